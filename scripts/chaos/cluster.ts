@@ -6,9 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT } from '../../src/base/errors.ts';
-import { type Ask, isDocumented } from './ends.ts';
-
-export type RoleName = 'master' | 'pserver' | 'trainer';
+import { type Ask, isDocumented, type RoleName } from './ends.ts';
 
 export interface RoleSpec {
   readonly name: string;

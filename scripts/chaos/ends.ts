@@ -1,6 +1,7 @@
 /** How a process may end, by what was done to it. */
 import { EXIT } from '../../src/base/errors.ts';
-import type { RoleName } from './cluster.ts';
+
+export type RoleName = 'master' | 'pserver' | 'trainer';
 
 /** What was done to a process, so that its end can be judged. */
 export type Ask = 'kill' | 'die by itself' | 'term' | 'wait for room';

@@ -3,7 +3,8 @@ import { DatabaseSync } from 'node:sqlite';
 import type { RandomStream } from '../../src/data/synth/random-stream.ts';
 import { isBusy, isSqliteError } from '../../src/store/sqlite/failures.ts';
 import type { EtcdServer } from '../../test/etcd-server.ts';
-import type { Cluster, RoleName, Slot } from './cluster.ts';
+import type { Cluster, Slot } from './cluster.ts';
+import type { RoleName } from './ends.ts';
 import type { DiskName, Places } from './places.ts';
 
 /**

@@ -1,6 +1,7 @@
 /** A cluster of processes that something is done to. */
 import { join } from 'node:path';
-import { Cluster, type RoleName, type RoleSpec } from '../chaos/cluster.ts';
+import { Cluster, type RoleSpec } from '../chaos/cluster.ts';
+import type { RoleName } from '../chaos/ends.ts';
 import type { Scene } from './scene.ts';
 
 /** Processes by hand, started again whenever they end; `act` does things to them until the job has ended. */

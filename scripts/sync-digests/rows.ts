@@ -1,6 +1,6 @@
 /** What is done to the clusters whose digests must be the same. */
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
-import type { RoleName } from '../chaos/cluster.ts';
+import type { RoleName } from '../chaos/ends.ts';
 import { byHand } from './by-hand.ts';
 import { pause, type Scene } from './scene.ts';
 

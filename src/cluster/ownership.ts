@@ -1,6 +1,6 @@
 /**
  * A key that this process owns under a lease: the master's lock, a pserver's index, a trainer's registration. The lease
- * is a hint; the fencing token (the key's create revision) is the proof that goes into every write (DESIGN §2).
+ * is a hint; the fencing token (the key's create revision) is the proof that goes into every write (docs/design.md §2).
  */
 import { isPaddletError, type PaddletError } from '../base/errors.ts';
 import type { Log } from '../base/seams.ts';

@@ -1,4 +1,4 @@
-/** Waiting that can be interrupted, and logging what for: soon at first, then periodically (DESIGN §2). */
+/** Waiting that can be interrupted, and logging what for: soon at first, then periodically (docs/design.md §2). */
 import { assert } from '../base/assert.ts';
 import { pause } from '../base/backoff.ts';
 import { isPaddletError, PaddletError } from '../base/errors.ts';

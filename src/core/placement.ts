@@ -1,6 +1,6 @@
 /**
  * Which pserver should hold which unit of shards. This is only a plan: the actual owners are in the head keys of the
- * store, where trainers read them (DESIGN §3).
+ * store, where trainers read them (docs/design.md §3).
  */
 import { assert } from '../base/assert.ts';
 import { mix64 } from '../base/mix64.ts';

@@ -1,5 +1,6 @@
 /**
- * The path of training data (DESIGN §10): files → index of chunks with record counts → tasks → records → batches.
+ * The path of training data (docs/design.md §10): files → index of chunks with record counts → tasks → records →
+ * batches.
  */
 import type { Batch } from '../model/model.ts';
 import type { Traits } from './oddities.ts';

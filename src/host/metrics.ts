@@ -1,4 +1,7 @@
-/** The HTTP answers of every role on its port: GET /healthz, /readyz and, if a flag says so, /metrics (DESIGN §9). */
+/**
+ * The HTTP answers of every role on its port: GET /healthz, /readyz and, if a flag says so, /metrics (docs/design.md
+ * §9).
+ */
 import { Counter, collectDefaultMetrics, Registry } from 'prom-client';
 import type { HttpAnswer } from '../protocol/messages/channel.ts';
 import type { WireTraffic } from '../protocol/websocket/wire-options.ts';

@@ -1,7 +1,7 @@
 /**
- * What a model is to paddlet (DESIGN §10): parameters it declares, and a function from a mini-batch and pulled values
- * to loss and gradients. Pure: no clock, no randomness, summation in a fixed order, so the same input gives the same
- * bits.
+ * What a model is to paddlet (docs/design.md §10): parameters it declares, and a function from a mini-batch and pulled
+ * values to loss and gradients. Pure: no clock, no randomness, summation in a fixed order, so the same input gives the
+ * same bits.
  */
 import type { ArrayMemory } from '../tensor/array-memory.ts';
 import type { ParameterSpec } from '../tensor/spec.ts';

@@ -1,6 +1,6 @@
 /**
- * The gradient of a round out of those of its lanes (DESIGN §6): the mean over all good records of the round. It
- * depends on nothing but the lanes in their order; how parameters are spread over pservers changes nothing, as every
+ * The gradient of a round out of those of its lanes (docs/design.md §6): the mean over all good records of the round.
+ * It depends on nothing but the lanes in their order; how parameters are spread over pservers changes nothing, as every
  * row and block is summed by itself.
  *
  * Lane `l` has the mean gradient `g_l` over its `n_l` records. In lane order, starting from zeros:

@@ -1,6 +1,6 @@
 /**
  * The parameter memory of one pserver: dense blocks and sparse rows of the shards it holds, with their optimizer state,
- * in WebAssembly memory (DESIGN §3). Everything here is synchronous, so no caller sees half an update.
+ * in WebAssembly memory (docs/design.md §3). Everything here is synchronous, so no caller sees half an update.
  *
  * This file is the interface; `createParameters` in `wasm-parameters.ts` makes one.
  */

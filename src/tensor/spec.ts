@@ -1,4 +1,4 @@
-/** What a model declares: dense parameters and sparse tables (DESIGN §3). All f32. */
+/** What a model declares: dense parameters and sparse tables (docs/design.md §3). All f32. */
 export type Initializer =
   | { readonly type: 'zeros' }
   | { readonly type: 'constant'; readonly value: number }

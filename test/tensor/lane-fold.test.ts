@@ -1,4 +1,4 @@
-/** The gradient of a round depends on its lanes in their order and on nothing else (DESIGN §6). */
+/** The gradient of a round depends on its lanes in their order and on nothing else (docs/design.md §6). */
 
 import { describe, expect, it } from 'vitest';
 import { createIdRouter } from '../../src/tensor/id-router.ts';

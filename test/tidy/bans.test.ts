@@ -28,7 +28,7 @@ const OUTAGES = Object.fromEntries(
 const BANS: readonly Ban[] = [
   {
     // Powers of two are exact everywhere.
-    what: 'functions whose bits differ between engines (DESIGN §3)',
+    what: 'functions whose bits differ between engines (docs/design.md §3)',
     pattern: /\bMath\.(?:exp|expm1|log|log1p|log2|log10|pow|sin|cos|tan|sinh|cosh|tanh|cbrt|hypot)\b|(?<!\b2 )\*\*/,
     within: (path) => ['tensor', 'model', 'core'].includes(layerOf(path) ?? ''),
     allowed: {},

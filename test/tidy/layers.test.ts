@@ -1,4 +1,4 @@
-/** The shape of the source (DESIGN §12, ARCHITECTURE.md): layers, rooms within them, no circles. */
+/** The shape of the source (docs/design.md §12, ARCHITECTURE.md): layers, rooms within them, no circles. */
 import { describe, expect, test } from 'vitest';
 import { blank, importsOf, type SourceFile, sourceFiles } from '../source-files.ts';
 

@@ -1,4 +1,4 @@
-/** Which published files may go (DESIGN §8): only what newer published files replace, shard by shard. */
+/** Which published files may go (docs/design.md §8): only what newer published files replace, shard by shard. */
 import { type CoveredShards, coveredShards } from '../file/coverage.ts';
 import { type Generation, timelineOf } from './entry.ts';
 

@@ -1,6 +1,6 @@
 /**
  * `modelDigest` and `stateDigest`: SHA-256 over all values, and over all optimizer state, in canonical order: first
- * dense parameters, then tables, each by name (bytewise); blocks by number, rows by unsigned id (DESIGN §11).
+ * dense parameters, then tables, each by name (bytewise); blocks by number, rows by unsigned id (docs/design.md §11).
  * Independent of topology, as long as its caller merges the shards. What goes into each, all numbers little-endian:
  *
  *   model: `dense NAME 3x5\n`, then the values of each block; `sparse NAME width\n`, then id and values of each row

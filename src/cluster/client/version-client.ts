@@ -1,7 +1,7 @@
 /**
- * The pservers in sync mode, as a trainer sees them (DESIGN §6): the position of the rounds, values at exactly one
- * version, and lanes that every pserver gets. A lane is sent as soon as it is computed. The trainer asks for the next
- * version without waiting for the acknowledgements, as that version's arrival says as much.
+ * The pservers in sync mode, as a trainer sees them (docs/design.md §6): the position of the rounds, values at exactly
+ * one version, and lanes that every pserver gets. A lane is sent as soon as it is computed. The trainer asks for the
+ * next version without waiting for the acknowledgements, as that version's arrival says as much.
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';

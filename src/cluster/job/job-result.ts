@@ -1,4 +1,4 @@
-/** The result of a job, as `run --json` and `status --json` print it (DESIGN §11), kept in `/result`. */
+/** The result of a job, as `run --json` and `status --json` print it (docs/design.md §11), kept in `/result`. */
 import * as z from 'zod';
 
 const count = z.int().min(0);

@@ -1,4 +1,4 @@
-/** A role that is started before its job waits for it: any start order works (DESIGN §2). */
+/** A role that is started before its job waits for it: any start order works (docs/design.md §2). */
 import { follow } from '../../store/follow.ts';
 import type { RoleContext } from '../context.ts';
 import { retryStore } from '../ownership.ts';

@@ -1,4 +1,6 @@
-/** The head of a unit of shards: who holds it. One key a unit, changed only by `change-heads.ts` (DESIGN §7). */
+/**
+ * The head of a unit of shards: who holds it. One key a unit, changed only by `change-heads.ts` (docs/design.md §7).
+ */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
 import { UUID_PATTERN } from '../../checkpoint/file/paths.ts';

@@ -1,6 +1,6 @@
 /**
  * The placement as the store has it: which pserver is primary of which unit of shards, and its address. Trainers and
- * the master follow it; it is never computed from ids (DESIGN §3).
+ * the master follow it; it is never computed from ids (docs/design.md §3).
  */
 import { type LedUnit, type PlacementStamp, stampOf } from '../../core/placement.ts';
 import { type Grouping, shardsOfUnit } from '../../core/units/units.ts';

@@ -1,5 +1,6 @@
 /**
- * Finds the store and the job that a command is about (DESIGN §11): by --store and --chroot, by --dir, or the only one.
+ * Finds the store and the job that a command is about (docs/design.md §11): by --store and --chroot, by --dir, or the
+ * only one.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';

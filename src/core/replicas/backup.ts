@@ -1,7 +1,8 @@
 /**
- * A copy of a unit that another process leads (DESIGN §7). It stages what its primary has placed and applies it when
- * that says that it is committed. It decides nothing, except that it takes over when the store shows that its primary
- * has lost its index. It follows an epoch only when the store shows the head of it: a name in a frame proves nothing.
+ * A copy of a unit that another process leads (docs/design.md §7). It stages what its primary has placed and applies it
+ * when that says that it is committed. It decides nothing, except that it takes over when the store shows that its
+ * primary has lost its index. It follows an epoch only when the store shows the head of it: a name in a frame proves
+ * nothing.
  */
 import { unreachable } from '../../base/assert.ts';
 import { isSameOwner } from '../units/move-messages.ts';

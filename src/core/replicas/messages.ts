@@ -1,6 +1,7 @@
 /**
- * What the copies of one unit say to each other (DESIGN §7). Every frame and every answer names the unit, the epoch and
- * both processes: a connection may have been cut and made again, and what an earlier one carried may arrive late.
+ * What the copies of one unit say to each other (docs/design.md §7). Every frame and every answer names the unit, the
+ * epoch and both processes: a connection may have been cut and made again, and what an earlier one carried may arrive
+ * late.
  */
 import { isSameOwner, type UnitOwner } from '../units/move-messages.ts';
 

@@ -1,8 +1,8 @@
 /**
  * The copy that leads a unit: it gives every update its place, sends it to the other copies, and commits it when all
- * of the in-sync set have staged it (DESIGN §7; the log discipline of PacificA, 2008). It alone takes a copy into the
- * set, out of it, and hands the unit over. While the store decides about the set, a commit needs the set before *and*
- * the set asked for.
+ * of the in-sync set have staged it (docs/design.md §7; the log discipline of PacificA, 2008). It alone takes a copy
+ * into the set, out of it, and hands the unit over. While the store decides about the set, a commit needs the set
+ * before *and* the set asked for.
  *
  * When a member is taken out, what all that are left have staged is committed under the new head; the rest is dropped,
  * and was applied nowhere. What a former primary had placed is never dropped: its trainer may have been told that it

@@ -1,7 +1,7 @@
 /**
- * When the master of a job in sync mode has the pservers save, and which round they save (DESIGN §6, "Cuts"): one
- * that none of them has passed when it hears of it, so the further ahead the faster the rounds go. A pserver that was
- * past it declines; then it is announced again, further ahead. One cut at a time.
+ * When the master of a job in sync mode has the pservers save, and which round they save (docs/design.md §6, "Cuts"):
+ * one that none of them has passed when it hears of it, so the further ahead the faster the rounds go. A pserver that
+ * was past it declines; then it is announced again, further ahead. One cut at a time.
  *
  * A pure machine: `step(event, now)` answers with the cut to take now.
  */

@@ -1,7 +1,7 @@
 /**
- * The gates of all units of a pserver (DESIGN §6, §7). Units in the same state are one group with one gate, so usually
- * there is one group. A unit that comes from another pserver brings its version and no lanes, and is a group of its own
- * until its round is complete.
+ * The gates of all units of a pserver (docs/design.md §6, §7). Units in the same state are one group with one gate, so
+ * usually there is one group. A unit that comes from another pserver brings its version and no lanes, and is a group of
+ * its own until its round is complete.
  *
  * A lane is judged by group: taken for those that lack it. It is refused whole when a unit has yet to reach its round.
  * So units stay at neighboring versions, and a group waits with all its state until the others are where it is. Groups

@@ -1,7 +1,7 @@
 /**
- * Which live trainers compute which lanes of a job in sync mode (DESIGN §6). What it hands out is a hint: a lane that
- * two compute counts once, so nothing has to be saved, and a death, a join or a slow trainer changes who works but
- * never the model.
+ * Which live trainers compute which lanes of a job in sync mode (docs/design.md §6). What it hands out is a hint: a
+ * lane that two compute counts once, so nothing has to be saved, and a death, a join or a slow trainer changes who
+ * works but never the model.
  *
  * Lanes are shared as evenly and with as few moves as can be (lane-shares.ts). A lane that is missing for long while
  * others of its round have arrived gets a second trainer beside its own. And it counts how often a lane of one and the

@@ -1,9 +1,10 @@
 /**
- * Decides what happens to a gradient by the age of the values it was computed from (DESIGN §5). A pserver counts the
- * updates it applied: that is the version of its shards, since every push advances each of them. Where units get a push
- * one after the other, it counts with the last of them: values may have more than their version says, never less.
- * Versions are compared only under one revision. The pserver gives one to both when units came and left in between with
- * all that was applied to them; not when units were loaded from a file, and therefore not across a recovery number.
+ * Decides what happens to a gradient by the age of the values it was computed from (docs/design.md §5). A pserver
+ * counts the updates it applied: that is the version of its shards, since every push advances each of them. Where units
+ * get a push one after the other, it counts with the last of them: values may have more than their version says, never
+ * less. Versions are compared only under one revision. The pserver gives one to both when units came and left in
+ * between with all that was applied to them; not when units were loaded from a file, and therefore not across a
+ * recovery number.
  */
 export interface StalenessRule {
   /** The greatest staleness that is accepted as it is. */

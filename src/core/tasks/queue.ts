@@ -1,6 +1,6 @@
 /**
- * The master's task queue (DESIGN §4; seeds/distributed-training.en.md "Task Queue"): todo → pending → done, and
- * discarded. Each dispatch is a numbered attempt; finish and fail name theirs and are refused if it is not live.
+ * The master's task queue (docs/design.md §4; seeds/distributed-training.en.md "Task Queue"): todo → pending → done,
+ * and discarded. Each dispatch is a numbered attempt; finish and fail name theirs and are refused if it is not live.
  *
  * A pure machine: `step(event, now)` answers with effects, in order; what must be saved comes before the answers that
  * rest on it, and the shell keeps that order (see ../README.md).

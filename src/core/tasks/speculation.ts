@@ -1,6 +1,6 @@
 /**
  * Which pending task an idle trainer should get a copy of: one that takes far longer than the tasks done so far did
- * (DESIGN §4 "Speculation"; seeds/checkpointing.zh.md). Safe because the ledgers drop what both attempts push.
+ * (docs/design.md §4 "Speculation"; seeds/checkpointing.zh.md). Safe because the ledgers drop what both attempts push.
  */
 import type { Attempt, OpenTask } from './attempt.ts';
 

@@ -1,6 +1,6 @@
 /**
- * What the two sides of a move say to each other (DESIGN §7). Every frame and every answer carries the whole name of
- * its move: a connection may have been cut and made again, and what an earlier one carried may arrive late.
+ * What the two sides of a move say to each other (docs/design.md §7). Every frame and every answer carries the whole
+ * name of its move: a connection may have been cut and made again, and what an earlier one carried may arrive late.
  */
 
 /** A process that leads a unit or is to lead it: the next process at the same index has another token. */

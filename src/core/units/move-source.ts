@@ -1,6 +1,6 @@
 /**
- * The side of a move that leads the unit (DESIGN §7): copies it to the target shard by shard and forwards every update
- * that comes after. Then it hands the unit over by one change of its head, or leaves the copy to the replicas.
+ * The side of a move that leads the unit (docs/design.md §7): copies it to the target shard by shard and forwards every
+ * update that comes after. Then it hands the unit over by one change of its head, or leaves the copy to the replicas.
  *
  * To hand over (`lead`); until the end this pserver leads the unit as before:
  *

@@ -1,6 +1,6 @@
 /**
- * Units: fixed groups of shards that live and move together (DESIGN §7). A shard's unit never changes, and a unit has
- * one head: who holds it.
+ * Units: fixed groups of shards that live and move together (docs/design.md §7). A shard's unit never changes, and a
+ * unit has one head: who holds it.
  */
 import { assert } from '../../base/assert.ts';
 

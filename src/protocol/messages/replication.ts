@@ -1,6 +1,7 @@
 /**
- * Messages from the pserver that leads units to one that has copies of them (DESIGN §7, `core/replicas/peer-link.ts`).
- * They carry no placement stamp: unit, epoch and both processes are in each, and the copies check them by the store.
+ * Messages from the pserver that leads units to one that has copies of them (docs/design.md §7,
+ * `core/replicas/peer-link.ts`). They carry no placement stamp: unit, epoch and both processes are in each, and the
+ * copies check them by the store.
  */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';

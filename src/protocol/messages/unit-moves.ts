@@ -1,7 +1,7 @@
 /**
- * Messages from the pserver that leads a unit to the one that is to lead it, or to have a backup copy of it (DESIGN §7,
- * `core/units/move-messages.ts`).
- * They carry no placement stamp: the whole name of the move is in each, and its target checks that by the store.
+ * Messages from the pserver that leads a unit to the one that is to lead it, or to have a backup copy of it
+ * (docs/design.md §7, `core/units/move-messages.ts`). They carry no placement stamp: the whole name of the move is in
+ * each, and its target checks that by the store.
  */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';

@@ -1,7 +1,7 @@
 /**
- * Proof of death (DESIGN §7). A parent that has waited for the exit of its child ends the very leases that this child
- * told it, so that what the child had is free at once and not after the lease time. Nothing else proves a death: a
- * closed pipe does not, and the index of the child may be another process's by the time that the store answers.
+ * Proof of death (docs/design.md §7). A parent that has waited for the exit of its child ends the very leases that this
+ * child told it, so that what the child had is free at once and not after the lease time. Nothing else proves a death:
+ * a closed pipe does not, and the index of the child may be another process's by the time that the store answers.
  */
 import { isPaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';

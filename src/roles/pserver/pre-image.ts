@@ -1,6 +1,6 @@
 /**
- * The version before the current one, readable beside it: what a round changed, as it was before (DESIGN §6). Each
- * group of units has its own, and a unit that goes to another pserver takes its part along.
+ * The version before the current one, readable beside it: what a round changed, as it was before (docs/design.md §6).
+ * Each group of units has its own, and a unit that goes to another pserver takes its part along.
  */
 import { blockLength } from '../../tensor/blocks.ts';
 import type { RoundGradients } from '../../tensor/lane-fold.ts';

@@ -1,6 +1,6 @@
 /**
- * A trainer's side of a round while units of shards move between the pservers (DESIGN §7): who gets a lane again, and
- * what confirms a version.
+ * A trainer's side of a round while units of shards move between the pservers (docs/design.md §7): who gets a lane
+ * again, and what confirms a version.
  */
 import { beforeEach, expect, it } from 'vitest';
 import { isPaddletError, PaddletError } from '../../../src/base/errors.ts';

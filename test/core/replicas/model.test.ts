@@ -1,6 +1,6 @@
 /**
- * The rules of DESIGN §7 for replicas, held against everything that can happen to a few copies (model.ts). Each shape
- * is as small as one that still shows what goes wrong without one of the rules (test/mutations/replicas.ts).
+ * The rules of docs/design.md §7 for replicas, held against everything that can happen to a few copies (model.ts). Each
+ * shape is as small as one that still shows what goes wrong without one of the rules (test/mutations/replicas.ts).
  */
 import { describe, expect, it } from 'vitest';
 import { explore, type Shape } from './model.ts';

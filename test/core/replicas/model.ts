@@ -1,6 +1,6 @@
 /**
- * All that can happen to the copies of one unit (DESIGN §7): which worlds can be reached, and from which of them the
- * end can be. The processes decide by the real machines.
+ * All that can happen to the copies of one unit (docs/design.md §7): which worlds can be reached, and from which of
+ * them the end can be. The processes decide by the real machines.
  */
 import { type Model, type Searched, type Step, search } from '../explore.ts';
 import { admits, has, LATE_MS, type NodeState, ownerOf } from './node.ts';

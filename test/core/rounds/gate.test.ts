@@ -1,6 +1,6 @@
 /**
- * Which lanes a pserver takes and which versions it can give (DESIGN §6). `round-model.test.ts` has two of them and
- * all that can happen.
+ * Which lanes a pserver takes and which versions it can give (docs/design.md §6). `round-model.test.ts` has two of them
+ * and all that can happen.
  */
 
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * Lanes that take one trainer after the other with them are counted, innocent ones are not (DESIGN §4: a lane that
- * keeps dying fails the job).
+ * Lanes that take one trainer after the other with them are counted, innocent ones are not (docs/design.md §4: a lane
+ * that keeps dying fails the job).
  */
 import { describe, expect, it } from 'vitest';
 import { LaneRig } from './lane-rig.ts';

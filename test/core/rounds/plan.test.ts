@@ -1,4 +1,7 @@
-/** (round, lane) → records is a function of the job alone, and every record has its place once a pass (DESIGN §6). */
+/**
+ * (round, lane) → records is a function of the job alone, and every record has its place once a pass (docs/design.md
+ * §6).
+ */
 
 import { describe, expect, it } from 'vitest';
 import {

@@ -1,6 +1,6 @@
 /**
- * All that can happen to the rounds of sync mode, with two pservers, two lanes and three rounds (DESIGN §6): which
- * states can be reached, and from which of them the end can be. The pservers decide by the real gate.
+ * All that can happen to the rounds of sync mode, with two pservers, two lanes and three rounds (docs/design.md §6):
+ * which states can be reached, and from which of them the end can be. The pservers decide by the real gate.
  *
  * A worker computes one lane; it may die at any time and be replaced by one that knows nothing. What was sent may
  * arrive at any time, any number of times, or never, even when its sender is dead. A pserver may restart with what it

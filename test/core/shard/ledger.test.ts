@@ -1,4 +1,4 @@
-/** What makes each mini-batch count once on each shard (DESIGN §5). */
+/** What makes each mini-batch count once on each shard (docs/design.md §5). */
 
 import { describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';

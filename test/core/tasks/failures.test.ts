@@ -1,5 +1,6 @@
 /**
- * What ends an attempt, what of it counts as a failure, and what becomes of a task that fails too often (DESIGN §4).
+ * What ends an attempt, what of it counts as a failure, and what becomes of a task that fails too often (docs/design.md
+ * §4).
  */
 import { describe, expect, it } from 'vitest';
 import type { AttemptRef } from '../../../src/core/tasks/address.ts';

@@ -1,4 +1,4 @@
-/** What the queue promises, one story a promise (DESIGN §4; seeds/distributed-training.en.md, "Task Queue"). */
+/** What the queue promises, one story a promise (docs/design.md §4; seeds/distributed-training.en.md, "Task Queue"). */
 import { describe, expect, it } from 'vitest';
 import { CODES } from '../../../src/base/errors.ts';
 import { LIMITS } from '../../../src/base/limits.ts';

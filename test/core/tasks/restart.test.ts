@@ -1,4 +1,4 @@
-/** What a master that takes over finds: everything that was answered, from a few small values (DESIGN §4). */
+/** What a master that takes over finds: everything that was answered, from a few small values (docs/design.md §4). */
 import { describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import type { AttemptRef } from '../../../src/core/tasks/address.ts';

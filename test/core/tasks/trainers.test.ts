@@ -1,4 +1,6 @@
-/** Stragglers get help, and the number of trainers stays within its bounds (DESIGN §4 "Speculation", "Elastic"). */
+/**
+ * Stragglers get help, and the number of trainers stays within its bounds (docs/design.md §4 "Speculation", "Elastic").
+ */
 import { describe, expect, it } from 'vitest';
 import type { AttemptRef } from '../../../src/core/tasks/address.ts';
 import { QueueRig, type RigOptions, refused } from './queue-rig.ts';

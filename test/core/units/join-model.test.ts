@@ -1,6 +1,6 @@
 /**
- * Copies that are made for processes that join, with the machines of the replicas (DESIGN §7), held against everything
- * that can happen (join-model.ts).
+ * Copies that are made for processes that join, with the machines of the replicas (docs/design.md §7), held against
+ * everything that can happen (join-model.ts).
  */
 import { describe, expect, it } from 'vitest';
 import { explore, type Shape } from './join-model.ts';

@@ -1,6 +1,7 @@
 /**
- * All that can happen while copies of one unit are made for processes that join (DESIGN §7): which worlds can be
- * reached, and from which of them the end can be. The processes decide by the real machines, of moves and of replicas.
+ * All that can happen while copies of one unit are made for processes that join (docs/design.md §7): which worlds can
+ * be reached, and from which of them the end can be. The processes decide by the real machines, of moves and of
+ * replicas.
  */
 import { isIn } from '../../../src/core/replicas/messages.ts';
 import { isSameOwner } from '../../../src/core/units/move-messages.ts';

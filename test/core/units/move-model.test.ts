@@ -1,6 +1,6 @@
 /**
- * The rules of DESIGN §7 for moves, held against everything that can happen in a small cluster (`move-model.ts`).
- * `scripts/move-model.ts` takes larger shapes.
+ * The rules of docs/design.md §7 for moves, held against everything that can happen in a small cluster
+ * (`move-model.ts`). `scripts/move-model.ts` takes larger shapes.
  */
 import { describe, expect, it } from 'vitest';
 import { explore, type Shape } from './move-model.ts';

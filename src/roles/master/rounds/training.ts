@@ -1,7 +1,7 @@
 /**
  * Sync mode: lanes are handed to the live trainers, who work round after round; the passes are over when every
- * pserver has the version after the last round and a cut of it is complete (DESIGN §6). The master saves nothing of
- * it: the pservers say which round they have, and the cut is in the store.
+ * pserver has the version after the last round and a cut of it is complete (docs/design.md §6). The master saves
+ * nothing of it: the pservers say which round they have, and the cut is in the store.
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import type { ReadCut } from '../../../checkpoint/registry/cut.ts';

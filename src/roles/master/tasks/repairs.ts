@@ -1,9 +1,9 @@
 /**
  * After a pserver was restored from a checkpoint: finds the tasks that are done but not closed in every shard, from
  * the ledgers themselves, and has them replayed, whatever their pass. The restored shards apply them, the others drop
- * them as duplicates (DESIGN §5, "Recovery"). A long job has more of them than fit into memory, so they are found and
- * replayed in slices of passes. Only the recovery number that has been reconciled is saved, and what was read for it:
- * another master finds what is left again.
+ * them as duplicates (docs/design.md §5, "Recovery"). A long job has more of them than fit into memory, so they are
+ * found and replayed in slices of passes. Only the recovery number that has been reconciled is saved, and what was read
+ * for it: another master finds what is left again.
  *
  * The end of a task is what its trainer says. So the ledgers are asked once more after each replay, and before the job
  * is concluded: a task that was reported without being pushed is replayed as well.

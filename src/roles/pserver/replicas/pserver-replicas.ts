@@ -1,6 +1,6 @@
 /**
- * All copies of units of a pserver: of those that it leads and of those that others lead (DESIGN §7). The machines of
- * the units decide; here is carried out what they say.
+ * All copies of units of a pserver: of those that it leads and of those that others lead (docs/design.md §7). The
+ * machines of the units decide; here is carried out what they say.
  */
 import { unreachable } from '../../../base/assert.ts';
 import { isPaddletError } from '../../../base/errors.ts';

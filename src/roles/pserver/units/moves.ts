@@ -1,6 +1,6 @@
 /**
- * All moves of units from and to this process, in both modes (DESIGN §7). The machines decide about each move; this is
- * what connects them with the cluster and with the requests.
+ * All moves of units from and to this process, in both modes (docs/design.md §7). The machines decide about each move;
+ * this is what connects them with the cluster and with the requests.
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import { asSuspended } from '../../../cluster/as-suspended.ts';

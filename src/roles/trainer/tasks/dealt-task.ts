@@ -50,7 +50,7 @@ async function readTask(options: ReadingOptions, dealt: DealtTask): Promise<Task
   const files = openTaskFiles(place, record, model, { batchSize, cache, times });
   try {
     const records = await files.read(dealt);
-    // Judged before the first push of the task (DESIGN §5).
+    // Judged before the first push of the task (docs/design.md §5).
     refuseTooManyBad(records, record.job.data);
     return records;
   } finally {

@@ -1,4 +1,4 @@
-/** Save before you speak, once and in order, whatever the store does (DESIGN §2, §4). */
+/** Save before you speak, once and in order, whatever the store does (docs/design.md §2, §4). */
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import { noSums, type QueueChange } from '../../../../src/core/tasks/state.ts';

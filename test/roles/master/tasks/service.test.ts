@@ -1,4 +1,4 @@
-/** What trainers are answered, and when (DESIGN §4). */
+/** What trainers are answered, and when (docs/design.md §4). */
 
 import { describe, expect, it } from 'vitest';
 import type { AttemptRef } from '../../../../src/core/tasks/address.ts';

@@ -1,6 +1,6 @@
 /**
- * Units of one pserver at different rounds, as after one of them has come from another pserver (DESIGN §7): the bits
- * are those of units that were together all the time.
+ * Units of one pserver at different rounds, as after one of them has come from another pserver (docs/design.md §7): the
+ * bits are those of units that were together all the time.
  */
 
 import { expect, it, vi } from 'vitest';

@@ -1,5 +1,6 @@
 /**
- * What a pserver in sync mode keeps beside the newest version: the one before it, and that of a cut (DESIGN §6, §8).
+ * What a pserver in sync mode keeps beside the newest version: the one before it, and that of a cut (docs/design.md §6,
+ * §8).
  */
 
 import { describe, expect, it } from 'vitest';
