@@ -1,4 +1,4 @@
-/** Examples of both modes, as the README has them, on real data. */
+/** An example on real data; the others are in examples.nightly.test.ts. */
 import { describe, test } from 'vitest';
 import { isRealDataMissing } from '../data/place.ts';
 import { type Example, expectMarks, why } from './example-runs.ts';
@@ -7,13 +7,6 @@ const EXAMPLES: readonly Example[] = [
   {
     file: 'a9a-lr.yaml',
     mode: 'async',
-    records: 32_561,
-    passes: 10,
-    marks: { accuracy: 0.848, auc: 0.9, logloss: 0.326 },
-  },
-  {
-    file: 'a9a-sync.yaml',
-    mode: 'sync',
     records: 32_561,
     passes: 10,
     marks: { accuracy: 0.848, auc: 0.9, logloss: 0.326 },
