@@ -4,7 +4,7 @@
 # The last line is `N passed, N failed, N skipped`, of steps. A step is skipped where the machine lacks what it needs,
 # and the reason is printed. A step that takes longer than 20 minutes is ended, and has failed: what has no end by
 # itself goes on in the next night where it stopped (.cache/nightly), and prints what it tried.
-#   NIGHTLY_MINUTES  of each simulation, of mutations and of property tests. Default: 15
+#   NIGHTLY_MINUTES  of each simulation, of mutations, property tests and goodput. Default: 15
 #   CHAOS_FAULTS     faults of each chaos run. Default: 50
 #   CHAOS_MOVES      units that move in each chaos run of moves. Default: 100
 set -u
@@ -101,7 +101,7 @@ run_step() {
     failover-by-lease) run_failover --kills 20 --proof none ;;
     failover-at-once) run_failover --kills 30 --replicas 3 --at-once 2 ;;
     failover-etcd) need_etcd; run_failover --kills 50 --store etcd ;;
-    goodput) npx node scripts/bench/goodput.ts ;;
+    goodput) npx node scripts/bench/goodput.ts --minutes "$MINUTES" ;;
     hostile-*) npx node scripts/hostile/hostile.ts --mode "$mode" --seconds 60 ;;
     sync-digests)
       [ -d ../shared/data ] || skip 'the data sets are not in ../shared/data'

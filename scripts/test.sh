@@ -59,9 +59,11 @@ run_tests() { # run_tests PROJECT
     --reporter=default --reporter=json --outputFile.json="$results/$1.json"
   echo $? >"$results/$1.exit"
 }
+# Ctrl-C ends what runs in the background, too.
+trap 'trap - TERM; kill 0' INT TERM
 # Those of real processes mostly wait: their output is shown when both have ended.
 run_tests executable >"$results/executable.log" 2>&1 &
-run_tests unit
+run_tests unit &
 wait
 cat "$results/executable.log"
 

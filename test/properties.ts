@@ -10,8 +10,8 @@ fc.configureGlobal({ seed: seedOf(process.env.PADDLET_PROPERTY_SEED) });
 
 function seedOf(text: string | undefined): number {
   if (text === undefined || text === '') return FIXED_SEED;
-  if (!/^\d{1,9}$/.test(text))
-    throw new Error(`PADDLET_PROPERTY_SEED: expected a number of 1 to 9 digits, got ${text}`);
+  if (!/^\d{1,10}$/.test(text))
+    throw new Error(`PADDLET_PROPERTY_SEED: expected a number of 1 to 10 digits, got ${text}`);
   return Number(text);
 }
 

@@ -7,7 +7,7 @@ export function resultText(result: JobResult): string {
   const speed = result.recordsPerSecond.toLocaleString('en');
   const lines = [
     // The time counts stops and pauses, the rate training alone.
-    `job ${job} (${mode}) is done: ${passes} passes at ${speed} records/s, ${elapsedSeconds.toFixed(1)} s after its publication`,
+    `job ${job} (${mode}) is done: ${passes} passes at ${speed} records/s, ${elapsedSeconds.toFixed(1)} s after its start`,
     `tasks      ${tasks.done} done, ${tasks.discarded} discarded, ${tasks.total} in total`,
     `records    ${applied} applied, ${lost} lost, ${bad} bad, ${discarded} discarded; ${read} read, ${duplicate} duplicate`,
   ];

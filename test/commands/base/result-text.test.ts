@@ -23,7 +23,7 @@ const warningsOf = (metrics: JobResult['metrics']): string[] =>
     .filter((line) => line.startsWith('warning'));
 
 it('does not divide the time since the publication, with stops and pauses, by the rate', () => {
-  expect(resultText(RESULT)).toMatch('is done: 4 passes at 601 records/s, 19.5 s after its publication\n');
+  expect(resultText(RESULT)).toMatch('is done: 4 passes at 601 records/s, 19.5 s after its start\n');
 });
 
 it('says why there is no AUC', () => {
