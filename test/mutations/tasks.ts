@@ -184,7 +184,7 @@ export const TASKS: readonly Mutation[] = [
     find: '!group.every((orphan) => orphans.isOrphan(orphan));',
     replace: 'group.length === 0;',
     schedules: { mode: 'async', disks: true },
-    tests: ['test/sim/kept.test.ts'],
+    tests: ['test/roles/pserver/tasks/unit-taker.test.ts'],
   },
   {
     rule: 'an older generation is not the last state',

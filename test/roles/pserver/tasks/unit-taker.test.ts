@@ -28,11 +28,21 @@ beforeEach(() => {
   lead(GONE);
 });
 
-/** Takes the unit, whose last primary left no file, as this pserver sees it now; `change`: before it has looked. */
-async function take(change: () => void): Promise<unknown[]> {
+interface Start {
+  readonly taker: UnitTaker;
+  readonly waits: readonly (string | undefined)[];
+  /** Its view shows now that another pserver has the unit. */
+  readonly seeOwner: () => void;
+}
+
+/** Takes the unit as this pserver sees it now; `change`: before it has looked. */
+function start(change: () => void): Start {
   const { value, modRevision } = rig.data.get(rig.keys.head(UNIT))!;
   const orphan: OrphanHead = { unit: UNIT, modRevision, head: JSON.parse(value) };
   change();
+  const waits: (string | undefined)[] = [];
+  const view = createSignal();
+  let isOrphan = true;
   const options = {
     ...{ context: rig.context, fence: rig.fence, index: INDEX, folder: FOLDER, spec: JOB.parameters, shards },
     record: {
@@ -40,12 +50,13 @@ async function take(change: () => void): Promise<unknown[]> {
       job: { cluster: { shards: JOB.shards }, training: { seed: JOB.seed }, checkpoint: { keep: 1 } },
     },
     orphans: {
-      view: createSignal(),
-      isOrphan: () => true,
-      due: () => [orphan],
+      view,
+      isOrphan: () => isOrphan,
+      due: () => (isOrphan ? [orphan] : []),
       changed: (signal: AbortSignal) => createSignal().until(() => undefined, signal),
     },
-    ...{ lease: { lost: SIGNAL }, stopSignal: SIGNAL, onWaiting: () => {} },
+    ...{ lease: { lost: SIGNAL }, stopSignal: SIGNAL },
+    onWaiting: (what: string | undefined) => void waits.push(what),
     onFatal: (error: unknown) => void fatal.push(error),
   };
   const taker = new UnitTaker(options as unknown as UnitTakerOptions);
@@ -53,7 +64,21 @@ async function take(change: () => void): Promise<unknown[]> {
     () => {},
     () => false,
   );
+  const seeOwner = (): void => {
+    isOrphan = false;
+    view.notify();
+  };
+  return { taker, waits, seeOwner };
+}
+
+async function turns(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await settled();
+}
+
+/** Of a unit whose last primary left no file. */
+async function take(change: () => void): Promise<unknown[]> {
+  const { taker } = start(change);
+  await turns();
   await taker.stop();
   return [rig.data.get(rig.keys.recovery)?.value, shards.heads.units(), fatal];
 }
@@ -71,4 +96,24 @@ it('does not when the primary has its index, which its view does not show yet', 
   const token = rig.data.get(rig.keys.ps(GONE.index))!.createRevision.toString();
   lead({ index: GONE.index, token });
   expect(await take(() => {})).toEqual([undefined, [], []]);
+});
+
+it('waits for a file out of reach, until another pserver has the unit', async () => {
+  const { index, uuid } = await rig.save(GONE.index, [UNIT]);
+  await rig.putAway(index, uuid);
+  const { taker, waits, seeOwner } = start(() => {});
+  await turns();
+  rig.clock.advance(60_000);
+  await turns();
+  const away = expect.stringContaining(`files of pserver ${index}`);
+  expect([taker.isTaking(UNIT), waits.at(-1)]).toEqual([true, away]);
+  lead({ index: 0, token: '5' });
+  seeOwner();
+  await turns();
+  // It pauses before it looks what else is due.
+  rig.clock.advance(60_000);
+  await turns();
+  expect(taker.isTaking(UNIT)).toBe(false);
+  await taker.stop();
+  expect([rig.data.get(rig.keys.recovery)?.value, shards.heads.units(), fatal]).toEqual([undefined, [], []]);
 });
