@@ -1,34 +1,68 @@
-/** docs/tutorial.md: its commands run as they are written, and its model finds what the log was made with. */
+/**
+ * docs/tutorial.md: its commands run as they are written and print what it shows; its model finds what the log was made
+ * with.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { asInSample, blocksOf } from '../samples.ts';
 import { ROOT } from '../source-files.ts';
 import { openPlace } from './harness.ts';
 import { PADDLET } from './processes.ts';
 
 const text = readFileSync(join(ROOT, 'docs/tutorial.md'), 'utf8');
-/** Every block of commands but the first, which sets the paths of the reader's machine. */
-const blocks = [...text.matchAll(/^```bash\n([\s\S]*?)^```$/gm)].map(([, block]) => block!).slice(1);
+
+interface Step {
+  readonly commands: string;
+  /** What they print, where the tutorial shows it. */
+  readonly sample: string | undefined;
+}
+
+/** Every block of commands; a block after it that is no code is its sample. Commands to try by hand are `sh`. */
+function stepsOf(document: string): Step[] {
+  const blocks = blocksOf(document);
+  const isSample = (at: number): boolean => blocks[at]?.language === '' && blocks[at - 1]?.language === 'bash';
+  const stray = blocks.filter(({ language }, at) => language === '' && !isSample(at));
+  if (stray.length > 0) throw new Error(`a sample that follows no block of commands: ${stray[0]!.text}`);
+  return blocks.flatMap(({ language, text: commands }, at) =>
+    language === 'bash' ? [{ commands, sample: isSample(at + 1) ? blocks[at + 1]!.text : undefined }] : [],
+  );
+}
 
 const hasNumpy = spawnSync('python3', ['-c', 'import numpy']).status === 0;
-const needsNumpy = (line: string): boolean => line.startsWith('python3 ');
+/** All but the first, which sets the paths of the reader's machine. */
+const steps = stepsOf(text)
+  .slice(1)
+  .filter(({ commands }) => hasNumpy || !commands.startsWith('python3 '));
+
+/** Runs blocks of commands in one shell; what each of them printed. */
+function runEach(blocks: readonly string[], cwd: string): string[] {
+  const mark = '--- the end of a block ---\n';
+  const script = blocks.map((block) => `${block}printf -- '${mark.replace('\n', '\\n')}'\n`).join('');
+  const out = execFileSync('bash', ['-euc', script], {
+    cwd,
+    env: {
+      ...process.env,
+      EXAMPLES: join(ROOT, 'examples/tutorial'),
+      PATH: `${dirname(PADDLET)}:${process.env.PATH}`,
+    },
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  return out.split(mark).slice(0, -1);
+}
 
 describe(`the tutorial${hasNumpy ? '' : ' (its last command is left out: no python3 with numpy)'}`, () => {
-  test('runs as written; both sync runs have one model; the weights show the rule of the log', () => {
-    const place = openPlace();
-    const lines = blocks.flatMap((block) => block.split('\n')).filter((line) => hasNumpy || !needsNumpy(line));
-    const out = execFileSync('bash', ['-euc', lines.join('\n')], {
-      cwd: place.path('.'),
-      env: {
-        ...process.env,
-        EXAMPLES: join(ROOT, 'examples/tutorial'),
-        PATH: `${dirname(PADDLET)}:${process.env.PATH}`,
-      },
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    expect(out).toMatch(/^records +200000 applied, 0 lost/m);
+  test('runs as written and prints its samples; both sync runs have one model; the weights show the rule', () => {
+    const outputs = runEach(
+      steps.map(({ commands }) => commands),
+      openPlace().path('.'),
+    );
+    const shown = steps.flatMap(({ sample }, at) => (sample === undefined ? [] : [{ sample, printed: outputs[at]! }]));
+    expect(shown.length).toBeGreaterThan(4);
+    expect(shown.map(({ printed, sample }) => asInSample(printed, sample))).toEqual(shown.map(({ sample }) => sample));
+    const out = outputs.join('');
     const models = [...out.matchAll(/^model +([0-9a-f]{64})$/gm)].map(([, digest]) => digest);
     expect(models).toHaveLength(3);
     expect(models[2]).toBe(models[1]);
