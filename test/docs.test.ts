@@ -77,6 +77,28 @@ test.each(documents)('%s names files of the source that are there', (document) =
   expect((named ?? []).filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
+/** Longer ones are hard to read, in a terminal above all: the rest is a list below the table. */
+const MAX_CELL = 200;
+
+const longCellsOf = (text: string): string[] =>
+  prose(text)
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .flatMap((row) => row.split(/(?<!\\)\|/).map((cell) => cell.trim()))
+    .filter((cell) => cell.length > MAX_CELL);
+
+test.each(documents.filter((document) => !document.startsWith('docs/decisions/')))(
+  '%s has no table with long cells',
+  (document) => {
+    expect(longCellsOf(read(document))).toEqual([]);
+  },
+);
+
+test('a long cell of a table is found', () => {
+  const [short, long] = [MAX_CELL, MAX_CELL + 1].map((length) => 'x'.repeat(length));
+  expect(longCellsOf(`${long}\n| a | ${short} |\n|---|---|\n| ${short} | ${long} |\n`)).toEqual([long]);
+});
+
 test('every document is linked from the README, directly or through one that is', () => {
   const seen = new Set<string>();
   const visit = (document: string): void => {
