@@ -43,7 +43,7 @@ const VARYING: readonly Varying[] = [
   { what: /(?<=^(?:bias )?)-?\d\.\d{3}(?= |$)/g, why: 'weights in async mode: gradients in any order', by: 0.1 },
   { what: /(?<=^\d\.\d{3} ad=ad)\d+$/g, why: 'ads of nearly the same weight change places' },
   { what: /(?<=: )[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?= )/g, why: 'each file has an id of its own' },
-  { what: /(?<=\()\d+(?= bytes\)$)/g, why: 'a file has the times of its run' },
+  { what: /(?<=\()\d+(?= bytes\)$)/g, why: 'a file has the times and the ledgers of its run' },
 ];
 
 /** What is printed, with the sample's text where two runs may differ, and where the sample leaves text out. */
