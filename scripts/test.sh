@@ -53,17 +53,17 @@ check 'build' npm run --silent build
 
 # The fixed one of test/properties.ts.
 unset PADDLET_PROPERTY_SEED
-run_tests() { # run_tests PROJECT
+run_tests() { # run_tests NAME PROJECTS
   step "tests: $1"
-  npx vitest run --project "$1" --passWithNoTests \
+  npx vitest run --project "$2" --passWithNoTests \
     --reporter=default --reporter=json --outputFile.json="$results/$1.json"
   echo $? >"$results/$1.exit"
 }
 # Ctrl-C ends what runs in the background, too.
 trap 'trap - TERM; kill 0' INT TERM
 # Those of real processes mostly wait: their output is shown when both have ended.
-run_tests executable >"$results/executable.log" 2>&1 &
-run_tests unit &
+run_tests executable executable >"$results/executable.log" 2>&1 &
+run_tests unit 'unit*' &
 wait
 cat "$results/executable.log"
 
