@@ -51,14 +51,15 @@ need_etcd() {
 # Both go on where the last night stopped.
 run_sim() { npx node scripts/sim.ts --minutes "$MINUTES" --go-on ".cache/nightly/$step" "$@"; }
 run_mutations() { npx node scripts/mutations.ts --minutes "$MINUTES" --go-on ".cache/nightly/$step"; }
-# All property tests, each time with another seed.
+# All property tests, each property under some seeds at a time.
 run_properties() {
   local until=$((SECONDS + MINUTES * 60)) files
+  export PADDLET_PROPERTY_SEEDS=3
   files=$(grep -rl "/properties.ts'" test --include=*.test.ts)
   while [ $SECONDS -lt $until ]; do
     export PADDLET_PROPERTY_SEED=$((RANDOM * 32768 + RANDOM))
-    echo "PADDLET_PROPERTY_SEED=$PADDLET_PROPERTY_SEED"
-    npx vitest run --project 'unit*' --reporter=dot $files
+    echo "PADDLET_PROPERTY_SEED=$PADDLET_PROPERTY_SEED PADDLET_PROPERTY_SEEDS=$PADDLET_PROPERTY_SEEDS"
+    npx vitest run --project 'unit*' --testTimeout=0 --reporter=dot $files
   done
 }
 run_chaos() { npx node scripts/chaos/chaos.ts --mode "$mode" --faults "${CHAOS_FAULTS:-50}" "$@"; }

@@ -52,7 +52,7 @@ check 'spelling' npm run --silent spell
 check 'build' npm run --silent build
 
 # The fixed one of test/properties.ts.
-unset PADDLET_PROPERTY_SEED
+unset PADDLET_PROPERTY_SEED PADDLET_PROPERTY_SEEDS
 run_tests() { # run_tests NAME PROJECTS
   step "tests: $1"
   npx vitest run --project "$2" --passWithNoTests \

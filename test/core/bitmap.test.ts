@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { bitmapFromText, bitmapToText, createBitmap } from '../../src/core/bitmap.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 
 const sets = fc
   .integer({ min: 0, max: 70 })

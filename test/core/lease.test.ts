@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Lease, type LeaseEvent } from '../../src/core/lease.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 
 const TTL = 3_000;
 const start = () => new Lease({ grantedTtlMs: TTL, sentAtMs: 0 });

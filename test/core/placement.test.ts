@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type LedUnit, plannedPrimary, sameStamp, stampOf } from '../../src/core/placement.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 
 describe('a plan', () => {
   it('gives each unit to one pserver, and to each as many as to any other, within one', () => {

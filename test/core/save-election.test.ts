@@ -8,7 +8,7 @@ import {
   type SaveElection,
   saveLimitMs,
 } from '../../src/core/save-election.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 
 const BLOCK = 100;
 const MAX_BLOCK = 6_000;

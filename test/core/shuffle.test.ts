@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { shuffled } from '../../src/core/shuffle.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 
 const seeds = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
 

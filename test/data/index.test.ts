@@ -11,7 +11,7 @@ import { noTraits } from '../../src/data/oddities.ts';
 import type { DataIndex } from '../../src/data/source.ts';
 import { createTaskReader } from '../../src/data/task-reader.ts';
 import { cutTasks, cutTasksByChunks } from '../../src/data/tasks.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 import { parseNaively } from './formats/libsvm/naive-parser.ts';
 import { isRealDataMissing, REAL_DATA, testPlace } from './place.ts';
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 import { upgradeTo } from '../protocol/stranger.ts';
 import { openPlace, resultOf } from './harness.ts';
 import { expectWhole, plantedJob, UNHURRIED_JOB } from './planted-job.ts';

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Batch, Model, PulledValues, SparseBatch, StepResult } from '../../src/model/model.ts';
 import { createModel, type ModelSpec } from '../../src/model/registry.ts';
 import type { ArrayMemory } from '../../src/tensor/array-memory.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 import { randomDenseBatch, randomSparseBatch, randomValues } from './batches.ts';
 import { referenceModel } from './reference.ts';
 

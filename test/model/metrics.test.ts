@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { areaUnderCurve, binaryLogLoss, finishMetrics, mergeMetrics, noMetrics } from '../../src/model/metrics.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 
 /** Over all pairs, as Mann and Whitney define it. */
 function naiveAuc(scores: readonly number[], labels: readonly number[]): number | undefined {

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
 import type { Channel } from '../../src/protocol/messages/channel.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 import { describeOnEveryPath, type Rig, rig } from './rig.ts';
 import { everythingFrom, frameBytes, joinedTcp, pushBytes, rawTcp, rawWebSocket, upgradeTo } from './stranger.ts';
 

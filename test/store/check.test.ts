@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compareKeys, prefixEnd } from '../../src/store/check.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 
 const text = (constraints: fc.StringConstraints) => fc.string({ unit: 'binary', ...constraints });
 

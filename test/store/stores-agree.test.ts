@@ -9,7 +9,7 @@ import { openStore } from '../../src/store/open-store.ts';
 import { retryUntilAnswered } from '../../src/store/retry-until-answered.ts';
 import type { Compare, KeyValue, Op, RangeQuery, Store, Txn, WatchEvent } from '../../src/store/store.ts';
 import { EtcdServer, whyNoEtcd } from '../etcd-server.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 import { SILENT } from './support.ts';
 
 const clock = createClock();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { KernelHeap } from '../../src/tensor/kernel-heap.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 
 const FLOATS = 100_000;
 const NOT_FINITE = [Number.NaN, Infinity, -Infinity];

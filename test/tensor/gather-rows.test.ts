@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ArrayMemory } from '../../src/tensor/array-memory.ts';
 import { areFinite } from '../../src/tensor/finite-array.ts';
 import { gatherRows, scatterRows } from '../../src/tensor/gather-rows.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 
 const memory = new ArrayMemory();
 const inMemory = (from: Float32Array): Float32Array => {

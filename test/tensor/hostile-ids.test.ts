@@ -9,7 +9,7 @@ import { createIdRouter } from '../../src/tensor/id-router.ts';
 import { instantiateKernels } from '../../src/tensor/kernels/instance.ts';
 import { randomMultiplier } from '../../src/tensor/random-multiplier.ts';
 import { nameHash } from '../../src/tensor/shard-hash.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 import { idBytes, makeParameters, table } from './fixture.ts';
 import { GOLDEN, idMixedTo, idOfHash, MASK_64 } from './id-of-hash.ts';
 

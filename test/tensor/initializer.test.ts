@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { kernelInitializer, xavierBound } from '../../src/tensor/initializer.ts';
 import { KernelHeap } from '../../src/tensor/kernel-heap.ts';
 import type { Initializer } from '../../src/tensor/spec.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 import { initialValue, philoxReference } from './reference.ts';
 
 const heap = new KernelHeap();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { KernelHeap } from '../../src/tensor/kernel-heap.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 
 describe('the allocator', () => {
   const anySize = fc.oneof(

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 import { foldLanes, type LaneGradients, type RoundGradients } from '../../src/tensor/lane-fold.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 import { rowsPart, table } from './fixture.ts';
 import { anyRound, hexOf, idsOf, laneFor, type PlainLane, ROUND_SPEC } from './rounds.ts';
 

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { type OptimizerSpec, optimizerLayout } from '../../src/tensor/optimizer.ts';
 import type { Parameters } from '../../src/tensor/parameters.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 import { applyAll, blocksPart, everything, makeParameters, rowsPart } from './fixture.ts';
 import { anyFloats, anyOptimizer, OPTIMIZERS } from './optimizers.ts';
 import { freshState, type State, updateReference } from './reference.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { KernelHeap } from '../../src/tensor/kernel-heap.ts';
 import { createOptimizer } from '../../src/tensor/kernel-optimizer.ts';
 import { type OptimizerSpec, optimizerLayout } from '../../src/tensor/optimizer.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 import { anyFloats, anyOptimizer, OPTIMIZERS } from './optimizers.ts';
 import { freshState, type State, updateReference } from './reference.ts';
 

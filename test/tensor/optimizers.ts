@@ -1,7 +1,7 @@
 /** Optimizers to test with, and generators of them. */
 
 import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 
 export const OPTIMIZERS: readonly OptimizerSpec[] = [
   { type: 'sgd', learningRate: 0.1, l2: 0 },

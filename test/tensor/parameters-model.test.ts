@@ -5,7 +5,7 @@ import { type OptimizerSpec, optimizerLayout } from '../../src/tensor/optimizer.
 import { type Parameters, SHARD_ACTION } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import type { Initializer } from '../../src/tensor/spec.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 import { bits, HIGHEST, idBytes, makeParameters, pullRows, rowsPart } from './fixture.ts';
 import { anyFloat, OPTIMIZERS } from './optimizers.ts';
 import { freshState, initialValue, type State, updateReference } from './reference.ts';

@@ -5,7 +5,7 @@ import { blockShards, denseBlockFloats } from '../../src/tensor/blocks.ts';
 import { SHARD_ACTION } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 import {
   applyAll,
   bits,

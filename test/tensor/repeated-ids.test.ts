@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { mix64 } from '../../src/base/mix64.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 import { applyAll, HIGHEST, makeParameters, rowsPart, table } from './fixture.ts';
 import { GOLDEN, idOfHash, MASK_64 } from './id-of-hash.ts';
 

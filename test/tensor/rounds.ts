@@ -4,7 +4,7 @@ import { blockLength, blockShards } from '../../src/tensor/blocks.ts';
 import type { LaneGradients } from '../../src/tensor/lane-fold.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 import { blocksPart, bytesOf, HIGHEST, rowsPart } from './fixture.ts';
 import { anyFloat } from './optimizers.ts';
 

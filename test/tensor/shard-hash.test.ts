@@ -4,7 +4,7 @@ import { blockCount, blockLength, blockShards, denseBlockFloats, elementCount } 
 import { gatherRows, scatterRows } from '../../src/tensor/gather-rows.ts';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 import { fnv1a64, shardOfBlock, shardOfRow } from '../../src/tensor/shard-hash.ts';
-import fc from '../properties.ts';
+import * as fc from '../properties.ts';
 
 const EDGES = [0n, 1n, 2n ** 32n - 1n, 2n ** 32n, 2n ** 63n - 1n, 2n ** 63n, 2n ** 64n - 1n];
 const anyId = fc.oneof(fc.constantFrom(...EDGES), fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }));

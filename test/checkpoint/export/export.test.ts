@@ -9,7 +9,7 @@ import { floatText } from '../../../src/checkpoint/export/float-text.ts';
 import { chooseVariables } from '../../../src/checkpoint/set/checkpoint-set.ts';
 import { createDisk } from '../../../src/host/disk.ts';
 import type { Parameters } from '../../../src/tensor/parameters.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import { type SavedCluster, saveCluster, withSet } from '../cluster-fixture.ts';
 import { IDS } from '../fixture.ts';
 

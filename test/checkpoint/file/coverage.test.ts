@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { coverageOf, coveredShards, formatShards, parseShards } from '../../../src/checkpoint/file/coverage.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 describe('coverage', () => {
   it('is short for the usual placements', () => {

@@ -12,7 +12,7 @@ import {
   parseEntry,
 } from '../../../src/checkpoint/registry/entry.ts';
 import { trainedSpec } from '../../../src/tensor/optimizer.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
 import { contentOf, emptyParameters, filledParameters, jobOf, loadUsable, PLACE, save, uuidOf } from '../fixture.ts';
 

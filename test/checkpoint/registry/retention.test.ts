@@ -5,7 +5,7 @@ import { coverageOf } from '../../../src/checkpoint/file/coverage.ts';
 import type { Generation } from '../../../src/checkpoint/registry/entry.ts';
 import { newestFiles, newestFirst, type PublishedFile, wholeRound } from '../../../src/checkpoint/registry/newest.ts';
 import { retain } from '../../../src/checkpoint/registry/retention.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import { uuidOf } from '../fixture.ts';
 
 const SHARDS = [0, 1, 2, 3, 4, 5];

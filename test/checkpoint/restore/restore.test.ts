@@ -5,7 +5,7 @@ import { loadGeneration } from '../../../src/checkpoint/load/load.ts';
 import type { FileRef } from '../../../src/checkpoint/registry/file-ref.ts';
 import { planRestore, proofOf, type Restored, restoreFiles } from '../../../src/checkpoint/restore/restore.ts';
 import { chooseVariables } from '../../../src/checkpoint/set/checkpoint-set.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
 import { epochOf, FOLDER, refsOf, saveCluster, seqOf, withSet } from '../cluster-fixture.ts';
 import { contentOf, emptyParameters, IDS, jobOf, uuidOf } from '../fixture.ts';

@@ -9,7 +9,7 @@ import { createLedger } from '../../../src/core/shard/ledger.ts';
 import { optimizerLayout } from '../../../src/tensor/optimizer.ts';
 import type { ShardRows } from '../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../src/tensor/shard-hash.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import { createSimulatedDisk } from '../../simulated-disk.ts';
 import { FOLDER, saveCluster, wholeParameters, withSet } from '../cluster-fixture.ts';
 import { emptyParameters, IDS, jobOf, ledgerOf, metaOf, uuidOf } from '../fixture.ts';

@@ -5,7 +5,7 @@ import { findFiles, parseEntries, readEntries } from '../../../src/checkpoint/re
 import type { FileRef } from '../../../src/checkpoint/registry/file-ref.ts';
 import { listGenerations } from '../../../src/checkpoint/registry/listing.ts';
 import { type Verification, verifyCheckpoint } from '../../../src/checkpoint/set/verify.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
 import { FOLDER, saveCluster } from '../cluster-fixture.ts';
 import { jobOf, uuidOf } from '../fixture.ts';

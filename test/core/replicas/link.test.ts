@@ -5,7 +5,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { isIn } from '../../../src/core/replicas/messages.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import { type Cluster, LinkCluster } from './link-cluster.ts';
 
 const TWO: Cluster = {

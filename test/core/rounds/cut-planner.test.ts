@@ -7,7 +7,7 @@ import {
   createCutPlanner,
   type PlannedCut,
 } from '../../../src/core/rounds/cut-planner.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 const ROUNDS_A_PASS = 100;
 const OPTIONS: CutPlannerOptions = {

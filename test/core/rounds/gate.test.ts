@@ -5,7 +5,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { createRoundGate, type RoundGate } from '../../../src/core/rounds/gate.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 const gateAt = (version: number, lanes = 3): RoundGate => createRoundGate({ timeline: 2, version, lanes });
 

@@ -6,7 +6,7 @@
 import { describe, expect, it } from 'vitest';
 import { createRoundGate, type RoundGate } from '../../../src/core/rounds/gate.ts';
 import { createRoundGates, type RoundGates, type UnitPosition } from '../../../src/core/rounds/gates.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 const TIMELINE = 2;
 

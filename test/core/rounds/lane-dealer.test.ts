@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { LaneDealerOptions } from '../../../src/core/rounds/lane-events.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import { FLOOR, LaneRig, OPTIONS } from './lane-rig.ts';
 
 describe('lanes are shared', () => {

@@ -10,7 +10,7 @@ import {
   type RoundPlan,
   type RoundPlanOptions,
 } from '../../../src/core/rounds/plan.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import { plainPlan } from '../../sync/plain-plan.ts';
 
 const anyJob: fc.Arbitrary<RoundPlanOptions> = fc.record({

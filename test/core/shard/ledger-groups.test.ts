@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { LedgerGroups } from '../../../src/core/shard/ledger-groups.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 const SHARDS = Array.from({ length: 24 }, (_, shard) => shard);
 const told = fc.array(fc.subarray(SHARDS), { minLength: 10, maxLength: 40 });

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import { bitmapToText, createBitmap } from '../../../src/core/bitmap.ts';
 import { CLOSED, createLedger, type Ledger, type PushPosition } from '../../../src/core/shard/ledger.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 const BATCH = 3;
 /** Tasks of a job: task t has t % 4 + 1 pushes, with a bad record in each third push. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { CLOSED, createLedger, type Ledger, type PushPosition } from '../../../src/core/shard/ledger.ts';
 import { createShardLedgers } from '../../../src/core/shard/ledgers.ts';
 import type { AppliedPushes } from '../../../src/core/shard/push-plan.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 const TASKS = 3;
 const PASSES = 2;

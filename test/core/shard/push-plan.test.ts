@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { createPushPlan, type PushPlanOptions, whyContradicts } from '../../../src/core/shard/push-plan.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 /** Two tasks of 10 records and one of 5, pushes of 4 records. */
 const JOB: PushPlanOptions = {

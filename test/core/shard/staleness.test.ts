@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { judgeStaleness, rateScaleOf } from '../../../src/core/shard/staleness.ts';
 import { type GateEffect, StalenessGate } from '../../../src/core/shard/staleness-gate.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 const at = (version: number, revision = '7') => ({ revision, version });
 

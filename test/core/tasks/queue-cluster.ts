@@ -8,7 +8,7 @@ import { LIMITS } from '../../../src/base/limits.ts';
 import type { AttemptRef } from '../../../src/core/tasks/address.ts';
 import type { Phase, QueueEffect, QueueEvent } from '../../../src/core/tasks/events.ts';
 import { createTaskQueue } from '../../../src/core/tasks/queue.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import { configOf, type RigOptions, SavedChanges, sumsOf } from './queue-rig.ts';
 
 const TRAINERS = ['ann', 'bob', 'cid', 'dot'];

@@ -1,7 +1,7 @@
 /** Random histories of a whole cluster against the queue, with masters that restart from exactly what was saved. */
 
 import { describe, expect, it } from 'vitest';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import { actions, Cluster, options } from './queue-cluster.ts';
 
 describe('any history of trainers, masters and the clock', () => {

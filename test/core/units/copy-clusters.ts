@@ -1,7 +1,7 @@
 /** Clusters for plans of copies, and what is measured of a plan. */
 
 import type { CopiedUnit, CopiesInput, CopyPlan, CopyPserver } from '../../../src/core/units/plan-copies.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 export const MiB = 2 ** 20;
 export const INDEXES = 9;

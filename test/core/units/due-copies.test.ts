@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { type CopiesView, dueCopies, type SeenCopies, type SeenSite } from '../../../src/core/units/due-copies.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 const MiB = 2 ** 20;
 const up = (index: number): SeenSite => ({ index, status: 'up', host: undefined, zone: undefined });

@@ -1,7 +1,7 @@
 /** Both sides, with a connection in order until it is cut: whatever happens, the move completes. */
 
 import { describe, expect, it } from 'vitest';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import { MoveRig, NEXT_HEAD, SHARDS } from './move-rig.ts';
 
 const happening = fc.oneof(

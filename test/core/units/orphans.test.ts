@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Orphan, type OrphanView, orphansFor } from '../../../src/core/units/orphans.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 const BOUND_MS = 1_000;
 type Shape = Partial<Omit<OrphanView, 'live'>> & { readonly live?: readonly number[]; readonly leaving?: number };

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { planUnits } from '../../../src/core/units/plan.ts';
 import { type CopyPserver, planCopies } from '../../../src/core/units/plan-copies.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import {
   anyInput,
   carriedOut,

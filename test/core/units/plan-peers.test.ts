@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { planCopies } from '../../../src/core/units/plan-copies.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import {
   anyInput,
   live,

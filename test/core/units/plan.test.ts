@@ -9,7 +9,7 @@ import {
   planUnits,
   type UnitPlan,
 } from '../../../src/core/units/plan.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 const MiB = 2 ** 20;
 const INDEXES = 8;

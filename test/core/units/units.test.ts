@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { defaultUnits, shardsOfUnit, shardsOfUnits, sizeOfUnit, unitOf } from '../../../src/core/units/units.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 it('are 64, or four for each pserver that there may be, and at most one a shard', () => {
   expect(defaultUnits(512, 2)).toBe(64);

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { createFeatureDictionary } from '../../../src/data/feature-dictionary.ts';
 import { READ, SparseKernel } from '../../../src/data/kernels/sparse-kernel.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 const kernel = new SparseKernel();
 

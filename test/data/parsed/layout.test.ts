@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { isPaddletError } from '../../../src/base/errors.ts';
 import { decodeBlock, encodeBlock, HEADER_BYTES, SECTION } from '../../../src/data/parsed/layout.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import { GOLDEN_KEY, goldenBlock } from './golden-block.ts';
 
 const GOLDEN = readFileSync(join(import.meta.dirname, '../../golden/data/v1.block'));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CBOR_MAX_DEPTH, decodeCbor, encodeCbor } from '../../../src/protocol/frames/cbor.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 const hex = (text: string): Uint8Array => new Uint8Array(Buffer.from(text.replaceAll(' ', ''), 'hex'));
 const plain = fc.letrec((tie) => ({

@@ -10,7 +10,7 @@ import {
   type Frame,
   PREAMBLE_BYTES,
 } from '../../../src/protocol/frames/frame.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import { goldenFrames } from '../golden-frames.ts';
 
 const bytesOf = (frame: Frame): Uint8Array => new Uint8Array(Buffer.concat(encodeFrame(frame).buffers));

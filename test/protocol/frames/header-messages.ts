@@ -1,5 +1,5 @@
 /** Headers of pulls, pushes and answers as they may come, and the same with something odd in them. */
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 type Fields = Record<string, unknown>;
 

@@ -8,7 +8,7 @@ import { decodeCbor, encodeCbor } from '../../../src/protocol/frames/cbor.ts';
 import { decodeFrame, encodeFrame, type Frame } from '../../../src/protocol/frames/frame.ts';
 import { readHotHeader, writeHotHeader } from '../../../src/protocol/frames/hot-headers.ts';
 import { replySchema, requestSchema } from '../../../src/protocol/messages/all-messages.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 import { inOrder, mangled, replies, requests } from './header-messages.ts';
 
 const ROOM = new Uint8Array(64 * 1024);

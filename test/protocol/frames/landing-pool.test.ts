@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LandingPool } from '../../../src/protocol/frames/landing-pool.ts';
 import type { Landing } from '../../../src/protocol/messages/channel.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 const KiB = 1024;
 const MiB = 1024 * KiB;

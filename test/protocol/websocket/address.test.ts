@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isPaddletError } from '../../../src/base/errors.ts';
 import { formatAddress, isLoopback, parseAddress } from '../../../src/protocol/websocket/address.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 const hostAndPort = fc
   .tuple(fc.oneof(fc.stringMatching(/^[a-z0-9.\-[\]%:_]{0,20}$/), fc.ipV4(), fc.ipV6()), fc.nat(70_000))

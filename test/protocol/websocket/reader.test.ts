@@ -10,7 +10,7 @@ import {
   writeHeader,
 } from '../../../src/protocol/websocket/frames.ts';
 import { WebSocketReader } from '../../../src/protocol/websocket/reader.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 interface Piece {
   readonly opcode: number;

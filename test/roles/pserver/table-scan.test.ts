@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { TableScan } from '../../../src/roles/pserver/table-scan.ts';
-import fc from '../../properties.ts';
+import * as fc from '../../properties.ts';
 
 const SHARDS = 5;
 /** Some that only differ in their upper half, and the largest. */

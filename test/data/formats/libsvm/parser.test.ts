@@ -9,7 +9,7 @@ import { SparseBlockBuilder } from '../../../../src/data/parsed/sparse-block-bui
 import { sparseRecords } from '../../../../src/data/parsed/sparse-records.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
 import type { SparseBatch } from '../../../../src/model/model.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { parseNaively } from './naive-parser.ts';
 
 const BINARY: LabelRule = { task: 'binary' };

@@ -6,7 +6,7 @@ import { createTaskQueue } from '../../../../src/core/tasks/queue.ts';
 import { noSums } from '../../../../src/core/tasks/state.ts';
 import type { TaskAsker, TaskService } from '../../../../src/roles/master/tasks/service.ts';
 import { configOf, type RigOptions } from '../../../core/tasks/queue-rig.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { aStore, Master, settled, stateOf } from './service-rig.ts';
 
 const OPEN = new AbortController().signal;

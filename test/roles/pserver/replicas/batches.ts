@@ -6,7 +6,7 @@ import type { UpdateName } from '../../../../src/core/replicas/messages.ts';
 import type { LinkFrame, PeerBatch } from '../../../../src/core/replicas/peer-link.ts';
 import type { BatchEnds } from '../../../../src/roles/pserver/replicas/replicate-codec.ts';
 import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { drawnUpdate, PARTS, UNITS } from './updates.ts';
 
 export type Batch = PeerBatch<ReplicatedUpdate>;

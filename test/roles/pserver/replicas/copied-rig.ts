@@ -9,7 +9,7 @@ import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwar
 import { IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
 import { type OptimizerSpec, type TrainedSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { MemoryLog } from '../../../protocol/rig.ts';
 import { blocksPart, everything, makeParameters, NORMAL, rowsPart } from '../../../tensor/fixture.ts';
 import { firstHeads } from '../owned-heads.ts';

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import type { OptimizerSpec } from '../../../../src/tensor/optimizer.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { makeParameters, SGD } from '../../../tensor/fixture.ts';
 import { anyGradients, CopiedRig, type Gradients, SPEC, UNITS } from './copied-rig.ts';
 

@@ -10,7 +10,7 @@ import {
   encodeBatch,
   type ReplicateRequest,
 } from '../../../../src/roles/pserver/replicas/replicate-codec.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { drawnBatch, payloadOf } from './batches.ts';
 import { arrived, FIELDS, JOB, OWN_ORDER } from './wire-rig.ts';
 

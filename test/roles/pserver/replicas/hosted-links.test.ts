@@ -6,7 +6,7 @@
 import { describe, expect, it } from 'vitest';
 import { isIn, keyOfOwner } from '../../../../src/core/replicas/messages.ts';
 import type { Cluster } from '../../../core/replicas/link-cluster.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { HostedCluster } from './hosted-cluster.ts';
 
 const TWO: Cluster = {

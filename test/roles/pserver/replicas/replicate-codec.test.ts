@@ -16,7 +16,7 @@ import {
 } from '../../../../src/roles/pserver/replicas/replicate-codec.ts';
 import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
 import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { goldenFrames } from '../../../protocol/golden-frames.ts';
 import { bytesOf } from '../../../tensor/fixture.ts';
 import { type Batch, drawnBatch, type Frame, payloadOf } from './batches.ts';

@@ -9,7 +9,7 @@ import {
 import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
 import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { SGD } from '../../../tensor/fixture.ts';
 import { payloadOf } from './batches.ts';
 import { anyGradients, CopiedRig, SPEC, UNITS } from './copied-rig.ts';

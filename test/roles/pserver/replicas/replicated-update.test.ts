@@ -8,7 +8,7 @@ import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replica
 import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import { blockLength } from '../../../../src/tensor/blocks.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { idBytes, table } from '../../../tensor/fixture.ts';
 import { applyingOf, drawnUpdate, gradientsOf, PARTS, shardOfBlockIn, shardOfRowIn, unitOfRow } from './updates.ts';
 

@@ -8,7 +8,7 @@ import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import type { RoundGradients } from '../../../../src/tensor/lane-fold.ts';
 import { shardOfRow } from '../../../../src/tensor/shard-hash.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { bytesOf, idBytes, NORMAL } from '../../../tensor/fixture.ts';
 
 const SHARDS = 16;

@@ -11,7 +11,7 @@ import { copyShard } from '../../../../src/roles/pserver/units/copy-pieces.ts';
 import { IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
 import { roundsPieces } from '../../../../src/roles/pserver/units/rounds-pieces.ts';
 import { type OptimizerSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { MemoryLog } from '../../../protocol/rig.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
 import { anyRound, ROUND_SPEC } from '../../../tensor/rounds.ts';

@@ -4,7 +4,7 @@
  */
 
 import { expect, it, vi } from 'vitest';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { everything } from '../../../tensor/fixture.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
 import { anyRound, laneFor, type PlainLane, ROUND_SPEC } from '../../../tensor/rounds.ts';

@@ -12,7 +12,7 @@ import { copyShard } from '../../../../src/roles/pserver/units/copy-pieces.ts';
 import { IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
 import { roundsPieces } from '../../../../src/roles/pserver/units/rounds-pieces.ts';
 import { type OptimizerSpec, type TrainedSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
 import { anyRound, type PlainLane, ROUND_SPEC } from '../../../tensor/rounds.ts';
 import { LANES, PlayedPserver, type PlayedRounds, ROUNDS, SHARDS, undisturbed } from './played.ts';

@@ -13,7 +13,7 @@ import { foldLanes } from '../../../../src/tensor/lane-fold.ts';
 import type { OptimizerSpec } from '../../../../src/tensor/optimizer.ts';
 import { type Parameters, SHARD_ACTION } from '../../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../../src/tensor/shard-hash.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { bytesOf, everything, HIGHEST, idBytes, makeParameters } from '../../../tensor/fixture.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
 import { anyRound, hexOf, laneFor, type PlainLane, ROUND_SPEC } from '../../../tensor/rounds.ts';

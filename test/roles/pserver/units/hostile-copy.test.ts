@@ -10,7 +10,7 @@ import { decodePiece, decodeUpdate, encodeUpdate } from '../../../../src/roles/p
 import { denseBlockFloats } from '../../../../src/tensor/blocks.ts';
 import { type OptimizerSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { bytesOf, makeParameters, NORMAL, SGD } from '../../../tensor/fixture.ts';
 
 const SPEC: ParameterSpec = {

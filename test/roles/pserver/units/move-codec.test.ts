@@ -17,7 +17,7 @@ import {
 } from '../../../../src/roles/pserver/units/move-codec.ts';
 import type { MovePayload } from '../../../../src/roles/pserver/units/outgoing-move.ts';
 import { payloadBytes } from '../../../../src/roles/pserver/units/payload-codec.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { goldenFrames } from '../../../protocol/golden-frames.ts';
 import { bytesOf } from '../../../tensor/fixture.ts';
 

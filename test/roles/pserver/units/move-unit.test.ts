@@ -11,7 +11,7 @@ import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwar
 import { IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
 import { type OptimizerSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { blocksPart, everything, makeParameters, NORMAL, rowsPart, SGD } from '../../../tensor/fixture.ts';
 import { firstHeads } from '../owned-heads.ts';
 

@@ -11,7 +11,7 @@ import { connectMove, type MoveConnection } from '../../../../src/roles/pserver/
 import { OutgoingMove } from '../../../../src/roles/pserver/units/outgoing-move.ts';
 import { payloadBytes } from '../../../../src/roles/pserver/units/payload-codec.ts';
 import { trainedSpec } from '../../../../src/tensor/optimizer.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { MemoryLog } from '../../../protocol/rig.ts';
 import { createDice } from '../../../sim/dice.ts';
 import { SimulatedNetwork } from '../../../sim/network.ts';

@@ -6,7 +6,7 @@ import { pieceBytes } from '../../../../src/roles/pserver/units/copy-pieces.ts';
 import { IncomingRounds, roundsPieces } from '../../../../src/roles/pserver/units/rounds-pieces.ts';
 import { denseBlockFloats } from '../../../../src/tensor/blocks.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
-import fc from '../../../properties.ts';
+import * as fc from '../../../properties.ts';
 import { bytesOf, NORMAL } from '../../../tensor/fixture.ts';
 
 const WIDTH = 3;
