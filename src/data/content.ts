@@ -5,14 +5,13 @@
  */
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
-import { Readable } from 'node:stream';
-import { constants, createGunzip, gunzipSync } from 'node:zlib';
 import { PaddletError } from '../base/errors.ts';
 import type { DiskFile, FileFacts } from '../base/seams.ts';
-import { blocksOf, brokenGzip } from './gzip-members.ts';
+import { inflatedHead, inflateMembers } from './gzip-inflate.ts';
 import { absolutePath, type DataPlace, missing } from './place.ts';
 
-const BLOCK_BYTES = 1 << 20;
+/** Raise this when a change would make the same file inflate to other bytes. */
+const INFLATED_VERSION = 2;
 const PARTIAL = '.partial';
 const HEAD_BYTES = 1 << 16;
 const NEWLINE = 10;
@@ -68,15 +67,6 @@ export async function headOf(place: DataPlace, path: string): Promise<Head> {
   }
 }
 
-/** At most 1032 times as long, the highest ratio of deflate. What is not `isWhole` may end anywhere. */
-async function inflatedHead(path: string, file: DiskFile, raw: Uint8Array, isWhole: boolean): Promise<Uint8Array> {
-  try {
-    return gunzipSync(raw, isWhole ? {} : { finishFlush: constants.Z_SYNC_FLUSH });
-  } catch (cause) {
-    throw await brokenGzip(path, file, cause as Error);
-  }
-}
-
 /** Size and time of a data file that must exist. */
 export async function inspectFile(place: DataPlace, path: string): Promise<FileFacts> {
   const source = absolutePath(place, path);
@@ -102,7 +92,7 @@ async function isGzip(file: DiskFile): Promise<boolean> {
 
 function cachedPath(place: DataPlace, source: string, facts: FileFacts): string {
   const key = createHash('sha256')
-    .update(JSON.stringify([source, facts.bytes, facts.modifiedMs]))
+    .update(JSON.stringify([INFLATED_VERSION, source, facts.bytes, facts.modifiedMs]))
     .digest('hex');
   return join(place.cacheFolder, 'inflated', `${basename(source).replace(/\.gz$/, '')}-${key.slice(0, 32)}`);
 }
@@ -156,28 +146,11 @@ async function publish(place: DataPlace, partial: string, cached: string, folder
 }
 
 async function writeInflated(source: string, file: DiskFile, target: DiskFile, folder: string): Promise<void> {
-  const gunzip = createGunzip({ chunkSize: BLOCK_BYTES });
-  const input = Readable.from(blocksOf(file), { objectMode: true });
-  input.on('error', (error) => gunzip.destroy(error));
-  input.pipe(gunzip);
   let offset = 0;
-  try {
-    for await (const block of gunzip as AsyncIterable<Uint8Array>) {
-      const at = offset;
-      await inCache(folder, () => target.write(block, at));
-      offset += block.length;
-    }
-  } catch (cause) {
-    if (cause instanceof PaddletError) throw cause;
-    const code = (cause as NodeJS.ErrnoException).code ?? '';
-    if (code.startsWith('Z_')) throw await brokenGzip(source, file, cause as Error);
-    throw new PaddletError(
-      'DataInvalid',
-      `${source} cannot be read: ${(cause as Error).message} (after ${offset} bytes)`,
-      { cause },
-    );
-  } finally {
-    input.destroy();
+  for await (const block of inflateMembers(source, file)) {
+    const at = offset;
+    await inCache(folder, () => target.write(block, at));
+    offset += block.length;
   }
 }
 

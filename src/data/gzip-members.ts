@@ -3,15 +3,15 @@ import { Readable } from 'node:stream';
 import { crc32, createInflateRaw } from 'node:zlib';
 import { PaddletError } from '../base/errors.ts';
 import type { DiskFile } from '../base/seams.ts';
+import { FileBlocks } from './file-blocks.ts';
 
-const BLOCK_BYTES = 1 << 20;
 const HEADER_BYTES = 10;
 const TRAILER_BYTES = 8;
 const FLAGS = { headerCrc: 2, extra: 4, name: 8, comment: 16 };
 
-/** How far a file is whole members (RFC 1952). */
+/** How far a file is whole members (RFC 1952), with zeros after them. */
 interface Whole {
-  /** Bytes of the file. */
+  /** Bytes of the file: where something else begins. */
   readonly upTo: number;
   readonly inflated: number;
 }
@@ -42,19 +42,21 @@ export async function brokenGzip(path: string, file: DiskFile, cause: Error): Pr
 
 async function wholeMembers(file: DiskFile): Promise<Whole> {
   let whole: Whole = { upTo: 0, inflated: 0 };
+  const blocks = new FileBlocks(file);
   for (;;) {
-    const member = await memberAt(file, whole.upTo);
+    const member = await memberAt(file, blocks, whole.upTo);
     if (member === undefined) return whole;
-    whole = { upTo: member.upTo, inflated: whole.inflated + member.inflated };
+    const upTo = (await blocks.afterZeros(member.upTo)) ?? member.upTo;
+    whole = { upTo, inflated: whole.inflated + member.inflated };
   }
 }
 
 /** Undefined when there is none, or none that is whole. */
-async function memberAt(file: DiskFile, from: number): Promise<Whole | undefined> {
+async function memberAt(file: DiskFile, blocks: FileBlocks, from: number): Promise<Whole | undefined> {
   const start = await dataStart(file, from);
   if (start === undefined) return undefined;
   const inflate = createInflateRaw();
-  const input = Readable.from(blocksOf(file, start), { objectMode: true });
+  const input = Readable.from(blocks.from(start), { objectMode: true, highWaterMark: 1 });
   input.on('error', (error) => inflate.destroy(error));
   input.pipe(inflate);
   let inflated = 0;
@@ -86,14 +88,4 @@ async function dataStart(file: DiskFile, from: number): Promise<number | undefin
   if (flags & FLAGS.extra) at += 2 + head.readUInt16LE(at);
   for (const flag of [FLAGS.name, FLAGS.comment]) if (flags & flag) at = head.indexOf(0, at) + 1;
   return from + at + (flags & FLAGS.headerCrc ? 2 : 0);
-}
-
-export async function* blocksOf(file: DiskFile, from = 0): AsyncGenerator<Uint8Array> {
-  for (let offset = from; ; ) {
-    const block = new Uint8Array(BLOCK_BYTES);
-    const count = await file.read(block, offset);
-    if (count > 0) yield block.subarray(0, count);
-    if (count < block.length) return;
-    offset += count;
-  }
 }
