@@ -1,16 +1,7 @@
 /** What a file that cannot be read as libsvm looks like, from some of its lines. Pure. */
-
-export interface Appearance {
-  /** For "it looks like …". */
-  readonly what: string;
-  /** What to do about it. */
-  readonly hint: string;
-}
+import { type Appearance, convert, EXPECTED, packedAs } from './packed.ts';
 
 type Test = readonly [matches: (lines: readonly string[]) => boolean, appearance: Appearance];
-
-const EXPECTED = 'a libsvm record is a line "label id:value id:value …"';
-const convert = (from: string): string => `convert it: ${EXPECTED}; data.format has no ${from}`;
 
 const NUMBER = '[+-]?(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][+-]?\\d+)?';
 const FEATURES = `(?:\\s+\\d+:${NUMBER})*`;
@@ -37,8 +28,6 @@ const begins =
     bytes.every((byte, at) => line.charCodeAt(at) === byte);
 const twoLabels = (lines: readonly string[]): boolean =>
   new Set(lines.map((line) => Number(line.trim().split(/\s/, 1)[0]))).size <= 2;
-/** In a block of 512 bytes, the name of a file and much later `ustar`. */
-const isTar = ([line = '']: readonly string[]): boolean => line.slice(257, 262) === 'ustar';
 const hasNuls = ([line = '']: readonly string[]): boolean => /^(?:[^\0]\0|\0[^\0]){2}/.test(line);
 const separatedBy =
   (separator: string) =>
@@ -52,18 +41,6 @@ const isBinary = (line: string): boolean =>
 
 /** The first one that matches counts. */
 const TESTS: readonly Test[] = [
-  [begins(0x50, 0x41, 0x52, 0x31), { what: 'a Parquet file', hint: convert('Parquet') }],
-  [
-    begins(0x50, 0x4b, 3, 4),
-    { what: 'a zip archive', hint: 'unpack it, or pack it as gzip, which paddlet reads as it is' },
-  ],
-  [begins(0x42, 0x5a, 0x68), { what: 'a bzip2 file', hint: 'unpack it, or pack it as gzip, which paddlet reads' }],
-  [
-    begins(0xfd, 0x37, 0x7a, 0x58, 0x5a),
-    { what: 'an xz file', hint: 'unpack it, or pack it as gzip, which paddlet reads' },
-  ],
-  [begins(0x28, 0xb5, 0x2f, 0xfd), { what: 'a zstd file', hint: 'unpack it, or pack it as gzip, which paddlet reads' }],
-  [isTar, { what: 'a tar archive', hint: 'unpack it: data.train may be a folder' }],
   [
     (lines) => begins(0xff, 0xfe)(lines) || begins(0xfe, 0xff)(lines) || hasNuls(lines),
     { what: 'UTF-16 text', hint: 'save it as UTF-8: iconv -f UTF-16 -t UTF-8 OLD > NEW' },
@@ -144,5 +121,6 @@ const TESTS: readonly Test[] = [
 /** Undefined when the lines (not empty, perhaps cut off) look like nothing that is known. */
 export function appearanceOf(lines: readonly string[]): Appearance | undefined {
   if (lines.length === 0) return undefined;
-  return TESTS.find(([matches]) => matches(lines))?.[1];
+  const packed = packedAs(Buffer.from(lines[0]!, 'latin1'));
+  return packed ?? TESTS.find(([matches]) => matches(lines))?.[1];
 }

@@ -8,6 +8,7 @@ import { basename, join } from 'node:path';
 import { PaddletError } from '../base/errors.ts';
 import type { DiskFile, FileFacts } from '../base/seams.ts';
 import { inflatedHead, inflateMembers } from './gzip-inflate.ts';
+import { refusePacked } from './packed.ts';
 import { absolutePath, type DataPlace, missing } from './place.ts';
 
 /** Raise this when a change would make the same file inflate to other bytes. */
@@ -26,16 +27,27 @@ export interface Content {
   readonly bytes: number;
 }
 
-/** Throws `DataMissing`, `DataInvalid` (corrupt gzip), `DataChanged` (while inflating), `DataCacheFailed`. */
+/** Throws `DataMissing`, `DataInvalid` (corrupt gzip, archives), `DataChanged` (while inflating), `DataCacheFailed`. */
 export async function openContent(place: DataPlace, path: string): Promise<Content> {
   const { disk } = place.host;
   const source = absolutePath(place, path);
   const facts = await inspectFile(place, path);
   const file = await openSource(place, source);
-  if (!(await isGzip(file))) return { path, file, facts, bytes: facts.bytes };
+  try {
+    if (!(await isGzip(file))) {
+      refusePacked(path, (await beginning(source, file, facts)).bytes);
+      return { path, file, facts, bytes: facts.bytes };
+    }
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
   try {
     const cached = cachedPath(place, source, facts);
-    if (!(await disk.exists(cached))) await inflate(place, source, file, facts, cached);
+    if (!(await disk.exists(cached))) {
+      refusePacked(path, (await beginning(source, file, facts)).bytes);
+      await inflate(place, source, file, facts, cached);
+    }
     const inflated = await disk.open(cached);
     return { path, file: inflated, facts, bytes: await inflated.size() };
   } finally {
@@ -57,14 +69,20 @@ export async function headOf(place: DataPlace, path: string): Promise<Head> {
   const facts = await inspectFile(place, path);
   const file = await openSource(place, absolutePath(place, path));
   try {
-    const bytes = new Uint8Array(Math.min(HEAD_BYTES, facts.bytes));
-    const raw = bytes.subarray(0, await file.read(bytes, 0));
-    const isWhole = raw.length === facts.bytes;
-    const content = (await isGzip(file)) ? await inflatedHead(path, file, raw, isWhole) : raw;
-    return { bytes: isWhole ? content : content.subarray(0, content.lastIndexOf(NEWLINE) + 1), isWhole };
+    const { bytes, isWhole } = await beginning(path, file, facts);
+    refusePacked(path, bytes);
+    return { bytes: isWhole ? bytes : bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1), isWhole };
   } finally {
     await file.close();
   }
+}
+
+/** The first bytes of the content, which may end anywhere if they are not the whole. */
+async function beginning(path: string, file: DiskFile, facts: FileFacts): Promise<Head> {
+  const bytes = new Uint8Array(Math.min(HEAD_BYTES, facts.bytes));
+  const raw = bytes.subarray(0, await file.read(bytes, 0));
+  const isWhole = raw.length === facts.bytes;
+  return { bytes: (await isGzip(file)) ? await inflatedHead(path, file, raw, isWhole) : raw, isWhole };
 }
 
 /** Size and time of a data file that must exist. */

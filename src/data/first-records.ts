@@ -81,13 +81,6 @@ export async function lookAtFirst(place: DataPlace, format: DataFormat, paths: r
   return { traits, isWhole };
 }
 
-/** One bad record at most, as the name of the first file shares a line with its first record. */
-function refuseArchive(path: string, bytes: Uint8Array): void {
-  if (Buffer.from(bytes.subarray(257, 262)).toString('latin1') !== 'ustar' || !bytes.subarray(0, 257).includes(0))
-    return;
-  throw new PaddletError('DataInvalid', `${path} is a tar archive`, { hint: 'unpack it: data.train may be a folder' });
-}
-
 /** Bad ones among the first `records`. */
 function badAmong(head: TaskRecords, records: number): readonly BadRecord[] {
   const among = Math.min(records, head.records);
@@ -100,7 +93,6 @@ async function* heads(place: DataPlace, { what, format, labels }: FirstRecords) 
   const paths = await resolveFiles(place, what);
   for (const [at, path] of paths.slice(0, FIRST_FILES).entries()) {
     const { bytes, isWhole } = await headOf(place, path);
-    refuseArchive(path, bytes);
     yield { path, isFirst: at === 0, isWhole, head: readHead({ file: path, bytes }, labels) };
   }
 }

@@ -1,0 +1,68 @@
+/** Files that must be unpacked or converted before they can be read, told by their magic numbers alone. Pure. */
+import { PaddletError } from '../base/errors.ts';
+
+export interface Appearance {
+  /** For "it looks like …". */
+  readonly what: string;
+  /** What to do about it. */
+  readonly hint: string;
+}
+
+export const EXPECTED = 'a libsvm record is a line "label id:value id:value …"';
+export const convert = (from: string): string => `convert it: ${EXPECTED}; data.format has no ${from}`;
+
+const PACK_AS_GZIP = 'unpack it, or pack it as gzip, which paddlet reads';
+const ZIP: Appearance = { what: 'a zip archive', hint: `${PACK_AS_GZIP} as it is` };
+const BZIP2: Appearance = { what: 'a bzip2 file', hint: PACK_AS_GZIP };
+const TAR: Appearance = { what: 'a tar archive', hint: 'unpack it: a folder of files can be named as well' };
+
+/** No text begins so: after letters come bytes that are none, or more letters than can be chance. */
+const MAGIC: readonly (readonly [magic: string, appearance: Appearance])[] = [
+  ['PAR1\x15', { what: 'a Parquet file', hint: convert('Parquet') }],
+  ['PK\x03\x04', ZIP],
+  ['PK\x05\x06', ZIP],
+  ['\xfd7zXZ\0', { what: 'an xz file', hint: PACK_AS_GZIP }],
+  ['\x28\xb5\x2f\xfd', { what: 'a zstd file', hint: PACK_AS_GZIP }],
+  // The first block; or the end, in a file without any.
+  ...[...'123456789'].flatMap((level) =>
+    ['1AY&SY', '\x17rE8P\x90'].map((begins): [string, Appearance] => [`BZh${level}${begins}`, BZIP2]),
+  ),
+];
+
+/** The header of the first file in a tar archive. */
+const TAR_BYTES = 512;
+const CHECKSUM = { from: 148, to: 156 };
+/** Has `ustar`, except in old archives. */
+const TAR_MAGIC = 257;
+/** Nothing follows the fields of any kind of header. */
+const UNUSED = 500;
+
+/** `bytes`: the first of the (inflated) content. */
+export function packedAs(bytes: Uint8Array): Appearance | undefined {
+  const text = Buffer.from(bytes.subarray(0, TAR_BYTES)).toString('latin1');
+  const found = MAGIC.find(([magic]) => text.startsWith(magic))?.[1];
+  return found ?? (isTar(text) ? TAR : undefined);
+}
+
+/** Throws `DataInvalid`. */
+export function refusePacked(path: string, bytes: Uint8Array): void {
+  const packed = packedAs(bytes);
+  if (packed === undefined) return;
+  throw new PaddletError('DataInvalid', `${path} is ${packed.what}`, { hint: packed.hint });
+}
+
+/** It has NULs, as no text has. */
+function isTar(header: string): boolean {
+  if (header.startsWith('ustar', TAR_MAGIC)) return header.slice(0, TAR_MAGIC).includes('\0');
+  const isOld = header[0] !== '\0' && header.slice(UNUSED) === '\0'.repeat(TAR_BYTES - UNUSED);
+  return isOld && hasChecksum(header);
+}
+
+/** The sum of all bytes, those of the sum itself taken as spaces, is in the header in octal digits. */
+function hasChecksum(header: string): boolean {
+  const written = /^ *([0-7]+)/.exec(header.slice(CHECKSUM.from, CHECKSUM.to))?.[1];
+  if (written === undefined) return false;
+  const others = header.slice(0, CHECKSUM.from) + ' '.repeat(CHECKSUM.to - CHECKSUM.from) + header.slice(CHECKSUM.to);
+  const sum = Array.from(others, (character) => character.charCodeAt(0)).reduce((all, byte) => all + byte, 0);
+  return sum === Number.parseInt(written, 8);
+}
