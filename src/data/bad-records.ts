@@ -5,6 +5,7 @@ import { shownBytes } from './formats/libsvm/ascii.ts';
 import type { BadRecord, TaskRecords } from './source.ts';
 
 const SHOWN_RECORDS = 3;
+const SHOWN_FILES = 8;
 const SHOWN_CHARACTERS = 60;
 
 export interface BadRecordsRule {
@@ -19,13 +20,28 @@ export function refuseTooManyBad({ bad }: Pick<TaskRecords, 'bad'>, { maxBadReco
 
 /** `bad` is not empty. */
 export function tooManyBad(bad: readonly BadRecord[], howMany: string): PaddletError {
-  const shown = bad.slice(0, SHOWN_RECORDS).map(describeBad);
-  const lines = bad.flatMap(({ text }) => (text === undefined ? [] : [text]));
-  const appearance = appearanceOf(lines);
-  const looksLike = appearance === undefined ? '' : `; it looks like ${appearance.what}`;
-  return new PaddletError('TooManyBadRecords', `${howMany}: ${shown.join('; ')}${looksLike}`, {
-    hint: appearance?.hint ?? 'fix the data, or allow more with data.maxBadRecords',
-  });
+  const { shown, hint = 'fix the data, or allow more with data.maxBadRecords' } = explain(bad);
+  return new PaddletError('TooManyBadRecords', `${howMany}: ${shown}`, { hint });
+}
+
+/** `what` says of what there is no good record; `bad` may be empty. */
+export function noneGood(bad: readonly BadRecord[], what: string): PaddletError {
+  const { shown, hint = 'compare the files with data.format, and their labels with model.task' } = explain(bad);
+  return new PaddletError('DataInvalid', shown === '' ? what : `${what}: ${shown}`, { hint });
+}
+
+/** The error for files whose records were all read. */
+export const noGoodRecord = (paths: readonly string[], bad: readonly BadRecord[]): PaddletError => {
+  const more = paths.length > SHOWN_FILES ? ` and ${paths.length - SHOWN_FILES} other files` : '';
+  return noneGood(bad, `there is no good record in ${paths.slice(0, SHOWN_FILES).join(', ')}${more}`);
+};
+
+/** The first ones and what they look like; the hint for that. */
+function explain(bad: readonly BadRecord[]): { shown: string; hint?: string } {
+  const shown = bad.slice(0, SHOWN_RECORDS).map(describeBad).join('; ');
+  const appearance = appearanceOf(bad.flatMap(({ text }) => (text === undefined ? [] : [text])));
+  if (appearance === undefined) return { shown };
+  return { shown: `${shown}; it looks like ${appearance.what}`, hint: appearance.hint };
 }
 
 /** `file:line: reason, in "text"`. */

@@ -2,8 +2,8 @@
  * A look at the first records of the data, before anything is started: data of another format, or labels that the model
  * does not take, are reported in the first second. Trainers judge the rest, task by task.
  */
-import { PaddletError } from '../base/errors.ts';
-import { type BadRecordsRule, tooManyBad } from './bad-records.ts';
+import { isPaddletError } from '../base/errors.ts';
+import { type BadRecordsRule, noGoodRecord, noneGood, tooManyBad } from './bad-records.ts';
 import { headOf } from './content.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
 import { noRecord } from './index-builder.ts';
@@ -25,10 +25,12 @@ export interface FirstTask extends FirstRecords, BadRecordsRule {
   readonly recordsPerTask: number;
 }
 
-/** Throws `TooManyBadRecords` if a task of the data is certain to fail. */
+/** Throws `TooManyBadRecords` if a task of the data is certain to fail, `DataInvalid` if no record is good. */
 export async function refuseBadStart(place: DataPlace, task: FirstTask): Promise<void> {
   const records = Math.min(FIRST_RECORDS, task.recordsPerTask);
-  for await (const { path, isFirst, head } of heads(place, task)) {
+  const seen: SeenHead[] = [];
+  for await (const { path, isFirst, isWhole, isLast, head } of heads(place, task)) {
+    seen.push({ path, isWhole, isLast, head });
     const bad = badAmong(head, records);
     // So few records of a later file are in two tasks at most.
     const allowed = (isFirst ? 1 : 2) * task.maxBadRecords;
@@ -39,6 +41,13 @@ export async function refuseBadStart(place: DataPlace, task: FirstTask): Promise
       `${bad.length} of the first ${among} records of ${path} are bad, data.maxBadRecords is ${task.maxBadRecords}`,
     );
   }
+  const bad = seen.flatMap(({ head }) => head.bad);
+  const isAll = seen.at(-1)?.isLast === true && seen.every(({ isWhole }) => isWhole);
+  if (!isAll || bad.length === 0 || seen.some(({ head }) => head.bad.length < head.records)) return;
+  throw noGoodRecord(
+    seen.map(({ path }) => path),
+    bad,
+  );
 }
 
 /** Throws `DataInvalid` if a file begins with records of another format. */
@@ -47,8 +56,7 @@ export async function refuseOtherFormat(place: DataPlace, data: Omit<FirstRecord
   const labels: LabelRule = { task: 'regression' };
   for await (const { path, head } of heads(place, { ...data, labels })) {
     if (head.records === 0 || head.bad.length < head.records) continue;
-    const { message, hint } = tooManyBad(head.bad, `no record of ${path} can be read as ${data.format}`);
-    throw new PaddletError('DataInvalid', message, hint === undefined ? {} : { hint });
+    throw noneGood(head.bad, `no record of ${path} can be read as ${data.format}`);
   }
 }
 
@@ -81,10 +89,28 @@ export async function lookAtFirst(place: DataPlace, format: DataFormat, paths: r
   return { traits, isWhole };
 }
 
+/** The first records that are bad, for a message about data that was read; none when the files cannot be read any more. */
+export async function firstBad(place: DataPlace, data: FirstRecords): Promise<readonly BadRecord[]> {
+  try {
+    for await (const { head } of heads(place, data)) if (head.bad.length > 0) return head.bad;
+  } catch (error) {
+    if (!isPaddletError(error)) throw error;
+  }
+  return [];
+}
+
 /** Bad ones among the first `records`. */
 function badAmong(head: TaskRecords, records: number): readonly BadRecord[] {
   const among = Math.min(records, head.records);
   return head.bad.slice(0, among - head.goodBefore(among));
+}
+
+interface SeenHead {
+  readonly path: string;
+  readonly isWhole: boolean;
+  /** No other file follows. */
+  readonly isLast: boolean;
+  readonly head: TaskRecords;
 }
 
 async function* heads(place: DataPlace, { what, format, labels }: FirstRecords) {
@@ -93,6 +119,7 @@ async function* heads(place: DataPlace, { what, format, labels }: FirstRecords) 
   const paths = await resolveFiles(place, what);
   for (const [at, path] of paths.slice(0, FIRST_FILES).entries()) {
     const { bytes, isWhole } = await headOf(place, path);
-    yield { path, isFirst: at === 0, isWhole, head: readHead({ file: path, bytes }, labels) };
+    const head = readHead({ file: path, bytes }, labels);
+    yield { path, isFirst: at === 0, isLast: at === paths.length - 1, isWhole, head };
   }
 }

@@ -35,6 +35,20 @@ test('more bad records than the first task may have', async () => {
   });
 });
 
+test('no good record at all, as many bad ones as are allowed', async () => {
+  const data = { ...TASK, maxBadRecords: 100 };
+  await expect(
+    refuseBadStart(placeWith({ a: '1,2\n', b: '3,4\n' }), { ...data, what: ['a', 'b'] }),
+  ).rejects.toMatchObject({
+    code: 'DataInvalid',
+    message: expect.stringMatching(/^there is no good record in a, b: a:1: .*; b:1: .*CSV/),
+  });
+  const others = Object.fromEntries(Array.from({ length: 8 }, (_, at) => [`a${at}`, '1,2\n']));
+  for (const files of [{ a: '1,2\n', b: '1 1:1\n' }, { ...others, b: GOOD }, { a: '# none\n' }]) {
+    await refuseBadStart(placeWith(files), { ...data, what: Object.keys(files) });
+  }
+});
+
 test('bad records of later tasks are left to the trainers', async () => {
   await refuseBadStart(placeWith({ a: `${GOOD}1,2\n3,4\n` }), { ...TASK, what: 'a' });
 });

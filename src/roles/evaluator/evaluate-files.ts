@@ -4,13 +4,18 @@ import type { ParameterClient } from '../../cluster/client/parameter-client.ts';
 import { labelRuleOf, modelOf } from '../../cluster/job/job-model.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { Metrics } from '../../cluster/job/job-result.ts';
+import { noGoodRecord } from '../../data/bad-records.ts';
 import { odditiesOf } from '../../data/oddities.ts';
 import type { DataPlace } from '../../data/place.ts';
+import type { BadRecord } from '../../data/source.ts';
 import { createTaskReader } from '../../data/task-reader.ts';
 import { type Dataset, loadDataset } from '../master/dataset.ts';
 import { createEvaluationResults } from '../master/evaluation.ts';
 import { EVALUATION_BATCH, evaluateTask } from '../trainer/tasks/evaluate-task.ts';
 import { parsedCacheOf } from '../trainer/tasks/task-files.ts';
+
+/** Of the first task with bad records, for a message. */
+const KEPT_BAD = 100;
 
 export interface EvaluateOptions {
   readonly place: DataPlace;
@@ -46,17 +51,26 @@ export async function evaluateFiles(options: EvaluateOptions): Promise<Evaluated
     ...(cache === undefined ? {} : { cache }),
   });
   let bad = 0;
+  const first: BadRecord[] = [];
   try {
     for (const [task, chunks] of dataset.tasks.entries()) {
       const records = await reader.read(chunks);
       for (const { file, line, reason } of records.bad) place.host.log.warn(`bad record: ${file}:${line}: ${reason}`);
       bad += records.bad.length;
+      if (first.length === 0) first.push(...records.bad.slice(0, KEPT_BAD));
       const { metrics, scores, labels } = await evaluateTask(model, client, records, signal);
       results.add(task, metrics, scores, labels);
       options.onTask(task + 1, dataset.tasks.length);
     }
   } finally {
     await reader.close();
+  }
+  const { index } = dataset;
+  if (bad === index.records) {
+    throw noGoodRecord(
+      index.files.map(({ path }) => path),
+      first,
+    );
   }
   return { metrics: results.finish(), bad, dataset };
 }

@@ -1,9 +1,12 @@
 /** From the start of the passes to the result in the store: training, evaluation, conclusion. */
 import { isPaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
+import { labelRuleOf } from '../../cluster/job/job-model.ts';
 import type { JobResult } from '../../cluster/job/job-result.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { orAborted } from '../../cluster/waiting.ts';
+import { noGoodRecord } from '../../data/bad-records.ts';
+import { firstBad } from '../../data/first-records.ts';
 import { fencedTxn } from '../../store/fence.ts';
 import type { Compare } from '../../store/store.ts';
 import { endEvaluation, evaluate } from './evaluate.ts';
@@ -57,12 +60,24 @@ async function conclude(
   const { passes } = record.job.training;
   await changed.until(() => (state.saves?.isSaved(passes) === false ? undefined : true), stopSignal);
   const result = await trained.conclude({ stopSignal, testMetrics, recordsPerSecond });
+  await refuseNoneGood(work, result);
   await runHooks({ ...work, ...work.hooks }, 'after', resultEnv(result));
   failPoint('result.publishing');
   if (!(await publishResult(work, result, trained.unchanged))) return false;
   state.isFinished = true;
   changed.notify();
   return true;
+}
+
+/** Throws `DataInvalid` when nothing was trained on because all records are bad, as many as are allowed. */
+export async function refuseNoneGood(
+  { place, record, model, data }: Pick<JobWork, 'place' | 'record' | 'model' | 'data'>,
+  { records }: Pick<JobResult, 'records'>,
+): Promise<void> {
+  if (records.applied > 0 || records.discarded > 0 || records.bad === 0) return;
+  const paths = data.train.index.files.map(({ path }) => path);
+  const { format } = record.job.data;
+  throw noGoodRecord(paths, await firstBad(place, { what: paths, format, labels: labelRuleOf(record, model) }));
 }
 
 async function publishResult({ context, fence }: JobWork, result: JobResult, unchanged: Compare): Promise<boolean> {

@@ -4,6 +4,7 @@ import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { HeldLease } from '../../cluster/ownership.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import type { Signal } from '../../cluster/waiting.ts';
+import type { DataPlace } from '../../data/place.ts';
 import type { Model } from '../../model/model.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { JobData } from './dataset.ts';
@@ -15,6 +16,8 @@ export interface DirectOptions {
   readonly context: RoleContext;
   readonly record: JobRecord;
   readonly data: JobData;
+  /** Where the data is. */
+  readonly place: DataPlace;
   readonly checkpointFolder: string;
   readonly fence: Fence;
   /** By which pservers know this master. */

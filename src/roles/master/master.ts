@@ -147,7 +147,7 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
   try {
     const hooks = { shell: options.shell, folder: dataDir };
     const checkpointFolder = record.job.checkpoint.dir ?? options.checkpointDir;
-    const direct = { context, record, data, checkpointFolder, fence, secret, lease, stopSignal, info, hooks };
+    const direct = { context, record, data, place, checkpointFolder, fence, secret, lease, stopSignal, info, hooks };
     await directJob({ ...direct, show: acting.show });
   } catch (error) {
     if (watch.end() === undefined && isPaddletError(error) && endsJob(error)) {
