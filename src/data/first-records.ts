@@ -89,7 +89,7 @@ export async function lookAtFirst(place: DataPlace, format: DataFormat, paths: r
   return { traits, isWhole };
 }
 
-/** The first records that are bad, for a message about data that was read; none when the files cannot be read any more. */
+/** The first bad records, for a message about data that was read before; none when it cannot be read any more. */
 export async function firstBad(place: DataPlace, data: FirstRecords): Promise<readonly BadRecord[]> {
   try {
     for await (const { head } of heads(place, data)) if (head.bad.length > 0) return head.bad;

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -41,8 +41,29 @@ test('a sound machine: every check, and nothing left behind', async () => {
 
 test('a folder that cannot be written to', async () => {
   const report = await doctor('--dir', '/proc/paddlet');
-  expect(report).toMatchObject({ code: 2, ok: false });
+  // As `run` ends there.
+  expect(report).toMatchObject({ code: 9, ok: false });
   expect(report.checks.find(({ name }) => name === 'disk')).toMatchObject({ status: 'fail', hint: 'check the path' });
+});
+
+test.each([
+  ['a file', (path: string) => writeFile(path, '')],
+  ['a link that leads nowhere', (path: string) => symlink('gone', path)],
+])('%s in place of a folder: refused as by run', async (_, make) => {
+  const inside = await mkdtemp(join(folder, 'taken-'));
+  const taken = join(inside, 'taken');
+  await make(taken);
+  const report = await doctor('--dir', taken);
+  expect([report.code, statuses(report).disk]).toEqual([9, 'fail']);
+  const job = join(inside, 'job.yaml');
+  await writeFile(job, 'name: x\ndata: { train: a, format: libsvm }\nmodel: { type: lr }\n');
+  await writeFile(join(inside, 'a'), '1 1:1\n');
+  for (const cache of [taken, join(taken, 'below')]) {
+    const data = (await doctor(job, '--cache-dir', cache)).checks.find(({ name }) => name === 'data');
+    expect(data).toMatchObject({ status: 'fail', hint: expect.stringContaining('--cache-dir') });
+    expect((await doctor(job, '--cache-dir', cache)).code).toBe(3);
+  }
+  expect((await doctor(job, '--cache-dir', join(inside, 'cache'))).code).toBe(0);
 });
 
 test('a store', async () => {

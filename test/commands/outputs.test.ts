@@ -1,6 +1,6 @@
 /** What a command does when its output cannot be written, or the machine refuses it a file: as a user meets it. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -73,12 +73,33 @@ function aJobFolder(): string {
 }
 
 test.each([
+  ['in place of a file', 'job.yaml', 'EEXIST'],
+  ['in place of a link that leads nowhere', 'link', 'EEXIST'],
   ['below a file', 'job.yaml/job', 'ENOTDIR'],
   ['where no folder can be made', '/proc/job', 'ENOENT'],
 ])('a folder for the job %s is refused, with what to do', async (_where, dir, code) => {
-  const ran = await runCommand(['run', 'job.yaml', '--dir', dir], { cwd: aJobFolder() });
+  const cwd = aJobFolder();
+  symlinkSync('gone', join(cwd, 'link'));
+  const ran = await runCommand(['run', 'job.yaml', '--dir', dir], { cwd });
   expect(ran.err).toMatch(new RegExp(`^error SystemRefused: the operating system refused .*${code}.*\nhint: `));
   expect(ran.code).toBe(MACHINE);
+});
+
+test.each(['train', 'link'])('other folders that are named, in place of a file or link (%s)', async (taken) => {
+  const cwd = aJobFolder();
+  symlinkSync('gone', join(cwd, 'link'));
+  const run = ['run', 'job.yaml', '--dir', 'job'];
+  for (const [argv, error, exit] of [
+    [['data', 'synth', '--out', taken, '--records', '10'], 'Usage', 2],
+    [['data', 'index', 'train', '--format', 'libsvm', '--cache-dir', taken], 'DataCacheFailed', 3],
+    [[...run, '--cache-dir', taken], 'DataCacheFailed', 3],
+    [[...run, '--set', `checkpoint.dir=${cwd}/${taken}`], 'SystemRefused', MACHINE],
+    [[...run, '--store', `sqlite:${cwd}/${taken}/store.db`], 'StoreInvalid', 4],
+  ] as const) {
+    const { code, err } = await runCommand(argv, { cwd });
+    expect(err, argv.join(' ')).toMatch(new RegExp(`^error ${error}: .*\nhint: `, 'm'));
+    expect(code, argv.join(' ')).toBe(exit);
+  }
 });
 
 test('a folder for checkpoints that cannot be written to is refused before anything starts', async () => {

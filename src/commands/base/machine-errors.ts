@@ -7,6 +7,7 @@ const HINTS: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only: choose another folder, or mount it for writing',
   ENOENT: 'check the path',
   ENOTDIR: 'a part of the path is a file: choose another folder',
+  EEXIST: 'a file, or a link that leads nowhere, has this name: choose another folder',
   EISDIR: 'it is a folder: name a file',
   ELOOP: 'check the symbolic links in the path',
   ENAMETOOLONG: 'choose a shorter path',

@@ -1,6 +1,6 @@
 /** One check of `paddlet doctor`. */
 import { type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
-import { systemHint } from '../base/machine-errors.ts';
+import { fromSystem } from '../base/machine-errors.ts';
 
 export interface Finding {
   readonly status: 'ok' | 'warn';
@@ -37,9 +37,8 @@ export async function runCheck({ name, run }: Check): Promise<CheckResult> {
 
 /** A system error (EACCES, ENOSPC, …) is a failed check, not a bug. */
 function asExpected(error: unknown): PaddletError | undefined {
-  if (isPaddletError(error)) return error;
+  const known = fromSystem(error);
+  if (isPaddletError(known)) return known;
   const { code, message } = error as NodeJS.ErrnoException;
-  if (typeof code !== 'string') return undefined;
-  const hint = systemHint(error);
-  return new PaddletError('Usage', message, { ...(hint === undefined ? {} : { hint }), cause: error });
+  return typeof code === 'string' ? new PaddletError('Usage', message, { cause: error }) : undefined;
 }

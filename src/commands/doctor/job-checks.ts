@@ -1,6 +1,7 @@
 /** The checks of a store and of a job. */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
+import { inCache } from '../../data/content.ts';
 import { type FirstLook, lookAtFirst } from '../../data/first-records.ts';
 import type { DataFormat } from '../../data/formats/registry.ts';
 import { findFiles } from '../../data/index-builder.ts';
@@ -12,6 +13,7 @@ import { outlineOf } from '../../model/registry.ts';
 import { checkFirstRecords } from '../../roles/master/dataset.ts';
 import { listJobs } from '../../store/list-jobs.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
+import { checkWritable } from '../base/check-writable.ts';
 import type { CommandStore } from '../base/command-store.ts';
 import type { Check, Finding } from './check.ts';
 
@@ -67,10 +69,17 @@ export function jobChecks(host: Host, { path, sets, dataDir, cacheDir }: JobToCh
       after: 'job file',
       run: async () => {
         const { job, dataDir: folder } = await load();
+        await checkCache(host, cacheDir);
         return checkData({ host, folder, cacheFolder: cacheDir }, job);
       },
     },
   ];
+}
+
+/** One that is there may have all that is needed, even if it cannot be written to. */
+async function checkCache({ disk }: Host, folder: string): Promise<void> {
+  if ((await disk.inspect(folder))?.kind === 'folder') return;
+  await inCache(folder, async () => checkWritable(folder));
 }
 
 async function checkData(place: DataPlace, job: Job): Promise<Finding> {

@@ -15,6 +15,7 @@ import { openStore } from '../../store/open-store.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { KeyValue } from '../../store/store.ts';
 import { askYesNo, canAsk } from '../base/ask.ts';
+import { checkWritable } from '../base/check-writable.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { exitCodeOf } from '../base/errors.ts';
 import { embeddedStore, jobFolder } from '../base/find-store.ts';
@@ -31,7 +32,7 @@ import { readJobBefore } from './job-before.ts';
 import { checkMayDelete } from './may-delete.ts';
 import { type ResetOptions, resetJob, untilAllHaveExited } from './reset-job.ts';
 import { startingSizes } from './starting-sizes.ts';
-import { checkWritable, WorkingFolder } from './working-folder.ts';
+import { WorkingFolder } from './working-folder.ts';
 
 export default class RunCommand extends PaddletCommand<typeof RunCommand> {
   static override summary = 'Run a whole cluster on this machine and train a job';

@@ -1,6 +1,6 @@
 /** The folder that a run works in: one run at a time, which says who it is and logs for those who attach. */
-import { accessSync, closeSync, constants, existsSync, fstatSync, openSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { closeSync, fstatSync, openSync } from 'node:fs';
+import { join } from 'node:path';
 import { type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host, LogLevel } from '../../base/seams.ts';
 import { isoTime } from '../../host/clock.ts';
@@ -76,16 +76,6 @@ export class WorkingFolder {
     this.#holder = holder;
     this.#lock.describe(holder);
   }
-}
-
-/**
- * Throws Node's error when nothing can be written below the folder. Does not make it: one that is missing may be a
- * mount that is not up, and its checkpoints must not be taken for lost.
- */
-export function checkWritable(folder: string): void {
-  let nearest = folder;
-  while (!existsSync(nearest) && dirname(nearest) !== nearest) nearest = dirname(nearest);
-  accessSync(`${nearest}/.`, constants.W_OK | constants.X_OK);
 }
 
 function inUse(folder: string, holder: Holder | undefined): PaddletError {

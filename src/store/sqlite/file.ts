@@ -137,7 +137,10 @@ function attempt(path: string, make: () => void): void {
     if (code === 'EROFS') throw unavailable(troubleOf('readOnly', path), error);
     if (code === 'EMFILE' || code === 'ENFILE') throw unavailable(troubleOf('openFiles', path), error);
     if (TRANSIENT.has(code)) throw unavailable(troubleOf('failing', path, message), error);
-    throw storeInvalid(path, `it cannot be created: ${message}`, error);
+    throw new PaddletError('StoreInvalid', `store ${path} cannot be used: it cannot be created: ${message}`, {
+      cause: error,
+      hint: 'choose another folder for it, or make that one accessible to this user',
+    });
   }
 }
 
