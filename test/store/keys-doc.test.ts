@@ -20,6 +20,7 @@ import { FRAME_VERSION } from '../../src/protocol/frames/frame.ts';
 import { SUBPROTOCOL } from '../../src/protocol/websocket/version.ts';
 import { reconciledSchema } from '../../src/roles/master/tasks/repairs.ts';
 import { keysOf } from '../../src/store/keys.ts';
+import { aJob } from '../cluster/job/stored-job.ts';
 import { ROOT } from '../source-files.ts';
 
 const docs = readFileSync(join(ROOT, 'docs/store-keys.md'), 'utf8');
@@ -102,6 +103,12 @@ describe('the examples in docs/store-keys.md', () => {
     expect(versionsOf('/job', 'version')).toEqual([String(JOB_RECORD_VERSION)]);
     for (const key of ['/checkpoints/<index>', '/parting/<token>'])
       expect(versionsOf(key, 'formatVersion'), key).toEqual([String(FORMAT_VERSION)]);
+  });
+
+  it('has every field of the data of a job', () => {
+    const [sample = ''] = samplesOf('/job');
+    const { job } = JSON.parse(sample);
+    expect(Object.keys(job.data)).toEqual(Object.keys(aJob().data));
   });
 
   it('and the changelog name the version of the store', () => {
