@@ -24,16 +24,17 @@ export function tooManyBad(bad: readonly BadRecord[], howMany: string): PaddletE
   return new PaddletError('TooManyBadRecords', `${howMany}: ${shown}`, { hint });
 }
 
-/** `what` says of what there is no good record; `bad` may be empty. */
-export function noneGood(bad: readonly BadRecord[], what: string): PaddletError {
-  const { shown, hint = 'compare the files with data.format, and their labels with model.task' } = explain(bad);
+/** `what` says where there is none; `bad` may be empty. The hint is `otherwise` when it looks like nothing known. */
+export function noneGood(bad: readonly BadRecord[], what: string, otherwise: string): PaddletError {
+  const { shown, hint = otherwise } = explain(bad);
   return new PaddletError('DataInvalid', shown === '' ? what : `${what}: ${shown}`, { hint });
 }
 
 /** The error for files whose records were all read. */
 export const noGoodRecord = (paths: readonly string[], bad: readonly BadRecord[]): PaddletError => {
   const more = paths.length > SHOWN_FILES ? ` and ${paths.length - SHOWN_FILES} other files` : '';
-  return noneGood(bad, `there is no good record in ${paths.slice(0, SHOWN_FILES).join(', ')}${more}`);
+  const what = `there is no good record in ${paths.slice(0, SHOWN_FILES).join(', ')}${more}`;
+  return noneGood(bad, what, 'compare the files with data.format, and their labels with model.task');
 };
 
 /** The first ones and what they look like; the hint for that. */

@@ -9,6 +9,7 @@ import { type DataFormat, formatOf } from './formats/registry.ts';
 import { noRecord } from './index-builder.ts';
 import type { LabelRule } from './labels.ts';
 import { noTraits, noteLabel, type Traits } from './oddities.ts';
+import { EXPECTED } from './packed.ts';
 import { type DataPlace, resolveFiles } from './place.ts';
 import type { BadRecord, TaskRecords } from './source.ts';
 
@@ -56,7 +57,8 @@ export async function refuseOtherFormat(place: DataPlace, data: Omit<FirstRecord
   const labels: LabelRule = { task: 'regression' };
   for await (const { path, head } of heads(place, { ...data, labels })) {
     if (head.records === 0 || head.bad.length < head.records) continue;
-    throw noneGood(head.bad, `no record of ${path} can be read as ${data.format}`);
+    const what = `no record of ${path} can be read as ${data.format}`;
+    throw noneGood(head.bad, what, `compare it with --format ${data.format}: ${EXPECTED}`);
   }
 }
 

@@ -53,7 +53,9 @@ export async function indexFiles(
 }
 
 export const noRecord = (paths: readonly string[]): PaddletError =>
-  new PaddletError('DataInvalid', `there is no record in ${paths.join(', ')}`);
+  new PaddletError('DataInvalid', `there is no record in ${paths.join(', ')}`, {
+    hint: 'empty lines and comments are no records: see that what writes the files did not fail',
+  });
 
 /** SHA-256 over the canonical form: a line of JSON for the format and each file, then a line of numbers a chunk. */
 export function digestOf(index: Pick<DataIndex, 'format' | 'files' | 'chunks'>): string {

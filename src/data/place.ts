@@ -47,10 +47,10 @@ async function filesOf(place: DataPlace, entry: string): Promise<string[]> {
   if (facts?.kind === 'file') return [path];
   if (facts?.kind === 'folder') {
     const files = await walk(place, path, 0);
-    if (files.length === 0) throw new PaddletError('DataMissing', `no data files in folder ${path}`);
+    if (files.length === 0) throw noFiles(path);
     return files;
   }
-  if (facts !== undefined) throw new PaddletError('DataMissing', `${path} is neither a file nor a folder`);
+  if (facts !== undefined) throw noFile(path);
   await refuseUnlikePath(place, entry);
   const parts = normalize(entry).split('/');
   const firstWild = parts.findIndex((part) => WILD.test(part));
@@ -59,6 +59,16 @@ async function filesOf(place: DataPlace, entry: string): Promise<string[]> {
   const root = resolve(place.folder, ...(isAbsolute(entry) ? ['/'] : []), parts.slice(0, firstWild).join('/'));
   return filesOfGlob(place, root, parts.slice(firstWild).filter(Boolean).join('/'));
 }
+
+const noFiles = (folder: string): PaddletError =>
+  new PaddletError('DataMissing', `no data files in folder ${folder}`, {
+    hint: 'files below it are data, except hidden ones and those whose name begins with _',
+  });
+
+const noFile = (path: string): PaddletError =>
+  new PaddletError('DataMissing', `${path} is neither a file nor a folder`, {
+    hint: 'data is read more than once, and by several processes: write what a pipe or a device gives to a file',
+  });
 
 /** What other programs take as the name of a data file. */
 async function refuseUnlikePath(place: DataPlace, entry: string): Promise<void> {

@@ -29,6 +29,11 @@ export interface LoadedJob {
 /** Throws `JobInvalid` with all errors of the file, each with its place, or `Usage` for a malformed override. */
 export async function loadJob(options: LoadJobOptions): Promise<LoadedJob> {
   const path = resolve(options.path);
+  if (options.path === '') {
+    throw new PaddletError('Usage', 'the path of the job file is empty', {
+      hint: 'name a file; a variable of the shell may be unset',
+    });
+  }
   const text = await readText(options.disk, path, options.path);
   const job = parseJobFile(options.path, text, options.sets);
   return { job, path, dataDir: resolve(options.dataDir ?? dirname(path)) };
@@ -88,7 +93,7 @@ function unreadable(shown: string, error: unknown): unknown {
   }[code ?? ''];
   if (why === undefined) return error;
   const whereTo = notLocal(shown) ?? 'job files are YAML; see examples/ for some to start from';
-  const hint = code === 'ENOENT' ? whereTo : undefined;
+  const hint = { ENOENT: whereTo, EISDIR: 'name the job file in it' }[code ?? ''];
   return new PaddletError('JobInvalid', `job file ${shown}: ${why}`, {
     cause: error,
     ...(hint === undefined ? {} : { hint }),

@@ -1,6 +1,6 @@
 /** What a command does when its output cannot be written, or the machine refuses it a file: as a user meets it. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -109,6 +109,33 @@ test('a folder for checkpoints that cannot be written to is refused before anyth
   expect(ran.err).toMatch(/^error SystemRefused: the operating system refused .*ENOTDIR.*\nhint: /);
   expect([ran.code, ran.out]).toEqual([MACHINE, '']);
   expect(readdirSync(join(cwd, 'job'))).not.toContain('logs');
+});
+
+test.each([
+  [['data', 'index', '', '--format', 'libsvm'], 'the argument PATH is empty'],
+  [['data', 'index', 'train', '', '--format', 'libsvm'], 'the argument PATH (number 2 of 2) is empty'],
+  [['evaluate', '--data', ''], '--data is empty'],
+  [['run', ''], 'the path of the job file is empty'],
+])('%j: an empty path is refused', async (argv, message) => {
+  const { code, err } = await runCommand(argv, { cwd: aJobFolder() });
+  expect([code, err]).toEqual([2, expect.stringMatching(/^error Usage: .*\nhint: .*unset/)]);
+  expect(err).toContain(`error Usage: ${message}\n`);
+});
+
+test('what is no data or job file: each says what to do', async () => {
+  const cwd = aJobFolder();
+  mkdirSync(join(cwd, 'folder'));
+  writeFileSync(join(cwd, 'comments'), '# none\n');
+  for (const [argv, message, hint] of [
+    [['data', 'index', 'folder', '--format', 'libsvm'], 'no data files in folder', /hidden ones/],
+    [['data', 'index', 'comments', '--format', 'libsvm'], 'there is no record in comments', /comments/],
+    [['data', 'index', '/dev/null', '--format', 'libsvm'], '/dev/null is neither a file', /to a file/],
+    [['run', 'folder'], 'job file folder: is a folder', /name the job file/],
+  ] as const) {
+    const { code, err } = await runCommand(argv, { cwd });
+    expect([code, err]).toEqual([argv[0] === 'run' ? 2 : 3, expect.stringContaining(message)]);
+    expect(err).toMatch(new RegExp(`^hint: .*${hint.source}`, 'm'));
+  }
 });
 
 test('a name with terminal escapes is shown as text, and is exact as JSON', async () => {

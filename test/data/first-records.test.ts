@@ -78,6 +78,12 @@ test('without a job, a file is refused when none of its first records can be rea
   });
 });
 
+test('the hint for a file that looks like nothing names no setting of a job', async () => {
+  await expect(refuseOtherFormat(placeWith({ a: 'x 1:1\n' }), { what: 'a', format: 'libsvm' })).rejects.toMatchObject({
+    hint: 'compare it with --format libsvm: a libsvm record is a line "label id:value id:value …"',
+  });
+});
+
 test('of a long gzip file only the beginning is inflated, and nothing is written', async () => {
   const lines = Array.from({ length: 100_000 }, (_, at) => `${at},${Math.sin(at)}`).join('\n');
   const place = placeWith({ 'a.gz': gzipSync(lines) });

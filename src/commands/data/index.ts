@@ -6,6 +6,7 @@ import { loadOrBuildIndex } from '../../data/index-file.ts';
 import { odditiesOf } from '../../data/oddities.ts';
 import type { DataIndex } from '../../data/source.ts';
 import { cutTasks } from '../../data/tasks.ts';
+import { refuseEmpty } from '../base/given-path.ts';
 import { cacheFlags, dataFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
 
 export default class DataIndexCommand extends PaddletCommand<typeof DataIndexCommand> {
@@ -47,6 +48,8 @@ with records of another format is refused.`;
   };
 
   override async execute(): Promise<void> {
+    const what = this.positional();
+    refuseEmpty(what, 'the argument PATH');
     const recordsPerTask = this.flags['records-per-task'];
     const { labels, format } = this.flags;
     const place = {
@@ -61,7 +64,6 @@ with records of another format is refused.`;
       progress.update(0, 0, `${(bytes / 1e6).toFixed(0)} MB read`);
     };
     try {
-      const what = this.positional();
       await refuseOtherFormat(place, { what, format });
       const index = await loadOrBuildIndex(place, { what, format, recordsPerTask, onBytes, ...(labels && { labels }) });
       for (const { message, hint } of odditiesOf([index.traits])) place.host.log.warn(`${message}: ${hint}`);

@@ -3,6 +3,7 @@ import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 import { evaluateFiles } from '../../roles/evaluator/evaluate-files.ts';
 import { durationFlag } from '../base/duration-flag.ts';
+import { refuseEmpty } from '../base/given-path.ts';
 import { scoredText } from '../base/result-text.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 import { cacheFlags, dataFlags, jobFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
@@ -38,6 +39,7 @@ its pservers, afterwards from its checkpoints. Changes nothing.`;
   };
 
   override async execute(): Promise<void> {
+    refuseEmpty(this.flags.data ?? [], '--data');
     const host = this.host('evaluate');
     await withJob({ flags: this.flags, host, signal: this.interruption() }, (job) => this.evaluate(job));
   }

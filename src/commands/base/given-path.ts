@@ -1,0 +1,9 @@
+import { PaddletError } from '../../base/errors.ts';
+
+/** An empty path would be the data folder: it is an unset variable of a shell, hardly what was meant. */
+export function refuseEmpty(paths: readonly string[], argument: string): void {
+  const at = paths.indexOf('');
+  if (at < 0) return;
+  const which = paths.length === 1 ? argument : `${argument} (number ${at + 1} of ${paths.length})`;
+  throw new PaddletError('Usage', `${which} is empty`, { hint: 'name a file; a variable of the shell may be unset' });
+}
