@@ -1,7 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
+/** For what never ends: many times what a test takes beside much other work. */
+const LIMIT_MS = 600_000;
+const LIMITS = { testTimeout: LIMIT_MS, hookTimeout: LIMIT_MS };
 /** Of what tells of itself by no event, such as the end of a process that the test did not start. */
-const POLL = { poll: { timeout: 60_000 } };
+const POLL = { poll: { timeout: LIMIT_MS / 2 } };
 
 /**
  * `unit` and `unit-alone` run in-process; `--project 'unit*'` chooses both. `executable` starts real processes of the
@@ -18,14 +21,8 @@ const SHARING = 'checkpoint|cluster|core|job|roles';
 /** They go through every state of a model: much faster where the compiler has seen only them. */
 const MODELS = 'test/core/**/*model.test.ts';
 // Vitest leaves a core alone by default: half of them on the smallest machines.
-const IN_PROCESS = { maxWorkers: '100%', testTimeout: 60_000, expect: POLL };
-const REAL_PROCESSES = {
-  // Many times what a test takes when the machine has nothing else to do.
-  testTimeout: 600_000,
-  hookTimeout: 60_000,
-  expect: POLL,
-  fileParallelism: false,
-};
+const IN_PROCESS = { maxWorkers: '100%', expect: POLL, ...LIMITS };
+const REAL_PROCESSES = { fileParallelism: false, expect: POLL, ...LIMITS };
 
 export default defineConfig({
   test: {

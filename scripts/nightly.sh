@@ -59,7 +59,7 @@ run_properties() {
   while [ $SECONDS -lt $until ]; do
     export PADDLET_PROPERTY_SEED=$((RANDOM * 32768 + RANDOM))
     echo "PADDLET_PROPERTY_SEED=$PADDLET_PROPERTY_SEED PADDLET_PROPERTY_SEEDS=$PADDLET_PROPERTY_SEEDS"
-    npx vitest run --project 'unit*' --testTimeout=0 --reporter=dot $files
+    npx vitest run --project 'unit*' --reporter=dot $files
   done
 }
 run_chaos() { npx node scripts/chaos/chaos.ts --mode "$mode" --faults "${CHAOS_FAULTS:-50}" "$@"; }

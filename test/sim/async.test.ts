@@ -4,7 +4,7 @@ import { runSchedule } from './schedule.ts';
 
 test('async jobs under faults, simulated: every record counts once, whatever happens', async () => {
   expect(await runKinds('async')).toEqual({ violations: [], missing: [] });
-}, 600_000);
+});
 
 test('a seed gives the same story each time', async () => {
   const story = async (): Promise<string[]> => {

@@ -14,7 +14,7 @@ test('a pserver that stops alone loses nothing, and takes its share when it is b
   expect(await job.difference()).toEqual({});
   expect(job.recovery).toBe(0);
   expect(job.told(/start from their initial values/)).toBe(0);
-}, 60_000);
+});
 
 test.each([
   { mode: 'async', intervalMs: 5_000 },
@@ -54,4 +54,4 @@ test('a pserver that is not wanted and was killed comes back while its files are
   expect(job.named('pserver 1').machine.disk.names('/checkpoints/1')).toEqual([]);
   expect(await job.difference()).toEqual({});
   expect(job.recovery).toBe(0);
-}, 60_000);
+});

@@ -3,4 +3,4 @@ import { runKinds } from './kinds.ts';
 
 test('sync jobs under faults, simulated: all end with the digest of a plain loop', async () => {
   expect(await runKinds('sync')).toEqual({ violations: [], missing: [] });
-}, 600_000);
+});
