@@ -43,7 +43,7 @@ export async function createPushers(): Promise<Pushers> {
         const drawn = new Uint32Array(2 * BATCHES[i % BATCHES.length]!);
         for (let at = 0; at < drawn.length; at += 2) drawn[at] = Math.floor(Math.random() * ID_SPACE);
         const { ids, distinct } = router.dedupe(new Uint8Array(drawn.buffer), drawn.length / 2);
-        const list = { ids, count: distinct };
+        const list = [{ ids, count: distinct }];
         trainer.client.recycle(await trainer.client.pull(list, never));
         const sparse = [new Float32Array(distinct * WIDTH).fill(0.001)];
         const header = { pass: 0, task, push: pushed[task]!, last: false, good: 1 };

@@ -26,16 +26,18 @@ function taskRecords(): TaskRecords {
   const ids = new Uint32Array(2 * IDS).map((_, at) => (at % 2 === 0 ? 1 + at / 2 : 0));
   const made = new Map<number, ReturnType<TaskRecords['batch']>>();
   const make = (records: number): ReturnType<TaskRecords['batch']> => ({
-    kind: 'sparse',
-    data: {
-      records,
-      offsets: Uint32Array.from({ length: records + 1 }, (_, record) => record * FEATURES),
-      columns: Uint32Array.from({ length: records * FEATURES }, (_, at) => (at * 7919) % IDS),
-      values: undefined,
-      ids: new Uint8Array(ids.buffer),
-      distinct: IDS,
-      labels: Float32Array.from({ length: records }, (_, record) => record % 2),
-    },
+    records,
+    labels: Float32Array.from({ length: records }, (_, record) => record % 2),
+    sparse: [
+      {
+        offsets: Uint32Array.from({ length: records + 1 }, (_, record) => record * FEATURES),
+        rows: Uint32Array.from({ length: records * FEATURES }, (_, at) => (at * 7919) % IDS),
+        values: undefined,
+        ids: new Uint8Array(ids.buffer),
+        count: IDS,
+      },
+    ],
+    dense: [],
   });
   return {
     records: PLAN.recordsPerTask,

@@ -39,35 +39,36 @@ const CASES: readonly Case[] = [
 ];
 
 /** Features that are drawn as those of real data are: a few ids are in most records. */
-function sparseBatch({ memory }: Model, { features, ids }: Case, records: number, seed: number): Batch {
+function sparseBatch({ memory }: Model, { features, ids: known }: Case, records: number, seed: number): Batch {
   const random = createRandomStream(seed);
   const numbers = new Map<number, number>();
   const offsets = memory!.words(records + 1);
   for (let record = 0; record <= records; record++) offsets[record] = record * features;
-  const columns = memory!.words(records * features);
-  for (let at = 0; at < columns.length; at++) {
-    const id = Math.floor(ids * random.uniform() ** 3);
+  const rows = memory!.words(records * features);
+  for (let at = 0; at < rows.length; at++) {
+    const id = Math.floor(known * random.uniform() ** 3);
     if (!numbers.has(id)) numbers.set(id, numbers.size);
-    columns[at] = numbers.get(id)!;
+    rows[at] = numbers.get(id)!;
   }
   const labels = memory!.floats(records);
   for (let record = 0; record < records; record++) labels[record] = random.uniform() < 0.3 ? 1 : 0;
-  const data = { records, offsets, columns, values: undefined, labels, distinct: numbers.size };
-  return { kind: 'sparse', data: { ...data, ids: new Uint8Array(8 * numbers.size) } };
+  const ids = new Uint8Array(8 * numbers.size);
+  const input = { offsets, rows, values: undefined, ids, count: numbers.size };
+  return { records, labels, sparse: [input], dense: [] };
 }
 
 /** A fifth of the inputs are not 0, in runs, as in images of digits. */
 function denseBatch({ memory }: Model, records: number, seed: number): Batch {
   const random = createRandomStream(seed);
-  const inputs = memory!.floats(records * PIXELS);
+  const values = memory!.floats(records * PIXELS);
   let isInk = false;
-  for (let at = 0; at < inputs.length; at++) {
+  for (let at = 0; at < values.length; at++) {
     if (random.uniform() < (isInk ? 0.2 : 0.05)) isInk = !isInk;
-    inputs[at] = isInk ? random.uniform() : 0;
+    values[at] = isInk ? random.uniform() : 0;
   }
   const labels = memory!.floats(records);
   for (let record = 0; record < records; record++) labels[record] = Math.floor(CLASSES * random.uniform());
-  return { kind: 'dense', data: { records, width: PIXELS, inputs, labels } };
+  return { records, labels, sparse: [], dense: [{ width: PIXELS, values }] };
 }
 
 function valuesFor({ memory, parameters }: Model, batch: Batch): PulledValues {
@@ -77,7 +78,7 @@ function valuesFor({ memory, parameters }: Model, batch: Batch): PulledValues {
     for (let at = 0; at < length; at++) array[at] = 0.1 * (random.uniform() - 0.5);
     return array;
   };
-  const rows = batch.kind === 'sparse' ? batch.data.distinct : 0;
+  const rows = batch.sparse[0]?.count ?? 0;
   return {
     dense: parameters.dense.map((parameter) => floats(elementCount(parameter))),
     sparse: parameters.sparse.map(({ width }) => floats(rows * width)),
@@ -88,14 +89,11 @@ function valuesFor({ memory, parameters }: Model, batch: Batch): PulledValues {
 function writeBatches(path: string, batches: readonly Batch[]): void {
   const words = (array: Float32Array | Uint32Array): Buffer =>
     Buffer.from(new Uint8Array(array.buffer, array.byteOffset, array.byteLength));
-  const parts = batches.flatMap(({ kind, data }) => {
-    const isSparse = kind === 'sparse';
-    const [features, distinct, width] = isSparse ? [data.columns.length, data.distinct, 0] : [0, 0, data.width];
-    const header = words(Uint32Array.of(data.records, features, distinct, width));
-    const offsets = isSparse ? data.offsets : new Uint32Array(data.records + 1);
-    const columns = isSparse ? data.columns : new Uint32Array(0);
-    const inputs = isSparse ? new Float32Array(0) : data.inputs;
-    return [header, ...[offsets, columns, data.labels, inputs].map(words)];
+  const parts = batches.flatMap(({ records, labels, sparse: [features], dense: [inputs] }) => {
+    const rows = features?.rows ?? new Uint32Array(0);
+    const header = words(Uint32Array.of(records, rows.length, features?.count ?? 0, inputs?.width ?? 0));
+    const offsets = features?.offsets ?? new Uint32Array(records + 1);
+    return [header, ...[offsets, rows, labels, inputs?.values ?? new Float32Array(0)].map(words)];
   });
   writeFileSync(path, Buffer.concat([words(Uint32Array.of(batches.length)), ...parts]));
 }

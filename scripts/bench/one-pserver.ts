@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { createParameterClient, type IdList, type ParameterClient } from '../../src/cluster/client/parameter-client.ts';
+import { createParameterClient, type ParameterClient } from '../../src/cluster/client/parameter-client.ts';
 import type { PserverGroup } from '../../src/cluster/client/pserver-group.ts';
 import { modelOf } from '../../src/cluster/job/job-model.ts';
 import { readJobRecord } from '../../src/cluster/job/job-record.ts';
@@ -16,6 +16,7 @@ import { createHost } from '../../src/host/host.ts';
 import { defaultChroot, keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { elementCount } from '../../src/tensor/blocks.ts';
+import type { IdList } from '../../src/tensor/id-router.ts';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
 
@@ -109,7 +110,7 @@ export class Pusher {
     const ids = fresh ? idsFrom(this.#firstId, count) : idsFrom((BigInt(this.#push) * 7919n) % this.#firstId, count);
     if (fresh) this.#firstId += BigInt(count);
     const gradients = {
-      ids,
+      ids: this.#spec.sparse.map(() => ids),
       dense: this.#spec.dense.map((dense) => new Float32Array(elementCount(dense))),
       sparse: this.#spec.sparse.map(({ width }) => new Float32Array(count * width).fill(0.001)),
     };

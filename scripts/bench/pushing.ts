@@ -3,8 +3,8 @@
  * parameters, with SGD, beside raw TCP in the same run. Run: `npx node scripts/bench/pushing.ts`, or `npm run bench`.
  */
 import { fileURLToPath } from 'node:url';
-import type { IdList, ParameterClient } from '../../src/cluster/client/parameter-client.ts';
-import { createIdRouter } from '../../src/tensor/id-router.ts';
+import type { ParameterClient } from '../../src/cluster/client/parameter-client.ts';
+import { createIdRouter, type IdList } from '../../src/tensor/id-router.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import { type Figure, median, printFigures } from './figure.ts';
 import { shuffledIds } from './made-ids.ts';
@@ -22,7 +22,6 @@ const WIDTH = 16;
 const IN_FLIGHT = 2;
 
 const never = new AbortController().signal;
-const NO_IDS: IdList = { ids: new Uint8Array(0), count: 0 };
 
 /** What one worker does again and again; each has a task of its own, so that its pushes count. */
 type Work = (worker: number) => Promise<void>;
@@ -42,7 +41,8 @@ async function rate(work: Work, forMs: number): Promise<{ readonly perSecond: nu
 
 interface Job {
   readonly client: ParameterClient;
-  readonly ids: IdList;
+  /** By table. */
+  readonly ids: readonly IdList[];
   readonly dense: readonly Float32Array[];
   readonly sparse: readonly Float32Array[];
 }
@@ -78,8 +78,8 @@ export async function measureSparse(): Promise<Figure[]> {
     const some = shuffledIds(KEYS);
     const [route] = createIdRouter({ shards: SHARDS }).route('rows', some, KEYS, new Int32Array(SHARDS));
     const sparse = [new Float32Array(KEYS * WIDTH).fill(0.001)];
-    const grouped = { client: trainer.client, ids: { ids: route!.ids, count: KEYS }, dense: [], sparse };
-    const mixed = { ...grouped, ids: { ids: some, count: KEYS } };
+    const grouped = { client: trainer.client, ids: [{ ids: route!.ids, count: KEYS }], dense: [], sparse };
+    const mixed = { ...grouped, ids: [{ ids: some, count: KEYS }] };
     const inOrder = works(grouped, 0);
     const inAny = works(mixed, IN_FLIGHT);
     const aims = { push: 14, pull: 15, both: 9 } as const;
@@ -148,7 +148,7 @@ export async function measureDense(): Promise<Figure[]> {
       const trainer = connectTrainer(spec, server.address);
       try {
         const dense = [new Float32Array(byteLength / 4).fill(0.001)];
-        const work = works({ client: trainer.client, ids: NO_IDS, dense, sparse: [] }, 0);
+        const work = works({ client: trainer.client, ids: [], dense, sparse: [] }, 0);
         const rounds = { raw: [] as number[], push: [] as number[], both: [] as number[] };
         for (let round = -1; round < ROUNDS; round++) {
           const gigabytes = (perSecond: number): number => (perSecond * byteLength) / 1e9;

@@ -99,7 +99,7 @@ async function measureLoad({ client, group, job, roles, pserver }: OnePserver): 
   }
   const claimedMs = performance.now();
   const processorBefore = processorTime(next.pid!);
-  await client.pull(idsFrom(0n, 1000), never);
+  await client.pull([idsFrom(0n, 1000)], never);
   const seconds = (performance.now() - claimedMs) / 1000;
   const processorSeconds = processorTime(next.pid!) - processorBefore;
   const parts = readParts(join(roles.folder, 'roles/checkpoints/0', uuid));

@@ -73,14 +73,13 @@ export class ReferenceTrainer {
 
   private pull(batch: Batch): { values: PulledValues; rows: Slot[][] } {
     const dense = this.dense.map(({ values }) => values);
-    if (batch.kind === 'dense') return { values: { dense, sparse: [] }, rows: [] };
-    const { distinct, ids } = batch.data;
-    const keys = new BigUint64Array(ids.buffer, ids.byteOffset, distinct);
     const rows: Slot[][] = [];
     const sparse = this.model.parameters.sparse.map(({ width, initializer }, table) => {
+      const { ids, count } = batch.sparse[this.model.lookups[table]!]!;
+      const keys = new BigUint64Array(ids.buffer, ids.byteOffset, count);
       const slots = Array.from(keys, (key) => this.row(table, key, width, initializer));
       rows.push(slots);
-      const values = new Float32Array(distinct * width);
+      const values = new Float32Array(count * width);
       slots.forEach((slot, row) => {
         values.set(slot.values, row * width);
       });
@@ -118,7 +117,7 @@ export function evaluateTasks(trainer: ReferenceTrainer, tasks: readonly TaskRec
     const evaluated = trainer.evaluate(batch);
     sums = mergeMetrics(sums, evaluated.metrics);
     for (const score of evaluated.scores) scores.push(score);
-    for (const label of batch.data.labels) labels.push(label);
+    for (const label of batch.labels) labels.push(label);
   }
   return finishMetrics(trainer.model.task, sums, Float32Array.from(scores), Float32Array.from(labels));
 }

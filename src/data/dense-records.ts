@@ -1,6 +1,6 @@
 /** The records of one task as bytes of images with their labels; a batch turns them into rows of floats. */
 import { assert } from '../base/assert.ts';
-import type { DenseBatch } from '../model/model.ts';
+import type { Batch } from '../model/model.ts';
 import { expectedLabels, type LabelRule, labelOf } from './labels.ts';
 import { RecordPositions } from './record-positions.ts';
 import type { TaskRecords } from './source.ts';
@@ -59,18 +59,23 @@ export class DenseRecordsBuilder {
 
   finish(): TaskRecords {
     const { width, pixels, labels, positions } = this;
-    function batch(from: number, to: number): DenseBatch {
+    function batch(from: number, to: number): Batch {
       const first = positions.goodBefore(from);
       const last = positions.goodBefore(to);
-      const inputs = new Float32Array((last - first) * width);
+      const values = new Float32Array((last - first) * width);
       const base = first * width;
-      for (let at = 0; at < inputs.length; at++) inputs[at] = UNIT[pixels[base + at]!]!;
-      return { records: last - first, width, inputs, labels: labels.subarray(first, last) };
+      for (let at = 0; at < values.length; at++) values[at] = UNIT[pixels[base + at]!]!;
+      return {
+        records: last - first,
+        labels: labels.subarray(first, last),
+        sparse: [],
+        dense: [{ width, values }],
+      };
     }
     return {
       records: positions.records,
       bad: positions.bad,
-      batch: (from, to) => ({ kind: 'dense', data: batch(from, to) }),
+      batch,
       goodBefore: (position) => positions.goodBefore(position),
       describe: (from, to) => positions.describe(from, to),
     };

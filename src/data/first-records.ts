@@ -83,9 +83,10 @@ export async function lookAtFirst(place: DataPlace, format: DataFormat, paths: r
   })) {
     isWhole &&= isAll;
     records += head.records;
-    const { data } = head.batch(0, head.records);
-    for (const label of data.labels) noteLabel(traits, label);
-    if (data.records > 0 && 'columns' in data && data.columns.length === 0) traits.withoutFeatures.push(path);
+    const batch = head.batch(0, head.records);
+    for (const label of batch.labels) noteLabel(traits, label);
+    const [input] = batch.sparse;
+    if (batch.records > 0 && input?.rows.length === 0) traits.withoutFeatures.push(path);
   }
   if (isWhole && records === 0) throw noRecord(paths);
   return { traits, isWhole };

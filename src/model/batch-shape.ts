@@ -1,28 +1,26 @@
 /** Checks, once per batch and outside of the loops, that arrays have the lengths that the loops rely on. */
 import { assert } from '../base/assert.ts';
-import type { Batch, DenseBatch, PulledValues, SparseBatch } from './model.ts';
+import type { Batch, DenseInput, PulledValues, SparseInput } from './model.ts';
 
-/** The sparse batch, with values of one row a distinct id in tables of the given widths. */
-export function sparseBatch(batch: Batch, values: PulledValues, widths: readonly number[]): SparseBatch {
-  assert(batch.kind === 'sparse', 'the model takes sparse records');
-  const { data } = batch;
-  assert(
-    data.offsets.length === data.records + 1 && data.labels.length === data.records,
-    'offsets and labels a record',
-  );
-  assert(data.values === undefined || data.values.length === data.columns.length, 'a value a feature');
+/** Of a model with one sparse input, with values of one row a distinct id in tables of the given widths. */
+export function sparseInput(batch: Batch, values: PulledValues, widths: readonly number[]): SparseInput {
+  const [input] = batch.sparse;
+  assert(input !== undefined && batch.sparse.length === 1, 'the model takes records with features');
+  const isWhole = input.offsets.length === batch.records + 1 && batch.labels.length === batch.records;
+  assert(isWhole, 'offsets and labels a record');
+  assert(input.values === undefined || input.values.length === input.rows.length, 'a value a feature');
   assert(values.sparse.length === widths.length, 'a pulled array a table');
   widths.forEach((width, table) => {
-    assert(values.sparse[table]!.length === data.distinct * width, 'a row a distinct id');
+    assert(values.sparse[table]!.length === input.count * width, 'a row a distinct id');
   });
-  return data;
+  return input;
 }
 
-/** The dense batch, with `width` inputs a record. */
-export function denseBatch(batch: Batch, width: number): DenseBatch {
-  assert(batch.kind === 'dense', 'the model takes dense records');
-  const { data } = batch;
-  assert(data.width === width && data.inputs.length === data.records * width, 'inputs are records × width');
-  assert(data.labels.length === data.records, 'a label a record');
-  return data;
+/** Of a model with one dense input, of `width` numbers a record. */
+export function denseInput(batch: Batch, width: number): DenseInput {
+  const [input] = batch.dense;
+  assert(input !== undefined && batch.dense.length === 1, 'the model takes records with rows of numbers');
+  assert(input.width === width && input.values.length === batch.records * width, 'inputs are records × width');
+  assert(batch.labels.length === batch.records, 'a label a record');
+  return input;
 }

@@ -23,17 +23,17 @@ export const FM_DEFAULTS: FmOptions = { task: 'binary', factors: 8, initStddev: 
 export function createFactorizationMachine(options: Partial<FmOptions> = {}): Model {
   const { task, factors, initStddev } = { ...FM_DEFAULTS, ...options };
   const memory = new ArrayMemory();
-  const run: SparseKernel = (kernels, { records, distinct }, bias, at) => {
-    const { offsets, columns, values, labels, scores, sums, scratch } = at;
+  const run: SparseKernel = (kernels, { records, count }, bias, at) => {
+    const { offsets, rows, values, labels, scores, sums, scratch } = at;
     const [w, v, gradientW, gradientV] = [at.tables[0]!, at.tables[1]!, at.gradients[0]!, at.gradients[1]!];
     const isBinary = task === 'binary';
     kernels.stepFactors(
       records,
       offsets,
-      columns,
+      rows,
       values,
       labels,
-      distinct,
+      count,
       isBinary,
       bias,
       w,
@@ -52,6 +52,7 @@ export function createFactorizationMachine(options: Partial<FmOptions> = {}): Mo
     input: 'sparse',
     task,
     parameters: parametersOf(factors, initStddev),
+    lookups: [0, 0],
     memory,
     step: (batch, values) => steps.step(batch, values),
     evaluate: (batch, values) => steps.evaluate(batch, values),

@@ -21,11 +21,11 @@ const PARAMETERS: Model['parameters'] = {
 export function createLinear(options: Partial<LrOptions> = {}): Model {
   const task = options.task ?? LR_DEFAULTS.task;
   const memory = new ArrayMemory();
-  const run: SparseKernel = (kernels, { records, distinct }, bias, at) => {
-    const { offsets, columns, values, labels, scores, sums } = at;
+  const run: SparseKernel = (kernels, { records, count }, bias, at) => {
+    const { offsets, rows, values, labels, scores, sums } = at;
     const [w, gradient] = [at.tables[0]!, at.gradients[0]!];
     const isBinary = task === 'binary';
-    kernels.stepLinear(records, offsets, columns, values, labels, distinct, isBinary, bias, w, gradient, scores, sums);
+    kernels.stepLinear(records, offsets, rows, values, labels, count, isBinary, bias, w, gradient, scores, sums);
   };
   const steps = new SparseSteps({ memory, widths: [1], scratchBytes: 0, run });
   return {
@@ -33,6 +33,7 @@ export function createLinear(options: Partial<LrOptions> = {}): Model {
     input: 'sparse',
     task,
     parameters: PARAMETERS,
+    lookups: [0],
     memory,
     step: (batch, values) => steps.step(batch, values),
     evaluate: (batch, values) => steps.evaluate(batch, values),

@@ -4,43 +4,41 @@
  * same bits.
  */
 import type { ArrayMemory } from '../tensor/array-memory.ts';
+import type { IdList } from '../tensor/id-router.ts';
 import type { ParameterSpec } from '../tensor/spec.ts';
 
 /**
- * Records in compressed sparse row form. Ids are never BigInts on the hot path: `ids` holds u64 little-endian bytes and
- * `columns` refers to the distinct ids of the batch.
+ * What the records of a batch have of some columns with ids, in compressed sparse row form: a feature for each id of a
+ * record. `ids` are the distinct ones, in order of first appearance. Ids are never BigInts on the hot path.
  */
-export interface SparseBatch {
-  readonly records: number;
-  /** records + 1 offsets into `columns` and `values`. */
+export interface SparseInput extends IdList {
+  /** records + 1 offsets into `rows` and `values`. */
   readonly offsets: Uint32Array;
-  /** For each feature, the index of its id among the batch's distinct ids. */
-  readonly columns: Uint32Array;
+  /** For each feature, where its id is among the distinct ones. */
+  readonly rows: Uint32Array;
   /** Undefined when every value is 1: the same bits as with ones, faster. */
   readonly values: Float32Array | undefined;
-  /** Distinct ids, u64 little-endian, in order of first appearance. */
-  readonly ids: Uint8Array;
-  readonly distinct: number;
-  /** One label a record: ±1 data is given as 0/1; class number for softmax; target for regression. */
-  readonly labels: Float32Array;
 }
 
-/** Records as dense rows. */
-export interface DenseBatch {
-  readonly records: number;
+/** A row of numbers for each record. */
+export interface DenseInput {
   readonly width: number;
   /** records × width. */
-  readonly inputs: Float32Array;
-  readonly labels: Float32Array;
+  readonly values: Float32Array;
 }
 
-export type Batch =
-  | { readonly kind: 'sparse'; readonly data: SparseBatch }
-  | { readonly kind: 'dense'; readonly data: DenseBatch };
+/** The good records of a mini-batch, as the model wants them. */
+export interface Batch {
+  readonly records: number;
+  /** One label a record: ±1 data is given as 0/1; class number for softmax; target for regression. */
+  readonly labels: Float32Array;
+  readonly sparse: readonly SparseInput[];
+  readonly dense: readonly DenseInput[];
+}
 
 /**
- * Values as pulled: dense parameters whole, in declared order; for each table the rows of `batch.ids`, in their
- * order.
+ * Values as pulled: dense parameters whole, in declared order; for each table the rows of the distinct ids of the input
+ * that it looks up, in their order.
  */
 export interface PulledValues {
   readonly dense: readonly Float32Array[];
@@ -71,6 +69,8 @@ export interface Model {
   readonly input: 'sparse' | 'dense';
   readonly task: 'binary' | 'multiclass' | 'regression';
   readonly parameters: ParameterSpec;
+  /** For each sparse table, the number of the batch's sparse input whose ids it looks up. */
+  readonly lookups: readonly number[];
   /** Arrays of batches and values that are in this memory are used in place; others are copied in for each call. */
   readonly memory?: ArrayMemory;
   /** Forward and backward. What it returns refers to no array of `values`: later values are put in their place. */
@@ -81,6 +81,10 @@ export interface Model {
    */
   evaluate(batch: Batch, values: PulledValues): { readonly metrics: MetricSums; readonly scores: Float32Array };
 }
+
+/** For each table, the distinct ids that it is asked for; one list for all tables that look up the same input. */
+export const idsOf = ({ lookups }: Pick<Model, 'lookups'>, { sparse }: Batch): readonly IdList[] =>
+  lookups.map((input) => sparse[input]!);
 
 /** The same with arrays of its own, which later steps do not touch. */
 export const ownStep = ({ dense, sparse, metrics }: StepResult): StepResult => ({

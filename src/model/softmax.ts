@@ -5,9 +5,9 @@
 import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
 import { ArrayMemory } from '../tensor/array-memory.ts';
-import { denseBatch } from './batch-shape.ts';
+import { denseInput } from './batch-shape.ts';
 import { bytesOf, floatsAt, KeptMemory, SUMS_BYTES, sumsAt } from './kernel-step.ts';
-import type { Batch, DenseBatch, MetricSums, Model, PulledValues, StepResult } from './model.ts';
+import type { Batch, MetricSums, Model, PulledValues, StepResult } from './model.ts';
 
 interface Shape {
   readonly inputWidth: number;
@@ -30,6 +30,7 @@ export function createSoftmax(shape: Shape): Model {
     input: 'dense',
     task: 'multiclass',
     parameters: parametersOf(shape),
+    lookups: [],
     memory,
     step: (batch, values) => steps.step(batch, values),
     evaluate: (batch, values) => steps.evaluate(batch, values),
@@ -63,34 +64,34 @@ class SoftmaxSteps implements Pick<Model, 'step' | 'evaluate'> {
   }
 
   step(batch: Batch, values: PulledValues): StepResult {
-    const data = checkedBatch(batch, values, this.#shape);
+    checkBatch(batch, values, this.#shape);
     const { inputWidth, classes } = this.#shape;
     const sums = this.#kept.take(SUMS_BYTES + 4 * classes * (inputWidth + 1));
     const gradientW = sums + SUMS_BYTES;
     const gradientB = gradientW + 4 * classes * inputWidth;
-    const metrics = this.#run(data, values, sums, { gradientW, gradientB, scores: 0 });
+    const metrics = this.#run(batch, values, sums, { gradientW, gradientB, scores: 0 });
     const { heap } = this.#kept;
     const dense = [floatsAt(heap, gradientW, inputWidth * classes), floatsAt(heap, gradientB, classes)];
     return { dense, sparse: [], metrics };
   }
 
   evaluate(batch: Batch, values: PulledValues): ReturnType<Model['evaluate']> {
-    const data = checkedBatch(batch, values, this.#shape);
-    const sums = this.#kept.take(SUMS_BYTES + 4 * data.records);
+    checkBatch(batch, values, this.#shape);
+    const sums = this.#kept.take(SUMS_BYTES + 4 * batch.records);
     const scores = sums + SUMS_BYTES;
-    const metrics = this.#run(data, values, sums, { gradientW: 0, gradientB: 0, scores });
-    return { metrics, scores: floatsAt(this.#kept.heap, scores, data.records).slice() };
+    const metrics = this.#run(batch, values, sums, { gradientW: 0, gradientB: 0, scores });
+    return { metrics, scores: floatsAt(this.#kept.heap, scores, batch.records).slice() };
   }
 
-  #run(data: DenseBatch, values: PulledValues, sums: number, { gradientW, gradientB, scores }: Wanted): MetricSums {
+  #run(batch: Batch, values: PulledValues, sums: number, { gradientW, gradientB, scores }: Wanted): MetricSums {
     const { heap } = this.#kept;
     const { kernels } = heap;
     const { inputWidth, classes } = this.#shape;
     const scratch = this.#scratch.take(kernels.softmaxScratch(0, inputWidth, classes));
-    const arrays = [data.inputs, data.labels, ...values.dense].map(bytesOf);
+    const arrays = [batch.dense[0]!.values, batch.labels, ...values.dense].map(bytesOf);
     return heap.withInputs(arrays, ([inputs, labels, w, b]) => {
       kernels.stepSoftmax(
-        data.records,
+        batch.records,
         inputs!,
         labels!,
         inputWidth,
@@ -103,15 +104,14 @@ class SoftmaxSteps implements Pick<Model, 'step' | 'evaluate'> {
         sums,
         scratch,
       );
-      return sumsAt(heap, sums, data.records).metrics;
+      return sumsAt(heap, sums, batch.records).metrics;
     });
   }
 }
 
-function checkedBatch(batch: Batch, values: PulledValues, { inputWidth, classes }: Shape): DenseBatch {
-  const data = denseBatch(batch, inputWidth);
+function checkBatch(batch: Batch, values: PulledValues, { inputWidth, classes }: Shape): void {
+  denseInput(batch, inputWidth);
   const [weights, bias] = values.dense;
   assert(weights?.length === inputWidth * classes && bias?.length === classes, 'W and b have their shapes');
-  for (const label of data.labels) assert(Number.isInteger(label) && label >= 0 && label < classes, 'a known class');
-  return data;
+  for (const label of batch.labels) assert(Number.isInteger(label) && label >= 0 && label < classes, 'a known class');
 }

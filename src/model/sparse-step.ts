@@ -2,14 +2,14 @@
 import { assert } from '../base/assert.ts';
 import type { ArrayMemory } from '../tensor/array-memory.ts';
 import type { KernelExports } from '../tensor/kernels/exports.ts';
-import { sparseBatch } from './batch-shape.ts';
+import { sparseInput } from './batch-shape.ts';
 import { bytesOf, floatsAt, KeptMemory, SUMS_BYTES, sumsAt } from './kernel-step.ts';
-import type { Batch, MetricSums, Model, PulledValues, SparseBatch, StepResult } from './model.ts';
+import type { Batch, MetricSums, Model, PulledValues, StepResult } from './model.ts';
 
 /** Where a batch, its values and what comes out are in kernel memory. */
 export interface SparseAddresses {
   readonly offsets: number;
-  readonly columns: number;
+  readonly rows: number;
   readonly labels: number;
   /** 0 when every value is 1. */
   readonly values: number;
@@ -24,7 +24,13 @@ export interface SparseAddresses {
   readonly scratch: number;
 }
 
-export type SparseKernel = (kernels: KernelExports, data: SparseBatch, bias: number, at: SparseAddresses) => void;
+export interface SparseCounts {
+  readonly records: number;
+  /** Distinct ids. */
+  readonly count: number;
+}
+
+export type SparseKernel = (kernels: KernelExports, counts: SparseCounts, bias: number, at: SparseAddresses) => void;
 
 export interface SparseModelOptions {
   readonly memory: ArrayMemory;
@@ -53,29 +59,31 @@ export class SparseSteps implements Pick<Model, 'step' | 'evaluate'> {
 
   step(batch: Batch, values: PulledValues): StepResult {
     const { widths } = this.#options;
-    const data = sparseBatch(batch, values, widths);
-    const sizes = widths.map((width) => aligned(4 * width * data.distinct));
+    const { records } = batch;
+    const { count } = sparseInput(batch, values, widths);
+    const sizes = widths.map((width) => aligned(4 * width * count));
     const first = this.#take(sizes.reduce((sum, size) => sum + size, 0));
     let at = first;
     const gradients = sizes.map((size) => {
       at += size;
       return at - size;
     });
-    const { metrics, slopes } = this.#run(data, values, { gradients, scores: 0, first: at });
+    const { metrics, slopes } = this.#run(batch, values, { gradients, scores: 0, first: at });
     return {
-      dense: [Float32Array.of(data.records === 0 ? 0 : slopes / data.records)],
-      sparse: widths.map((width, table) => floatsAt(this.#kept.heap, gradients[table]!, width * data.distinct)),
+      dense: [Float32Array.of(records === 0 ? 0 : slopes / records)],
+      sparse: widths.map((width, table) => floatsAt(this.#kept.heap, gradients[table]!, width * count)),
       metrics,
     };
   }
 
   evaluate(batch: Batch, values: PulledValues): ReturnType<Model['evaluate']> {
     const { widths } = this.#options;
-    const data = sparseBatch(batch, values, widths);
-    const scores = this.#take(aligned(4 * data.records));
-    const to = { gradients: widths.map(() => 0), scores, first: scores + aligned(4 * data.records) };
-    const { metrics } = this.#run(data, values, to);
-    return { metrics, scores: floatsAt(this.#kept.heap, scores, data.records).slice() };
+    const { records } = batch;
+    sparseInput(batch, values, widths);
+    const scores = this.#take(aligned(4 * records));
+    const to = { gradients: widths.map(() => 0), scores, first: scores + aligned(4 * records) };
+    const { metrics } = this.#run(batch, values, to);
+    return { metrics, scores: floatsAt(this.#kept.heap, scores, records).slice() };
   }
 
   /** Room for so much, and after it what every call needs. */
@@ -84,23 +92,25 @@ export class SparseSteps implements Pick<Model, 'step' | 'evaluate'> {
   }
 
   #run(
-    data: SparseBatch,
+    { records, labels, sparse }: Batch,
     values: PulledValues,
     to: Pick<SparseAddresses, 'gradients' | 'scores'> & { readonly first: number },
   ): Outcome {
     const { heap } = this.#kept;
     const bias = values.dense[0]![0]!;
-    const arrays = [data.offsets, data.columns, data.labels, ...values.sparse];
-    if (data.values !== undefined) arrays.push(data.values);
-    return heap.withInputs(arrays.map(bytesOf), ([offsets, columns, labels, ...rest]) => {
-      const { records, distinct } = data;
-      const features = data.columns.length;
-      const isBatch = heap.kernels.isBatch(records, offsets!, columns!, features, distinct);
-      assert(isBatch !== 0, 'offsets ascend to the number of features, and each column is that of a distinct id');
+    const input = sparse[0]!;
+    const { count } = input;
+    const arrays = [input.offsets, input.rows, labels, ...values.sparse];
+    if (input.values !== undefined) arrays.push(input.values);
+    return heap.withInputs(arrays.map(bytesOf), ([offsetsAt, rowsAt, labelsAt, ...rest]) => {
+      const features = input.rows.length;
+      const isBatch = heap.kernels.isBatch(records, offsetsAt!, rowsAt!, features, count);
+      assert(isBatch !== 0, 'offsets ascend to the number of features, and each row is that of a distinct id');
       const tables = rest.slice(0, values.sparse.length);
-      const own = { offsets: offsets!, columns: columns!, labels: labels!, tables, values: rest[tables.length] ?? 0 };
+      const arraysAt = { offsets: offsetsAt!, rows: rowsAt!, labels: labelsAt! };
+      const own = { ...arraysAt, tables, values: rest[tables.length] ?? 0 };
       const sums = to.first;
-      this.#options.run(heap.kernels, data, bias, { ...own, ...to, sums, scratch: sums + SUMS_BYTES });
+      this.#options.run(heap.kernels, { records, count }, bias, { ...own, ...to, sums, scratch: sums + SUMS_BYTES });
       return sumsAt(heap, sums, records);
     });
   }

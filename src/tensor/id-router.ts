@@ -10,12 +10,20 @@ import { KernelHeap } from './kernel-heap.ts';
 import { randomMultiplier } from './random-multiplier.ts';
 import { nameHash, shardOfRow } from './shard-hash.ts';
 
+/** Distinct ids, u64 little-endian. */
+export interface IdList {
+  readonly ids: Uint8Array;
+  readonly count: number;
+}
+
+export const NO_IDS: IdList = { ids: new Uint8Array(0), count: 0 };
+
 export interface DistinctIds {
   /** In order of first appearance. */
   readonly ids: Uint8Array;
   readonly distinct: number;
   /** For each id given, its place among the distinct ones. */
-  readonly columns: Uint32Array;
+  readonly places: Uint32Array;
 }
 
 /** What goes to one pserver. */
@@ -130,14 +138,14 @@ class WasmIdRouter implements IdRouter {
     const size = indexSize(count);
     return this.#heap.withInputs([ids.subarray(0, 8 * count)], ([idsAt]) =>
       this.#heap.withScratch(12 * count + 4 * size, (distinctAt) => {
-        const columnsAt = distinctAt + 8 * count;
-        const indexAt = columnsAt + 4 * count;
+        const placesAt = distinctAt + 8 * count;
+        const indexAt = placesAt + 4 * count;
         const { kernels } = this.#heap;
-        const distinct = kernels.dedupe(idsAt!, count, distinctAt, columnsAt, indexAt, size, randomMultiplier());
+        const distinct = kernels.dedupe(idsAt!, count, distinctAt, placesAt, indexAt, size, randomMultiplier());
         return {
           ids: this.#heap.bytes.slice(distinctAt, distinctAt + 8 * distinct),
           distinct,
-          columns: new Uint32Array(this.#heap.bytes.slice(columnsAt, columnsAt + 4 * count).buffer),
+          places: new Uint32Array(this.#heap.bytes.slice(placesAt, placesAt + 4 * count).buffer),
         };
       }),
     );

@@ -67,25 +67,25 @@ function foldSparse(
     all.set(ids, at);
     at += ids.byteLength;
   }
-  const { ids, distinct, columns } = router.dedupe(all, bytes / 8);
+  const { ids, distinct, places } = router.dedupe(all, bytes / 8);
   const sum = new Float32Array(distinct * width);
   let row = 0;
-  for (const { gradients, records } of parts) row = addRows(sum, width, columns, row, floatsOf(gradients), records);
+  for (const { gradients, records } of parts) row = addRows(sum, width, places, row, floatsOf(gradients), records);
   return [{ table, ids, gradients: mean(sum, total) }];
 }
 
-/** Adds one lane's rows; `columns` from `row` on say where each goes. Returns where the next lane's begin. */
+/** Adds one lane's rows; `places` from `row` on say where each goes. Returns where the next lane's begin. */
 function addRows(
   sum: Float32Array,
   width: number,
-  columns: Uint32Array,
+  places: Uint32Array,
   row: number,
   rows: Float32Array,
   records: number,
 ): number {
   const count = rows.length / width;
   for (let i = 0; i < count; i++) {
-    const into = columns[row + i]! * width;
+    const into = places[row + i]! * width;
     const from = i * width;
     for (let c = 0; c < width; c++) sum[into + c] = sum[into + c]! + records * rows[from + c]!;
   }

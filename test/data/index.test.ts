@@ -245,10 +245,9 @@ describe('the index of text', () => {
     const second = await reader.read(cutTasks(test, 4)[1]!);
     const batch = second.batch(0, 1);
     await reader.close();
-    if (batch.kind !== 'sparse') throw new Error('sparse');
     expect(second.describe(0, 1)).toBe('a9a/a9a.t.gz, line 5');
-    expect(batch.data.values?.length).toBe(13);
-    expect(batch.data.values?.at(-1)).toBe(0);
+    expect(batch.sparse[0]!.values?.length).toBe(13);
+    expect(batch.sparse[0]!.values?.at(-1)).toBe(0);
     const raw = gunzipSync(readFileSync(join(REAL_DATA, 'a9a/a9a.t.gz')));
     expect(test.files[0]?.bytes).toBe(raw.length);
   });

@@ -8,7 +8,6 @@ import type { LabelRule } from '../../src/data/labels.ts';
 import type { Chunk, DataIndex } from '../../src/data/source.ts';
 import { createTaskReader, type TaskReader } from '../../src/data/task-reader.ts';
 import { cutTasks } from '../../src/data/tasks.ts';
-import type { DenseBatch } from '../../src/model/model.ts';
 import { isRealDataMissing, REAL_DATA, testPlace } from './place.ts';
 
 const place = testPlace();
@@ -43,7 +42,7 @@ describe('reading tasks of text', () => {
       const task = await reader.read(chunks);
       for (let from = 0; from < task.records; from += 3) {
         const batch = task.batch(from, Math.min(from + 3, task.records));
-        if (batch.kind === 'sparse') seen.push(...batch.data.values!);
+        seen.push(...batch.sparse[0]!.values!);
       }
       bad.push(...task.bad.map((record) => `${record.file}:${record.line}`));
     }
@@ -148,10 +147,10 @@ describe('reading tasks of idx files', () => {
     expect(index).toMatchObject({ records: 9, featureBound: '6', labelBound: 4 });
     expect(tasks.length).toBe(3);
     const task = await reader.read(tasks[1]!);
-    const batch = task.batch(0, 3).data as DenseBatch;
+    const batch = task.batch(0, 3);
     await reader.close();
     expect([...batch.labels]).toEqual([3, 0, 0]);
-    expect([...batch.inputs]).toEqual(
+    expect([...batch.dense[0]!.values]).toEqual(
       [3, 4, 5, 6, 7, 8, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5].map((p) => Math.fround(p / 255)),
     );
     expect(task.describe(0, 3)).toBe('x-images-idx3-ubyte, records 4 to 5; y-images-idx3-ubyte, record 1');
@@ -165,9 +164,9 @@ describe('reading tasks of idx files', () => {
     expect(task.bad).toEqual([
       { file: 'z-images-idx3-ubyte', line: 4, byteOffset: 34, reason: 'label 3 is not a whole number from 0 to 2' },
     ]);
-    const batch = task.batch(2, 5).data as DenseBatch;
+    const batch = task.batch(2, 5);
     expect([...batch.labels]).toEqual([2, 0]);
-    expect(batch.inputs[6]).toBe(Math.fround(4 / 255));
+    expect(batch.dense[0]!.values[6]).toBe(Math.fround(4 / 255));
   });
 
   test('labels are taken in the order listed, by name, or as the only other file', async () => {
@@ -245,8 +244,8 @@ describe('reading tasks of idx files', () => {
     const task = await reader.read(cutTasks(index, 1000)[9]!);
     await reader.close();
     expect(task).toMatchObject({ records: 1000, bad: [] });
-    const { inputs, labels: classes } = task.batch(990, 1000).data as DenseBatch;
+    const { dense, labels: classes } = task.batch(990, 1000);
     expect([...classes]).toEqual([7, 8, 9, 0, 1, 2, 3, 4, 5, 6]);
-    expect(Math.max(...inputs)).toBe(1);
+    expect(Math.max(...dense[0]!.values)).toBe(1);
   });
 });

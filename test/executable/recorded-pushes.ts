@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LogLevel } from '../../src/base/seams.ts';
-import { createParameterClient, type IdList, type ParameterClient } from '../../src/cluster/client/parameter-client.ts';
+import { createParameterClient, type ParameterClient } from '../../src/cluster/client/parameter-client.ts';
 import { modelOf } from '../../src/cluster/job/job-model.ts';
 import { type JobRecord, readJobRecord } from '../../src/cluster/job/job-record.ts';
 import type { PlacementView } from '../../src/cluster/placement/placement-view.ts';
@@ -15,7 +15,7 @@ import { followKey } from '../../src/store/follow-key.ts';
 import { defaultChroot, type Keys, keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { KeyValue, Store } from '../../src/store/store.ts';
-import { createIdRouter } from '../../src/tensor/id-router.ts';
+import { createIdRouter, type IdList } from '../../src/tensor/id-router.ts';
 
 const PUSHES_PER_TASK = 100_000;
 const TASKS = 4;
@@ -186,14 +186,14 @@ export class Recorder {
     return values;
   }
 
-  #idsOf(pushes: readonly Named[]): IdList {
+  #idsOf(pushes: readonly Named[]): IdList[] {
     const count = pushes.length * this.#rows;
     const ids = new BigUint64Array(count);
     pushes.forEach(({ task, push }, i) => {
       const first = (task * PUSHES_PER_TASK + push) * this.#rows;
       for (let row = 0; row < this.#rows; row++) ids[i * this.#rows + row] = BigInt(first + row);
     });
-    return { ids: new Uint8Array(ids.buffer), count };
+    return [{ ids: new Uint8Array(ids.buffer), count }];
   }
 }
 

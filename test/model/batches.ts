@@ -1,6 +1,6 @@
 /** Random batches and values for tests of models, from a seed. */
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
-import type { DenseBatch, Model, PulledValues, SparseBatch } from '../../src/model/model.ts';
+import type { Batch, DenseInput, Model, PulledValues, SparseInput } from '../../src/model/model.ts';
 
 export interface Shape {
   readonly records: number;
@@ -10,10 +10,29 @@ export interface Shape {
   readonly classes: number;
 }
 
+interface Records {
+  readonly records: number;
+  readonly labels: Float32Array;
+}
+
+/** A batch of one sparse input, flat as formulas want it. */
+export type SparseRecords = Records & SparseInput;
+export type DenseRecords = Records & DenseInput;
+
+export const sparseBatch = ({ records, labels, ...input }: SparseRecords): Batch => ({
+  ...{ records, labels },
+  ...{ sparse: [input], dense: [] },
+});
+
+export const denseBatch = ({ records, labels, ...input }: DenseRecords): Batch => ({
+  ...{ records, labels },
+  ...{ sparse: [], dense: [input] },
+});
+
 /** Up to six features a record, some twice in it, some records empty. */
-export function randomSparseBatch({ records, ids, seed, classes }: Shape): SparseBatch {
+export function randomSparseBatch({ records, ids, seed, classes }: Shape): SparseRecords {
   const random = createRandomStream(seed);
-  const columns: number[] = [];
+  const rows: number[] = [];
   const values: number[] = [];
   const offsets = [0];
   const labels: number[] = [];
@@ -23,30 +42,30 @@ export function randomSparseBatch({ records, ids, seed, classes }: Shape): Spars
     for (let at = 0; at < count; at++) {
       const id = Math.floor(random.uniform() * ids);
       if (!numbers.has(id)) numbers.set(id, numbers.size);
-      columns.push(numbers.get(id)!);
+      rows.push(numbers.get(id)!);
       values.push(random.uniform() < 0.1 ? 0 : random.normal());
     }
-    offsets.push(columns.length);
+    offsets.push(rows.length);
     labels.push(labelFrom(random.uniform(), classes));
   }
   return {
     records,
     offsets: Uint32Array.from(offsets),
-    columns: Uint32Array.from(columns),
+    rows: Uint32Array.from(rows),
     values: Float32Array.from(values),
     ids: new Uint8Array(BigUint64Array.from(numbers.keys(), BigInt).buffer),
-    distinct: numbers.size,
+    count: numbers.size,
     labels: Float32Array.from(labels),
   };
 }
 
-export function randomDenseBatch(shape: Shape & { readonly width: number }): DenseBatch {
+export function randomDenseBatch(shape: Shape & { readonly width: number }): DenseRecords {
   const random = createRandomStream(shape.seed);
   const { records, width, classes } = shape;
   return {
     records,
     width,
-    inputs: Float32Array.from({ length: records * width }, () => (random.uniform() < 0.3 ? 0 : random.normal())),
+    values: Float32Array.from({ length: records * width }, () => (random.uniform() < 0.3 ? 0 : random.normal())),
     labels: Float32Array.from({ length: records }, () => labelFrom(random.uniform(), classes)),
   };
 }
@@ -54,11 +73,11 @@ export function randomDenseBatch(shape: Shape & { readonly width: number }): Den
 const labelFrom = (share: number, classes: number): number =>
   classes === 0 ? Math.fround(share * 6 - 3) : Math.floor(share * classes);
 
-export function randomValues(model: Model, distinct: number, seed: number): PulledValues {
+export function randomValues(model: Model, count: number, seed: number): PulledValues {
   const random = createRandomStream(seed);
   const normals = (length: number): Float32Array => Float32Array.from({ length }, () => 0.5 * random.normal());
   return {
     dense: model.parameters.dense.map(({ shape }) => normals(shape.reduce((product, size) => product * size, 1))),
-    sparse: model.parameters.sparse.map(({ width }) => normals(distinct * width)),
+    sparse: model.parameters.sparse.map(({ width }) => normals(count * width)),
   };
 }

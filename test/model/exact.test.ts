@@ -1,11 +1,18 @@
 /** The kernels give the bits of the plain models, whatever the batch and wherever its arrays are. */
 
 import { describe, expect, test } from 'vitest';
-import type { Batch, Model, PulledValues, SparseBatch, StepResult } from '../../src/model/model.ts';
+import type { Batch, Model, PulledValues, StepResult } from '../../src/model/model.ts';
 import { createModel, type ModelSpec } from '../../src/model/registry.ts';
 import type { ArrayMemory } from '../../src/tensor/array-memory.ts';
 import * as fc from '../properties.ts';
-import { randomDenseBatch, randomSparseBatch, randomValues } from './batches.ts';
+import {
+  denseBatch,
+  randomDenseBatch,
+  randomSparseBatch,
+  randomValues,
+  type SparseRecords,
+  sparseBatch,
+} from './batches.ts';
 import { referenceModel } from './reference.ts';
 
 const anySparse: fc.Arbitrary<ModelSpec> = fc.oneof(
@@ -41,7 +48,7 @@ function expectSame(model: Model, plain: Model, batch: Batch, values: PulledValu
 }
 
 /** The same batch and values in the memory of the model. */
-function movedInto(memory: ArrayMemory, data: SparseBatch, values: PulledValues): [SparseBatch, PulledValues] {
+function movedInto(memory: ArrayMemory, data: SparseRecords, values: PulledValues): [SparseRecords, PulledValues] {
   const floats = (from: Float32Array): Float32Array => {
     const array = memory.floats(from.length);
     array.set(from);
@@ -55,7 +62,7 @@ function movedInto(memory: ArrayMemory, data: SparseBatch, values: PulledValues)
   const moved = {
     ...data,
     offsets: integers(data.offsets),
-    columns: integers(data.columns),
+    rows: integers(data.rows),
     labels: floats(data.labels),
     values: data.values === undefined ? undefined : floats(data.values),
   };
@@ -71,10 +78,10 @@ describe('lr and fm', () => {
         const [model, plain] = [createModel(spec, facts), referenceModel(spec, facts)];
         const random = randomSparseBatch({ ...shape, classes: model.task === 'binary' ? 2 : 0 });
         const data = ones ? { ...random, values: undefined } : random;
-        const values = randomValues(model, data.distinct, shape.seed + 1);
-        expectSame(model, plain, { kind: 'sparse', data }, values);
+        const values = randomValues(model, data.count, shape.seed + 1);
+        expectSame(model, plain, sparseBatch(data), values);
         const [moved, movedValues] = movedInto(model.memory!, data, values);
-        expectSame(model, plain, { kind: 'sparse', data: moved }, movedValues);
+        expectSame(model, plain, sparseBatch(moved), movedValues);
       }),
       { numRuns: 60 },
     );
@@ -85,10 +92,10 @@ describe('lr and fm', () => {
       fc.property(anySparse, anyShape, (spec, shape) => {
         const model = createModel(spec, facts);
         const random = randomSparseBatch({ ...shape, classes: 2 });
-        const values = randomValues(model, random.distinct, shape.seed + 1);
+        const values = randomValues(model, random.count, shape.seed + 1);
         const stepOf = (of: Float32Array | undefined) =>
-          bitsOf(model.step({ kind: 'sparse', data: { ...random, values: of } }, values));
-        expect(stepOf(undefined)).toEqual(stepOf(new Float32Array(random.columns.length).fill(1)));
+          bitsOf(model.step(sparseBatch({ ...random, values: of }), values));
+        expect(stepOf(undefined)).toEqual(stepOf(new Float32Array(random.rows.length).fill(1)));
       }),
       { numRuns: 40 },
     );
@@ -99,26 +106,25 @@ describe('lr and fm', () => {
     const data = randomSparseBatch({ records: 12, ids: 9, seed: 3, classes: 2 });
     const isWellBehaved = (step: StepResult): boolean =>
       [...step.dense, ...step.sparse].flatMap((a) => [...a]).every(Number.isFinite);
-    const values = randomValues(model, data.distinct, 4);
-    expect(isWellBehaved(model.step({ kind: 'sparse', data }, values))).toBe(true);
+    const values = randomValues(model, data.count, 4);
+    expect(isWellBehaved(model.step(sparseBatch(data), values))).toBe(true);
     for (const bad of [Number.NaN, Number.POSITIVE_INFINITY]) {
       const features = data.values!.with(0, bad);
-      expect(isWellBehaved(model.step({ kind: 'sparse', data: { ...data, values: features } }, values))).toBe(false);
+      expect(isWellBehaved(model.step(sparseBatch({ ...data, values: features }), values))).toBe(false);
       const labels = data.labels.with(0, bad);
-      expect(isWellBehaved(model.step({ kind: 'sparse', data: { ...data, labels } }, values))).toBe(false);
+      expect(isWellBehaved(model.step(sparseBatch({ ...data, labels }), values))).toBe(false);
       const rows = values.sparse.map((table) => table.with(0, Number.NaN));
-      expect(isWellBehaved(model.step({ kind: 'sparse', data }, { ...values, sparse: rows }))).toBe(false);
+      expect(isWellBehaved(model.step(sparseBatch(data), { ...values, sparse: rows }))).toBe(false);
     }
   });
 
-  test('a column that is no distinct id, or offsets that go back, are a bug that is found', () => {
+  test('a row that is that of no distinct id, or offsets that go back, are a bug that is found', () => {
     const model = createModel({ type: 'lr' }, facts);
     const data = randomSparseBatch({ records: 12, ids: 9, seed: 3, classes: 2 });
-    const values = randomValues(model, data.distinct, 4);
-    const stepOf = (more: Partial<SparseBatch>) => () =>
-      model.step({ kind: 'sparse', data: { ...data, ...more } }, values);
-    for (const at of [0, data.columns.length - 1]) {
-      expect(stepOf({ columns: data.columns.with(at, data.distinct) })).toThrow('distinct id');
+    const values = randomValues(model, data.count, 4);
+    const stepOf = (more: Partial<SparseRecords>) => () => model.step(sparseBatch({ ...data, ...more }), values);
+    for (const at of [0, data.rows.length - 1]) {
+      expect(stepOf({ rows: data.rows.with(at, data.count) })).toThrow('distinct id');
     }
     expect(stepOf({ offsets: data.offsets.with(1, 2 ** 31) })).toThrow('offsets ascend');
   });
@@ -132,7 +138,7 @@ test('softmax has the bits of the plain model for any batch and number of classe
       const facts = { inputWidth: width, classes };
       const [model, plain] = [createModel({ type: 'softmax' }, facts), referenceModel({ type: 'softmax' }, facts)];
       const data = randomDenseBatch({ records, width, classes, seed, ids: 0 });
-      expectSame(model, plain, { kind: 'dense', data }, randomValues(model, 0, seed + 1));
+      expectSame(model, plain, denseBatch(data), randomValues(model, 0, seed + 1));
     }),
     { numRuns: 40 },
   );

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { AssertionError } from '../../src/base/assert.ts';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
-import {
-  type Batch,
-  type Model,
-  ownStep,
-  type PulledValues,
-  type SparseBatch,
-  type StepResult,
-} from '../../src/model/model.ts';
+import { type Batch, type Model, ownStep, type PulledValues, type StepResult } from '../../src/model/model.ts';
 import { createModel, MODEL_TYPES, type ModelSpec } from '../../src/model/registry.ts';
-import { randomDenseBatch, randomSparseBatch, randomValues } from './batches.ts';
+import {
+  denseBatch,
+  randomDenseBatch,
+  randomSparseBatch,
+  randomValues,
+  type SparseRecords,
+  sparseBatch,
+} from './batches.ts';
 import {
   type NaiveOutput,
   type NaiveValues,
@@ -52,8 +52,8 @@ describe.each(SPARSE)('%j', (spec, output) => {
 
   test.each([1, 2, 3])('loss, scores and gradients are those of the formula (%d)', (seed) => {
     const data = randomSparseBatch({ records: 20, ids: 15, seed, classes });
-    const values = randomValues(model, data.distinct, seed + 100);
-    const batch: Batch = { kind: 'sparse', data };
+    const values = randomValues(model, data.count, seed + 100);
+    const batch: Batch = sparseBatch(data);
     const { metrics, dense, sparse } = model.step(batch, values);
     const wide = widened(values);
     const naive = naiveSparseLoss(output, task, data, wide);
@@ -74,7 +74,7 @@ describe.each(SPARSE)('%j', (spec, output) => {
 
   test('a batch without records has zero gradients', () => {
     const data = randomSparseBatch({ records: 0, ids: 1, seed: 1, classes });
-    const { dense, sparse, metrics } = model.step({ kind: 'sparse', data }, randomValues(model, 0, 1));
+    const { dense, sparse, metrics } = model.step(sparseBatch(data), randomValues(model, 0, 1));
     expect(dense).toEqual([Float32Array.of(0)]);
     expect(sparse.map((array) => array.length)).toEqual(model.parameters.sparse.map(() => 0));
     expect(metrics).toEqual({ records: 0, loss: 0, correct: 0, squaredError: 0 });
@@ -82,7 +82,7 @@ describe.each(SPARSE)('%j', (spec, output) => {
 
   test('values of another shape are a bug that is found', () => {
     const data = randomSparseBatch({ records: 5, ids: 9, seed: 3, classes });
-    const step = () => model.step({ kind: 'sparse', data }, randomValues(model, data.distinct + 1, 1));
+    const step = () => model.step(sparseBatch(data), randomValues(model, data.count + 1, 1));
     expect(step).toThrow(AssertionError);
   });
 });
@@ -93,7 +93,7 @@ describe('softmax', () => {
   test.each([1, 2, 3])('loss, scores and gradients are those of the formula (%d)', (seed) => {
     const data = randomDenseBatch({ records: 20, width: 5, ids: 0, seed, classes: 3 });
     const values = randomValues(model, 0, seed + 100);
-    const batch: Batch = { kind: 'dense', data };
+    const batch: Batch = denseBatch(data);
     const { metrics, dense } = model.step(batch, values);
     const wide = widened(values);
     const naive = naiveSoftmaxLoss(data, 3, wide);
@@ -106,25 +106,22 @@ describe('softmax', () => {
   });
 
   test('logits of any size have finite losses', () => {
-    const data = { records: 2, width: 5, inputs: new Float32Array(10).fill(1), labels: Float32Array.of(0, 1) };
+    const data = { records: 2, width: 5, values: new Float32Array(10).fill(1), labels: Float32Array.of(0, 1) };
     const weights = Float32Array.from({ length: 15 }, (_, at) => (at % 3 === 0 ? 1e30 : -1e30));
-    const { metrics, dense } = model.step(
-      { kind: 'dense', data },
-      { dense: [weights, new Float32Array(3)], sparse: [] },
-    );
+    const { metrics, dense } = model.step(denseBatch(data), { dense: [weights, new Float32Array(3)], sparse: [] });
     expect(metrics.loss).toBeCloseTo(-Math.log(1e-15), 9);
     for (const value of dense[0]!) expect(Number.isFinite(value)).toBe(true);
   });
 
   test('a batch without records has zero gradients', () => {
-    const data = { records: 0, width: 5, inputs: new Float32Array(0), labels: new Float32Array(0) };
-    const { dense } = model.step({ kind: 'dense', data }, randomValues(model, 0, 1));
+    const data = { records: 0, width: 5, values: new Float32Array(0), labels: new Float32Array(0) };
+    const { dense } = model.step(denseBatch(data), randomValues(model, 0, 1));
     expect(dense).toEqual([new Float32Array(15), new Float32Array(3)]);
   });
 
   test('an unknown class is a bug that is found', () => {
-    const data = { records: 1, width: 5, inputs: new Float32Array(5), labels: Float32Array.of(3) };
-    expect(() => model.step({ kind: 'dense', data }, randomValues(model, 0, 1))).toThrow(AssertionError);
+    const data = { records: 1, width: 5, values: new Float32Array(5), labels: Float32Array.of(3) };
+    expect(() => model.step(denseBatch(data), randomValues(model, 0, 1))).toThrow(AssertionError);
   });
 
   test('data without classes does not suit', () => {
@@ -138,8 +135,8 @@ describe('every model', () => {
   function stepOf(model: Model, seed: number): StepResult {
     const dense = randomDenseBatch({ records: 64, width: 5, ids: 0, seed, classes: 3 });
     const sparse = randomSparseBatch({ records: 64, ids: 40, seed, classes: 2 });
-    const batch: Batch = model.input === 'dense' ? { kind: 'dense', data: dense } : { kind: 'sparse', data: sparse };
-    return ownStep(model.step(batch, randomValues(model, sparse.distinct, seed)));
+    const batch: Batch = model.input === 'dense' ? denseBatch(dense) : sparseBatch(sparse);
+    return ownStep(model.step(batch, randomValues(model, sparse.count, seed)));
   }
 
   test.each(specs)('$type gives the same bits for the same input, whatever came before', (spec) => {
@@ -154,8 +151,8 @@ describe('every model', () => {
     const model = createModel(spec, FACTS);
     const data = randomSparseBatch({ records: 9, ids: 20, seed: 3, classes: 2 });
     const dense = randomDenseBatch({ records: 9, width: 5, ids: 0, seed: 3, classes: 3 });
-    const batch: Batch = model.input === 'dense' ? { kind: 'dense', data: dense } : { kind: 'sparse', data };
-    const step = model.step(batch, randomValues(model, data.distinct, 4));
+    const batch: Batch = model.input === 'dense' ? denseBatch(dense) : sparseBatch(data);
+    const step = model.step(batch, randomValues(model, data.count, 4));
     const copy = ownStep(step);
     stepOf(createModel(spec, FACTS), 8);
     expect(step).toEqual(copy);
@@ -164,16 +161,13 @@ describe('every model', () => {
   test.each(['lr', 'fm'] as const)('%s does not depend on how the ids are numbered', (type) => {
     const model = createModel({ type }, FACTS);
     const data = randomSparseBatch({ records: 30, ids: 20, seed: 5, classes: 2 });
-    const values = randomValues(model, data.distinct, 6);
-    const order = permutation(data.distinct, 9);
-    const renumbered: SparseBatch = { ...data, columns: data.columns.map((column) => order[column]!) };
+    const values = randomValues(model, data.count, 6);
+    const order = permutation(data.count, 9);
+    const renumbered: SparseRecords = { ...data, rows: data.rows.map((row) => order[row]!) };
     const moved = (rows: readonly Float32Array[]) =>
-      rows.map((array) => permuted(array, order, array.length / data.distinct));
-    const plain = ownStep(model.step({ kind: 'sparse', data }, values));
-    const other = model.step(
-      { kind: 'sparse', data: renumbered },
-      { dense: values.dense, sparse: moved(values.sparse) },
-    );
+      rows.map((array) => permuted(array, order, array.length / data.count));
+    const plain = ownStep(model.step(sparseBatch(data), values));
+    const other = model.step(sparseBatch(renumbered), { dense: values.dense, sparse: moved(values.sparse) });
     expect(other.metrics).toEqual(plain.metrics);
     expect(other.sparse).toEqual(moved(plain.sparse));
   });
@@ -181,7 +175,7 @@ describe('every model', () => {
   test('a batch of the wrong kind is a bug that is found', () => {
     const data = randomDenseBatch({ records: 1, width: 5, ids: 0, seed: 1, classes: 2 });
     const lr = createModel({ type: 'lr' }, FACTS);
-    expect(() => lr.step({ kind: 'dense', data }, randomValues(lr, 0, 1))).toThrow(AssertionError);
+    expect(() => lr.step(denseBatch(data), randomValues(lr, 0, 1))).toThrow(AssertionError);
   });
 });
 

@@ -2,7 +2,7 @@
  * The models' loss as their formulas are written, in f64 with JavaScript's own functions: what the fast ones are
  * checked against.
  */
-import type { DenseBatch, SparseBatch } from '../../src/model/model.ts';
+import type { DenseRecords, SparseRecords } from './batches.ts';
 
 /** Values in f64, so that differences of the loss can be taken. */
 export interface NaiveValues {
@@ -10,16 +10,16 @@ export interface NaiveValues {
   readonly sparse: readonly (readonly number[])[];
 }
 
-export type NaiveOutput = (batch: SparseBatch, values: NaiveValues, record: number) => number;
+export type NaiveOutput = (batch: SparseRecords, values: NaiveValues, record: number) => number;
 
-const featuresOf = (batch: SparseBatch, record: number): { column: number; x: number }[] =>
-  Array.from(batch.columns.subarray(batch.offsets[record], batch.offsets[record + 1]), (column, at) => ({
-    column,
+const featuresOf = (batch: SparseRecords, record: number): { row: number; x: number }[] =>
+  Array.from(batch.rows.subarray(batch.offsets[record], batch.offsets[record + 1]), (row, at) => ({
+    row,
     x: batch.values?.[batch.offsets[record]! + at] ?? 1,
   }));
 
 export const naiveLinear: NaiveOutput = (batch, { dense, sparse }, record) =>
-  featuresOf(batch, record).reduce((sum, { column, x }) => sum + sparse[0]![column]! * x, dense[0]![0]!);
+  featuresOf(batch, record).reduce((sum, { row, x }) => sum + sparse[0]![row]! * x, dense[0]![0]!);
 
 /** Rendle 2010, eq. 1: a sum over all pairs. */
 export const naiveFm =
@@ -30,7 +30,7 @@ export const naiveFm =
     let z = naiveLinear(batch, values, record);
     features.forEach((a, i) => {
       for (const b of features.slice(i + 1)) {
-        for (let f = 0; f < factors; f++) z += v[a.column * factors + f]! * v[b.column * factors + f]! * a.x * b.x;
+        for (let f = 0; f < factors; f++) z += v[a.row * factors + f]! * v[b.row * factors + f]! * a.x * b.x;
       }
     });
     return z;
@@ -41,7 +41,7 @@ const clip = (p: number): number => Math.min(Math.max(p, 1e-15), 1 - 1e-15);
 export function naiveSparseLoss(
   output: NaiveOutput,
   task: 'binary' | 'regression',
-  batch: SparseBatch,
+  batch: SparseRecords,
   values: NaiveValues,
 ): { mean: number; scores: number[] } {
   let sum = 0;
@@ -58,7 +58,7 @@ export function naiveSparseLoss(
 }
 
 export function naiveSoftmaxLoss(
-  batch: DenseBatch,
+  batch: DenseRecords,
   classes: number,
   { dense }: NaiveValues,
 ): { mean: number; scores: number[]; correct: number } {
@@ -69,7 +69,7 @@ export function naiveSoftmaxLoss(
   for (let record = 0; record < batch.records; record++) {
     const logits = Array.from({ length: classes }, (_, c) => {
       let z = bias[c]!;
-      for (let i = 0; i < batch.width; i++) z += batch.inputs[record * batch.width + i]! * weights[i * classes + c]!;
+      for (let i = 0; i < batch.width; i++) z += batch.values[record * batch.width + i]! * weights[i * classes + c]!;
       return z;
     });
     const total = logits.reduce((all, z) => all + Math.exp(z), 0);

@@ -3,7 +3,7 @@
  * (docs/decisions/0119-model-kernels.md has the order of all sums). The kernels must give the same bits.
  */
 import { MAX_LOG_LOSS } from '../../src/model/metrics.ts';
-import type { Batch, DenseBatch, MetricSums, Model, PulledValues, SparseBatch } from '../../src/model/model.ts';
+import type { Batch, MetricSums, Model, PulledValues, SparseInput } from '../../src/model/model.ts';
 import { createModel, type ModelFacts, type ModelSpec } from '../../src/model/registry.ts';
 import { exp, log, log1p } from '../../src/tensor/math.ts';
 
@@ -55,14 +55,14 @@ function addOutput(sums: Sums, task: Model['task'], z: number, label: number): n
 }
 
 interface Feature {
-  readonly column: number;
+  readonly row: number;
   readonly x: number;
 }
 
-function featuresOf({ offsets, columns, values }: SparseBatch, record: number): Feature[] {
+function featuresOf({ offsets, rows, values }: SparseInput, record: number): Feature[] {
   const features: Feature[] = [];
   for (let at = offsets[record]!; at < offsets[record + 1]!; at++) {
-    features.push({ column: columns[at]!, x: values?.[at] ?? 1 });
+    features.push({ row: rows[at]!, x: values?.[at] ?? 1 });
   }
   return features;
 }
@@ -73,8 +73,8 @@ const folded = ([a, b, c, d]: number[], round: (x: number) => number): number =>
 /** Σ w x in f64: the feature at place n goes to sum n mod 4. */
 function weighed(features: readonly Feature[], w: Float32Array): number {
   const sums = [0, 0, 0, 0];
-  features.forEach(({ column, x }, n) => {
-    sums[n % 4]! += w[column]! * x;
+  features.forEach(({ row, x }, n) => {
+    sums[n % 4]! += w[row]! * x;
   });
   return folded(sums, (sum) => sum);
 }
@@ -85,8 +85,8 @@ function pairsOf(features: readonly Feature[], v: Float32Array, factors: number)
   const totals = Array.from({ length: factors }, (_, factor) => {
     let s = 0;
     let q = 0;
-    for (const { column, x } of features) {
-      const product = f(v[column * factors + factor]! * x);
+    for (const { row, x } of features) {
+      const product = f(v[row * factors + factor]! * x);
       s = f(s + product);
       q = f(q + f(product * product));
     }
@@ -97,13 +97,14 @@ function pairsOf(features: readonly Feature[], v: Float32Array, factors: number)
 }
 
 function runSparse(model: Model, batch: Batch, values: PulledValues): Outcome {
-  const data = batch.data as SparseBatch;
-  const { records, distinct, labels } = data;
+  const { records, labels } = batch;
+  const data = batch.sparse[0]!;
+  const { count } = data;
   const [w, v] = values.sparse as [Float32Array, Float32Array?];
   const factors = model.parameters.sparse[1]?.width ?? 0;
   const sums = noSums(records);
-  const gradientW = new Float32Array(distinct);
-  const gradientV = new Float32Array(distinct * factors);
+  const gradientW = new Float32Array(count);
+  const gradientV = new Float32Array(count * factors);
   let slopes = 0;
   const scores = Float32Array.from({ length: records }, (_, record) => {
     const features = featuresOf(data, record);
@@ -112,10 +113,10 @@ function runSparse(model: Model, batch: Batch, values: PulledValues): Outcome {
     const score = addOutput(sums, model.task, v === undefined ? linear : linear + 0.5 * pairs, labels[record]!);
     slopes += score - labels[record]!;
     const slope = f((score - labels[record]!) / records);
-    for (const { column, x } of features) gradientW[column]! += f(slope * x);
-    for (const { column, x } of features) {
+    for (const { row, x } of features) gradientW[row]! += f(slope * x);
+    for (const { row, x } of features) {
       totals.forEach((s, factor) => {
-        const at = column * factors + factor;
+        const at = row * factors + factor;
         gradientV[at]! += f(f(slope * x) * f(s - f(v![at]! * x)));
       });
     }
@@ -137,7 +138,8 @@ function logitsOf(inputs: readonly (readonly [number, number])[], weights: Float
 }
 
 function runSoftmax(_: Model, batch: Batch, values: PulledValues): Outcome {
-  const { records, width, inputs, labels } = batch.data as DenseBatch;
+  const { records, labels } = batch;
+  const { width, values: inputs } = batch.dense[0]!;
   const [weights, bias] = values.dense as [Float32Array, Float32Array];
   const classes = bias.length;
   const sums = noSums(records);

@@ -73,14 +73,14 @@ const denseGradient = (value: number): number => Math.fround(0.125 * value - 1);
 function createRoundModel(): Model {
   const metricsOf = (records: number) => ({ ...noMetrics, records });
   function step(batch: Batch, values: PulledValues): StepResult {
-    if (batch.kind !== 'sparse') throw new Error('the rounds take sparse records');
-    const { distinct, columns, records } = batch.data;
+    const { records } = batch;
+    const { count: distinct, rows } = batch.sparse[0]!;
     const counts = new Uint32Array(distinct);
-    for (const column of columns) counts[column]! += 1;
-    const [rows] = values.sparse;
+    for (const row of rows) counts[row]! += 1;
+    const [pulled] = values.sparse;
     return {
       dense: [Float32Array.from(values.dense[0]!, denseGradient)],
-      sparse: [Float32Array.from(counts, (count, column) => rowGradient(count, records, rows![column]!))],
+      sparse: [Float32Array.from(counts, (count, row) => rowGradient(count, records, pulled![row]!))],
       metrics: metricsOf(records),
     };
   }
@@ -89,8 +89,9 @@ function createRoundModel(): Model {
     input: 'sparse',
     task: 'binary',
     parameters: PARAMETERS,
+    lookups: [0],
     step,
-    evaluate: ({ data: { records } }) => ({ metrics: metricsOf(records), scores: new Float32Array(records) }),
+    evaluate: ({ records }) => ({ metrics: metricsOf(records), scores: new Float32Array(records) }),
   };
 }
 

@@ -108,21 +108,22 @@ function createAccountModel(poison: number | undefined, onPoison: () => void): M
   const poisonId = poison === undefined ? undefined : BigInt(poison + 1);
   const metricsOf = (records: number) => ({ ...noMetrics, records });
   function step(batch: Batch, _values: PulledValues): StepResult {
-    if (batch.kind !== 'sparse') throw new Error('the account takes sparse records');
-    const { ids, distinct, columns, records } = batch.data;
-    const numbers = new BigUint64Array(ids.slice(0, 8 * distinct).buffer);
+    const { records } = batch;
+    const { ids, count, rows } = batch.sparse[0]!;
+    const numbers = new BigUint64Array(ids.slice(0, 8 * count).buffer);
     if (poisonId !== undefined && numbers.includes(poisonId)) onPoison();
-    const rows = new Float32Array(distinct);
-    for (const column of columns) rows[column]! -= 1;
-    return { dense: [new Float32Array(DENSE).fill(-records)], sparse: [rows], metrics: metricsOf(records) };
+    const gradient = new Float32Array(count);
+    for (const row of rows) gradient[row]! -= 1;
+    return { dense: [new Float32Array(DENSE).fill(-records)], sparse: [gradient], metrics: metricsOf(records) };
   }
   return {
     type: 'account',
     input: 'sparse',
     task: 'binary',
     parameters: PARAMETERS,
+    lookups: [0],
     step,
-    evaluate: ({ data: { records } }) => ({ metrics: metricsOf(records), scores: new Float32Array(records) }),
+    evaluate: ({ records }) => ({ metrics: metricsOf(records), scores: new Float32Array(records) }),
   };
 }
 

@@ -17,6 +17,7 @@ import { createDisk } from '../../src/host/disk.ts';
 import { createRandom } from '../../src/host/random.ts';
 import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
 import type { Batch, MetricSums, Model } from '../../src/model/model.ts';
+import { NO_IDS } from '../../src/tensor/id-router.ts';
 import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
 import type { DenseSpec, SparseSpec } from '../../src/tensor/spec.ts';
 import { referenceModel } from '../model/reference.ts';
@@ -123,7 +124,7 @@ function stepOf(
 ): LaneStep | undefined {
   if (place === undefined) return undefined;
   const batch = tasks[place.task]!.batch(place.from, place.to);
-  const { records } = batch.data;
+  const { records } = batch;
   if (records === 0) return undefined;
   const ids = idsOf(batch);
   const tables = model.parameters.sparse;
@@ -148,10 +149,9 @@ function stepOf(
 }
 
 function idsOf(batch: Batch): bigint[] {
-  if (batch.kind === 'dense') return [];
-  const { ids, distinct } = batch.data;
+  const { ids, count } = batch.sparse[0] ?? NO_IDS;
   const view = new DataView(ids.buffer, ids.byteOffset);
-  return Array.from({ length: distinct }, (_, i) => view.getBigUint64(8 * i, true));
+  return Array.from({ length: count }, (_, i) => view.getBigUint64(8 * i, true));
 }
 
 const BLOCK_FLOATS = 16_384;

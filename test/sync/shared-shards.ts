@@ -3,6 +3,7 @@ import { createModelHasher, type Digests, inNameOrder } from '../../src/checkpoi
 import type { Job } from '../../src/job/schema.ts';
 import type { Batch, MetricSums, Model, PulledValues } from '../../src/model/model.ts';
 import { blockShards } from '../../src/tensor/blocks.ts';
+import { NO_IDS } from '../../src/tensor/id-router.ts';
 import type { Parameters } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import { bytesOf, idBytes, makeParameters } from '../tensor/fixture.ts';
@@ -43,8 +44,10 @@ export interface LaneResult extends PlainLane {
   readonly metrics: MetricSums;
 }
 
-export const idsIn = (batch: Batch): bigint[] =>
-  batch.kind === 'sparse' ? idsOf(batch.data.ids.subarray(0, 8 * batch.data.distinct)) : [];
+export function idsIn(batch: Batch): bigint[] {
+  const { ids, count } = batch.sparse[0] ?? NO_IDS;
+  return idsOf(ids.subarray(0, 8 * count));
+}
 
 export function valuesIn({ parameters: spec }: Model, parts: readonly Part[], ids: readonly bigint[]): PulledValues {
   return {
@@ -66,7 +69,7 @@ export function valuesIn({ parameters: spec }: Model, parts: readonly Part[], id
 }
 
 export function computeLane(model: Model, batch: Batch, values: PulledValues): LaneResult {
-  const { records } = batch.data;
+  const { records } = batch;
   if (records === 0) return EMPTY;
   const ids = idsIn(batch);
   const { dense, sparse, metrics } = model.step(batch, values);

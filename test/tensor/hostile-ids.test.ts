@@ -110,11 +110,11 @@ describe.each(Object.keys(HASHES))('ids with hashes %s', (shape) => {
     const { exports: kernels, memory } = instantiateKernels();
     const plain = Array.from({ length: COUNT }, (_, i) => idMixedTo(HASHES[shape]!(BigInt(i + 1))));
     const size = 32_768;
-    const [idsAt, distinct, columns, index] = [8 * COUNT, 8 * COUNT, 4 * COUNT, 4 * size].map(
+    const [idsAt, distinct, places, index] = [8 * COUNT, 8 * COUNT, 4 * COUNT, 4 * size].map(
       (byteLength) => kernels.allocate(byteLength) >>> 0,
     ) as [number, number, number, number];
     new Uint8Array(memory.buffer).set(idBytes(plain), idsAt);
-    expect(kernels.dedupe(idsAt, COUNT, distinct, columns, index, size, multiplier)).toBe(COUNT);
+    expect(kernels.dedupe(idsAt, COUNT, distinct, places, index, size, multiplier)).toBe(COUNT);
     const positions = [...new Uint32Array(memory.buffer, index, size).entries()].flatMap(([at, used]) =>
       used === 0 ? [] : [at],
     );

@@ -56,11 +56,11 @@ describe('the id router', () => {
     const few = fc.constantFrom(...EDGES, 3n, 4n, 5n);
     fc.assert(
       fc.property(fc.array(fc.oneof(few, anyId), { maxLength: 200 }), (ids) => {
-        const { ids: distinct, distinct: count, columns } = router.dedupe(bytesOfIds(ids), ids.length);
+        const { ids: distinct, distinct: count, places } = router.dedupe(bytesOfIds(ids), ids.length);
         const expected = [...new Set(ids)];
         expect(idsOfBytes(distinct)).toEqual(expected);
         expect(count).toBe(expected.length);
-        expect([...columns].map((column) => expected[column])).toEqual(ids);
+        expect([...places].map((place) => expected[place])).toEqual(ids);
       }),
     );
   });
@@ -107,8 +107,8 @@ describe('the id router', () => {
     const router = createIdRouter({ shards: 512 });
     const ids = Array.from({ length: 100_000 }, (_, i) => BigInt(i % 70_000) * 0x1_0000_0001n);
     for (const count of [0, 10, 100_000, 1]) {
-      const { distinct, columns } = router.dedupe(bytesOfIds(ids), count);
-      expect([distinct, columns.length]).toEqual([Math.min(count, 70_000), count]);
+      const { distinct, places } = router.dedupe(bytesOfIds(ids), count);
+      expect([distinct, places.length]).toEqual([Math.min(count, 70_000), count]);
       const routes = router.route('t', bytesOfIds(ids), count, new Int32Array(512));
       expect(routes.map(({ positions }) => positions.length)).toEqual(count === 0 ? [] : [count]);
     }

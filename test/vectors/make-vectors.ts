@@ -9,7 +9,7 @@ import { createRoundPlan } from '../../src/core/rounds/plan.ts';
 import { shuffled } from '../../src/core/shuffle.ts';
 import { createFactorizationMachine } from '../../src/model/fm.ts';
 import { createLinear } from '../../src/model/lr.ts';
-import type { Model, PulledValues, SparseBatch } from '../../src/model/model.ts';
+import type { Model, PulledValues } from '../../src/model/model.ts';
 import { createSoftmax } from '../../src/model/softmax.ts';
 import { encodeFrame } from '../../src/protocol/frames/frame.ts';
 import { proofOf } from '../../src/protocol/join/proof.ts';
@@ -87,15 +87,14 @@ function pushes() {
   return cases.map((one) => ({ ...one, pushes: batchesOfPushes(one.records, one.batchSize, one.pushEvery) }));
 }
 
-const SPARSE: SparseBatch = {
-  records: 3,
+const SPARSE = {
   offsets: Uint32Array.of(0, 2, 3, 6),
-  columns: Uint32Array.of(0, 1, 1, 2, 0, 2),
+  rows: Uint32Array.of(0, 1, 1, 2, 0, 2),
   values: Float32Array.of(1, 0.5, -2, 1, 1, 0.25),
   ids: new Uint8Array(new BigUint64Array([5n, 9n, 2n ** 63n]).buffer),
-  distinct: 3,
-  labels: Float32Array.of(1, 0, 1),
+  count: 3,
 };
+const LABELS = Float32Array.of(1, 0, 1);
 const SPARSE_FACTS = { ids: ['5', '9', (2n ** 63n).toString()], offsets: [0, 2, 3, 6], columns: [0, 1, 1, 2, 0, 2] };
 
 function modelCase(model: Model, batch: Parameters<Model['step']>[0], values: PulledValues) {
@@ -117,18 +116,16 @@ function modelCase(model: Model, batch: Parameters<Model['step']>[0], values: Pu
 }
 
 function models() {
-  const sparse = { kind: 'sparse', data: SPARSE } as const;
+  const sparse = { records: 3, labels: LABELS, sparse: [SPARSE], dense: [] };
   const inputs = Float32Array.of(0, 1, 0.5, 2, -1, 0);
-  const dense = {
-    kind: 'dense',
-    data: { records: 2, width: 3, inputs, labels: Float32Array.of(2, 0) },
-  } as const;
+  const rows = { width: 3, values: inputs };
+  const dense = { records: 2, labels: Float32Array.of(2, 0), sparse: [], dense: [rows] };
   const w = Float32Array.of(0.25, -0.5, 1);
   const v = Float32Array.of(0.5, -0.25, 0.125, 1, -0.5, 0.75);
   const lr = { dense: [Float32Array.of(0.125)], sparse: [w] };
   const weights = Float32Array.of(0.5, 0, -0.5, 0.25, 0.125, 0, -1, 0.5, 0.25);
   return {
-    sparseBatch: { ...SPARSE_FACTS, values: [...SPARSE.values!], labels: [...SPARSE.labels] },
+    sparseBatch: { ...SPARSE_FACTS, values: [...SPARSE.values], labels: [...LABELS] },
     denseBatch: { width: 3, inputs: [...inputs], labels: [2, 0] },
     cases: [
       modelCase(createLinear({ task: 'binary' }), sparse, lr),

@@ -78,12 +78,12 @@ function modelThatTakes(time: () => void): Model {
     input: 'sparse',
     task: 'binary',
     parameters: { dense: [], sparse: [{ name: TABLE, width: 1, initializer: { type: 'zeros' } }] },
+    lookups: [0],
     step(batch: Batch): StepResult {
-      if (batch.kind !== 'sparse') throw new Error('a simulated job has sparse records');
       time();
-      const { distinct, records } = batch.data;
-      return { dense: [], sparse: [new Float32Array(distinct)], metrics: metricsOf(records) };
+      const { records, sparse } = batch;
+      return { dense: [], sparse: [new Float32Array(sparse[0]!.count)], metrics: metricsOf(records) };
     },
-    evaluate: ({ data: { records } }) => ({ metrics: metricsOf(records), scores: new Float32Array(records) }),
+    evaluate: ({ records }) => ({ metrics: metricsOf(records), scores: new Float32Array(records) }),
   };
 }

@@ -8,7 +8,6 @@ import { readFileSync } from 'node:fs';
 import {
   createParameterClient,
   type Gradients,
-  type IdList,
   type ParameterClient,
 } from '../../../src/cluster/client/parameter-client.ts';
 import { modelOf } from '../../../src/cluster/job/job-model.ts';
@@ -18,7 +17,7 @@ import { createHost } from '../../../src/host/host.ts';
 import { defaultChroot, keysOf } from '../../../src/store/keys.ts';
 import { openStore } from '../../../src/store/open-store.ts';
 import { elementCount } from '../../../src/tensor/blocks.ts';
-import { createIdRouter, type IdRouter } from '../../../src/tensor/id-router.ts';
+import { createIdRouter, type IdList, type IdRouter } from '../../../src/tensor/id-router.ts';
 import type { ParameterSpec } from '../../../src/tensor/spec.ts';
 
 export interface ClientOptions {
@@ -120,7 +119,7 @@ class Exchange {
     let pushing: Promise<unknown> = Promise.resolve();
     let good = 0;
     for (const [push, { ids, records }] of batches.entries()) {
-      const [pulled] = await Promise.all([this.#client.pull(ids, never), pushing]);
+      const [pulled] = await Promise.all([this.#client.pull(this.#idsOfTables(ids), never), pushing]);
       this.#client.recycle(pulled);
       good += records;
       const header = { pass: this.#pass, task, push, last: push === batches.length - 1, good };
@@ -130,10 +129,14 @@ class Exchange {
     return good;
   }
 
+  #idsOfTables(ids: IdList): IdList[] {
+    return this.#spec.sparse.map(() => ids);
+  }
+
   #gradients(ids: IdList): Gradients {
     const { dense, sparse } = this.#spec;
     return {
-      ids,
+      ids: this.#idsOfTables(ids),
       dense: dense.map((one) => this.#floats.subarray(0, elementCount(one))),
       sparse: sparse.map(({ width }) => this.#floats.subarray(0, ids.count * width)),
     };

@@ -17,8 +17,8 @@ const OVERSIZE_FACTOR = 4;
 const DROPPED_AFTER = 256;
 
 export interface PulledValuesPool {
-  /** Arrays with arbitrary content for all dense parameters and `rows` rows of each table. */
-  acquire(rows: number): PulledValues;
+  /** Arrays with arbitrary content for all dense parameters and so many rows of each table. */
+  acquire(rows: readonly number[]): PulledValues;
   release(values: PulledValues): void;
 }
 
@@ -30,7 +30,7 @@ export function createPulledValuesPool(spec: ParameterSpec, memory?: ArrayMemory
   return {
     acquire: (rows) => ({
       dense: dense.map(({ length, pool }) => pool.acquire(length)),
-      sparse: sparse.map(({ width, pool }) => pool.acquire(rows * width)),
+      sparse: sparse.map(({ width, pool }, table) => pool.acquire(rows[table]! * width)),
     }),
     release(values) {
       values.dense.forEach((array, p) => {
@@ -46,7 +46,7 @@ export function createPulledValuesPool(spec: ParameterSpec, memory?: ArrayMemory
 const poolIn = (spec: ParameterSpec, memory: ArrayMemory): PulledValuesPool => ({
   acquire: (rows) => ({
     dense: spec.dense.map((parameter) => memory.floats(elementCount(parameter))),
-    sparse: spec.sparse.map(({ width }) => memory.floats(rows * width)),
+    sparse: spec.sparse.map(({ width }, table) => memory.floats(rows[table]! * width)),
   }),
   release({ dense, sparse }) {
     for (const array of [...dense, ...sparse]) memory.free(array);

@@ -5,19 +5,17 @@ import { failPoint } from '../../base/fail-points.ts';
 import type { PulledVersion } from '../../core/shard/staleness.ts';
 import type { PulledValues } from '../../model/model.ts';
 import type { ArrayMemory } from '../../tensor/array-memory.ts';
-import type { IdRouter } from '../../tensor/id-router.ts';
+import type { IdList, IdRouter } from '../../tensor/id-router.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
 import { allSettledOrThrow, type PserverGroup, type RequestFields } from './pserver-group.ts';
-import { type Answer, createSlicer, type IdList, type PserverSlice, type RoutedIds, type Slicer } from './slicer.ts';
-
-export type { IdList } from './slicer.ts';
+import { type Answer, createSlicer, type PserverSlice, type RoutedIds, type Slicer } from './slicer.ts';
 
 export interface Gradients {
   readonly dense: readonly Float32Array[];
-  /** For each table, count × width floats, in the order of the ids. */
+  /** For each table, a row of floats for each of its ids, in their order. */
   readonly sparse: readonly Float32Array[];
-  readonly ids: IdList;
+  readonly ids: readonly IdList[];
   /** Of the pull of the same ids: they need not be routed again. */
   readonly routed?: RoutedIds | undefined;
 }
@@ -67,10 +65,11 @@ export interface TaskPosition {
   readonly recovery: number;
 }
 
+/** `ids`: those of each table. */
 export interface ParameterClient {
-  pull(ids: IdList, signal: AbortSignal): Promise<PulledValues>;
+  pull(ids: readonly IdList[], signal: AbortSignal): Promise<PulledValues>;
   /** Where the job bounds staleness with policy `wait`, this waits for other trainers. */
-  pullToTrain(ids: IdList, pull: TrainingPull, signal: AbortSignal): Promise<Pulled>;
+  pullToTrain(ids: readonly IdList[], pull: TrainingPull, signal: AbortSignal): Promise<Pulled>;
   /** Takes back pulled values that nothing refers to any more: later pulls use their memory. */
   recycle(values: PulledValues): void;
   /** Gradients of values that were pulled to train will not be pushed: other trainers need not wait for them. */
@@ -79,7 +78,12 @@ export interface ParameterClient {
    * `next`: ids whose values are to come with the answer, after the push. Throws `PushOutOfOrder` with `details.want`,
    * `TooStale`.
    */
-  push(header: PushHeader, gradients: Gradients, signal: AbortSignal, next?: IdList): Promise<PushAcknowledged>;
+  push(
+    header: PushHeader,
+    gradients: Gradients,
+    signal: AbortSignal,
+    next?: readonly IdList[],
+  ): Promise<PushAcknowledged>;
   position(pass: number, task: number, signal: AbortSignal): Promise<TaskPosition>;
 }
 
@@ -114,14 +118,14 @@ class GroupClient implements ParameterClient {
     this.#gated = options.gated ?? false;
   }
 
-  async pull(ids: IdList, signal: AbortSignal): Promise<PulledValues> {
+  async pull(ids: readonly IdList[], signal: AbortSignal): Promise<PulledValues> {
     const attempt = (placement: Placement): Promise<Pulled> => this.#pullFrom(placement, ids, undefined);
     const { values, routed } = await this.#group.withPlacement('pull', attempt, signal);
     routed.release();
     return values;
   }
 
-  pullToTrain(ids: IdList, pull: TrainingPull, signal: AbortSignal): Promise<Pulled> {
+  pullToTrain(ids: readonly IdList[], pull: TrainingPull, signal: AbortSignal): Promise<Pulled> {
     return this.#group.withPlacement('pull', (placement) => this.#pullFrom(placement, ids, pull), signal);
   }
 
@@ -141,9 +145,14 @@ class GroupClient implements ParameterClient {
     }
   }
 
-  push(header: PushHeader, gradients: Gradients, signal: AbortSignal, next?: IdList): Promise<PushAcknowledged> {
+  push(
+    header: PushHeader,
+    gradients: Gradients,
+    signal: AbortSignal,
+    next?: readonly IdList[],
+  ): Promise<PushAcknowledged> {
     const what = `push ${header.push} of task ${header.task}`;
-    const send = (along: IdList | undefined): Promise<PushAcknowledged> =>
+    const send = (along: readonly IdList[] | undefined): Promise<PushAcknowledged> =>
       this.#group.withPlacement(what, (placement) => this.#pushTo(placement, header, gradients, along), signal);
     if (next === undefined) return send(undefined);
     return send(next).catch((error: unknown) => {
@@ -159,7 +168,7 @@ class GroupClient implements ParameterClient {
   }
 
   /** Asks each pserver for its slice. Under `wait` the first one admits the trainer before the others are asked. */
-  async #pullFrom(placement: Placement, ids: IdList, hold: TrainingPull | undefined): Promise<Pulled> {
+  async #pullFrom(placement: Placement, ids: readonly IdList[], hold: TrainingPull | undefined): Promise<Pulled> {
     const sending = this.#group.sending();
     if (sending !== undefined) await sending;
     const pulling = this.#pulling(placement, ids);
@@ -189,7 +198,7 @@ class GroupClient implements ParameterClient {
     return pulling;
   }
 
-  #pulling(placement: Placement, ids: IdList): Pulling {
+  #pulling(placement: Placement, ids: readonly IdList[]): Pulling {
     const versions = new Map<number, PulledVersion>();
     const routed = this.#slicer.route(placement, ids);
     const values = this.#slicer.allocate(ids);
@@ -207,7 +216,7 @@ class GroupClient implements ParameterClient {
     placement: Placement,
     header: PushHeader,
     gradients: Gradients,
-    next: IdList | undefined,
+    next: readonly IdList[] | undefined,
   ): Promise<PushAcknowledged> {
     const { used: versions, pass, task, push, last, good } = header;
     const sending = this.#group.sending();

@@ -8,16 +8,10 @@ import type { Received } from '../../protocol/messages/channel.ts';
 import { type ArrayMemory, memoryOf } from '../../tensor/array-memory.ts';
 import { blockLength, blockShards, denseBlockFloats } from '../../tensor/blocks.ts';
 import { gatherRows, scatterRows } from '../../tensor/gather-rows.ts';
-import type { IdRouter, Route } from '../../tensor/id-router.ts';
+import type { IdList, IdRouter, Route } from '../../tensor/id-router.ts';
 import type { DenseSpec, ParameterSpec } from '../../tensor/spec.ts';
 import type { Placement } from '../placement/placement-view.ts';
 import { type BufferPool, createBufferPool, createPulledValuesPool } from './buffer-pool.ts';
-
-/** Distinct ids, u64 little-endian. */
-export interface IdList {
-  readonly ids: Uint8Array;
-  readonly count: number;
-}
 
 export interface GradientArrays {
   readonly dense: readonly Float32Array[];
@@ -45,7 +39,8 @@ export interface PserverSlice {
 
 /** Ids and dense blocks as they go to the pservers of one placement: made once for a pull and the push after it. */
 export interface RoutedIds {
-  readonly ids: IdList;
+  /** By table. */
+  readonly ids: readonly IdList[];
   /** Of the placement. */
   readonly version: number;
   /** By position in the placement. */
@@ -55,9 +50,10 @@ export interface RoutedIds {
 }
 
 export interface Slicer {
-  route(placement: Placement, ids: IdList): RoutedIds;
+  /** `ids`: by table. */
+  route(placement: Placement, ids: readonly IdList[]): RoutedIds;
   /** Arrays for all values of these ids, with arbitrary content: the slices together fill them. */
-  allocate(ids: IdList): PulledValues;
+  allocate(ids: readonly IdList[]): PulledValues;
   /** Takes back values that nothing refers to any more. */
   recycle(values: PulledValues): void;
 }
@@ -94,11 +90,12 @@ export function createSlicer(options: {
   }
 
   /** For each table, the route to each pserver by its position in the placement. */
-  function routeAll(placement: Placement, { ids, count }: IdList): (Route | undefined)[][] {
+  function routeAll(placement: Placement, ids: readonly IdList[]): (Route | undefined)[][] {
     const allocate = (byteLength: number): Uint8Array => bytesOf(buffers.acquire(Math.ceil(byteLength / 4)));
-    return spec.sparse.map((table) => {
+    return spec.sparse.map(({ name }, table) => {
+      const list = ids[table]!;
       const byPosition: (Route | undefined)[] = placement.pservers.map(() => undefined);
-      const routes = router.route(table.name, ids, count, placement.primaryOf, allocate);
+      const routes = router.route(name, list.ids, list.count, placement.primaryOf, allocate);
       for (const route of routes) byPosition[route.pserver] = route;
       return byPosition;
     });
@@ -113,7 +110,7 @@ export function createSlicer(options: {
       };
       return { ids, version: placement.version, slices, release };
     },
-    allocate: (ids) => valuesPool.acquire(ids.count),
+    allocate: (ids) => valuesPool.acquire(ids.map(({ count }) => count)),
     recycle: (values) => valuesPool.release(values),
   };
 }

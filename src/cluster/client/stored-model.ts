@@ -9,12 +9,13 @@ import type { PulledValues } from '../../model/model.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
 import { blockCount, elementCount } from '../../tensor/blocks.ts';
+import type { IdList } from '../../tensor/id-router.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
 import { trainedSpecOf } from '../job/job-model.ts';
 import type { JobRecord } from '../job/job-record.ts';
-import type { IdList, ParameterClient } from './parameter-client.ts';
+import type { ParameterClient } from './parameter-client.ts';
 
 export interface StoredModelOptions {
   readonly host: Host;
@@ -54,7 +55,7 @@ export async function openStoredModel(options: StoredModelOptions): Promise<Pick
   return { pull: async (ids) => pullLocally(parameters, spec, ids) };
 }
 
-function pullLocally(parameters: Parameters, spec: ParameterSpec, { ids, count }: IdList): PulledValues {
+function pullLocally(parameters: Parameters, spec: ParameterSpec, idsOf: readonly IdList[]): PulledValues {
   const dense = spec.dense.map((one, parameter) => {
     const values = new Float32Array(elementCount(one));
     const blocks = Uint32Array.from({ length: blockCount(one) }, (_, block) => block);
@@ -62,6 +63,7 @@ function pullLocally(parameters: Parameters, spec: ParameterSpec, { ids, count }
     return values;
   });
   const sparse = spec.sparse.map(({ width }, table) => {
+    const { ids, count } = idsOf[table]!;
     const values = new Float32Array(count * width);
     parameters.pullSparse(table, ids.subarray(0, count * 8), new Uint8Array(values.buffer));
     return values;

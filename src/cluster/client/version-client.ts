@@ -8,14 +8,14 @@ import { failPoint } from '../../base/fail-points.ts';
 import type { RoundPosition } from '../../core/rounds/lane-work.ts';
 import type { PulledValues } from '../../model/model.ts';
 import type { ArrayMemory } from '../../tensor/array-memory.ts';
-import type { IdRouter } from '../../tensor/id-router.ts';
+import type { IdList, IdRouter } from '../../tensor/id-router.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
 import { orAborted, throwIfAborted } from '../waiting.ts';
 import { LaneDelivery, type LanePush, LaneSender, NO_FIELDS } from './lane-sender.ts';
 import { allSettledOrThrow, type PserverGroup } from './pserver-group.ts';
 import { RoundBarrier, type TimelineVersion } from './round-barrier.ts';
-import { createSlicer, type IdList, type PserverSlice, type Slicer } from './slicer.ts';
+import { createSlicer, type PserverSlice, type Slicer } from './slicer.ts';
 
 /** A pserver that waits for lanes answers after this time which ones are missing. */
 const VERSION_WAIT_MS = 5_000;
@@ -23,8 +23,8 @@ const VERSION_WAIT_MS = 5_000;
 export interface Exchange {
   /** The version that all pservers are to reach. */
   readonly at: TimelineVersion;
-  /** Ids whose values of that version are pulled; undefined: no values. */
-  readonly ids: IdList | undefined;
+  /** By table, ids whose values of that version are pulled; undefined: no values. */
+  readonly ids: readonly IdList[] | undefined;
   /** Lanes of the round before. */
   readonly deliveries: readonly LaneDelivery[];
   /** All requests are on their way: the thread is free for other work. */

@@ -7,7 +7,7 @@ export interface DataKernelExports {
     ids: number,
     count: number,
     distinct: number,
-    columns: number,
+    places: number,
     index: number,
     size: number,
     multiplier: bigint,

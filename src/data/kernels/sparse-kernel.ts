@@ -64,7 +64,7 @@ export interface DistinctIds {
   /** u64 little-endian, in order of first appearance. */
   readonly ids: Uint8Array;
   readonly distinct: number;
-  readonly columns: Uint32Array;
+  readonly places: Uint32Array;
 }
 
 const roundUp = (bytes: number): number => Math.ceil(bytes / 8) * 8;
@@ -182,15 +182,15 @@ export class SparseKernel {
   #dedupe(ids: number, count: number): DistinctIds {
     const size = indexSize(count);
     const distinctAt = ids + 8 * count;
-    const columns = distinctAt + 8 * count;
-    const index = columns + 4 * count;
+    const places = distinctAt + 8 * count;
+    const index = places + 4 * count;
     this.#reserve(index + 4 * size);
-    const distinct = this.#kernels.dedupe(ids, count, distinctAt, columns, index, size, randomMultiplier());
+    const distinct = this.#kernels.dedupe(ids, count, distinctAt, places, index, size, randomMultiplier());
     const { buffer } = this.#memory;
     return {
       ids: new Uint8Array(buffer, distinctAt, 8 * distinct),
       distinct,
-      columns: new Uint32Array(buffer, columns, count),
+      places: new Uint32Array(buffer, places, count),
     };
   }
 

@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib';
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import type { FileFacts } from '../../base/seams.ts';
-import type { SparseBatch } from '../../model/model.ts';
+import type { Batch } from '../../model/model.ts';
 import { plannedBatch, type SparseBlock, type SparseNotes, START } from './sparse-block.ts';
 
 /** Raised when the bytes change; what a parser makes of data has a version of its own. */
@@ -43,7 +43,7 @@ export const SECTION = {
   runLines: 6,
   starts: 16,
   offsets: 17,
-  columns: 18,
+  rows: 18,
   values: 19,
   ids: 20,
   denseFloats: 32,
@@ -78,7 +78,7 @@ export function encodeBlock(key: Uint8Array, { block, sources }: KeptBlock): Buf
     [SECTION.runLines, bytesOf(block.runLines)],
     [SECTION.starts, bytesOf(block.starts)],
     [SECTION.offsets, bytesOf(block.offsets)],
-    [SECTION.columns, bytesOf(block.columns)],
+    [SECTION.rows, bytesOf(block.rows)],
     [SECTION.ids, block.ids],
   ];
   if (block.values !== undefined) sections.push([SECTION.values, bytesOf(block.values)]);
@@ -142,7 +142,7 @@ export function decodeBlock(key: Uint8Array, file: Buffer): KeptBlock {
       starts,
       labels: f32(section(sections, SECTION.labels), good),
       offsets: u32(sections, SECTION.offsets, good + batches),
-      columns: u32(sections, SECTION.columns, features),
+      rows: u32(sections, SECTION.rows, features),
       values: values === undefined ? undefined : f32(values, features),
       ids: bytesOf(u32(sections, SECTION.ids, 2 * distinct)),
       badPositions: u32(sections, SECTION.badPositions, records - good),
@@ -156,12 +156,13 @@ export function decodeBlock(key: Uint8Array, file: Buffer): KeptBlock {
 }
 
 /** What models and loops count on. */
-function checkBatch({ records, offsets, columns, distinct }: SparseBatch): void {
-  let isAscending = offsets[0] === 0 && offsets[records] === columns.length;
+function checkBatch({ records, sparse }: Batch): void {
+  const { offsets, rows, count } = sparse[0]!;
+  let isAscending = offsets[0] === 0 && offsets[records] === rows.length;
   for (let record = 0; record < records; record++) isAscending &&= offsets[record]! <= offsets[record + 1]!;
   check(isAscending, 'the features of its records do not add up');
   let isInside = true;
-  for (let feature = 0; feature < columns.length; feature++) isInside &&= columns[feature]! < distinct;
+  for (let feature = 0; feature < rows.length; feature++) isInside &&= rows[feature]! < count;
   check(isInside, 'it has features without an id');
 }
 

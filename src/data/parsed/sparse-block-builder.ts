@@ -24,7 +24,7 @@ export class SparseBlockBuilder {
   readonly #starts: Uint32Array;
   readonly #labels: Float32Array;
   readonly #offsets: Uint32Array;
-  readonly #columns: Uint32Array;
+  readonly #rows: Uint32Array;
   /** From the first value on that is not 1. */
   #values: Float32Array | undefined;
   #ids = new Uint8Array(8192);
@@ -52,7 +52,7 @@ export class SparseBlockBuilder {
     this.#starts = new Uint32Array(START.words * (batches + 1));
     this.#labels = new Float32Array(size.records);
     this.#offsets = new Uint32Array(size.records + batches);
-    this.#columns = new Uint32Array(size.features);
+    this.#rows = new Uint32Array(size.features);
   }
 
   get records(): number {
@@ -146,7 +146,7 @@ export class SparseBlockBuilder {
       starts: this.#starts.subarray(0, START.words * (this.#batch + 1)),
       labels: this.#labels.subarray(0, this.#good),
       offsets: this.#offsets.subarray(0, this.#good + this.#batch),
-      columns: this.#columns.subarray(0, this.#features),
+      rows: this.#rows.subarray(0, this.#features),
       values: this.#values?.subarray(0, this.#features),
       ids: this.#ids.subarray(0, 8 * this.#distinct),
       badPositions: Uint32Array.from(this.#badPositions),
@@ -180,8 +180,8 @@ export class SparseBlockBuilder {
     return count <= LIMITS.kernelIds ? this.kernel.distinctOf(this.#pieces, count) : plainDistinct(this.#pieces, count);
   }
 
-  #endBatch({ ids, distinct, columns }: DistinctIds): void {
-    this.#columns.set(columns, this.#batchFeatures);
+  #endBatch({ ids, distinct, places }: DistinctIds): void {
+    this.#rows.set(places, this.#batchFeatures);
     const end = 8 * (this.#distinct + distinct);
     if (end > this.#ids.length) {
       const before = this.#ids;
@@ -205,14 +205,14 @@ export class SparseBlockBuilder {
 /** For batches that the kernel's memory should not grow for. */
 function plainDistinct(pieces: readonly Uint8Array[], count: number): DistinctIds {
   const dictionary = createFeatureDictionary();
-  const columns = new Uint32Array(count);
+  const places = new Uint32Array(count);
   let at = 0;
   for (const piece of pieces) {
     const halves = new Uint32Array(piece.buffer, piece.byteOffset, piece.length / 4);
     for (let half = 0; half < halves.length; half += 2) {
-      columns[at++] = dictionary.indexOf(halves[half]!, halves[half + 1]!);
+      places[at++] = dictionary.indexOf(halves[half]!, halves[half + 1]!);
     }
   }
   const { size } = dictionary;
-  return { ids: new Uint8Array(dictionary.halves.slice(0, 2 * size).buffer), distinct: size, columns };
+  return { ids: new Uint8Array(dictionary.halves.slice(0, 2 * size).buffer), distinct: size, places };
 }

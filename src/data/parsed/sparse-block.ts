@@ -3,7 +3,7 @@
  * views; nothing is done for each record or feature.
  */
 import { assert } from '../../base/assert.ts';
-import type { SparseBatch } from '../../model/model.ts';
+import type { Batch, SparseInput } from '../../model/model.ts';
 import type { BadRecord } from '../source.ts';
 
 /** Numbers in `starts` for each batch, and behind the last one. */
@@ -21,7 +21,7 @@ export interface SparseBlock {
   /** For each batch one more than it has good records: where the features of each begin, from 0 in each batch. */
   readonly offsets: Uint32Array;
   /** Of each feature: its id, as a number among the distinct ones of the batch. */
-  readonly columns: Uint32Array;
+  readonly rows: Uint32Array;
   /** Undefined when all are 1. */
   readonly values: Float32Array | undefined;
   /** The distinct ids of each batch in order of first appearance, u64 little-endian. */
@@ -40,20 +40,19 @@ export interface SparseNotes {
   readonly bad: readonly BadRecord[];
 }
 
-export function plannedBatch(block: SparseBlock, number: number): SparseBatch {
-  const { starts, labels, offsets, columns, values, ids } = block;
+export function plannedBatch(block: SparseBlock, number: number): Batch {
+  const { starts, labels, offsets, rows, values, ids } = block;
   const at = START.words * number;
   const [good, feature, distinct] = [starts[at]!, starts[at + 1]!, starts[at + 2]!];
   const [goodEnd, featureEnd, distinctEnd] = [starts[at + 3]!, starts[at + 4]!, starts[at + 5]!];
-  return {
-    records: goodEnd - good,
+  const input: SparseInput = {
     offsets: offsets.subarray(good + number, goodEnd + number + 1),
-    columns: columns.subarray(feature, featureEnd),
+    rows: rows.subarray(feature, featureEnd),
     values: values?.subarray(feature, featureEnd),
     ids: ids.subarray(8 * distinct, 8 * distinctEnd),
-    distinct: distinctEnd - distinct,
-    labels: labels.subarray(good, goodEnd),
+    count: distinctEnd - distinct,
   };
+  return { records: goodEnd - good, labels: labels.subarray(good, goodEnd), sparse: [input], dense: [] };
 }
 
 export function goodBefore({ records, badPositions }: SparseBlock, position: number): number {

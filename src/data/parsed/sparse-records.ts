@@ -12,8 +12,7 @@ export function sparseRecords(block: SparseBlock): TaskRecords {
     batch(from, to) {
       assert(0 <= from && from <= to && to <= records, `positions ${from} to ${to} are in ${records} records`);
       const isPlanned = from % batchSize === 0 && from < to && to === Math.min(from + batchSize, records);
-      const data = isPlanned ? plannedBatch(block, from / batchSize) : otherBatch(block, from, to);
-      return { kind: 'sparse', data };
+      return isPlanned ? plannedBatch(block, from / batchSize) : otherBatch(block, from, to);
     },
     goodBefore: (position) => goodBefore(block, position),
     describe: (from, to) => describe(block, from, to),

@@ -41,7 +41,7 @@ export class PreImage {
     }
   }
 
-  /** Replaces rows that the round changed. The old ids are distinct: each has its own column. */
+  /** Replaces rows that the round changed. The old ids are distinct: each has its own place. */
   putRows(table: number, ids: Uint8Array, into: Uint8Array): void {
     const old = this.old.sparse.find((one) => one.table === table);
     if (old === undefined) return;
@@ -51,10 +51,10 @@ export class PreImage {
     const both = new Uint8Array(old.ids.byteLength + ids.byteLength);
     both.set(old.ids);
     both.set(ids, old.ids.byteLength);
-    const { columns } = this.#of.router.dedupe(both, oldCount + count);
+    const { places } = this.#of.router.dedupe(both, oldCount + count);
     for (let i = 0; i < count; i++) {
-      const column = columns[oldCount + i]!;
-      if (column < oldCount) into.set(old.values.subarray(column * rowBytes, (column + 1) * rowBytes), i * rowBytes);
+      const place = places[oldCount + i]!;
+      if (place < oldCount) into.set(old.values.subarray(place * rowBytes, (place + 1) * rowBytes), i * rowBytes);
     }
   }
 

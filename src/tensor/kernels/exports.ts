@@ -79,7 +79,7 @@ export interface RouterExports {
     ids: number,
     count: number,
     distinct: number,
-    columns: number,
+    places: number,
     index: number,
     size: number,
     multiplier: bigint,
@@ -103,11 +103,11 @@ export interface GatherExports {
 
 /** An address of 0 for `values` says that all are 1; for gradients and scores, that none are wanted. */
 export interface ModelExports {
-  isBatch(records: number, offsets: number, columns: number, features: number, distinct: number): number;
+  isBatch(records: number, offsets: number, rows: number, features: number, distinct: number): number;
   stepLinear(
     records: number,
     offsets: number,
-    columns: number,
+    rows: number,
     values: number,
     labels: number,
     distinct: number,
@@ -121,7 +121,7 @@ export interface ModelExports {
   stepFactors(
     records: number,
     offsets: number,
-    columns: number,
+    rows: number,
     values: number,
     labels: number,
     distinct: number,

@@ -8,7 +8,7 @@ import type { ParameterSpec } from '../../../src/tensor/spec.ts';
 
 const SHARDS = 2;
 const spec: ParameterSpec = { dense: [], sparse: [{ name: 'v', width: 1, initializer: { type: 'zeros' } }] };
-const ids = { ids: new Uint8Array(new BigUint64Array([1n, 2n, 3n]).buffer), count: 3 };
+const ids = [{ ids: new Uint8Array(new BigUint64Array([1n, 2n, 3n]).buffer), count: 3 }];
 const header = { pass: 0, task: 0, push: 0, last: false, good: 1 };
 const never = new AbortController().signal;
 const placement = {

@@ -2,20 +2,28 @@
 import { describe, expect, test } from 'vitest';
 import { createSlicer } from '../../../src/cluster/client/slicer.ts';
 import { ArrayMemory, memoryOf } from '../../../src/tensor/array-memory.ts';
-import { createIdRouter } from '../../../src/tensor/id-router.ts';
+import { createIdRouter, type IdList } from '../../../src/tensor/id-router.ts';
 import type { ParameterSpec } from '../../../src/tensor/spec.ts';
 import { placedAt, placementOf, SHARDS } from './placed.ts';
 
 const SPEC: ParameterSpec = {
   dense: [{ name: 'bias', shape: [3], initializer: { type: 'zeros' } }],
-  sparse: [{ name: 'v', width: 5, initializer: { type: 'zeros' } }],
+  sparse: [
+    { name: 'w', width: 2, initializer: { type: 'zeros' } },
+    { name: 'v', width: 5, initializer: { type: 'zeros' } },
+  ],
 };
 
 const ALL = placementOf(placedAt(0, [0, 1, 2, 3, 4, 5, 6, 7]));
 const TWO = placementOf(placedAt(0, [0, 1, 2, 3]), placedAt(1, [4, 5, 6, 7]));
 
 describe.each([1, 7, 40])('%d ids', (count) => {
-  const ids = { ids: new Uint8Array(BigUint64Array.from({ length: count }, (_, i) => BigInt(i * 977)).buffer), count };
+  const listOf = (length: number): IdList => {
+    const ids = BigUint64Array.from({ length }, (_, i) => BigInt(i * 977));
+    return { ids: new Uint8Array(ids.buffer), count: length };
+  };
+  // Each table has ids of its own.
+  const lists = SPEC.sparse.map((_, table) => listOf(count + 5 * table));
 
   test.each([
     ['one pserver', ALL],
@@ -23,15 +31,15 @@ describe.each([1, 7, 40])('%d ids', (count) => {
   ])('go to %s and come back as they were', (_, placement) => {
     const memory = new ArrayMemory();
     const slicer = createSlicer({ spec: SPEC, shards: SHARDS, router: createIdRouter({ shards: SHARDS }), memory });
-    const gradients = slicer.allocate(ids);
+    const gradients = slicer.allocate(lists);
     for (const array of [...gradients.dense, ...gradients.sparse]) {
       expect(memoryOf(array)).toBe(memory);
       array.forEach((_, i) => {
         array[i] = i + 1;
       });
     }
-    const pulled = slicer.allocate(ids);
-    for (const slice of slicer.route(placement, ids).slices) {
+    const pulled = slicer.allocate(lists);
+    for (const slice of slicer.route(placement, lists).slices) {
       const segments = slice.pushSegments(gradients);
       for (const segment of segments) expect(memoryOf(segment)).toBeUndefined();
       // Of each pair of places and floats the floats: as the answer to a pull has them.

@@ -68,7 +68,7 @@ beforeEach(() => {
 function lane(): LanePush {
   const count = 64;
   const ids = new Uint8Array(BigUint64Array.from({ length: count }, (_, id) => BigInt(id)).buffer);
-  const gradients = { dense: [], sparse: [Float32Array.from({ length: count }, (_, id) => id)], ids: { ids, count } };
+  const gradients = { dense: [], sparse: [Float32Array.from({ length: count }, (_, id) => id)], ids: [{ ids, count }] };
   return { timeline: 0, round: 4, lane: 2, batch: undefined, records: 1, metrics: NO_METRICS, gradients };
 }
 

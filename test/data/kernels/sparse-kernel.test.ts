@@ -115,15 +115,15 @@ describe('ids', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.nat(20), fc.nat()), { minLength: 1, maxLength: 200 }), (list) => {
         const dictionary = createFeatureDictionary();
-        const columns = list.map((id) => dictionary.indexOf(id, 0));
+        const places = list.map((id) => dictionary.indexOf(id, 0));
         const ids = [...dictionary.halves.slice(0, 2 * dictionary.size)];
         const given = read(`1 ${list.map((id) => `${id}:1`).join(' ')}\n`).ids.slice();
         const found = kernel.distinctOf([given.slice(0, 8), given.slice(8)], list.length);
-        expect([[...found.columns], [...new Uint32Array(found.ids.slice().buffer)]]).toEqual([columns, ids]);
+        expect([[...found.places], [...new Uint32Array(found.ids.slice().buffer)]]).toEqual([places, ids]);
         const again = read(`1 ${list.map((id) => `${id}:1`).join(' ')}\n`);
         expect(again.features).toBe(list.length);
         const inPlace = kernel.distinctOfLast(list.length);
-        expect([[...inPlace.columns], [...new Uint32Array(inPlace.ids.slice().buffer)]]).toEqual([columns, ids]);
+        expect([[...inPlace.places], [...new Uint32Array(inPlace.ids.slice().buffer)]]).toEqual([places, ids]);
       }),
       { numRuns: 200 },
     );

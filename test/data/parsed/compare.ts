@@ -1,19 +1,26 @@
 /** What a task shows, down to the bits, for comparing one way of reading it with another. */
 import type { TaskRecords } from '../../../src/data/source.ts';
+import type { Batch } from '../../../src/model/model.ts';
 
 const bits = ({ buffer, byteOffset, byteLength }: ArrayBufferView): string =>
   Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength).toString('hex');
+
+export function bitsOf({ records, labels, sparse, dense }: Batch): unknown {
+  const inputs = [...sparse, ...dense].map((input) => {
+    const arrays = Object.entries(input).map(([name, value]: [string, unknown]) => {
+      return [name, ArrayBuffer.isView(value) ? bits(value) : value];
+    });
+    return Object.fromEntries(arrays);
+  });
+  return [records, bits(labels), inputs];
+}
 
 /** All batches of that size, what is said of them, and all that is bad. */
 export function shown(task: TaskRecords, batchSize: number): unknown {
   const batches: unknown[] = [];
   for (let from = 0; from < task.records; from += batchSize) {
     const to = Math.min(from + batchSize, task.records);
-    const { kind, data } = task.batch(from, to);
-    const arrays = Object.entries(data as object).map(([name, value]: [string, unknown]) => {
-      return [name, ArrayBuffer.isView(value) ? bits(value) : value];
-    });
-    batches.push([kind, Object.fromEntries(arrays), task.goodBefore(to), task.describe(from, to)]);
+    batches.push([bitsOf(task.batch(from, to)), task.goodBefore(to), task.describe(from, to)]);
   }
   return { records: task.records, bad: task.bad, batches };
 }

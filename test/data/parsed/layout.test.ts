@@ -42,7 +42,7 @@ function fault(bytes: Buffer): string {
 
 function vectorOf(bytes: Buffer): unknown {
   const { block, sources } = decodeBlock(GOLDEN_KEY, copyOf(bytes));
-  const { starts, labels, offsets, columns, values, ids, badPositions, runPositions, runLines, notes } = block;
+  const { starts, labels, offsets, rows, values, ids, badPositions, runPositions, runLines, notes } = block;
   return {
     records: block.records,
     batchSize: block.batchSize,
@@ -54,7 +54,7 @@ function vectorOf(bytes: Buffer): unknown {
     runLines: [...runLines],
     starts: [...starts],
     offsets: [...offsets],
-    columns: [...columns],
+    rows: [...rows],
     values: [...(values ?? [])],
     ids: Array.from({ length: ids.length / 8 }, (_, at) =>
       Buffer.from(ids)
@@ -103,7 +103,7 @@ describe('what is no block of that key', () => {
 
   const BLOCK = decodeBlock(GOLDEN_KEY, copyOf(GOLDEN)).block;
   test.each<[string, object, string]>([
-    ['columns that have no id', { columns: BLOCK.columns.map(() => 4_000_000_000) }, 'it has features without an id'],
+    ['rows that have no id', { rows: BLOCK.rows.map(() => 4_000_000_000) }, 'it has features without an id'],
     [
       'offsets beyond the features',
       { offsets: BLOCK.offsets.fill(9e8, 1) },

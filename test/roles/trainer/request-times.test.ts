@@ -6,10 +6,9 @@ import { type RequestKind, timedClient } from '../../../src/roles/trainer/reques
 import { FakeClock } from '../../store/support.ts';
 
 const never = new AbortController().signal;
-const IDS = { ids: new Uint8Array(0), count: 0 };
 const PULL = { trainer: 'one', pushes: 1, holding: undefined };
 const PUSH = { pass: 0, task: 0, push: 0, last: true, good: 1 };
-const GRADIENTS = { dense: [], sparse: [], ids: IDS };
+const GRADIENTS = { dense: [], sparse: [], ids: [] };
 
 function timed(answers: Partial<ParameterClient>) {
   const clock = new FakeClock();
@@ -28,7 +27,7 @@ it('from the call to the answer, with what the call itself does', async () => {
     },
     push: async () => ({ duplicate: false, recovery: 0, pulled: undefined }),
   });
-  const pulling = client.pullToTrain(IDS, PULL, never);
+  const pulling = client.pullToTrain([], PULL, never);
   clock.jump(20);
   await client.push(PUSH, GRADIENTS, never);
   answer.resolve('values' as never);

@@ -4,11 +4,11 @@
  */
 import type { Gradients, PulledVersions } from '../../../cluster/client/parameter-client.ts';
 import type { RoutedIds } from '../../../cluster/client/slicer.ts';
-import type { Batch, StepResult } from '../../../model/model.ts';
+import type { Batch, Model, StepResult } from '../../../model/model.ts';
 import { elementCount } from '../../../tensor/blocks.ts';
-import type { IdRouter } from '../../../tensor/id-router.ts';
-import type { DenseSpec, ParameterSpec } from '../../../tensor/spec.ts';
-import { NO_IDS, uniteIds } from './id-union.ts';
+import { type IdRouter, NO_IDS } from '../../../tensor/id-router.ts';
+import type { DenseSpec } from '../../../tensor/spec.ts';
+import { uniteIds } from './id-union.ts';
 
 export interface Contribution {
   readonly batch: Batch;
@@ -38,29 +38,32 @@ export function oldestVersions(contributions: readonly Contribution[]): PulledVe
 
 export function accumulateGradients(
   router: IdRouter,
-  spec: ParameterSpec,
+  model: Pick<Model, 'parameters' | 'lookups'>,
   contributions: readonly Contribution[],
 ): Gradients {
+  const { parameters: spec, lookups } = model;
   const filled = contributions.filter(({ step }) => step !== undefined);
   const first = filled[0]?.step;
-  if (first === undefined) return { dense: spec.dense.map(zeros), sparse: spec.sparse.map(none), ids: NO_IDS };
+  if (first === undefined)
+    return { dense: spec.dense.map(zeros), sparse: spec.sparse.map(none), ids: lookups.map(() => NO_IDS) };
   const union = uniteIds(
     router,
+    model,
     filled.map(({ batch }) => batch),
   );
   if (filled.length === 1) {
     return { dense: first.dense, sparse: first.sparse, ids: union.ids, routed: filled[0]!.routed };
   }
-  const total = filled.reduce((sum, { batch }) => sum + batch.data.records, 0);
+  const total = filled.reduce((sum, { batch }) => sum + batch.records, 0);
   const dense = spec.dense.map(zeros);
-  const sparse = spec.sparse.map(({ width }) => new Float32Array(union.ids.count * width));
+  const sparse = spec.sparse.map(({ width }, t) => new Float32Array(union.ids[t]!.count * width));
   filled.forEach(({ batch, step }, i) => {
-    const weight = batch.data.records / total;
+    const weight = batch.records / total;
     step!.dense.forEach((gradient, p) => {
       addScaled(gradient, weight, dense[p]!);
     });
     step!.sparse.forEach((gradient, t) => {
-      addRows(gradient, weight, spec.sparse[t]!.width, union.positions[i]!, sparse[t]!);
+      addRows(gradient, weight, spec.sparse[t]!.width, union.positions[i]![t]!, sparse[t]!);
     });
   });
   return { dense, sparse, ids: union.ids };

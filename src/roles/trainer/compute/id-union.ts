@@ -2,27 +2,39 @@
  * The distinct ids of several mini-batches together: for one pull that serves `pullEvery` batches, or one push that
  * carries the gradients of `pushEvery` batches. A single batch is its own union; nothing of it is copied.
  */
-import type { IdList } from '../../../cluster/client/slicer.ts';
-import type { Batch, Model, PulledValues, StepResult } from '../../../model/model.ts';
+import { type Batch, idsOf, type Model, type PulledValues, type StepResult } from '../../../model/model.ts';
 import { gatherRows } from '../../../tensor/gather-rows.ts';
-import type { IdRouter } from '../../../tensor/id-router.ts';
+import type { IdList, IdRouter } from '../../../tensor/id-router.ts';
 
 export interface IdUnion {
-  readonly ids: IdList;
-  /** For each batch, the position of each of its distinct ids in `ids`; undefined when its ids are `ids`. */
-  readonly positions: readonly (Uint32Array | undefined)[];
+  /** By table; one list for all tables that look up the same input. */
+  readonly ids: readonly IdList[];
+  /** For each batch and table, the position of each of its distinct ids in `ids`. */
+  readonly positions: readonly PositionsOfTables[];
 }
 
-export const NO_IDS: IdList = { ids: new Uint8Array(0), count: 0 };
+/** By table; undefined when the ids of the batch are those of the union. */
+export type PositionsOfTables = readonly Uint32Array[] | undefined;
 
-/** The distinct ids of one mini-batch. */
-export const idsOf = (batch: Batch): IdList =>
-  batch.kind === 'sparse' ? { ids: batch.data.ids, count: batch.data.distinct } : NO_IDS;
+export function uniteIds(router: IdRouter, model: Pick<Model, 'lookups'>, batches: readonly Batch[]): IdUnion {
+  const [only] = batches;
+  if (only !== undefined && batches.length === 1) return { ids: idsOf(model, only), positions: [undefined] };
+  const { lookups } = model;
+  const byInput = new Map([...new Set(lookups)].map((input) => [input, uniteInput(router, batches, input)]));
+  return {
+    ids: lookups.map((input) => byInput.get(input)!.ids),
+    positions: batches.map((_, batch) => lookups.map((input) => byInput.get(input)!.positions[batch]!)),
+  };
+}
 
-export function uniteIds(router: IdRouter, batches: readonly Batch[]): IdUnion {
-  const lists = batches.map(idsOf);
-  const [only] = lists;
-  if (only !== undefined && lists.length === 1) return { ids: only, positions: [undefined] };
+interface InputUnion {
+  readonly ids: IdList;
+  /** By batch. */
+  readonly positions: readonly Uint32Array[];
+}
+
+function uniteInput(router: IdRouter, batches: readonly Batch[], input: number): InputUnion {
+  const lists = batches.map(({ sparse }) => sparse[input]!);
   const total = lists.reduce((sum, list) => sum + list.count, 0);
   const all = new Uint8Array(total * 8);
   let at = 0;
@@ -35,7 +47,7 @@ export function uniteIds(router: IdRouter, batches: readonly Batch[]): IdUnion {
   const positions = lists.map((list) => {
     const first = at;
     at += list.count;
-    return union.columns.slice(first, at);
+    return union.places.slice(first, at);
   });
   return { ids: { ids: union.ids, count: union.distinct }, positions };
 }
@@ -52,7 +64,9 @@ export function stepInUnion(
   if (positions === undefined) return model.step(batch, values);
   const { memory } = model;
   const room = (length: number): Float32Array => memory?.floats(length) ?? new Float32Array(length);
-  const sparse = values.sparse.map((rows, t) => gatherRows(rows, model.parameters.sparse[t]!.width, positions, room));
+  const sparse = values.sparse.map((rows, t) =>
+    gatherRows(rows, model.parameters.sparse[t]!.width, positions[t]!, room),
+  );
   try {
     return model.step(batch, { dense: values.dense, sparse });
   } finally {

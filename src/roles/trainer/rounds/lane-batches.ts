@@ -1,12 +1,11 @@
 /** The mini-batches of several lanes in one round, with the union of their ids: one pull serves them all. */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import type { LanePush } from '../../../cluster/client/lane-sender.ts';
-import type { IdList } from '../../../cluster/client/slicer.ts';
 import { noMetrics } from '../../../model/metrics.ts';
-import { type Model, ownStep, type PulledValues } from '../../../model/model.ts';
-import type { IdRouter } from '../../../tensor/id-router.ts';
+import { idsOf, type Model, ownStep, type PulledValues } from '../../../model/model.ts';
+import type { IdList, IdRouter } from '../../../tensor/id-router.ts';
 import { badGradient, isFiniteGradient } from '../compute/finite-gradient.ts';
-import { type IdUnion, idsOf, stepInUnion, uniteIds } from '../compute/id-union.ts';
+import { type IdUnion, stepInUnion, uniteIds } from '../compute/id-union.ts';
 import type { LaneReader, LaneRecords } from './lane-reader.ts';
 
 export interface LaneBatches {
@@ -15,15 +14,15 @@ export interface LaneBatches {
   /** By lane, without those that could not be read; undefined when the lane is empty in this round. */
   readonly records: ReadonlyMap<number, LaneRecords | undefined>;
   readonly failures: ReadonlyMap<number, PaddletError>;
-  /** The ids to pull; undefined when no lane has a good record. */
-  readonly ids: IdList | undefined;
+  /** By table, the ids to pull; undefined when no lane has a good record. */
+  readonly ids: readonly IdList[] | undefined;
   readonly union: IdUnion;
   /** For each lane with good records, the number of its batch in the union. */
   readonly batchNumbers: ReadonlyMap<number, number>;
 }
 
 export async function prepareLanes(
-  { reader, router }: { reader: LaneReader; router: IdRouter },
+  { reader, router, model }: { reader: LaneReader; router: IdRouter; model: Pick<Model, 'lookups'> },
   round: number,
   lanes: readonly number[],
 ): Promise<LaneBatches> {
@@ -35,9 +34,10 @@ export async function prepareLanes(
     else if (isPaddletError(one.reason)) failures.set(lanes[i]!, one.reason);
     else throw one.reason;
   });
-  const filled = [...records].filter(([, one]) => one !== undefined && one.batch.data.records > 0);
+  const filled = [...records].filter(([, one]) => one !== undefined && one.batch.records > 0);
   const union = uniteIds(
     router,
+    model,
     filled.map(([, one]) => one!.batch),
   );
   const batchNumbers = new Map(filled.map(([lane], number) => [lane, number]));
@@ -68,7 +68,7 @@ export function computeLane(
   const step = stepInUnion(model, batch, values, batches.union, number);
   // Kept until its round is done, while other lanes are computed.
   const { dense, sparse, metrics } = ownStep(step);
-  const gradients = { dense, sparse, ids: idsOf(batch) };
+  const gradients = { dense, sparse, ids: idsOf(model, batch) };
   if (!isFiniteGradient(gradients)) throw badGradient(records.describe());
-  return { ...at, batch: ledgerEntry, records: batch.data.records, metrics, gradients };
+  return { ...at, batch: ledgerEntry, records: batch.records, metrics, gradients };
 }

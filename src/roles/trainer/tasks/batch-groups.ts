@@ -1,6 +1,6 @@
 /** The mini-batches of a task that one pull serves: `pullEvery` of them, from the first push that is to be made. */
 import type { TaskRecords } from '../../../data/source.ts';
-import type { Batch } from '../../../model/model.ts';
+import type { Batch, Model } from '../../../model/model.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import { type IdUnion, uniteIds } from '../compute/id-union.ts';
 
@@ -14,6 +14,7 @@ export interface BatchGroup {
 }
 
 export interface GroupOptions {
+  readonly model: Pick<Model, 'lookups'>;
   readonly router: IdRouter;
   readonly batchSize: number;
   readonly pushEvery: number;
@@ -26,7 +27,7 @@ export const countBatches = ({ records }: TaskRecords, batchSize: number): numbe
 
 /** Made one by one: each holds its batches. */
 export function* groupsOf(records: TaskRecords, firstPush: number, options: GroupOptions): Generator<BatchGroup> {
-  const { router, batchSize, pushEvery, pullEvery } = options;
+  const { model, router, batchSize, pushEvery, pullEvery } = options;
   const end = countBatches(records, batchSize);
   const positionOf = (batch: number): number => Math.min(batch * batchSize, records.records);
   for (let first = firstPush * pushEvery; first < end; first += pullEvery) {
@@ -35,6 +36,6 @@ export function* groupsOf(records: TaskRecords, firstPush: number, options: Grou
       records.batch(positionOf(first + i), positionOf(first + i + 1)),
     );
     const pushes = Math.floor((first + count - 1) / pushEvery) - Math.floor(first / pushEvery) + 1;
-    yield { first, batches, union: uniteIds(router, batches), pushes };
+    yield { first, batches, union: uniteIds(router, model, batches), pushes };
   }
 }

@@ -4,7 +4,7 @@ import type { ParameterClient } from '../../../cluster/client/parameter-client.t
 import { throwIfAborted } from '../../../cluster/waiting.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
-import type { MetricSums, Model } from '../../../model/model.ts';
+import { idsOf, type MetricSums, type Model } from '../../../model/model.ts';
 
 /** Records of a batch: large enough for few requests, small enough for short pulls. */
 export const EVALUATION_BATCH = 4096;
@@ -30,17 +30,13 @@ export async function evaluateTask(
   for (let from = 0; from < records.records; from += EVALUATION_BATCH) {
     throwIfAborted(signal);
     const batch = records.batch(from, Math.min(from + EVALUATION_BATCH, records.records));
-    if (batch.data.records === 0) continue;
-    const ids =
-      batch.kind === 'sparse'
-        ? { ids: batch.data.ids, count: batch.data.distinct }
-        : { ids: new Uint8Array(0), count: 0 };
-    const values = await client.pull(ids, signal);
+    if (batch.records === 0) continue;
+    const values = await client.pull(idsOf(model, batch), signal);
     const result = model.evaluate(batch, values);
     client.recycle?.(values);
     scores.set(result.scores, at);
-    labels.set(batch.data.labels.subarray(0, batch.data.records), at);
-    at += batch.data.records;
+    labels.set(batch.labels.subarray(0, batch.records), at);
+    at += batch.records;
     metrics = mergeMetrics(metrics, result.metrics);
   }
   return { metrics, scores, labels };

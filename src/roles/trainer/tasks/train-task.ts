@@ -123,7 +123,7 @@ export class TaskTraining {
   /** With arrays of its own: they are needed until the push is acknowledged, and other batches are computed before. */
   #step({ batches, union }: BatchGroup, number: number, { values }: Pulled): StepResult | undefined {
     const batch = batches[number]!;
-    if (batch.data.records === 0) return undefined;
+    if (batch.records === 0) return undefined;
     return ownStep(stepInUnion(this.#options.model, batch, values, union, number));
   }
 
@@ -133,8 +133,8 @@ export class TaskTraining {
     const push = Math.floor(b / pushEvery);
     const end = Math.min((b + 1) * batchSize, records.records);
     const contributions = this.#contributions;
-    const gradients = accumulateGradients(router, model.parameters, contributions);
-    const count = contributions.reduce((sum, { batch }) => sum + batch.data.records, 0);
+    const gradients = accumulateGradients(router, model, contributions);
+    const count = contributions.reduce((sum, { batch }) => sum + batch.records, 0);
     const used = oldestVersions(contributions);
     this.#contributions = [];
     if (!isFiniteGradient(gradients)) throw badGradient(records.describe(push * pushEvery * batchSize, end));

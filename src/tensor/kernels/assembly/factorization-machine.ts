@@ -12,7 +12,7 @@ import { addSlopes, weigh } from './sparse-batch';
 export function stepFactors(
   records: u32,
   offsets: usize,
-  columns: usize,
+  rows: usize,
   values: usize,
   labels: usize,
   distinct: u32,
@@ -37,18 +37,18 @@ export function stepFactors(
   for (let record: u32 = 0; record < records; record++) {
     const to = load<u32>(offsets + (record << 2), 4);
     const label = <f64>load<f32>(labels + (record << 2));
-    const linear = <f64>bias + weigh(columns, values, w, from, to);
+    const linear = <f64>bias + weigh(rows, values, w, from, to);
     const pairs =
       values == 0
-        ? pairsOf(true, columns, values, v, factors, totals, from, to)
-        : pairsOf(false, columns, values, v, factors, totals, from, to);
+        ? pairsOf(true, rows, values, v, factors, totals, from, to)
+        : pairsOf(false, rows, values, v, factors, totals, from, to);
     const score = addOutput(linear + 0.5 * <f64>pairs, label, isBinary);
     if (scores != 0) store<f32>(scores + (record << 2), <f32>score);
     if (gradientW != 0) {
       const slope = <f32>((score - label) / count);
-      addSlopes(columns, values, gradientW, from, to, slope);
-      if (values == 0) addFactors(true, columns, values, v, gradientV, factors, totals, from, to, slope);
-      else addFactors(false, columns, values, v, gradientV, factors, totals, from, to, slope);
+      addSlopes(rows, values, gradientW, from, to, slope);
+      if (values == 0) addFactors(true, rows, values, v, gradientV, factors, totals, from, to, slope);
+      else addFactors(false, rows, values, v, gradientV, factors, totals, from, to, slope);
     }
     from = to;
   }
@@ -58,7 +58,7 @@ export function stepFactors(
 /** Σ_f (s_f² − q_f) of a record; writes s_f to `totals`. */
 @inline function pairsOf(
   ones: bool,
-  columns: usize,
+  rows: usize,
   values: usize,
   v: usize,
   factors: u32,
@@ -69,25 +69,25 @@ export function stepFactors(
   let lanes = f32x4.splat(0);
   let f: u32 = 0;
   for (; f + 16 <= factors; f += 16) {
-    lanes = pairsOf16(ones, columns, values, v + (f << 2), factors << 2, totals + (f << 2), from, to, lanes);
+    lanes = pairsOf16(ones, rows, values, v + (f << 2), factors << 2, totals + (f << 2), from, to, lanes);
   }
   for (; f + 4 <= factors; f += 4) {
-    lanes = pairsOf4(ones, columns, values, v + (f << 2), factors << 2, totals + (f << 2), from, to, lanes);
+    lanes = pairsOf4(ones, rows, values, v + (f << 2), factors << 2, totals + (f << 2), from, to, lanes);
   }
   let a = f32x4.extract_lane(lanes, 0);
   let b = f32x4.extract_lane(lanes, 1);
   let c = f32x4.extract_lane(lanes, 2);
   const d = f32x4.extract_lane(lanes, 3);
-  if (f < factors) a += pairOf(ones, columns, values, v + (f << 2), factors << 2, totals + (f << 2), from, to);
-  if (f + 1 < factors) b += pairOf(ones, columns, values, v + (f << 2) + 4, factors << 2, totals + (f << 2) + 4, from, to);
-  if (f + 2 < factors) c += pairOf(ones, columns, values, v + (f << 2) + 8, factors << 2, totals + (f << 2) + 8, from, to);
+  if (f < factors) a += pairOf(ones, rows, values, v + (f << 2), factors << 2, totals + (f << 2), from, to);
+  if (f + 1 < factors) b += pairOf(ones, rows, values, v + (f << 2) + 4, factors << 2, totals + (f << 2) + 4, from, to);
+  if (f + 2 < factors) c += pairOf(ones, rows, values, v + (f << 2) + 8, factors << 2, totals + (f << 2) + 8, from, to);
   return (a + b) + (c + d);
 }
 
 /** Sixteen factors, whose sums stay in registers. `v` is at the first of them, rows are `stride` bytes apart. */
 @inline function pairsOf16(
   ones: bool,
-  columns: usize,
+  rows: usize,
   values: usize,
   v: usize,
   stride: u32,
@@ -105,7 +105,7 @@ export function stepFactors(
   let q2 = s0;
   let q3 = s0;
   for (let at = from; at < to; at++) {
-    const row = v + load<u32>(columns + (at << 2)) * stride;
+    const row = v + load<u32>(rows + (at << 2)) * stride;
     let p0 = v128.load(row);
     let p1 = v128.load(row, 16);
     let p2 = v128.load(row, 32);
@@ -138,7 +138,7 @@ export function stepFactors(
 
 @inline function pairsOf4(
   ones: bool,
-  columns: usize,
+  rows: usize,
   values: usize,
   v: usize,
   stride: u32,
@@ -150,7 +150,7 @@ export function stepFactors(
   let s = f32x4.splat(0);
   let q = s;
   for (let at = from; at < to; at++) {
-    let p = v128.load(v + load<u32>(columns + (at << 2)) * stride);
+    let p = v128.load(v + load<u32>(rows + (at << 2)) * stride);
     if (!ones) p = f32x4.mul(p, v128.load32_splat(values + (at << 2)));
     s = f32x4.add(s, p);
     q = f32x4.add(q, f32x4.mul(p, p));
@@ -161,7 +161,7 @@ export function stepFactors(
 
 @inline function pairOf(
   ones: bool,
-  columns: usize,
+  rows: usize,
   values: usize,
   v: usize,
   stride: u32,
@@ -172,7 +172,7 @@ export function stepFactors(
   let s: f32 = 0;
   let q: f32 = 0;
   for (let at = from; at < to; at++) {
-    let p = load<f32>(v + load<u32>(columns + (at << 2)) * stride);
+    let p = load<f32>(v + load<u32>(rows + (at << 2)) * stride);
     if (!ones) p *= load<f32>(values + (at << 2));
     s += p;
     q += p * p;
@@ -184,7 +184,7 @@ export function stepFactors(
 /** gradient_f += (slope × x) × (s_f − v_f x) for each feature, in f32. */
 @inline function addFactors(
   ones: bool,
-  columns: usize,
+  rows: usize,
   values: usize,
   v: usize,
   gradient: usize,
@@ -197,12 +197,12 @@ export function stepFactors(
   const stride = factors << 2;
   let f: u32 = 0;
   for (; f + 16 <= factors; f += 16) {
-    addFactors16(ones, columns, values, v + (f << 2), gradient + (f << 2), stride, totals + (f << 2), from, to, slope);
+    addFactors16(ones, rows, values, v + (f << 2), gradient + (f << 2), stride, totals + (f << 2), from, to, slope);
   }
   for (; f + 4 <= factors; f += 4) {
     const s = v128.load(totals + (f << 2));
     for (let at = from; at < to; at++) {
-      const row = load<u32>(columns + (at << 2)) * stride + (f << 2);
+      const row = load<u32>(rows + (at << 2)) * stride + (f << 2);
       const x = ones ? <f32>1 : load<f32>(values + (at << 2));
       const scaled = f32x4.splat(ones ? slope : slope * x);
       addRow(ones, v + row, gradient + row, s, scaled, f32x4.splat(x));
@@ -211,7 +211,7 @@ export function stepFactors(
   for (; f < factors; f++) {
     const s = load<f32>(totals + (f << 2));
     for (let at = from; at < to; at++) {
-      const row = load<u32>(columns + (at << 2)) * stride + (f << 2);
+      const row = load<u32>(rows + (at << 2)) * stride + (f << 2);
       const x = ones ? <f32>1 : load<f32>(values + (at << 2));
       store<f32>(gradient + row, load<f32>(gradient + row) + slope * x * (s - load<f32>(v + row) * x));
     }
@@ -220,7 +220,7 @@ export function stepFactors(
 
 @inline function addFactors16(
   ones: bool,
-  columns: usize,
+  rows: usize,
   values: usize,
   v: usize,
   gradient: usize,
@@ -237,7 +237,7 @@ export function stepFactors(
   let scaled = f32x4.splat(slope);
   let xs = scaled;
   for (let at = from; at < to; at++) {
-    const row = load<u32>(columns + (at << 2)) * stride;
+    const row = load<u32>(rows + (at << 2)) * stride;
     if (!ones) {
       const x = load<f32>(values + (at << 2));
       scaled = f32x4.splat(slope * x);

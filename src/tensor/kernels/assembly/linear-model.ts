@@ -11,7 +11,7 @@ import { addSlopes, weigh } from './sparse-batch';
 export function stepLinear(
   records: u32,
   offsets: usize,
-  columns: usize,
+  rows: usize,
   values: usize,
   labels: usize,
   distinct: u32,
@@ -29,9 +29,9 @@ export function stepLinear(
   for (let record: u32 = 0; record < records; record++) {
     const to = load<u32>(offsets + (record << 2), 4);
     const label = <f64>load<f32>(labels + (record << 2));
-    const score = addOutput(<f64>bias + weigh(columns, values, w, from, to), label, isBinary);
+    const score = addOutput(<f64>bias + weigh(rows, values, w, from, to), label, isBinary);
     if (scores != 0) store<f32>(scores + (record << 2), <f32>score);
-    if (gradient != 0) addSlopes(columns, values, gradient, from, to, <f32>((score - label) / count));
+    if (gradient != 0) addSlopes(rows, values, gradient, from, to, <f32>((score - label) / count));
     from = to;
   }
   storeLoss(sums);

@@ -3,11 +3,11 @@
 import { firstPosition, lastPosition, mix64, rowHash, shardOfHash, shiftFor } from './hash';
 
 /**
- * Distinct ids of n, in order of first appearance. `distinct` has room for n ids, `columns` for n u32 and `index` for
+ * Distinct ids of n, in order of first appearance. `distinct` has room for n ids, `places` for n u32 and `index` for
  * `size` u32, a power of two of at least 4/3 n. `multiplier`, odd and random, decides where ids are in the index, and
  * nothing else. Writes the place of each id among the distinct ones; returns their number.
  */
-export function dedupe(ids: usize, n: u32, distinct: usize, columns: usize, index: usize, size: u32, multiplier: u64): u32 {
+export function dedupe(ids: usize, n: u32, distinct: usize, places: usize, index: usize, size: u32, multiplier: u64): u32 {
   memory.fill(index, 0, size << 2);
   const shift = shiftFor(size);
   const mask = lastPosition(shift);
@@ -26,7 +26,7 @@ export function dedupe(ids: usize, n: u32, distinct: usize, columns: usize, inde
       entry = count;
       store<u32>(index + (position << 2), entry);
     }
-    store<u32>(columns + (i << 2), entry - 1);
+    store<u32>(places + (i << 2), entry - 1);
   }
   return count;
 }

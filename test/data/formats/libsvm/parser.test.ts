@@ -8,7 +8,7 @@ import type { SparseBlock } from '../../../../src/data/parsed/sparse-block.ts';
 import { SparseBlockBuilder } from '../../../../src/data/parsed/sparse-block-builder.ts';
 import { sparseRecords } from '../../../../src/data/parsed/sparse-records.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
-import type { SparseBatch } from '../../../../src/model/model.ts';
+import type { SparseRecords } from '../../../model/batches.ts';
 import * as fc from '../../../properties.ts';
 import { parseNaively } from './naive-parser.ts';
 
@@ -39,19 +39,18 @@ function blockOf(text: string, rule: LabelRule, { offset = 0, firstLine = 1, bat
 const parse = (text: string, rule: LabelRule = BINARY, how: How = {}): TaskRecords =>
   sparseRecords(blockOf(text, rule, how));
 
-function sparse(records: TaskRecords, from = 0, to = records.records): SparseBatch {
-  const batch = records.batch(from, to);
-  if (batch.kind !== 'sparse') throw new Error('sparse records make sparse batches');
-  return batch.data;
+function sparse(records: TaskRecords, from = 0, to = records.records): SparseRecords {
+  const { records: count, labels, sparse: inputs } = records.batch(from, to);
+  return { records: count, labels, ...inputs[0]! };
 }
 
 /** Label and features of each record of the batch, ids as BigInt. */
-function unfold(batch: SparseBatch): { label: number; features: [bigint, number][] }[] {
-  const ids = new BigUint64Array(batch.ids.buffer, batch.ids.byteOffset, batch.distinct);
+function unfold(batch: SparseRecords): { label: number; features: [bigint, number][] }[] {
+  const ids = new BigUint64Array(batch.ids.buffer, batch.ids.byteOffset, batch.count);
   return Array.from({ length: batch.records }, (_, record) => {
     const features: [bigint, number][] = [];
     for (let at = batch.offsets[record]!; at < batch.offsets[record + 1]!; at++) {
-      features.push([ids[batch.columns[at]!]!, batch.values?.[at] ?? 1]);
+      features.push([ids[batch.rows[at]!]!, batch.values?.[at] ?? 1]);
     }
     return { label: batch.labels[record]!, features };
   });
@@ -59,10 +58,10 @@ function unfold(batch: SparseBatch): { label: number; features: [bigint, number]
 
 /** What a block holds, such that -0 and 0 differ. Values that are all 1 may be there or not. */
 function bitsOf(block: SparseBlock): unknown {
-  const values = block.values ?? new Float32Array(block.columns.length).fill(1);
+  const values = block.values ?? new Float32Array(block.rows.length).fill(1);
   const bits = (floats: Float32Array): number[] => [...new Uint32Array(Float32Array.from(floats).buffer)];
-  const { records, batchSize, starts, offsets, columns, ids, badPositions, runPositions, runLines, notes } = block;
-  const numbers = { starts, offsets, columns, ids, badPositions, runPositions, runLines };
+  const { records, batchSize, starts, offsets, rows, ids, badPositions, runPositions, runLines, notes } = block;
+  const numbers = { starts, offsets, rows, ids, badPositions, runPositions, runLines };
   const lists = Object.fromEntries(Object.entries(numbers).map(([name, list]) => [name, [...list]]));
   return { records, batchSize, ...lists, values: bits(values), labels: bits(block.labels), notes };
 }
@@ -162,7 +161,7 @@ describe('libsvm text', () => {
         const batch = sparse(records, from, to);
         const good = all.slice(from, to).flatMap((r) => r.good ?? []);
         expect(unfold(batch)).toEqual(good);
-        const ids = new BigUint64Array(batch.ids.buffer, batch.ids.byteOffset, batch.distinct);
+        const ids = new BigUint64Array(batch.ids.buffer, batch.ids.byteOffset, batch.count);
         expect([...ids]).toEqual([...new Set(good.flatMap((r) => r.features.map(([i]) => i)))]);
         expect(records.goodBefore(to) - records.goodBefore(from)).toBe(good.length);
         expect(batch.offsets.length).toBe(batch.records + 1);
@@ -223,6 +222,6 @@ describe('libsvm text', () => {
   test('a record with too many features is bad', () => {
     const many = `1${' 1:1'.repeat(LIMITS.featuresPerRecord + 1)}`;
     expect(reasons(many)).toEqual([`more than ${LIMITS.featuresPerRecord} features`]);
-    expect(sparse(parse(`1${' 1:1'.repeat(LIMITS.featuresPerRecord)}`)).distinct).toBe(1);
+    expect(sparse(parse(`1${' 1:1'.repeat(LIMITS.featuresPerRecord)}`)).count).toBe(1);
   });
 });

@@ -191,8 +191,8 @@ describe('what goes wrong with a lane', () => {
     const rig = new Rig(1, 1);
     const step: typeof MODEL.step = (batch, values) => {
       const made = MODEL.step(batch, values);
-      const { ids, distinct } = batch.data as { ids: Uint8Array; distinct: number };
-      const has = new BigUint64Array(ids.slice(0, 8 * distinct).buffer).includes(104n);
+      const { ids, count } = batch.sparse[0]!;
+      const has = new BigUint64Array(ids.slice(0, 8 * count).buffer).includes(104n);
       return has ? { ...made, dense: [Float32Array.of(Number.NaN)] } : made;
     };
     rig.start('t0', { model: { ...MODEL, step } });

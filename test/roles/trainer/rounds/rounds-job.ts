@@ -36,23 +36,24 @@ export function recordsOf(task: number): TaskRecords {
 }
 
 /** A linear one: its gradients depend on the values that they are computed from. */
-export const MODEL: Pick<Model, 'step' | 'parameters'> = {
+export const MODEL: Pick<Model, 'step' | 'parameters' | 'lookups'> = {
   parameters: SPEC,
+  lookups: [0],
   step(batch: Batch, { dense, sparse }: PulledValues): StepResult {
-    if (batch.kind !== 'sparse') throw new Error('the records are sparse');
-    const { records, offsets, columns, values, labels, distinct } = batch.data;
+    const { records, labels } = batch;
+    const { offsets, rows, values, count } = batch.sparse[0]!;
     const bias = new Float32Array(1);
-    const rows = new Float32Array(distinct);
+    const slopes = new Float32Array(count);
     let loss = 0;
     for (let r = 0; r < records; r++) {
       let score = dense[0]![0]!;
-      for (let f = offsets[r]!; f < offsets[r + 1]!; f++) score += sparse[0]![columns[f]!]! * (values?.[f] ?? 1);
+      for (let f = offsets[r]!; f < offsets[r + 1]!; f++) score += sparse[0]![rows[f]!]! * (values?.[f] ?? 1);
       const error = score - labels[r]!;
       loss += error * error;
       bias[0]! += error / records;
-      for (let f = offsets[r]!; f < offsets[r + 1]!; f++) rows[columns[f]!]! += (error * (values?.[f] ?? 1)) / records;
+      for (let f = offsets[r]!; f < offsets[r + 1]!; f++) slopes[rows[f]!]! += (error * (values?.[f] ?? 1)) / records;
     }
-    return { dense: [bias], sparse: [rows], metrics: { ...noMetrics, records, loss } };
+    return { dense: [bias], sparse: [slopes], metrics: { ...noMetrics, records, loss } };
   },
 };
 
@@ -93,10 +94,10 @@ export function plainLoop(): Values {
     const lanes = Array.from({ length: LANES }, (_, lane): LaneSum => {
       const place = plan.batchOf(round, lane);
       const batch = place === undefined ? undefined : recordsOf(place.task).batch(place.from, place.to);
-      if (batch?.kind !== 'sparse' || batch.data.records === 0)
-        return { records: 0, dense: undefined, rows: new Map() };
-      const { ids, distinct, records } = batch.data;
-      const numbers = [...new BigUint64Array(ids.slice(0, 8 * distinct).buffer)].map(Number);
+      if (batch === undefined || batch.records === 0) return { records: 0, dense: undefined, rows: new Map() };
+      const { records } = batch;
+      const { ids, count } = batch.sparse[0]!;
+      const numbers = [...new BigUint64Array(ids.slice(0, 8 * count).buffer)].map(Number);
       const sparse = [Float32Array.from(numbers, (id) => values.rows.get(id) ?? 0)];
       const step = MODEL.step(batch, { dense: [Float32Array.of(values.dense!)], sparse });
       return { records, dense: step.dense[0]![0]!, rows: new Map(numbers.map((id, i) => [id, step.sparse[0]![i]!])) };

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { ParameterClient, Pulled } from '../../../../src/cluster/client/parameter-client.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
-import type { SparseBatch } from '../../../../src/model/model.ts';
+import type { Batch } from '../../../../src/model/model.ts';
 import { createModel } from '../../../../src/model/registry.ts';
 import { PullQueue } from '../../../../src/roles/trainer/tasks/pull-queue.ts';
 import { beginProgress, TaskTraining } from '../../../../src/roles/trainer/tasks/train-task.ts';
@@ -16,23 +16,23 @@ const SPEC = { type: 'fm', factors: 3, task: 'regression' } as const;
 const FACTS = { inputWidth: 1, classes: 2 };
 
 /** Records of one feature, all of the same id; labels tell batches apart. */
-function batchOf(from: number, to: number): SparseBatch {
+function batchOf(from: number, to: number): Batch {
   const records = to - from;
-  return {
-    records,
+  const input = {
     offsets: Uint32Array.from({ length: records + 1 }, (_, record) => record),
-    columns: new Uint32Array(records),
+    rows: new Uint32Array(records),
     values: undefined,
     ids: new Uint8Array(8).fill(7),
-    distinct: 1,
-    labels: Float32Array.from({ length: records }, (_, record) => from + record),
+    count: 1,
   };
+  const labels = Float32Array.from({ length: records }, (_, record) => from + record);
+  return { records, labels, sparse: [input], dense: [] };
 }
 
 const TASK: TaskRecords = {
   records: RECORDS,
   bad: [],
-  batch: (from, to) => ({ kind: 'sparse', data: batchOf(from, to) }),
+  batch: batchOf,
   goodBefore: (position) => position,
   describe: (from, to) => `${from} to ${to}`,
 };

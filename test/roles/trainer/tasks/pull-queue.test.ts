@@ -1,10 +1,11 @@
 /** Which pulls are made when, and which a push takes along. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../../src/base/errors.ts';
-import type { IdList, Pulled } from '../../../../src/cluster/client/parameter-client.ts';
+import type { Pulled } from '../../../../src/cluster/client/parameter-client.ts';
 import type { PulledValues } from '../../../../src/model/model.ts';
 import type { BatchGroup } from '../../../../src/roles/trainer/tasks/batch-groups.ts';
 import { PullQueue, type PullSource } from '../../../../src/roles/trainer/tasks/pull-queue.ts';
+import type { IdList } from '../../../../src/tensor/id-router.ts';
 
 /** By their ids: `a0` is the first group of task a. */
 let pulling: Map<string, PromiseWithResolvers<Pulled>>;
@@ -15,16 +16,16 @@ beforeEach(() => {
   recycled = [];
 });
 
-const nameOf = ({ ids }: IdList): string => Buffer.from(ids).toString();
+const nameOf = ([list]: readonly IdList[]): string => Buffer.from(list!.ids).toString();
 const groupOf = (task: string, first: number): BatchGroup => {
-  const ids = { ids: Buffer.from(`${task}${first}`), count: 1 };
+  const ids = [{ ids: Buffer.from(`${task}${first}`), count: 1 }];
   return { first, batches: [], union: { ids, positions: [undefined] }, pushes: 1 };
 };
 const valuesOf = (name: string) => ({ values: name, versions: new Map() }) as unknown as Pulled;
 
 function queueOf(ahead: number): PullQueue {
   const client = {
-    pullToTrain(ids: IdList) {
+    pullToTrain(ids: readonly IdList[]) {
       const answer = Promise.withResolvers<Pulled>();
       pulling.set(nameOf(ids), answer);
       return answer.promise;

@@ -7,7 +7,7 @@ import type { TaskRecords } from '../../../../src/data/source.ts';
 import { createLinear } from '../../../../src/model/lr.ts';
 import { PullQueue } from '../../../../src/roles/trainer/tasks/pull-queue.ts';
 import { beginProgress, TaskTraining } from '../../../../src/roles/trainer/tasks/train-task.ts';
-import { createIdRouter } from '../../../../src/tensor/id-router.ts';
+import { createIdRouter, NO_IDS } from '../../../../src/tensor/id-router.ts';
 import { VECTORS } from '../../../vectors/make-vectors.ts';
 
 interface PushCase {
@@ -43,9 +43,9 @@ async function sentBy({ records, batchSize, pushEvery }: PushCase, next: number,
     batch(from, to) {
       batches.push([from, to]);
       const count = to - from;
-      const empty = { columns: new Uint32Array(0), values: new Float32Array(0), ids: new Uint8Array(0), distinct: 0 };
       const offsets = new Uint32Array(count + 1);
-      return { kind: 'sparse', data: { records: count, offsets, ...empty, labels: new Float32Array(count) } };
+      const input = { offsets, rows: new Uint32Array(0), values: new Float32Array(0), ...NO_IDS };
+      return { records: count, labels: new Float32Array(count), sparse: [input], dense: [] };
     },
     goodBefore: (position) => position,
     describe: (from, to) => `${from} to ${to}`,
