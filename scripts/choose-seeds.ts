@@ -53,7 +53,10 @@ interface Chosen {
 function choose(all: readonly Schedule[], mode: Mode): Chosen {
   const timesOf = (what: string): number => all.filter(({ shows }) => shows.includes(what)).length;
   const [rare, usual] = [new Set<string>(), new Set<string>()];
-  for (const what of missingInAll(new Map(), mode)) (timesOf(what) < TIMES ? rare : usual).add(what);
+  for (const what of missingInAll(new Map(), mode)) {
+    if (timesOf(what) === 0) throw new Error(`${mode}: no schedule shows '${what}': it may have become impossible`);
+    (timesOf(what) < TIMES ? rare : usual).add(what);
+  }
   const left = new Map([...usual].map((what) => [what, TIMES]));
   const chosen = new Set<Schedule>();
   const take = (one: Schedule): void => {

@@ -58,7 +58,7 @@ export function asInSample(printed: string, sample: string): string {
 function lineAsIn(printed: string, sample: string): string {
   const line = VARYING.reduce((text, varying) => settled(text, sample, varying), printed);
   const [head = '', tail] = sample.split(LEFT_OUT);
-  const isLeftOut = tail !== undefined && line.length >= head.length + tail.length;
+  const isLeftOut = tail !== undefined && head + tail !== '' && line.length >= head.length + tail.length;
   return isLeftOut && line.startsWith(head) && line.endsWith(tail) ? sample : line;
 }
 

@@ -11,10 +11,12 @@ import { inflatedHead, inflateMembers } from './gzip-inflate.ts';
 import { refusePacked } from './packed.ts';
 import { absolutePath, type DataPlace, missing } from './place.ts';
 
-/** Raise this when a change would make the same file inflate to other bytes. */
+/** Raise this when a change would make the same file inflate to other bytes, or refuse it. */
 const INFLATED_VERSION = 2;
 const PARTIAL = '.partial';
 const HEAD_BYTES = 1 << 16;
+/** More than the magic numbers of packed files need. */
+const LOOK_BYTES = 1 << 12;
 const NEWLINE = 10;
 
 export interface Content {
@@ -35,7 +37,7 @@ export async function openContent(place: DataPlace, path: string): Promise<Conte
   const file = await openSource(place, source);
   try {
     if (!(await isGzip(file))) {
-      refusePacked(path, (await beginning(source, file, facts)).bytes);
+      refusePacked(path, (await beginning(source, file, facts, LOOK_BYTES)).bytes);
       return { path, file, facts, bytes: facts.bytes };
     }
   } catch (error) {
@@ -45,7 +47,7 @@ export async function openContent(place: DataPlace, path: string): Promise<Conte
   try {
     const cached = cachedPath(place, source, facts);
     if (!(await disk.exists(cached))) {
-      refusePacked(path, (await beginning(source, file, facts)).bytes);
+      refusePacked(path, (await beginning(source, file, facts, LOOK_BYTES)).bytes);
       await inflate(place, source, file, facts, cached);
     }
     const inflated = await disk.open(cached);
@@ -69,7 +71,7 @@ export async function headOf(place: DataPlace, path: string): Promise<Head> {
   const facts = await inspectFile(place, path);
   const file = await openSource(place, absolutePath(place, path));
   try {
-    const { bytes, isWhole } = await beginning(path, file, facts);
+    const { bytes, isWhole } = await beginning(path, file, facts, HEAD_BYTES);
     refusePacked(path, bytes);
     return { bytes: isWhole ? bytes : bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1), isWhole };
   } finally {
@@ -78,8 +80,8 @@ export async function headOf(place: DataPlace, path: string): Promise<Head> {
 }
 
 /** The first bytes of the content, which may end anywhere if they are not the whole. */
-async function beginning(path: string, file: DiskFile, facts: FileFacts): Promise<Head> {
-  const bytes = new Uint8Array(Math.min(HEAD_BYTES, facts.bytes));
+async function beginning(path: string, file: DiskFile, facts: FileFacts, rawBytes: number): Promise<Head> {
+  const bytes = new Uint8Array(Math.min(rawBytes, facts.bytes));
   const raw = bytes.subarray(0, await file.read(bytes, 0));
   const isWhole = raw.length === facts.bytes;
   return { bytes: (await isGzip(file)) ? await inflatedHead(path, file, raw, isWhole) : raw, isWhole };

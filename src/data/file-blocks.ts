@@ -2,8 +2,7 @@
 import type { DiskFile } from '../base/seams.ts';
 
 const BLOCK_BYTES = 1 << 20;
-/** More than a stream reads ahead. */
-const KEPT_BLOCKS = 6;
+const KEPT_BLOCKS = 2;
 const ZEROS = Buffer.alloc(BLOCK_BYTES);
 
 export class FileBlocks {
@@ -38,6 +37,7 @@ export class FileBlocks {
 
   #at(base: number): Promise<Uint8Array> {
     const kept = this.#kept.get(base) ?? this.#read(base);
+    kept.catch(() => this.#kept.delete(base));
     this.#kept.delete(base);
     this.#kept.set(base, kept);
     const [oldest] = this.#kept.keys();

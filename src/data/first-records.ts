@@ -97,7 +97,7 @@ export async function firstBad(place: DataPlace, data: FirstRecords): Promise<re
   try {
     for await (const { head } of heads(place, data)) if (head.bad.length > 0) return head.bad;
   } catch (error) {
-    if (!isPaddletError(error)) throw error;
+    if (!isPaddletError(error) && !(error instanceof Error && 'code' in error)) throw error;
   }
   return [];
 }

@@ -2,14 +2,14 @@
  * Inflates gzip files: members one after the other, each perhaps followed by zeros (RFC 1952 has members only; zeros
  * come from tapes and preallocated files). zlib ends at such zeros, and says nothing of what follows them.
  */
-import { Readable } from 'node:stream';
 import { constants, createGunzip, gunzipSync } from 'node:zlib';
 import { PaddletError } from '../base/errors.ts';
 import type { DiskFile } from '../base/seams.ts';
 import { FileBlocks } from './file-blocks.ts';
 import { brokenGzip } from './gzip-members.ts';
+import { inflateBytes } from './inflate-bytes.ts';
 
-const OUTPUT_BYTES = 1 << 20;
+const OUTPUT_BYTES = 1 << 18;
 
 /** Throws `DataInvalid`; what the caller throws passes through. */
 export async function* inflateMembers(path: string, file: DiskFile): AsyncGenerator<Uint8Array> {
@@ -17,22 +17,21 @@ export async function* inflateMembers(path: string, file: DiskFile): AsyncGenera
   let start: number | undefined = 0;
   let inflated = 0;
   while (start !== undefined) {
-    const gunzip = createGunzip({ chunkSize: OUTPUT_BYTES });
-    const input = Readable.from(blocks.from(start), { objectMode: true, highWaterMark: 1 });
-    input.on('error', (error) => gunzip.destroy(error));
-    input.pipe(gunzip);
+    // zlib goes on from one member to the next by itself, and stops at the first zero between two.
+    const bytes = inflateBytes(createGunzip({ chunkSize: OUTPUT_BYTES }), blocks.from(start));
     try {
-      for await (const block of gunzip as AsyncIterable<Uint8Array>) {
-        inflated += block.length;
-        yield block;
+      let next = await bytes.next();
+      while (next.done !== true) {
+        inflated += next.value.length;
+        yield next.value;
+        next = await bytes.next();
       }
+      start = await blocks.afterZeros(start + next.value);
     } catch (cause) {
       throw await unreadable(path, file, cause as NodeJS.ErrnoException, inflated);
     } finally {
-      input.destroy();
+      await bytes.return(0);
     }
-    // Up to the first zero after a member, or to the end of the file.
-    start = await blocks.afterZeros(start + gunzip.bytesWritten);
   }
 }
 
@@ -49,8 +48,8 @@ async function unreadable(
 }
 
 /**
- * Of the first bytes of a file: at most 1032 times as long, the highest ratio of deflate. What is not `isWhole` may end
- * anywhere.
+ * Inflates the first bytes of a file, to at most 1032 times as many (the highest ratio of deflate). If they are not the
+ * whole file, what is returned may end anywhere.
  */
 export async function inflatedHead(
   path: string,

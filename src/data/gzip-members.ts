@@ -1,9 +1,9 @@
 /** Says what is wrong with a gzip file, member by member: zlib itself does not tell where. */
-import { Readable } from 'node:stream';
 import { crc32, createInflateRaw } from 'node:zlib';
 import { PaddletError } from '../base/errors.ts';
 import type { DiskFile } from '../base/seams.ts';
 import { FileBlocks } from './file-blocks.ts';
+import { inflateBytes } from './inflate-bytes.ts';
 
 const HEADER_BYTES = 10;
 const TRAILER_BYTES = 8;
@@ -56,20 +56,15 @@ async function memberAt(file: DiskFile, blocks: FileBlocks, from: number): Promi
   const start = await dataStart(file, from);
   if (start === undefined) return undefined;
   const inflate = createInflateRaw();
-  const input = Readable.from(blocks.from(start), { objectMode: true, highWaterMark: 1 });
-  input.on('error', (error) => inflate.destroy(error));
-  input.pipe(inflate);
   let inflated = 0;
   let crc = 0;
   try {
-    for await (const block of inflate as AsyncIterable<Uint8Array>) {
+    for await (const block of inflateBytes(inflate, blocks.from(start))) {
       inflated += block.length;
       crc = crc32(block, crc);
     }
   } catch {
     return undefined;
-  } finally {
-    input.destroy();
   }
   const end = start + inflate.bytesWritten;
   const trailer = Buffer.alloc(TRAILER_BYTES);

@@ -16,7 +16,7 @@ const ZIP: Appearance = { what: 'a zip archive', hint: `${PACK_AS_GZIP} as it is
 const BZIP2: Appearance = { what: 'a bzip2 file', hint: PACK_AS_GZIP };
 const TAR: Appearance = { what: 'a tar archive', hint: 'unpack it: a folder of files can be named as well' };
 
-/** No text begins so: after letters come bytes that are none, or more letters than can be chance. */
+/** Each is so long, or has bytes that text never has, that no text begins with it. */
 const MAGIC: readonly (readonly [magic: string, appearance: Appearance])[] = [
   ['PAR1\x15', { what: 'a Parquet file', hint: convert('Parquet') }],
   ['PK\x03\x04', ZIP],
@@ -34,7 +34,7 @@ const TAR_BYTES = 512;
 const CHECKSUM = { from: 148, to: 156 };
 /** Has `ustar`, except in old archives. */
 const TAR_MAGIC = 257;
-/** Nothing follows the fields of any kind of header. */
+/** Bytes 500 to 511 are unused in each kind of header. */
 const UNUSED = 500;
 
 /** `bytes`: the first of the (inflated) content. */

@@ -5,7 +5,10 @@ import type { Batch, DenseInput, PulledValues, SparseInput } from './model.ts';
 /** Of a model with one sparse input, with values of one row a distinct id in tables of the given widths. */
 export function sparseInput(batch: Batch, values: PulledValues, widths: readonly number[]): SparseInput {
   const [input] = batch.sparse;
-  assert(input !== undefined && batch.sparse.length === 1, 'the model takes records with features');
+  assert(
+    input !== undefined && batch.sparse.length === 1 && batch.dense.length === 0,
+    'the model takes features alone',
+  );
   const isWhole = input.offsets.length === batch.records + 1 && batch.labels.length === batch.records;
   assert(isWhole, 'offsets and labels a record');
   assert(input.values === undefined || input.values.length === input.rows.length, 'a value a feature');
@@ -19,7 +22,7 @@ export function sparseInput(batch: Batch, values: PulledValues, widths: readonly
 /** Of a model with one dense input, of `width` numbers a record. */
 export function denseInput(batch: Batch, width: number): DenseInput {
   const [input] = batch.dense;
-  assert(input !== undefined && batch.dense.length === 1, 'the model takes records with rows of numbers');
+  assert(input !== undefined && batch.dense.length === 1 && batch.sparse.length === 0, 'the model takes numbers alone');
   assert(input.width === width && input.values.length === batch.records * width, 'inputs are records × width');
   assert(batch.labels.length === batch.records, 'a label a record');
   return input;

@@ -8,8 +8,8 @@ import type { IdList } from '../tensor/id-router.ts';
 import type { ParameterSpec } from '../tensor/spec.ts';
 
 /**
- * What the records of a batch have of some columns with ids, in compressed sparse row form: a feature for each id of a
- * record. `ids` are the distinct ones, in order of first appearance. Ids are never BigInts on the hot path.
+ * Features of the records of a batch that share a list of ids, in compressed sparse row form. `ids` are the distinct
+ * ones in order of first appearance, `count` of them. Ids are never BigInts on the hot path.
  */
 export interface SparseInput extends IdList {
   /** records + 1 offsets into `rows` and `values`. */
@@ -20,7 +20,7 @@ export interface SparseInput extends IdList {
   readonly values: Float32Array | undefined;
 }
 
-/** A row of numbers for each record. */
+/** Numbers of each record, as many for one as for another. */
 export interface DenseInput {
   readonly width: number;
   /** records × width. */

@@ -10,8 +10,9 @@ import { KernelHeap } from './kernel-heap.ts';
 import { randomMultiplier } from './random-multiplier.ts';
 import { nameHash, shardOfRow } from './shard-hash.ts';
 
-/** Distinct ids, u64 little-endian. */
+/** `count` distinct ids. */
 export interface IdList {
+  /** u64 little-endian. */
   readonly ids: Uint8Array;
   readonly count: number;
 }

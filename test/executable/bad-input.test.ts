@@ -103,13 +103,16 @@ test('broken lines, as many as a task may have: they are in the account and in t
   for (const line of [42, 43, 44]) expect(logs).toMatch(new RegExp(`bad record: .*train\\.libsvm:${line}: `));
 });
 
-test('broken lines alone, as many as are allowed: a job that trained on nothing has failed', async () => {
-  const place = openPlace();
-  const data = { ...JOB.data, recordsPerTask: RECORDS, maxBadRecords: RECORDS };
-  const job = await plantedJob(place, { ...SMALL, data });
-  // More than is looked at before the start.
-  writeFileSync(place.path('train.libsvm'), '0 seven:1\n'.repeat(RECORDS));
-  const { code, err } = await place.paddlet('run', job);
-  expect(code).toBe(DATA);
-  expect(err).toMatch(/^error DataInvalid: there is no good record in .*train\.libsvm: .*train\.libsvm:1: /m);
-});
+test.each(['async', 'sync'] as const)(
+  'broken lines alone, as many as are allowed: a job that trained on nothing has failed, %s',
+  async (mode) => {
+    const place = openPlace();
+    const data = { ...JOB.data, recordsPerTask: RECORDS, maxBadRecords: RECORDS };
+    const job = await plantedJob(place, { ...SMALL, data, training: { ...SMALL.training, mode } });
+    // More than is looked at before the start.
+    writeFileSync(place.path('train.libsvm'), '0 seven:1\n'.repeat(RECORDS));
+    const { code, err } = await place.paddlet('run', job);
+    expect(code).toBe(DATA);
+    expect(err).toMatch(/^error DataInvalid: there is no good record in .*train\.libsvm: .*train\.libsvm:1: /m);
+  },
+);

@@ -49,8 +49,8 @@ export const DATA: readonly Mutation[] = [
   {
     rule: 'no kernel or loop gets a block whose features have no id',
     file: 'src/data/parsed/layout.ts',
-    find: 'columns[feature]! < distinct;',
-    replace: 'columns[feature]! < 2 ** 32;',
+    find: 'rows[feature]! < count;',
+    replace: 'rows[feature]! < 2 ** 32;',
     tests: ['test/data/parsed/layout.test.ts'],
   },
 ];

@@ -69,12 +69,12 @@ async function conclude(
   return true;
 }
 
-/** Throws `DataInvalid` when nothing was trained on because all records are bad, as many as are allowed. */
+/** Throws `DataInvalid` when nothing was trained on because records are bad, which `data.maxBadRecords` allowed. */
 export async function refuseNoneGood(
   { place, record, model, data }: Pick<JobWork, 'place' | 'record' | 'model' | 'data'>,
   { records }: Pick<JobResult, 'records'>,
 ): Promise<void> {
-  if (records.applied > 0 || records.discarded > 0 || records.bad === 0) return;
+  if (records.applied > 0 || records.bad === 0) return;
   const paths = data.train.index.files.map(({ path }) => path);
   const { format } = record.job.data;
   throw noGoodRecord(paths, await firstBad(place, { what: paths, format, labels: labelRuleOf(record, model) }));

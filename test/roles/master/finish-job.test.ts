@@ -18,8 +18,11 @@ async function aWork() {
   return { place, record, model: modelOf(record), data: await loadJobData(place, job) };
 }
 
-it('none is good: the first bad ones are shown', async () => {
-  await expect(refuseNoneGood(await aWork(), { records: NONE })).rejects.toMatchObject({
+it.each([
+  ['none is good', {}],
+  ['none that was not discarded is good', { discarded: 3, bad: 3 }],
+])('%s: the first bad ones are shown', async (_, counts) => {
+  await expect(refuseNoneGood(await aWork(), { records: { ...NONE, ...counts } })).rejects.toMatchObject({
     code: 'DataInvalid',
     message: expect.stringMatching(/^there is no good record in train.libsvm: train.libsvm:1: .*CSV/),
   });
@@ -36,7 +39,7 @@ it('the data is gone by then: it is said without them', async () => {
 
 it.each([
   ['one is good', { applied: 1, bad: 5 }],
-  ['tasks were discarded, which has an exit code of its own', { discarded: 3, bad: 3 }],
+  ['none is bad: all tasks were discarded', { discarded: 6, bad: 0 }],
 ])('%s', async (_, counts) => {
   await refuseNoneGood(await aWork(), { records: { ...NONE, ...counts } });
 });

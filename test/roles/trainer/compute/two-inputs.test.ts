@@ -5,6 +5,7 @@ import { noMetrics } from '../../../../src/model/metrics.ts';
 import { type Batch, idsOf, type Model, type PulledValues, type SparseInput } from '../../../../src/model/model.ts';
 import { accumulateGradients } from '../../../../src/roles/trainer/compute/accumulate-gradients.ts';
 import { stepInUnion, uniteIds } from '../../../../src/roles/trainer/compute/id-union.ts';
+import { ArrayMemory } from '../../../../src/tensor/array-memory.ts';
 import { createIdRouter, type IdList } from '../../../../src/tensor/id-router.ts';
 import { placedAt, placementOf, SHARDS } from '../../../cluster/client/placed.ts';
 import * as fc from '../../../properties.ts';
@@ -42,6 +43,9 @@ const MODEL: Model = {
   evaluate: ({ records }) => ({ metrics: { ...noMetrics, records }, scores: new Float32Array(records) }),
 };
 
+const MEMORY = new ArrayMemory();
+const IN_MEMORY: Model = { ...MODEL, memory: MEMORY };
+
 const router = createIdRouter({ shards: SHARDS });
 
 /** Of one record: an id and a value for each feature. */
@@ -74,7 +78,9 @@ function stored(ids: readonly IdList[]): PulledValues {
   return { dense: [], sparse };
 }
 
-const idsIn = ({ ids, count }: IdList): bigint[] => [...new BigUint64Array(ids.slice(0, 8 * count).buffer)];
+const idsOfBytes = (bytes: Uint8Array): bigint[] => [...new BigUint64Array(bytes.slice().buffer)];
+const idsIn = ({ ids, count }: IdList): bigint[] => idsOfBytes(ids.subarray(0, 8 * count));
+const sorted = (ids: readonly bigint[]): bigint[] => ids.toSorted((a, b) => (a < b ? -1 : 1));
 
 const features = fc.array(fc.tuple(fc.nat(12), fc.integer({ min: -3, max: 3 })), { maxLength: 4 });
 const batches = fc.array(
@@ -109,7 +115,7 @@ test('a step in a union of batches is the step of each batch alone, and the sum 
       const total = all.reduce((sum, { records }) => sum + records, 0);
       const expected = new Map<string, number[]>();
       const contributions = all.map((batch, number) => {
-        const step = stepInUnion(MODEL, batch, values, union, number);
+        const step = stepInUnion(IN_MEMORY, batch, values, union, number);
         const ids = idsOf(MODEL, batch);
         expect(step.sparse).toEqual(MODEL.step(batch, stored(ids)).sparse);
         for (const [row, gradient] of pushed(ids, step.sparse)) {
@@ -121,6 +127,7 @@ test('a step in a union of batches is the step of each batch alone, and the sum 
         }
         return { batch, step, versions: new Map(), routed: undefined };
       });
+      expect(MEMORY.heap.kernels.allocatedBytes()).toBe(0);
       const { ids, sparse } = accumulateGradients(router, MODEL, contributions);
       const actual = pushed(ids, sparse);
       expect([...actual.keys()].sort()).toEqual([...expected.keys()].sort());
@@ -140,13 +147,17 @@ test('what goes to each pserver comes back from it, table by table', () => {
       const { ids } = uniteIds(router, MODEL, all);
       const values = stored(ids);
       const pulled = slicer.allocate(ids);
+      const sent: bigint[][] = TABLES.map(() => []);
       for (const slice of slicer.route(PLACEMENT, ids).slices) {
         const segments = slice.pushSegments(values);
+        for (const [at, { table }] of slice.fields.sparse.entries())
+          sent[table]!.push(...idsOfBytes(segments[2 * at]!));
         const floats = segments.filter((_, at) => at % 2 === 1);
         slice.scatter({ segmentCount: floats.length, segment: (at) => floats[at]! }, pulled);
         slice.release();
       }
       expect(pulled.sparse.map((rows) => [...rows])).toEqual(values.sparse.map((rows) => [...rows]));
+      expect(sent.map(sorted)).toEqual(ids.map((list) => sorted(idsIn(list))));
     }),
   );
 });
