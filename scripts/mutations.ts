@@ -92,7 +92,8 @@ async function noticedBySchedule(copy: string, mutation: Mutation, schedules: nu
 async function noticedByTests(copy: string, { tests = [] }: Mutation): Promise<string[]> {
   const noticed: string[] = [];
   for (const path of tests) {
-    const { code, isEndless } = await run(copy, ['node_modules/vitest/vitest.mjs', 'run', '--project', 'unit*', path]);
+    const project = path.includes('.nightly.') ? 'nightly' : 'unit*';
+    const { code, isEndless } = await run(copy, ['node_modules/vitest/vitest.mjs', 'run', '--project', project, path]);
     if (code !== 0) noticed.push(isEndless ? `${path}, which never ended` : path);
   }
   return noticed;

@@ -7,12 +7,21 @@ source "$(dirname "$0")/setup.sh"
 
 results=build/test-results
 failed_checks=()
+beside=()
 
 check() { # check NAME COMMAND...
   local name=$1
   shift
   step "$name"
   "$@" || { failed_checks+=("$name"); echo "FAILED: $name" >&2; }
+}
+
+# Runs while others do; its output is shown at the end.
+check_beside() { # check_beside NAME COMMAND...
+  local name=$1
+  shift
+  beside+=("$name")
+  { "$@" >"$results/$name.log" 2>&1 || touch "$results/$name.failed"; } &
 }
 
 summary_without_node() {
@@ -45,26 +54,32 @@ else
   find_etcd || echo 'no etcd: its tests are skipped'
   find_cbor2 || echo 'no Python with cbor2: the tests of the client in Python are skipped'
 fi
+# Ctrl-C ends what runs in the background, too.
+trap 'trap - TERM; kill 0' INT TERM
 check 'build kernels' npm run --silent build:kernels
-check 'types' npm run --silent typecheck
-check 'lint' npm run --silent lint
-check 'spelling' npm run --silent spell
+check_beside types npm run --silent typecheck
+check_beside lint npm run --silent lint
+check_beside spelling npm run --silent spell
 check 'build' npm run --silent build
 
-# The fixed one of test/properties.ts.
+# The fixed seed of test/properties.ts: more runs would be the same for each commit.
 unset PADDLET_PROPERTY_SEED PADDLET_PROPERTY_SEEDS
+export PADDLET_PROPERTY_PERCENT=30
 run_tests() { # run_tests NAME PROJECTS
   step "tests: $1"
   npx vitest run --project "$2" --passWithNoTests \
     --reporter=default --reporter=json --outputFile.json="$results/$1.json"
   echo $? >"$results/$1.exit"
 }
-# Ctrl-C ends what runs in the background, too.
-trap 'trap - TERM; kill 0' INT TERM
 # Those of real processes mostly wait: their output is shown when both have ended.
 run_tests executable executable >"$results/executable.log" 2>&1 &
 run_tests unit 'unit*' &
 wait
 cat "$results/executable.log"
+for name in "${beside[@]}"; do
+  step "$name"
+  cat "$results/$name.log"
+  [ ! -e "$results/$name.failed" ] || { failed_checks+=("$name"); echo "FAILED: $name" >&2; }
+done
 
 npx node scripts/summarize-tests.ts "$results" ${failed_checks[@]+"${failed_checks[@]}"}

@@ -1,7 +1,8 @@
 /**
  * fast-check with the seed of this run: `PADDLET_PROPERTY_SEED`, or a fixed one, so that a test that passed passes
  * again. `scripts/nightly.sh` draws it and prints it, and lets each property hold under `PADDLET_PROPERTY_SEEDS` of
- * them, from that one on. A seed that found a fault becomes an example of its test.
+ * them, from that one on. A seed that found a fault becomes an example of its test. `scripts/test.sh` makes fewer runs
+ * of each property, as they are the same each time: `PADDLET_PROPERTY_PERCENT` of them, and all examples.
  */
 import type { IAsyncProperty, IProperty, Parameters } from 'fast-check';
 import * as library from 'fast-check';
@@ -12,6 +13,9 @@ const FIXED_SEED = 2016;
 
 const seed = numberIn('PADDLET_PROPERTY_SEED', FIXED_SEED);
 const seeds = numberIn('PADDLET_PROPERTY_SEEDS', 1);
+const percent = numberIn('PADDLET_PROPERTY_PERCENT', 100);
+/** fast-check's own. */
+const USUAL_RUNS = 100;
 
 function numberIn(variable: string, usual: number): number {
   const text = process.env[variable];
@@ -20,12 +24,23 @@ function numberIn(variable: string, usual: number): number {
   return Number(text);
 }
 
+function runsOf<T>({ numRuns = USUAL_RUNS, examples = [] }: Parameters<T>): number {
+  const fewer = Math.ceil((numRuns * percent) / 100);
+  return Math.max(fewer, Math.min(numRuns, examples.length));
+}
+
 /** As fast-check's, under each seed of the run. */
 export function assert<T>(property: IAsyncProperty<T>, params?: Parameters<T>): Promise<void>;
 export function assert<T>(property: IProperty<T>, params?: Parameters<T>): void;
-export function assert<T>(property: IProperty<T> | IAsyncProperty<T>, params?: Parameters<T>): Promise<void> | void {
+export function assert<T>(
+  property: IProperty<T> | IAsyncProperty<T>,
+  params: Parameters<T> = {},
+): Promise<void> | void {
+  const numRuns = runsOf(params);
   const under = (index: number): Promise<void> | undefined =>
-    library.assert(property as IAsyncProperty<T>, { ...params, seed: seed + index }) as Promise<void> | undefined;
+    library.assert(property as IAsyncProperty<T>, { ...params, numRuns, seed: seed + index }) as
+      | Promise<void>
+      | undefined;
   for (let index = 0; index < seeds; index++) {
     const held = under(index);
     if (held !== undefined) return restOf(held, index, under);

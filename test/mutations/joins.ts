@@ -3,7 +3,7 @@ import type { Mutation } from './mutation.ts';
 
 const SOURCE = 'src/core/units/move-source.ts';
 const TARGET = 'src/core/units/move-target.ts';
-const MODEL = ['test/core/units/join-model.test.ts'];
+const MODEL = ['test/core/units/join-model.test.ts', 'test/core/units/join-model.nightly.test.ts'];
 const TESTS = ['test/core/units/move-copy.test.ts'];
 const SHELLS = ['test/roles/pserver/units/copies.test.ts'];
 

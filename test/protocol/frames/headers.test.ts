@@ -157,8 +157,8 @@ describe('headers of hot messages', () => {
       }),
       { numRuns: 4000 },
     );
-    expect(read).toBeGreaterThan(500);
-    expect(refused).toBeGreaterThan(500);
+    expect(read).toBeGreaterThan(100);
+    expect(refused).toBeGreaterThan(100);
   });
 
   it('are refused with any field but the optional ones left out', () => {
