@@ -99,6 +99,8 @@ const LINES = [
 ];
 
 const PATIENTLY = ['--timeout', '10m'];
+/** A minute, of which a look in mid-run takes a small part: it is stopped then, and goes on at full speed. */
+const VERY_SLOWLY = 'trainer.dealt:delay=120';
 
 async function get(address: string, path: string): Promise<{ status: number; text: string }> {
   const answer = await fetch(`http://${address}${path}`);
@@ -117,7 +119,7 @@ async function expectHealth({ role, address }: LiveProcess): Promise<void> {
 
 test('in mid-run and at the end: health, metrics, status and evaluate', async () => {
   const place = openPlace();
-  const { running, store } = await startRun(place, await plantedJob(place));
+  const { running, store, args } = await startRun(place, await plantedJob(place), VERY_SLOWLY);
   const where = ['--dir', JOB_FOLDER];
   expect(await place.json('status', ...where, '--wait', 'running', ...PATIENTLY)).toMatchObject({ job: JOB.name });
   await store.passesOver(1, running);
@@ -141,8 +143,11 @@ test('in mid-run and at the end: health, metrics, status and evaluate', async ()
   expect(tooShort.err).toMatch(/^error RequestTimeout: the job was not done within 0\.05 s/m);
   await expectMidRun(store);
 
+  await place.json('stop', ...where);
+  await running.ended;
+  const again = place.start('run again', args);
   const done = await place.json('status', ...where, '--wait', 'done', ...PATIENTLY);
-  const result = await resultOf(running);
+  const result = await resultOf(again);
   expect(done).toMatchObject({ ...result, phase: 'done' });
   expect(Object.keys(done as object)).toEqual(expect.arrayContaining(FIELDS));
   const after = evaluationSchema.parse(await place.json('evaluate', ...where));
