@@ -1,6 +1,6 @@
 /**
  * Chooses the schedules of each commit: `node scripts/choose-seeds.ts` writes test/sim/chosen-seeds.ts. Of the first
- * seeds of each kind it takes those that show most for their time, until everything that happens happens three times.
+ * seeds of each kind it takes those that show most for their time, until everything that happens happens twice.
  * What fewer of them show is rare, and left to the schedules of the night: whatever changes the roles makes other
  * schedules of the seeds. To be run again when `test/sim` says that something is missing.
  */
@@ -13,7 +13,7 @@ import type { Mode } from '../test/sim/mode.ts';
 
 const MODES: readonly Mode[] = ['async', 'sync'];
 const OUTPUT = 'test/sim/chosen-seeds.ts';
-const TIMES = 3;
+const TIMES = 2;
 /** Of each kind. */
 const CANDIDATES = 40;
 /** At least so many of each kind, whatever they show. */

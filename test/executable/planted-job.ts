@@ -49,13 +49,19 @@ export async function plantedJob(place: Place, job: object = UNHURRIED_JOB): Pro
 }
 
 /** Each record counted once, in the ledgers and in the parameters; and the model as good as it can be. */
-export async function expectWhole(place: Place, result: JobResult, checkpoints: string): Promise<void> {
-  const records = PASSES * RECORDS;
-  expect(result.tasks).toEqual({ total: TASKS, done: TASKS, discarded: 0 });
+export async function expectWhole(
+  place: Place,
+  result: JobResult,
+  checkpoints: string,
+  passes = PASSES,
+): Promise<void> {
+  const records = passes * RECORDS;
+  const tasks = passes * TASKS_PER_PASS;
+  expect(result.tasks).toEqual({ total: tasks, done: tasks, discarded: 0 });
   expect(result.records).toMatchObject({ applied: records, bad: 0, discarded: 0, lost: 0 });
   const planted = JSON.parse(readFileSync(place.path('planted.json'), 'utf8')) as { test: { auc: number } };
   expect(result.metrics.test?.auc).toBeGreaterThan(planted.test.auc - 0.01);
-  expect(await updatesIn(checkpoints, result)).toEqual(expectedUpdates(place));
+  expect(await updatesIn(checkpoints, result)).toEqual(expectedUpdates(place, passes));
 }
 
 interface Updates {
@@ -65,16 +71,16 @@ interface Updates {
 }
 
 /** Batches are cut by position within a task: a feature's weight is updated once for each batch that has it. */
-function expectedUpdates(place: Place): Updates {
+function expectedUpdates(place: Place, passes: number): Updates {
   const lines = readFileSync(place.path('train.libsvm'), 'utf8').trimEnd().split('\n');
   const weights = new Map<bigint, number>();
   for (let first = 0; first < lines.length; first += BATCH) {
     const features = lines.slice(first, first + BATCH).flatMap((line) => [...line.matchAll(/ (\d+):/g)]);
     for (const id of new Set(features.map(([, number]) => BigInt(number!)))) {
-      weights.set(id, (weights.get(id) ?? 0) + PASSES);
+      weights.set(id, (weights.get(id) ?? 0) + passes);
     }
   }
-  return { bias: (PASSES * RECORDS) / BATCH, weights };
+  return { bias: (passes * RECORDS) / BATCH, weights };
 }
 
 /** Of the final checkpoints, whose digests must be those of the result. */

@@ -50,5 +50,5 @@ export async function finishedBy(client: Running): Promise<number> {
   return Number(/left after (\d+) tasks/.exec(client.err)?.[1]);
 }
 
-export const expectWholeJob = (place: Place, result: JobResult): Promise<void> =>
-  expectWhole(place, result, place.path(HAND_FOLDER, 'checkpoints'));
+export const expectWholeJob = (place: Place, result: JobResult, passes?: number): Promise<void> =>
+  expectWhole(place, result, place.path(HAND_FOLDER, 'checkpoints'), passes);

@@ -4,22 +4,22 @@ import type { Mode } from './mode.ts';
 
 export const CHOSEN_SEEDS: Readonly<Record<Mode, Readonly<Record<Kind, readonly number[]>>>> = {
   async: {
-    usual: [0, 1, 16, 17, 19, 20, 22, 25, 30, 38],
-    disks: [0, 1, 2, 5, 10, 17, 20, 21, 23, 27, 31],
-    copies: [0, 1, 17, 22],
-    'copies and disks': [0, 1, 6, 18, 20, 24, 31],
-    continued: [0, 1, 25],
-    'continued with copies': [0, 1, 25, 30, 34, 35, 39],
+    usual: [0, 1, 17, 24, 25, 30, 38],
+    disks: [0, 1, 5, 10, 14, 17, 20, 21, 23, 24, 27],
+    copies: [0, 1, 17, 19, 23],
+    'copies and disks': [0, 1, 24, 26, 31],
+    continued: [0, 1],
+    'continued with copies': [0, 1, 25],
   },
   sync: {
-    usual: [0, 1, 19, 20, 23],
-    disks: [0, 1, 21, 23, 25, 27, 29, 32, 33, 39],
-    copies: [0, 1, 22, 24, 38],
-    'copies and disks': [0, 1, 6, 11, 20, 22, 28, 31, 34],
-    continued: [0, 1, 25, 27],
-    'continued with copies': [0, 1, 22],
+    usual: [0, 1, 19],
+    disks: [0, 1, 3, 20, 21, 23, 27, 29, 33],
+    copies: [0, 1, 22, 24, 36, 38],
+    'copies and disks': [0, 1, 28, 34],
+    continued: [0, 1, 19, 27],
+    'continued with copies': [0, 1],
   },
 };
 
 /** What happens in few schedules, perhaps in none of the chosen ones. */
-export const RARE: Readonly<Record<Mode, readonly string[]>> = { async: ['refused StaleRecovery'], sync: [] };
+export const RARE: Readonly<Record<Mode, readonly string[]>> = { async: [], sync: [] };

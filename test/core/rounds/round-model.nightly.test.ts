@@ -1,0 +1,10 @@
+/** The largest shape of round-model.test.ts. */
+import { expect, it } from 'vitest';
+import { BY_THE_RULE } from './round-model.ts';
+import { run } from './round-shapes.ts';
+
+it('reaches the end when pservers restart twice, with what they applied or without it', () => {
+  const { stuck, rollbacks } = run({ workers: [0, 1], confirming: BY_THE_RULE, restarts: 2 });
+  expect(stuck).toEqual([]);
+  expect(rollbacks).toBe(2);
+});
