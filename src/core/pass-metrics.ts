@@ -16,6 +16,7 @@ export function addPassMetrics(before: readonly PassMetrics[], pass: number, sum
   const added: PassMetrics = {
     pass,
     records: (known?.records ?? 0) + sums.records,
+    weight: (known?.weight ?? 0) + sums.weight,
     loss: (known?.loss ?? 0) + sums.loss,
     correct: (known?.correct ?? 0) + sums.correct,
     squaredError: (known?.squaredError ?? 0) + sums.squaredError,

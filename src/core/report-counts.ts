@@ -40,12 +40,12 @@ export function whyTooOften(records: number, computed: number): string | undefin
   return `${computed} records computed, of a task of ${records}`;
 }
 
-export function whyWrongMetrics({ records, correct, loss, squaredError }: MetricSums): string | undefined {
-  if (correct > records) return `${correct} of ${records} records are correct`;
+export function whyWrongMetrics({ weight, correct, loss, squaredError }: MetricSums): string | undefined {
+  if (!(correct >= 0 && correct <= weight)) return `a weight of ${correct} is correct, of ${weight} in all`;
   const isBounded = (sum: number): boolean => Math.abs(sum) <= MOST_METRIC;
-  return isBounded(loss) && isBounded(squaredError)
+  return [weight, loss, squaredError].every(isBounded)
     ? undefined
-    : `a loss of ${loss}, squared errors of ${squaredError}`;
+    : `a weight of ${weight}, a loss of ${loss}, squared errors of ${squaredError}`;
 }
 
 /** What counts of a report by an attempt at a task of so many records: each record once. */

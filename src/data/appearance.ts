@@ -56,10 +56,17 @@ const TESTS: readonly Test[] = [
   [(lines) => lines.some(isBinary), { what: 'a binary file', hint: `check the path and data.format: ${EXPECTED}` }],
   [all((line) => /^\s*[{[]/.test(line)), { what: 'JSON', hint: convert('JSON') }],
   [
+    all((line) => WEIGHTED.test(line)),
+    {
+      what: 'libsvm with weights (label:weight)',
+      hint: 'set data.labelWeights to true (data index: --label-weights), or remove the weights',
+    },
+  ],
+  [
     all((line) => RANKING.test(line)),
     {
       what: 'ranking data (qid:)',
-      hint: 'no model of paddlet ranks: remove the qid: column and use labels of model.task',
+      hint: 'no model of paddlet ranks: write labels of model.task; qid: may stay, for metrics by group',
     },
   ],
   [
@@ -80,10 +87,6 @@ const TESTS: readonly Test[] = [
   [
     all((line) => DECIMAL_COMMAS.test(line)),
     { what: 'libsvm with decimal commas', hint: 'write values with a point, such as 0.5' },
-  ],
-  [
-    all((line) => WEIGHTED.test(line)),
-    { what: 'libsvm with weights (label:weight)', hint: 'paddlet has no weights of records: remove them' },
   ],
   [
     all((line) => NAMED.test(line)),

@@ -52,9 +52,12 @@ export async function refuseBadStart(place: DataPlace, task: FirstTask): Promise
 }
 
 /** Throws `DataInvalid` if a file begins with records of another format. */
-export async function refuseOtherFormat(place: DataPlace, data: Omit<FirstRecords, 'labels'>): Promise<void> {
+export async function refuseOtherFormat(
+  place: DataPlace,
+  { mayHaveWeight, ...data }: Omit<FirstRecords, 'labels'> & Pick<LabelRule, 'mayHaveWeight'>,
+): Promise<void> {
   // The widest rule, as the model is not known.
-  const labels: LabelRule = { task: 'regression' };
+  const labels: LabelRule = { task: 'regression', mayHaveWeight };
   for await (const { path, head } of heads(place, { ...data, labels })) {
     if (head.records === 0 || head.bad.length < head.records) continue;
     const what = `no record of ${path} can be read as ${data.format}`;
@@ -79,7 +82,7 @@ export async function lookAtFirst(place: DataPlace, format: DataFormat, paths: r
   for await (const { path, isWhole: isAll, head } of heads(place, {
     what: paths,
     format,
-    labels: { task: 'regression' },
+    labels: { task: 'regression', mayHaveWeight: true },
   })) {
     isWhole &&= isAll;
     records += head.records;

@@ -1,11 +1,17 @@
 /** The labels that a kind of task accepts; a record with any other label is bad. */
-export type LabelRule =
-  /** +1, 1 → 1; -1, 0 → 0. */
-  | { readonly task: 'binary' }
+export type LabelRule = (
+  | /** +1, 1 → 1; -1, 0 → 0. */ { readonly task: 'binary' }
   /** 0 … classes − 1. */
   | { readonly task: 'multiclass'; readonly classes: number }
   /** Any finite number. */
-  | { readonly task: 'regression' };
+  | { readonly task: 'regression' }
+) & {
+  /** In text: whether a weight may follow, as in `1:0.5`. */
+  readonly mayHaveWeight?: boolean | undefined;
+};
+
+/** Whether a record may count so much. `value` may be NaN. */
+export const isWeight = (value: number): boolean => value >= 0 && Number.isFinite(Math.fround(value));
 
 /** The label as the model sees it, or NaN when the rule does not accept it. `value` may be NaN. */
 export function labelOf(rule: LabelRule, value: number): number {

@@ -74,6 +74,10 @@ export const dataFields = {
   recordsPerTask: countOf(1, 2 ** 31 - 1)
     .default(1000)
     .describe('Records per task, the unit of work that a trainer gets.'),
+  labelWeights: z
+    .boolean()
+    .default(false)
+    .describe('Whether labels of libsvm data may have a weight, as in `1:0.5`: so much the record counts.'),
   maxBadRecords: countOf(0, 2 ** 31 - 1)
     .default(0)
     .describe('Bad records that a task may have; with more, it fails.'),

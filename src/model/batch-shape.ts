@@ -11,6 +11,7 @@ export function sparseInput(batch: Batch, values: PulledValues, widths: readonly
   );
   const isWhole = input.offsets.length === batch.records + 1 && batch.labels.length === batch.records;
   assert(isWhole, 'offsets and labels a record');
+  checkWeights(batch);
   assert(input.values === undefined || input.values.length === input.rows.length, 'a value a feature');
   assert(values.sparse.length === widths.length, 'a pulled array a table');
   widths.forEach((width, table) => {
@@ -25,5 +26,10 @@ export function denseInput(batch: Batch, width: number): DenseInput {
   assert(input !== undefined && batch.dense.length === 1 && batch.sparse.length === 0, 'the model takes numbers alone');
   assert(input.width === width && input.values.length === batch.records * width, 'inputs are records × width');
   assert(batch.labels.length === batch.records, 'a label a record');
+  checkWeights(batch);
   return input;
+}
+
+function checkWeights({ records, weights }: Batch): void {
+  assert(weights === undefined || weights.length === records, 'a weight a record');
 }

@@ -24,7 +24,7 @@ export function createFactorizationMachine(options: Partial<FmOptions> = {}): Mo
   const { task, factors, initStddev } = { ...FM_DEFAULTS, ...options };
   const memory = new ArrayMemory();
   const run: SparseKernel = (kernels, { records, count }, bias, at) => {
-    const { offsets, rows, values, labels, scores, sums, scratch } = at;
+    const { offsets, rows, values, labels, weights, scores, sums, scratch } = at;
     const [w, v, gradientW, gradientV] = [at.tables[0]!, at.tables[1]!, at.gradients[0]!, at.gradients[1]!];
     const isBinary = task === 'binary';
     kernels.stepFactors(
@@ -33,6 +33,7 @@ export function createFactorizationMachine(options: Partial<FmOptions> = {}): Mo
       rows,
       values,
       labels,
+      weights,
       count,
       isBinary,
       bias,

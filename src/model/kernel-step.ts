@@ -3,8 +3,8 @@ import type { ArrayMemory } from '../tensor/array-memory.ts';
 import type { KernelHeap } from '../tensor/kernel-heap.ts';
 import type { MetricSums } from './model.ts';
 
-/** Loss, correct, squared error, Σ dloss/dz: what a kernel writes of a batch, as f64. */
-export const SUMS_BYTES = 32;
+/** Σ weight, loss, correct, squared error, Σ dloss/dz: what a kernel writes of a batch, as f64. A multiple of 16. */
+export const SUMS_BYTES = 48;
 
 /** Memory of one model that is kept between batches: what a kernel writes, or needs while it runs. */
 export class KeptMemory {
@@ -41,9 +41,10 @@ export const floatsAt = (heap: KernelHeap, address: number, length: number): Flo
 
 /** The metrics, and the sum of dloss/dz. */
 export function sumsAt(heap: KernelHeap, address: number, records: number): { metrics: MetricSums; slopes: number } {
-  const [loss, correct, squaredError, slopes] = new Float64Array(heap.bytes.buffer, address, 4) as unknown as number[];
+  const sums = new Float64Array(heap.bytes.buffer, address, 5) as unknown as number[];
+  const [weight, loss, correct, squaredError, slopes] = sums;
   return {
-    metrics: { records, loss: loss!, correct: correct!, squaredError: squaredError! },
+    metrics: { records, weight: weight!, loss: loss!, correct: correct!, squaredError: squaredError! },
     slopes: slopes!,
   };
 }

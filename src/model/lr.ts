@@ -22,10 +22,24 @@ export function createLinear(options: Partial<LrOptions> = {}): Model {
   const task = options.task ?? LR_DEFAULTS.task;
   const memory = new ArrayMemory();
   const run: SparseKernel = (kernels, { records, count }, bias, at) => {
-    const { offsets, rows, values, labels, scores, sums } = at;
+    const { offsets, rows, values, labels, weights, scores, sums } = at;
     const [w, gradient] = [at.tables[0]!, at.gradients[0]!];
     const isBinary = task === 'binary';
-    kernels.stepLinear(records, offsets, rows, values, labels, count, isBinary, bias, w, gradient, scores, sums);
+    kernels.stepLinear(
+      records,
+      offsets,
+      rows,
+      values,
+      labels,
+      weights,
+      count,
+      isBinary,
+      bias,
+      w,
+      gradient,
+      scores,
+      sums,
+    );
   };
   const steps = new SparseSteps({ memory, widths: [1], scratchBytes: 0, run });
   return {

@@ -32,6 +32,10 @@ export interface Batch {
   readonly records: number;
   /** One label a record: ±1 data is given as 0/1; class number for softmax; target for regression. */
   readonly labels: Float32Array;
+  /** How much each record counts, at least 0; absent when each counts 1: the same bits as with ones, faster. */
+  readonly weights?: Float32Array | undefined;
+  /** The group of each record, as a user or a query, u64 little-endian; absent when none has one (`NO_GROUP`). */
+  readonly groups?: Uint8Array | undefined;
   readonly sparse: readonly SparseInput[];
   readonly dense: readonly DenseInput[];
 }
@@ -45,20 +49,25 @@ export interface PulledValues {
   readonly sparse: readonly Float32Array[];
 }
 
+/** Records of this group have none. */
+export const NO_GROUP = (1n << 64n) - 1n;
+
 /** Sums of metrics over records; merged by adding field by field, in task order. */
 export interface MetricSums {
   readonly records: number;
-  /** Σ of the model's loss per record, without regularization. */
+  /** Σ weight. */
+  readonly weight: number;
+  /** Σ weight × the model's loss per record, without regularization. */
   readonly loss: number;
-  /** Records whose predicted class is the label. */
+  /** Σ weight of the records whose predicted class is the label. */
   readonly correct: number;
-  /** Σ (prediction − label)². */
+  /** Σ weight × (prediction − label)². */
   readonly squaredError: number;
 }
 
 /** The arrays may be the model's own, valid until its next step: `ownStep` copies them. */
 export interface StepResult {
-  /** Gradients of the mean loss over the batch's records, same shapes as the values. */
+  /** Gradients of Σ weight × loss / records, same shapes as the values. */
   readonly dense: readonly Float32Array[];
   readonly sparse: readonly Float32Array[];
   readonly metrics: MetricSums;

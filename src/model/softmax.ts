@@ -88,12 +88,14 @@ class SoftmaxSteps implements Pick<Model, 'step' | 'evaluate'> {
     const { kernels } = heap;
     const { inputWidth, classes } = this.#shape;
     const scratch = this.#scratch.take(kernels.softmaxScratch(0, inputWidth, classes));
-    const arrays = [batch.dense[0]!.values, batch.labels, ...values.dense].map(bytesOf);
-    return heap.withInputs(arrays, ([inputs, labels, w, b]) => {
+    const arrays = [batch.dense[0]!.values, batch.labels, ...values.dense];
+    if (batch.weights !== undefined) arrays.push(batch.weights);
+    return heap.withInputs(arrays.map(bytesOf), ([inputs, labels, w, b, weights = 0]) => {
       kernels.stepSoftmax(
         batch.records,
         inputs!,
         labels!,
+        weights,
         inputWidth,
         classes,
         w!,

@@ -9,6 +9,7 @@ export type OutputTask = 'binary' | 'regression';
 export class OutputLoss {
   private readonly isBinary: boolean;
   private records = 0;
+  private weight = 0;
   private loss = 0;
   private correct = 0;
   private squaredError = 0;
@@ -20,14 +21,15 @@ export class OutputLoss {
   }
 
   /**
-   * Adds a record with raw output z. Returns dloss/dz, which is score − label for both tasks: binary has the log loss
-   * of p = 1 / (1 + e^−z), regression ½ (z − y)².
+   * Adds a record with raw output z, of weight 1. Returns dloss/dz, which is score − label for both tasks: binary has
+   * the log loss of p = 1 / (1 + e^−z), regression ½ (z − y)².
    */
   add(output: number, label: number): number {
     const score = this.isBinary ? sigmoid(output) : output;
     const difference = score - label;
     this.score = score;
     this.records++;
+    this.weight++;
     this.squaredError += difference * difference;
     if (this.isBinary) {
       this.loss += binaryLogLoss(output, label);
@@ -40,7 +42,7 @@ export class OutputLoss {
   }
 
   sums(): MetricSums {
-    const { records, loss, correct, squaredError } = this;
-    return { records, loss, correct, squaredError };
+    const { records, weight, loss, correct, squaredError } = this;
+    return { records, weight, loss, correct, squaredError };
   }
 }

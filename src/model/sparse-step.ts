@@ -13,6 +13,8 @@ export interface SparseAddresses {
   readonly labels: number;
   /** 0 when every value is 1. */
   readonly values: number;
+  /** 0 when every weight is 1. */
+  readonly weights: number;
   /** The rows of each table. */
   readonly tables: readonly number[];
   /** The gradient of each table; 0 when none is wanted. */
@@ -92,7 +94,7 @@ export class SparseSteps implements Pick<Model, 'step' | 'evaluate'> {
   }
 
   #run(
-    { records, labels, sparse }: Batch,
+    { records, labels, weights, sparse }: Batch,
     values: PulledValues,
     to: Pick<SparseAddresses, 'gradients' | 'scores'> & { readonly first: number },
   ): Outcome {
@@ -102,16 +104,24 @@ export class SparseSteps implements Pick<Model, 'step' | 'evaluate'> {
     const { count } = input;
     const arrays = [input.offsets, input.rows, labels, ...values.sparse];
     if (input.values !== undefined) arrays.push(input.values);
+    if (weights !== undefined) arrays.push(weights);
     return heap.withInputs(arrays.map(bytesOf), ([offsetsAt, rowsAt, labelsAt, ...rest]) => {
       const features = input.rows.length;
       const isBatch = heap.kernels.isBatch(records, offsetsAt!, rowsAt!, features, count);
       assert(isBatch !== 0, 'offsets ascend to the number of features, and each row is that of a distinct id');
       const tables = rest.slice(0, values.sparse.length);
       const arraysAt = { offsets: offsetsAt!, rows: rowsAt!, labels: labelsAt! };
-      const own = { ...arraysAt, tables, values: rest[tables.length] ?? 0 };
+      const [valuesAt, weightsAt] = optionalAddresses(rest.slice(tables.length), [input.values, weights]);
+      const own = { ...arraysAt, tables, values: valuesAt!, weights: weightsAt! };
       const sums = to.first;
       this.#options.run(heap.kernels, { records, count }, bias, { ...own, ...to, sums, scratch: sums + SUMS_BYTES });
       return sumsAt(heap, sums, records);
     });
   }
+}
+
+/** For each array the next of the addresses, 0 for one that is missing. */
+function optionalAddresses(addresses: readonly number[], arrays: readonly unknown[]): number[] {
+  let next = 0;
+  return arrays.map((array) => (array === undefined ? 0 : addresses[next++]!));
 }

@@ -1,11 +1,11 @@
-/** What the golden file of format version 2 holds: made from nothing but this file. */
+/** What the golden file of format version 3 holds: made from nothing but this file. */
 import type { Parameters } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import { emptyParameters, jobOf, ledgerOf, metaOf, rowsOf, uuidOf } from './fixture.ts';
 
-export const GOLDEN_FOLDER = new URL('../golden/checkpoint/v2/', import.meta.url).pathname;
-/** A file of format version 1, which is refused. */
-export const FORMER_FOLDER = new URL('../golden/checkpoint/v1/', import.meta.url).pathname;
+export const GOLDEN_FOLDER = new URL('../golden/checkpoint/v3/', import.meta.url).pathname;
+/** A file of format version 2, which is refused. */
+export const FORMER_FOLDER = new URL('../golden/checkpoint/v2/', import.meta.url).pathname;
 
 export const GOLDEN_JOB = jobOf({
   parameters: {

@@ -24,7 +24,7 @@ const golden = (path: string) => {
   return { folder, entry: entrySchema.parse(JSON.parse(readFileSync(`${folder}/entry.json`, 'utf8'))) };
 };
 
-describe('the golden file of format version 2', () => {
+describe('the golden file of format version 3', () => {
   it('loads: two optimizers for dense parameters, two for tables', async () => {
     const { folder, entry } = golden(GOLDEN_FOLDER);
     const into = emptyParameters(GOLDEN_JOB);
@@ -52,15 +52,15 @@ describe('the golden file of format version 2', () => {
   });
 });
 
-describe('a file of format version 1', () => {
+describe('a file of format version 2', () => {
   it('is refused, naming both versions', async () => {
     const { folder, entry } = golden(FORMER_FOLDER);
     const into = emptyParameters(GOLDEN_JOB);
     const place = { folder, index: GOLDEN_META.index };
     const refused = {
       code: 'VersionMismatch',
-      message: expect.stringMatching(/of format version 1; this paddlet reads version 2$/),
-      details: { found: 1, expected: 2 },
+      message: expect.stringMatching(/of format version 2; this paddlet reads version 3$/),
+      details: { found: 2, expected: 3 },
     };
     const options = { disk: createDisk(), place, expected: GOLDEN_JOB, into };
     await expect(loadGeneration(entry, options)).rejects.toMatchObject(refused);
@@ -75,6 +75,6 @@ describe('a file of format version 1', () => {
     const [former, now] = await Promise.all([FORMER_FOLDER, GOLDEN_FOLDER].map((folder) => findFiles(disk, folder)));
     const listed = await listGenerations({ disk, files: [...former!.files, ...now!.files] });
     expect(listed.map(({ state }) => state).sort()).toEqual(['clean', 'incompatible']);
-    expect(listed.find(({ state }) => state === 'incompatible')?.complaint).toContain('format version 1');
+    expect(listed.find(({ state }) => state === 'incompatible')?.complaint).toContain('format version 2');
   });
 });

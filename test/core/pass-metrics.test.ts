@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
 import { addPassMetrics, type PassMetrics } from '../../src/core/pass-metrics.ts';
 
-const sums = (records: number): { records: number; loss: number; correct: number; squaredError: number } => {
-  return { records, loss: records / 10, correct: records - 1, squaredError: records / 4 };
+const sums = (
+  records: number,
+): { records: number; weight: number; loss: number; correct: number; squaredError: number } => {
+  return { records, weight: records, loss: records / 10, correct: records - 1, squaredError: records / 4 };
 };
 
 const addAll = (all: readonly (readonly [pass: number, records: number])[]): PassMetrics[] =>
@@ -14,7 +16,7 @@ it('adds up by pass', () => {
       [0, 10],
       [0, 20],
     ]),
-  ).toEqual([{ pass: 0, records: 30, loss: 3, correct: 28, squaredError: 7.5 }]);
+  ).toEqual([{ pass: 0, records: 30, weight: 30, loss: 3, correct: 28, squaredError: 7.5 }]);
 });
 
 it('has the pass in work and the one before it', () => {

@@ -37,7 +37,7 @@ test('CSV given as libsvm', () => {
 });
 
 test('ranking data and regression labels', () => {
-  expect(refusal('1 qid:1 1:1\n0 qid:1 2:1\n')).toMatchObject({ hint: expect.stringContaining('qid') });
+  expect(refusal('2 qid:1 1:1\n4 qid:1 2:1\n')).toMatchObject({ hint: expect.stringContaining('qid') });
   expect(refusal('24.5 1:1\n3 2:1\n')).toMatchObject({ hint: expect.stringContaining('model.task') });
 });
 

@@ -199,6 +199,15 @@ describe('the index of text', () => {
     expect(tasks.map((task) => task.length)).toEqual([2]);
   });
 
+  test('weights and groups are no part of labels and features', async () => {
+    write('weighted.txt', '3:0.5 qid:99 1:1\n-1:2 qid:99\n0 qid:98\n');
+    const { labelBound, featureBound, traits } = await build('weighted.txt');
+    expect({ labelBound, featureBound }).toEqual({ labelBound: 4, featureBound: '2' });
+    expect(traits).toEqual({ withoutFeatures: [], hasZero: true, hasMinusOne: true, hasOther: true });
+    write('groups.txt', '1 qid:1\n0 qid:2\n');
+    expect((await build('groups.txt')).traits.withoutFeatures).toEqual(['groups.txt']);
+  });
+
   test('labels give the number of classes', async () => {
     write('classes.txt', '0 1:1\n6 1:1\n2.5 1:1\n-9 1:1\n');
     expect((await build('classes.txt')).labelBound).toBe(7);

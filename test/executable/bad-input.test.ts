@@ -2,13 +2,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { openPlace, type Place, resultOf } from './harness.ts';
-import { JOB, plantedJob } from './planted-job.ts';
+import { plantedJob, UNHURRIED_JOB } from './planted-job.ts';
 
 const USAGE = 2;
 const DATA = 3;
 const PASSES = 2;
 const RECORDS = 16_000;
-const SMALL = { ...JOB, training: { ...JOB.training, passes: PASSES } };
+const SMALL = { ...UNHURRIED_JOB, training: { ...UNHURRIED_JOB.training, passes: PASSES } };
 
 test('a misspelt field of the job file: its line, its name, and the right one', async () => {
   const place = openPlace();
@@ -56,7 +56,7 @@ test('a data file that does not exist is named', async () => {
 
 /** Breaks three lines of the training data, all in one task, from line `first` on. */
 async function withBrokenLines(place: Place, maxBadRecords: number, first: number): Promise<string> {
-  const job = await plantedJob(place, { ...SMALL, data: { ...JOB.data, maxBadRecords } });
+  const job = await plantedJob(place, { ...SMALL, data: { ...SMALL.data, maxBadRecords } });
   const path = place.path('train.libsvm');
   const lines = readFileSync(path, 'utf8').split('\n');
   lines.splice(first - 1, 3, '1 5:x', 'two 5:1', '1 5');
@@ -105,7 +105,7 @@ test.each(['async', 'sync'] as const)(
   'broken lines alone, as many as are allowed: a job that trained on nothing has failed, %s',
   async (mode) => {
     const place = openPlace();
-    const data = { ...JOB.data, recordsPerTask: RECORDS, maxBadRecords: RECORDS };
+    const data = { ...SMALL.data, recordsPerTask: RECORDS, maxBadRecords: RECORDS };
     const job = await plantedJob(place, { ...SMALL, data, training: { ...SMALL.training, passes: 1, mode } });
     // More than is looked at before the start.
     writeFileSync(place.path('train.libsvm'), '0 seven:1\n'.repeat(RECORDS));

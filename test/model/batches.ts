@@ -10,22 +10,28 @@ export interface Shape {
   readonly classes: number;
 }
 
-interface Records {
+interface Records extends Pick<Batch, 'weights'> {
   readonly records: number;
   readonly labels: Float32Array;
+}
+
+/** From 0 on, some of them 0 and 1. */
+export function randomWeights(records: number, seed: number): Float32Array {
+  const random = createRandomStream(seed);
+  return Float32Array.from({ length: records }, () => Math.max(0, Math.round(random.uniform() * 5) / 2 - 0.5));
 }
 
 /** A batch of one sparse input, flat as formulas want it. */
 export type SparseRecords = Records & SparseInput;
 export type DenseRecords = Records & DenseInput;
 
-export const sparseBatch = ({ records, labels, ...input }: SparseRecords): Batch => ({
-  ...{ records, labels },
+export const sparseBatch = ({ records, labels, weights, ...input }: SparseRecords): Batch => ({
+  ...{ records, labels, weights },
   ...{ sparse: [input], dense: [] },
 });
 
-export const denseBatch = ({ records, labels, ...input }: DenseRecords): Batch => ({
-  ...{ records, labels },
+export const denseBatch = ({ records, labels, weights, ...input }: DenseRecords): Batch => ({
+  ...{ records, labels, weights },
   ...{ sparse: [], dense: [input] },
 });
 

@@ -10,6 +10,7 @@ import {
   randomDenseBatch,
   randomSparseBatch,
   randomValues,
+  randomWeights,
   type SparseRecords,
   sparseBatch,
 } from './batches.ts';
@@ -65,6 +66,7 @@ function movedInto(memory: ArrayMemory, data: SparseRecords, values: PulledValue
     rows: integers(data.rows),
     labels: floats(data.labels),
     values: data.values === undefined ? undefined : floats(data.values),
+    weights: data.weights === undefined ? undefined : floats(data.weights),
   };
   return [moved, { dense: values.dense.map(floats), sparse: values.sparse.map(floats) }];
 }
@@ -74,10 +76,11 @@ describe('lr and fm', () => {
 
   test('have the bits of the plain model for any batch, also in their own memory', () => {
     fc.assert(
-      fc.property(anySparse, anyShape, fc.boolean(), (spec, shape, ones) => {
+      fc.property(anySparse, anyShape, fc.boolean(), fc.boolean(), (spec, shape, ones, weighted) => {
         const [model, plain] = [createModel(spec, facts), referenceModel(spec, facts)];
         const random = randomSparseBatch({ ...shape, classes: model.task === 'binary' ? 2 : 0 });
-        const data = ones ? { ...random, values: undefined } : random;
+        const weights = weighted ? randomWeights(shape.records, shape.seed + 2) : undefined;
+        const data = { ...random, weights, values: ones ? undefined : random.values };
         const values = randomValues(model, data.count, shape.seed + 1);
         expectSame(model, plain, sparseBatch(data), values);
         const [moved, movedValues] = movedInto(model.memory!, data, values);
@@ -96,6 +99,20 @@ describe('lr and fm', () => {
         const stepOf = (of: Float32Array | undefined) =>
           bitsOf(model.step(sparseBatch({ ...random, values: of }), values));
         expect(stepOf(undefined)).toEqual(stepOf(new Float32Array(random.rows.length).fill(1)));
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('have the same bits without weights as with weights of 1', () => {
+    fc.assert(
+      fc.property(anySparse, anyShape, (spec, shape) => {
+        const model = createModel(spec, facts);
+        const random = randomSparseBatch({ ...shape, classes: 2 });
+        const values = randomValues(model, random.count, shape.seed + 1);
+        const stepOf = (weights: Float32Array | undefined) =>
+          bitsOf(model.step(sparseBatch({ ...random, weights }), values));
+        expect(stepOf(undefined)).toEqual(stepOf(new Float32Array(shape.records).fill(1)));
       }),
       { numRuns: 40 },
     );
@@ -134,11 +151,12 @@ test('softmax has the bits of the plain model for any batch and number of classe
   const anyWidth = fc.integer({ min: 1, max: 33 });
   const anyClasses = fc.oneof(fc.integer({ min: 2, max: 17 }), fc.constantFrom(100, 250));
   fc.assert(
-    fc.property(anyWidth, anyClasses, anyShape, (width, classes, { records, seed }) => {
+    fc.property(anyWidth, anyClasses, anyShape, fc.boolean(), (width, classes, { records, seed }, weighted) => {
       const facts = { inputWidth: width, classes };
       const [model, plain] = [createModel({ type: 'softmax' }, facts), referenceModel({ type: 'softmax' }, facts)];
       const data = randomDenseBatch({ records, width, classes, seed, ids: 0 });
-      expectSame(model, plain, denseBatch(data), randomValues(model, 0, seed + 1));
+      const weights = weighted ? randomWeights(records, seed + 2) : undefined;
+      expectSame(model, plain, denseBatch({ ...data, weights }), randomValues(model, 0, seed + 1));
     }),
     { numRuns: 40 },
   );

@@ -1,17 +1,32 @@
 import { describe, expect, test } from 'vitest';
-import { areaUnderCurve, binaryLogLoss, finishMetrics, mergeMetrics, noMetrics } from '../../src/model/metrics.ts';
+import {
+  areaUnderCurve,
+  binaryLogLoss,
+  finishMetrics,
+  groupedAuc,
+  mergeMetrics,
+  noMetrics,
+  noScores,
+  type ScoredRecords,
+} from '../../src/model/metrics.ts';
+import { NO_GROUP } from '../../src/model/model.ts';
 import * as fc from '../properties.ts';
 
-/** Over all pairs, as Mann and Whitney define it. */
-function naiveAuc(scores: readonly number[], labels: readonly number[]): number | undefined {
+/** Over all pairs, as Mann and Whitney define it, each as much as its weights say. */
+function naiveAuc(
+  scores: readonly number[],
+  labels: readonly number[],
+  weights: readonly number[] = labels.map(() => 1),
+): number | undefined {
   let wins = 0;
   let pairs = 0;
   scores.forEach((positive, i) => {
     if (labels[i] !== 1) return;
     scores.forEach((negative, j) => {
       if (labels[j] !== 0) return;
-      pairs++;
-      wins += positive > negative ? 1 : positive === negative ? 0.5 : 0;
+      const weight = weights[i]! * weights[j]!;
+      pairs += weight;
+      wins += weight * (positive > negative ? 1 : positive === negative ? 0.5 : 0);
     });
   });
   return pairs === 0 ? undefined : wins / pairs;
@@ -22,25 +37,92 @@ const score = fc.oneof(
   fc.float({ noNaN: true }),
 );
 
+interface Row {
+  readonly score: number;
+  readonly label: number;
+  readonly weight?: number;
+  readonly group?: bigint;
+}
+
+/** Weights and groups where the first row has one. */
+const scored = (rows: readonly Row[]): ScoredRecords => ({
+  scores: Float32Array.from(rows, (row) => row.score),
+  labels: Float32Array.from(rows, ({ label }) => label),
+  weights: rows[0]?.weight === undefined ? undefined : Float32Array.from(rows, ({ weight }) => weight!),
+  groups:
+    rows[0]?.group === undefined ? undefined : new Uint8Array(BigUint64Array.from(rows, ({ group }) => group!).buffer),
+});
+
 describe('the area under the curve', () => {
   test('is that of all pairs', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(score, fc.constantFrom(0, 1)), { maxLength: 60 }), (rows) => {
         const scores = rows.map(([s]) => s);
         const labels = rows.map(([, label]) => label);
-        expect(areaUnderCurve(Float32Array.from(scores), Float32Array.from(labels))).toBe(naiveAuc(scores, labels));
+        expect(areaUnderCurve(scored(rows.map(([s, label]) => ({ score: s, label }))))).toBe(naiveAuc(scores, labels));
       }),
       { numRuns: 500 },
     );
   });
 
+  test('is that of all pairs with their weights', () => {
+    const row = fc.record({ score, label: fc.constantFrom(0, 1), weight: fc.constantFrom(0, 0.5, 1, 3) });
+    fc.assert(
+      fc.property(fc.array(row, { minLength: 1, maxLength: 60 }), (rows) => {
+        const [scores, labels, weights] = [
+          rows.map((one) => one.score),
+          rows.map(({ label }) => label),
+          rows.map(({ weight }) => weight),
+        ];
+        const expected = naiveAuc(scores, labels, weights);
+        const area = areaUnderCurve(scored(rows));
+        expect(area).toEqual(expected === undefined ? undefined : expect.closeTo(expected, 12));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('of equal weights is that without weights, to the bit', () => {
+    const rows = [0.1, 0.4, 0.35, 0.8, 0.4].map((one, at) => ({ score: one, label: at % 2 }));
+    expect(areaUnderCurve(scored(rows.map((row) => ({ ...row, weight: 1 }))))).toBe(areaUnderCurve(scored(rows)));
+  });
+
   test('known values', () => {
     const auc = (scores: number[], labels: number[]) =>
-      areaUnderCurve(Float32Array.from(scores), Float32Array.from(labels));
+      areaUnderCurve(scored(scores.map((one, at) => ({ score: one, label: labels[at]! }))));
     expect(auc([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1])).toBe(0.75);
     expect(auc([0.5, 0.5], [0, 1])).toBe(0.5);
     expect(auc([0.1, 0.9], [1, 1])).toBeUndefined();
     expect(auc([], [])).toBeUndefined();
+  });
+});
+
+describe('the area by group', () => {
+  const rows: Row[] = [
+    { score: 0.9, label: 1, group: 7n },
+    { score: 0.8, label: 0, group: 2n ** 64n - 2n },
+    { score: 0.1, label: 0, group: 7n },
+    { score: 0.7, label: 1, group: 2n ** 64n - 2n },
+    { score: 0.6, label: 0, group: 2n ** 64n - 2n },
+    // One kind alone, and none at all.
+    { score: 0.2, label: 1, group: 3n },
+    { score: 0.1, label: 1, group: NO_GROUP },
+    { score: 0.9, label: 0, group: NO_GROUP },
+  ];
+
+  test('is the mean of all groups with both kinds, by their records', () => {
+    expect(groupedAuc(scored(rows))).toBe((2 * 1 + 3 * 0.5) / 5);
+  });
+
+  test('counts records as their weights say', () => {
+    const weights = [2, 1, 2, 1, 3, 9, 9, 9];
+    const weighted = rows.map((row, at) => ({ ...row, weight: weights[at]! }));
+    expect(groupedAuc(scored(weighted))).toBeCloseTo((4 * 1 + 5 * 0.75) / 9, 12);
+  });
+
+  test('is left out without groups, and where no group has both kinds', () => {
+    expect(groupedAuc(scored(rows.map(({ score: one, label }) => ({ score: one, label }))))).toBeUndefined();
+    expect(groupedAuc(scored(rows.slice(5)))).toBeUndefined();
   });
 });
 
@@ -61,37 +143,40 @@ describe('log loss', () => {
 });
 
 describe('finishing', () => {
-  const sums = { records: 4, loss: 2, correct: 3, squaredError: 1 };
+  const sums = { records: 4, weight: 4, loss: 2, correct: 3, squaredError: 1 };
   const scores = Float32Array.of(0.1, 0.4, 0.35, 0.8);
   const labels = Float32Array.of(0, 0, 1, 1);
+  const all = { ...noScores, scores, labels };
 
   test('each task has its metrics', () => {
-    expect(finishMetrics('binary', sums, scores, labels)).toEqual({
+    expect(finishMetrics('binary', sums, all)).toEqual({
       records: 4,
       logloss: 0.5,
       auc: 0.75,
       accuracy: 0.75,
       rmse: 0.5,
     });
-    expect(finishMetrics('multiclass', sums, scores, labels)).toEqual({ records: 4, logloss: 0.5, accuracy: 0.75 });
-    expect(finishMetrics('regression', sums, scores, labels)).toEqual({ records: 4, rmse: 0.5 });
+    expect(finishMetrics('multiclass', sums, all)).toEqual({ records: 4, logloss: 0.5, accuracy: 0.75 });
+    expect(finishMetrics('regression', sums, all)).toEqual({ records: 4, rmse: 0.5 });
   });
 
   test('what cannot be said is left out', () => {
-    expect(
-      finishMetrics(
-        'binary',
-        sums,
-        scores,
-        labels.map(() => 1),
-      ),
-    ).not.toHaveProperty('auc');
-    expect(finishMetrics('binary', noMetrics, new Float32Array(0), new Float32Array(0))).toEqual({ records: 0 });
+    expect(finishMetrics('binary', sums, { ...all, labels: labels.map(() => 1) })).not.toHaveProperty('auc');
+    expect(finishMetrics('binary', noMetrics, noScores)).toEqual({ records: 0 });
+    expect(finishMetrics('binary', { ...noMetrics, records: 3 }, all)).toEqual({ records: 3 });
+  });
+
+  test('records count as their weights say', () => {
+    const weighted = { ...sums, weight: 8 };
+    expect(finishMetrics('multiclass', weighted, all)).toEqual({ records: 4, logloss: 0.25, accuracy: 0.375 });
+    const groups = new Uint8Array(new BigUint64Array(4).buffer);
+    expect(finishMetrics('binary', weighted, { ...all, groups })).toMatchObject({ auc: 0.75, groupedAuc: 0.75 });
   });
 
   test('sums merge field by field', () => {
     expect(mergeMetrics(mergeMetrics(noMetrics, sums), sums)).toEqual({
       records: 8,
+      weight: 8,
       loss: 4,
       correct: 6,
       squaredError: 2,

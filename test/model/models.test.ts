@@ -77,7 +77,7 @@ describe.each(SPARSE)('%j', (spec, output) => {
     const { dense, sparse, metrics } = model.step(sparseBatch(data), randomValues(model, 0, 1));
     expect(dense).toEqual([Float32Array.of(0)]);
     expect(sparse.map((array) => array.length)).toEqual(model.parameters.sparse.map(() => 0));
-    expect(metrics).toEqual({ records: 0, loss: 0, correct: 0, squaredError: 0 });
+    expect(metrics).toEqual({ records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 });
   });
 
   test('values of another shape are a bug that is found', () => {

@@ -35,22 +35,23 @@ interface Outcome {
 
 type Sums = { -readonly [field in keyof MetricSums]: MetricSums[field] };
 
-const noSums = (records: number): Sums => ({ records, loss: 0, correct: 0, squaredError: 0 });
+const noSums = (records: number): Sums => ({ records, weight: 0, loss: 0, correct: 0, squaredError: 0 });
 
 const clipped = (loss: number): number => Math.min(Math.max(loss, 1e-15), MAX_LOG_LOSS);
 
-/** Adds a record with output z; returns its score. */
-function addOutput(sums: Sums, task: Model['task'], z: number, label: number): number {
+/** Adds a record with output z, so many times as its weight says; returns its score. */
+function addOutput(sums: Sums, task: Model['task'], z: number, label: number, weight: number): number {
+  sums.weight += weight;
   if (task === 'regression') {
-    sums.loss += 0.5 * (z - label) * (z - label);
-    sums.squaredError += (z - label) * (z - label);
+    sums.loss += weight * (0.5 * (z - label) * (z - label));
+    sums.squaredError += weight * ((z - label) * (z - label));
     return z;
   }
   const power = exp(-Math.abs(z));
   const score = (z >= 0 ? 1 : power) / (1 + power);
-  sums.loss += clipped(Math.max(z, 0) - label * z + log1p(power));
-  if (z > 0 === label > 0.5) sums.correct += 1;
-  sums.squaredError += (score - label) * (score - label);
+  sums.loss += weight * clipped(Math.max(z, 0) - label * z + log1p(power));
+  if (z > 0 === label > 0.5) sums.correct += weight;
+  sums.squaredError += weight * ((score - label) * (score - label));
   return score;
 }
 
@@ -110,9 +111,11 @@ function runSparse(model: Model, batch: Batch, values: PulledValues): Outcome {
     const features = featuresOf(data, record);
     const { totals, pairs } = v === undefined ? { totals: [], pairs: 0 } : pairsOf(features, v, factors);
     const linear = values.dense[0]![0]! + weighed(features, w);
-    const score = addOutput(sums, model.task, v === undefined ? linear : linear + 0.5 * pairs, labels[record]!);
-    slopes += score - labels[record]!;
-    const slope = f((score - labels[record]!) / records);
+    const z = v === undefined ? linear : linear + 0.5 * pairs;
+    const weight = batch.weights?.[record] ?? 1;
+    const score = addOutput(sums, model.task, z, labels[record]!, weight);
+    slopes += weight * (score - labels[record]!);
+    const slope = f((weight * (score - labels[record]!)) / records);
     for (const { row, x } of features) gradientW[row]! += f(slope * x);
     for (const { row, x } of features) {
       totals.forEach((s, factor) => {
@@ -158,11 +161,13 @@ function runSoftmax(_: Model, batch: Batch, values: PulledValues): Outcome {
     const powers = logits.map((logit) => exp(logit - highest));
     const total = powers.reduce((sum, power) => sum + power, 0);
     const probability = powers[label]! / total;
-    sums.loss += clipped(log(total) - (logits[label]! - highest));
-    if (best === label) sums.correct += 1;
-    sums.squaredError += (1 - probability) * (1 - probability);
+    const weight = batch.weights?.[record] ?? 1;
+    sums.weight += weight;
+    sums.loss += weight * clipped(log(total) - (logits[label]! - highest));
+    if (best === label) sums.correct += weight;
+    sums.squaredError += weight * ((1 - probability) * (1 - probability));
     powers.forEach((power, c) => {
-      const slope = power / total - (c === label ? 1 : 0);
+      const slope = weight * (power / total - (c === label ? 1 : 0));
       biasSums[c]! += slope;
       for (const [i, x] of left) gradientW[i * classes + c]! += f(x * f(slope / records));
     });

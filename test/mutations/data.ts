@@ -53,4 +53,32 @@ export const DATA: readonly Mutation[] = [
     replace: 'rows[feature]! < 2 ** 32;',
     tests: ['test/data/parsed/layout.test.ts'],
   },
+  {
+    rule: 'no model gets a weight below 0 from a block',
+    file: 'src/data/parsed/layout.ts',
+    find: 'check(weights.every(isWeight),',
+    replace: 'check(weights.length === count,',
+    tests: ['test/data/parsed/layout.test.ts'],
+  },
+  {
+    rule: 'a label has a weight only where the job says so: a line without a label looks the same',
+    file: 'src/data/formats/libsvm/parser.ts',
+    find: '    if (this.rule.mayHaveWeight !== true) return to;\n',
+    replace: '',
+    tests: ['test/data/formats/libsvm/parser.test.ts'],
+  },
+  {
+    rule: 'the weight of a bad record is not that of the next one',
+    file: 'src/data/parsed/sparse-block-builder.ts',
+    find: '    this.#weight = 1;\n',
+    replace: '',
+    tests: ['test/data/formats/libsvm/parser.test.ts'],
+  },
+  {
+    rule: 'records with weights make another batch plan',
+    file: 'src/cluster/job/job-record.ts',
+    find: '...(job.data.labelWeights ? { labelWeights: true } : {}),',
+    replace: '',
+    tests: ['test/cluster/job/job-record.test.ts'],
+  },
 ];

@@ -267,6 +267,20 @@ export const TASKS: readonly Mutation[] = [
     tests: ['test/core/tasks/queue.test.ts'],
   },
   {
+    rule: 'the weight of correct records is at most that of all',
+    file: 'src/core/report-counts.ts',
+    find: 'if (!(correct >= 0 && correct <= weight)) return',
+    replace: 'if (!(correct >= 0)) return',
+    tests: ['test/roles/master/tasks/serve.test.ts'],
+  },
+  {
+    rule: 'no weight of an evaluated record is below 0',
+    file: 'src/roles/master/evaluation.ts',
+    find: 'weights?.some((weight) => weight < 0)',
+    replace: 'weights?.some(() => false)',
+    tests: ['test/roles/master/tasks/serve.test.ts'],
+  },
+  {
     rule: 'an attempt whose answer was lost has read nothing',
     file: 'src/core/tasks/queue.ts',
     find: '      this.#pass.forget(attempt);\n',

@@ -127,7 +127,12 @@ class Stranger {
       header: {
         ...{ type: 'pushLane', ...jobFields(record), placement, lane: dice.pick(at.missing) },
         ...{ timeline: isOld ? at.timeline - 1 : at.timeline, round },
-        ...{ records: 0, metrics: { records: 0, loss: 0, correct: 0, squaredError: 0 }, dense: [], sparse: [] },
+        ...{
+          records: 0,
+          metrics: { records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 },
+          dense: [],
+          sparse: [],
+        },
       },
     });
     if (reply?.outcome === 'taken') this.#cluster.witness.count('stranger lane taken');
@@ -144,7 +149,7 @@ class Stranger {
           {
             ...{ queue: 'train', attempt: 1, pass: dice.whole(0, PASSES - 1), task: dice.whole(0, TASKS - 1) },
             ...{ recovery: 1_000_000, records: 0, read: 0, good: 0, bad: 0, duplicate: 0 },
-            metrics: { records: 0, loss: 0, correct: 0, squaredError: 0 },
+            metrics: { records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 },
           },
         ],
       },

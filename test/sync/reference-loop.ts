@@ -87,7 +87,7 @@ export function trainPlainly(job: PlainJob, model: Model, tasks: readonly TaskRe
   let applied = 0;
   const plan = plainPlan({ ...job.training, taskRecords });
   const passes = plan.map((rounds) => {
-    let sums: MetricSums = { records: 0, loss: 0, correct: 0, squaredError: 0 };
+    let sums: MetricSums = { records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 };
     for (const lanes of rounds) {
       const steps = lanes.map((place) => stepOf(model, memory, tasks, place)).filter((step) => step !== undefined);
       memory.apply(steps);
@@ -101,6 +101,7 @@ export function trainPlainly(job: PlainJob, model: Model, tasks: readonly TaskRe
 
 const added = (a: MetricSums, b: MetricSums): MetricSums => ({
   records: a.records + b.records,
+  weight: a.weight + b.weight,
   loss: a.loss + b.loss,
   correct: a.correct + b.correct,
   squaredError: a.squaredError + b.squaredError,

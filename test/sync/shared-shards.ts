@@ -37,7 +37,7 @@ export const EMPTY: LaneResult = {
   records: 0,
   dense: [],
   sparse: [],
-  metrics: { records: 0, loss: 0, correct: 0, squaredError: 0 },
+  metrics: { records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 },
 };
 
 export interface LaneResult extends PlainLane {

@@ -108,6 +108,7 @@ function modelCase(model: Model, batch: Parameters<Model['step']>[0], values: Pu
       dense: parameters.dense.map(({ name, shape }) => ({ name, shape })),
       tables: parameters.sparse.map(({ name, width }) => ({ name, width })),
     },
+    ...(batch.weights === undefined ? {} : { weights: [...batch.weights] }),
     values: { dense: lists(values.dense), tables: lists(values.sparse) },
     gradients: { dense: lists(dense), tables: lists(sparse) },
     metrics,
@@ -129,6 +130,7 @@ function models() {
     denseBatch: { width: 3, inputs: [...inputs], labels: [2, 0] },
     cases: [
       modelCase(createLinear({ task: 'binary' }), sparse, lr),
+      modelCase(createLinear({ task: 'binary' }), { ...sparse, weights: Float32Array.of(0.5, 0, 3) }, lr),
       modelCase(createLinear({ task: 'regression' }), sparse, lr),
       modelCase(createFactorizationMachine({ factors: 2 }), sparse, { dense: lr.dense, sparse: [w, v] }),
       modelCase(createSoftmax({ inputWidth: 3, classes: 3 }), dense, {

@@ -41,18 +41,20 @@ def check_model(vectors):
     ids = [int(text) for text in batch['ids']]
     pairs = [(ids[column], value) for column, value in zip(batch['columns'], batch['values'])]
     bounds = zip(batch['offsets'], batch['offsets'][1:])
-    records = [model.Record(label, pairs[begin:end]) for label, (begin, end) in zip(batch['labels'], bounds)]
+    plain = [model.Record(label, pairs[begin:end]) for label, (begin, end) in zip(batch['labels'], bounds)]
     cases = [case for case in vectors['cases'] if (case['model'], case['task']) == ('lr', 'binary')]
     for case in cases:
-        weights = dict(zip(ids, case['values']['tables'][0]))
-        margins = model.predict(records, case['values']['dense'][0][0], weights)
+        values = dict(zip(ids, case['values']['tables'][0]))
+        counts = case.get('weights', [1.0] * len(plain))
+        records = [record._replace(weight=weight) for record, weight in zip(plain, counts)]
+        margins = model.predict(records, case['values']['dense'][0][0], values)
         gradient = model.gradient_of(records, margins)
         check([[gradient.bias]], case['gradients']['dense'], 'gradient of the bias')
         check([gradient.rows[row] for row in ids], case['gradients']['tables'][0], 'gradients of the rows')
         check([model.f32(model.probability(z)) for z in margins], case['scores'], 'scores')
         for name, value in model.metrics_of(records, margins)._asdict().items():
             check_near(value, case['metrics'][name], name)
-    check(len(cases), 1, 'cases of lr')
+    check(len(cases), 2, 'cases of lr')
 
 
 def check_frames(folder):

@@ -11,12 +11,13 @@ BLANKS = b' \t\r'
 # Python's float() takes more: inf, nan, 1_000.
 DECIMAL = re.compile(rb'[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?')
 FEATURE = re.compile(rb'(\d+):(.*)')
+NO_GROUP = MASK
 RECORD_BYTES, RECORD_FEATURES = 16 << 20, 1 << 20
 
 # Features are (id, value) pairs in the order of the line.
-Record = namedtuple('Record', 'label features')
+Record = namedtuple('Record', 'label features weight group', defaults=(1.0, NO_GROUP))
 # Sums over good records, as messages have them.
-Metrics = namedtuple('Metrics', 'records loss correct squaredError', defaults=(0, 0.0, 0, 0.0))
+Metrics = namedtuple('Metrics', 'records weight loss correct squaredError', defaults=(0, 0.0, 0.0, 0.0, 0.0))
 Gradient = namedtuple('Gradient', 'records bias rows')
 
 
@@ -89,7 +90,7 @@ def lines_of(chunk):
     return [line for line in lines if line and not line.startswith(b'#')]
 
 
-def parse_libsvm(line):
+def parse_libsvm(line, may_have_weight):
     """A record with a label of 0 or 1; ValueError if the line is broken."""
     if len(line) > RECORD_BYTES:
         raise ValueError(f'the line has {len(line)} bytes')
@@ -97,7 +98,24 @@ def parse_libsvm(line):
     label, *features = [token for token in tokens if token]
     if len(features) > RECORD_FEATURES:
         raise ValueError(f'the line has {len(features)} features')
-    return Record(binary_label(decimal(label)), [feature_of(token) for token in features])
+    label, colon, weight = label.partition(b':') if may_have_weight else (label, b'', b'')
+    label, weight = binary_label(decimal(label)), weight_of(weight) if colon else 1.0
+    group = group_of(features.pop(0)) if features and features[0].startswith(b'qid:') else NO_GROUP
+    return Record(label, [feature_of(token) for token in features], weight, group)
+
+
+def weight_of(token):
+    value = decimal(token)
+    if value < 0 or not math.isfinite(f32(value)):
+        raise ValueError(f'{value} is no weight')
+    return f32(value)
+
+
+def group_of(token):
+    digits = token[len(b'qid:'):]
+    if not re.fullmatch(rb'[0-9]+', digits) or int(digits) >= NO_GROUP:
+        raise ValueError(f'{token!r} is no group')
+    return int(digits)
 
 
 def binary_label(label):
@@ -146,14 +164,15 @@ def predict(records, bias, weights):
 
 
 def metrics_of(records, margins):
-    loss = squared = 0.0
-    correct = 0
+    weight = loss = correct = squared = 0.0
     for record, z in zip(records, margins):
         p = probability(z)
-        loss += log_loss(p, record.label)
-        squared += (p - record.label) ** 2
-        correct += (z > 0) == (record.label == 1)
-    return Metrics(len(records), loss, correct, squared)
+        weight += record.weight
+        loss += record.weight * log_loss(p, record.label)
+        squared += record.weight * (p - record.label) ** 2
+        if (z > 0) == (record.label == 1):
+            correct += record.weight
+    return Metrics(len(records), weight, loss, correct, squared)
 
 
 def add_metrics(a, b):
@@ -161,10 +180,10 @@ def add_metrics(a, b):
 
 
 def gradient_of(records, margins):
-    """That of the mean loss of a batch. Rows are summed in f32."""
+    """That of the sum of weight x loss, divided by the records. Rows are summed in f32."""
     bias, rows = 0.0, {}
     for record, z in zip(records, margins):
-        difference = probability(z) - record.label
+        difference = record.weight * (probability(z) - record.label)
         bias += difference
         slope = f32(difference / len(records))
         for row, x in record.features:

@@ -10,7 +10,7 @@ import cbor2
 
 from websocket import Closed, Refused, WebSocket
 
-SUBPROTOCOL = 'paddlet.v3'
+SUBPROTOCOL = 'paddlet.v4'
 HEAD = struct.Struct('<4sBBHIIII')
 MAGIC, VERSION = b'PDLT', 3
 REQUEST, REPLY, ERROR, JOIN = 1, 2, 3, 4
@@ -167,7 +167,7 @@ def open_socket(address, token):
 
 
 def proof_of(token, who, client_nonce, server_nonce, host):
-    label = {'client': b'paddlet.v3 client', 'server': b'paddlet.v3 server'}[who]
+    label = {'client': b'paddlet.v4 client', 'server': b'paddlet.v4 server'}[who]
     return hmac.new(token, label + client_nonce + server_nonce + host.encode(), 'sha256').digest()
 
 

@@ -11,8 +11,11 @@ GZIP = b'\x1f\x8b'
 
 
 class Tasks:
-    def __init__(self, data_dir, max_bad_records):
-        self._data_dir, self._max_bad_records = data_dir, max_bad_records
+    """`data`: that section of the job."""
+
+    def __init__(self, data_dir, data):
+        self._data_dir, self._max_bad_records = data_dir, data['maxBadRecords']
+        self._may_have_weight = data['labelWeights']
 
     def records_of(self, task):
         """One for each position, None where a record is bad."""
@@ -22,7 +25,7 @@ class Tasks:
             lines = self._lines(file, chunk)
             for number, line in enumerate(lines, int(chunk['firstRecord']) + 1):
                 try:
-                    records.append(model.parse_libsvm(line))
+                    records.append(model.parse_libsvm(line, self._may_have_weight))
                 except ValueError as error:
                     records.append(None)
                     bad.append(f'{file["path"]} record {number}: {error}')

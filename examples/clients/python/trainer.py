@@ -118,7 +118,7 @@ class Attempt:
             margins = model.predict(good, values.bias, values.weights)
             gradients.append(model.gradient_of(good, margins))
             metrics = model.add_metrics(metrics, model.metrics_of(good, margins))
-        self._progress.loss = metrics.loss / max(1, metrics.records)
+        self._progress.loss = metrics.loss / (metrics.weight or 1)
         gradient = model.gradient_of_push(gradients)
         if not model.is_finite(gradient):
             # Found here, as one pserver could apply its part before another refuses.
@@ -143,7 +143,7 @@ class Trainer:
         self._job, self._id = facts['job'], str(uuid.uuid4())
         self._cluster = Cluster(Store(path), chroot, facts)
         self._progress = Progress(Cluster(Store(path), chroot, facts), self._id)
-        self._tasks = Tasks(data_dir or facts['dataDir'], self._job['data']['maxBadRecords'])
+        self._tasks = Tasks(data_dir or facts['dataDir'], self._job['data'])
         key, ttl_ms = f'{chroot}/trainer/{self._id}', self._job['cluster']['leaseTtlMs']
         value = json.dumps({'address': NOWHERE, 'job': facts['id']})
         self._registration = Registration(path, key, value, ttl_ms)
@@ -222,7 +222,9 @@ class Trainer:
             margins += model.predict(batch, values.bias, values.weights)
         scores = struct.pack(f'<{len(good)}f', *map(model.probability, margins))
         labels = struct.pack(f'<{len(good)}f', *(record.label for record in good))
-        self._tell('finishEvaluation', [scores, labels], bad=len(records) - len(good),
+        weights = struct.pack(f'<{len(good)}f', *(record.weight for record in good))
+        groups = struct.pack(f'<{len(good)}Q', *(record.group for record in good))
+        self._tell('finishEvaluation', [scores, labels, weights, groups], bad=len(records) - len(good),
                    metrics=model.metrics_of(good, margins)._asdict())
 
     def _computed(self):

@@ -1,5 +1,5 @@
 /**
- * The content of a pserver's checkpoint file, format version 2 (docs/checkpoint-format.md): the metadata and the names
+ * The content of a pserver's checkpoint file, format version 3 (docs/checkpoint-format.md): the metadata and the names
  * of the tensors. A file is a row of *extents*, each with whole shards, so that it is written front to back while
  * shards not yet captured still grow, and any one shard can be read by itself.
  */
@@ -14,7 +14,7 @@ import type { Metadata } from './safetensors/header.ts';
 import { canonicalJson, trainedSpecSchema } from './spec-schema.ts';
 
 export const FORMAT = 'paddlet.checkpoint';
-export const FORMAT_VERSION = 2;
+export const FORMAT_VERSION = 3;
 
 /** The position of a shard when it was captured: its epoch, and the updates applied to it. */
 export interface ShardPosition {
@@ -145,8 +145,9 @@ const decimal = z
 const passMetricsSchema = z.strictObject({
   pass: count,
   records: count,
+  weight: z.number(),
   loss: z.number(),
-  correct: count,
+  correct: z.number(),
   squaredError: z.number(),
 });
 const roundsSchema = z.strictObject({ round: count, metrics: z.array(passMetricsSchema).max(LIMITS.accountedPasses) });

@@ -23,7 +23,9 @@ export const trainedSpecOf = (record: JobRecord, context: ModelSource = {}): Tra
   trainedSpec(modelOf(record, context).parameters, record.job);
 
 export function labelRuleOf(record: JobRecord, model: Model): LabelRule {
-  return model.task === 'multiclass' ? { task: 'multiclass', classes: classesOf(record) } : { task: model.task };
+  const { task } = model;
+  const mayHaveWeight = record.job.data.labelWeights;
+  return task === 'multiclass' ? { task, classes: classesOf(record), mayHaveWeight } : { task, mayHaveWeight };
 }
 
 function classesOf({ train, test }: JobRecord): number {

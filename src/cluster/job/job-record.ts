@@ -29,7 +29,7 @@ const dataFactsSchema = z.strictObject({
  * The version of all keys of a job: raised whenever one of them changes its name or its value. An executable reads only
  * its own version.
  */
-export const JOB_RECORD_VERSION = 7;
+export const JOB_RECORD_VERSION = 8;
 
 const recordSchema = z.strictObject({
   version: z.literal(JOB_RECORD_VERSION),
@@ -68,6 +68,7 @@ export function batchPlanId(job: Job, indexDigest: string): string {
     recordsPerTask: job.data.recordsPerTask,
     seed,
     index: indexDigest,
+    ...(job.data.labelWeights ? { labelWeights: true } : {}),
     ...(mode === 'sync' ? { lanes } : {}),
   };
   return createHash('sha256').update(JSON.stringify(decides)).digest('hex');

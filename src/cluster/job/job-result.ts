@@ -7,6 +7,7 @@ const metricsSchema = z.strictObject({
   records: count,
   logloss: z.number().optional(),
   auc: z.number().optional(),
+  groupedAuc: z.number().optional(),
   accuracy: z.number().optional(),
   rmse: z.number().optional(),
 });

@@ -23,10 +23,18 @@ export function resultText(result: JobResult): string {
   return lines.join('\n');
 }
 
+const SHOWN_METRICS = [
+  ['logloss', 'logloss'],
+  ['auc', 'auc'],
+  ['grouped auc', 'groupedAuc'],
+  ['accuracy', 'accuracy'],
+  ['rmse', 'rmse'],
+] as const;
+
 export function metricsText(metrics: Metrics): string {
-  const named = (['logloss', 'auc', 'accuracy', 'rmse'] as const)
-    .filter((name) => metrics[name] !== undefined)
-    .map((name) => `${name} ${metrics[name]!.toFixed(5)}`);
+  const named = SHOWN_METRICS.filter(([, name]) => metrics[name] !== undefined).map(
+    ([shown, name]) => `${shown} ${metrics[name]!.toFixed(5)}`,
+  );
   return `${named.join('  ')}  on ${metrics.records} records`;
 }
 

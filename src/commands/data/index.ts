@@ -39,6 +39,9 @@ with records of another format is refused.`;
       description: 'Format of the files.',
     })(),
     labels: labelsFlag,
+    'label-weights': Flags.boolean({
+      description: 'Labels may have a weight, as in 1:0.5 (data.labelWeights of the job).',
+    }),
     'records-per-task': Flags.integer({
       default: 1000,
       min: 1,
@@ -64,7 +67,7 @@ with records of another format is refused.`;
       progress.update(0, 0, `${(bytes / 1e6).toFixed(0)} MB read`);
     };
     try {
-      await refuseOtherFormat(place, { what, format });
+      await refuseOtherFormat(place, { what, format, mayHaveWeight: this.flags['label-weights'] });
       const index = await loadOrBuildIndex(place, { what, format, recordsPerTask, onBytes, ...(labels && { labels }) });
       for (const { message, hint } of odditiesOf([index.traits])) place.host.log.warn(`${message}: ${hint}`);
       const tasks = cutTasks(index, recordsPerTask).length;

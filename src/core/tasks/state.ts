@@ -16,7 +16,13 @@ export const sumsSchema = z.strictObject({
   good: count,
   bad: count,
   duplicate: count,
-  metrics: z.strictObject({ records: count, loss: z.number(), correct: count, squaredError: z.number() }),
+  metrics: z.strictObject({
+    records: count,
+    weight: z.number(),
+    loss: z.number(),
+    correct: z.number(),
+    squaredError: z.number(),
+  }),
 });
 export type TaskSums = z.infer<typeof sumsSchema>;
 
@@ -25,7 +31,7 @@ export const noSums = (): TaskSums => ({
   good: 0,
   bad: 0,
   duplicate: 0,
-  metrics: { records: 0, loss: 0, correct: 0, squaredError: 0 },
+  metrics: { records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 },
 });
 
 /** What is added up comes from outside: a sum that is no whole number any more could not be read back. */
@@ -38,6 +44,7 @@ export const addSums = (a: TaskSums, b: TaskSums): TaskSums => ({
   duplicate: plus(a.duplicate, b.duplicate),
   metrics: {
     records: plus(a.metrics.records, b.metrics.records),
+    weight: a.metrics.weight + b.metrics.weight,
     loss: a.metrics.loss + b.metrics.loss,
     correct: plus(a.metrics.correct, b.metrics.correct),
     squaredError: a.metrics.squaredError + b.metrics.squaredError,

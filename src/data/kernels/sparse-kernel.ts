@@ -23,21 +23,26 @@ const FRAME = {
   line: 2,
   quota: 3,
   labels: 4,
-  ends: 5,
-  ids: 6,
-  values: 7,
-  runs: 8,
-  firstEnd: 9,
-  labelRule: 10,
-  classes: 11,
-  featuresPerRecord: 12,
-  nextLine: 13,
-  records: 14,
-  features: 15,
-  runCount: 16,
-  hasValues: 17,
+  weights: 5,
+  groups: 6,
+  ends: 7,
+  ids: 8,
+  values: 9,
+  runs: 10,
+  firstEnd: 11,
+  labelRule: 12,
+  classes: 13,
+  mayHaveWeight: 14,
+  featuresPerRecord: 15,
+  nextLine: 16,
+  records: 17,
+  features: 18,
+  runCount: 19,
+  hasValues: 20,
+  hasWeights: 21,
+  hasGroups: 22,
 } as const;
-const FRAME_WORDS = 18;
+const FRAME_WORDS = 23;
 
 const LABEL_RULES = { binary: 0, multiclass: 1, regression: 2 } as const;
 
@@ -50,6 +55,10 @@ export interface ReadRecords {
   readonly records: number;
   readonly features: number;
   readonly labels: Float32Array;
+  /** Undefined when all are 1. */
+  readonly weights: Float32Array | undefined;
+  /** u64 little-endian; undefined when no record has one. */
+  readonly groups: Uint8Array | undefined;
   /** Of each record, where its features end. */
   readonly ends: Uint32Array;
   /** u64 little-endian. */
@@ -99,6 +108,7 @@ export class SparseKernel {
     frame[FRAME.end] = this.#textEnd;
     frame[FRAME.labelRule] = LABEL_RULES[rule.task];
     frame[FRAME.classes] = rule.task === 'multiclass' ? rule.classes : 0;
+    frame[FRAME.mayHaveWeight] = rule.mayHaveWeight === true ? 1 : 0;
     frame[FRAME.featuresPerRecord] = LIMITS.featuresPerRecord;
     frame[FRAME.line] = 0;
     this.#firstLine = firstLine;
@@ -133,14 +143,16 @@ export class SparseKernel {
     const textBytes = this.#textEnd - TEXT_AT;
     const most = Math.min(quota, Math.ceil(textBytes / 2));
     const features = Math.ceil(textBytes / 4);
-    const labels = roundUp(this.#textEnd);
-    const ends = labels + 4 * most;
+    const groups = roundUp(this.#textEnd);
+    const labels = groups + 8 * most;
+    const weights = labels + 4 * most;
+    const ends = weights + 4 * most;
     const runs = ends + 4 * most;
     const values = runs + 8 * most;
     const ids = roundUp(values + 4 * features);
     this.#reserve(ids + 8 * features);
     const frame = this.#frame();
-    frame.set([most, labels, ends, ids, values, runs, firstEnd], FRAME.quota);
+    frame.set([most, labels, weights, groups, ends, ids, values, runs, firstEnd], FRAME.quota);
     frame[FRAME.nextLine] = this.#nextLine;
     const status = this.#kernels.parseLines(FRAME_AT);
     this.#nextLine = frame[FRAME.nextLine]!;
@@ -153,6 +165,8 @@ export class SparseKernel {
       records: count,
       features: read,
       labels: new Float32Array(buffer, labels, count),
+      weights: frame[FRAME.hasWeights] === 0 ? undefined : new Float32Array(buffer, weights, count),
+      groups: frame[FRAME.hasGroups] === 0 ? undefined : new Uint8Array(buffer, groups, 8 * count),
       ends: new Uint32Array(buffer, ends, count),
       ids: new Uint8Array(buffer, ids, 8 * read),
       values: frame[FRAME.hasValues] === 0 ? undefined : new Float32Array(buffer, values, read),

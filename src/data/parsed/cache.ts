@@ -164,8 +164,8 @@ export function blockKey({ format, parserVersion, labels, batchSize, chunks }: B
 }
 
 /** Of its large arrays. */
-const arrayBytes = ({ labels, offsets, rows, values, ids }: SparseBlock): number =>
-  [labels, offsets, rows, ids].reduce((sum, { byteLength }) => sum + byteLength, values?.byteLength ?? 0);
+const arrayBytes = ({ labels, weights, groups, offsets, rows, values, ids }: SparseBlock): number =>
+  [labels, weights, groups, offsets, rows, values, ids].reduce((sum, array) => sum + (array?.byteLength ?? 0), 0);
 
 const areSame = (a: readonly SourceFacts[], b: readonly SourceFacts[]): boolean =>
   a.length === b.length && a.every((one, at) => isSameFile(one, b[at]!));

@@ -7,6 +7,7 @@ import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import type { FileFacts } from '../../base/seams.ts';
 import type { Batch } from '../../model/model.ts';
+import { isWeight } from '../labels.ts';
 import { plannedBatch, type SparseBlock, type SparseNotes, START } from './sparse-block.ts';
 
 /** Raised when the bytes change; what a parser makes of data has a version of its own. */
@@ -33,7 +34,7 @@ const HEADER = {
   keyEnd: 96,
 } as const;
 
-/** Sections by number. Those from `denseFloats` on have their numbers, and nothing writes them yet. */
+/** Sections by number. Nothing writes `denseFloats`, `denseBytes` and `times` yet. */
 export const SECTION = {
   sources: 1,
   notes: 2,
@@ -82,6 +83,8 @@ export function encodeBlock(key: Uint8Array, { block, sources }: KeptBlock): Buf
     [SECTION.ids, block.ids],
   ];
   if (block.values !== undefined) sections.push([SECTION.values, bytesOf(block.values)]);
+  if (block.weights !== undefined) sections.push([SECTION.weights, bytesOf(block.weights)]);
+  if (block.groups !== undefined) sections.push([SECTION.groups, block.groups]);
   const tableEnd = HEADER_BYTES + ENTRY_BYTES * sections.length;
   const total = sections.reduce((sum, [, bytes]) => sum + roundUp(bytes.length), tableEnd);
   const file = Buffer.alloc(total);
@@ -124,7 +127,7 @@ export function decodeBlock(key: Uint8Array, file: Buffer): KeptBlock {
   check(goodEnd === good && starts[0] === 0 && starts[1] === 0 && starts[2] === 0, 'its batches do not add up');
   const runPositions = u32(sections, SECTION.runPositions);
   check(records === 0 || runPositions[0] === 0, 'it has no lines');
-  const values = sections.get(SECTION.values);
+  const [values, weights] = [sections.get(SECTION.values), sections.get(SECTION.weights)];
   const facts = f64(sections, SECTION.sources);
   const kept: KeptBlock = {
     sources: Array.from({ length: Math.floor(facts.length / 4) }, (_, at) => {
@@ -141,6 +144,8 @@ export function decodeBlock(key: Uint8Array, file: Buffer): KeptBlock {
       batchSize,
       starts,
       labels: f32(section(sections, SECTION.labels), good),
+      weights: weights === undefined ? undefined : weightsOf(weights, good),
+      groups: sections.has(SECTION.groups) ? bytesOf(u32(sections, SECTION.groups, 2 * good)) : undefined,
       offsets: u32(sections, SECTION.offsets, good + batches),
       rows: u32(sections, SECTION.rows, features),
       values: values === undefined ? undefined : f32(values, features),
@@ -172,7 +177,8 @@ function check(holds: boolean, fault: string): asserts holds {
 
 type Sections = ReadonlyMap<number, Uint8Array>;
 
-const KNOWN: ReadonlySet<number> = new Set(Object.values(SECTION).filter((kind) => kind < SECTION.denseFloats));
+const RESERVED: readonly number[] = [SECTION.denseFloats, SECTION.denseBytes, SECTION.times];
+const KNOWN: ReadonlySet<number> = new Set(Object.values(SECTION).filter((kind) => !RESERVED.includes(kind)));
 
 function sectionsOf(key: Uint8Array, file: Buffer): Sections {
   check(file.length >= HEADER_BYTES && MAGIC.equals(file.subarray(0, MAGIC.length)), 'it is no block of parsed data');
@@ -220,6 +226,12 @@ function f64(sections: Sections, kind: number, count?: number): Float64Array {
 
 const f32 = (bytes: Uint8Array, count: number): Float32Array =>
   new Float32Array(bytes.buffer, bytes.byteOffset, countIn(bytes, 4, count));
+
+function weightsOf(bytes: Uint8Array, count: number): Float32Array {
+  const weights = f32(bytes, count);
+  check(weights.every(isWeight), 'it has a weight below 0, or one that is no number');
+  return weights;
+}
 
 const notesSchema = z.object({
   parts: z.array(z.object({ file: z.string(), first: z.int().min(0) })),

@@ -1,7 +1,7 @@
 /** A batch that does not begin and end where the batches of its block do: put together from theirs. */
 import type { Batch } from '../../model/model.ts';
 import { createFeatureDictionary } from '../feature-dictionary.ts';
-import { goodBefore, plannedBatch, type SparseBlock } from './sparse-block.ts';
+import { goodBefore, goodRecords, plannedBatch, type SparseBlock } from './sparse-block.ts';
 
 export function otherBatch(block: SparseBlock, from: number, to: number): Batch {
   const [first, last] = [goodBefore(block, from), goodBefore(block, to)];
@@ -39,5 +39,5 @@ export function otherBatch(block: SparseBlock, from: number, to: number): Batch 
     ids: new Uint8Array(dictionary.halves.slice(0, 2 * count).buffer),
     count,
   };
-  return { records: last - first, labels: block.labels.subarray(first, last), sparse: [input], dense: [] };
+  return { ...goodRecords(block, first, last), sparse: [input], dense: [] };
 }

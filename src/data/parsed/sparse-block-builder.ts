@@ -10,6 +10,10 @@ import type { BadRecord } from '../source.ts';
 import { LineRuns } from './line-runs.ts';
 import { type SparseBlock, START } from './sparse-block.ts';
 
+const MOST_U32 = 2 ** 32 - 1;
+/** Of a record without a group. */
+const NO_GROUP_HALVES = [MOST_U32, MOST_U32] as const;
+
 export interface BlockSize {
   /** At most so many, bad ones included. */
   readonly records: number;
@@ -23,6 +27,10 @@ export class SparseBlockBuilder {
   readonly #size: BlockSize;
   readonly #starts: Uint32Array;
   readonly #labels: Float32Array;
+  /** From the first weight on that is not 1. */
+  #weights: Float32Array | undefined;
+  /** From the first group on. */
+  #groups: Uint32Array | undefined;
   readonly #offsets: Uint32Array;
   readonly #rows: Uint32Array;
   /** From the first value on that is not 1. */
@@ -42,8 +50,10 @@ export class SparseBlockBuilder {
   readonly #bad: BadRecord[] = [];
   readonly #badPositions: number[] = [];
   readonly #lines = new LineRuns();
-  /** Features of the record that the plain parser reads. */
+  /** Of the record that the plain parser reads: how many features, and the rest of it. */
   #pending = 0;
+  #weight = 1;
+  #group: readonly [number, number] = NO_GROUP_HALVES;
 
   constructor(size: BlockSize, kernel: SparseKernel) {
     this.kernel = kernel;
@@ -85,6 +95,8 @@ export class SparseBlockBuilder {
     if (records === 0) return;
     assert(records <= this.quota, 'no more records than the batch has room for');
     this.#labels.set(read.labels, this.#good);
+    if (read.weights !== undefined) this.#allWeights().set(read.weights, this.#good);
+    if (read.groups !== undefined) bytesOf(this.#allGroups()).set(read.groups, 8 * this.#good);
     this.#offsets.set(read.ends, this.#good + this.#batch + 1);
     if (read.values !== undefined) this.#allValues().set(read.values, this.#features);
     else this.#values?.fill(1, this.#features, this.#features + features);
@@ -113,6 +125,16 @@ export class SparseBlockBuilder {
     this.#pending += 1;
   }
 
+  /** How much the record being read counts. */
+  weight(value: number): void {
+    this.#weight = Math.fround(value);
+  }
+
+  /** The group of the record being read, in two u32 halves. */
+  group(low: number, high: number): void {
+    this.#group = [low, high];
+  }
+
   /** Features of the record being read, so far. */
   get pending(): number {
     return this.#pending;
@@ -121,6 +143,8 @@ export class SparseBlockBuilder {
   /** Ends the record being read. */
   good(label: number, line: number): void {
     this.#labels[this.#good] = label;
+    if (this.#weight !== 1) this.#allWeights()[this.#good] = this.#weight;
+    if (this.#group !== NO_GROUP_HALVES) this.#allGroups().set(this.#group, 2 * this.#good);
     this.#features += this.#pending;
     this.#pending = 0;
     this.#good += 1;
@@ -145,6 +169,8 @@ export class SparseBlockBuilder {
       batchSize: this.#size.batchSize,
       starts: this.#starts.subarray(0, START.words * (this.#batch + 1)),
       labels: this.#labels.subarray(0, this.#good),
+      weights: this.#weights?.subarray(0, this.#good),
+      groups: this.#groups && bytesOf(this.#groups).subarray(0, 8 * this.#good),
       offsets: this.#offsets.subarray(0, this.#good + this.#batch),
       rows: this.#rows.subarray(0, this.#features),
       values: this.#values?.subarray(0, this.#features),
@@ -158,6 +184,8 @@ export class SparseBlockBuilder {
 
   #endRecord(line: number): void {
     assert(this.quota > 0, 'no more records than were announced');
+    this.#weight = 1;
+    this.#group = NO_GROUP_HALVES;
     this.#lines.add(line);
     this.#records += 1;
     if (this.quota === 0) this.#endPieces();
@@ -196,11 +224,25 @@ export class SparseBlockBuilder {
     this.#starts.set([this.#good, this.#features, this.#distinct], START.words * this.#batch);
   }
 
+  /** Those that come without one have it already. */
+  #allWeights(): Float32Array {
+    this.#weights ??= new Float32Array(this.#size.records).fill(1);
+    return this.#weights;
+  }
+
+  #allGroups(): Uint32Array {
+    this.#groups ??= new Uint32Array(2 * this.#size.records).fill(MOST_U32);
+    return this.#groups;
+  }
+
   #allValues(): Float32Array {
     this.#values ??= new Float32Array(this.#size.features).fill(1, 0, this.#features + this.#pending);
     return this.#values;
   }
 }
+
+const bytesOf = ({ buffer, byteOffset, byteLength }: Uint32Array): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, byteLength);
 
 /** For batches that the kernel's memory should not grow for. */
 function plainDistinct(pieces: readonly Uint8Array[], count: number): DistinctIds {

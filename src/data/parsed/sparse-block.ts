@@ -18,6 +18,10 @@ export interface SparseBlock {
   readonly starts: Uint32Array;
   /** Of the good records. */
   readonly labels: Float32Array;
+  /** Of the good records; undefined when all are 1. */
+  readonly weights: Float32Array | undefined;
+  /** Of the good records, u64 little-endian; undefined when none has one. */
+  readonly groups: Uint8Array | undefined;
   /** For each batch one more than it has good records: where the features of each begin, from 0 in each batch. */
   readonly offsets: Uint32Array;
   /** Of each feature: its id, as a number among the distinct ones of the batch. */
@@ -41,7 +45,7 @@ export interface SparseNotes {
 }
 
 export function plannedBatch(block: SparseBlock, number: number): Batch {
-  const { starts, labels, offsets, rows, values, ids } = block;
+  const { starts, offsets, rows, values, ids } = block;
   const at = START.words * number;
   const [good, feature, distinct] = [starts[at]!, starts[at + 1]!, starts[at + 2]!];
   const [goodEnd, featureEnd, distinctEnd] = [starts[at + 3]!, starts[at + 4]!, starts[at + 5]!];
@@ -52,8 +56,20 @@ export function plannedBatch(block: SparseBlock, number: number): Batch {
     ids: ids.subarray(8 * distinct, 8 * distinctEnd),
     count: distinctEnd - distinct,
   };
-  return { records: goodEnd - good, labels: labels.subarray(good, goodEnd), sparse: [input], dense: [] };
+  return { ...goodRecords(block, good, goodEnd), sparse: [input], dense: [] };
 }
+
+/** What a batch has of the good records from one on, up to another, besides their features. */
+export const goodRecords = (
+  { labels, weights, groups }: SparseBlock,
+  from: number,
+  to: number,
+): Pick<Batch, 'records' | 'labels' | 'weights' | 'groups'> => ({
+  records: to - from,
+  labels: labels.subarray(from, to),
+  weights: weights?.subarray(from, to),
+  groups: groups?.subarray(8 * from, 8 * to),
+});
 
 export function goodBefore({ records, badPositions }: SparseBlock, position: number): number {
   assert(0 <= position && position <= records, `position ${position} is in ${records} records`);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { Host } from '../../base/seams.ts';
-import { type FinishedMetrics, finishMetrics } from '../../model/metrics.ts';
+import { type FinishedMetrics, finishMetrics, noScores } from '../../model/metrics.ts';
 import { OutputLoss } from '../../model/sparse-loss.ts';
 import { createPlantedSource, type PlantedOptions, type PlantedSource } from './planted-model.ts';
 
@@ -66,7 +66,7 @@ export async function writeSynth(
   const report: PlantedReport = {
     options,
     trainPositives: trained.labels.reduce((sum, label) => sum + label, 0),
-    test: finishMetrics('binary', tested.loss.sums(), tested.scores, tested.labels),
+    test: finishMetrics('binary', tested.loss.sums(), { ...noScores, scores: tested.scores, labels: tested.labels }),
   };
   await writeFile(host, planted, [Buffer.from(`${JSON.stringify(report, undefined, 2)}\n`)]);
   return { train, test, planted, report };

@@ -8,7 +8,7 @@ import { createHmac, randomFillSync, timingSafeEqual } from 'node:crypto';
 import { LIMITS } from '../../base/limits.ts';
 
 /** Who proves it. Both texts have the same length, and so has everything after them but the last. */
-const LABEL = { client: 'paddlet.v3 client', server: 'paddlet.v3 server' } as const;
+const LABEL = { client: 'paddlet.v4 client', server: 'paddlet.v4 server' } as const;
 
 export interface Meeting {
   /** LIMITS.joinNonceBytes each, drawn for this connection. */

@@ -52,11 +52,12 @@ export const attemptRef = { trainer: name, ...taskAddress };
 /** A round of one timeline (sync mode). */
 export const roundRef = { timeline: count, round: count };
 
-/** Sums over the records of a task or lane. */
+/** Sums over the records of a task or lane, each but `records` times the weight of a record. */
 export const metricSums = z.strictObject({
   records: count,
+  weight: z.number(),
   loss: z.number(),
-  correct: count,
+  correct: z.number(),
   squaredError: z.number(),
 });
 

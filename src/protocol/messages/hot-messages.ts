@@ -28,8 +28,8 @@ const parts = {
 /** Push number `push` of a task. `good` counts the task's good records up to and including this push. */
 const pushOfTask = { pass: count(), task: count(), push: count(), last: flag, good: count() };
 
-/** Sums over the good records of a mini-batch, and how many they are. */
-const metrics = mapOf({ records: count(), loss: real, correct: count(), squaredError: real });
+/** Sums over the good records of a mini-batch, each times its weight, and how many they are. */
+const metrics = mapOf({ records: count(), weight: real, loss: real, correct: real, squaredError: real });
 
 export const HOT_MESSAGES = {
   /**

@@ -84,7 +84,10 @@ const tasks = {
   ),
   /** Hands a task back untried (drain). */
   returnTask: message('returnTask', { ...ofJob, ...attemptRef, read: count }, {}),
-  /** The end of a task of `evaluate`. Segments: the scores (f32) and labels (f32) of its good records. */
+  /**
+   * The end of a task of `evaluate`. Segments, of its good records: scores (f32), labels (f32), weights (f32; empty
+   * when each is 1), groups (u64; empty when none has one).
+   */
   finishEvaluation: message('finishEvaluation', { ...ofJob, ...attemptRef, bad: count, metrics: metricSums }, {}),
 };
 

@@ -1,5 +1,5 @@
 /**
- * One port of a role: WebSocket connections of subprotocol `paddlet.v3`, for processes that know the job's join token,
+ * One port of a role: WebSocket connections of subprotocol `paddlet.v4`, for processes that know the job's join token,
  * and plain HTTP for probes and metrics.
  */
 import { createServer, type Server as HttpServer, type IncomingMessage } from 'node:http';

@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 
-export const SUBPROTOCOL = 'paddlet.v3';
+export const SUBPROTOCOL = 'paddlet.v4';
 /** The same; a server that chooses it has agreed that this client's masks are zeros. */
 export const ZERO_MASK_SUBPROTOCOL = `${SUBPROTOCOL}.zero-mask`;
 

@@ -58,8 +58,7 @@ export async function evaluateFiles(options: EvaluateOptions): Promise<Evaluated
       for (const { file, line, reason } of records.bad) place.host.log.warn(`bad record: ${file}:${line}: ${reason}`);
       bad += records.bad.length;
       if (first.length === 0) first.push(...records.bad.slice(0, KEPT_BAD));
-      const { metrics, scores, labels } = await evaluateTask(model, client, records, signal);
-      results.add(task, metrics, scores, labels);
+      results.add(task, await evaluateTask(model, client, records, signal));
       options.onTask(task + 1, dataset.tasks.length);
     }
   } finally {

@@ -43,7 +43,8 @@ export async function checkFirstRecords(place: DataPlace, { data, model, tasks }
   // Tasks that fail may be left out.
   if (tasks.maxDiscarded > 0 || model.type === 'softmax') return;
   for (const what of [data.train, data.test]) {
-    if (what.length > 0) await refuseBadStart(place, { ...data, what, labels: { task: model.task } });
+    const labels = { task: model.task, mayHaveWeight: data.labelWeights };
+    if (what.length > 0) await refuseBadStart(place, { ...data, what, labels });
   }
 }
 

@@ -76,7 +76,7 @@ export function createActivity(clock: Clock): Activity {
     },
     trained(count, metrics) {
       records += count;
-      if (metrics !== undefined && metrics.records > 0) loss = metrics.loss / metrics.records;
+      if (metrics !== undefined && metrics.weight > 0) loss = metrics.loss / metrics.weight;
     },
     report: () => ({ executing, phase, records, loss: Number.isFinite(loss) ? loss : undefined }),
     times,

@@ -101,7 +101,7 @@ export interface GatherExports {
   scatterRows(from: number, positions: number, n: number, width: number, to: number): void;
 }
 
-/** An address of 0 for `values` says that all are 1; for gradients and scores, that none are wanted. */
+/** An address of 0 for `values` or `weights` says that all are 1; for gradients and scores, that none are wanted. */
 export interface ModelExports {
   isBatch(records: number, offsets: number, rows: number, features: number, distinct: number): number;
   stepLinear(
@@ -110,6 +110,7 @@ export interface ModelExports {
     rows: number,
     values: number,
     labels: number,
+    weights: number,
     distinct: number,
     isBinary: boolean,
     bias: number,
@@ -124,6 +125,7 @@ export interface ModelExports {
     rows: number,
     values: number,
     labels: number,
+    weights: number,
     distinct: number,
     isBinary: boolean,
     bias: number,
@@ -141,6 +143,7 @@ export interface ModelExports {
     records: number,
     inputs: number,
     labels: number,
+    weights: number,
     width: number,
     classes: number,
     w: number,

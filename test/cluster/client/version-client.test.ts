@@ -16,7 +16,7 @@ const SPEC: ParameterSpec = {
   dense: [],
   sparse: [{ name: 'rows', width: 1, initializer: { type: 'constant', value: 0 } }],
 };
-const NO_METRICS = { records: 0, loss: 0, correct: 0, squaredError: 0 };
+const NO_METRICS = { records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 };
 const never = new AbortController().signal;
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
-import { JOB_RECORD_VERSION, parseJobRecord } from '../../../src/cluster/job/job-record.ts';
+import { batchPlanId, JOB_RECORD_VERSION, parseJobRecord } from '../../../src/cluster/job/job-record.ts';
 import { ROOT } from '../../source-files.ts';
+import { aJob } from './stored-job.ts';
 
 const KEY = '/paddlet/a/job';
 
@@ -45,4 +46,10 @@ it.each([{}, { version: 'x' }])('%o is no record', (record) => {
 
 it('of its own version, a field that is wrong is named', () => {
   expect(refusal({ version: JOB_RECORD_VERSION, id: 'x' }).message).toMatch(`${KEY}: id: `);
+});
+
+it('the batch plan is another one where labels have weights, and the same where they have none', () => {
+  const planOf = (labelWeights: boolean): string => batchPlanId(aJob({ data: { labelWeights } }), 'digest');
+  expect(planOf(true)).not.toBe(planOf(false));
+  expect(planOf(false)).toBe(batchPlanId(aJob(), 'digest'));
 });

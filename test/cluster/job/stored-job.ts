@@ -10,14 +10,16 @@ export interface JobOptions {
   readonly passes?: number;
   readonly mode?: 'async' | 'sync';
   readonly pservers?: number;
+  /** Other settings of its data. */
+  readonly data?: object;
 }
 
-export const aJob = ({ passes = 2, mode = 'async', pservers = 2 }: JobOptions = {}): Job =>
+export const aJob = ({ passes = 2, mode = 'async', pservers = 2, data = {} }: JobOptions = {}): Job =>
   parseJobFile(
     'job.yaml',
     JSON.stringify({
       name: 'test',
-      data: { train: 'train.libsvm', format: 'libsvm' },
+      data: { train: 'train.libsvm', format: 'libsvm', ...data },
       model: { type: 'lr' },
       training: { passes, mode },
       cluster: { pservers, shards: 8, leaseTtl: '2s' },

@@ -95,7 +95,7 @@ export const sumsOf = (read: number): TaskSums => ({
   ...noSums(),
   read,
   good: read,
-  metrics: { records: read, loss: read / 4, correct: read, squaredError: 0 },
+  metrics: { records: read, weight: read, loss: read / 4, correct: read, squaredError: 0 },
 });
 
 type Answer = 'accept' | 'waiting' | AttemptRef | { readonly refused: string };

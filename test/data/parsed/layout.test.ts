@@ -6,9 +6,10 @@ import { describe, expect, test } from 'vitest';
 import { isPaddletError } from '../../../src/base/errors.ts';
 import { decodeBlock, encodeBlock, HEADER_BYTES, SECTION } from '../../../src/data/parsed/layout.ts';
 import * as fc from '../../properties.ts';
-import { GOLDEN_KEY, goldenBlock } from './golden-block.ts';
+import { GOLDEN_KEY, goldenBlock, WEIGHTED_TEXT } from './golden-block.ts';
 
 const GOLDEN = readFileSync(join(import.meta.dirname, '../../golden/data/v1.block'));
+const WEIGHTED = readFileSync(join(import.meta.dirname, '../../golden/data/v1-weighted.block'));
 /** The same, section by section: docs/data-cache.md shows it. */
 const VECTOR = JSON.parse(readFileSync(join(import.meta.dirname, '../../golden/data/v1.json'), 'utf8')) as unknown;
 
@@ -73,6 +74,23 @@ describe('a block', () => {
     expect(vectorOf(GOLDEN)).toEqual(VECTOR);
   });
 
+  test('has sections of weights and groups where a record has one', () => {
+    const kept = goldenBlock(WEIGHTED_TEXT);
+    expect(encodeBlock(GOLDEN_KEY, kept)).toEqual(WEIGHTED);
+    const { weights, groups } = decodeBlock(GOLDEN_KEY, copyOf(WEIGHTED)).block;
+    expect(weights).toEqual(Float32Array.of(0.25, 1));
+    expect(groups).toEqual(Uint8Array.of(...Array(8).fill(255), 2, 1, 0, 0, 0, 0, 0, 0));
+    const plain = decodeBlock(GOLDEN_KEY, copyOf(GOLDEN)).block;
+    expect([plain.weights, plain.groups]).toEqual([undefined, undefined]);
+  });
+
+  test('whose weights are below 0 is refused', () => {
+    const at = WEIGHTED.indexOf(Buffer.from(Float32Array.of(0.25, 1).buffer));
+    const bytes = copyOf(WEIGHTED);
+    bytes.writeFloatLE(-0.5, at);
+    expect(fault(summed(bytes))).toBe('it has a weight below 0, or one that is no number');
+  });
+
   test('whose values are all 1 has no values', () => {
     const bytes = encodeBlock(GOLDEN_KEY, goldenBlock('1 1:1 2:1.0\n0\n0 3:10e-1\n1 1:1\n'));
     const sections = Array.from({ length: bytes.readUInt32LE(28) }, (_, at) =>
@@ -88,7 +106,7 @@ describe('what is no block of that key', () => {
     ['of a later version', (bytes) => changed(bytes, 8, [2]), 'it has version 2, not 1'],
     ['of other data', (bytes) => changed(bytes, 64, [9]), 'it is a block of other data'],
     ['of a kind to come', (bytes) => changed(bytes, 24, [2]), 'it is of another kind'],
-    ['with a section to come', (bytes) => changed(bytes, HEADER_BYTES, [34]), 'it has a section 34'],
+    ['with a section to come', (bytes) => changed(bytes, HEADER_BYTES, [36]), 'it has a section 36'],
     [
       'with a section beyond its end',
       (bytes) => changed(bytes, HEADER_BYTES + 18, [255]),

@@ -36,7 +36,7 @@ const both = { dense: parts('parameter'), sparse: parts('table') };
 const version = fc.maxSafeNat();
 const position = { pass: small, task: fc.maxSafeNat(), push: small, last: fc.boolean(), good: fc.maxSafeNat() };
 const real = fc.double({ noNaN: true, noDefaultInfinity: true });
-const metrics = fc.record({ records: small, loss: real, correct: fc.maxSafeNat(), squaredError: real });
+const metrics = fc.record({ records: small, weight: real, loss: real, correct: real, squaredError: real });
 
 /** Some fields may be missing; those there are come in the order of the table. */
 const message = (type: string, fields: Record<string, fc.Arbitrary<unknown>>, optional: readonly string[] = []) =>

@@ -52,7 +52,7 @@ const LANE = {
   round: 2,
   lane: 4095,
 };
-const SUMS = { records: 64, metrics: { records: 64, loss: 0.71, correct: 2 ** 40, squaredError: 3 } };
+const SUMS = { records: 64, metrics: { records: 64, weight: 64, loss: 0.71, correct: 2 ** 40, squaredError: 3 } };
 
 it('the code for headers is the one that their tables make', () => {
   expect(readFileSync(GENERATED, 'utf8'), 'after a change: npm run build:headers').toBe(generateHeaders());

@@ -12,7 +12,7 @@ const answer = (body: string, length = body.length): string =>
   `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: ${length}\r\n\r\n${body}`;
 /** As the servers of that version wrote it, to the byte. */
 const V1_ANSWER = answer('subprotocol must be paddlet.v1\n');
-const V4_ANSWER = answer('subprotocol must be paddlet.v4\nthe client offers paddlet.v3\nand more\n');
+const V5_ANSWER = answer('subprotocol must be paddlet.v5\nthe client offers paddlet.v4\nand more\n');
 
 /** A server that refuses every handshake; `refused` counts them. */
 async function refusing(text: string): Promise<{ readonly address: string; readonly refused: () => number }> {
@@ -57,8 +57,8 @@ describeOnEveryPath('versions', () => {
     expect(response.statusCode).toBe(400);
     response.setEncoding('utf8');
     const body = (await response.toArray()).join('');
-    expect(body).toBe('subprotocol must be paddlet.v3\nthe client offers paddlet.v1\n');
-    await log.said(/the peer speaks paddlet\.v1, this is paddlet\.v3/);
+    expect(body).toBe('subprotocol must be paddlet.v4\nthe client offers paddlet.v1\n');
+    await log.said(/the peer speaks paddlet\.v1, this is paddlet\.v4/);
     ws.terminate();
   });
 
@@ -75,16 +75,16 @@ describeOnEveryPath('versions', () => {
 
   it.each([
     ['older', V1_ANSWER, 'paddlet.v1'],
-    ['newer', V4_ANSWER, 'paddlet.v4'],
+    ['newer', V5_ANSWER, 'paddlet.v5'],
   ])('every waiting request to an %s server fails at once, naming both versions', async (_which, text, theirs) => {
     const { address, refused } = await refusing(text);
     const channel = client(address);
     const expected = {
       code: 'VersionMismatch',
       action: 'fatal',
-      message: `the peer at ${address} speaks ${theirs}, this is paddlet.v3`,
+      message: `the peer at ${address} speaks ${theirs}, this is paddlet.v4`,
       hint: expect.stringContaining('same version'),
-      details: { theirs, ours: 'paddlet.v3' },
+      details: { theirs, ours: 'paddlet.v4' },
     };
     const requests = [1, 2].map(() => channel.request(info, { timeoutMs: 600_000 }));
     for (const outcome of await Promise.allSettled(requests)) {
@@ -97,7 +97,7 @@ describeOnEveryPath('versions', () => {
 
   it.each([
     ['names no version', answer('subprotocol must be nice\n')],
-    ['names this version', answer('subprotocol must be paddlet.v3\n')],
+    ['names this version', answer('subprotocol must be paddlet.v4\n')],
     ['is longer than a refusal', answer('x'.repeat(100_000), 1_000_000)],
     ['ends early', answer('subprotocol must be padd', 1_000)],
   ])('an answer that %s is tried again', async (_what, text) => {

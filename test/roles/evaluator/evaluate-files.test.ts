@@ -1,4 +1,4 @@
-/** Data of which no record is good is an error, not a score. */
+/** Records count as their weights say; data of which no record is good is an error, not a score. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -7,6 +7,16 @@ import { aJob, recordOf } from '../../cluster/job/stored-job.ts';
 import { testPlace } from '../../data/place.ts';
 
 const UNUSED = { pull: () => Promise.reject(new Error('no record needs parameters')) };
+
+/** Weights that are the ids, no bias. */
+const IDS_AS_WEIGHTS: EvaluateOptions['client'] = {
+  pull: (lists) => {
+    const sparse = lists.map(({ ids, count }) =>
+      Float32Array.from(new BigUint64Array(ids.slice().buffer, 0, count), Number),
+    );
+    return Promise.resolve({ dense: [Float32Array.of(0)], sparse, versions: new Map(), routed: undefined });
+  },
+};
 
 function options(files: Record<string, string>): EvaluateOptions {
   const place = testPlace();
@@ -32,4 +42,18 @@ test('a file that looks like nothing', async () => {
     message: expect.stringContaining('there is no good record in passwd: passwd:1: '),
     hint: expect.stringContaining('data.format'),
   });
+});
+
+test('weights and groups of records, in tasks with and without them', async () => {
+  const job = aJob({ data: { labelWeights: true, recordsPerTask: 2 } });
+  const lines = ['1:3 qid:8 2:1', '0:0.5 qid:8 1:1', '0 1:1', '1 1:1', '0 qid:9 3:1', '1:0 qid:9 4:1'];
+  const { metrics } = await evaluateFiles({
+    ...options({ a: `${lines.join('\n')}\n` }),
+    ...{ record: recordOf(job), client: IDS_AS_WEIGHTS },
+  });
+  // Of weight 4 positives, of 2.5 negatives: that of the first wins over three of them and loses to one.
+  const area = (3 * 1.5 + 1 * (0.5 * 1.5)) / (4 * 2.5);
+  expect(metrics).toMatchObject({ records: 6, auc: expect.closeTo(area, 12), groupedAuc: 1 });
+  // All are taken for positive.
+  expect(metrics.accuracy).toBeCloseTo(4 / 6.5, 12);
 });

@@ -24,7 +24,7 @@ const SLICE_BYTES = 1 << 20;
 export const libsvmFormat: Format = {
   input: 'sparse',
   hasLabelFiles: false,
-  parserVersion: 1,
+  parserVersion: 2,
   find: async (place, { what }) => ({ paths: await resolveFiles(place, what), labels: [] }),
   index,
   readHead,

@@ -1,10 +1,11 @@
 /**
  * Text of LIBSVM and libFM: a record a line, `label id:value id:value …`, separated by blanks; a `#` begins a comment
  * that runs to the end of the line; lines with nothing else are no records. Ids are u64, values f32; 0 is kept.
- * (LIBSVM README; libFM 1.4.2 manual, §2.1. Their formats agree on all of this.)
+ * (LIBSVM README; libFM 1.4.2 manual, §2.1. Their formats agree on all of this.) After the label may come its group,
+ * `qid:number` (SVMrank), and at the label its weight, `label:weight` (XGBoost, "Text Input Format of DMatrix").
  */
 import { LIMITS } from '../../../base/limits.ts';
-import { expectedLabels, type LabelRule, labelOf } from '../../labels.ts';
+import { expectedLabels, isWeight, type LabelRule, labelOf } from '../../labels.ts';
 import type { BadRecord } from '../../source.ts';
 import { COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64, quote, SPACE, textOf } from './ascii.ts';
 
@@ -12,6 +13,9 @@ import { COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64, quote, SPACE, te
 export const FEWEST_FEATURE_BYTES = 4;
 
 const SMALL_ID_DIGITS = 9;
+
+const GROUP = Buffer.from('qid:');
+const MOST_U32 = 2 ** 32 - 1;
 
 /** Of the first bad records the text is kept, to show it and to see what the file looks like. */
 const SHOWN_RECORDS = 8;
@@ -32,10 +36,13 @@ export interface RecordSink {
   startPart(file: string): void;
   /** Adds a feature to the record being read; its id in two u32 halves. */
   feature(low: number, high: number, value: number): void;
+  /** Of the record being read; without them it counts 1, and has no group. */
+  weight(value: number): void;
+  group(low: number, high: number): void;
   /** Features of the record being read, so far. */
   readonly pending: number;
   readonly badRecords: number;
-  /** Both end the record being read; a bad one has no features. */
+  /** Both end the record being read; of a bad one nothing stays. */
   good(label: number, line: number): void;
   bad(record: BadRecord): void;
 }
@@ -89,11 +96,25 @@ export class LineParser {
     const { bytes, into } = this;
     if (to - from > LIMITS.recordBytes) return tooLong(to - from);
     let at = this.tokenEnd(from, to);
-    const label = labelOf(this.rule, parseDecimal(bytes, from, at));
-    if (Number.isNaN(label)) return `label ${quote(bytes, from, at)} is not ${expectedLabels(this.rule)}`;
-    for (;;) {
+    const labelEnd = this.labelEnd(from, at);
+    const label = labelOf(this.rule, parseDecimal(bytes, from, labelEnd));
+    if (Number.isNaN(label)) return `label ${quote(bytes, from, labelEnd)} is not ${expectedLabels(this.rule)}`;
+    if (labelEnd < at) {
+      const weight = parseDecimal(bytes, labelEnd + 1, at);
+      if (!isWeight(weight)) return `weight ${quote(bytes, labelEnd + 1, at)} is not a number from 0 on`;
+      into.weight(weight);
+    }
+    for (let isFirst = true; ; isFirst = false) {
       while (at < to && isBlank(bytes[at]!)) at++;
       if (at >= to || bytes[at] === HASH) break;
+      if (isFirst && GROUP.every((byte, n) => bytes[at + n] === byte)) {
+        const end = this.tokenEnd(at, to);
+        if (!this.group(at + GROUP.length, end)) {
+          return `group ${quote(bytes, at + GROUP.length, end)} is not a whole number from 0 to 2^64-2`;
+        }
+        at = end;
+        continue;
+      }
       const reason = this.feature(at, to);
       if (reason !== undefined) return reason;
       at = this.at;
@@ -101,6 +122,21 @@ export class LineParser {
     if (into.pending > LIMITS.featuresPerRecord) return `more than ${LIMITS.featuresPerRecord} features`;
     into.good(label, line);
     return undefined;
+  }
+
+  /** Of the label in the token [from, to): before its weight, where it may have one. */
+  private labelEnd(from: number, to: number): number {
+    if (this.rule.mayHaveWeight !== true) return to;
+    const colon = this.bytes.subarray(from, to).indexOf(COLON);
+    return colon < 0 ? to : from + colon;
+  }
+
+  /** The number in [from, to); false when it is none, or that of no group. */
+  private group(from: number, to: number): boolean {
+    const { bytes, id } = this;
+    if (!parseU64(bytes, from, to, id) || (id.low === MOST_U32 && id.high === MOST_U32)) return false;
+    this.into.group(id.low, id.high);
+    return true;
   }
 
   private feature(from: number, to: number): string | undefined {

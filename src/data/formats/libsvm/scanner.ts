@@ -52,10 +52,10 @@ function widened(buffer: Uint8Array): Uint8Array<ArrayBuffer> {
   return wider;
 }
 
-/** The line of the label ends in a line break, so this stops within the buffer. */
-function labelEnd(buffer: Uint8Array, from: number): number {
+/** Where the token at `from` ends, or comes to that byte. Its line ends in a line break: it stops within the buffer. */
+function labelEnd(buffer: Uint8Array, from: number, before = HASH): number {
   let at = from;
-  while (buffer[at]! > HASH) at++;
+  while (buffer[at]! > HASH && buffer[at] !== before) at++;
   return at;
 }
 
@@ -139,7 +139,7 @@ class TextScanner {
   }
 
   private noteLabel(buffer: Uint8Array, from: number): void {
-    const label = parseDecimal(buffer, from, labelEnd(buffer, from));
+    const label = parseDecimal(buffer, from, labelEnd(buffer, from, COLON));
     noteLabel(this.bounds.traits, label);
     if (label >= this.bounds.labelBound && Number.isInteger(label)) {
       this.bounds.labelBound = Math.min(label + 1, Number.MAX_SAFE_INTEGER);
@@ -156,7 +156,8 @@ class TextScanner {
       else if (byte === HASH) break;
       else {
         if (byte === COLON) {
-          this.hasFeatures = true;
+          // That of a group, `qid:`, has no digit before it.
+          if (buffer[at - 1]! <= 57) this.hasFeatures = true;
           if (id >= this.floor) this.raiseFeatureBound(buffer, at);
         }
         id = 0;

@@ -42,11 +42,11 @@ export let numberEnd: usize = 0;
 export let isExact: bool = false;
 
 /**
- * The number in the token at `from`, such that its f32 is that of the correctly rounded f64. NaN when it is no number,
- * not one that ends with the token, or one for the plain form: too long, too large or small, or too near to the middle
- * of two f32.
+ * The number in the token at `from`, which may end at a `stop`, too, such that its f32 is that of the correctly rounded
+ * f64. NaN when it is no number, not one that ends with the token, or one for the plain form: too long, too large or
+ * small, or too near to the middle of two f32.
  */
-export function parseNumber(from: usize): f64 {
+export function parseNumber(from: usize, stop: u32 = NEWLINE): f64 {
   let at = from;
   let byte = <u32>load<u8>(at);
   const isNegative = byte == MINUS;
@@ -86,7 +86,7 @@ export function parseNumber(from: usize): f64 {
     if (at == exponentFrom) return NaN;
     scale += isDown ? -exponent : exponent;
   }
-  if (!isEnd(byte)) return NaN;
+  if (!isEnd(byte) && byte != stop) return NaN;
   numberEnd = at;
   const value = scaled(mantissa, scale);
   return isNegative ? -value : value;

@@ -2,6 +2,11 @@
 
 import { COLON, HASH, isBlank, isEnd, isExact, NEWLINE, numberEnd, parseNumber } from './ascii';
 
+/** `qid:`, as it is in memory. */
+const GROUP: u32 = 0x3a646971;
+/** As of a record without a group. */
+const NO_GROUP: u64 = u64.MAX_VALUE;
+
 /** What a call is given and what it leaves, at an address; `kernels/libsvm-kernel.ts` has the same numbers. */
 @unmanaged
 class Frame {
@@ -12,8 +17,10 @@ class Frame {
   line: u32;
   /** Records still to be read. */
   quota: u32;
-  /** Room for `quota` f32, for `quota` u32, for a u64 and for an f32 every four bytes of text. */
+  /** Room for `quota` f32, f32, u64 and u32, for a u64 and for an f32 every four bytes of text. */
   labels: u32;
+  weights: u32;
+  groups: u32;
   ends: u32;
   ids: u32;
   values: u32;
@@ -24,6 +31,8 @@ class Frame {
   /** 0: ±1 or 0; 1: a class; 2: any number. */
   labelRule: u32;
   classes: u32;
+  /** Whether a weight may follow a label. */
+  mayHaveWeight: u32;
   featuresPerRecord: u32;
   /** The line that continues the run before. */
   nextLine: u32;
@@ -31,8 +40,10 @@ class Frame {
   records: u32;
   features: u32;
   runCount: u32;
-  /** Whether a value was not 1. */
+  /** Whether a value, or a weight, was not 1, and whether a record had a group. */
   hasValues: u32;
+  hasWeights: u32;
+  hasGroups: u32;
 }
 
 /** All lines are read. */
@@ -56,6 +67,8 @@ export function parseLines(frame: Frame): u32 {
   let features: u32 = 0;
   let runs: u32 = 0;
   let hasValues: u32 = 0;
+  let hasWeights: u32 = 0;
+  let hasGroups: u32 = 0;
   let status = DONE;
   while (at < end) {
     const start = at;
@@ -75,6 +88,23 @@ export function parseLines(frame: Frame): u32 {
     at = numberEnd;
     const featuresBefore = features;
     let isUnusual = label != label;
+    let weight: f32 = 1;
+    if (!isUnusual && load<u8>(at) == COLON) {
+      weight = <f32>parseNumber(at + 1);
+      at = numberEnd;
+      isUnusual = !(weight >= 0 && weight < Infinity);
+    }
+    let group = NO_GROUP;
+    if (!isUnusual) {
+      while (isBlank(load<u8>(at))) at++;
+      // A line break or more follows, so that four bytes are there; those of the next line are no `qid:`.
+      if (load<u8>(at) == 113 && load<u32>(at) == GROUP) {
+        at += 4;
+        group = parseGroup(at);
+        at = numberEnd;
+        isUnusual = group == NO_GROUP;
+      }
+    }
     while (!isUnusual) {
       byte = load<u8>(at);
       while (isBlank(byte)) byte = load<u8>(++at);
@@ -125,6 +155,10 @@ export function parseLines(frame: Frame): u32 {
     }
     at++;
     store<f32>(<usize>frame.labels + (<usize>records << 2), label);
+    store<f32>(<usize>frame.weights + (<usize>records << 2), weight);
+    store<u64>(<usize>frame.groups + (<usize>records << 3), group);
+    hasWeights |= u32(weight != 1);
+    hasGroups |= u32(group != NO_GROUP);
     store<u32>(<usize>frame.ends + (<usize>records << 2), frame.firstEnd + features);
     if (line != nextLine) {
       store<u32>(<usize>frame.runs + (<usize>runs << 3), records);
@@ -142,6 +176,8 @@ export function parseLines(frame: Frame): u32 {
   frame.features = features;
   frame.runCount = runs;
   frame.hasValues = hasValues;
+  frame.hasWeights = hasWeights;
+  frame.hasGroups = hasGroups;
   return status;
 }
 
@@ -157,9 +193,22 @@ function fits(from: usize, digits: usize, id: u64): bool {
   return digits == 20 && load<u8>(from) == 49 && id >= 10000000000000000000;
 }
 
+/** The number at `from`; `NO_GROUP` when it is none, or is for the plain form. */
+function parseGroup(from: usize): u64 {
+  let group: u64 = 0;
+  let at = from;
+  let byte = <u32>load<u8>(at);
+  for (let digit = byte - 48; digit <= 9; digit = byte - 48) {
+    group = group * 10 + digit;
+    byte = load<u8>(++at);
+  }
+  numberEnd = at;
+  return at != from && at - from <= 19 && isEnd(byte) ? group : NO_GROUP;
+}
+
 /** NaN for the plain form. */
 function parseLabel(from: usize, frame: Frame): f32 {
-  const value = parseNumber(from);
+  const value = parseNumber(from, frame.mayHaveWeight != 0 ? COLON : NEWLINE);
   if (frame.labelRule == 2) {
     const label = <f32>value;
     return abs(label) < Infinity ? label : NaN;

@@ -44,6 +44,7 @@ const KEY = {
   batch: shortText('batch'),
   records: shortText('records'),
   metrics: shortText('metrics'),
+  weight: shortText('weight'),
   loss: shortText('loss'),
   correct: shortText('correct'),
   squaredError: shortText('squaredError'),
@@ -413,10 +414,12 @@ function writeMetrics(pen: Pen, value: unknown): void {
     pen.fail();
     return;
   }
-  const { records, loss, correct, squaredError } = value;
-  pen.openMap(value, 4);
+  const { records, weight, loss, correct, squaredError } = value;
+  pen.openMap(value, 5);
   pen.bytes(KEY.records);
   pen.number(records);
+  pen.bytes(KEY.weight);
+  pen.number(weight);
   pen.bytes(KEY.loss);
   pen.number(loss);
   pen.bytes(KEY.correct);
@@ -475,14 +478,16 @@ function readMetrics(cursor: Cursor): unknown {
   const pairs = cursor.openMap();
   cursor.key(KEY.records);
   const records = cursor.count(MAX_COUNT);
+  cursor.key(KEY.weight);
+  const weight = cursor.real();
   cursor.key(KEY.loss);
   const loss = cursor.real();
   cursor.key(KEY.correct);
-  const correct = cursor.count(MAX_COUNT);
+  const correct = cursor.real();
   cursor.key(KEY.squaredError);
   const squaredError = cursor.real();
-  cursor.expect(pairs === 4);
-  return { records, loss, correct, squaredError };
+  cursor.expect(pairs === 5);
+  return { records, weight, loss, correct, squaredError };
 }
 
 function readPushLaneRequest(cursor: Cursor, pairs: number): unknown {

@@ -24,7 +24,7 @@ export function createPassReport(options: TrainingOptions, plan: RoundPlan): Pas
     reply.free();
     const sums = reply.header.rounds?.metrics.find((one) => one.pass === pass);
     const records = sums?.records;
-    const loss = sums === undefined || sums.records === 0 ? undefined : sums.loss / sums.records;
+    const loss = sums === undefined || sums.weight === 0 ? undefined : sums.loss / sums.weight;
     options.onPassEnded({ pass, loss, records, facts: records === undefined ? {} : { records } });
   }
 

@@ -6,6 +6,7 @@ import { whyTooOften, whyWrongEnd } from '../../../core/report-counts.ts';
 import type { AttemptRef, QueueName } from '../../../core/tasks/address.ts';
 import { dataFaultOf } from '../../../core/tasks/failure.ts';
 import { noSums } from '../../../core/tasks/state.ts';
+import type { ScoredRecords } from '../../../model/metrics.ts';
 import type { ReplyHeader, RequestHeader, TaskEnd } from '../../../protocol/messages/all-messages.ts';
 import type { Outgoing, Received, Session } from '../../../protocol/messages/channel.ts';
 import { toErrorHeader } from '../../../protocol/messages/error-header.ts';
@@ -215,7 +216,7 @@ async function finishEvaluation(
   const why = whyWrongEnd(counted, { good: metrics.records, bad, metrics });
   if (why !== undefined) throw wrongCounts(header, why);
   // Before the report is accepted, as that may end the evaluation; what is not live must not replace what is there.
-  if (service.queue.isLive(ref)) state.evaluation?.results.add(task, metrics, floats(request, 0), floats(request, 1));
+  if (service.queue.isLive(ref)) state.evaluation?.results.add(task, { metrics, ...scoresIn(request) });
   await service.finish(ref, { ...noSums(), bad, metrics });
 }
 
@@ -225,9 +226,20 @@ const wrongCounts = ({ queue, pass, task, attempt, trainer }: AttemptRef, why: s
     `attempt ${attempt} of task ${task} in pass ${pass} (${queue}) by ${trainer}: ${why}`,
   );
 
+function scoresIn(request: Received<RequestHeader>): ScoredRecords {
+  if (request.segmentCount !== 4) throw new PaddletError('BadMessage', 'finishEvaluation has four segments');
+  const weights = floats(request, 2);
+  const groups = new Uint8Array(request.segment(3));
+  return {
+    scores: floats(request, 0),
+    labels: floats(request, 1),
+    weights: weights.length === 0 ? undefined : weights,
+    groups: groups.length === 0 ? undefined : groups,
+  };
+}
+
 /** A copy: the landing is freed when the request is answered. */
 function floats(request: Received<RequestHeader>, segment: number): Float32Array {
-  if (request.segmentCount !== 2) throw new PaddletError('BadMessage', 'finishEvaluation has two segments');
   const bytes = request.segment(segment);
   if (bytes.byteLength % 4 !== 0) throw new PaddletError('BadMessage', `segment ${segment}: not a whole number of f32`);
   return new Float32Array(new Uint8Array(bytes).buffer);

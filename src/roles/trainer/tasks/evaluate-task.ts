@@ -3,17 +3,15 @@
 import type { ParameterClient } from '../../../cluster/client/parameter-client.ts';
 import { throwIfAborted } from '../../../cluster/waiting.ts';
 import type { TaskRecords } from '../../../data/source.ts';
-import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
+import { mergeMetrics, noMetrics, type ScoredRecords } from '../../../model/metrics.ts';
 import { idsOf, type MetricSums, type Model } from '../../../model/model.ts';
 
 /** Records of a batch: large enough for few requests, small enough for short pulls. */
 export const EVALUATION_BATCH = 4096;
 
-export interface EvaluatedTask {
+/** The good records in their order; scores are the model's output, see docs/client.md. */
+export interface EvaluatedTask extends ScoredRecords {
   readonly metrics: MetricSums;
-  /** One for each good record, in their order: the model's output, see docs/client.md. */
-  readonly scores: Float32Array;
-  readonly labels: Float32Array;
 }
 
 export async function evaluateTask(
@@ -25,6 +23,8 @@ export async function evaluateTask(
   const good = records.goodBefore(records.records);
   const scores = new Float32Array(good);
   const labels = new Float32Array(good);
+  let weights: Float32Array | undefined;
+  let groups: Uint8Array | undefined;
   let metrics = noMetrics;
   let at = 0;
   for (let from = 0; from < records.records; from += EVALUATION_BATCH) {
@@ -36,8 +36,17 @@ export async function evaluateTask(
     client.recycle?.(values);
     scores.set(result.scores, at);
     labels.set(batch.labels.subarray(0, batch.records), at);
+    // Every batch has them where a record of the task has.
+    if (batch.weights !== undefined) {
+      weights ??= new Float32Array(good);
+      weights.set(batch.weights, at);
+    }
+    if (batch.groups !== undefined) {
+      groups ??= new Uint8Array(8 * good);
+      groups.set(batch.groups, 8 * at);
+    }
     at += batch.records;
     metrics = mergeMetrics(metrics, result.metrics);
   }
-  return { metrics, scores, labels };
+  return { metrics, scores, labels, weights, groups };
 }

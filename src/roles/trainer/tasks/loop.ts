@@ -232,11 +232,13 @@ async function askForTasks(
   }
 }
 
+const NONE = new Float32Array(0);
+
 async function evaluate(options: TaskLoopOptions, { dealt, records, signal }: HeldTask): Promise<void> {
   const { master, record, id, model, client, activity } = options;
   activity.enter('compute');
   const parsed = await records;
-  const { metrics, scores, labels } = await evaluateTask(model, client, parsed, signal);
+  const { metrics, ...scored } = await evaluateTask(model, client, parsed, signal);
   activity.enter('wait');
   const header = {
     type: 'finishEvaluation' as const,
@@ -246,6 +248,7 @@ async function evaluate(options: TaskLoopOptions, { dealt, records, signal }: He
     bad: parsed.bad.length,
     metrics,
   };
-  const segments = [new Uint8Array(scores.buffer), new Uint8Array(labels.buffer)];
+  const { scores, labels, weights = NONE, groups = NONE } = scored;
+  const segments = [scores, labels, weights, groups].map(({ buffer }) => new Uint8Array(buffer));
   (await master.request({ header, segments }, { signal })).free();
 }

@@ -5,7 +5,7 @@
 // up the features in their order. s_f² − q_f of factor f goes to sum f mod 4, and Σ_f is
 // (sum 0 + sum 1) + (sum 2 + sum 3).
 
-import { addOutput, startLoss, storeLoss } from './output-loss';
+import { addOutput, startLoss, storeLoss, weightOf } from './output-loss';
 import { addSlopes, weigh } from './sparse-batch';
 
 /** `totals` has room for `factors` floats; the rest is as in `stepLinear`. */
@@ -15,6 +15,7 @@ export function stepFactors(
   rows: usize,
   values: usize,
   labels: usize,
+  weights: usize,
   distinct: u32,
   isBinary: bool,
   bias: f32,
@@ -42,10 +43,11 @@ export function stepFactors(
       values == 0
         ? pairsOf(true, rows, values, v, factors, totals, from, to)
         : pairsOf(false, rows, values, v, factors, totals, from, to);
-    const score = addOutput(linear + 0.5 * <f64>pairs, label, isBinary);
+    const weight = weightOf(weights, record);
+    const score = addOutput(linear + 0.5 * <f64>pairs, label, weight, isBinary);
     if (scores != 0) store<f32>(scores + (record << 2), <f32>score);
     if (gradientW != 0) {
-      const slope = <f32>((score - label) / count);
+      const slope = <f32>((weight * (score - label)) / count);
       addSlopes(rows, values, gradientW, from, to, slope);
       if (values == 0) addFactors(true, rows, values, v, gradientV, factors, totals, from, to, slope);
       else addFactors(false, rows, values, v, gradientV, factors, totals, from, to, slope);

@@ -6,15 +6,22 @@ export const MAX_LOG_LOSS: f64 = 34.538776394910684;
 export const MIN_LOG_LOSS: f64 = 1e-15;
 
 let loss: f64 = 0;
+let totalWeight: f64 = 0;
 let correct: f64 = 0;
 let squaredError: f64 = 0;
 let slopes: f64 = 0;
 
 export function startLoss(): void {
   loss = 0;
+  totalWeight = 0;
   correct = 0;
   squaredError = 0;
   slopes = 0;
+}
+
+/** The weight of a record: 1 where `weights` is 0. */
+@inline export function weightOf(weights: usize, record: u32): f64 {
+  return weights == 0 ? 1.0 : <f64>load<f32>(weights + (record << 2));
 }
 
 /** −ln of a probability, clipped. */
@@ -23,33 +30,36 @@ export function startLoss(): void {
 }
 
 /**
- * Adds a record with output z; returns its score: the probability p = 1 / (1 + e^−z) (binary) or z (regression). The
- * log loss −(y ln p + (1 − y) ln(1 − p)) is max(z, 0) − y z + ln(1 + e^−|z|), which loses no digits when p is near 0 or
- * 1. dloss/dz is score − label for both tasks.
+ * Adds a record with output z, so many times as its weight says; returns its score: the probability
+ * p = 1 / (1 + e^−z) (binary) or z (regression). The log loss −(y ln p + (1 − y) ln(1 − p)) is
+ * max(z, 0) − y z + ln(1 + e^−|z|), which loses no digits when p is near 0 or 1. dloss/dz is score − label for both
+ * tasks.
  */
-export function addOutput(z: f64, label: f64, isBinary: bool): f64 {
+export function addOutput(z: f64, label: f64, weight: f64, isBinary: bool): f64 {
+  totalWeight += weight;
   if (!isBinary) {
     const difference = z - label;
-    loss += 0.5 * difference * difference;
-    squaredError += difference * difference;
-    slopes += difference;
+    loss += weight * (0.5 * difference * difference);
+    squaredError += weight * (difference * difference);
+    slopes += weight * difference;
     return z;
   }
   const power = NativeMath.exp(-abs<f64>(z));
   const score = (z >= 0 ? 1.0 : power) / (1.0 + power);
-  loss += clipped(max<f64>(z, 0) - label * z + NativeMath.log1p(power));
+  loss += weight * clipped(max<f64>(z, 0) - label * z + NativeMath.log1p(power));
   // An output of exactly 0, a probability of 0.5, predicts 0.
-  correct += <f64>(z > 0 == label > 0.5);
+  if (z > 0 == label > 0.5) correct += weight;
   const difference = score - label;
-  squaredError += difference * difference;
-  slopes += difference;
+  squaredError += weight * (difference * difference);
+  slopes += weight * difference;
   return score;
 }
 
-/** Writes loss, correct, squared error and Σ dloss/dz: four f64. */
+/** Writes Σ weight, loss, correct, squared error and Σ dloss/dz, each times the weight: five f64. */
 export function storeLoss(sums: usize): void {
-  store<f64>(sums, loss);
-  store<f64>(sums, correct, 8);
-  store<f64>(sums, squaredError, 16);
-  store<f64>(sums, slopes, 24);
+  store<f64>(sums, totalWeight);
+  store<f64>(sums, loss, 8);
+  store<f64>(sums, correct, 16);
+  store<f64>(sums, squaredError, 24);
+  store<f64>(sums, slopes, 32);
 }

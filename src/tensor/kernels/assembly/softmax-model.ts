@@ -3,11 +3,11 @@
 // Inputs of 0, most of an image, add nothing and are passed over. Those that are left count from 0: the even ones add
 // x W to one sum for each class, the odd ones to another, in f32, and the logit is b + (even + odd). Probabilities and
 // losses are f64, summed in the order of the classes and of the records. The slope of a class is
-// f32((p − onehot) / records), to which W's gradient adds x × slope, in f32, record by record.
+// f32(weight × (p − onehot) / records), to which W's gradient adds x × slope, in f32, record by record.
 //
 // Rows of W are padded to whole vectors: `scratch` has W and its gradient so, and what one record needs.
 
-import { clipped } from './output-loss';
+import { clipped, weightOf } from './output-loss';
 
 /** Classes rounded up to whole vectors. */
 @inline function paddedTo(classes: u32): u32 {
@@ -41,13 +41,14 @@ export function softmaxScratch(scratch: usize, width: u32, classes: u32): u32 {
 }
 
 /**
- * `gradientW` and `gradientB` are 0 when no gradient is wanted, `scores` when none are. `sums`: loss, correct, squared
- * error, each f64.
+ * `weights` is 0 when all are 1, `gradientW` and `gradientB` when no gradient is wanted, `scores` when none are.
+ * `sums`: Σ weight, loss, correct, squared error, each f64 and times the weight.
  */
 export function stepSoftmax(
   records: u32,
   inputs: usize,
   labels: usize,
+  weights: usize,
   width: u32,
   classes: u32,
   w: usize,
@@ -67,6 +68,7 @@ export function stepSoftmax(
   if (gradientW != 0) memory.fill(gradient, 0, (width * padded) << 2);
   memory.fill(biasSums, 0, classes << 3);
   memory.fill(slopes, 0, padded << 2);
+  let totalWeight: f64 = 0;
   let loss: f64 = 0;
   let correct: f64 = 0;
   let squaredError: f64 = 0;
@@ -84,12 +86,14 @@ export function stepSoftmax(
     const highest = <f64>load<f32>(logits + (best << 2));
     const total = writePowers(classes, highest);
     const probability = load<f64>(powers + (label << 3)) / total;
-    loss += clipped(NativeMath.log(total) - (own - highest));
-    correct += <f64>(best == label);
-    squaredError += (1.0 - probability) * (1.0 - probability);
+    const weight = weightOf(weights, record);
+    totalWeight += weight;
+    loss += weight * clipped(NativeMath.log(total) - (own - highest));
+    if (best == label) correct += weight;
+    squaredError += weight * ((1.0 - probability) * (1.0 - probability));
     if (scores != 0) store<f32>(scores + (record << 2), <f32>probability);
     if (gradientW == 0) continue;
-    writeSlopes(classes, total, label, <f64>records);
+    writeSlopes(classes, total, label, weight, <f64>records);
     for (let c: u32 = 0; c < padded; c += 4) {
       if (c + 12 <= padded) {
         backward12(gradient + (c << 2), c << 2, left);
@@ -97,9 +101,10 @@ export function stepSoftmax(
       } else backward4(gradient + (c << 2), c << 2, left);
     }
   }
-  store<f64>(sums, loss);
-  store<f64>(sums, correct, 8);
-  store<f64>(sums, squaredError, 16);
+  store<f64>(sums, totalWeight);
+  store<f64>(sums, loss, 8);
+  store<f64>(sums, correct, 16);
+  store<f64>(sums, squaredError, 24);
   if (gradientW == 0) return;
   if (padded != classes) copyRows(gradient, padded, gradientW, classes, width);
   for (let c: u32 = 0; c < classes; c++) {
@@ -220,9 +225,9 @@ function writePowers(classes: u32, highest: f64): f64 {
   return total;
 }
 
-function writeSlopes(classes: u32, total: f64, label: u32, records: f64): void {
+function writeSlopes(classes: u32, total: f64, label: u32, weight: f64, records: f64): void {
   for (let c: u32 = 0; c < classes; c++) {
-    const slope = load<f64>(powers + (c << 3)) / total - <f64>(c == label);
+    const slope = weight * (load<f64>(powers + (c << 3)) / total - <f64>(c == label));
     const sum = biasSums + (c << 3);
     store<f64>(sum, load<f64>(sum) + slope);
     store<f32>(slopes + (c << 2), <f32>(slope / records));

@@ -5,27 +5,46 @@
 export interface NaiveRecord {
   readonly line: number;
   /** Undefined when the record is bad. */
-  readonly good: { readonly label: number; readonly features: readonly (readonly [bigint, number])[] } | undefined;
+  readonly good:
+    | {
+        readonly label: number;
+        readonly weight: number;
+        readonly group: bigint;
+        readonly features: readonly (readonly [bigint, number])[];
+      }
+    | undefined;
 }
 
-export function parseNaively(text: string): NaiveRecord[] {
+export function parseNaively(text: string, mayHaveWeight = false): NaiveRecord[] {
   const records: NaiveRecord[] = [];
   text.split('\n').forEach((raw, at) => {
     const tokens = raw
       .replace(/#.*$/s, '')
       .split(/[ \t\r]+/)
       .filter((token) => token !== '');
-    if (tokens.length > 0) records.push({ line: at + 1, good: parseTokens(tokens) });
+    if (tokens.length > 0) records.push({ line: at + 1, good: parseTokens(tokens, mayHaveWeight) });
   });
   return records;
 }
 
-function parseTokens([first = '', ...rest]: string[]): NaiveRecord['good'] {
+const NO_GROUP = 2n ** 64n - 1n;
+
+function parseTokens([first = '', ...rest]: string[], mayHaveWeight: boolean): NaiveRecord['good'] {
+  const [labelText = '', ...weightTexts] = mayHaveWeight ? first.split(':') : [first];
+  const exact = weightTexts.length === 0 ? 1 : numberOf(weightTexts.join(':'));
+  const weight = Math.fround(exact);
+  if (!(exact >= 0 && Number.isFinite(weight))) return undefined;
+  let group = NO_GROUP;
+  if (rest[0]?.startsWith('qid:')) {
+    const digits = rest.shift()!.slice(4);
+    if (!/^\d+$/.test(digits) || BigInt(digits) >= NO_GROUP) return undefined;
+    group = BigInt(digits);
+  }
   const label = new Map([
     [1, 1],
     [0, 0],
     [-1, 0],
-  ]).get(numberOf(first));
+  ]).get(numberOf(labelText));
   if (label === undefined) return undefined;
   const features: [bigint, number][] = [];
   for (const token of rest) {
@@ -36,7 +55,7 @@ function parseTokens([first = '', ...rest]: string[]): NaiveRecord['good'] {
     if (id >= 1n << 64n || !Number.isFinite(value)) return undefined;
     features.push([id, value]);
   }
-  return { label, features };
+  return { label, weight, group, features };
 }
 
 const numberOf = (text: string): number =>

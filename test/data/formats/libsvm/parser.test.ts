@@ -8,11 +8,16 @@ import type { SparseBlock } from '../../../../src/data/parsed/sparse-block.ts';
 import { SparseBlockBuilder } from '../../../../src/data/parsed/sparse-block-builder.ts';
 import { sparseRecords } from '../../../../src/data/parsed/sparse-records.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
+import type { Batch } from '../../../../src/model/model.ts';
 import type { SparseRecords } from '../../../model/batches.ts';
 import * as fc from '../../../properties.ts';
-import { parseNaively } from './naive-parser.ts';
+import { type NaiveRecord, parseNaively } from './naive-parser.ts';
 
 const BINARY: LabelRule = { task: 'binary' };
+const WEIGHTED: LabelRule = { task: 'binary', mayHaveWeight: true };
+const NO_GROUP = 2n ** 64n - 1n;
+/** A record that counts 1, and has no group. */
+const PLAIN = { weight: 1, group: NO_GROUP };
 
 interface How {
   readonly offset?: number;
@@ -39,31 +44,39 @@ function blockOf(text: string, rule: LabelRule, { offset = 0, firstLine = 1, bat
 const parse = (text: string, rule: LabelRule = BINARY, how: How = {}): TaskRecords =>
   sparseRecords(blockOf(text, rule, how));
 
-function sparse(records: TaskRecords, from = 0, to = records.records): SparseRecords {
-  const { records: count, labels, sparse: inputs } = records.batch(from, to);
-  return { records: count, labels, ...inputs[0]! };
+type Unfolded = SparseRecords & Pick<Batch, 'weights' | 'groups'>;
+
+function sparse(records: TaskRecords, from = 0, to = records.records): Unfolded {
+  const { sparse: inputs, dense: _, ...rest } = records.batch(from, to);
+  return { ...rest, ...inputs[0]! };
 }
 
-/** Label and features of each record of the batch, ids as BigInt. */
-function unfold(batch: SparseRecords): { label: number; features: [bigint, number][] }[] {
+/** What each record of the batch has, ids as BigInt. */
+function unfold(batch: Unfolded): NonNullable<NaiveRecord['good']>[] {
+  const { groups: bytes } = batch;
+  const groups = bytes && new BigUint64Array(bytes.buffer, bytes.byteOffset, batch.records);
   const ids = new BigUint64Array(batch.ids.buffer, batch.ids.byteOffset, batch.count);
   return Array.from({ length: batch.records }, (_, record) => {
     const features: [bigint, number][] = [];
     for (let at = batch.offsets[record]!; at < batch.offsets[record + 1]!; at++) {
       features.push([ids[batch.rows[at]!]!, batch.values?.[at] ?? 1]);
     }
-    return { label: batch.labels[record]!, features };
+    const weight = batch.weights?.[record] ?? 1;
+    return { label: batch.labels[record]!, weight, group: groups?.[record] ?? NO_GROUP, features };
   });
 }
 
-/** What a block holds, such that -0 and 0 differ. Values that are all 1 may be there or not. */
+/** What a block holds, such that -0 and 0 differ. Values, weights and groups that say nothing may be there or not. */
 function bitsOf(block: SparseBlock): unknown {
   const values = block.values ?? new Float32Array(block.rows.length).fill(1);
   const bits = (floats: Float32Array): number[] => [...new Uint32Array(Float32Array.from(floats).buffer)];
   const { records, batchSize, starts, offsets, rows, ids, badPositions, runPositions, runLines, notes } = block;
   const numbers = { starts, offsets, rows, ids, badPositions, runPositions, runLines };
   const lists = Object.fromEntries(Object.entries(numbers).map(([name, list]) => [name, [...list]]));
-  return { records, batchSize, ...lists, values: bits(values), labels: bits(block.labels), notes };
+  const good = block.labels.length;
+  const weights = bits(block.weights ?? new Float32Array(good).fill(1));
+  const groups = [...(block.groups ?? new Uint8Array(8 * good).fill(0xff))];
+  return { records, batchSize, ...lists, values: bits(values), labels: bits(block.labels), weights, groups, notes };
 }
 
 const reasons = (text: string, rule: LabelRule = BINARY) => parse(text, rule).bad.map(({ reason }) => reason);
@@ -105,9 +118,22 @@ const label = fc.oneof(
   { arbitrary: fc.constantFrom('+1', '-1', '0', '1', '1.0', '-1e0'), weight: 10 },
   { arbitrary: fc.oneof(number, junk), weight: 1 },
 );
+const weight = fc.oneof(
+  { arbitrary: fc.constant(''), weight: 4 },
+  { arbitrary: number.map((text) => `:${text}`), weight: 2 },
+  { arbitrary: fc.constantFrom(':1', ':0', ':-1', ':', ':x', ':1:1', ':1e39', ':0.5'), weight: 1 },
+);
+const group = fc.oneof(
+  { arbitrary: fc.constant(''), weight: 4 },
+  { arbitrary: fc.tuple(blank, id).map(([b, i]) => `${b}qid:${i}`), weight: 2 },
+  {
+    arbitrary: fc.constantFrom(' qid:', ' qid:x', ' qid:1:1', ' qid', ' qid:18446744073709551614', 'qid:1'),
+    weight: 1,
+  },
+);
 const record = fc
   .tuple(
-    label,
+    fc.tuple(label, weight, group).map((parts) => parts.join('')),
     fc.array(
       fc.tuple(blank, feature).map(([b, f]) => b + f),
       { maxLength: 8 },
@@ -127,9 +153,9 @@ const text = fc
 describe('libsvm text', () => {
   test('is read as a naive parser reads it', () => {
     fc.assert(
-      fc.property(text, (content) => {
-        const expected = parseNaively(content);
-        const actual = parse(content);
+      fc.property(text, fc.constantFrom(BINARY, WEIGHTED), (content, rule) => {
+        const expected = parseNaively(content, rule.mayHaveWeight);
+        const actual = parse(content, rule);
         expect(actual.records).toBe(expected.length);
         expect(actual.bad.map((bad) => bad.line)).toEqual(
           expected.filter((r) => r.good === undefined).map((r) => r.line),
@@ -141,7 +167,12 @@ describe('libsvm text', () => {
   });
 
   test('is read by the kernel as by the plain parser, bit by bit', () => {
-    const rules = fc.constantFrom<LabelRule>(BINARY, { task: 'multiclass', classes: 3 }, { task: 'regression' });
+    const rules = fc.constantFrom<LabelRule>(
+      BINARY,
+      WEIGHTED,
+      { task: 'multiclass', classes: 3 },
+      { task: 'regression' },
+    );
     fc.assert(
       fc.property(text, rules, fc.integer({ min: 1, max: 6 }), (content, rule, batchSize) => {
         const actual = blockOf(content, rule, { batchSize, offset: 100, firstLine: 7 });
@@ -175,8 +206,36 @@ describe('libsvm text', () => {
     expect(read?.features.map(([i]) => i)).toEqual([9007199254740993n, 18446744073709551615n, 4294967296n, 0n]);
   });
 
+  test('weights and groups are there where a record has one, and never of a bad record', () => {
+    const { weights, groups } = sparse(parse('1 qid:7 1:1\n0 2:1\n', WEIGHTED));
+    expect(weights).toBeUndefined();
+    expect(groups).toEqual(new Uint8Array([7, 0, 0, 0, 0, 0, 0, 0, ...Array(8).fill(255)]));
+    const records = unfold(sparse(parse('1 1:1\n1:9 qid:5 1:x\n0:0.5 2:1\n-1 3:1\n', WEIGHTED)));
+    expect(records.map(({ weight, group }) => [weight, group])).toEqual([
+      [1, NO_GROUP],
+      [0.5, NO_GROUP],
+      [1, NO_GROUP],
+    ]);
+    expect(sparse(parse('1 1:1\n0 1:x\n')).groups).toBeUndefined();
+  });
+
+  test('a weight needs leave, and has to be a number from 0 on; a group a number below 2^64 - 1', () => {
+    expect(reasons('1:0.5 1:1\n')).toEqual(['label "1:0.5" is not +1, -1, 1 or 0']);
+    expect(reasons('1:-1 1:1\n1: 1:1\n1:1e39\n2:1 1:1\n', WEIGHTED)).toEqual([
+      'weight "-1" is not a number from 0 on',
+      'weight "" is not a number from 0 on',
+      'weight "1e39" is not a number from 0 on',
+      'label "2" is not +1, -1, 1 or 0',
+    ]);
+    expect(reasons('1 qid:18446744073709551615\n1 qid:-1\n1 1:1 qid:1\n')).toEqual([
+      'group "18446744073709551615" is not a whole number from 0 to 2^64-2',
+      'group "-1" is not a whole number from 0 to 2^64-2',
+      'feature id "qid" is not a whole number from 0 to 2^64-1',
+    ]);
+  });
+
   test('keeps features of value 0', () => {
-    expect(unfold(sparse(parse('-1 123:0\n')))).toEqual([{ label: 0, features: [[123n, 0]] }]);
+    expect(unfold(sparse(parse('-1 123:0\n')))).toEqual([{ label: 0, ...PLAIN, features: [[123n, 0]] }]);
   });
 
   test.each([
@@ -205,7 +264,7 @@ describe('libsvm text', () => {
     expect(records.records).toBe(3);
     expect([0, 1, 2, 3].map((position) => records.goodBefore(position))).toEqual([0, 1, 1, 2]);
     expect(sparse(records, 1, 2).records).toBe(0);
-    expect(unfold(sparse(records, 1, 3))).toEqual([{ label: 0, features: [[2n, 1]] }]);
+    expect(unfold(sparse(records, 1, 3))).toEqual([{ label: 0, ...PLAIN, features: [[2n, 1]] }]);
     expect(records.describe(0, 3)).toBe('f, lines 50 to 54');
     expect(records.describe(1, 2)).toBe('f, line 53');
   });

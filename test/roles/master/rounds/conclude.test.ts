@@ -16,8 +16,8 @@ const account = (applied: number, lastPass: number, duplicate = 0): PserverAccou
       received: 0,
       duplicate,
       metrics: [
-        { pass: 1, records: 90, loss: 0, correct: 0, squaredError: 0 },
-        { pass: 2, records: lastPass, loss: 0, correct: 0, squaredError: 0 },
+        { pass: 1, records: 90, weight: 90, loss: 0, correct: 0, squaredError: 0 },
+        { pass: 2, records: lastPass, weight: lastPass, loss: 0, correct: 0, squaredError: 0 },
       ],
     },
   }) as unknown as PserverAccount;

@@ -107,15 +107,17 @@ async function finish(ref: AttemptRef, counts: Partial<typeof COUNTS> = {}) {
   return reply;
 }
 
-const oneRecord = { ...noMetrics, records: 1 };
+const oneRecord = { ...noMetrics, records: 1, weight: 1 };
+const NONE = new Uint8Array(0);
 const floats = (value: number): Uint8Array => new Uint8Array(Float32Array.of(value).buffer);
 const finishEvaluation = (
   ref: AttemptRef,
   score: number,
   counts: { bad?: number; metrics?: typeof oneRecord } = {},
+  segments: Uint8Array[] = [floats(score), floats(1), NONE, NONE],
 ) => {
   const header = { type: 'finishEvaluation' as const, ...JOB, ...ref, bad: 0, metrics: oneRecord, ...counts };
-  return ask(header, [floats(score), floats(1)]);
+  return ask(header, segments);
 };
 const progress = (ref: AttemptRef) => {
   const { trainer, ...address } = ref;
@@ -288,7 +290,7 @@ describe('a report', () => {
 });
 
 describe('counts of a report', () => {
-  const metricsOf = (change: object) => ({ metrics: { ...noMetrics, records: 1, ...change } });
+  const metricsOf = (change: object) => ({ metrics: { ...oneRecord, ...change } });
   it.each<[string, Partial<typeof COUNTS>]>([
     ['more good records than the task has', { good: 1_000_000_000 }],
     ['fewer records than the task has', { good: 0 }],
@@ -297,7 +299,9 @@ describe('counts of a report', () => {
     ['more read than any attempt reads', { read: Number.MAX_SAFE_INTEGER }],
     ['more duplicates than any attempt pushes', { duplicate: Number.MAX_SAFE_INTEGER }],
     ['metrics of more records than any attempt computes', metricsOf({ records: 1_000_000_000 })],
-    ['more correct records than computed ones', metricsOf({ correct: 2 })],
+    ['a larger weight of correct records than of all', metricsOf({ correct: 2 })],
+    ['a weight of correct records below 0', metricsOf({ correct: -1 })],
+    ['weights that overflow when they are added up', metricsOf({ weight: 1e308 })],
     ['a loss that overflows when it is added up', metricsOf({ loss: 1e308 })],
     ['squared errors that do', metricsOf({ squaredError: 1e308 })],
   ])('%s: the report is refused, and the task stays', async (_, counts) => {
@@ -338,6 +342,27 @@ describe('counts of a report', () => {
     await expect(finishEvaluation(ref, 0, { metrics: noMetrics, bad: 1 })).rejects.toMatchObject(refused);
     await expect(finishEvaluation(ref, Number.NaN)).rejects.toMatchObject({ code: 'BadMessage' });
     await finishEvaluation(ref, 0.5);
+    expect(state.evaluation!.results.finish().records).toBe(1);
+  });
+
+  it('of an evaluation come with a weight and a group of each record, or with none', async () => {
+    await finish(await take('ann'));
+    evaluate(0);
+    const ref = await take('ann');
+    const send = (...more: Uint8Array[]) => finishEvaluation(ref, 0.5, {}, [floats(0.5), floats(1), ...more]);
+    const group = new Uint8Array(8);
+    for (const [what, segments] of [
+      ['four segments', []],
+      ['a whole number of f32', [new Uint8Array(3), NONE]],
+      ['1 labels, 2 weights', [Buffer.concat([floats(1), floats(1)]), NONE]],
+      ['and 1.5 groups for 1', [NONE, new Uint8Array(12)]],
+      ['a weight is less than 0', [floats(-1), NONE]],
+      ['is not a finite number', [floats(Number.POSITIVE_INFINITY), NONE]],
+    ] as const) {
+      const refused = { code: 'BadMessage', message: expect.stringContaining(what) };
+      await expect(send(...segments)).rejects.toMatchObject(refused);
+    }
+    await send(floats(1), group);
     expect(state.evaluation!.results.finish().records).toBe(1);
   });
 });

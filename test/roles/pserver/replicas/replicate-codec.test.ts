@@ -137,7 +137,7 @@ describe('a batch on the wire', () => {
 
   it('has room in a header for the largest update beside all units', () => {
     const most = Number.MAX_SAFE_INTEGER;
-    const metrics = { records: most, loss: 0.1, correct: most, squaredError: 0.1 };
+    const metrics = { records: most, weight: most, loss: 0.1, correct: most, squaredError: 0.1 };
     const batch = { position: { pass: 2, task: 4, push: most, last: false, good: most }, metrics };
     const batches = Array.from({ length: LIMITS.lanes }, () => batch);
     const round = { type: 'round', timeline: most, round: most, batches, dense: [], sparse: [] } as const;

@@ -170,7 +170,7 @@ it('an update that no frame carries to a peer is refused', () => {
 });
 
 it('a closure and a round of the largest lists take no more room than any update may', () => {
-  const metrics = { records: 1, loss: 0, correct: 0, squaredError: 0 };
+  const metrics = { records: 1, weight: 1, loss: 0, correct: 0, squaredError: 0 };
   const batches = Array.from({ length: LIMITS.lanes }, () => ({ position: POSITION, metrics }));
   const tasks = Array.from({ length: LIMITS.closedTasksAtOnce }, () => ({ pass: 0, task: 0, records: 1 }));
   for (const update of [

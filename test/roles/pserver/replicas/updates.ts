@@ -81,7 +81,7 @@ const count = fc.maxSafeNat();
 const real = fc.double({ noNaN: true, noDefaultInfinity: true }).map((one) => (one === 0 ? 0 : one));
 const task = { pass: fc.nat(PASSES - 1), task: fc.nat(TASKS - 1) };
 const position = fc.record({ ...task, push: count, last: fc.boolean(), good: count });
-const metrics = fc.record({ records: count, loss: real, correct: count, squaredError: real });
+const metrics = fc.record({ records: count, weight: real, loss: real, correct: real, squaredError: real });
 
 const allShards = Array.from({ length: SHARDS }, (_, shard) => shard);
 const push: fc.Arbitrary<ForwardedUpdate> = fc

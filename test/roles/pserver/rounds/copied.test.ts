@@ -122,7 +122,7 @@ it.each(OPTIMIZERS)('$type: copies have the bits of their primary, and lead with
 describe('a copy in sync mode', () => {
   const [optimizer] = OPTIMIZERS;
   const noRound = { type: 'round', timeline: 0, round: 0, batches: [], dense: [], sparse: [] } as const;
-  const metrics = { records: 1, loss: 0, correct: 0, squaredError: 0 };
+  const metrics = { records: 1, weight: 1, loss: 0, correct: 0, squaredError: 0 };
   const batch = (push: number) => ({ position: { pass: 0, task: 0, push, last: false, good: push + 1 }, metrics });
   let both: Copied;
   const before = () => UNITS.slice(0, 2).map((unit) => [both.copies.positions(unit), both.copies.rounds(unit)]);

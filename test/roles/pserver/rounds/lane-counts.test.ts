@@ -9,7 +9,7 @@ import { checkLane, checkSameLane } from '../../../../src/roles/pserver/rounds/l
 /** Two tasks of five records in batches of two, one for each lane: three rounds, the last of one record each. */
 const JOB = { records: 10, tasks: 2, recordsPerTask: 5, batchSize: 2, pushEvery: 1, maxBadRecords: 1 };
 const batches = createRoundPlan({ ...JOB, taskRecords: Uint32Array.of(5, 5), passes: 1, lanes: 2, seed: 1 });
-const NO_METRICS = { records: 0, loss: 0, correct: 0, squaredError: 0 };
+const NO_METRICS = { records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 };
 
 let ledgers: ShardLedgers;
 let contradictions: string[];

@@ -307,7 +307,7 @@ describe('a unit on its way', () => {
     move.forward(noRound);
     expect(() => move.forward(noRound)).toThrow(expect.objectContaining({ code: 'BadMessage' }));
     const position = { pass: 0, task: 0, push: 1, last: true, good: 3 };
-    const metrics = { records: 1, loss: 0, correct: 0, squaredError: 0 };
+    const metrics = { records: 1, weight: 1, loss: 0, correct: 0, squaredError: 0 };
     const batches = [{ position, metrics }];
     expect(() => move.forward({ ...noRound, round: 1, batches })).toThrow(
       expect.objectContaining({ code: 'BadMessage' }),

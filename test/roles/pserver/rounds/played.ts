@@ -72,7 +72,11 @@ export class PlayedPserver {
     const plain = this.#rounds[round]?.[lane] ?? EMPTY;
     const { records } = plain;
     const header = {
-      ...{ round, lane, metrics: { records, loss: records / 7, correct: records, squaredError: records / 3 } },
+      ...{
+        round,
+        lane,
+        metrics: { records, weight: records, loss: records / 7, correct: records, squaredError: records / 3 },
+      },
       batch: { pass, task: lane, push, last: push === PUSHES - 1, good },
     };
     return this.rig.push(header, laneFor(ROUND_SPEC, plain, { shards: SHARDS, held: this.held }));

@@ -28,7 +28,7 @@ const OF_JOB = { job: 'job', batchPlanId: 'plan' };
 const ANY_PLAN = createPushPlan({
   ...{ records: 8_000_000, tasks: 8, recordsPerTask: 1_000_000, batchSize: 1_000, pushEvery: 1, maxBadRecords: 0 },
 });
-const NO_METRICS: MetricSums = { records: 0, loss: 0, correct: 0, squaredError: 0 };
+const NO_METRICS: MetricSums = { records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 };
 
 function request<H>(header: H, segments: readonly Uint8Array[] = []): Received<H> {
   return { header, segmentCount: segments.length, segment: (i) => segments[i]!, free: () => {} };

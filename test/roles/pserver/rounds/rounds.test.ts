@@ -36,7 +36,7 @@ const header = (round: number, lane: number, records = 1): LaneHeader => ({
   round,
   lane,
   batch: { pass: 0, task: lane, push: round, last: false, good: (round + 1) * records },
-  metrics: { records, loss: round, correct: 0, squaredError: 0 },
+  metrics: { records, weight: records, loss: round, correct: 0, squaredError: 0 },
 });
 
 function playRound(round: number): void {
@@ -73,7 +73,7 @@ describe('a round', () => {
     expect(parameters.readBlock(0, 0).values).toEqual(Float32Array.of(-1, -1));
     expect(rig.ledger.position(0, 0)).toBe(1);
     expect(rig.ledger.account()).toMatchObject({ applied: 4 });
-    expect(rig.rounds.metrics()).toEqual([{ pass: 0, records: 4, loss: 0, correct: 0, squaredError: 0 }]);
+    expect(rig.rounds.metrics()).toEqual([{ pass: 0, records: 4, weight: 4, loss: 0, correct: 0, squaredError: 0 }]);
   });
 
   it('takes each lane once; what comes again is counted, and changes nothing', () => {

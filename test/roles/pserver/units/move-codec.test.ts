@@ -71,7 +71,7 @@ const bytes = (of: number) =>
   });
 const tasks = { pass: fc.nat(JOB.passes - 1), task: fc.nat(JOB.tasks - 1) };
 const position = fc.record({ ...tasks, push: count, last: fc.boolean(), good: count });
-const sums = { records: count, loss: real, correct: count, squaredError: real };
+const sums = { records: count, weight: real, loss: real, correct: real, squaredError: real };
 const small = fc.nat(3);
 const gradients = {
   dense: fc.array(
@@ -241,7 +241,7 @@ describe('a move on the wire', () => {
 
   it('has room in a header for the largest round and the largest closure', () => {
     const most = Number.MAX_SAFE_INTEGER;
-    const metrics = { records: most, loss: 0.1, correct: most, squaredError: 0.1 };
+    const metrics = { records: most, weight: most, loss: 0.1, correct: most, squaredError: 0.1 };
     const batch = { position: { pass: 2, task: 4, push: most, last: false, good: most }, metrics };
     const batches = Array.from({ length: LIMITS.lanes }, () => batch);
     const round = { type: 'round', timeline: most, round: most, batches, dense: [], sparse: [] } as const;
@@ -280,7 +280,7 @@ const push = (fields: Record<string, unknown> = {}) => ({
   ...fields,
 });
 const ROUND = { type: 'round', timeline: 0, round: 0, dense: [], sparse: [] };
-const METRICS = { records: 1, loss: 0, correct: 0, squaredError: 0 };
+const METRICS = { records: 1, weight: 1, loss: 0, correct: 0, squaredError: 0 };
 
 it.each<[string, ReturnType<typeof request>]>([
   ['a unit that the job does not have', offer({ unit: 8 })],

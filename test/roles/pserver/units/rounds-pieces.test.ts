@@ -20,7 +20,7 @@ const SPEC: ParameterSpec = {
     { name: 'narrow', width: 1, initializer: NORMAL },
   ],
 };
-const METRICS = [{ pass: 0, records: 3, loss: 0.5, correct: 1, squaredError: 0.25 }];
+const METRICS = [{ pass: 0, records: 3, weight: 3, loss: 0.5, correct: 1, squaredError: 0.25 }];
 const AT = { timeline: 2, version: 9, metrics: METRICS };
 
 const floats = (count: number, from: number): Uint8Array =>
