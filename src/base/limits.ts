@@ -155,7 +155,7 @@ export const LIMITS = {
   /** A line of text data. */
   recordBytes: 16 * MiB,
   featuresPerRecord: 1_048_576,
-  /** Text that the kernel takes at a time, in eleven times as much memory; a longer line is parsed without it. */
+  /** Text that the kernel takes at a time, in up to 18 times as much memory; a longer line is parsed without it. */
   kernelTextBytes: 4 * MiB,
   /** Features of a mini-batch whose ids the kernel numbers, in up to 120 MB of memory; more are numbered without it. */
   kernelIds: 4 * 1024 * 1024,

@@ -11,8 +11,9 @@ export interface Observed {
   readonly duplicate: number;
 }
 
-/** A sum of metrics in a report: far above any loss, and far enough below the largest number to be added up. */
-const MOST_METRIC = 1e250;
+/** In a report: far above what records weigh, and what one of weight 1 adds to a sum. Their product can be added up. */
+const MOST_WEIGHT = 1e100;
+const MOST_METRIC = 1e150;
 
 export interface CountedTask {
   readonly records: number;
@@ -41,11 +42,12 @@ export function whyTooOften(records: number, computed: number): string | undefin
 }
 
 export function whyWrongMetrics({ weight, correct, loss, squaredError }: MetricSums): string | undefined {
+  if (!(weight <= MOST_WEIGHT)) return `a weight of ${weight}`;
   if (!(correct >= 0 && correct <= weight)) return `a weight of ${correct} is correct, of ${weight} in all`;
-  const isBounded = (sum: number): boolean => Math.abs(sum) <= MOST_METRIC;
-  return [weight, loss, squaredError].every(isBounded)
+  const most = MOST_METRIC * weight;
+  return Math.abs(loss) <= most && squaredError >= 0 && squaredError <= most
     ? undefined
-    : `a weight of ${weight}, a loss of ${loss}, squared errors of ${squaredError}`;
+    : `a loss of ${loss} and squared errors of ${squaredError}, of records of weight ${weight}`;
 }
 
 /** What counts of a report by an attempt at a task of so many records: each record once. */

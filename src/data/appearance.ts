@@ -7,14 +7,15 @@ const NUMBER = '[+-]?(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][+-]?\\d+)?';
 const FEATURES = `(?:\\s+\\d+:${NUMBER})*`;
 const RECORD = new RegExp(`^\\s*${NUMBER}${FEATURES}\\s*$`);
 const ID_LIST = /^\s*\d+(?:,\d+)+(?:\s+\d+:\S+)*\s*$/;
-const DECIMAL_COMMAS = /^\s*\S+(?:\s+\d+:[+-]?\d+(?:,\d+)?)*\s+\d+:[+-]?\d+,\d+(?:\s|$)/;
+const DECIMAL_COMMAS = /^\s*\S+(?:\s+qid:\d+)?(?:\s+\d+:[+-]?\d+(?:,\d+)?)*\s+\d+:[+-]?\d+,\d+(?:\s|$)/;
 const WEIGHTED = new RegExp(`^\\s*${NUMBER}:${NUMBER}(?:\\s|$)`);
-/** No number before the colon; `qid` has a model of its own. */
-const NAMED = /^\s*\S+(?:\s+\d+:\S+)*\s+(?!qid:)[A-Za-z_][^\s:|]*:/;
+/** No number before the colon, and no group. */
+const NAMED = /^\s*\S+(?:\s+qid:\d+)?(?:\s+\d+:\S+)*\s+(?!qid:)[A-Za-z_][^\s:|]*:/;
 const VALUELESS = new RegExp(`^\\s*${NUMBER}(?:\\s+\\d+)+\\s*$`);
 /** Labels of `binary`. */
 const BINARY_LABEL = /^\s*[+-]?[01](?:\s|$)/;
-const RANKING = /^\s*\S+\s+qid:\S+/;
+/** Its labels are grades. */
+const RANKING = /^\s*(?![+-]?[01]\s)\S+\s+qid:\d+(?:\s|$)/;
 const FIELDS = /^\s*\S+(?:\s+\d+:\d+:\S+)+\s*$/;
 const NAMESPACES = /^[^|,{]*\|\S*\s/;
 
@@ -58,15 +59,8 @@ const TESTS: readonly Test[] = [
   [
     all((line) => WEIGHTED.test(line)),
     {
-      what: 'libsvm with weights (label:weight)',
-      hint: 'set data.labelWeights to true (data index: --label-weights), or remove the weights',
-    },
-  ],
-  [
-    all((line) => RANKING.test(line)),
-    {
-      what: 'ranking data (qid:)',
-      hint: 'no model of paddlet ranks: write labels of model.task; qid: may stay, for metrics by group',
+      what: 'libsvm without labels, or with weights (label:weight)',
+      hint: 'write the labels; for weights, from 0 on, set data.labelWeights to true (data index: --label-weights)',
     },
   ],
   [
@@ -93,6 +87,13 @@ const TESTS: readonly Test[] = [
     {
       what: 'libsvm with names for ids',
       hint: 'ids are whole numbers from 0 to 2^64-1: number the names, or hash them',
+    },
+  ],
+  [
+    all((line) => RANKING.test(line)),
+    {
+      what: 'ranking data (qid:)',
+      hint: 'no model of paddlet ranks: write labels of model.task; qid: may stay, for metrics by group',
     },
   ],
   [

@@ -68,6 +68,10 @@ const countOf = (paths: string | string[] | undefined): number =>
 
 function labelRules({ data }: JobFile): RuleBroken[] {
   const broken: RuleBroken[] = [];
+  if (data.labelWeights && formatOf(data.format).hasLabelFiles) {
+    const message = `not for format ${data.format}: its labels are in files of their own`;
+    broken.push({ path: ['data', 'labelWeights'], message });
+  }
   for (const [files, labels] of [
     ['train', 'trainLabels'],
     ['test', 'testLabels'],

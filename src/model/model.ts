@@ -52,6 +52,16 @@ export interface PulledValues {
 /** Records of this group have none. */
 export const NO_GROUP = (1n << 64n) - 1n;
 
+/** Records as a model scored them, for metrics that are no sums. */
+export interface ScoredRecords {
+  readonly scores: Float32Array;
+  readonly labels: Float32Array;
+  /** Undefined when each is 1. */
+  readonly weights: Float32Array | undefined;
+  /** u64 little-endian; undefined when no record has one. */
+  readonly groups: Uint8Array | undefined;
+}
+
 /** Sums of metrics over records; merged by adding field by field, in task order. */
 export interface MetricSums {
   readonly records: number;

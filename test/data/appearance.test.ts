@@ -11,16 +11,18 @@ test.each([
   ['tab-separated values (TSV)', ['0\t1\t1\t5\t68fd1e64', '1\t2\t0\t44\t287e684f']],
   ['JSON', ['{"label": 1, "x": [1, 2]}', '{"label": 0, "x": [3, 4]}']],
   ['JSON', ['[1, 0.5, 2]', '[0, 0.1, 3]']],
-  ['ranking data (qid:)', ['2 qid:10 1:0.03 2:0.6', '0 qid:10 1:0.1']],
+  ['ranking data (qid:)', ['2 qid:10 1:0.03 2:0.6', '4 qid:10 1:0.1']],
   ['libffm (label field:id:value)', ['1 0:5:1 1:9:0.5', '0 0:3:1']],
   ['Vowpal Wabbit text (label |namespace …)', ['1 |f price:0.23 sqft:0.25', '-1 |f price:0.1']],
   ['libsvm with labels that the model does not take', ['24.0 1:0.00632 2:18', '21.6 1:0.02731 2:-0.5e-3']],
   ['libsvm with labels that the model does not take', ['3 1:0.5', '2 7:1']],
   ['multi-label libsvm (labels with commas)', ['3,17 2:1 5:1', '1,4 3:1']],
   ['libsvm with decimal commas', ['0 2:0,5 7:0,5', '1 3:0,25']],
-  ['libsvm with weights (label:weight)', ['1:0.5 3:1', '0:2 4:1']],
+  ['libsvm without labels, or with weights (label:weight)', ['1:0.5 3:1', '0:2 4:1']],
   ['libsvm with names for ids', ['1 cost:0.5 3:1', '0 3:1 cost:1']],
   ['libsvm with names for ids', ['1 user_12:1', '0 user_2:1']],
+  ['libsvm with names for ids', ['1 qid:3 cost:0.5']],
+  ['libsvm with decimal commas', ['1 qid:3 1:0,5']],
   ['libsvm with ids without values, or with a header line', ['1 5 7', '0 3']],
   ['libsvm with ids without values, or with a header line', ['400 40 2']],
   ['a bzip2 file', ['BZh91AY&SY']],
@@ -43,6 +45,7 @@ test('a single bad token among good ones looks like nothing else', () => {
   expect(look('1 5:x')).toBeUndefined();
   expect(look('1 5:1 oops 6:1', '0 1:1 2')).toBeUndefined();
   expect(look('1 5:1e99')).toBeUndefined();
+  expect(look('1 qid:user7 1:1')).toBeUndefined();
   expect(look()).toBeUndefined();
 });
 

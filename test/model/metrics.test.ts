@@ -1,15 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import {
-  areaUnderCurve,
-  binaryLogLoss,
-  finishMetrics,
-  groupedAuc,
-  mergeMetrics,
-  noMetrics,
-  noScores,
-  type ScoredRecords,
-} from '../../src/model/metrics.ts';
-import { NO_GROUP } from '../../src/model/model.ts';
+import { areaUnderCurve, groupedAuc } from '../../src/model/area-under-curve.ts';
+import { binaryLogLoss, finishMetrics, mergeMetrics, noMetrics, noScores } from '../../src/model/metrics.ts';
+import { NO_GROUP, type ScoredRecords } from '../../src/model/model.ts';
 import * as fc from '../properties.ts';
 
 /** Over all pairs, as Mann and Whitney define it, each as much as its weights say. */

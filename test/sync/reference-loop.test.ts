@@ -81,6 +81,22 @@ it('an optimizer of its own for each table and for the bias', async () => {
   expect(digests.size).toBe(6);
 });
 
+it('weights of records: other models, the same wherever they are trained; those of 1 are none', async () => {
+  const place = testPlace();
+  const job = jobOf({ model: { type: 'fm', factors: 3 }, data: { ...JOB_FILE.data, labelWeights: true } });
+  const plainOf = async (weightOf?: (record: number) => number): Promise<Digests> => {
+    makeText(place, [3], weightOf);
+    const plain = digestsIn(await referenceLoop(job, place));
+    const loaded = await load(job, place);
+    for (const pservers of [1, 3]) expect(trainInParts(job, loaded, pservers)).toEqual(plain);
+    return plain;
+  };
+  const weighted = await plainOf((record) => (record % 5) / 2);
+  const ones = await plainOf(() => 1);
+  expect(weighted.modelDigest).not.toBe(ones.modelDigest);
+  expect(await plainOf()).toEqual(ones);
+});
+
 it.each(OPTIMIZERS)('$type: softmax, whose weights are in two blocks', async (optimizer) => {
   const place = testPlace();
   makeImages(place);

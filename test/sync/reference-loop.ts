@@ -55,7 +55,9 @@ export async function referenceLoop(job: Job, place: DataPlace): Promise<Referen
   const tested = test.length === 0 ? undefined : await indexOf(job, place, test, testLabels);
   const classes = Math.max(index.labelBound, tested?.labelBound ?? 0);
   const model = referenceModel(job.model, { inputWidth: Number(index.featureBound), classes });
-  const labels = model.task === 'multiclass' ? { task: model.task, classes } : { task: model.task };
+  const weights = { mayHaveWeight: job.data.labelWeights };
+  const labels =
+    model.task === 'multiclass' ? { task: model.task, classes, ...weights } : { task: model.task, ...weights };
   const { batchSize } = job.training;
   const options = {
     format: job.data.format,

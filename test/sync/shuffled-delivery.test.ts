@@ -24,7 +24,7 @@ import {
   type Part,
   SHARDS,
 } from './shared-shards.ts';
-import { jobOf, load, makeImages, makeText } from './small-jobs.ts';
+import { JOB_FILE, jobOf, load, makeImages, makeText } from './small-jobs.ts';
 
 interface Pserver extends Part {
   readonly rig: RoundsRig;
@@ -90,6 +90,7 @@ function deliver(model: Model, { rig, held }: Pserver, { round, lane, place, goo
 
 const JOBS = [
   ...OPTIMIZERS.map((optimizer) => ({ model: { type: 'fm', factors: 3 }, optimizer })),
+  { model: { type: 'lr' }, optimizer: OPTIMIZERS[3]!, data: { ...JOB_FILE.data, labelWeights: true } },
   {
     model: { type: 'fm', factors: 3 },
     optimizer: OPTIMIZERS[3]!,
@@ -105,9 +106,10 @@ const JOBS = [
 
 it.each(JOBS)('$model.type with $optimizer.type', async (more) => {
   const place = testPlace();
-  makeText(place, [3, 40, 41, 42, 43, 44, 45, 46, 47, 100]);
-  makeImages(place);
   const job = jobOf(more);
+  const weightOf = job.data.labelWeights ? (record: number): number => (record % 5) / 2 : undefined;
+  makeText(place, [3, 40, 41, 42, 43, 44, 45, 46, 47, 100], weightOf);
+  makeImages(place);
   const { lanes, passes } = job.training;
   const wanted = await referenceLoop(job, place);
   const { model, tasks } = await load(job, place);

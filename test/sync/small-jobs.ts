@@ -13,13 +13,15 @@ import { referenceModel } from '../model/reference.ts';
 
 export const RECORDS = 230;
 
-export function makeText(place: TestPlace, bad: readonly number[] = []): void {
+/** `weightOf`: of each record, by its number; without it they have none. */
+export function makeText(place: TestPlace, bad: readonly number[] = [], weightOf?: (record: number) => number): void {
   const random = createRandomStream(11);
   const lines = Array.from({ length: RECORDS }, (_, record) => {
     const ids = new Set(Array.from({ length: 5 }, () => Math.floor(40 * random.uniform() ** 2)));
     const features = [...ids].sort((a, b) => a - b).map((id) => `${id}:${(2 * random.uniform() - 1).toFixed(3)}`);
     const label = random.uniform() < 0.4 ? 1 : 0;
-    return bad.includes(record) ? 'no record' : `${label} ${features.join(' ')}`;
+    const weight = weightOf === undefined ? '' : `:${weightOf(record)}`;
+    return bad.includes(record) ? 'no record' : `${label}${weight} ${features.join(' ')}`;
   });
   writeFileSync(join(place.folder, 'train.txt'), `${lines.join('\n')}\n`);
 }
@@ -57,12 +59,14 @@ export interface Loaded {
 }
 
 export async function load(job: Job, place: TestPlace): Promise<Loaded> {
-  const { train, trainLabels, format, recordsPerTask } = job.data;
+  const { train, trainLabels, format, recordsPerTask, labelWeights } = job.data;
   const labelled = trainLabels.length === 0 ? {} : { labels: trainLabels };
   const index = await loadOrBuildIndex(place, { what: train, format, recordsPerTask, ...labelled });
   const classes = index.labelBound;
   const model = referenceModel(job.model, { inputWidth: Number(index.featureBound), classes });
-  const labels = model.task === 'multiclass' ? { task: model.task, classes } : { task: model.task };
+  const weights = { mayHaveWeight: labelWeights };
+  const labels =
+    model.task === 'multiclass' ? { task: model.task, classes, ...weights } : { task: model.task, ...weights };
   const { batchSize } = job.training;
   const options = { format, files: index.files, labels, inputWidth: Number(index.featureBound), batchSize };
   const reader = createTaskReader(place, options);

@@ -96,11 +96,11 @@ def parse_libsvm(line, may_have_weight):
         raise ValueError(f'the line has {len(line)} bytes')
     tokens = line.partition(b'#')[0].translate(bytes.maketrans(b'\t\r', b'  ')).split(b' ')
     label, *features = [token for token in tokens if token]
-    if len(features) > RECORD_FEATURES:
-        raise ValueError(f'the line has {len(features)} features')
     label, colon, weight = label.partition(b':') if may_have_weight else (label, b'', b'')
     label, weight = binary_label(decimal(label)), weight_of(weight) if colon else 1.0
     group = group_of(features.pop(0)) if features and features[0].startswith(b'qid:') else NO_GROUP
+    if len(features) > RECORD_FEATURES:
+        raise ValueError(f'the line has {len(features)} features')
     return Record(label, [feature_of(token) for token in features], weight, group)
 
 

@@ -24,8 +24,9 @@ export const trainedSpecOf = (record: JobRecord, context: ModelSource = {}): Tra
 
 export function labelRuleOf(record: JobRecord, model: Model): LabelRule {
   const { task } = model;
-  const mayHaveWeight = record.job.data.labelWeights;
-  return task === 'multiclass' ? { task, classes: classesOf(record), mayHaveWeight } : { task, mayHaveWeight };
+  // Left out where it says nothing: the rule is part of the key of what is kept (docs/data-cache.md).
+  const weights = record.job.data.labelWeights ? { mayHaveWeight: true } : {};
+  return task === 'multiclass' ? { task, classes: classesOf(record), ...weights } : { task, ...weights };
 }
 
 function classesOf({ train, test }: JobRecord): number {

@@ -39,8 +39,13 @@ export function metricsText(metrics: Metrics): string {
 }
 
 /** Metrics of records whose scores are all known: says why one is missing. */
-export const scoredText = (metrics: Metrics): string =>
-  `${metricsText(metrics)}${isBinary(metrics) && metrics.auc === undefined ? '  (no auc: all labels are the same)' : ''}`;
+export const scoredText = (metrics: Metrics): string => `${metricsText(metrics)}${whyMissing(metrics)}`;
+
+function whyMissing(metrics: Metrics): string {
+  const { records, logloss, rmse, auc } = metrics;
+  if (records > 0 && logloss === undefined && rmse === undefined) return '  (no metrics: all weights are 0)';
+  return isBinary(metrics) && auc === undefined ? '  (no auc: all labels that count are the same)' : '';
+}
 
 const isBinary = ({ logloss, rmse }: Metrics): boolean => logloss !== undefined && rmse !== undefined;
 

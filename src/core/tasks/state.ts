@@ -46,7 +46,7 @@ export const addSums = (a: TaskSums, b: TaskSums): TaskSums => ({
     records: plus(a.metrics.records, b.metrics.records),
     weight: a.metrics.weight + b.metrics.weight,
     loss: a.metrics.loss + b.metrics.loss,
-    correct: plus(a.metrics.correct, b.metrics.correct),
+    correct: a.metrics.correct + b.metrics.correct,
     squaredError: a.metrics.squaredError + b.metrics.squaredError,
   },
 });

@@ -98,8 +98,7 @@ export class SparseKernel {
   begin(text: Uint8Array, firstLine: number, rule: LabelRule): void {
     const isEnded = text.length === 0 || text.at(-1) === NEWLINE;
     this.#textEnd = TEXT_AT + text.length + (isEnded ? 0 : 1);
-    // Memory for the longest reading of it: see `next`.
-    this.#reserve(roundUp(this.#textEnd) + 4 * text.length);
+    this.#reserve(this.#textEnd);
     const bytes = new Uint8Array(this.#memory.buffer);
     bytes.set(text, TEXT_AT);
     if (!isEnded) bytes[this.#textEnd - 1] = NEWLINE;

@@ -1,12 +1,13 @@
 /** A batch that does not begin and end where the batches of its block do: put together from theirs. */
+
+import { createIdDictionary } from '../../base/id-dictionary.ts';
 import type { Batch } from '../../model/model.ts';
-import { createFeatureDictionary } from '../feature-dictionary.ts';
 import { goodBefore, goodRecords, plannedBatch, type SparseBlock } from './sparse-block.ts';
 
 export function otherBatch(block: SparseBlock, from: number, to: number): Batch {
   const [first, last] = [goodBefore(block, from), goodBefore(block, to)];
   const offsets = new Uint32Array(last - first + 1);
-  const dictionary = createFeatureDictionary();
+  const dictionary = createIdDictionary();
   const rows: number[] = [];
   const values: number[] = [];
   let record = 0;

@@ -3,8 +3,8 @@
  * are numbered batch by batch, as soon as a batch is whole.
  */
 import { assert } from '../../base/assert.ts';
+import { createIdDictionary } from '../../base/id-dictionary.ts';
 import { LIMITS } from '../../base/limits.ts';
-import { createFeatureDictionary } from '../feature-dictionary.ts';
 import type { DistinctIds, ReadRecords, SparseKernel } from '../kernels/sparse-kernel.ts';
 import type { BadRecord } from '../source.ts';
 import { LineRuns } from './line-runs.ts';
@@ -246,7 +246,7 @@ const bytesOf = ({ buffer, byteOffset, byteLength }: Uint32Array): Uint8Array =>
 
 /** For batches that the kernel's memory should not grow for. */
 function plainDistinct(pieces: readonly Uint8Array[], count: number): DistinctIds {
-  const dictionary = createFeatureDictionary();
+  const dictionary = createIdDictionary();
   const places = new Uint32Array(count);
   let at = 0;
   for (const piece of pieces) {

@@ -1,22 +1,17 @@
 /** Collects what trainers computed on the test file, and its metrics, in task order. */
 import { PaddletError } from '../../base/errors.ts';
 import type { Metrics } from '../../cluster/job/job-result.ts';
-import { finishMetrics, mergeMetrics, noMetrics, type ScoredRecords } from '../../model/metrics.ts';
-import type { MetricSums, Model } from '../../model/model.ts';
-
-/** The good records of a task, scored. */
-export interface TaskScores extends ScoredRecords {
-  readonly metrics: MetricSums;
-}
+import { finishMetrics, mergeMetrics, noMetrics, type ScoredTask } from '../../model/metrics.ts';
+import type { Model, ScoredRecords } from '../../model/model.ts';
 
 export interface EvaluationResults {
   /** Of one task; a second attempt's replaces the first's. */
-  add(task: number, scored: TaskScores): void;
+  add(task: number, scored: ScoredTask): void;
   finish(): Metrics;
 }
 
 export function createEvaluationResults(task: Model['task'], tasks: number): EvaluationResults {
-  const parts: (TaskScores | undefined)[] = Array.from({ length: tasks });
+  const parts: (ScoredTask | undefined)[] = Array.from({ length: tasks });
   return {
     add(number, scored) {
       if (number >= tasks) throw new PaddletError('BadMessage', `evaluation task ${number}: there are ${tasks}`);
@@ -31,13 +26,16 @@ export function createEvaluationResults(task: Model['task'], tasks: number): Eva
   };
 }
 
-function checkScores(task: number, { metrics, scores, labels, weights, groups }: TaskScores): void {
+function checkScores(task: number, { metrics, scores, labels, weights, groups }: ScoredTask): void {
   const { records } = metrics;
   const counts = [scores.length, labels.length, weights?.length ?? records, (groups?.length ?? 8 * records) / 8];
   if (counts.some((count) => count !== records)) {
     const [ofScores, ofLabels, ofWeights, ofGroups] = counts;
     const found = `${ofScores} scores, ${ofLabels} labels, ${ofWeights} weights and ${ofGroups} groups`;
     throw new PaddletError('BadMessage', `evaluation task ${task}: ${found} for ${records} records`);
+  }
+  if (weights === undefined && metrics.weight !== records) {
+    throw new PaddletError('BadMessage', `evaluation task ${task}: ${records} records of weight ${metrics.weight}`);
   }
   if (![scores, labels, weights ?? []].every((floats) => floats.every(Number.isFinite))) {
     throw new PaddletError('BadMessage', `evaluation task ${task}: a score, label or weight is not a finite number`);
@@ -47,33 +45,23 @@ function checkScores(task: number, { metrics, scores, labels, weights, groups }:
   }
 }
 
-function joined(parts: readonly TaskScores[], records: number): ScoredRecords {
-  const floats = (of: (part: TaskScores) => Float32Array): Float32Array => {
-    const whole = new Float32Array(records);
+function joined(parts: readonly ScoredTask[], records: number): ScoredRecords {
+  /** Puts what each part has behind each other; where one has nothing, `whole` stays as it is. */
+  const put = <A extends Float32Array | Uint8Array>(whole: A, of: (part: ScoredTask) => A | undefined): A => {
     let at = 0;
     for (const part of parts) {
-      whole.set(of(part), at);
-      at += part.metrics.records;
+      const own = of(part);
+      if (own !== undefined) whole.set(own, at);
+      at += (part.metrics.records * whole.length) / records;
     }
     return whole;
   };
+  const [hasWeights, hasGroups] = [parts.some(({ weights }) => weights), parts.some(({ groups }) => groups)];
   return {
-    scores: floats(({ scores }) => scores),
-    labels: floats(({ labels }) => labels),
-    weights: parts.some(({ weights }) => weights !== undefined)
-      ? floats(({ weights, metrics }) => weights ?? new Float32Array(metrics.records).fill(1))
-      : undefined,
-    groups: parts.some(({ groups }) => groups !== undefined) ? joinedGroups(parts, records) : undefined,
+    scores: put(new Float32Array(records), ({ scores }) => scores),
+    labels: put(new Float32Array(records), ({ labels }) => labels),
+    weights: hasWeights ? put(new Float32Array(records).fill(1), ({ weights }) => weights) : undefined,
+    // All bits: no group.
+    groups: hasGroups ? put(new Uint8Array(8 * records).fill(0xff), ({ groups }) => groups) : undefined,
   };
-}
-
-/** Records of tasks without any group have none: `NO_GROUP`, whose bytes are all 0xff. */
-function joinedGroups(parts: readonly TaskScores[], records: number): Uint8Array {
-  const whole = new Uint8Array(8 * records).fill(0xff);
-  let at = 0;
-  for (const { groups, metrics } of parts) {
-    if (groups !== undefined) whole.set(groups, 8 * at);
-    at += metrics.records;
-  }
-  return whole;
 }

@@ -27,10 +27,12 @@ it('does not divide the time since the publication, with stops and pauses, by th
 });
 
 it('says why there is no AUC', () => {
-  expect(scoredText(binary(0.5))).toContain('(no auc: all labels are the same)');
+  expect(scoredText(binary(0.5))).toContain('(no auc: all labels that count are the same)');
   expect(scoredText({ ...binary(0.5), auc: 0.7 })).not.toContain('no auc');
   expect(scoredText({ records: 2, rmse: 1 })).not.toContain('no auc');
   expect(scoredText({ records: 0 })).not.toContain('no auc');
+  expect(scoredText({ records: 2 })).toContain('(no metrics: all weights are 0)');
+  expect(scoredText({ records: 0 })).not.toContain('no metrics');
 });
 
 it('warns of a model that is worse than a constant, by the test files if there are any', () => {

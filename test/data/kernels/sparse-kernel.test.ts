@@ -1,7 +1,7 @@
 /** Numbers and ids as the kernel reads them, against JavaScript's own. */
 
 import { describe, expect, test } from 'vitest';
-import { createFeatureDictionary } from '../../../src/data/feature-dictionary.ts';
+import { createIdDictionary } from '../../../src/base/id-dictionary.ts';
 import { READ, SparseKernel } from '../../../src/data/kernels/sparse-kernel.ts';
 import * as fc from '../../properties.ts';
 
@@ -114,7 +114,7 @@ describe('ids', () => {
   test('are numbered in order of first appearance, in place and from pieces', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.nat(20), fc.nat()), { minLength: 1, maxLength: 200 }), (list) => {
-        const dictionary = createFeatureDictionary();
+        const dictionary = createIdDictionary();
         const places = list.map((id) => dictionary.indexOf(id, 0));
         const ids = [...dictionary.halves.slice(0, 2 * dictionary.size)];
         const given = read(`1 ${list.map((id) => `${id}:1`).join(' ')}\n`).ids.slice();

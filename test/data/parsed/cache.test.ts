@@ -28,11 +28,12 @@ const BINARY: LabelRule = { task: 'binary' };
 const RECORDS_PER_TASK = 20;
 const BATCH = 8;
 
-/** Plain values, values, bad records, comments, files of both kinds. */
+/** Plain values, values, groups, bad records, comments, files of both kinds. */
 function lineOf(at: number, isPlain: boolean): string {
   if (at % 13 === 5) return `1 bad${at}\n`;
   const value = isPlain ? 1 : at % 7 === 0 ? '0.30000000000000004' : at / 8;
-  const text = `${at % 2} ${at % 5}:1 ${(at * 7) % 11}:${value} ${at % 3 === 0 ? '18446744073709551615:1' : ''}\n`;
+  const group = at % 11 === 3 ? `qid:${at} ` : '';
+  const text = `${at % 2} ${group}${at % 5}:1 ${(at * 7) % 11}:${value} ${at % 3 === 0 ? '18446744073709551615:1' : ''}\n`;
   return at % 9 === 4 ? `# comment\n\n${text}` : text;
 }
 

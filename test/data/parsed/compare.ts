@@ -5,14 +5,14 @@ import type { Batch } from '../../../src/model/model.ts';
 const bits = ({ buffer, byteOffset, byteLength }: ArrayBufferView): string =>
   Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength).toString('hex');
 
-export function bitsOf({ records, labels, sparse, dense }: Batch): unknown {
+export function bitsOf({ records, labels, weights, groups, sparse, dense }: Batch): unknown {
   const inputs = [...sparse, ...dense].map((input) => {
     const arrays = Object.entries(input).map(([name, value]: [string, unknown]) => {
       return [name, ArrayBuffer.isView(value) ? bits(value) : value];
     });
     return Object.fromEntries(arrays);
   });
-  return [records, bits(labels), inputs];
+  return [records, bits(labels), weights && bits(weights), groups && bits(groups), inputs];
 }
 
 /** All batches of that size, what is said of them, and all that is bad. */

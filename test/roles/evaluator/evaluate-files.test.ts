@@ -57,3 +57,19 @@ test('weights and groups of records, in tasks with and without them', async () =
   // All are taken for positive.
   expect(metrics.accuracy).toBeCloseTo(4 / 6.5, 12);
 });
+
+test('a task of several batches, some without a weight or group in them', async () => {
+  const job = aJob({ data: { labelWeights: true, recordsPerTask: 10_000 } });
+  // The last batch alone has a record that loses, of another weight and group.
+  const lines = Array.from({ length: 9_000 }, (_, at) =>
+    at < 8_999 ? `${at % 2} ${1 + (at % 2)}:1` : '0:0.25 qid:4 3:1',
+  );
+  lines[8_998] = '1:3 qid:4 2:1';
+  const { metrics } = await evaluateFiles({
+    ...options({ a: `${lines.join('\n')}\n` }),
+    ...{ record: recordOf(job), client: IDS_AS_WEIGHTS },
+  });
+  const [positives, negatives] = [4_499 + 3, 4_499 + 0.25];
+  expect(metrics.auc).toBeCloseTo((positives * 4_499) / (positives * negatives), 12);
+  expect(metrics).toMatchObject({ records: 9_000, groupedAuc: 0 });
+});

@@ -52,10 +52,17 @@ function widened(buffer: Uint8Array): Uint8Array<ArrayBuffer> {
   return wider;
 }
 
-/** Where the token at `from` ends, or comes to that byte. Its line ends in a line break: it stops within the buffer. */
-function labelEnd(buffer: Uint8Array, from: number, before = HASH): number {
+/** Where the token at `from` ends. Its line ends in a line break, so this stops within the buffer. */
+function tokenEnd(buffer: Uint8Array, from: number): number {
   let at = from;
-  while (buffer[at]! > HASH && buffer[at] !== before) at++;
+  while (buffer[at]! > HASH) at++;
+  return at;
+}
+
+/** Where the label at `from` ends: with its token, or before its weight. */
+function labelEnd(buffer: Uint8Array, from: number): number {
+  let at = from;
+  while (buffer[at]! > HASH && buffer[at] !== COLON) at++;
   return at;
 }
 
@@ -139,7 +146,7 @@ class TextScanner {
   }
 
   private noteLabel(buffer: Uint8Array, from: number): void {
-    const label = parseDecimal(buffer, from, labelEnd(buffer, from, COLON));
+    const label = parseDecimal(buffer, from, labelEnd(buffer, from));
     noteLabel(this.bounds.traits, label);
     if (label >= this.bounds.labelBound && Number.isInteger(label)) {
       this.bounds.labelBound = Math.min(label + 1, Number.MAX_SAFE_INTEGER);
@@ -148,7 +155,7 @@ class TextScanner {
 
   /** Raises the feature bound by a record, even a bad one. Returns where its line ends. */
   private record(buffer: Uint8Array, from: number): number {
-    let at = labelEnd(buffer, from);
+    let at = tokenEnd(buffer, from);
     let id = 0;
     for (let byte = buffer[at]!; byte !== NEWLINE; byte = buffer[++at]!) {
       const digit = byte - 48;

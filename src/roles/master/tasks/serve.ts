@@ -6,7 +6,7 @@ import { whyTooOften, whyWrongEnd } from '../../../core/report-counts.ts';
 import type { AttemptRef, QueueName } from '../../../core/tasks/address.ts';
 import { dataFaultOf } from '../../../core/tasks/failure.ts';
 import { noSums } from '../../../core/tasks/state.ts';
-import type { ScoredRecords } from '../../../model/metrics.ts';
+import type { ScoredRecords } from '../../../model/model.ts';
 import type { ReplyHeader, RequestHeader, TaskEnd } from '../../../protocol/messages/all-messages.ts';
 import type { Outgoing, Received, Session } from '../../../protocol/messages/channel.ts';
 import { toErrorHeader } from '../../../protocol/messages/error-header.ts';

@@ -3,23 +3,19 @@
 import type { ParameterClient } from '../../../cluster/client/parameter-client.ts';
 import { throwIfAborted } from '../../../cluster/waiting.ts';
 import type { TaskRecords } from '../../../data/source.ts';
-import { mergeMetrics, noMetrics, type ScoredRecords } from '../../../model/metrics.ts';
-import { idsOf, type MetricSums, type Model } from '../../../model/model.ts';
+import { mergeMetrics, noMetrics, type ScoredTask } from '../../../model/metrics.ts';
+import { idsOf, type Model } from '../../../model/model.ts';
 
 /** Records of a batch: large enough for few requests, small enough for short pulls. */
 export const EVALUATION_BATCH = 4096;
 
 /** The good records in their order; scores are the model's output, see docs/client.md. */
-export interface EvaluatedTask extends ScoredRecords {
-  readonly metrics: MetricSums;
-}
-
 export async function evaluateTask(
   model: Model,
   client: Pick<ParameterClient, 'pull'> & Partial<Pick<ParameterClient, 'recycle'>>,
   records: TaskRecords,
   signal: AbortSignal,
-): Promise<EvaluatedTask> {
+): Promise<ScoredTask> {
   const good = records.goodBefore(records.records);
   const scores = new Float32Array(good);
   const labels = new Float32Array(good);
@@ -36,13 +32,12 @@ export async function evaluateTask(
     client.recycle?.(values);
     scores.set(result.scores, at);
     labels.set(batch.labels.subarray(0, batch.records), at);
-    // Every batch has them where a record of the task has.
     if (batch.weights !== undefined) {
-      weights ??= new Float32Array(good);
+      weights ??= new Float32Array(good).fill(1);
       weights.set(batch.weights, at);
     }
     if (batch.groups !== undefined) {
-      groups ??= new Uint8Array(8 * good);
+      groups ??= new Uint8Array(8 * good).fill(0xff);
       groups.set(batch.groups, 8 * at);
     }
     at += batch.records;

@@ -172,6 +172,7 @@ describe('libsvm text', () => {
       WEIGHTED,
       { task: 'multiclass', classes: 3 },
       { task: 'regression' },
+      { task: 'regression', mayHaveWeight: true },
     );
     fc.assert(
       fc.property(text, rules, fc.integer({ min: 1, max: 6 }), (content, rule, batchSize) => {
@@ -186,9 +187,9 @@ describe('libsvm text', () => {
   test('batches are slices by position, with distinct ids in order of first appearance', () => {
     fc.assert(
       fc.property(text, fc.nat(12), fc.nat(12), fc.integer({ min: 1, max: 5 }), (content, a, b, batchSize) => {
-        const all = parseNaively(content);
+        const all = parseNaively(content, true);
         const [from, to] = [Math.min(a, b, all.length), Math.min(Math.max(a, b), all.length)];
-        const records = parse(content, BINARY, { batchSize });
+        const records = parse(content, WEIGHTED, { batchSize });
         const batch = sparse(records, from, to);
         const good = all.slice(from, to).flatMap((r) => r.good ?? []);
         expect(unfold(batch)).toEqual(good);

@@ -301,6 +301,8 @@ describe('counts of a report', () => {
     ['metrics of more records than any attempt computes', metricsOf({ records: 1_000_000_000 })],
     ['a larger weight of correct records than of all', metricsOf({ correct: 2 })],
     ['a weight of correct records below 0', metricsOf({ correct: -1 })],
+    ['a loss that is no number when it is divided', metricsOf({ weight: 1e-300, loss: 1e100 })],
+    ['squared errors below 0', metricsOf({ squaredError: -1 })],
     ['weights that overflow when they are added up', metricsOf({ weight: 1e308 })],
     ['a loss that overflows when it is added up', metricsOf({ loss: 1e308 })],
     ['squared errors that do', metricsOf({ squaredError: 1e308 })],
@@ -349,7 +351,8 @@ describe('counts of a report', () => {
     await finish(await take('ann'));
     evaluate(0);
     const ref = await take('ann');
-    const send = (...more: Uint8Array[]) => finishEvaluation(ref, 0.5, {}, [floats(0.5), floats(1), ...more]);
+    const metrics = { ...oneRecord, weight: 1.5 };
+    const send = (...more: Uint8Array[]) => finishEvaluation(ref, 0.5, { metrics }, [floats(0.5), floats(1), ...more]);
     const group = new Uint8Array(8);
     for (const [what, segments] of [
       ['four segments', []],
@@ -358,11 +361,12 @@ describe('counts of a report', () => {
       ['and 1.5 groups for 1', [NONE, new Uint8Array(12)]],
       ['a weight is less than 0', [floats(-1), NONE]],
       ['is not a finite number', [floats(Number.POSITIVE_INFINITY), NONE]],
+      ['1 records of weight 1.5', [NONE, NONE]],
     ] as const) {
       const refused = { code: 'BadMessage', message: expect.stringContaining(what) };
       await expect(send(...segments)).rejects.toMatchObject(refused);
     }
-    await send(floats(1), group);
+    await send(floats(1.5), group);
     expect(state.evaluation!.results.finish().records).toBe(1);
   });
 });

@@ -1,8 +1,8 @@
 /**
- * Numbers the distinct u64 ids of a task in order of first appearance: open addressing over two u32 halves, so that no
- * BigInt is made. Grows with the ids; its caller bounds them by the bytes of the task.
+ * Numbers distinct u64 ids in order of first appearance: open addressing over two u32 halves, so that no BigInt is
+ * made. Grows with the ids; its caller bounds them, such as by the bytes of a task.
  */
-export interface FeatureDictionary {
+export interface IdDictionary {
   /** The number of the id, given now if it is new. */
   indexOf(low: number, high: number): number;
   readonly size: number;
@@ -15,7 +15,7 @@ export interface FeatureDictionary {
 
 const FIRST_SLOTS = 1024;
 
-export function createFeatureDictionary(): FeatureDictionary {
+export function createIdDictionary(): IdDictionary {
   let slots = new Int32Array(FIRST_SLOTS).fill(-1);
   let mask = FIRST_SLOTS - 1;
   let halves = new Uint32Array(FIRST_SLOTS);
