@@ -35,7 +35,7 @@ export function metricsText(metrics: Metrics): string {
   const named = SHOWN_METRICS.filter(([, name]) => metrics[name] !== undefined).map(
     ([shown, name]) => `${shown} ${metrics[name]!.toFixed(5)}`,
   );
-  return `${named.join('  ')}  on ${metrics.records} records`;
+  return [...named, `on ${metrics.records} records`].join('  ');
 }
 
 /** Metrics of records whose scores are all known: says why one is missing. */
