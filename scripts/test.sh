@@ -30,7 +30,7 @@ summary_without_node() {
 }
 
 require_node || summary_without_node
-# The downloads wait beside each other. What went wrong is told below.
+# Downloads beside those of npm: they mostly wait. What cannot be had is told below, where it is asked for again.
 { scripts/fetch-etcd.sh; scripts/fetch-cbor2.sh; } >/dev/null 2>&1 &
 install_packages || summary_without_node
 wait
