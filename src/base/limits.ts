@@ -157,6 +157,10 @@ export const LIMITS = {
   featuresPerRecord: 1_048_576,
   /** Text that the kernel takes at a time, in up to 18 times as much memory; a longer line is parsed without it. */
   kernelTextBytes: 4 * MiB,
+  /** Records that a parser of columns hands on at once. */
+  pieceRecords: 4096,
+  /** Columns of a job, and fields of a line. */
+  columns: 4096,
   /** Features of a mini-batch whose ids the kernel numbers, in up to 120 MB of memory; more are numbered without it. */
   kernelIds: 4 * 1024 * 1024,
   /** The file of a parsed task in the data cache; a larger one is not kept. */

@@ -1,0 +1,120 @@
+/**
+ * The columns of records (docs/data.md): what a job file says of them, resolved. Part of the index digest and of the
+ * batch plan id.
+ */
+
+export const NORMALIZATIONS = ['standard', 'minmax', 'log', 'none'] as const;
+export type Normalization = (typeof NORMALIZATIONS)[number];
+
+/** Where the values of a column are. */
+interface Placed {
+  readonly name: string;
+  /** 1-based place of its field in a line; without it the header says where the name is. */
+  readonly position?: number | undefined;
+  /** Its value is in the path of the file: `name=value` is the name of a folder. */
+  readonly from?: 'folder' | undefined;
+}
+
+export interface NumberColumn extends Placed {
+  readonly type: 'number';
+  readonly normalize: Normalization;
+  /** It is a category of so many parts of equal count, instead of a number. */
+  readonly quantiles?: number | undefined;
+  /** What a missing one counts as; `mean` also sets an indicator. */
+  readonly missing: 'mean' | 'zero' | 'error';
+}
+
+export interface CategoryColumn extends Placed {
+  /** One id at most, or any number of them. */
+  readonly type: 'category' | 'categories';
+  readonly ids: 'hash' | 'integer';
+  /** Columns with the same one share ids. `hash`: by default the name of the column; `integer`: by default none. */
+  readonly vocabulary?: string | undefined;
+  /** At most so many different ids. */
+  readonly buckets?: number | undefined;
+  /** `categories`: one character. */
+  readonly separator?: string | undefined;
+  /** `categories`: a record with more is bad. */
+  readonly maxLength?: number | undefined;
+}
+
+export interface LabelColumn extends Placed {
+  readonly type: 'label';
+  /** Texts that count as 1; the others as 0, unless `negative` names them. */
+  readonly positive?: readonly string[] | undefined;
+  readonly negative?: readonly string[] | undefined;
+  /** Texts of the classes 0, 1, …. */
+  readonly classes?: readonly string[] | undefined;
+}
+
+export interface WeightColumn extends Placed {
+  readonly type: 'weight';
+}
+
+export interface GroupColumn extends Placed {
+  readonly type: 'group';
+  readonly ids: 'hash' | 'integer';
+}
+
+export interface IgnoredColumn extends Placed {
+  readonly type: 'ignore';
+}
+
+/** A category made of the values of others. */
+export interface CrossColumn {
+  readonly name: string;
+  readonly type: 'cross';
+  /** Names of columns of type `category`, and of numbers with `quantiles`. */
+  readonly of: readonly string[];
+  readonly buckets?: number | undefined;
+}
+
+export type FieldColumn = NumberColumn | CategoryColumn | LabelColumn | WeightColumn | GroupColumn | IgnoredColumn;
+export type Column = FieldColumn | CrossColumn;
+
+/** How the text of a file is divided into fields (RFC 4180, and what files have instead). */
+export interface Dialect {
+  /** Whether each file begins with the names of the columns. */
+  readonly header: boolean;
+  /** One ASCII character. */
+  readonly delimiter: string;
+  /** One ASCII character, or none: then all characters are ordinary. */
+  readonly quote: string | null;
+  /** A line that begins with it is no record. One ASCII character. */
+  readonly comment?: string | undefined;
+  /** Texts that mean that there is no value. */
+  readonly missing: readonly string[];
+  readonly decimal: '.' | ',';
+}
+
+export interface ColumnSpec {
+  readonly columns: readonly Column[];
+  readonly dialect: Dialect;
+}
+
+/** Columns by what a parser makes of them, each in the order of the specification. */
+export interface ColumnSlots {
+  readonly numbers: readonly NumberColumn[];
+  /** With exactly one id a record: what is missing has one, too. */
+  readonly single: readonly CategoryColumn[];
+  /** With any number of ids a record. */
+  readonly lists: readonly CategoryColumn[];
+}
+
+export function slotsOf(columns: readonly Column[]): ColumnSlots {
+  const categories = columns.filter(isCategory);
+  return {
+    numbers: columns.filter((column) => column.type === 'number'),
+    single: categories.filter(isSingle),
+    lists: categories.filter((column) => !isSingle(column)),
+  };
+}
+
+const isCategory = (column: Column): column is CategoryColumn =>
+  column.type === 'category' || column.type === 'categories';
+
+export const isSingle = ({ type, ids }: CategoryColumn): boolean => type === 'category' && ids === 'hash';
+
+/** The name that seeds the ids of a column; undefined when they are the numbers themselves. */
+export const vocabularyOf = ({ name, ids, vocabulary, buckets }: CategoryColumn): string | undefined =>
+  vocabulary ?? (ids === 'hash' || buckets !== undefined ? name : undefined);

@@ -1,0 +1,85 @@
+/** Some good records as their columns are in a file: raw numbers, raw labels and ids. */
+import type { ColumnSlots } from './column.ts';
+
+export interface ListIds {
+  /** Of each record, where its ids begin and end, as indexes of `ids`. */
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+}
+
+/** The arrays may be views that are valid until the next piece is read. */
+export interface ColumnPiece {
+  readonly records: number;
+  readonly labels: Float32Array;
+  readonly weights: Float32Array | undefined;
+  /** u32 halves, low first; `NO_GROUP` where a record has none. */
+  readonly groups: Uint32Array | undefined;
+  /** Of each number column; NaN where a record has none. */
+  readonly numbers: readonly Float32Array[];
+  /** Of each column with one id a record: u32 halves. */
+  readonly single: readonly Uint32Array[];
+  readonly lists: readonly ListIds[];
+  /** Those of all lists, in u32 halves. */
+  readonly listIds: Uint32Array;
+  /** Of each record: its line, less that of the text it is in. */
+  readonly lines: Uint32Array;
+  /** Of each record: where it begins and ends in that text, its line break included. */
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+}
+
+/** A piece of one record, to be filled by a parser. */
+export interface OneRecord {
+  label: number;
+  weight: number;
+  groupLow: number;
+  groupHigh: number;
+  readonly numbers: Float32Array;
+  readonly single: Uint32Array;
+  /** Ids of each list: u32 halves. */
+  readonly lists: readonly number[][];
+}
+
+const MOST_U32 = 2 ** 32 - 1;
+
+export function emptyRecord({ numbers, single, lists }: ColumnSlots): OneRecord {
+  return {
+    label: 0,
+    weight: 1,
+    groupLow: MOST_U32,
+    groupHigh: MOST_U32,
+    numbers: new Float32Array(numbers.length),
+    single: new Uint32Array(2 * single.length),
+    lists: lists.map(() => []),
+  };
+}
+
+/** `place`: of the record in its text. */
+export function pieceOf(
+  record: OneRecord,
+  has: { readonly weights: boolean; readonly groups: boolean },
+  place: { readonly line: number; readonly start: number; readonly end: number },
+): ColumnPiece {
+  let ids = 0;
+  const lists = record.lists.map((list) => {
+    const start = ids;
+    ids += list.length / 2;
+    return { starts: Uint32Array.of(start), ends: Uint32Array.of(ids) };
+  });
+  return {
+    records: 1,
+    labels: Float32Array.of(record.label),
+    weights: has.weights ? Float32Array.of(record.weight) : undefined,
+    groups: has.groups ? Uint32Array.of(record.groupLow, record.groupHigh) : undefined,
+    numbers: Array.from(record.numbers, (number) => Float32Array.of(number)),
+    single: record.lists.length === 0 && record.single.length === 0 ? [] : singleOf(record.single),
+    lists,
+    listIds: Uint32Array.from(record.lists.flat()),
+    lines: Uint32Array.of(place.line),
+    starts: Uint32Array.of(place.start),
+    ends: Uint32Array.of(place.end),
+  };
+}
+
+const singleOf = (halves: Uint32Array): Uint32Array[] =>
+  Array.from({ length: halves.length / 2 }, (_, at) => halves.slice(2 * at, 2 * at + 2));

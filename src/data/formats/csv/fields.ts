@@ -1,0 +1,147 @@
+/**
+ * Fields of CSV text (RFC 4180). A quote opens a field only at its beginning; in quotes, delimiters and line breaks are
+ * ordinary, and two quotes are one. Blanks around a field are no part of it, those in quotes are.
+ */
+import type { Dialect } from '../../columns/column.ts';
+import { NEWLINE } from '../libsvm/ascii.ts';
+
+const SPACE = 32;
+const TAB = 9;
+const RETURN = 13;
+const NONE = -1;
+
+/** The characters of a dialect as bytes; -1 where it has none. */
+export interface DialectBytes {
+  readonly delimiter: number;
+  readonly quote: number;
+  readonly comment: number;
+  readonly decimal: number;
+}
+
+export function dialectBytes({ delimiter, quote, comment, decimal }: Dialect): DialectBytes {
+  const byteOf = (text: string | null | undefined): number => (text ? text.charCodeAt(0) : NONE);
+  return {
+    delimiter: byteOf(delimiter),
+    quote: byteOf(quote),
+    comment: byteOf(comment),
+    decimal: byteOf(decimal),
+  };
+}
+
+/** What is wrong with a field, and where the reading stops. */
+export interface FieldFault {
+  readonly kind: 'open' | 'after';
+  /** Byte of the quote that is not closed, or of what follows a closing one. */
+  readonly at: number;
+}
+
+/** Reads one field after the other. */
+export class FieldReader {
+  readonly bytes: Uint8Array;
+  readonly #delimiter: number;
+  readonly #quote: number;
+  /** The content of the field read last: [from, to) of `content`. */
+  content: Uint8Array;
+  from = 0;
+  to = 0;
+  /** Where its delimiter or its line break is, or the end of the text. */
+  end = 0;
+  /** Line breaks in it. */
+  breaks = 0;
+  /** Of the first one in a line. */
+  fault: FieldFault | undefined;
+
+  constructor(bytes: Uint8Array, { delimiter, quote }: DialectBytes) {
+    this.bytes = bytes;
+    this.content = bytes;
+    this.#delimiter = delimiter;
+    this.#quote = quote;
+  }
+
+  isBlank(byte: number | undefined): boolean {
+    return (byte === SPACE || byte === TAB || byte === RETURN) && byte !== this.#delimiter;
+  }
+
+  /** A line begins. */
+  begin(): void {
+    this.fault = undefined;
+  }
+
+  /** The field that begins at `start`. */
+  read(start: number): void {
+    const { bytes } = this;
+    let at = start;
+    while (this.isBlank(bytes[at])) at++;
+    this.breaks = 0;
+    this.content = bytes;
+    if (this.#quote !== NONE && bytes[at] === this.#quote) this.#readQuoted(at);
+    else this.#readPlain(at);
+  }
+
+  #readPlain(from: number): void {
+    const { bytes } = this;
+    let at = from;
+    this.from = at;
+    while (at < bytes.length && bytes[at] !== this.#delimiter && bytes[at] !== NEWLINE) at++;
+    this.end = at;
+    while (at > this.from && this.isBlank(bytes[at - 1])) at--;
+    this.to = at;
+  }
+
+  #readQuoted(open: number): void {
+    const { bytes } = this;
+    const quote = this.#quote;
+    let close = bytes.indexOf(quote, open + 1);
+    let doubled = 0;
+    while (close >= 0 && bytes[close + 1] === quote) {
+      doubled += 1;
+      close = bytes.indexOf(quote, close + 2);
+    }
+    const isOpen = close < 0;
+    if (isOpen) close = bytes.length;
+    this.from = open + 1;
+    this.to = close;
+    for (let at = bytes.indexOf(NEWLINE, this.from); at >= 0 && at < close; at = bytes.indexOf(NEWLINE, at + 1)) {
+      this.breaks += 1;
+    }
+    if (doubled > 0) this.#unescape(doubled);
+    let at = Math.min(close + 1, bytes.length);
+    while (this.isBlank(bytes[at])) at++;
+    if (isOpen) this.fault ??= { kind: 'open', at: open };
+    else if (at < bytes.length && bytes[at] !== this.#delimiter && bytes[at] !== NEWLINE) {
+      this.fault ??= { kind: 'after', at };
+      while (at < bytes.length && bytes[at] !== this.#delimiter && bytes[at] !== NEWLINE) at++;
+    }
+    this.end = at;
+  }
+
+  #unescape(doubled: number): void {
+    const plain = new Uint8Array(this.to - this.from - doubled);
+    let length = 0;
+    for (let at = this.from; at < this.to; at++) {
+      plain[length++] = this.bytes[at]!;
+      if (this.bytes[at] === this.#quote) at++;
+    }
+    this.content = plain;
+    this.from = 0;
+    this.to = plain.length;
+  }
+}
+
+/** The fields of the line that begins at `start`, and where it ends; for headers. */
+export function fieldsOf(
+  bytes: Uint8Array,
+  start: number,
+  dialect: DialectBytes,
+): { texts: string[]; end: number; breaks: number; fault: FieldFault | undefined } {
+  const reader = new FieldReader(bytes, dialect);
+  const texts: string[] = [];
+  let breaks = 0;
+  for (let at = start; ; at = reader.end + 1) {
+    reader.read(at);
+    const { content, from, to, end } = reader;
+    texts.push(Buffer.from(content.subarray(from, to)).toString('utf8'));
+    breaks += reader.breaks;
+    if (end >= bytes.length || bytes[end] === NEWLINE) return { texts, end, breaks, fault: reader.fault };
+  }
+}

@@ -1,0 +1,158 @@
+/** What becomes of each field of a line: a function of the columns, the layout of a file, and the labels wanted. */
+import { PaddletError } from '../../../base/errors.ts';
+import {
+  type CategoryColumn,
+  type ColumnSlots,
+  type ColumnSpec,
+  type FieldColumn,
+  isSingle,
+  type LabelColumn,
+  type NumberColumn,
+  slotsOf,
+  vocabularyOf,
+} from '../../columns/column.ts';
+import { vocabularySeed } from '../../columns/hash.ts';
+import type { LabelRule } from '../../labels.ts';
+import { type DialectBytes, dialectBytes } from './fields.ts';
+
+/** Where the columns are in the lines of a file. */
+export interface FileLayout {
+  /** Fields of a line. */
+  readonly fields: number;
+  /** For each column that has values of its own, in their order: its 0-based field, or -1. */
+  readonly positions: readonly number[];
+}
+
+export type Target =
+  | { readonly kind: 'number'; readonly slot: number; readonly column: NumberColumn }
+  | { readonly kind: 'single'; readonly slot: number; readonly column: CategoryColumn; readonly seed: bigint }
+  | {
+      readonly kind: 'list';
+      readonly slot: number;
+      readonly column: CategoryColumn;
+      /** Undefined when ids are the numbers themselves. */
+      readonly seed: bigint | undefined;
+    }
+  | {
+      readonly kind: 'label';
+      readonly column: LabelColumn;
+      /** Undefined when labels are numbers. */
+      readonly texts: LabelTexts | undefined;
+    }
+  | { readonly kind: 'weight'; readonly column: FieldColumn }
+  | {
+      readonly kind: 'group';
+      readonly column: FieldColumn;
+      /** Undefined when they are whole numbers. */
+      readonly seed: bigint | undefined;
+    };
+
+export interface LabelTexts {
+  /** By the bytes of the text, as Latin-1. */
+  readonly labels: ReadonlyMap<string, number>;
+  /** Of all other texts; NaN when they are bad. */
+  readonly other: number;
+  /** For messages. */
+  readonly known: readonly string[];
+}
+
+export interface LinePlan {
+  readonly bytes: DialectBytes;
+  readonly slots: ColumnSlots;
+  readonly fields: number;
+  /** By field; undefined for one that is not read. */
+  readonly targets: readonly (Target | undefined)[];
+  /** Columns whose value is in the path, with that value. */
+  readonly constants: readonly { readonly target: Target; readonly text: string }[];
+  /** As bytes. */
+  readonly missing: readonly Uint8Array[];
+  readonly labels: LabelRule;
+  readonly hasWeights: boolean;
+  readonly hasGroups: boolean;
+}
+
+/** Columns that have values of their own. */
+export const fieldColumns = ({ columns }: ColumnSpec): FieldColumn[] =>
+  columns.filter((column) => column.type !== 'cross');
+
+/** Throws `DataInvalid` when a folder of the path lacks a value. */
+export function planOf(spec: ColumnSpec, layout: FileLayout, labels: LabelRule, path: string): LinePlan {
+  const slots = slotsOf(spec.columns);
+  const columns = fieldColumns(spec);
+  const targets: (Target | undefined)[] = new Array(layout.fields).fill(undefined);
+  const constants: LinePlan['constants'][number][] = [];
+  columns.forEach((column, at) => {
+    const target = targetOf(column, slots);
+    if (target === undefined) return;
+    if (column.from === 'folder') constants.push({ target, text: folderValue(path, column.name) });
+    else targets[layout.positions[at]!] = target;
+  });
+  return {
+    bytes: dialectBytes(spec.dialect),
+    slots,
+    fields: layout.fields,
+    targets,
+    constants,
+    missing: spec.dialect.missing.map((text) => Buffer.from(text)),
+    labels,
+    hasWeights: columns.some(({ type }) => type === 'weight'),
+    hasGroups: columns.some(({ type }) => type === 'group'),
+  };
+}
+
+function targetOf(column: FieldColumn, { numbers, single, lists }: ColumnSlots): Target | undefined {
+  switch (column.type) {
+    case 'number':
+      return { kind: 'number', slot: numbers.indexOf(column), column };
+    case 'category':
+    case 'categories': {
+      const vocabulary = vocabularyOf(column);
+      const seed = vocabulary === undefined ? undefined : vocabularySeed(vocabulary);
+      if (isSingle(column)) return { kind: 'single', slot: single.indexOf(column), column, seed: seed! };
+      return { kind: 'list', slot: lists.indexOf(column), column, seed };
+    }
+    case 'label':
+      return { kind: 'label', column, texts: labelTexts(column) };
+    case 'weight':
+      return { kind: 'weight', column };
+    case 'group':
+      return { kind: 'group', column, seed: column.ids === 'hash' ? vocabularySeed(column.name) : undefined };
+    case 'ignore':
+      return undefined;
+  }
+}
+
+/** The value of `name=value`, a folder of the path; escaped as in URLs. Throws `DataInvalid`. */
+export function folderValue(path: string, name: string): string {
+  const folder = path
+    .split('/')
+    .slice(0, -1)
+    .findLast((part) => part.startsWith(`${name}=`));
+  if (folder === undefined) {
+    throw new PaddletError('DataInvalid', `no folder in ${path} is called ${name}=…`, {
+      hint: `the column ${name} is read from the path (from: folder)`,
+    });
+  }
+  const value = folder.slice(name.length + 1);
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    // It is no escaped text: it stands for itself.
+    return value;
+  }
+}
+
+function labelTexts({ positive = [], negative, classes }: LabelColumn): LabelTexts | undefined {
+  const ofClasses = classes?.map((text, label): [string, number] => [text, label]);
+  const ofTwo = [
+    ...positive.map((text): [string, number] => [text, 1]),
+    ...(negative ?? []).map((text): [string, number] => [text, 0]),
+  ];
+  const entries = ofClasses ?? ofTwo;
+  if (entries.length === 0) return undefined;
+  return {
+    labels: new Map(entries.map(([text, label]) => [Buffer.from(text).toString('latin1'), label])),
+    other: classes === undefined && negative === undefined ? 0 : Number.NaN,
+    known: entries.map(([text]) => text),
+  };
+}

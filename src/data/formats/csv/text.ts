@@ -1,0 +1,82 @@
+/** CSV text to pieces of columns: by the kernel, and line by line what it leaves. */
+import { LIMITS } from '../../../base/limits.ts';
+import type { ColumnPiece } from '../../columns/piece.ts';
+import { csvKernel, READ } from '../../kernels/csv-kernel.ts';
+import type { BadRecord } from '../../source.ts';
+import { type CsvText, type Line, LineReader } from './parser.ts';
+import type { LinePlan } from './plan.ts';
+
+/** Of the first bad records the text is kept, to show it and to see what the file looks like. */
+const SHOWN_RECORDS = 8;
+
+/** What takes the records of some text, one after the other. */
+export interface PieceSink {
+  /** Records that may be added at once; none when there is no room for more. */
+  readonly quota: number;
+  readonly badRecords: number;
+  /** At most `quota` records. `firstLine` is that of the text. */
+  add(piece: ColumnPiece, firstLine: number): void;
+  /** It begins and ends there in the text, its line break included. */
+  bad(record: BadRecord, start: number, end: number): void;
+}
+
+/** How far some text was read. */
+export interface ReadText {
+  readonly bytes: number;
+  readonly lines: number;
+  /** The sink has no room for the record that comes next. */
+  readonly isFull: boolean;
+  /** A quote, at that byte, is not closed within the text: the rest is not read. */
+  readonly openQuote?: number;
+}
+
+/**
+ * Reads lines until the text ends. Its last line is whole: it has its line break, or the file ends there. Throws
+ * nothing: what is no record of the plan is a bad record.
+ */
+export function readText(text: CsvText, plan: LinePlan, into: PieceSink): ReadText {
+  const { bytes } = text;
+  const plain = new LineReader(text, plan);
+  if (bytes.length > LIMITS.kernelTextBytes) return readPlainly(text, plain, into);
+  const kernel = csvKernel();
+  kernel.prepare(plan);
+  kernel.begin(bytes);
+  for (;;) {
+    const { status, piece } = kernel.next(Math.min(into.quota, LIMITS.pieceRecords));
+    if (piece.records > 0) into.add(piece, text.firstLine);
+    const { at, lines } = kernel;
+    if (status === READ.done) return { bytes: bytes.length, lines, isFull: false };
+    if (status === READ.full && into.quota > 0) continue;
+    if (into.quota === 0) {
+      const next = plain.read(at, lines);
+      if (next.kind !== 'none') return { bytes: at, lines, isFull: true };
+      kernel.skip(next.end, next.lines);
+      continue;
+    }
+    const line = plain.read(at, lines);
+    if (line.kind === 'open') return { bytes: at, lines, isFull: false, openQuote: line.at };
+    take(line, at, text, into);
+    kernel.skip(line.end, line.lines);
+  }
+}
+
+function readPlainly(text: CsvText, plain: LineReader, into: PieceSink): ReadText {
+  const { bytes } = text;
+  let lines = 0;
+  for (let at = 0; at < bytes.length; ) {
+    const line = plain.read(at, lines);
+    if (line.kind === 'open') return { bytes: at, lines, isFull: false, openQuote: line.at };
+    if (line.kind !== 'none' && into.quota === 0) return { bytes: at, lines, isFull: true };
+    take(line, at, text, into);
+    lines += line.lines;
+    at = line.end;
+  }
+  return { bytes: bytes.length, lines, isFull: false };
+}
+
+function take(line: Exclude<Line, { kind: 'open' }>, start: number, text: CsvText, into: PieceSink): void {
+  if (line.kind === 'good') into.add(line.piece, text.firstLine);
+  if (line.kind !== 'bad') return;
+  const { text: shown, ...bad } = line.bad;
+  into.bad(shown === undefined || into.badRecords >= SHOWN_RECORDS ? bad : line.bad, start, line.end);
+}
