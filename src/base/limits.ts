@@ -161,6 +161,13 @@ export const LIMITS = {
   pieceRecords: 4096,
   /** Columns of a job, and fields of a line. */
   columns: 4096,
+  columnNameCharacters: 1024,
+  /** Texts of labels that one list names. */
+  columnTexts: 4096,
+  /** Parts that a number is divided into. */
+  quantiles: 256,
+  /** Values of one column of a record. */
+  listValues: 65_536,
   /** Features of a mini-batch whose ids the kernel numbers, in up to 120 MB of memory; more are numbered without it. */
   kernelIds: 4 * 1024 * 1024,
   /** The file of a parsed task in the data cache; a larger one is not kept. */

@@ -4,6 +4,7 @@
  */
 import { isPaddletError } from '../base/errors.ts';
 import { type BadRecordsRule, noGoodRecord, noneGood, tooManyBad } from './bad-records.ts';
+import type { ColumnSpec } from './columns/column.ts';
 import { headOf } from './content.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
 import { noRecord } from './index-builder.ts';
@@ -20,6 +21,8 @@ export interface FirstRecords {
   readonly what: string | readonly string[];
   readonly format: DataFormat;
   readonly labels: LabelRule;
+  /** Of formats with columns. */
+  readonly columns?: ColumnSpec | undefined;
 }
 
 export interface FirstTask extends FirstRecords, BadRecordsRule {
@@ -72,7 +75,11 @@ export interface FirstLook {
 }
 
 /** What is to be seen of the files without reading them. Throws `DataInvalid` when they have no record at all. */
-export async function lookAtFirst(place: DataPlace, format: DataFormat, paths: readonly string[]): Promise<FirstLook> {
+export async function lookAtFirst(
+  place: DataPlace,
+  { format, columns }: Pick<FirstRecords, 'format' | 'columns'>,
+  paths: readonly string[],
+): Promise<FirstLook> {
   const { countRecords } = formatOf(format);
   const traits = noTraits();
   let isWhole = countRecords !== undefined || paths.length <= FIRST_FILES;
@@ -82,6 +89,7 @@ export async function lookAtFirst(place: DataPlace, format: DataFormat, paths: r
   for await (const { path, isWhole: isAll, head } of heads(place, {
     what: paths,
     format,
+    columns,
     labels: { task: 'regression', mayHaveWeight: true },
   })) {
     isWhole &&= isAll;
@@ -119,13 +127,13 @@ interface SeenHead {
   readonly head: TaskRecords;
 }
 
-async function* heads(place: DataPlace, { what, format, labels }: FirstRecords) {
+async function* heads(place: DataPlace, { what, format, labels, columns }: FirstRecords) {
   const { readHead } = formatOf(format);
   if (readHead === undefined) return;
   const paths = await resolveFiles(place, what);
   for (const [at, path] of paths.slice(0, FIRST_FILES).entries()) {
     const { bytes, isWhole } = await headOf(place, path);
-    const head = readHead({ file: path, bytes }, labels);
+    const head = readHead({ file: path, bytes }, labels, columns);
     yield { path, isFirst: at === 0, isLast: at === paths.length - 1, isWhole, head };
   }
 }

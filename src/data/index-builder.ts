@@ -7,6 +7,8 @@ import { createHash } from 'node:crypto';
 import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
 import { ChunkCutter } from './chunk-cutter.ts';
+import { type ColumnSpec, slotsOf } from './columns/column.ts';
+import { StatisticsBuilder } from './columns/statistics.ts';
 import type { Bounds, FoundFiles, WantedFiles } from './formats/format.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
 import { noTraits } from './oddities.ts';
@@ -16,6 +18,8 @@ import type { DataIndex } from './source.ts';
 export interface IndexRequest extends WantedFiles {
   readonly format: DataFormat;
   readonly recordsPerTask: number;
+  /** Of formats with columns. */
+  readonly columns?: ColumnSpec | undefined;
   /** Told of each stretch of inflated bytes read. */
   readonly onBytes?: (count: number) => void;
 }
@@ -38,18 +42,21 @@ export async function indexFiles(
   found: FoundFiles,
   request: Omit<IndexRequest, 'what'>,
 ): Promise<DataIndex> {
-  const { format, recordsPerTask, onBytes = () => {} } = request;
+  const { format, recordsPerTask, columns, onBytes = () => {} } = request;
   assert(Number.isInteger(recordsPerTask) && recordsPerTask >= 1, 'recordsPerTask is a positive whole number');
   const cutter = new ChunkCutter(recordsPerTask);
   const bounds: Bounds = { featureBound: 0n, labelBound: 0, traits: noTraits() };
-  const files = await formatOf(format).index(place, found, { cutter, bounds, onBytes });
+  const statistics = columns && new StatisticsBuilder(slotsOf(columns.columns));
+  const into = { cutter, bounds, onBytes, columns, statistics };
+  const files = await formatOf(format).index(place, found, into);
   const records = files.reduce((sum, file) => sum + file.records, 0);
   if (records === 0) throw noRecord(found.paths);
   const { chunks } = cutter;
   const { labelBound, traits } = bounds;
   const featureBound = String(bounds.featureBound);
   const facts = { files, chunks, records, featureBound, labelBound, traits };
-  return { format, ...facts, digest: digestOf({ format, files, chunks }) };
+  const ofColumns = statistics === undefined ? {} : { statistics: statistics.finish() };
+  return { format, ...facts, ...ofColumns, digest: digestOf({ format, files, chunks }, columns) };
 }
 
 export const noRecord = (paths: readonly string[]): PaddletError =>
@@ -57,13 +64,18 @@ export const noRecord = (paths: readonly string[]): PaddletError =>
     hint: 'empty lines and comments are no records: see that what writes the files did not fail',
   });
 
-/** SHA-256 over the canonical form: a line of JSON for the format and each file, then a line of numbers a chunk. */
-export function digestOf(index: Pick<DataIndex, 'format' | 'files' | 'chunks'>): string {
+/**
+ * SHA-256 over the canonical form: a line of JSON for the format, for the columns, if it has any, and for each file,
+ * then a line of numbers a chunk.
+ */
+export function digestOf(index: Pick<DataIndex, 'format' | 'files' | 'chunks'>, columns?: ColumnSpec): string {
   const hash = createHash('sha256');
+  if (columns !== undefined) hash.update(`${JSON.stringify(['paddlet columns 1', columns])}\n`);
   hash.update(`${JSON.stringify(['paddlet index 1', index.format, index.files.length, index.chunks.length])}\n`);
-  for (const { path, bytes, records, labels } of index.files) {
+  for (const { path, bytes, records, labels, layout } of index.files) {
     const ofLabels = labels === undefined ? [] : [labels.path, labels.bytes];
-    hash.update(`${JSON.stringify([path, bytes, records, ...ofLabels])}\n`);
+    const ofLayout = layout === undefined ? [] : [layout.fields, layout.positions];
+    hash.update(`${JSON.stringify([path, bytes, records, ...ofLabels, ...ofLayout])}\n`);
   }
   for (const chunk of index.chunks) {
     const { file, offset, bytes, firstRecord, records, firstLine, crc32 } = chunk;

@@ -8,6 +8,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
+import type { ColumnSpec } from './columns/column.ts';
 import { inCache, inspectFile } from './content.ts';
 import type { FoundFiles } from './formats/format.ts';
 import { digestOf, findFiles, type IndexRequest, indexFiles } from './index-builder.ts';
@@ -15,7 +16,7 @@ import { absolutePath, type DataPlace } from './place.ts';
 import type { Chunk, DataIndex } from './source.ts';
 
 /** Raise this when a change would make the same files give another index. */
-const VERSION = 4;
+const VERSION = 5;
 const LINES_PER_WRITE = 10_000;
 
 type Header = Omit<DataIndex, 'chunks'> & { readonly version: number; readonly chunks: number };
@@ -30,7 +31,7 @@ export async function loadOrBuildIndex(place: DataPlace, request: IndexRequest):
   const key = await keyOf(place, found, request);
   const folder = join(place.cacheFolder, 'index');
   const path = join(folder, `${basename(paths[0] ?? 'data')}-${key.slice(0, 32)}.index`);
-  const kept = await load(place, path);
+  const kept = await load(place, path, request.columns);
   if (kept !== undefined) return kept;
   const index = await indexFiles(place, found, request);
   if ((await keyOf(place, found, request)) !== key) {
@@ -43,7 +44,8 @@ export async function loadOrBuildIndex(place: DataPlace, request: IndexRequest):
 async function keyOf(place: DataPlace, found: FoundFiles, request: IndexRequest): Promise<string> {
   const facts: unknown[] = [];
   for (const path of [...found.paths, ...found.labels]) facts.push(await factsOf(place, path));
-  const all = JSON.stringify([VERSION, request.format, request.recordsPerTask, facts]);
+  const { format, recordsPerTask, columns } = request;
+  const all = JSON.stringify([VERSION, format, recordsPerTask, facts, ...(columns === undefined ? [] : [columns])]);
   return createHash('sha256').update(all).digest('hex');
 }
 
@@ -104,11 +106,11 @@ const numbersOf = (chunk: Chunk): number[] => [
 ];
 
 /** Undefined when there is none, or none that is intact; the latter is logged, and the index is rebuilt. */
-async function load(place: DataPlace, path: string): Promise<DataIndex | undefined> {
+async function load(place: DataPlace, path: string, columns?: ColumnSpec): Promise<DataIndex | undefined> {
   const { disk, log } = place.host;
   if (!(await disk.exists(path))) return undefined;
   try {
-    return parseIndex(await readWhole(place, path));
+    return parseIndex(await readWhole(place, path), columns);
   } catch (error) {
     if (!isPaddletError(error, 'DataInvalid')) throw error;
     log.warn('the cached index is damaged and is rebuilt', { path, reason: error.message });
@@ -126,7 +128,7 @@ async function readWhole(place: DataPlace, path: string): Promise<Buffer> {
   }
 }
 
-function parseIndex(bytes: Buffer): DataIndex {
+function parseIndex(bytes: Buffer, columns?: ColumnSpec): DataIndex {
   const end = bytes.lastIndexOf('\n', bytes.length - 2) + 1;
   const sum = createHash('sha256').update(bytes.subarray(0, end)).digest('hex');
   if (bytes.subarray(end).toString('latin1') !== `${sum}\n`)
@@ -141,7 +143,7 @@ function parseIndex(bytes: Buffer): DataIndex {
     at = next;
   }
   const index: DataIndex = { ...facts, chunks };
-  if (version !== VERSION || chunks.length !== count || digestOf(index) !== index.digest) {
+  if (version !== VERSION || chunks.length !== count || digestOf(index, columns) !== index.digest) {
     throw new PaddletError('DataInvalid', 'its digest differs');
   }
   return index;

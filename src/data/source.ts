@@ -3,6 +3,7 @@
  * batches.
  */
 import type { Batch } from '../model/model.ts';
+import type { NumberStatistics } from './columns/statistics.ts';
 import type { Traits } from './oddities.ts';
 
 /** A slice of one file that holds whole records. Offsets are in the inflated content. */
@@ -31,6 +32,16 @@ export interface IndexedFile {
   readonly records: number;
   /** For formats with files of labels: the one that belongs to this file of inputs. */
   readonly labels?: { readonly path: string; readonly bytes: number };
+  /** For formats with columns: where they are in a line; absent where a file has none. */
+  readonly layout?: FileLayout;
+}
+
+/** Where the columns of a job are in the lines of a file. */
+export interface FileLayout {
+  /** Fields of a line. */
+  readonly fields: number;
+  /** For each column that has values of its own, in their order: its 0-based field, or -1. */
+  readonly positions: readonly number[];
 }
 
 export interface DataIndex {
@@ -52,6 +63,8 @@ export interface DataIndex {
    */
   readonly labelBound: number;
   readonly traits: Readonly<Traits>;
+  /** For formats with columns. */
+  readonly statistics?: readonly NumberStatistics[];
   /** SHA-256 in hex over format, files and chunks in canonical form: part of the batch plan id. */
   readonly digest: string;
 }

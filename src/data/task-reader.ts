@@ -56,15 +56,16 @@ export function createTaskReader(place: DataPlace, options: TaskReaderOptions): 
 
 function keyOf(
   place: DataPlace,
-  { format, labels, batchSize, files }: TaskReaderOptions,
+  { format, labels, batchSize, files, columns }: TaskReaderOptions,
   parserVersion: number,
   chunks: readonly Chunk[],
 ): Buffer {
   const parts = chunks.map(({ file, offset, bytes, firstRecord, records, firstLine, crc32 }) => {
-    const { path } = files[file]!;
-    return [path, absolutePath(place, path), offset, bytes, firstRecord, records, firstLine, crc32];
+    const { path, layout } = files[file]!;
+    const ofLayout = layout === undefined ? [] : [layout.fields, ...layout.positions];
+    return [path, absolutePath(place, path), offset, bytes, firstRecord, records, firstLine, crc32, ...ofLayout];
   });
-  return blockKey({ format, parserVersion, labels, batchSize, chunks: parts });
+  return blockKey({ format, parserVersion, labels, batchSize, columns, chunks: parts });
 }
 
 /** Undefined when one is gone: reading it tells what is missing. */

@@ -96,8 +96,14 @@ function unionComplaints(
   }
   // A field with two forms: report the form that matched furthest.
   const firsts = issue.errors.map((issues) => issues[0]).filter((first) => first !== undefined);
+  const isThere = ({ path: at }: z.core.$ZodIssue): boolean =>
+    at.length > 0 &&
+    valueAt(value, [...path, ...at.map((part) => (typeof part === 'number' ? part : String(part)))]) !== undefined;
   const inner =
-    firsts.find(({ path: at }) => at.length > 0) ?? firsts.find(({ code }) => code === 'custom') ?? firsts[0];
+    firsts.find(isThere) ??
+    firsts.find(({ path: at }) => at.length > 0) ??
+    firsts.find(({ code }) => code === 'custom') ??
+    firsts[0];
   if (inner === undefined) return [{ path, message: `${issue.message}, found ${shown(valueAt(value, path))}` }];
   return complaintOf({ ...inner, path: [...path, ...inner.path] } as z.core.$ZodIssue, fields, value);
 }

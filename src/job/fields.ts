@@ -6,6 +6,7 @@ import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
 import { notLocal } from '../base/local-path.ts';
 import { DATA_FORMATS } from '../data/formats/registry.ts';
+import { columnsSchema, dialectSchema } from './columns.ts';
 import { parseDurationMs } from './duration.ts';
 
 const HOUR_MS = 3_600_000;
@@ -74,6 +75,8 @@ export const dataFields = {
   recordsPerTask: countOf(1, 2 ** 31 - 1)
     .default(1000)
     .describe('Records per task, the unit of work that a trainer gets.'),
+  columns: columnsSchema.optional(),
+  csv: dialectSchema.optional().describe('How the lines of csv and tsv files are written.'),
   labelWeights: z
     .boolean()
     .default(false)

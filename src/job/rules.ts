@@ -3,6 +3,8 @@
 import { formatOf, formatsWhere } from '../data/formats/registry.ts';
 import { outlineOf } from '../model/registry.ts';
 import { hasLearningRate } from '../tensor/optimizer.ts';
+import { brokenColumnRules } from './column-rules.ts';
+import { dialectSchema } from './columns.ts';
 import { mostAhead } from './pull-ahead.ts';
 import type { JobFile } from './schema.ts';
 
@@ -20,6 +22,7 @@ export function brokenRules(file: JobFile): RuleBroken[] {
     ...replicaRules(file),
     ...labelRules(file),
     ...modelRules(file),
+    ...columnRules(file),
     ...parameterRules(file),
     ...stalenessRules(file),
     ...syncRules(file),
@@ -145,8 +148,9 @@ function syncRules({ training, tasks }: JobFile): RuleBroken[] {
 
 function modelRules({ data, model }: JobFile): RuleBroken[] {
   const { input } = outlineOf(model);
-  if (formatOf(data.format).input === input) return [];
-  const formats = formatsWhere((format) => format.input === input).join(' or ');
+  const taken = formatOf(data.format).input;
+  if (taken === input || taken === 'columns') return [];
+  const formats = formatsWhere((format) => format.input === input || format.input === 'columns').join(' or ');
   const records = input === 'dense' ? 'dense inputs' : 'sparse records';
   return [
     {
@@ -154,6 +158,30 @@ function modelRules({ data, model }: JobFile): RuleBroken[] {
       message: `${model.type} needs ${records}: expected data.format ${formats}, not ${data.format}`,
     },
   ];
+}
+
+function columnRules({ data, model }: JobFile): RuleBroken[] {
+  const { columns, csv, format } = data;
+  const hasColumns = formatOf(format).input === 'columns';
+  if (!hasColumns) {
+    const others = formatsWhere((other) => other.input === 'columns').join(' or ');
+    return (['columns', 'csv'] as const).flatMap((field) =>
+      data[field] === undefined ? [] : [{ path: ['data', field], atKey: true, message: `only for format ${others}` }],
+    );
+  }
+  const broken: RuleBroken[] = [];
+  if (data.labelWeights) {
+    const message = `not for format ${format}: weights are in a column of type weight`;
+    broken.push({ path: ['data', 'labelWeights'], message });
+  }
+  if (columns === undefined) {
+    const message = `${format} needs data.columns: a type for each column that is read`;
+    return [...broken, { path: ['data', 'format'], message }];
+  }
+  const { input, task } = outlineOf(model);
+  const file = { columns, csv: csv ?? dialectSchema.parse({}), format };
+  const rules = brokenColumnRules(file, { model: model.type, input, task });
+  return [...broken, ...rules.map(({ path, message }) => ({ path: ['data', ...path], message }))];
 }
 
 /** `tables` and `blocks` name parameters of the model. */

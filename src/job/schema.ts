@@ -7,7 +7,15 @@ import * as z from 'zod';
 import { PaddletError } from '../base/errors.ts';
 import type { Frozen } from '../base/frozen.ts';
 import { LIMITS } from '../base/limits.ts';
+import type { ColumnSpec } from '../data/columns/column.ts';
 import type { OptimizerChoice } from '../tensor/optimizer.ts';
+import {
+  dialectSchema,
+  resolveColumns,
+  resolveDialect,
+  resolvedColumnsSchema,
+  resolvedDialectSchema,
+} from './columns.ts';
 import { parseDurationMs } from './duration.ts';
 import {
   blocksSchema,
@@ -74,6 +82,9 @@ const jobSchema = z.strictObject({
     test: pathList,
     testLabels: pathList,
     recordsPerTask: dataFields.recordsPerTask,
+    /** Of formats with columns. */
+    columns: resolvedColumnsSchema.optional(),
+    dialect: resolvedDialectSchema.optional(),
     labelWeights: dataFields.labelWeights,
     maxBadRecords: dataFields.maxBadRecords,
     cache: dataFields.cache,
@@ -123,6 +134,7 @@ export function resolveJob(file: JobFile): Job {
       test: asList(file.data.test),
       testLabels: asList(file.data.testLabels),
       recordsPerTask: file.data.recordsPerTask,
+      ...resolvedSpec(file.data),
       labelWeights: file.data.labelWeights,
       maxBadRecords: file.data.maxBadRecords,
       cache: file.data.cache,
@@ -144,6 +156,16 @@ export function resolveJob(file: JobFile): Job {
     ...(file.warmStart === undefined ? {} : { warmStart: file.warmStart }),
   };
 }
+
+function resolvedSpec({ format, columns, csv }: JobFile['data']): Pick<Job['data'], 'columns' | 'dialect'> {
+  if (columns === undefined) return {};
+  const written = csv ?? dialectSchema.parse({});
+  return { columns: resolveColumns(columns, written), dialect: resolveDialect(format, written) };
+}
+
+/** Of formats with columns. */
+export const columnSpecOf = ({ data: { columns, dialect } }: Job): ColumnSpec | undefined =>
+  columns === undefined || dialect === undefined ? undefined : { columns, dialect };
 
 function asList(paths: string | string[] | undefined): string[] {
   return paths === undefined ? [] : typeof paths === 'string' ? [paths] : paths;

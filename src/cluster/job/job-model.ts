@@ -1,6 +1,9 @@
 /** The model of a job and its label rule: functions of the job's record, so that every role makes the same ones. */
 import { withZeros } from '../../checkpoint/load/warm-plan.ts';
+import { RowMaker } from '../../data/columns/rows.ts';
 import type { LabelRule } from '../../data/labels.ts';
+import type { TaskReaderOptions } from '../../data/task-reader.ts';
+import { columnSpecOf } from '../../job/schema.ts';
 import type { Model } from '../../model/model.ts';
 import { createModel } from '../../model/registry.ts';
 import { type TrainedSpec, trainedSpec } from '../../tensor/optimizer.ts';
@@ -12,7 +15,7 @@ interface ModelSource {
 
 /** `makeModel` makes a model that is not built in; without it the job's `model` section says which one it is. */
 export function modelOf(record: JobRecord, context: ModelSource = {}): Model {
-  const facts = { inputWidth: Number(record.train.featureBound), classes: classesOf(record) };
+  const facts = { inputWidth: inputWidthOf(record), classes: classesOf(record) };
   const model = context.makeModel?.(record) ?? createModel(record.job.model, facts);
   const zeroed = record.warmStart?.zeroed ?? [];
   return zeroed.length === 0 ? model : { ...model, parameters: withZeros(model.parameters, zeroed) };
@@ -31,4 +34,26 @@ export function labelRuleOf(record: JobRecord, model: Model): LabelRule {
 
 function classesOf({ train, test }: JobRecord): number {
   return Math.max(train.labelBound, test?.labelBound ?? 0);
+}
+
+/** How the files of a job are read for its model. */
+export function readingOf(
+  record: JobRecord,
+  model: Model,
+): Pick<TaskReaderOptions, 'format' | 'labels' | 'inputWidth' | 'columns'> {
+  const spec = columnSpecOf(record.job);
+  const statistics = record.train.columns?.statistics ?? [];
+  return {
+    format: record.job.data.format,
+    labels: labelRuleOf(record, model),
+    inputWidth: inputWidthOf(record),
+    ...(spec === undefined ? {} : { columns: { spec, statistics, input: model.input } }),
+  };
+}
+
+/** Inputs of a dense record. */
+function inputWidthOf({ job, train }: JobRecord): number {
+  const spec = columnSpecOf(job);
+  if (spec === undefined) return Number(train.featureBound);
+  return new RowMaker({ columns: spec.columns, statistics: train.columns?.statistics ?? [] }).width;
 }

@@ -16,6 +16,18 @@ import { parseDesired } from '../placement/ps-desired.ts';
 
 const count = z.int().min(0);
 
+/** What is known of a number column, of all records. */
+const numberStatistics = z.strictObject({
+  name: z.string(),
+  present: count,
+  missing: count,
+  mean: z.number(),
+  deviation: z.number(),
+  min: z.number(),
+  max: z.number(),
+  bounds: z.array(z.number()).max(LIMITS.quantiles).optional(),
+});
+
 const dataFactsSchema = z.strictObject({
   records: count,
   tasks: count,
@@ -23,13 +35,21 @@ const dataFactsSchema = z.strictObject({
   featureBound: z.string().regex(/^\d{1,20}$/),
   labelBound: count,
   digest: z.string(),
+  /** Of data with columns. */
+  columns: z
+    .strictObject({
+      /** Fields of a line. */
+      fields: count,
+      statistics: z.array(numberStatistics).max(LIMITS.columns),
+    })
+    .optional(),
 });
 
 /**
  * The version of all keys of a job: raised whenever one of them changes its name or its value. An executable reads only
  * its own version.
  */
-export const JOB_RECORD_VERSION = 8;
+export const JOB_RECORD_VERSION = 9;
 
 const recordSchema = z.strictObject({
   version: z.literal(JOB_RECORD_VERSION),

@@ -8,7 +8,7 @@ import { findFiles } from '../../data/index-builder.ts';
 import { odditiesOf } from '../../data/oddities.ts';
 import type { DataPlace } from '../../data/place.ts';
 import { loadJob } from '../../job/load-job.ts';
-import type { Job } from '../../job/schema.ts';
+import { columnSpecOf, type Job } from '../../job/schema.ts';
 import { outlineOf } from '../../model/registry.ts';
 import { checkFirstRecords } from '../../roles/master/dataset.ts';
 import { listJobs } from '../../store/list-jobs.ts';
@@ -90,7 +90,8 @@ async function checkData(place: DataPlace, job: Job): Promise<Finding> {
   await checkFirstRecords(place, job);
   if (trained.length === 0) throw new PaddletError('DataMissing', `no training files in ${place.folder}`);
   const looks: FirstLook[] = [];
-  for (const paths of [trained, tested]) if (paths.length > 0) looks.push(await lookAtFirst(place, format, paths));
+  const data = { format, columns: columnSpecOf(job) };
+  for (const paths of [trained, tested]) if (paths.length > 0) looks.push(await lookAtFirst(place, data, paths));
   const isWhole = looks.every((look) => look.isWhole);
   const files = `${trained.length} training and ${tested.length} test files in ${place.folder}`;
   const detail = isWhole ? files : `${files}; first records only`;

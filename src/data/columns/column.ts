@@ -24,19 +24,29 @@ export interface NumberColumn extends Placed {
   readonly missing: 'mean' | 'zero' | 'error';
 }
 
-export interface CategoryColumn extends Placed {
-  /** One id at most, or any number of them. */
-  readonly type: 'category' | 'categories';
+interface WithIds extends Placed {
   readonly ids: 'hash' | 'integer';
   /** Columns with the same one share ids. `hash`: by default the name of the column; `integer`: by default none. */
   readonly vocabulary?: string | undefined;
   /** At most so many different ids. */
   readonly buckets?: number | undefined;
-  /** `categories`: one character. */
-  readonly separator?: string | undefined;
-  /** `categories`: a record with more is bad. */
-  readonly maxLength?: number | undefined;
 }
+
+/** One value at most. */
+export interface SingleColumn extends WithIds {
+  readonly type: 'category';
+}
+
+/** Any number of values. */
+export interface ListColumn extends WithIds {
+  readonly type: 'categories';
+  /** One ASCII character. */
+  readonly separator: string;
+  /** A record with more is bad. */
+  readonly maxLength: number;
+}
+
+export type CategoryColumn = SingleColumn | ListColumn;
 
 export interface LabelColumn extends Placed {
   readonly type: 'label';

@@ -1,6 +1,8 @@
 /** What a data format is to paddlet: how its files are found, indexed and read. `registry.ts` lists the formats. */
 import type { Model } from '../../model/model.ts';
 import type { ChunkCutter } from '../chunk-cutter.ts';
+import type { ColumnSpec } from '../columns/column.ts';
+import type { NumberStatistics, StatisticsBuilder } from '../columns/statistics.ts';
 import type { LabelRule } from '../labels.ts';
 import type { Traits } from '../oddities.ts';
 import type { OpenFiles } from '../open-files.ts';
@@ -10,9 +12,10 @@ import type { Chunk, IndexedFile, TaskRecords } from '../source.ts';
 
 export interface Format {
   /**
-   * What its records are: `sparse`, features by id, or `dense`, rows of so many inputs. A model takes one of the two.
+   * What its records are: `sparse`, features by id, or `dense`, rows of so many inputs; a model takes one of the two. Of
+   * `columns` either is made.
    */
-  readonly input: Model['input'];
+  readonly input: Model['input'] | 'columns';
   /** Whether labels are in files of their own (`trainLabels` of the job); otherwise each record has its label. */
   readonly hasLabelFiles: boolean;
   /** The files of a request. Throws `DataMissing`, and what opening a file may throw. */
@@ -25,7 +28,11 @@ export interface Format {
   /**
    * The records of the first bytes of a file, whole lines; absent where the header of a file says enough.
    */
-  readHead?(head: { readonly file: string; readonly bytes: Uint8Array }, labels: LabelRule): TaskRecords;
+  readHead?(
+    head: { readonly file: string; readonly bytes: Uint8Array },
+    labels: LabelRule,
+    columns?: ColumnSpec,
+  ): TaskRecords;
   /** Of a file whose header says it, which must then be whole. */
   countRecords?(place: DataPlace, path: string): Promise<number>;
   /**
@@ -74,6 +81,10 @@ export interface Indexing {
   readonly bounds: Bounds;
   /** Called with the number of inflated bytes of each stretch read. */
   readonly onBytes: (count: number) => void;
+  /** Of formats with columns. */
+  readonly columns?: ColumnSpec | undefined;
+  /** Takes the numbers of all good records. */
+  readonly statistics?: StatisticsBuilder | undefined;
 }
 
 /** Counts where the time of the thread goes. */
@@ -91,5 +102,15 @@ export interface ReadOptions {
   readonly batchSize: number;
   /** Inputs of a record (dense formats): `featureBound` of the index that the job trains on. */
   readonly inputWidth: number;
+  /** Of formats with columns. */
+  readonly columns?: ReadColumns | undefined;
   readonly times?: ReadTimes;
+}
+
+export interface ReadColumns {
+  readonly spec: ColumnSpec;
+  /** Of the index that the job trains on. */
+  readonly statistics: readonly NumberStatistics[];
+  /** What the model takes. */
+  readonly input: Model['input'];
 }

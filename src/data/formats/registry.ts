@@ -1,4 +1,5 @@
 /** The data formats by name: a new one is a file that exports a `Format`, and a line here. */
+import { csvFormat } from './csv/format.ts';
 import type { Format } from './format.ts';
 import { idxFormat } from './idx/format.ts';
 import { libsvmFormat } from './libsvm/format.ts';
@@ -8,6 +9,9 @@ const FORMATS = {
   // The two are the same text (libsvm/parser.ts).
   libfm: libsvmFormat,
   idx: idxFormat,
+  // They differ in what separates fields unless the job says it.
+  csv: csvFormat,
+  tsv: csvFormat,
 } as const satisfies Readonly<Record<string, Format>>;
 
 export type DataFormat = keyof typeof FORMATS;

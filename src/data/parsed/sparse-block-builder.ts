@@ -90,7 +90,7 @@ export class SparseBlockBuilder {
   }
 
   /** Takes at most `quota` records; `firstLine` is that of the text that they are in. */
-  add(read: ReadRecords, firstLine: number): void {
+  add(read: Omit<ReadRecords, 'status'>, firstLine: number): void {
     const { records, features } = read;
     if (records === 0) return;
     assert(records <= this.quota, 'no more records than the batch has room for');

@@ -15,6 +15,19 @@ const chunk = z.strictObject({
 
 const path = z.string().min(1).max(LIMITS.dataPathCharacters);
 
+const fields = z.int().min(1).max(LIMITS.columns);
+const layout = z.strictObject({
+  fields,
+  positions: z
+    .array(
+      z
+        .int()
+        .min(-1)
+        .max(LIMITS.columns - 1),
+    )
+    .max(LIMITS.columns),
+});
+
 /** Where the records of a task are. */
 export const taskChunks = {
   /** The files that the chunks' `file` numbers mean: relative path, bytes and records of the inflated content. */
@@ -25,6 +38,8 @@ export const taskChunks = {
         bytes: count,
         records: count,
         labels: z.strictObject({ path, bytes: count }).optional(),
+        /** Where the columns of the job are in a line. */
+        layout: layout.optional(),
       }),
     )
     .min(1),

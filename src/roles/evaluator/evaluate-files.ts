@@ -1,7 +1,7 @@
 /** Scores a dataset with a model, task after task, in this process. */
 
 import type { ParameterClient } from '../../cluster/client/parameter-client.ts';
-import { labelRuleOf, modelOf } from '../../cluster/job/job-model.ts';
+import { modelOf, readingOf } from '../../cluster/job/job-model.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { Metrics } from '../../cluster/job/job-result.ts';
 import { noGoodRecord } from '../../data/bad-records.ts';
@@ -9,7 +9,7 @@ import { odditiesOf } from '../../data/oddities.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { BadRecord } from '../../data/source.ts';
 import { createTaskReader } from '../../data/task-reader.ts';
-import { type Dataset, loadDataset } from '../master/dataset.ts';
+import { type Dataset, loadDataset, refuseOtherWidth } from '../master/dataset.ts';
 import { createEvaluationResults } from '../master/evaluation.ts';
 import { EVALUATION_BATCH, evaluateTask } from '../trainer/tasks/evaluate-task.ts';
 import { parsedCacheOf } from '../trainer/tasks/task-files.ts';
@@ -38,15 +38,14 @@ export async function evaluateFiles(options: EvaluateOptions): Promise<Evaluated
   const { place, record, client, signal } = options;
   const model = modelOf(record);
   const dataset = await loadDataset(place, record.job, options.files, options.labels);
+  refuseOtherWidth(record.job, record.train, dataset);
   const odd = odditiesOf([dataset.index.traits], model.task);
   for (const { message, hint } of odd) place.host.log.warn(`${message}: ${hint}`);
   const results = createEvaluationResults(model.task, dataset.tasks.length);
   const cache = parsedCacheOf(place, record.job);
   const reader = createTaskReader(place, {
-    format: record.job.data.format,
+    ...readingOf(record, model),
     files: dataset.index.files,
-    labels: labelRuleOf(record, model),
-    inputWidth: Number(record.train.featureBound),
     batchSize: EVALUATION_BATCH,
     ...(cache === undefined ? {} : { cache }),
   });

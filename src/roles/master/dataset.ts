@@ -10,7 +10,7 @@ import { loadOrBuildIndex } from '../../data/index-file.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { Chunk, DataIndex, IndexedFile } from '../../data/source.ts';
 import { cutTasks } from '../../data/tasks.ts';
-import type { Job } from '../../job/schema.ts';
+import { columnSpecOf, type Job } from '../../job/schema.ts';
 
 export interface Dataset {
   readonly index: DataIndex;
@@ -29,22 +29,38 @@ export interface JobData {
 /** Throws `DataMissing`, `DataInvalid`; reads each file once, or a kept index of it. */
 export async function loadJobData(place: DataPlace, job: Job): Promise<JobData> {
   const { train, trainLabels, test, testLabels } = job.data;
-  return {
-    train: await loadDataset(place, job, train, trainLabels),
-    test: test.length === 0 ? undefined : await loadDataset(place, job, test, testLabels),
-  };
+  const trained = await loadDataset(place, job, train, trainLabels);
+  if (test.length === 0) return { train: trained, test: undefined };
+  const tested = await loadDataset(place, job, test, testLabels);
+  refuseOtherWidth(job, factsOf(trained), tested);
+  return { train: trained, test: tested };
+}
+
+/** Without headers, columns are where they are in the training files. Throws `DataInvalid`. */
+export function refuseOtherWidth(job: Job, train: DataFacts, { index }: Dataset): void {
+  if (job.data.dialect === undefined || job.data.dialect.header) return;
+  const wanted = train.columns?.fields;
+  const other = index.files.find(({ layout }) => layout !== undefined && layout.fields !== wanted);
+  if (other === undefined) return;
+  const found = other.layout?.fields;
+  throw new PaddletError('DataInvalid', `${other.path} has ${found} fields a line, the training files have ${wanted}`, {
+    hint: 'without a header all files have the same columns',
+  });
 }
 
 /**
  * A look at the first records of the training and test files. Throws `TooManyBadRecords` if the job is certain to fail
  * because of them, `DataMissing`, `DataInvalid`.
  */
-export async function checkFirstRecords(place: DataPlace, { data, model, tasks }: Job): Promise<void> {
+export async function checkFirstRecords(place: DataPlace, job: Job): Promise<void> {
+  const { data, model, tasks } = job;
   // Tasks that fail may be left out.
   if (tasks.maxDiscarded > 0 || model.type === 'softmax') return;
+  const { format, recordsPerTask, maxBadRecords } = data;
+  const facts = { format, recordsPerTask, maxBadRecords, columns: columnSpecOf(job) };
   for (const what of [data.train, data.test]) {
     const labels = { task: model.task, mayHaveWeight: data.labelWeights };
-    if (what.length > 0) await refuseBadStart(place, { ...data, what, labels });
+    if (what.length > 0) await refuseBadStart(place, { ...facts, what, labels });
   }
 }
 
@@ -59,6 +75,7 @@ export async function loadDataset(
     what,
     format,
     recordsPerTask,
+    columns: columnSpecOf(job),
     ...(labels.length === 0 ? {} : { labels }),
   });
   const tasks = cutTasks(index, recordsPerTask);
@@ -76,7 +93,13 @@ export async function loadDataset(
 
 export function factsOf({ index, tasks }: Dataset): DataFacts {
   const { records, featureBound, labelBound, digest } = index;
-  return { records, tasks: tasks.length, featureBound, labelBound, digest };
+  const facts = { records, tasks: tasks.length, featureBound, labelBound, digest };
+  if (index.statistics === undefined) return facts;
+  const statistics = index.statistics.map(({ bounds, ...column }) =>
+    bounds === undefined ? column : { ...column, bounds: [...bounds] },
+  );
+  const [file] = index.files.flatMap(({ layout }) => layout ?? []);
+  return { ...facts, columns: { fields: file?.fields ?? 0, statistics } };
 }
 
 /** The chunks of a task with only the files that they are in, as they travel: a trainer needs no index. */
@@ -91,9 +114,13 @@ export function taskChunks(dataset: Dataset, task: number) {
     }
     return { ...chunk, file };
   });
-  const sent = files.map(({ path, bytes, records, labels }) => {
-    return { path, bytes, records, ...(labels === undefined ? {} : { labels: { ...labels } }) };
-  });
+  const sent = files.map(({ path, bytes, records, labels, layout }) => ({
+    path,
+    bytes,
+    records,
+    ...(labels === undefined ? {} : { labels: { ...labels } }),
+    ...(layout === undefined ? {} : { layout: { fields: layout.fields, positions: [...layout.positions] } }),
+  }));
   return { files: sent, chunks };
 }
 
@@ -101,12 +128,16 @@ export function taskChunks(dataset: Dataset, task: number) {
 const OTHER_BYTES = 64 * 1024;
 /** At most, of a chunk or a file without its path: names of fields, and numbers of nine bytes. */
 const FIELDS_BYTES = 128;
+const POSITION_BYTES = 3;
 
 /** A task of many small files names them all, and an answer with several such tasks may have no room in a frame. */
 export function tasksAtOnce({ index, tasks }: Pick<Dataset, 'index' | 'tasks'>): number {
   const named = (path: string): number => FIELDS_BYTES + Buffer.byteLength(path);
   const fileBytes = index.files.map(
-    ({ path, labels }) => named(path) + (labels === undefined ? 0 : named(labels.path)),
+    ({ path, labels, layout }) =>
+      named(path) +
+      (labels === undefined ? 0 : named(labels.path)) +
+      (layout === undefined ? 0 : FIELDS_BYTES + POSITION_BYTES * layout.positions.length),
   );
   const taskBytes = (chunks: readonly Chunk[]): number =>
     chunks.reduce((sum, { file }) => sum + FIELDS_BYTES + fileBytes[file]!, FIELDS_BYTES);

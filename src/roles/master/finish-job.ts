@@ -7,6 +7,7 @@ import { retryStore } from '../../cluster/ownership.ts';
 import { orAborted } from '../../cluster/waiting.ts';
 import { noGoodRecord } from '../../data/bad-records.ts';
 import { firstBad } from '../../data/first-records.ts';
+import { columnSpecOf } from '../../job/schema.ts';
 import { fencedTxn } from '../../store/fence.ts';
 import type { Compare } from '../../store/store.ts';
 import { endEvaluation, evaluate } from './evaluate.ts';
@@ -77,7 +78,8 @@ export async function refuseNoneGood(
   if (records.applied > 0 || records.bad === 0) return;
   const paths = data.train.index.files.map(({ path }) => path);
   const { format } = record.job.data;
-  throw noGoodRecord(paths, await firstBad(place, { what: paths, format, labels: labelRuleOf(record, model) }));
+  const first = { what: paths, format, labels: labelRuleOf(record, model), columns: columnSpecOf(record.job) };
+  throw noGoodRecord(paths, await firstBad(place, first));
 }
 
 async function publishResult({ context, fence }: JobWork, result: JobResult, unchanged: Compare): Promise<boolean> {

@@ -213,7 +213,7 @@ export class LineReader {
   #list(target: Target & { kind: 'list' }, content: Uint8Array, from: number, to: number): string | undefined {
     const { column, slot } = target;
     const ids = this.#record.lists[slot]!;
-    const separator = column.type === 'categories' ? (column.separator?.charCodeAt(0) ?? -1) : -1;
+    const separator = column.type === 'categories' ? column.separator.charCodeAt(0) : -1;
     for (let start = from; start <= to; ) {
       const found = separator < 0 ? -1 : content.indexOf(separator, start);
       const end = found < 0 || found > to ? to : found;
@@ -226,7 +226,7 @@ export class LineReader {
       }
       ids.push(Number(id & 0xffffffffn), Number(id >> 32n));
     }
-    const most = column.maxLength ?? 1;
+    const most = column.type === 'categories' ? column.maxLength : 1;
     if (ids.length > 2 * most) return `column ${column.name}: ${ids.length / 2} values, more than ${most} (maxLength)`;
     return undefined;
   }

@@ -13,15 +13,8 @@ import {
 } from '../../columns/column.ts';
 import { vocabularySeed } from '../../columns/hash.ts';
 import type { LabelRule } from '../../labels.ts';
+import type { FileLayout } from '../../source.ts';
 import { type DialectBytes, dialectBytes } from './fields.ts';
-
-/** Where the columns are in the lines of a file. */
-export interface FileLayout {
-  /** Fields of a line. */
-  readonly fields: number;
-  /** For each column that has values of its own, in their order: its 0-based field, or -1. */
-  readonly positions: readonly number[];
-}
 
 export type Target =
   | { readonly kind: 'number'; readonly slot: number; readonly column: NumberColumn }

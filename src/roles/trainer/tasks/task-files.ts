@@ -3,7 +3,7 @@
  * few rounds, mostly of the same file.
  */
 
-import { labelRuleOf } from '../../../cluster/job/job-model.ts';
+import { readingOf } from '../../../cluster/job/job-model.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { ReadTimes } from '../../../data/formats/format.ts';
 import { ParsedCache } from '../../../data/parsed/cache.ts';
@@ -51,10 +51,12 @@ export function openTaskFiles(
     const key = JSON.stringify(files);
     if (kept?.key === key) return kept;
     const reader = createTaskReader(place, {
-      format: record.job.data.format,
-      files: files.map(({ labels, ...file }) => (labels === undefined ? file : { ...file, labels })),
-      labels: labelRuleOf(record, model),
-      inputWidth: Number(record.train.featureBound),
+      ...readingOf(record, model),
+      files: files.map(({ labels, layout, ...file }) => ({
+        ...file,
+        ...(labels === undefined ? {} : { labels }),
+        ...(layout === undefined ? {} : { layout }),
+      })),
       batchSize,
       ...(cache === undefined ? {} : { cache }),
       ...(times === undefined ? {} : { times }),

@@ -1,0 +1,75 @@
+/** Numbers as models take them: normalized by what is known of the training records, or as one of some parts. */
+import { assert } from '../../base/assert.ts';
+import { log1p } from '../../tensor/math.ts';
+import type { Column, NumberColumn } from './column.ts';
+import { missingId, numberedId, vocabularySeed } from './hash.ts';
+import type { NumberStatistics } from './statistics.ts';
+
+const HALF = 0xffffffffn;
+
+/** Columns with what is known of the training records. */
+export interface KnownColumns {
+  readonly columns: readonly Column[];
+  readonly statistics: readonly NumberStatistics[];
+}
+
+/** The number as models take it, f64. */
+export type Normalize = (value: number) => number;
+
+/** `statistics`: of the column. */
+export function normalizer({ normalize }: NumberColumn, { mean, deviation, min, max }: NumberStatistics): Normalize {
+  switch (normalize) {
+    case 'none':
+      return (value) => value;
+    case 'standard': {
+      // Of a column whose values are all the same, the distance is 0.
+      const scale = deviation > 0 ? deviation : 1;
+      return (value) => (value - mean) / scale;
+    }
+    case 'minmax': {
+      const range = max > min ? max - min : 1;
+      return (value) => (value - min) / range;
+    }
+    case 'log':
+      return (value) => (value < 0 ? -log1p(-value) : log1p(value));
+  }
+}
+
+/** What a missing number counts as. */
+export const stand = ({ missing }: NumberColumn, { mean }: NumberStatistics): number => (missing === 'mean' ? mean : 0);
+
+/** The part of a column with `quantiles` that a value is in: how many bounds are not above it. */
+export function partOf(bounds: readonly number[], value: number): number {
+  let low = 0;
+  let high = bounds.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (bounds[middle]! <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export type Halves = readonly [low: number, high: number];
+
+export const halvesOf = (id: bigint): Halves => [Number(id & HALF), Number(id >> 32n)];
+
+/** A number as a category. */
+export class NumberParts {
+  readonly #bounds: readonly number[];
+  readonly #ids: readonly Halves[];
+  readonly #missing: Halves;
+
+  constructor(column: NumberColumn, statistics: NumberStatistics) {
+    const seed = vocabularySeed(column.name);
+    const { bounds } = statistics;
+    assert(bounds !== undefined, 'a column with quantiles has bounds');
+    this.#bounds = bounds;
+    this.#ids = Array.from({ length: bounds.length + 1 }, (_, part) => halvesOf(numberedId(BigInt(part), seed)));
+    this.#missing = column.missing === 'zero' ? this.#ids[partOf(bounds, 0)]! : halvesOf(missingId(seed));
+  }
+
+  idOf(value: number): Halves {
+    return Number.isNaN(value) ? this.#missing : this.#ids[partOf(this.#bounds, value)]!;
+  }
+}

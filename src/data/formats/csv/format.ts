@@ -1,0 +1,109 @@
+/** CSV and TSV text as a data format. */
+import { crc32 } from 'node:zlib';
+import { assert } from '../../../base/assert.ts';
+import { changed, countRecords, isOverlong } from '../../chunk-check.ts';
+import type { ColumnSpec } from '../../columns/column.ts';
+import { slotsOf } from '../../columns/column.ts';
+import { type ColumnRecords, columnRecords } from '../../columns/column-records.ts';
+import { StatisticsBuilder } from '../../columns/statistics.ts';
+import type { LabelRule } from '../../labels.ts';
+import type { OpenFiles } from '../../open-files.ts';
+import { resolveFiles } from '../../place.ts';
+import type { Chunk, TaskRecords } from '../../source.ts';
+import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
+import { tooLong } from '../libsvm/parser.ts';
+import { indexCsv } from './indexer.ts';
+import { headOf } from './layout.ts';
+import { type LinePlan, planOf } from './plan.ts';
+import { readStretch } from './stretch.ts';
+import { readText } from './text.ts';
+
+export const csvFormat: Format = {
+  input: 'columns',
+  hasLabelFiles: false,
+  parserVersion: 1,
+  find: async (place, { what }) => ({ paths: await resolveFiles(place, what), labels: [] }),
+  index: indexCsv,
+  readHead,
+  read,
+};
+
+function readHead(
+  { file, bytes }: { readonly file: string; readonly bytes: Uint8Array },
+  labels: LabelRule,
+  spec?: ColumnSpec,
+): TaskRecords {
+  assert(spec !== undefined, 'CSV has columns');
+  const head = headOf(file, bytes, true, spec);
+  // Only labels and what is bad are looked at: any statistics will do.
+  const statistics = new StatisticsBuilder(slotsOf(spec.columns)).finish();
+  const lines = bytes.reduce((count, byte) => count + (byte === 10 ? 1 : 0), 1);
+  const size = { records: lines, bytes: bytes.length, batchSize: lines };
+  const records = columnRecords('sparse', { columns: spec.columns, statistics }, size);
+  records.startPart(file);
+  if (head === undefined) return records.finish().records;
+  const { layout, offset, line } = head;
+  const text = { file, bytes: bytes.subarray(offset), offset, firstLine: line };
+  // A quote that is not closed here may be closed behind the first bytes.
+  readText(text, planOf(spec, layout, labels, file), records);
+  return records.finish().records;
+}
+
+async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<ParsedTask> {
+  const { batchSize, columns, labels, times = UNTIMED } = options;
+  assert(columns !== undefined, 'CSV has columns');
+  const { spec, statistics, input } = columns;
+  const records = countRecords(options.files, chunks);
+  const bytes = chunks.reduce((sum, chunk) => sum + (isOverlong(chunk) ? 0 : chunk.bytes), 0);
+  const into = columnRecords(input, { columns: spec.columns, statistics }, { records, bytes, batchSize });
+  for (const chunk of chunks) {
+    const file = files.path(chunk.file);
+    into.startPart(file);
+    if (isOverlong(chunk)) {
+      into.bad({ file, line: chunk.firstLine, byteOffset: chunk.offset, reason: tooLong(chunk.bytes) });
+      continue;
+    }
+    const { layout } = options.files[chunk.file]!;
+    const end = into.records + chunk.records;
+    if (layout === undefined) throw changed(file, chunk);
+    await readChunk(files, chunk, planOf(spec, layout, labels, file), into);
+    if (into.records !== end) throw changed(file, chunk);
+  }
+  return times.during('parse', () => into.finish());
+}
+
+/** Throws `DataChanged` when the bytes are not those that were indexed. */
+async function readChunk(files: OpenFiles, chunk: Chunk, plan: LinePlan, into: ColumnRecords): Promise<void> {
+  const file = files.path(chunk.file);
+  let crc = 0;
+  const stopped = await readStretch(
+    {
+      file,
+      from: chunk.offset,
+      to: chunk.offset + chunk.bytes,
+      firstLine: chunk.firstLine,
+      read: (offset, bytes) => files.bytes(chunk.file, offset, bytes),
+    },
+    plan,
+    {
+      get quota() {
+        return into.quota;
+      },
+      get badRecords() {
+        return into.badRecords;
+      },
+      add: (piece, firstLine) => into.add(piece, firstLine),
+      bad: (record) => into.bad(record),
+      show(slice, _lines, _offset, isLast) {
+        crc = crc32(slice, crc);
+        // Nothing is known to be as it was indexed before the last slice.
+        if (isLast && crc !== chunk.crc32) throw changed(file, chunk);
+      },
+      retire() {},
+      overlong() {
+        throw changed(file, chunk);
+      },
+    },
+  );
+  if (stopped !== undefined) throw changed(file, chunk);
+}

@@ -1,0 +1,122 @@
+/** Where the columns of a job are in the lines of a file: by its header, or by position. */
+import { distance } from 'fastest-levenshtein';
+import { PaddletError } from '../../../base/errors.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import { appearanceOf } from '../../appearance.ts';
+import type { ColumnSpec, FieldColumn } from '../../columns/column.ts';
+import type { FileLayout } from '../../source.ts';
+import { NEWLINE } from '../libsvm/ascii.ts';
+import { BOM } from '../libsvm/scanner.ts';
+import { dialectBytes, FieldReader, fieldsOf } from './fields.ts';
+import { fieldColumns } from './plan.ts';
+
+/** The first line of a file with values has to end within so many bytes. */
+export const HEAD_BYTES = 1 << 20;
+const SHOWN_NAMES = 12;
+const SHOWN_CHARACTERS = 40;
+
+export interface FileHead {
+  readonly layout: FileLayout;
+  /** Where the records begin, and the 1-based line there. */
+  readonly offset: number;
+  readonly line: number;
+}
+
+/**
+ * `bytes`: the first ones of the file, up to `HEAD_BYTES`; all of them if `isWhole`. Throws `DataInvalid`, naming file,
+ * line and column. Undefined when there is no line with values.
+ */
+export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: ColumnSpec): FileHead | undefined {
+  const dialect = dialectBytes(spec.dialect);
+  const reader = new FieldReader(bytes, dialect);
+  let at = BOM.every((byte, n) => bytes[n] === byte) ? BOM.length : 0;
+  let line = 1;
+  refuseUtf16(path, bytes);
+  for (; at < bytes.length; line++) {
+    let from = at;
+    while (reader.isBlank(bytes[from])) from++;
+    if (from < bytes.length && bytes[from] !== NEWLINE && bytes[from] !== dialect.comment) break;
+    const newline = bytes.indexOf(NEWLINE, from);
+    at = newline < 0 ? bytes.length : newline + 1;
+  }
+  if (at >= bytes.length && isWhole) return undefined;
+  const { texts, end, breaks, fault } = fieldsOf(bytes, at, dialect);
+  if (!isWhole && end >= bytes.length) {
+    throw new PaddletError('DataInvalid', `${path}:${line}: the first line does not end within ${HEAD_BYTES} bytes`, {
+      hint: 'is it text of the format csv, and data.csv.quote the right one?',
+    });
+  }
+  if (spec.dialect.header && fault !== undefined) {
+    throw new PaddletError('DataInvalid', `${path}:${line}:${fault.at - at + 1}: ${FAULTS[fault.kind]} in the header`, {
+      hint: 'correct it, or set data.csv.quote to none if quotes are ordinary characters',
+    });
+  }
+  if (texts.length > LIMITS.columns) {
+    throw new PaddletError('DataInvalid', `${path}:${line}: ${texts.length} fields, more than ${LIMITS.columns}`);
+  }
+  const place = `${path}:${line}`;
+  const positions = fieldColumns(spec).map((column) => positionOf(column, texts, place, spec));
+  const layout = { fields: texts.length, positions };
+  if (!spec.dialect.header) return { layout, offset: at, line };
+  return { layout, offset: Math.min(end + 1, bytes.length), line: line + breaks + 1 };
+}
+
+const FAULTS = { open: 'a quote is not closed', after: 'text follows a closing quote' } as const;
+
+function positionOf(
+  { name, position, from, type }: FieldColumn,
+  texts: string[],
+  place: string,
+  spec: ColumnSpec,
+): number {
+  if (from === 'folder') return -1;
+  if (position !== undefined) {
+    if (position <= texts.length) return position - 1;
+    throw new PaddletError(
+      'DataInvalid',
+      `${place}: ${texts.length} fields, column ${name} is at position ${position}`,
+      { hint: delimiterHint(texts, spec) ?? 'compare data.columns with the file: data.csv.header is false' },
+    );
+  }
+  const found = texts.indexOf(name);
+  if (found >= 0 && texts.indexOf(name, found + 1) < 0) return found;
+  if (found < 0 && type === 'ignore') return -1;
+  if (found >= 0) {
+    throw new PaddletError('DataInvalid', `${place}: the header has ${name} twice`, {
+      hint: `say which one is meant: position: ${found + 1} at data.columns.${name}`,
+    });
+  }
+  const names = texts.slice(0, SHOWN_NAMES).map(shorten).join(', ');
+  const more = texts.length > SHOWN_NAMES ? ` and ${texts.length - SHOWN_NAMES} more` : '';
+  throw new PaddletError('DataInvalid', `${place}: no column ${name} in the header, which has ${names}${more}`, {
+    hint: delimiterHint(texts, spec) ?? nameHint(name, texts),
+  });
+}
+
+const shorten = (text: string): string =>
+  text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
+
+/** For a line that is not divided. */
+function delimiterHint(texts: readonly string[], { dialect }: ColumnSpec): string | undefined {
+  if (texts.length > 1) return undefined;
+  const other = [',', '\t', ';', '|'].find((text) => text !== dialect.delimiter && texts[0]?.includes(text));
+  return other === undefined
+    ? undefined
+    : `the fields look separated by ${JSON.stringify(other)}: see data.csv.delimiter`;
+}
+
+function nameHint(name: string, texts: readonly string[]): string {
+  const near = texts
+    .map((text) => ({ text, far: distance(text.toLowerCase(), name.toLowerCase()) }))
+    .sort((a, b) => a.far - b.far)[0];
+  const isNear = near !== undefined && near.far <= Math.max(1, name.length / 3);
+  if (isNear) return `did you mean ${near.text}? Names are compared letter by letter`;
+  return 'without a line of names set data.csv.header to false and give positions';
+}
+
+function refuseUtf16(path: string, bytes: Uint8Array): void {
+  const beginning = Buffer.from(bytes.subarray(0, SHOWN_CHARACTERS)).toString('latin1');
+  const appearance = appearanceOf([beginning]);
+  if (!appearance?.what.startsWith('UTF-16')) return;
+  throw new PaddletError('DataInvalid', `${path} is ${appearance.what}`, { hint: appearance.hint });
+}

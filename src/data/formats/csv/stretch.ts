@@ -1,0 +1,82 @@
+/** Reads a stretch of a file slice by slice: the event loop turns between them, and memory stays bounded. */
+import { LIMITS } from '../../../base/limits.ts';
+import { NEWLINE } from '../libsvm/ascii.ts';
+import type { LinePlan } from './plan.ts';
+import { type PieceSink, type ReadText, readText } from './text.ts';
+
+/** Some milliseconds of parsing. */
+const SLICE_BYTES = 1 << 20;
+
+export interface Stretch {
+  readonly file: string;
+  readonly from: number;
+  readonly to: number;
+  readonly firstLine: number;
+  /** Shorter only where the file ends. */
+  readonly read: (offset: number, bytes: number) => Promise<Uint8Array>;
+}
+
+export interface StretchSink extends PieceSink {
+  /** Before the records that end in a slice are read: its bytes, and those of the lines that it ends, at `offset`. */
+  show(slice: Uint8Array, lines: Uint8Array, offset: number, isLast: boolean): void;
+  /** Bytes before this one are not needed any more. */
+  retire(to: number): void;
+  /** A line that is longer than any record. */
+  overlong(start: number, end: number, line: number): void;
+}
+
+/** Why a stretch was not read to its end. */
+export type Stopped =
+  | { readonly kind: 'full' }
+  /** The file ends before the stretch. */
+  | { readonly kind: 'short' }
+  | { readonly kind: 'open'; readonly line: number; readonly column: number };
+
+export async function readStretch(
+  { file, from, to, firstLine, read }: Stretch,
+  plan: LinePlan,
+  sink: StretchSink,
+): Promise<Stopped | undefined> {
+  let line = firstLine;
+  /** The beginning of a record whose end is in a later slice. */
+  let held: Uint8Array = new Uint8Array(0);
+  /** Where a line began that is too long to be held. */
+  let skipped: number | undefined;
+  for (let at = from; at < to; ) {
+    let slice = await read(at, Math.min(SLICE_BYTES, to - at));
+    if (slice.length === 0) return { kind: 'short' };
+    at += slice.length;
+    const isLast = at === to;
+    if (skipped !== undefined) {
+      const newline = slice.indexOf(NEWLINE);
+      sink.show(slice, slice, at - slice.length, isLast);
+      if (newline < 0 && !isLast) continue;
+      const end = newline < 0 ? slice.length : newline + 1;
+      sink.overlong(skipped, at - slice.length + end, line++);
+      skipped = undefined;
+      slice = slice.subarray(end);
+    }
+    const bytes = held.length === 0 ? slice : Buffer.concat([held, slice]);
+    const offset = at - bytes.length;
+    sink.show(slice, bytes, offset, isLast);
+    const end = isLast ? bytes.length : bytes.lastIndexOf(NEWLINE) + 1;
+    const done = readText({ file, bytes: bytes.subarray(0, end), offset, firstLine: line }, plan, sink);
+    if (done.isFull) return { kind: 'full' };
+    held = bytes.subarray(done.bytes);
+    const isTooLong = held.length > LIMITS.recordBytes;
+    if (done.openQuote !== undefined && (isLast || isTooLong)) return placeOf(bytes, line, done);
+    line += done.lines;
+    sink.retire(at - held.length);
+    if (!isTooLong) continue;
+    skipped = at - held.length;
+    held = new Uint8Array(0);
+  }
+  return undefined;
+}
+
+/** The quote that is not closed. */
+function placeOf(bytes: Uint8Array, firstLine: number, { bytes: start, lines, openQuote = start }: ReadText): Stopped {
+  const before = bytes.subarray(start, openQuote);
+  const breaks = before.reduce((count, byte) => count + (byte === NEWLINE ? 1 : 0), 0);
+  return { kind: 'open', line: firstLine + lines + breaks, column: openQuote - start - before.lastIndexOf(NEWLINE) };
+}

@@ -1,0 +1,119 @@
+/** Rules between the columns of a job, and what its model can use of them. */
+import type { Column, Dialect, FieldColumn } from '../data/columns/column.ts';
+import { type ColumnsFile, type DialectFile, resolveColumns, resolveDialect } from './columns.ts';
+
+export interface ColumnRuleBroken {
+  /** Below `data`. */
+  readonly path: readonly string[];
+  readonly message: string;
+}
+
+export interface ColumnsUse {
+  readonly model: string;
+  readonly input: 'sparse' | 'dense';
+  readonly task: 'binary' | 'multiclass' | 'regression';
+}
+
+/** Rules between columns, and what the model can use. */
+export function brokenColumnRules(
+  file: { readonly columns: ColumnsFile; readonly csv: DialectFile; readonly format: string },
+  use: ColumnsUse,
+): ColumnRuleBroken[] {
+  const columns = resolveColumns(file.columns, file.csv);
+  return [
+    ...dialectRules(resolveDialect(file.format, file.csv)),
+    ...oneOfTheirKind(columns),
+    ...columns.flatMap((column) => columnRules(column, file.columns[column.name], columns, use)),
+    ...positionRules(columns),
+  ];
+}
+
+function dialectRules({ delimiter, quote, comment, decimal }: Dialect): ColumnRuleBroken[] {
+  const broken: ColumnRuleBroken[] = [];
+  const refuse = (field: string, message: string): void => void broken.push({ path: ['csv', field], message });
+  if (quote === delimiter) refuse('quote', 'expected another character than the delimiter');
+  if (comment !== undefined && (comment === delimiter || comment === quote)) {
+    refuse('comment', 'expected another character than the delimiter and the quote');
+  }
+  if (/^[-+.]$/.test(delimiter) || delimiter === decimal) {
+    refuse('delimiter', `${JSON.stringify(delimiter)} may be part of a number: expected another character`);
+  }
+  return broken;
+}
+
+function oneOfTheirKind(columns: readonly Column[]): ColumnRuleBroken[] {
+  const broken: ColumnRuleBroken[] = [];
+  for (const type of ['label', 'weight', 'group'] as const) {
+    const [first, second] = columns.filter((column) => column.type === type);
+    if (second !== undefined) {
+      broken.push({ path: ['columns', second.name], message: `there is a ${type} already: ${first?.name}` });
+    }
+    if (type === 'label' && first === undefined) {
+      broken.push({ path: ['columns'], message: 'expected one column of type label' });
+    }
+  }
+  if (!columns.some(({ type }) => type === 'number' || type === 'category' || type === 'categories')) {
+    broken.push({ path: ['columns'], message: 'expected a column of type number, category or categories' });
+  }
+  return broken;
+}
+
+function columnRules(
+  column: Column,
+  written: ColumnsFile[string] | undefined,
+  columns: readonly Column[],
+  { model, input, task }: ColumnsUse,
+): ColumnRuleBroken[] {
+  const broken: ColumnRuleBroken[] = [];
+  const refuse = (message: string, ...field: string[]): void =>
+    void broken.push({ path: ['columns', column.name, ...field], message });
+  const isCategory =
+    column.type === 'category' ||
+    column.type === 'categories' ||
+    column.type === 'cross' ||
+    (column.type === 'number' && column.quantiles !== undefined);
+  if (input === 'dense' && isCategory) {
+    refuse(`${model} takes numbers only: leave the column out, or use the model lr or fm`);
+  }
+  if (
+    column.type === 'number' &&
+    column.quantiles !== undefined &&
+    typeof written === 'object' &&
+    'normalize' in written
+  ) {
+    refuse('not with quantiles: they make a category', 'normalize');
+  }
+  if (column.type === 'label') {
+    const { positive, negative, classes } = column;
+    const sets = [positive, negative, classes].flatMap((all) => all ?? []);
+    if (classes !== undefined && task !== 'multiclass')
+      refuse(`only for models of classes: ${model} has none`, 'classes');
+    for (const [field, given] of Object.entries({ positive, negative })) {
+      if (given !== undefined && task !== 'binary') refuse('only for model.task binary', field);
+    }
+    if (negative !== undefined && positive === undefined) refuse('expected positive beside it', 'negative');
+    if (new Set(sets).size < sets.length) refuse('a text is there twice');
+  }
+  if (column.type === 'cross') {
+    for (const wanted of column.of) {
+      const part = columns.find((other) => other.name === wanted);
+      const isFit = part?.type === 'category' || (part?.type === 'number' && part.quantiles !== undefined);
+      if (!isFit) refuse(`${wanted} is no column of type category, and no number with quantiles`, 'cross');
+    }
+  }
+  if ('position' in column && column.position !== undefined && 'from' in column && column.from !== undefined) {
+    refuse('not with from: folder', 'position');
+  }
+  return broken;
+}
+
+function positionRules(columns: readonly Column[]): ColumnRuleBroken[] {
+  const taken = new Map<number, string>();
+  const fields = columns.filter((column): column is FieldColumn => column.type !== 'cross');
+  return fields.flatMap(({ name: column, position: place }) => {
+    if (place === undefined) return [];
+    const other = taken.get(place);
+    taken.set(place, column);
+    return other === undefined ? [] : [{ path: ['columns', column], message: `position ${place} is that of ${other}` }];
+  });
+}

@@ -1,0 +1,164 @@
+/**
+ * The columns of a job file: as users write them (`columnsSchema`, `dialectSchema`), as the roles use them, and how the
+ * one becomes the other.
+ */
+import * as z from 'zod';
+import { LIMITS } from '../base/limits.ts';
+import { type Column, type Dialect, NORMALIZATIONS } from '../data/columns/column.ts';
+
+const SHORT_TYPES = ['number', 'category', 'categories', 'label', 'weight', 'group', 'ignore'] as const;
+
+const name = z.string().min(1).max(LIMITS.columnNameCharacters);
+const text = z.string().max(LIMITS.columnNameCharacters);
+const texts = z.array(text).min(1).max(LIMITS.columnTexts);
+const countOf = (min: number, max: number) => z.int().min(min).max(max);
+/** Of what separates: one ASCII character that no number, name or line break has. */
+const character = z
+  .string()
+  .regex(/^[\t -~]$/, 'expected one ASCII character')
+  .regex(/^[^A-Za-z0-9]$/, 'expected a character that is no letter and no digit');
+
+const position = countOf(1, LIMITS.columns)
+  .optional()
+  .describe('1-based place of its field in a line; by default where the header has its name.');
+const from = z.literal('folder').optional().describe('Its value is in the path: `name=value` is a folder.');
+const placed = { position, from };
+
+const ids = z
+  .enum(['hash', 'integer'])
+  .default('hash')
+  .describe('How values become ids: by their text, or as the whole numbers that they are.');
+const vocabulary = name.optional().describe('Columns with the same one share rows. Default: the name of the column.');
+const buckets = countOf(1, 2 ** 40)
+  .optional()
+  .describe('Most different ids: values share rows by their hash.');
+
+const number = z.strictObject({
+  type: z.literal('number').describe('A number: one input, normalized.'),
+  normalize: z
+    .enum(NORMALIZATIONS)
+    .optional()
+    .describe(
+      '`standard` (the default): distance from the mean in deviations; `minmax`: 0 to 1; `log`: log(1 + x), with its sign; `none`.',
+    ),
+  quantiles: countOf(2, LIMITS.quantiles)
+    .optional()
+    .describe('Make it a category of so many parts of equal count instead.'),
+  missing: z
+    .enum(['mean', 'zero', 'error'])
+    .default('mean')
+    .describe('What a missing one counts as: the `mean`, with an indicator; 0; or the record is bad.'),
+  ...placed,
+});
+const category = z.strictObject({
+  type: z.literal('category').describe('One value of some.'),
+  ids,
+  vocabulary,
+  buckets,
+  ...placed,
+});
+const categories = z.strictObject({
+  type: z.literal('categories').describe('Any number of values.'),
+  separator: character.default('|').describe('What separates its values.'),
+  maxLength: countOf(1, LIMITS.listValues).default(1024).describe('A record with more values is bad.'),
+  ids,
+  vocabulary,
+  buckets,
+  ...placed,
+});
+const label = z.strictObject({
+  type: z.literal('label').describe('What the model predicts.'),
+  positive: texts.optional().describe('Texts that count as 1; others count as 0, unless `negative` is there.'),
+  negative: texts.optional().describe('Texts that count as 0; a record with another text is bad.'),
+  classes: texts.optional().describe('Texts of the classes 0, 1, and so on.'),
+  position,
+});
+const weight = z.strictObject({ type: z.literal('weight').describe('How much the record counts.'), position });
+const group = z.strictObject({ type: z.literal('group').describe('Whose record it is.'), ids, position });
+const ignore = z.strictObject({ type: z.literal('ignore').describe('Not read.'), position });
+const typedColumn = z.discriminatedUnion('type', [number, category, categories, label, weight, group, ignore]);
+
+const cross = z
+  .strictObject({
+    cross: z
+      .array(name)
+      .min(2)
+      .max(8)
+      .describe('Names of the columns that are combined: categories, and numbers with `quantiles`.'),
+    buckets,
+  })
+  .describe('A category for each combination of values.');
+
+export const columnsSchema = z
+  .record(name, z.union([z.enum(SHORT_TYPES), typedColumn, cross]))
+  .describe('The columns that are read, by name: a type, or a type with settings.');
+
+export const dialectSchema = z.strictObject({
+  header: z.boolean().default(true).describe('Whether each file begins with the names of its columns.'),
+  delimiter: character.optional().describe('What separates the fields. Default: a comma for csv, a tab for tsv.'),
+  quote: z
+    .union([z.literal('none'), character])
+    .default('"')
+    .describe('What encloses a field that has delimiters or line breaks; `none`: it is an ordinary character.'),
+  comment: character.optional().describe('A line that begins with it is no record.'),
+  missing: z.array(text).max(64).default(['']).describe('Texts that mean that there is no value.'),
+  decimal: z.enum(['.', ',']).default('.').describe('What is before the decimals of a number.'),
+});
+
+export type ColumnsFile = z.output<typeof columnsSchema>;
+export type DialectFile = z.output<typeof dialectSchema>;
+
+/** The resolved forms, as the store carries them. */
+export const resolvedColumnsSchema = z
+  .array(
+    z.discriminatedUnion('type', [
+      number.extend({ name, normalize: z.enum(NORMALIZATIONS) }),
+      category.extend({ name }),
+      categories.extend({ name }),
+      label.extend({ name }),
+      weight.extend({ name }),
+      group.extend({ name }),
+      ignore.extend({ name }),
+      z.strictObject({ name, type: z.literal('cross'), of: z.array(name), buckets }),
+    ]),
+  )
+  .max(LIMITS.columns);
+
+export const resolvedDialectSchema = z.strictObject({
+  header: z.boolean(),
+  delimiter: character,
+  quote: z.union([character, z.null()]),
+  comment: character.optional(),
+  missing: z.array(text),
+  decimal: z.enum(['.', ',']),
+});
+
+const DELIMITERS: Readonly<Record<string, string>> = { csv: ',', tsv: '\t' };
+
+export const resolveDialect = (format: string, file: DialectFile): Dialect => ({
+  ...file,
+  delimiter: file.delimiter ?? DELIMITERS[format] ?? ',',
+  quote: file.quote === 'none' ? null : file.quote,
+});
+
+/** Without a header each column has a position: its own, its name if that is a number, or its place in the list. */
+export function resolveColumns(columns: ColumnsFile, { header }: Pick<DialectFile, 'header'>): Column[] {
+  const resolved = Object.entries(columns).map(([column, settings]): Column => resolveColumn(column, settings));
+  if (header) return resolved;
+  let place = 0;
+  return resolved.map((column) => {
+    if (column.type === 'cross' || column.from === 'folder') return column;
+    place += 1;
+    return { ...column, position: column.position ?? (WHOLE.test(column.name) ? Number(column.name) : place) };
+  });
+}
+
+const WHOLE = /^[1-9]\d{0,3}$/;
+
+function resolveColumn(name: string, settings: ColumnsFile[string]): Column {
+  if (typeof settings === 'string') return resolveColumn(name, typedColumn.parse({ type: settings }));
+  if ('cross' in settings) return { name, type: 'cross', of: settings.cross, buckets: settings.buckets };
+  if (settings.type !== 'number') return { ...settings, name };
+  const { normalize = settings.quantiles === undefined ? 'standard' : 'none' } = settings;
+  return { ...settings, name, normalize };
+}
