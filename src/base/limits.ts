@@ -164,6 +164,9 @@ export const LIMITS = {
   columnNameCharacters: 1024,
   /** Texts of labels that one list names. */
   columnTexts: 4096,
+  /** Texts that mean that there is no value; columns of a cross. */
+  missingTexts: 64,
+  crossColumns: 8,
   /** Parts that a number is divided into. */
   quantiles: 256,
   /** Values of one column of a record. */

@@ -1,7 +1,7 @@
 /** The error for too many bad records: shows the first ones, what the file looks like, and what to change. */
 import { PaddletError } from '../base/errors.ts';
 import { appearanceOf } from './appearance.ts';
-import { shownBytes } from './formats/libsvm/ascii.ts';
+import { shownBytes } from './ascii.ts';
 import type { BadRecord, TaskRecords } from './source.ts';
 
 const SHOWN_RECORDS = 3;

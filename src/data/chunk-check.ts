@@ -37,3 +37,7 @@ export const changed = (file: string, chunk: Chunk): PaddletError =>
       hint: 'a job trains on the data that it was started with: put it back, or start a new job',
     },
   );
+
+/** Why an overlong record is bad. */
+export const tooLong = (bytes: number): string =>
+  `the line has ${bytes} bytes, more than the ${LIMITS.recordBytes} that a record may have`;

@@ -83,7 +83,7 @@ const cross = z
     cross: z
       .array(name)
       .min(2)
-      .max(8)
+      .max(LIMITS.crossColumns)
       .describe('Names of the columns that are combined: categories, and numbers with `quantiles`.'),
     buckets,
   })
@@ -101,7 +101,7 @@ export const dialectSchema = z.strictObject({
     .default('"')
     .describe('What encloses a field that has delimiters or line breaks; `none`: it is an ordinary character.'),
   comment: character.optional().describe('A line that begins with it is no record.'),
-  missing: z.array(text).max(64).default(['']).describe('Texts that mean that there is no value.'),
+  missing: z.array(text).max(LIMITS.missingTexts).default(['']).describe('Texts that mean that there is no value.'),
   decimal: z.enum(['.', ',']).default('.').describe('What is before the decimals of a number.'),
 });
 

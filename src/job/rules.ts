@@ -150,7 +150,7 @@ function modelRules({ data, model }: JobFile): RuleBroken[] {
   const { input } = outlineOf(model);
   const taken = formatOf(data.format).input;
   if (taken === input || taken === 'columns') return [];
-  const formats = formatsWhere((format) => format.input === input || format.input === 'columns').join(' or ');
+  const formats = eitherOf(formatsWhere((format) => format.input === input || format.input === 'columns'));
   const records = input === 'dense' ? 'dense inputs' : 'sparse records';
   return [
     {
@@ -160,11 +160,14 @@ function modelRules({ data, model }: JobFile): RuleBroken[] {
   ];
 }
 
+/** `a, b or c`. */
+const eitherOf = (names: readonly string[]): string => names.join(', ').replace(/, ([^,]*)$/, ' or $1');
+
 function columnRules({ data, model }: JobFile): RuleBroken[] {
   const { columns, csv, format } = data;
   const hasColumns = formatOf(format).input === 'columns';
   if (!hasColumns) {
-    const others = formatsWhere((other) => other.input === 'columns').join(' or ');
+    const others = eitherOf(formatsWhere((other) => other.input === 'columns'));
     return (['columns', 'csv'] as const).flatMap((field) =>
       data[field] === undefined ? [] : [{ path: ['data', field], atKey: true, message: `only for format ${others}` }],
     );

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { stampOf } from '../../src/core/placement.ts';
 import { createRoundPlan } from '../../src/core/rounds/plan.ts';
 import { shuffled } from '../../src/core/shuffle.ts';
+import { categoryId, crossId, missingId, numberedId, vocabularySeed } from '../../src/data/columns/hash.ts';
 import { createFactorizationMachine } from '../../src/model/fm.ts';
 import { createLinear } from '../../src/model/lr.ts';
 import type { Model, PulledValues } from '../../src/model/model.ts';
@@ -20,6 +21,7 @@ export const VECTORS = join(import.meta.dirname, '../golden/vectors');
 
 const NAMES = ['w', 'v', 'bias', 'häuser'];
 const IDS = [0n, 1n, 7n, 12_345n, 2n ** 32n, 2n ** 53n + 1n, 2n ** 63n, 2n ** 64n - 1n];
+const TEXTS = ['', 'Oslo', 'Zürich', '日本', 'a text of more than thirty-two bytes, in two stripes of XXH64'];
 const SHARDS = [1, 2, 7, 512, 65_536];
 
 function shards() {
@@ -32,6 +34,22 @@ function shards() {
     return { parameter: 'W', block, shards: 512, shard: shardOfBlock('W', block, 512) };
   });
   return { rows, blocks };
+}
+
+function categories() {
+  const seeds = ['city', 'häuser', ''].map((vocabulary) => {
+    const seed = vocabularySeed(vocabulary);
+    const ids = TEXTS.map((text) => {
+      const bytes = Buffer.from(text);
+      return { text, id: `${categoryId(bytes, seed)}`, ofThousand: `${categoryId(bytes, seed, 1000)}` };
+    });
+    const numbered = [0n, 9n].map((part) => ({ part: `${part}`, id: `${numberedId(part, seed)}` }));
+    return { vocabulary, seed: `${seed}`, missing: `${missingId(seed)}`, ids, numbered };
+  });
+  const parts = [1n, 2n ** 64n - 1n];
+  const seed = vocabularySeed('a-b');
+  const cross = { of: parts.map(String), id: `${crossId(parts, seed)}`, ofThousand: `${crossId(parts, seed, 1000)}` };
+  return { vocabularies: seeds, crosses: [{ vocabulary: 'a-b', ...cross }] };
 }
 
 function stamps() {
@@ -182,6 +200,7 @@ export const vectors: Readonly<Record<string, () => unknown>> = {
   models,
   frames,
   joining,
+  categories,
 };
 
 /** One value a line at the second level: readable, and small in a diff. */

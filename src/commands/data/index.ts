@@ -1,11 +1,16 @@
 import { resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
+import { PaddletError } from '../../base/errors.ts';
+import type { NumberStatistics } from '../../data/columns/statistics.ts';
 import { refuseOtherFormat } from '../../data/first-records.ts';
-import { DATA_FORMATS } from '../../data/formats/registry.ts';
+import { DATA_FORMATS, formatOf } from '../../data/formats/registry.ts';
+import type { IndexRequest } from '../../data/index-builder.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
 import { odditiesOf } from '../../data/oddities.ts';
 import type { DataIndex } from '../../data/source.ts';
 import { cutTasks } from '../../data/tasks.ts';
+import { loadJob } from '../../job/load-job.ts';
+import { columnSpecOf } from '../../job/schema.ts';
 import { refuseEmpty } from '../base/given-path.ts';
 import { cacheFlags, dataFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
 
@@ -22,6 +27,10 @@ with records of another format is refused.`;
       description: 'All files that match a glob, and those in a folder.',
     },
     {
+      command: '<%= config.bin %> data index log.csv --job clicks.yaml',
+      description: 'A CSV file, with the columns of a job.',
+    },
+    {
       command: '<%= config.bin %> data index mnist/train-images-idx3-ubyte.gz --format idx --json',
       description: 'JSON output for a script. The label files of idx files are found by name.',
     },
@@ -35,26 +44,30 @@ with records of another format is refused.`;
     ...cacheFlags,
     format: Flags.option({
       options: DATA_FORMATS,
-      required: true,
-      description: 'Format of the files.',
+      description: 'Format of the files; csv and tsv need --job.',
+      exclusive: ['job'],
     })(),
+    job: Flags.string({
+      description: 'Job file to take format, columns, label weights and records per task from.',
+      exclusive: ['label-weights', 'records-per-task'],
+    }),
     labels: labelsFlag,
     'label-weights': Flags.boolean({
       description: 'Labels may have a weight, as in 1:0.5 (data.labelWeights of the job).',
     }),
     'records-per-task': Flags.integer({
-      default: 1000,
       min: 1,
       max: 2 ** 31 - 1,
-      description: 'Records per task (data.recordsPerTask of the job).',
+      description: 'Records per task (data.recordsPerTask of the job); by default 1000.',
     }),
   };
 
   override async execute(): Promise<void> {
     const what = this.positional();
     refuseEmpty(what, 'the argument PATH');
-    const recordsPerTask = this.flags['records-per-task'];
-    const { labels, format } = this.flags;
+    const { labels } = this.flags;
+    const { mayHaveWeight, ...request } = await this.requested();
+    const { recordsPerTask } = request;
     const place = {
       host: this.host(),
       folder: resolve(this.flags['data-dir'] ?? '.'),
@@ -67,8 +80,8 @@ with records of another format is refused.`;
       progress.update(0, 0, `${(bytes / 1e6).toFixed(0)} MB read`);
     };
     try {
-      await refuseOtherFormat(place, { what, format, mayHaveWeight: this.flags['label-weights'] });
-      const index = await loadOrBuildIndex(place, { what, format, recordsPerTask, onBytes, ...(labels && { labels }) });
+      await refuseOtherFormat(place, { what, ...request, mayHaveWeight });
+      const index = await loadOrBuildIndex(place, { what, ...request, onBytes, ...(labels && { labels }) });
       for (const { message, hint } of odditiesOf([index.traits])) place.host.log.warn(`${message}: ${hint}`);
       const tasks = cutTasks(index, recordsPerTask).length;
       const { chunks, ...facts } = index;
@@ -78,13 +91,47 @@ with records of another format is refused.`;
     }
   }
 
+  /** What the flags, or the job, say of the files. */
+  private async requested(): Promise<Omit<IndexRequest, 'what'> & { readonly mayHaveWeight: boolean }> {
+    const { format, job: path, 'label-weights': weights, 'records-per-task': recordsPerTask = 1000 } = this.flags;
+    if (path !== undefined) {
+      const { job } = await loadJob({ disk: this.host().disk, path, sets: [] });
+      const { data } = job;
+      const columns = columnSpecOf(job);
+      return { format: data.format, recordsPerTask: data.recordsPerTask, columns, mayHaveWeight: data.labelWeights };
+    }
+    if (format === undefined) throw new PaddletError('Usage', 'expected --format FORMAT or --job FILE');
+    if (formatOf(format).input !== 'columns') return { format, recordsPerTask, mayHaveWeight: weights };
+    throw new PaddletError('Usage', `the columns of ${format} files are in a job file`, {
+      hint: 'name it with --job FILE, in place of --format',
+    });
+  }
+
   private describe(index: DataIndex, tasks: number): string {
     const columns = [{ head: 'file' }, { head: 'records', align: 'right' }, { head: 'bytes', align: 'right' }] as const;
     const files = this.table(
       columns,
       index.files.map(({ path, records, bytes }) => [path, records, bytes]),
     );
-    const bounds = `feature bound ${index.featureBound}, label bound ${index.labelBound}`;
-    return `${files}\n\n${index.records} records in ${tasks} tasks; ${bounds}\ndigest ${index.digest}`;
+    const bounds =
+      index.statistics === undefined
+        ? `feature bound ${index.featureBound}, label bound ${index.labelBound}`
+        : `label bound ${index.labelBound}`;
+    const numbers = index.statistics?.length ? `\n\n${this.describeNumbers(index.statistics)}` : '';
+    return `${files}${numbers}\n\n${index.records} records in ${tasks} tasks; ${bounds}\ndigest ${index.digest}`;
+  }
+
+  private describeNumbers(statistics: readonly NumberStatistics[]): string {
+    const heads = ['with value', 'missing', 'mean', 'deviation', 'smallest', 'largest'];
+    const columns = [{ head: 'number' }, ...heads.map((head) => ({ head, align: 'right' as const }))];
+    return this.table(
+      columns,
+      statistics.map(({ name, present, missing, mean, deviation, min, max }) => [
+        name,
+        present,
+        missing,
+        ...[mean, deviation, min, max].map((number) => String(Number(number.toPrecision(6)))),
+      ]),
+    );
   }
 }

@@ -12,8 +12,8 @@ import type { Chunk, IndexedFile, TaskRecords } from '../source.ts';
 
 export interface Format {
   /**
-   * What its records are: `sparse`, features by id, or `dense`, rows of so many inputs; a model takes one of the two. Of
-   * `columns` either is made.
+   * What its records are: `sparse`, features by id, or `dense`, rows of so many inputs; a model takes one of the two.
+   * Of `columns` either is made.
    */
   readonly input: Model['input'] | 'columns';
   /** Whether labels are in files of their own (`trainLabels` of the job); otherwise each record has its label. */

@@ -2,8 +2,9 @@
  * Fields of CSV text (RFC 4180). A quote opens a field only at its beginning; in quotes, delimiters and line breaks are
  * ordinary, and two quotes are one. Blanks around a field are no part of it, those in quotes are.
  */
+
+import { NEWLINE } from '../../ascii.ts';
 import type { Dialect } from '../../columns/column.ts';
-import { NEWLINE } from '../libsvm/ascii.ts';
 
 const SPACE = 32;
 const TAB = 9;

@@ -1,7 +1,7 @@
 /** CSV and TSV text as a data format. */
 import { crc32 } from 'node:zlib';
 import { assert } from '../../../base/assert.ts';
-import { changed, countRecords, isOverlong } from '../../chunk-check.ts';
+import { changed, countRecords, isOverlong, tooLong } from '../../chunk-check.ts';
 import type { ColumnSpec } from '../../columns/column.ts';
 import { slotsOf } from '../../columns/column.ts';
 import { type ColumnRecords, columnRecords } from '../../columns/column-records.ts';
@@ -11,7 +11,6 @@ import type { OpenFiles } from '../../open-files.ts';
 import { resolveFiles } from '../../place.ts';
 import type { Chunk, TaskRecords } from '../../source.ts';
 import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
-import { tooLong } from '../libsvm/parser.ts';
 import { indexCsv } from './indexer.ts';
 import { headOf } from './layout.ts';
 import { type LinePlan, planOf } from './plan.ts';

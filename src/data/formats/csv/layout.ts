@@ -3,10 +3,9 @@ import { distance } from 'fastest-levenshtein';
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import { appearanceOf } from '../../appearance.ts';
+import { BOM, NEWLINE } from '../../ascii.ts';
 import type { ColumnSpec, FieldColumn } from '../../columns/column.ts';
 import type { FileLayout } from '../../source.ts';
-import { NEWLINE } from '../libsvm/ascii.ts';
-import { BOM } from '../libsvm/scanner.ts';
 import { dialectBytes, FieldReader, fieldsOf } from './fields.ts';
 import { fieldColumns } from './plan.ts';
 

@@ -3,13 +3,13 @@
  * unusual, all bad records among it.
  */
 import { LIMITS } from '../../../base/limits.ts';
+import { NEWLINE, parseDecimal, parseU64, quote, textOf } from '../../ascii.ts';
+import { tooLong } from '../../chunk-check.ts';
 import type { CategoryColumn } from '../../columns/column.ts';
 import { categoryId, hash64, missingId } from '../../columns/hash.ts';
 import { type ColumnPiece, emptyRecord, type OneRecord, pieceOf } from '../../columns/piece.ts';
 import { expectedLabels, isWeight, labelOf } from '../../labels.ts';
 import type { BadRecord } from '../../source.ts';
-import { NEWLINE, parseDecimal, parseU64, quote, textOf } from '../libsvm/ascii.ts';
-import { tooLong } from '../libsvm/parser.ts';
 import { FieldReader } from './fields.ts';
 import type { LinePlan, Target } from './plan.ts';
 

@@ -1,6 +1,6 @@
 /** Reads a stretch of a file slice by slice: the event loop turns between them, and memory stays bounded. */
 import { LIMITS } from '../../../base/limits.ts';
-import { NEWLINE } from '../libsvm/ascii.ts';
+import { NEWLINE } from '../../ascii.ts';
 import type { LinePlan } from './plan.ts';
 import { type PieceSink, type ReadText, readText } from './text.ts';
 

@@ -3,7 +3,8 @@ import { crc32 } from 'node:zlib';
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
-import { changed, countRecords, isOverlong } from '../../chunk-check.ts';
+import { BOM, NEWLINE } from '../../ascii.ts';
+import { changed, countRecords, isOverlong, tooLong } from '../../chunk-check.ts';
 import { openContent } from '../../content.ts';
 import { sparseKernel } from '../../kernels/sparse-kernel.ts';
 import type { LabelRule } from '../../labels.ts';
@@ -13,9 +14,8 @@ import { sparseRecords } from '../../parsed/sparse-records.ts';
 import { type DataPlace, resolveFiles } from '../../place.ts';
 import type { Chunk, IndexedFile, TaskRecords } from '../../source.ts';
 import { type Format, type FoundFiles, type Indexing, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
-import { NEWLINE } from './ascii.ts';
-import { FEWEST_FEATURE_BYTES, tooLong } from './parser.ts';
-import { BOM, scanText } from './scanner.ts';
+import { FEWEST_FEATURE_BYTES } from './parser.ts';
+import { scanText } from './scanner.ts';
 import { parseText } from './text.ts';
 
 /** Some milliseconds of parsing. */

@@ -5,9 +5,10 @@
  * `qid:number` (SVMrank), and at the label its weight, `label:weight` (XGBoost, "Text Input Format of DMatrix").
  */
 import { LIMITS } from '../../../base/limits.ts';
+import { COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64, quote, SPACE, textOf } from '../../ascii.ts';
+import { tooLong } from '../../chunk-check.ts';
 import { expectedLabels, isWeight, type LabelRule, labelOf } from '../../labels.ts';
 import type { BadRecord } from '../../source.ts';
-import { COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64, quote, SPACE, textOf } from './ascii.ts';
 
 /** A feature takes at least four bytes of text, as in " 1:1". */
 export const FEWEST_FEATURE_BYTES = 4;
@@ -187,6 +188,3 @@ export class LineParser {
     return at;
   }
 }
-
-export const tooLong = (bytes: number): string =>
-  `the line has ${bytes} bytes, more than the ${LIMITS.recordBytes} that a record may have`;

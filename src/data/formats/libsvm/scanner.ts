@@ -3,15 +3,13 @@
  * find where records are and how large ids and labels get; bad records are found when their task is read.
  */
 import { LIMITS } from '../../../base/limits.ts';
+import { BOM, COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64 } from '../../ascii.ts';
 import type { ChunkCutter } from '../../chunk-cutter.ts';
 import type { Content } from '../../content.ts';
 import { noteLabel } from '../../oddities.ts';
 import type { Bounds } from '../format.ts';
-import { COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64 } from './ascii.ts';
 
 const BUFFER_BYTES = 4 << 20;
-/** The byte order mark that some editors put before UTF-8. */
-export const BOM = [0xef, 0xbb, 0xbf];
 
 /**
  * Passes the file's records to the cutter, raises `bounds`, and reports each stretch read to `onBytes`. The buffer

@@ -1,4 +1,4 @@
-// Decimal numbers in text, up to where they are needed as f32: `formats/libsvm/ascii.ts` has the plain form.
+// Decimal numbers in text, up to where they are needed as f32: `ascii.ts` of `src/data` has the plain form.
 
 export const NEWLINE: u32 = 10;
 export const SPACE: u32 = 32;

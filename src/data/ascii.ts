@@ -9,6 +9,8 @@ export const NEWLINE = 10;
 export const SPACE = 32;
 export const HASH = 35;
 export const COLON = 58;
+/** The byte order mark that some editors put before UTF-8. */
+export const BOM = [0xef, 0xbb, 0xbf];
 
 /** Space, tab, carriage return: what separates the tokens of a line. */
 export const isBlank = (byte: number): boolean => byte === 32 || byte === 9 || byte === 13;

@@ -1,0 +1,108 @@
+/** The examples of docs/data.md: what is read of a text with a `data` section is what the page says. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { categoryId, missingId, vocabularySeed } from '../../src/data/columns/hash.ts';
+import { DATA_FORMATS } from '../../src/data/formats/registry.ts';
+import { createTaskReader } from '../../src/data/task-reader.ts';
+import { parseJobFile } from '../../src/job/load-job.ts';
+import { columnSpecOf, type Job } from '../../src/job/schema.ts';
+import { NO_GROUP } from '../../src/model/model.ts';
+import { loadDataset } from '../../src/roles/master/dataset.ts';
+import { ROOT } from '../source-files.ts';
+import { testPlace } from './place.ts';
+
+interface Example {
+  readonly kind: string;
+  readonly content: string;
+  readonly data: string;
+  readonly read: string;
+}
+
+const page = readFileSync(join(ROOT, 'docs/data.md'), 'utf8');
+const fences = [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, kind, text]) => ({ kind: kind!, text: text! }));
+const examples = fences.flatMap(({ kind, text }, at): Example[] => {
+  const [data, read] = [fences[at + 1], fences[at + 2]];
+  return data?.kind === 'yaml' && read?.kind === 'text'
+    ? [{ kind, content: text, data: data.text, read: read.text }]
+    : [];
+});
+
+test('docs/data.md has an example of each format', () => {
+  const named = examples.map(({ data }) => /^format: (\w+)$/m.exec(data)?.[1]);
+  expect([...new Set(named)].sort()).toEqual([...DATA_FORMATS].sort());
+  expect(examples.length).toBe(fences.filter(({ kind }) => kind === 'yaml').length);
+});
+
+test.each(examples)('the $kind example of docs/data.md ($data) is read as it says', async (example) => {
+  const place = testPlace();
+  if (example.kind === 'bash') execFileSync('bash', ['-c', example.content], { cwd: place.folder });
+  else writeFileSync(join(place.folder, 'file.txt'), example.content);
+  const job = jobOf(example);
+  const { index, tasks } = await loadDataset(place, job, job.data.train, []);
+  const isDense = job.model.type === 'softmax';
+  const spec = columnSpecOf(job);
+  const columns = spec && { spec, statistics: index.statistics ?? [], input: 'sparse' as const };
+  const reader = createTaskReader(place, {
+    format: job.data.format,
+    files: index.files,
+    labels: isDense ? { task: 'multiclass', classes: 2 } : { task: 'binary', mayHaveWeight: job.data.labelWeights },
+    inputWidth: Number(index.featureBound),
+    batchSize: 100,
+    columns,
+  });
+  const records = await reader.read(tasks[0]!);
+  await reader.close();
+  expect(records.bad).toEqual([]);
+  const names = namesOf(job, example.content);
+  const lines = Array.from({ length: records.records }, (_, at) => {
+    const place = records.describe(at, at + 1).split(', ')[1];
+    return `${place}: ${describeRecord(records.batch(at, at + 1), names)}`;
+  });
+  expect(`${lines.join('\n')}\n`).toBe(example.read);
+});
+
+function jobOf({ data, kind }: Example): Job {
+  const fields = `${data}train: ${kind === 'bash' ? 'train-images-idx3-ubyte' : 'file.txt'}\n`;
+  const model = kind === 'bash' ? 'softmax' : 'lr';
+  return parseJobFile('job', `name: example\nmodel: { type: ${model} }\ndata:\n${fields.replace(/^/gm, '  ')}`);
+}
+
+/** What a reader would call the ids of an example. */
+function namesOf({ data: { columns = [] } }: Job, content: string): Map<bigint, string> {
+  const names = new Map<bigint, string>();
+  for (const { name, type } of columns) {
+    const seed = vocabularySeed(name);
+    names.set(missingId(seed), `${name} is missing`);
+    if (type === 'number') names.set(categoryId(Buffer.of(), seed), name);
+    const texts = [...content.split(/[,;\t\n]/), ...[...content.matchAll(/"([^"]*)"/g)].map(([, text]) => text!)];
+    for (const text of texts) if (text !== '') names.set(categoryId(Buffer.from(text), seed), `${name}=${text}`);
+  }
+  return names;
+}
+
+function describeRecord(
+  {
+    labels,
+    weights,
+    groups,
+    sparse,
+    dense,
+  }: ReturnType<Awaited<ReturnType<ReturnType<typeof createTaskReader>['read']>>['batch']>,
+  names: ReadonlyMap<bigint, string>,
+): string {
+  const [input] = sparse;
+  const features = Array.from(input?.rows ?? [], (row, at) => {
+    const id = Buffer.from(input!.ids).readBigUInt64LE(8 * row);
+    return `${names.get(id) ?? id} ${input!.values?.[at] ?? 1}`;
+  });
+  const group = groups === undefined ? NO_GROUP : Buffer.from(groups).readBigUInt64LE(0);
+  return [
+    `${labels[0]}`,
+    ...features,
+    ...dense.map(({ values }) => `inputs ${[...values].join(' ')}`),
+    ...(weights === undefined || weights[0] === 1 ? [] : [`weight ${weights[0]}`]),
+    ...(group === NO_GROUP ? [] : [`group ${group}`]),
+  ].join(' | ');
+}
