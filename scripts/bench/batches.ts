@@ -47,6 +47,9 @@ function taskRecords(): TaskRecords {
       made.set(to - from, batch);
       return batch;
     },
+    pick: () => {
+      throw new Error('this task is not shuffled');
+    },
     goodBefore: (position) => position,
     describe: (from, to) => `${from} to ${to}`,
   };

@@ -17,6 +17,10 @@ export function shuffled(n: number, seed: number, pass: number): Uint32Array {
   return order;
 }
 
+/** The same for the records of a task: a function of (seed, pass, task). */
+export const shuffledTask = (n: number, seed: number, pass: number, task: number): Uint32Array =>
+  shuffled(n, (Math.imul(seed | 0, 0xc2b2ae3d) ^ Math.imul(task + 1, 0x27d4eb2f)) >>> 0, pass);
+
 function splitmix32(seed: number): () => number {
   let state = seed | 0;
   return () => {

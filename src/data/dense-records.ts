@@ -72,10 +72,24 @@ export class DenseRecordsBuilder {
         dense: [{ width, values }],
       };
     }
+    function pick(wanted: Uint32Array): Batch {
+      const goods = positions.goodAt(wanted);
+      const values = new Float32Array(goods.length * width);
+      goods.forEach((good, at) => {
+        for (let input = 0; input < width; input++) values[at * width + input] = UNIT[pixels[good * width + input]!]!;
+      });
+      return {
+        records: goods.length,
+        labels: Float32Array.from(goods, (good) => labels[good]!),
+        sparse: [],
+        dense: [{ width, values }],
+      };
+    }
     return {
       records: positions.records,
       bad: positions.bad,
       batch,
+      pick,
       goodBefore: (position) => positions.goodBefore(position),
       describe: (from, to) => positions.describe(from, to),
     };

@@ -40,6 +40,13 @@ export class RecordPositions {
     return this.before[position]!;
   }
 
+  /** Of the good ones of the records at these positions, which of the good ones each is. */
+  goodAt(positions: Uint32Array): Uint32Array {
+    return positions
+      .filter((position) => this.goodBefore(position + 1) > this.goodBefore(position))
+      .map((position) => this.goodBefore(position));
+  }
+
   /** Such as `a9a.gz, lines 1001 to 1128`; parts of several files are separated by semicolons. */
   describe(from: number, to: number): string {
     const texts: string[] = [];

@@ -86,6 +86,8 @@ export interface TaskRecords {
   readonly bad: readonly BadRecord[];
   /** Good records at indexed positions [from, to). */
   batch(from: number, to: number): Batch;
+  /** The good ones of the records at these indexed positions, in their order. */
+  pick(positions: Uint32Array): Batch;
   /** Number of good records at indexed positions below `position`. */
   goodBefore(position: number): number;
   /** File and lines (or record numbers) of the records at [from, to), for messages. */

@@ -75,6 +75,10 @@ export const dataFields = {
   recordsPerTask: countOf(1, 2 ** 31 - 1)
     .default(1000)
     .describe('Records per task, the unit of work that a trainer gets.'),
+  shuffle: z
+    .enum(['tasks', 'records'])
+    .default('tasks')
+    .describe('What each pass has in another order: the tasks, or also the records within each task.'),
   columns: columnsSchema.optional(),
   csv: dialectSchema.optional().describe('How the lines of csv and tsv files are written.'),
   labelWeights: z

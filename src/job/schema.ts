@@ -82,6 +82,7 @@ const jobSchema = z.strictObject({
     test: pathList,
     testLabels: pathList,
     recordsPerTask: dataFields.recordsPerTask,
+    shuffle: dataFields.shuffle,
     /** Of formats with columns. */
     columns: resolvedColumnsSchema.optional(),
     dialect: resolvedDialectSchema.optional(),
@@ -134,6 +135,7 @@ export function resolveJob(file: JobFile): Job {
       test: asList(file.data.test),
       testLabels: asList(file.data.testLabels),
       recordsPerTask: file.data.recordsPerTask,
+      shuffle: file.data.shuffle,
       ...resolvedSpec(file.data),
       labelWeights: file.data.labelWeights,
       maxBadRecords: file.data.maxBadRecords,

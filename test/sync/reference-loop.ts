@@ -8,6 +8,8 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { shuffledTask } from '../../src/core/shuffle.ts';
+import { RowMaker } from '../../src/data/columns/rows.ts';
 import { loadOrBuildIndex } from '../../src/data/index-file.ts';
 import type { DataPlace } from '../../src/data/place.ts';
 import type { DataIndex, TaskRecords } from '../../src/data/source.ts';
@@ -15,7 +17,7 @@ import { createTaskReader } from '../../src/data/task-reader.ts';
 import { cutTasks } from '../../src/data/tasks.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createRandom } from '../../src/host/random.ts';
-import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
+import { columnSpecOf, type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
 import type { Batch, MetricSums, Model } from '../../src/model/model.ts';
 import { NO_IDS } from '../../src/tensor/id-router.ts';
 import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
@@ -54,7 +56,10 @@ export async function referenceLoop(job: Job, place: DataPlace): Promise<Referen
   const index = await indexOf(job, place, train, trainLabels);
   const tested = test.length === 0 ? undefined : await indexOf(job, place, test, testLabels);
   const classes = Math.max(index.labelBound, tested?.labelBound ?? 0);
-  const model = referenceModel(job.model, { inputWidth: Number(index.featureBound), classes });
+  const spec = columnSpecOf(job);
+  const known = spec && { columns: spec.columns, statistics: index.statistics ?? [] };
+  const inputWidth = known === undefined ? Number(index.featureBound) : new RowMaker(known).width;
+  const model = referenceModel(job.model, { inputWidth, classes });
   const weights = { mayHaveWeight: job.data.labelWeights };
   const labels =
     model.task === 'multiclass' ? { task: model.task, classes, ...weights } : { task: model.task, ...weights };
@@ -63,8 +68,9 @@ export async function referenceLoop(job: Job, place: DataPlace): Promise<Referen
     format: job.data.format,
     files: index.files,
     labels,
-    inputWidth: Number(index.featureBound),
+    inputWidth,
     batchSize,
+    ...(spec && { columns: { spec, statistics: index.statistics ?? [], input: model.input } }),
   };
   const reader = createTaskReader(place, options);
   const tasks: TaskRecords[] = [];
@@ -75,23 +81,30 @@ export async function referenceLoop(job: Job, place: DataPlace): Promise<Referen
 
 function indexOf(job: Job, place: DataPlace, what: readonly string[], labels: readonly string[]): Promise<DataIndex> {
   const { format, recordsPerTask } = job.data;
-  return loadOrBuildIndex(place, { what, format, recordsPerTask, ...(labels.length === 0 ? {} : { labels }) });
+  const columns = columnSpecOf(job);
+  return loadOrBuildIndex(place, { what, format, recordsPerTask, columns, ...(labels.length === 0 ? {} : { labels }) });
 }
 
 /** What decides the answer, beside the data. */
 export type PlainJob = Pick<Job, 'optimizer' | 'tables' | 'blocks'> & {
   readonly training: Pick<Job['training'], 'batchSize' | 'passes' | 'lanes' | 'seed'>;
+  readonly data?: Pick<Job['data'], 'shuffle'>;
 };
 
 export function trainPlainly(job: PlainJob, model: Model, tasks: readonly TaskRecords[]): ReferenceResult {
   const memory = new PlainMemory(model, job);
   const taskRecords = tasks.map(({ records }) => records);
   let applied = 0;
+  const recordsIn = ({ pass, task, from, to }: PlainBatch): Batch => {
+    const records = tasks[task]!;
+    if (job.data?.shuffle !== 'records') return records.batch(from, to);
+    return records.pick(shuffledTask(records.records, job.training.seed, pass, task).subarray(from, to));
+  };
   const plan = plainPlan({ ...job.training, taskRecords });
   const passes = plan.map((rounds) => {
     let sums: MetricSums = { records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 };
     for (const lanes of rounds) {
-      const steps = lanes.map((place) => stepOf(model, memory, tasks, place)).filter((step) => step !== undefined);
+      const steps = lanes.map((place) => stepOf(model, memory, recordsIn, place)).filter((step) => step !== undefined);
       memory.apply(steps);
       for (const { metrics } of steps) sums = added(sums, metrics);
     }
@@ -122,11 +135,11 @@ interface LaneStep {
 function stepOf(
   model: Model,
   memory: PlainMemory,
-  tasks: readonly TaskRecords[],
+  recordsIn: (place: PlainBatch) => Batch,
   place: PlainBatch | undefined,
 ): LaneStep | undefined {
   if (place === undefined) return undefined;
-  const batch = tasks[place.task]!.batch(place.from, place.to);
+  const batch = recordsIn(place);
   const { records } = batch;
   if (records === 0) return undefined;
   const ids = idsOf(batch);

@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stampOf } from '../../src/core/placement.ts';
 import { createRoundPlan } from '../../src/core/rounds/plan.ts';
-import { shuffled } from '../../src/core/shuffle.ts';
+import { shuffled, shuffledTask } from '../../src/core/shuffle.ts';
 import { categoryId, crossId, missingId, numberedId, vocabularySeed } from '../../src/data/columns/hash.ts';
 import { createFactorizationMachine } from '../../src/model/fm.ts';
 import { createLinear } from '../../src/model/lr.ts';
@@ -71,7 +71,14 @@ function shuffle() {
     { tasks: 33, seed: 0, pass: 4 },
     { tasks: 7, seed: 2 ** 40 + 12_345, pass: 2 },
   ];
-  return cases.map((one) => ({ ...one, order: [...shuffled(one.tasks, one.seed, one.pass)] }));
+  const records = [
+    { records: 10, seed: 1, pass: 0, task: 0 },
+    { records: 10, seed: 2 ** 32 - 1, pass: 3, task: 7 },
+  ];
+  return [
+    ...cases.map((one) => ({ ...one, order: [...shuffled(one.tasks, one.seed, one.pass)] })),
+    ...records.map((one) => ({ ...one, order: [...shuffledTask(one.records, one.seed, one.pass, one.task)] })),
+  ];
 }
 
 function rounds() {

@@ -27,7 +27,11 @@ def check_stamps(vectors):
 
 def check_shuffle(vectors):
     for case in vectors:
-        check(model.shuffled(case['tasks'], case['seed'], case['pass']), case['order'], case)
+        if 'task' in case:
+            order = model.shuffled_task(case['records'], case['seed'], case['pass'], case['task'])
+        else:
+            order = model.shuffled(case['tasks'], case['seed'], case['pass'])
+        check(order, case['order'], case)
 
 
 def check_pushes(vectors):

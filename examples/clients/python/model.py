@@ -77,6 +77,12 @@ def shuffled(tasks, seed, a_pass):
     return order
 
 
+def shuffled_task(records, seed, a_pass, task):
+    """The order of the records of a task, of jobs that shuffle them."""
+    own = ((seed & LOW) * 0xc2b2ae3d ^ (task + 1) * 0x27d4eb2f) & LOW
+    return shuffled(records, own, a_pass)
+
+
 def pushes_of(records, batch_size, push_every):
     """For each push of a task its batches, each as [begin, end) of positions."""
     count = max(1, -(-records // batch_size))

@@ -48,6 +48,12 @@ class Progress:
         if self._is_dropped:
             raise Dropped()
 
+    def _in_order(self, task, records):
+        if self._job['data']['shuffle'] != 'records':
+            return records
+        order = model.shuffled_task(len(records), self._job['training']['seed'], int(task['pass']), int(task['task']))
+        return [records[at] for at in order]
+
     def _tell(self):
         try:
             while True:
@@ -196,7 +202,7 @@ class Trainer:
             raise failure
 
     def _train(self, task):
-        records = self._read(task)
+        records = self._in_order(task, self._read(task))
         good = sum(record is not None for record in records)
         attempt = Attempt(task, records, self._job['training'], self._cluster, self._progress)
         while True:

@@ -88,6 +88,7 @@ export function batchPlanId(job: Job, indexDigest: string): string {
     recordsPerTask: job.data.recordsPerTask,
     seed,
     index: indexDigest,
+    ...(job.data.shuffle === 'records' ? { shuffle: 'records' } : {}),
     ...(job.data.labelWeights ? { labelWeights: true } : {}),
     ...(mode === 'sync' ? { lanes } : {}),
   };

@@ -133,10 +133,28 @@ function denseColumns(columns: KnownColumns, { records }: RecordsSize): ColumnRe
           dense: [{ width, values: rows.subarray(first * width, last * width) }],
         };
       }
+      function pick(wanted: Uint32Array): Batch {
+        const goods = positions.goodAt(wanted);
+        const values = new Float32Array(goods.length * width);
+        const picked = groups && new Uint32Array(2 * goods.length);
+        goods.forEach((good, at) => {
+          values.set(rows.subarray(good * width, (good + 1) * width), at * width);
+          picked?.set(groups!.subarray(2 * good, 2 * good + 2), 2 * at);
+        });
+        return {
+          records: goods.length,
+          labels: Float32Array.from(goods, (good) => labels[good]!),
+          weights: weights && Float32Array.from(goods, (good) => weights![good]!),
+          groups: picked && bytesOf(picked),
+          sparse: [],
+          dense: [{ width, values }],
+        };
+      }
       const found: TaskRecords = {
         records: positions.records,
         bad: positions.bad,
         batch,
+        pick,
         goodBefore: (position) => positions.goodBefore(position),
         describe: (from, to) => positions.describe(from, to),
       };

@@ -1,7 +1,7 @@
 /**
  * From raw columns to features by id. A number is one feature, whose id is that of the empty text in a vocabulary of
- * the column's name; that it is missing is a second one. Features of a record are in the order of the columns, whatever the
- * order of its fields, so the same records give the same bits.
+ * the column's name; that it is missing is a second one. Features of a record are in the order of the columns, whatever
+ * the order of its fields, so the same records give the same bits.
  */
 import { assert } from '../../base/assert.ts';
 import { csvKernel } from '../kernels/csv-kernel.ts';

@@ -245,7 +245,7 @@ const bytesOf = ({ buffer, byteOffset, byteLength }: Uint32Array): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength);
 
 /** For batches that the kernel's memory should not grow for. */
-function plainDistinct(pieces: readonly Uint8Array[], count: number): DistinctIds {
+export function plainDistinct(pieces: readonly Uint8Array[], count: number): DistinctIds {
   const dictionary = createIdDictionary();
   const places = new Uint32Array(count);
   let at = 0;

@@ -1,7 +1,7 @@
 /** The records of a task as its readers see them, over a block. */
 import { assert } from '../../base/assert.ts';
 import type { TaskRecords } from '../source.ts';
-import { otherBatch } from './other-batch.ts';
+import { pickedBatch } from './other-batch.ts';
 import { countBelow, goodBefore, plannedBatch, type SparseBlock } from './sparse-block.ts';
 
 export function sparseRecords(block: SparseBlock): TaskRecords {
@@ -12,8 +12,14 @@ export function sparseRecords(block: SparseBlock): TaskRecords {
     batch(from, to) {
       assert(0 <= from && from <= to && to <= records, `positions ${from} to ${to} are in ${records} records`);
       const isPlanned = from % batchSize === 0 && from < to && to === Math.min(from + batchSize, records);
-      return isPlanned ? plannedBatch(block, from / batchSize) : otherBatch(block, from, to);
+      return isPlanned
+        ? plannedBatch(block, from / batchSize)
+        : pickedBatch(
+            block,
+            Array.from({ length: to - from }, (_, at) => from + at),
+          );
     },
+    pick: (positions) => pickedBatch(block, positions),
     goodBefore: (position) => goodBefore(block, position),
     describe: (from, to) => describe(block, from, to),
   };

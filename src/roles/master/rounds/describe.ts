@@ -2,16 +2,21 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { RoundsInfo } from '../../../cluster/info.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
-import { type Dataset, describeRecords } from '../dataset.ts';
+import { type Dataset, describeRecords, describeTask } from '../dataset.ts';
 import type { RoundsState } from './state.ts';
 
-/** File and records of a lane in a round. */
-export function describeLane(dataset: Dataset, plan: RoundPlan, round: number, lane: number): string {
+/** File and records of a lane in a round; of shuffled records those of its task, which they are among. */
+export function describeLane(
+  { dataset, plan, isShuffled }: { dataset: Dataset; plan: RoundPlan; isShuffled: boolean },
+  round: number,
+  lane: number,
+): string {
   const batch = plan.batchOf(round, lane);
   const name = `lane ${lane} of round ${round}`;
   if (batch === undefined) return `${name} (empty)`;
   const { pass, task, from, to } = batch;
-  return `${name} (pass ${pass + 1}, task ${task}: ${describeRecords(dataset, task, from, to)})`;
+  const where = isShuffled ? describeTask(dataset, task) : describeRecords(dataset, task, from, to);
+  return `${name} (pass ${pass + 1}, task ${task}: ${where})`;
 }
 
 /** Undefined when all rounds are done. */

@@ -87,7 +87,8 @@ function openRounds(options: TrainingOptions, { plan, stored, passes, isSaveWant
   const watched: { watch?: RoundsWatch } = {};
   const service = createLaneService({
     ...options,
-    describe: (round, lane) => describeLane(dataset, plan, round, lane),
+    describe: (round, lane) =>
+      describeLane({ dataset, plan, isShuffled: record.job.data.shuffle === 'records' }, round, lane),
     isWanted: isSaveWanted,
     look: () => watched.watch?.look(),
   });

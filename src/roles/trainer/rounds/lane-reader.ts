@@ -5,6 +5,7 @@
 import type { LaneBatch, RoundPlan } from '../../../core/rounds/plan.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import type { Batch } from '../../../model/model.ts';
+import type { PassOrder } from '../tasks/pass-order.ts';
 
 export interface LaneRecords {
   readonly position: LaneBatch;
@@ -30,11 +31,39 @@ export interface LaneReader {
 
 type Held = Promise<TaskRecords>;
 
-export function createLaneReader(plan: RoundPlan, readTask: (task: number) => Promise<TaskRecords>): LaneReader {
+/** For each lane, the task that was read last, in the order of its pass. */
+class OrderedTasks {
+  readonly #order: PassOrder;
+  readonly #last = new Map<number, { from: TaskRecords; pass: number; records: TaskRecords }>();
+
+  constructor(order: PassOrder) {
+    this.#order = order;
+  }
+
+  of(lane: number, from: TaskRecords, { pass, task }: LaneBatch): TaskRecords {
+    const known = this.#last.get(lane);
+    if (known?.from === from && known.pass === pass) return known.records;
+    const records = this.#order(from, { pass, task });
+    this.#last.set(lane, { from, pass, records });
+    return records;
+  }
+
+  drop(lane: number): void {
+    this.#last.delete(lane);
+  }
+}
+
+export function createLaneReader(
+  plan: RoundPlan,
+  readTask: (task: number) => Promise<TaskRecords>,
+  passOrder: PassOrder,
+): LaneReader {
   /** For each lane, tasks by number. */
   const lanes = new Map<number, Map<number, Held>>();
   /** For each lane, a batch of the task that was current at the last `ahead`. */
   const at = new Map<number, LaneBatch>();
+
+  const ordered = new OrderedTasks(passOrder);
 
   function hold(lane: number, task: number): Held {
     const into = lanes.get(lane) ?? new Map<number, Held>();
@@ -88,7 +117,7 @@ export function createLaneReader(plan: RoundPlan, readTask: (task: number) => Pr
       const position = plan.batchOf(round, lane);
       if (position === undefined) return undefined;
       const { task, from, to } = position;
-      const records = await hold(lane, task);
+      const records = ordered.of(lane, await hold(lane, task), position);
       return {
         position,
         batch: records.batch(from, to),
@@ -101,6 +130,7 @@ export function createLaneReader(plan: RoundPlan, readTask: (task: number) => Pr
         if (wanted.includes(lane)) continue;
         lanes.delete(lane);
         at.delete(lane);
+        ordered.drop(lane);
       }
       for (const lane of wanted) aheadOf(round, lane);
     },

@@ -10,6 +10,7 @@ import { describeBad, refuseTooManyBad } from '../../../data/bad-records.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import { runTasks } from '../tasks/loop.ts';
 import type { TaskLoopOptions } from '../tasks/loop-options.ts';
+import { passOrderOf } from '../tasks/pass-order.ts';
 import { openTaskFiles, type TaskFiles } from '../tasks/task-files.ts';
 import { followLaneAssignment, type LaneAssignment } from './lane-assignment.ts';
 import { createLaneReader } from './lane-reader.ts';
@@ -40,7 +41,7 @@ export async function runSyncMode(options: SyncModeOptions): Promise<never> {
   const client = createVersionClient({ spec: model.parameters, shards, group, router, memory: model.memory });
   try {
     const plan = await loadRoundPlan(master, record, stopSignal);
-    const reader = createLaneReader(plan, (task) => readTask(options, files, task));
+    const reader = createLaneReader(plan, (task) => readTask(options, files, task), passOrderOf(record));
     for (;;) {
       await runRounds({ ...options, plan, reader, client, lanes });
       await evaluateUntilSetBack(options, lanes);

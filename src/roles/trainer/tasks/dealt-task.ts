@@ -9,6 +9,7 @@ import type { Model } from '../../../model/model.ts';
 import type { DealtTask } from '../../../protocol/messages/all-messages.ts';
 import type { Activity } from '../activity.ts';
 import { EVALUATION_BATCH } from './evaluate-task.ts';
+import { passOrderOf } from './pass-order.ts';
 import { openTaskFiles } from './task-files.ts';
 import type { TaskProgress } from './train-task.ts';
 
@@ -52,7 +53,7 @@ async function readTask(options: ReadingOptions, dealt: DealtTask): Promise<Task
     const records = await files.read(dealt);
     // Judged before the first push of the task (docs/design.md §5).
     refuseTooManyBad(records, record.job.data);
-    return records;
+    return dealt.queue === 'evaluate' ? records : passOrderOf(record)(records, dealt);
   } finally {
     await files.close();
   }

@@ -36,7 +36,7 @@ const anotherService = (): LaneService =>
   createLaneService({
     context: rig.master.context,
     record: rig.record,
-    describe: (round, lane) => describeLane(dataset, rig.plan, round, lane),
+    describe: (round, lane) => describeLane({ dataset, plan: rig.plan, isShuffled: false }, round, lane),
     isHeld: () => rig.master.isHeld,
     isWanted: () => isWanted,
     look: () => {

@@ -36,7 +36,11 @@ test('are the same bit by bit', async () => {
 
   async function allLanes(cache?: ParsedCache): Promise<unknown[]> {
     const reading = openTaskFiles(place, record, { task: 'binary' } as never, { batchSize: BATCH, cache });
-    const reader = createLaneReader(plan, (task) => reading.read({ files, chunks: [...tasks[task]!] }));
+    const reader = createLaneReader(
+      plan,
+      (task) => reading.read({ files, chunks: [...tasks[task]!] }),
+      (records) => records,
+    );
     const seen: unknown[] = [];
     for (let round = 0; round < plan.firstOf(PASSES); round++) {
       reader.ahead(round, [0, 1, 2]);

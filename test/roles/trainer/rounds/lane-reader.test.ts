@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createRoundPlan } from '../../../../src/core/rounds/plan.ts';
 import { createLaneReader } from '../../../../src/roles/trainer/rounds/lane-reader.ts';
+import { type PassOrder, passOrderOf } from '../../../../src/roles/trainer/tasks/pass-order.ts';
 import { recordsOf } from './rounds-job.ts';
 
 /** Two lanes; of each three tasks a pass, each three batches of three records. */
@@ -14,13 +15,17 @@ const plan = createRoundPlan({
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const taskAt = (round: number, lane: number): number => plan.batchOf(round, lane)!.task;
 
-function counting(fails: (task: number) => boolean = () => false) {
+function counting(fails: (task: number) => boolean = () => false, passOrder: PassOrder = (records) => records) {
   const read: number[] = [];
-  const reader = createLaneReader(plan, async (task) => {
-    read.push(task);
-    if (fails(task)) throw new Error('cannot be read');
-    return recordsOf(task);
-  });
+  const reader = createLaneReader(
+    plan,
+    async (task) => {
+      read.push(task);
+      if (fails(task)) throw new Error('cannot be read');
+      return recordsOf(task);
+    },
+    passOrder,
+  );
   return { reader, read };
 }
 
@@ -81,4 +86,29 @@ test('a task that could not be read ahead is no matter before it is wanted, and 
   await expect(reader.read(3, 0)).rejects.toThrow('cannot be read');
   broken = false;
   expect((await reader.read(3, 0))?.position.task).toBe(taskAt(3, 0));
+});
+
+test('each pass has the records of a task in an order of its own, with the good ones counted in it', async () => {
+  const job = { data: { shuffle: 'records' }, training: { seed: 1 } };
+  const { reader } = counting(() => false, passOrderOf({ job } as Parameters<typeof passOrderOf>[0]));
+  const batches = new Map<string, string[]>();
+  for (let round = 0; round < plan.firstOf(2); round++) {
+    reader.ahead(round, [0]);
+    const found = await reader.read(round, 0);
+    if (found === undefined) continue;
+    const { pass, task } = found.position;
+    const key = `${pass} ${task}`;
+    batches.set(key, [...(batches.get(key) ?? []), found.describe()]);
+    const lines = batches.get(key)!.flatMap((text) => text.split('; '));
+    // Those of lines 4 to 6 of task 3 are bad.
+    const isGood = (line: string): boolean => task !== 3 || !/line [456]$/.test(line);
+    expect(found.good).toBe(lines.filter(isGood).length);
+  }
+  for (const [key, texts] of batches) {
+    const lines = texts.flatMap((text) => text.split('; '));
+    expect(new Set(lines).size).toBe(7);
+    const other = batches.get(`${1 - Number(key[0])} ${key.slice(2)}`);
+    if (other !== undefined) expect(other).not.toEqual(texts);
+  }
+  expect(batches.size).toBe(6);
 });

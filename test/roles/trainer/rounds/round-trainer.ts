@@ -118,10 +118,14 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
   let isDraining = false;
   const plan = planOf();
   const read = options.read ?? recordsOf;
-  const reader = createLaneReader(plan, async (task) => {
-    await new Promise<void>((resolve) => timeline.after(1, resolve));
-    return read(task);
-  });
+  const reader = createLaneReader(
+    plan,
+    async (task) => {
+      await new Promise<void>((resolve) => timeline.after(1, resolve));
+      return read(task);
+    },
+    (records) => records,
+  );
   const group = createPserverGroup(context, record, cluster.view());
   const router = createRouter();
   const activity = createActivity(clock);

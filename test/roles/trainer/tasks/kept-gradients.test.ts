@@ -33,6 +33,9 @@ const TASK: TaskRecords = {
   records: RECORDS,
   bad: [],
   batch: batchOf,
+  pick: () => {
+    throw new Error('this task is not shuffled');
+  },
   goodBefore: (position) => position,
   describe: (from, to) => `${from} to ${to}`,
 };

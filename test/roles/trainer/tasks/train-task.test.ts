@@ -47,6 +47,9 @@ async function sentBy({ records, batchSize, pushEvery }: PushCase, next: number,
       const input = { offsets, rows: new Uint32Array(0), values: new Float32Array(0), ...NO_IDS };
       return { records: count, labels: new Float32Array(count), sparse: [input], dense: [] };
     },
+    pick: () => {
+      throw new Error('this task is not shuffled');
+    },
     goodBefore: (position) => position,
     describe: (from, to) => `${from} to ${to}`,
   };
