@@ -67,9 +67,8 @@ export class LineReader {
     const reader = this.#reader;
     const { bytes, file, offset, firstLine } = this.#text;
     const { targets, fields, hasWeights, hasGroups } = this.#plan;
-    this.#clear();
+    let reason = this.#clear();
     reader.begin();
-    let reason: string | undefined;
     let lines = 1;
     let field = 0;
     for (let at = start; ; at = reader.end + 1) {
@@ -96,16 +95,19 @@ export class LineReader {
     return { kind: 'bad', end, lines, bad };
   }
 
-  #clear(): void {
+  /** What is wrong with the values of the path, if anything. */
+  #clear(): string | undefined {
     const record = this.#record;
     record.weight = 1;
     record.groupLow = MOST_U32;
     record.groupHigh = MOST_U32;
     for (const list of record.lists) list.length = 0;
+    let reason: string | undefined;
     for (const { target, text } of this.#plan.constants) {
       const content = Buffer.from(text);
-      this.#convert(target, content, 0, content.length);
+      reason ??= this.#convert(target, content, 0, content.length);
     }
+    return reason;
   }
 
   #take(target: Target): string | undefined {

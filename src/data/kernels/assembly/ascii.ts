@@ -46,7 +46,7 @@ export let isExact: bool = false;
  * f64. NaN when it is no number, not one that ends with the token, or one for the plain form: too long, too large or
  * small, or too near to the middle of two f32.
  */
-export function parseNumber(from: usize, stop: u32 = NEWLINE): f64 {
+export function parseNumber(from: usize, stop: u32 = NEWLINE, point: u32 = POINT): f64 {
   let at = from;
   let byte = <u32>load<u8>(at);
   const isNegative = byte == MINUS;
@@ -61,7 +61,7 @@ export function parseNumber(from: usize, stop: u32 = NEWLINE): f64 {
     byte = load<u8>(++at);
   }
   let scale: i32 = 0;
-  if (byte == POINT) {
+  if (byte == point) {
     byte = load<u8>(++at);
     const fractionFrom = at;
     for (let digit = byte - 48; digit <= 9; digit = byte - 48) {
