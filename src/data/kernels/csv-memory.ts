@@ -254,8 +254,10 @@ function writeLabelTexts(
 
 /** What a record has beside its fields; undefined when that is bad. */
 function constantsOf(plan: LinePlan): ColumnPiece | undefined {
-  const ignored = { ...plan, bytes: { ...plan.bytes, delimiter: -1, quote: -1, comment: -1 }, fields: 1, targets: [] };
-  const text = { file: '', bytes: Buffer.from('x'), offset: 0, firstLine: 1 };
+  // The delimiter stays: it says what is blank.
+  const ignored = { ...plan, bytes: { ...plan.bytes, quote: -1, comment: -1 }, fields: 1, targets: [] };
+  const field = plan.bytes.delimiter === 'x'.charCodeAt(0) ? 'y' : 'x';
+  const text = { file: '', bytes: Buffer.from(field), offset: 0, firstLine: 1 };
   const line = new LineReader(text, ignored).read(0, 0);
   return line.kind === 'good' ? line.piece : undefined;
 }

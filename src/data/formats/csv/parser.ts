@@ -162,7 +162,8 @@ export class LineReader {
 
   #number(content: Uint8Array, from: number, to: number): number {
     if (this.#plan.bytes.decimal !== COMMA) return parseDecimal(content, from, to);
-    const text = content.slice(from, to);
+    // A copy: `slice` of a Buffer is none.
+    const text = Uint8Array.from(content.subarray(from, to));
     if (text.includes(POINT)) return Number.NaN;
     const comma = text.indexOf(COMMA);
     if (comma >= 0) text[comma] = POINT;
@@ -216,9 +217,10 @@ export class LineReader {
     const { column, slot } = target;
     const ids = this.#record.lists[slot]!;
     const separator = column.type === 'categories' ? (column.separator?.charCodeAt(0) ?? -1) : -1;
+    const field = content.subarray(0, to);
     for (let start = from; start <= to; ) {
-      const found = separator < 0 ? -1 : content.indexOf(separator, start);
-      const end = found < 0 || found > to ? to : found;
+      const found = separator < 0 ? -1 : field.indexOf(separator, start);
+      const end = found < 0 ? to : found;
       const [first, last] = this.#trimmed(content, start, end);
       start = end + 1;
       if (first === last) continue;

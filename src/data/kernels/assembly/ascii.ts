@@ -57,7 +57,8 @@ export function parseNumber(from: usize, stop: u32 = NEWLINE, point: u32 = POINT
   for (let digit = byte - 48; digit <= 9; digit = byte - 48) {
     mantissa = mantissa * 10 + digit;
     digits++;
-    significant += u32(mantissa != 0);
+    // Of too many digits, 2^64 has become 0: what follows the first significant one counts, too.
+    significant += u32((mantissa | significant) != 0);
     byte = load<u8>(++at);
   }
   let scale: i32 = 0;
@@ -67,7 +68,7 @@ export function parseNumber(from: usize, stop: u32 = NEWLINE, point: u32 = POINT
     for (let digit = byte - 48; digit <= 9; digit = byte - 48) {
       mantissa = mantissa * 10 + digit;
       digits++;
-      significant += u32(mantissa != 0);
+      significant += u32((mantissa | significant) != 0);
       byte = load<u8>(++at);
     }
     scale = -<i32>(at - fractionFrom);
