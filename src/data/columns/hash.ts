@@ -1,6 +1,6 @@
 /**
- * Ids of categories: XXH64 (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md) of the text's bytes, seeded with the
- * XXH64 of the vocabulary's name. docs/client.md has the rules and test vectors. This is the plain form; the kernel
+ * Ids of categories: XXH64 (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md) of the text's bytes, seeded with
+ * the XXH64 of the vocabulary's name. docs/client.md has the rules and test vectors. This is the plain form; the kernel
  * (`kernels/assembly/hash64.ts`) does the same faster.
  */
 

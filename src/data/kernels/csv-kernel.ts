@@ -110,8 +110,8 @@ export class CsvKernel {
   }
 
   /**
-   * As `crossId` of each of `count` rows of ids; `parts` has the first ones, the second ones, …. All in u32 halves. What
-   * `next` returned stays valid, and may be among the parts.
+   * As `crossId` of each of `count` rows of ids; `parts` has the first ones, the second ones, …. All in u32 halves.
+   * What `next` returned stays valid, and may be among the parts.
    */
   crossIds(parts: readonly Uint32Array[], count: number, seed: bigint, buckets = 0): Uint32Array {
     const { buffer, kernels } = this.#instance;

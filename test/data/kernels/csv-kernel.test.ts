@@ -276,7 +276,7 @@ describe('what is frequent is read by the kernel', () => {
     { name: 'g', type: 'group', ids: 'integer' },
     { name: 'h', type: 'group', ids: 'hash' },
   ];
-  const values = ['1', '-2.5', 'red', 'blue', '42', '-7', 'a|b| c', 'any', '0.5', '9223372036854775', 'u1'];
+  const values = ['1', '-2.5', 'red', 'blue', '42', '-7', 'a|b| c', 'an ""y', '0.5', '9223372036854775', 'u1'];
   const missing = ['0', '', '', '', '', '', '', '', '1', '', ''];
 
   const quoted = values.map((value) => `"${value}"`);

@@ -1,6 +1,6 @@
 // Lines of CSV text. `formats/csv/parser.ts` is the plain form, and reads each line that is unusual.
 
-import { isExact, MINUS, NEWLINE, numberEnd, parseNumber, PLUS } from './ascii';
+import { isExact, MINUS, NEWLINE, numberIn, PLUS, SURE_DIGITS } from './ascii';
 import { foldedId, hash64 } from './hash64';
 
 /** As of a record without a group. */
@@ -106,15 +106,8 @@ const FULL: u32 = 1;
 /** The line at `at` is bad, or for the plain form. */
 const UNUSUAL: u32 = 2;
 
-/** Digits of a whole number that surely fit, and of a mantissa that is exact in f64. */
-const SURE_DIGITS: usize = 18;
-const EXACT_DIGITS: usize = 15;
 /** A group of so many digits is below 2^64 - 1. */
 const GROUP_DIGITS: usize = 19;
-
-const POWERS = memory.data<f64>([
-  1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-]);
 
 /** A delimiter is not blank, whichever byte it is. */
 @inline function isBlankBut(byte: u32, delimiter: u32): bool {
@@ -199,7 +192,11 @@ function parseRecord(frame: Frame, start: usize, record: u32): usize {
     let to: usize;
     if (byte == quote) {
       from++;
-      to = findEither(from, i8x16.splat(<i8>quote), newlines);
+      const quotes = i8x16.splat(<i8>quote);
+      to = findEither(from, quotes, newlines);
+      if (field.kind == IGNORED) {
+        while (load<u8>(to) == quote && load<u8>(to + 1) == quote) to = findEither(to + 2, quotes, newlines);
+      }
       if (load<u8>(to) == NEWLINE) return 0;
       at = to + 1;
       byte = load<u8>(at);
@@ -291,44 +288,6 @@ function isSame(a: usize, b: usize, length: usize): bool {
     if (load<u8>(a + i) != load<u8>(b + i)) return false;
   }
   return true;
-}
-
-/** The number in [from, to), as `parseNumber`. */
-function numberIn(from: usize, to: usize, point: u32): f64 {
-  let at = from;
-  let byte = <u32>load<u8>(at);
-  const isNegative = byte == MINUS;
-  at += usize(isNegative);
-  const digitsFrom = at;
-  let mantissa: u64 = 0;
-  while (at < to) {
-    const digit = <u32>load<u8>(at) - 48;
-    if (digit > 9) break;
-    mantissa = mantissa * 10 + digit;
-    at++;
-  }
-  const whole = at - digitsFrom;
-  isExact = true;
-  if (at == to && whole - 1 < SURE_DIGITS) {
-    const value = <f64>(<i64>mantissa);
-    return isNegative ? -value : value;
-  }
-  if (at < to && load<u8>(at) == point && to - digitsFrom <= EXACT_DIGITS + 1) {
-    const fractionFrom = ++at;
-    while (at < to) {
-      const digit = <u32>load<u8>(at) - 48;
-      if (digit > 9) break;
-      mantissa = mantissa * 10 + digit;
-      at++;
-    }
-    if (at == to && to - digitsFrom > 1) {
-      // Two exact numbers and one rounding (Clinger 1990).
-      const value = <f64>(<i64>mantissa) / load<f64>(POWERS + ((to - fractionFrom) << 3));
-      return isNegative ? -value : value;
-    }
-  }
-  const value = parseNumber(from, load<u8>(to), point);
-  return value == value && numberEnd == to ? value : NaN;
 }
 
 /** NaN when it is bad, or for the plain form. */

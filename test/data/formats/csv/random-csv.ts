@@ -9,7 +9,7 @@ export type Draw = fc.GeneratorValue;
 const LONG = 'long '.repeat(14).trim();
 
 const NUMBERS = ['0', '1', '-1', '7', '42', '-3', '0.5', '-12.25', '123456', '1e3', '+7', '-0', '.5', '5.', '3.4e38'];
-const TEXTS = ['a', 'red', 'Straße', '05db9164', 'x y', LONG, `${LONG} and more`, '1', '-5', 'b"c', '\u0000'];
+const TEXTS = ['a', 'red', 'Häuser', '05db9164', 'x y', LONG, `${LONG} and more`, '1', '-5', 'b"c', '\u0000'];
 const WHOLES = ['0', '1', '9', '42', '-1', '123456789012345678', '-77'];
 const HOSTILE = [
   [
@@ -116,7 +116,7 @@ function labelOf(g: Draw): FieldColumn[] {
   const folder = g(fc.integer, { min: 0, max: 15 }) === 0 ? ({ from: 'folder' } as const) : {};
   switch (g(fc.integer, { min: 0, max: 6 })) {
     case 0:
-      return [{ ...base, ...folder, positive: ['yes', 'ja', 'Straße', '1'] }];
+      return [{ ...base, ...folder, positive: ['yes', 'ja', 'Häuser', '1'] }];
     case 1:
       return [{ ...base, ...folder, positive: ['yes'], negative: ['no', '0'] }];
     case 2:
