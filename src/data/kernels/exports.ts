@@ -2,6 +2,10 @@
 export interface DataKernelExports {
   /** `frame` is the address of a frame (`sparse-kernel.ts`). Returns one of `READ`. */
   parseLines(frame: number): number;
+  /** `frame` is the address of a frame (`csv-memory.ts`). Returns one of `READ`. */
+  parseCsv(frame: number): number;
+  /** To `out` the ids of `count` rows of `perRow` ids; without `buckets` when it is 0. */
+  hashRows(ids: number, count: number, perRow: number, seed: bigint, buckets: bigint, out: number): void;
   /** As `dedupe` of the kernels of `src/tensor`. */
   dedupe(
     ids: number,
@@ -13,3 +17,6 @@ export interface DataKernelExports {
     multiplier: bigint,
   ): number;
 }
+
+/** Why a call ended: all lines are read; as many records as wanted; the line at `at` is for the plain form. */
+export const READ = { done: 0, full: 1, unusual: 2 } as const;

@@ -5,16 +5,13 @@
 import { assert } from '../../base/assert.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { randomMultiplier } from '../../tensor/random-multiplier.ts';
-import { kernelsBase64 } from '../generated/kernels.ts';
 import type { LabelRule } from '../labels.ts';
-import type { DataKernelExports } from './exports.ts';
+import { FRAME_AT, KernelInstance, PAGE_BYTES, roundUp } from './instance.ts';
+
+export { READ } from './exports.ts';
 
 const NEWLINE = 10;
-const PAGE_BYTES = 65_536;
-/** The first page has the constants of the kernels, the second one the frame. */
-const FRAME_AT = PAGE_BYTES;
-const TEXT_AT = 2 * PAGE_BYTES;
-const INITIAL_PAGES = 2;
+const TEXT_AT = FRAME_AT + PAGE_BYTES;
 
 /** Of `Frame` in `assembly/libsvm.ts`, as indexes of u32. */
 const FRAME = {
@@ -44,10 +41,8 @@ const FRAME = {
 } as const;
 const FRAME_WORDS = 23;
 
-const LABEL_RULES = { binary: 0, multiclass: 1, regression: 2 } as const;
-
-/** Why a call ended: all lines are read; as many records as wanted; the line at `at` is for the plain form. */
-export const READ = { done: 0, full: 1, unusual: 2 } as const;
+/** As the kernels call them. */
+export const LABEL_RULES = { binary: 0, multiclass: 1, regression: 2 } as const;
 
 /** Records of some lines. */
 export interface ReadRecords {
@@ -76,30 +71,20 @@ export interface DistinctIds {
   readonly places: Uint32Array;
 }
 
-const roundUp = (bytes: number): number => Math.ceil(bytes / 8) * 8;
-
 export class SparseKernel {
-  readonly #memory: WebAssembly.Memory;
-  readonly #kernels: DataKernelExports;
+  readonly #instance = new KernelInstance();
   #textEnd = TEXT_AT;
   #firstLine = 0;
   #nextLine = 0;
   /** Where the last call put the ids that it read. */
   #ids = 0;
 
-  constructor() {
-    const module = new WebAssembly.Module(Buffer.from(kernelsBase64, 'base64'));
-    this.#memory = new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum: LIMITS.kernelMemoryPages });
-    const instance = new WebAssembly.Instance(module, { env: { memory: this.#memory } });
-    this.#kernels = instance.exports as unknown as DataKernelExports;
-  }
-
   /** The text that is read from now on: whole lines; the last one may lack its line break. */
   begin(text: Uint8Array, firstLine: number, rule: LabelRule): void {
     const isEnded = text.length === 0 || text.at(-1) === NEWLINE;
     this.#textEnd = TEXT_AT + text.length + (isEnded ? 0 : 1);
-    this.#reserve(this.#textEnd);
-    const bytes = new Uint8Array(this.#memory.buffer);
+    this.#instance.reserve(this.#textEnd);
+    const bytes = new Uint8Array(this.#instance.buffer);
     bytes.set(text, TEXT_AT);
     if (!isEnded) bytes[this.#textEnd - 1] = NEWLINE;
     const frame = this.#frame();
@@ -149,14 +134,14 @@ export class SparseKernel {
     const runs = ends + 4 * most;
     const values = runs + 8 * most;
     const ids = roundUp(values + 4 * features);
-    this.#reserve(ids + 8 * features);
+    this.#instance.reserve(ids + 8 * features);
     const frame = this.#frame();
     frame.set([most, labels, weights, groups, ends, ids, values, runs, firstEnd], FRAME.quota);
     frame[FRAME.nextLine] = this.#nextLine;
-    const status = this.#kernels.parseLines(FRAME_AT);
+    const status = this.#instance.kernels.parseLines(FRAME_AT);
     this.#nextLine = frame[FRAME.nextLine]!;
     this.#ids = ids;
-    const { buffer } = this.#memory;
+    const { buffer } = this.#instance;
     const count = frame[FRAME.records]!;
     const read = frame[FRAME.features]!;
     return {
@@ -181,8 +166,8 @@ export class SparseKernel {
   /** The distinct ones of `pieces` one after the other, `count` ids in all. What was read before is overwritten. */
   distinctOf(pieces: readonly Uint8Array[], count: number): DistinctIds {
     const ids = roundUp(this.#textEnd);
-    this.#reserve(ids + 8 * count);
-    const bytes = new Uint8Array(this.#memory.buffer, ids, 8 * count);
+    this.#instance.reserve(ids + 8 * count);
+    const bytes = new Uint8Array(this.#instance.buffer, ids, 8 * count);
     let at = 0;
     for (const piece of pieces) {
       bytes.set(piece, at);
@@ -197,9 +182,9 @@ export class SparseKernel {
     const distinctAt = ids + 8 * count;
     const places = distinctAt + 8 * count;
     const index = places + 4 * count;
-    this.#reserve(index + 4 * size);
-    const distinct = this.#kernels.dedupe(ids, count, distinctAt, places, index, size, randomMultiplier());
-    const { buffer } = this.#memory;
+    this.#instance.reserve(index + 4 * size);
+    const distinct = this.#instance.kernels.dedupe(ids, count, distinctAt, places, index, size, randomMultiplier());
+    const { buffer } = this.#instance;
     return {
       ids: new Uint8Array(buffer, distinctAt, 8 * distinct),
       distinct,
@@ -208,12 +193,7 @@ export class SparseKernel {
   }
 
   #frame(): Uint32Array {
-    return new Uint32Array(this.#memory.buffer, FRAME_AT, FRAME_WORDS);
-  }
-
-  #reserve(end: number): void {
-    const missing = end - this.#memory.buffer.byteLength;
-    if (missing > 0) this.#memory.grow(Math.ceil(missing / PAGE_BYTES));
+    return new Uint32Array(this.#instance.buffer, FRAME_AT, FRAME_WORDS);
   }
 }
 

@@ -67,9 +67,8 @@ export class LineReader {
     const reader = this.#reader;
     const { bytes, file, offset, firstLine } = this.#text;
     const { targets, fields, hasWeights, hasGroups } = this.#plan;
-    this.#clear();
+    let reason = this.#clear();
     reader.begin();
-    let reason: string | undefined;
     let lines = 1;
     let field = 0;
     for (let at = start; ; at = reader.end + 1) {
@@ -96,16 +95,19 @@ export class LineReader {
     return { kind: 'bad', end, lines, bad };
   }
 
-  #clear(): void {
+  /** What is wrong with the values of the path, if anything. */
+  #clear(): string | undefined {
     const record = this.#record;
     record.weight = 1;
     record.groupLow = MOST_U32;
     record.groupHigh = MOST_U32;
     for (const list of record.lists) list.length = 0;
+    let reason: string | undefined;
     for (const { target, text } of this.#plan.constants) {
       const content = Buffer.from(text);
-      this.#convert(target, content, 0, content.length);
+      reason ??= this.#convert(target, content, 0, content.length);
     }
+    return reason;
   }
 
   #take(target: Target): string | undefined {
@@ -160,7 +162,8 @@ export class LineReader {
 
   #number(content: Uint8Array, from: number, to: number): number {
     if (this.#plan.bytes.decimal !== COMMA) return parseDecimal(content, from, to);
-    const text = content.slice(from, to);
+    // A copy: `slice` of a Buffer is none.
+    const text = Uint8Array.from(content.subarray(from, to));
     if (text.includes(POINT)) return Number.NaN;
     const comma = text.indexOf(COMMA);
     if (comma >= 0) text[comma] = POINT;
@@ -214,9 +217,10 @@ export class LineReader {
     const { column, slot } = target;
     const ids = this.#record.lists[slot]!;
     const separator = column.type === 'categories' ? column.separator.charCodeAt(0) : -1;
+    const field = content.subarray(0, to);
     for (let start = from; start <= to; ) {
-      const found = separator < 0 ? -1 : content.indexOf(separator, start);
-      const end = found < 0 || found > to ? to : found;
+      const found = separator < 0 ? -1 : field.indexOf(separator, start);
+      const end = found < 0 ? to : found;
       const [first, last] = this.#trimmed(content, start, end);
       start = end + 1;
       if (first === last) continue;

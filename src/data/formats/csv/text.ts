@@ -65,8 +65,8 @@ function readPlainly(text: CsvText, plain: LineReader, into: PieceSink): ReadTex
   let lines = 0;
   for (let at = 0; at < bytes.length; ) {
     const line = plain.read(at, lines);
-    if (line.kind === 'open') return { bytes: at, lines, isFull: false, openQuote: line.at };
     if (line.kind !== 'none' && into.quota === 0) return { bytes: at, lines, isFull: true };
+    if (line.kind === 'open') return { bytes: at, lines, isFull: false, openQuote: line.at };
     take(line, at, text, into);
     lines += line.lines;
     at = line.end;

@@ -9,7 +9,10 @@ export const POINT: u32 = 46;
 export const COLON: u32 = 58;
 
 /** Digits of a number that are read exactly: below 10^19 every u64 has room. */
-const MOST_DIGITS: u32 = 19;
+const MOST_DIGITS: usize = 19;
+/** Digits of a whole number that surely fit in an i64, and of one that is exact in f64. */
+export const SURE_DIGITS: usize = 18;
+const EXACT_DIGITS: usize = 15;
 /** Powers of ten that are exact in f64. */
 const EXACT_POWER: i32 = 22;
 /** Whole numbers up to here are exact in f64. */
@@ -46,33 +49,30 @@ export let isExact: bool = false;
  * f64. NaN when it is no number, not one that ends with the token, or one for the plain form: too long, too large or
  * small, or too near to the middle of two f32.
  */
-export function parseNumber(from: usize, stop: u32 = NEWLINE): f64 {
+export function parseNumber(from: usize, stop: u32 = NEWLINE, point: u32 = POINT): f64 {
   let at = from;
   let byte = <u32>load<u8>(at);
   const isNegative = byte == MINUS;
   if (isNegative || byte == PLUS) byte = load<u8>(++at);
   let mantissa: u64 = 0;
-  let significant: u32 = 0;
-  let digits: u32 = 0;
+  const digitsFrom = at;
   for (let digit = byte - 48; digit <= 9; digit = byte - 48) {
     mantissa = mantissa * 10 + digit;
-    digits++;
-    significant += u32(mantissa != 0);
     byte = load<u8>(++at);
   }
+  let digits = at - digitsFrom;
   let scale: i32 = 0;
-  if (byte == POINT) {
+  if (byte == point) {
     byte = load<u8>(++at);
     const fractionFrom = at;
     for (let digit = byte - 48; digit <= 9; digit = byte - 48) {
       mantissa = mantissa * 10 + digit;
-      digits++;
-      significant += u32(mantissa != 0);
       byte = load<u8>(++at);
     }
+    digits += at - fractionFrom;
     scale = -<i32>(at - fractionFrom);
   }
-  if (digits == 0 || significant > MOST_DIGITS) return NaN;
+  if (digits == 0 || (digits > MOST_DIGITS && significantDigits(digitsFrom, at, point) > MOST_DIGITS)) return NaN;
   if ((byte | 32) == 101) {
     byte = load<u8>(++at);
     const isDown = byte == MINUS;
@@ -90,6 +90,51 @@ export function parseNumber(from: usize, stop: u32 = NEWLINE): f64 {
   numberEnd = at;
   const value = scaled(mantissa, scale);
   return isNegative ? -value : value;
+}
+
+/** Digits in [from, to) from the first one on that is not 0. */
+function significantDigits(from: usize, to: usize, point: u32): usize {
+  let at = from;
+  let hasPoint = false;
+  while (at < to && (load<u8>(at) == 48 || load<u8>(at) == point)) at++;
+  const first = at;
+  for (; at < to; at++) hasPoint = hasPoint || load<u8>(at) == point;
+  return to - first - usize(hasPoint);
+}
+
+/** The number in all of [from, to), as `parseNumber`. */
+export function numberIn(from: usize, to: usize, point: u32): f64 {
+  const isNegative = load<u8>(from) == MINUS;
+  const digitsFrom = from + usize(isNegative);
+  let at = digitsFrom;
+  let mantissa: u64 = 0;
+  while (at < to) {
+    const digit = <u32>load<u8>(at) - 48;
+    if (digit > 9) break;
+    mantissa = mantissa * 10 + digit;
+    at++;
+  }
+  isExact = true;
+  if (at == to && at - digitsFrom - 1 < SURE_DIGITS) {
+    const value = <f64>(<i64>mantissa);
+    return isNegative ? -value : value;
+  }
+  if (at < to && load<u8>(at) == point && to - digitsFrom <= EXACT_DIGITS + 1) {
+    const fractionFrom = ++at;
+    while (at < to) {
+      const digit = <u32>load<u8>(at) - 48;
+      if (digit > 9) break;
+      mantissa = mantissa * 10 + digit;
+      at++;
+    }
+    if (at == to && to - digitsFrom > 1) {
+      // Two exact numbers and one rounding (Clinger 1990).
+      const value = <f64>(<i64>mantissa) / power(<i32>(to - fractionFrom));
+      return isNegative ? -value : value;
+    }
+  }
+  const value = parseNumber(from, load<u8>(to), point);
+  return value == value && numberEnd == to ? value : NaN;
 }
 
 function scaled(mantissa: u64, scale: i32): f64 {

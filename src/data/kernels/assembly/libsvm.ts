@@ -7,7 +7,7 @@ const GROUP: u32 = 0x3a646971;
 /** As of a record without a group. */
 const NO_GROUP: u64 = u64.MAX_VALUE;
 
-/** What a call is given and what it leaves, at an address; `kernels/libsvm-kernel.ts` has the same numbers. */
+/** What a call is given and what it leaves, at an address; `kernels/sparse-kernel.ts` has the same numbers. */
 @unmanaged
 class Frame {
   /** The text: where the next line begins, and its end, after a line break. */
