@@ -4,7 +4,7 @@
  * the order of its fields, so the same records give the same bits.
  */
 import { assert } from '../../base/assert.ts';
-import { csvKernel } from '../kernels/csv-kernel.ts';
+import { crossIds } from '../kernels/cross-ids.ts';
 import { type Column, type ColumnSlots, type CrossColumn, isSingle, slotsOf, vocabularyOf } from './column.ts';
 import { categoryId, missingId, vocabularySeed } from './hash.ts';
 import { type Halves, halvesOf, type KnownColumns, type Normalize, NumberParts, normalizer, stand } from './numbers.ts';
@@ -77,8 +77,7 @@ export class FeatureMaker {
   featuresOf(piece: ColumnPiece): PieceFeatures {
     const { records } = piece;
     const most = this.mostFeatures(records, piece.listIds.length / 2);
-    // Copied first: a cross is made by the kernel, whose memory the piece may be in.
-    const crossed = this.#crosses.map((cross) => crossIds(cross, piece));
+    const crosses = this.#crosses.map((cross) => crossed(cross, piece));
     const ids = new Uint32Array(2 * most);
     const values = this.#allOnes ? undefined : new Float32Array(most).fill(1);
     const ends = new Uint32Array(records);
@@ -117,7 +116,7 @@ export class FeatureMaker {
             break;
           }
           case 'cross': {
-            const from = crossed[maker.number]!;
+            const from = crosses[maker.number]!;
             ids[2 * count] = from[2 * record]!;
             ids[2 * count + 1] = from[2 * record + 1]!;
             count += 1;
@@ -189,15 +188,15 @@ function crossOf(
   return { seed: vocabularySeed(name), buckets, parts };
 }
 
-function crossIds({ seed, buckets, parts }: Cross, piece: ColumnPiece): Uint32Array {
+function crossed({ seed, buckets, parts }: Cross, piece: ColumnPiece): Uint32Array {
   const { records } = piece;
   const ids = parts.map((part) => {
-    if (part.kind === 'single') return piece.single[part.slot]!.slice(0, 2 * records);
+    if (part.kind === 'single') return piece.single[part.slot]!;
     const own = new Uint32Array(2 * records);
     for (let record = 0; record < records; record++) own.set(partId(part, piece, record), 2 * record);
     return own;
   });
-  return csvKernel().crossIds(ids, records, seed, buckets).slice();
+  return crossIds(ids, records, seed, buckets);
 }
 
 function partId(part: Exclude<CrossPart, { kind: 'single' }>, piece: ColumnPiece, record: number): Halves {

@@ -158,6 +158,11 @@ export class SparseKernel {
     };
   }
 
+  /** Whether these ids are those that the last `next` returned. */
+  hasRead(ids: Uint8Array): boolean {
+    return ids.buffer === this.#instance.buffer && ids.byteOffset === this.#ids;
+  }
+
   /** The distinct ones of the ids that the last `next` returned. */
   distinctOfLast(count: number): DistinctIds {
     return this.#dedupe(this.#ids, count);

@@ -107,7 +107,7 @@ export class SparseBlockBuilder {
     if (this.quota > 0) {
       this.#park();
       this.#pieces.push(read.ids.slice());
-    } else if (this.#pieces.length === 0 && this.#single.length === 0 && features <= LIMITS.kernelIds) {
+    } else if (this.#isAlone(read) && features <= LIMITS.kernelIds) {
       this.#endBatch(this.kernel.distinctOfLast(features));
     } else {
       this.#park();
@@ -159,6 +159,11 @@ export class SparseBlockBuilder {
     this.#bad.push(record);
     this.#badPositions.push(this.#records);
     this.#endRecord(record.line);
+  }
+
+  /** Whether the batch has these records only, and the kernel their ids. */
+  #isAlone({ ids }: Pick<ReadRecords, 'ids'>): boolean {
+    return this.#pieces.length === 0 && this.#single.length === 0 && this.kernel.hasRead(ids);
   }
 
   finish(): SparseBlock {

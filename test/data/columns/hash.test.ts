@@ -2,11 +2,10 @@
 import { expect, test } from 'vitest';
 import xxhash from 'xxhash-wasm';
 import { categoryId, crossId, hash64, missingId, numberedId, vocabularySeed } from '../../../src/data/columns/hash.ts';
-import { CsvKernel } from '../../../src/data/kernels/csv-kernel.ts';
+import { crossIds } from '../../../src/data/kernels/cross-ids.ts';
 import * as fc from '../../properties.ts';
 
 const { h64Raw } = await xxhash();
-const kernel = new CsvKernel();
 
 const seeds = [0n, 1n, 2n, 0x9e3779b185ebca87n, (1n << 63n) - 1n, (1n << 64n) - 1n];
 /** Bytes that are no pattern of any word. */
@@ -73,7 +72,7 @@ test('combinations of ids, in the kernel as in the plain form', () => {
             buckets,
           ),
         );
-        expect(kernel.crossIds(parts, count, seed, buckets)).toEqual(halvesOf(expected));
+        expect(crossIds(parts, count, seed, buckets)).toEqual(halvesOf(expected));
       },
     ),
   );
@@ -82,7 +81,7 @@ test('combinations of ids, in the kernel as in the plain form', () => {
 test('more combinations than the kernel takes at a time', () => {
   const count = 70_000;
   const ids = Array.from({ length: count }, (_, record) => BigInt(record));
-  const crossed = kernel.crossIds([halvesOf(ids), halvesOf(ids)], count, 5n, 1000);
+  const crossed = crossIds([halvesOf(ids), halvesOf(ids)], count, 5n, 1000);
   for (const record of [0, 1, 16_383, 32_767, 32_768, 69_999]) {
     const halves = crossed.slice(2 * record, 2 * record + 2);
     expect(halves).toEqual(halvesOf([crossId([BigInt(record), BigInt(record)], 5n, 1000)]));

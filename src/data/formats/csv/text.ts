@@ -1,8 +1,9 @@
 /** CSV text to pieces of columns: by the kernel, and line by line what it leaves. */
 import { LIMITS } from '../../../base/limits.ts';
 import type { ColumnPiece } from '../../columns/piece.ts';
-import { csvKernel, READ } from '../../kernels/csv-kernel.ts';
+import { READ } from '../../kernels/exports.ts';
 import type { BadRecord } from '../../source.ts';
+import { csvKernel } from './kernel.ts';
 import { type CsvText, type Line, LineReader } from './parser.ts';
 import type { LinePlan } from './plan.ts';
 

@@ -6,7 +6,7 @@ import { foldedId, hash64 } from './hash64';
 /** As of a record without a group. */
 const NO_GROUP: u64 = u64.MAX_VALUE;
 
-/** What a call is given and what it leaves, at an address; `kernels/csv-memory.ts` has the same numbers. */
+/** What a call is given and what it leaves, at an address; `formats/csv/kernel-memory.ts` has the same numbers. */
 @unmanaged
 class Frame {
   /** The text: where the next line begins, and its end, after a line break. */

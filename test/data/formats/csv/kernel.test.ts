@@ -1,16 +1,18 @@
 /** Columns of CSV text as `readText` reads them by the kernel, against the plain form alone. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { LIMITS } from '../../../src/base/limits.ts';
-import type { FieldColumn } from '../../../src/data/columns/column.ts';
-import type { ColumnPiece } from '../../../src/data/columns/piece.ts';
-import { type CsvText, LineReader } from '../../../src/data/formats/csv/parser.ts';
-import { type LinePlan, planOf } from '../../../src/data/formats/csv/plan.ts';
-import { type PieceSink, type ReadText, readText } from '../../../src/data/formats/csv/text.ts';
-import { CsvKernel, csvKernel, READ } from '../../../src/data/kernels/csv-kernel.ts';
-import type { LabelRule } from '../../../src/data/labels.ts';
-import type { BadRecord } from '../../../src/data/source.ts';
-import * as fc from '../../properties.ts';
-import { randomPlan, randomText } from '../formats/csv/random-csv.ts';
+import { LIMITS } from '../../../../src/base/limits.ts';
+import type { FieldColumn } from '../../../../src/data/columns/column.ts';
+import type { ColumnPiece } from '../../../../src/data/columns/piece.ts';
+import { CsvKernel, csvKernel } from '../../../../src/data/formats/csv/kernel.ts';
+import { type CsvText, LineReader } from '../../../../src/data/formats/csv/parser.ts';
+import { type LinePlan, planOf } from '../../../../src/data/formats/csv/plan.ts';
+import { type PieceSink, type ReadText, readText } from '../../../../src/data/formats/csv/text.ts';
+import { crossIds } from '../../../../src/data/kernels/cross-ids.ts';
+import { READ } from '../../../../src/data/kernels/exports.ts';
+import type { LabelRule } from '../../../../src/data/labels.ts';
+import type { BadRecord } from '../../../../src/data/source.ts';
+import * as fc from '../../../properties.ts';
+import { randomPlan, randomText } from './random-csv.ts';
 
 const bits = (values: Float32Array): Uint32Array => new Uint32Array(values.slice().buffer);
 
@@ -340,9 +342,9 @@ test('what is prepared stays prepared, and what was returned stays valid beside 
   kernel.begin(Buffer.from('a,b\n'.repeat(5000)));
   const { piece } = kernel.next(ALL);
   const before = piece.single.map((ids) => ids.slice());
-  const crossed = kernel.crossIds(piece.single, piece.records, 1n);
+  const crossed = crossIds(piece.single, piece.records, 1n);
   expect(piece.single).toEqual(before);
-  expect(crossed).toEqual(new CsvKernel().crossIds(before, piece.records, 1n));
+  expect(crossed).toEqual(crossIds(before, piece.records, 1n));
   kernel.prepare(used);
   expect(kernel.next(ALL)).toMatchObject({ status: READ.done, piece: { records: 5000 - 4096 } });
   expect([kernel.at, kernel.lines]).toEqual([20_000, 5000]);

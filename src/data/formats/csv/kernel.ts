@@ -1,20 +1,12 @@
-/**
- * The fast form of two loops: lines of CSV text to columns, values to the ids of their combinations. All calls are
- * synchronous.
- */
-import { assert } from '../../base/assert.ts';
-import type { ColumnPiece } from '../columns/piece.ts';
-import type { LinePlan } from '../formats/csv/plan.ts';
-import { FRAME, FRAME_WORDS, type PlanPlaces, placesOf, writePlan } from './csv-memory.ts';
-import { FRAME_AT, KernelInstance, PAGE_BYTES, roundUp } from './instance.ts';
-
-export { READ } from './exports.ts';
+/** The fast form of the loop that makes columns of lines. All calls are synchronous. */
+import { assert } from '../../../base/assert.ts';
+import type { ColumnPiece } from '../../columns/piece.ts';
+import { FRAME_AT, KernelInstance, PAGE_BYTES, roundUp } from '../../kernels/instance.ts';
+import { FRAME, FRAME_WORDS, type PlanPlaces, placesOf, writePlan } from './kernel-memory.ts';
+import type { LinePlan } from './plan.ts';
 
 const NEWLINE = 10;
-/** For the rows of `crossIds`. It is there from the beginning: what `next` returned stays where it is. */
-const ROWS_AT = FRAME_AT + PAGE_BYTES;
-const ROWS_BYTES = 8 * PAGE_BYTES;
-const PLAN_AT = ROWS_AT + ROWS_BYTES;
+const PLAN_AT = FRAME_AT + PAGE_BYTES;
 /** What the kernel may read behind the text. */
 const BEHIND_BYTES = 16;
 
@@ -26,10 +18,6 @@ export class CsvKernel {
   #constantIds: Uint32Array = new Uint32Array(0);
   #textBytes = 0;
   #ids = 0;
-
-  constructor() {
-    this.#instance.reserve(PLAN_AT);
-  }
 
   /** Lines are read by that plan from the next `begin` on. */
   prepare(plan: LinePlan): void {
@@ -107,32 +95,6 @@ export class CsvKernel {
       ends: words(places.ends),
     };
     return { status, piece };
-  }
-
-  /**
-   * As `crossId` of each of `count` rows of ids; `parts` has the first ones, the second ones, …. All in u32 halves.
-   * What `next` returned stays valid, and may be among the parts.
-   */
-  crossIds(parts: readonly Uint32Array[], count: number, seed: bigint, buckets = 0): Uint32Array {
-    const { buffer, kernels } = this.#instance;
-    const perRow = parts.length;
-    const atOnce = Math.floor(ROWS_BYTES / (8 * (perRow + 1)));
-    const crossed = new Uint32Array(2 * count);
-    for (let from = 0; from < count; from += atOnce) {
-      const rows = Math.min(atOnce, count - from);
-      const out = ROWS_AT + 8 * perRow * rows;
-      const ids = new Uint32Array(buffer, ROWS_AT, 2 * perRow * rows);
-      parts.forEach((part, place) => {
-        for (let row = 0; row < rows; row++) {
-          const at = 2 * (row * perRow + place);
-          ids[at] = part[2 * (from + row)]!;
-          ids[at + 1] = part[2 * (from + row) + 1]!;
-        }
-      });
-      kernels.hashRows(ROWS_AT, rows, perRow, seed, BigInt(buckets), out);
-      crossed.set(new Uint32Array(buffer, out, 2 * rows), 2 * from);
-    }
-    return crossed;
   }
 
   #prepared(): { plan: LinePlan; places: PlanPlaces } {

@@ -1,11 +1,11 @@
 /** A plan for lines of CSV text in the memory of the kernel, and room for the columns that are read by it. */
-import { LIMITS } from '../../base/limits.ts';
-import { hash64, missingId } from '../columns/hash.ts';
-import type { ColumnPiece } from '../columns/piece.ts';
-import { LineReader } from '../formats/csv/parser.ts';
-import type { LabelTexts, LinePlan, Target } from '../formats/csv/plan.ts';
-import { roundUp } from './instance.ts';
-import { LABEL_RULES } from './sparse-kernel.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import { hash64, missingId } from '../../columns/hash.ts';
+import type { ColumnPiece } from '../../columns/piece.ts';
+import { roundUp } from '../../kernels/instance.ts';
+import { LABEL_RULES } from '../../kernels/sparse-kernel.ts';
+import { LineReader } from './parser.ts';
+import type { LabelTexts, LinePlan, Target } from './plan.ts';
 
 /** Of `Frame` in `assembly/csv.ts`, as indexes of u32. */
 export const FRAME = {
@@ -61,6 +61,7 @@ const LABEL_TEXT_WORDS = 4;
 
 /** No byte. */
 const NONE = 0xffff_ffff;
+const ONE_VALUE = { separator: undefined, maxLength: 1 } as const;
 const MOST_U32 = 0xffff_ffff;
 /** Lengths of texts that have a bit of their own; longer ones share the last. */
 const LONGEST_KNOWN = 63;
@@ -182,11 +183,13 @@ function writeField(target: Target | undefined, places: PlanPlaces, buffer: Arra
       seeds[FIELD_U64.buckets] = BigInt(target.column.buckets ?? 0);
       break;
     case 'list': {
-      const { type, separator, maxLength = 1, ids, buckets = 0 } = target.column;
+      const { column } = target;
+      const { ids, buckets = 0 } = column;
+      const { separator, maxLength } = column.type === 'categories' ? column : ONE_VALUE;
       const { starts, ends } = places.lists[target.slot]!;
       put(KINDS.list, starts, target.seed);
       words[FIELD.outEnds] = ends;
-      words[FIELD.separator] = (type === 'categories' ? separator?.charCodeAt(0) : undefined) ?? NONE;
+      words[FIELD.separator] = separator?.charCodeAt(0) ?? NONE;
       // More than that are not in any text, and their sum with such a number fits.
       words[FIELD.most] = Math.min(maxLength, LIMITS.kernelTextBytes);
       words[FIELD.isWhole] = ids === 'integer' ? 1 : 0;
