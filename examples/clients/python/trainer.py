@@ -48,12 +48,6 @@ class Progress:
         if self._is_dropped:
             raise Dropped()
 
-    def _in_order(self, task, records):
-        if self._job['data']['shuffle'] != 'records':
-            return records
-        order = model.shuffled_task(len(records), self._job['training']['seed'], int(task['pass']), int(task['task']))
-        return [records[at] for at in order]
-
     def _tell(self):
         try:
             while True:
@@ -240,6 +234,12 @@ class Trainer:
     def _read(self, task):
         self._progress.phase = 'read'
         return self._tasks.records_of(task)
+
+    def _in_order(self, task, records):
+        if self._job['data']['shuffle'] != 'records':
+            return records
+        order = model.shuffled_task(len(records), self._job['training']['seed'], int(task['pass']), int(task['task']))
+        return [records[at] for at in order]
 
     def _tell(self, kind, segments=(), **fields):
         self._cluster.master(kind, segments, trainer=self._id, **self._task, **fields)

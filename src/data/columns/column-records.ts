@@ -8,6 +8,7 @@ import { SparseBlockBuilder } from '../parsed/sparse-block-builder.ts';
 import { sparseRecords } from '../parsed/sparse-records.ts';
 import { RecordPositions } from '../record-positions.ts';
 import type { BadRecord, TaskRecords } from '../source.ts';
+import { slotsOf } from './column.ts';
 import { FeatureMaker } from './features.ts';
 import type { KnownColumns } from './numbers.ts';
 import type { ColumnPiece } from './piece.ts';
@@ -39,7 +40,7 @@ export function columnRecords(input: 'sparse' | 'dense', columns: KnownColumns, 
 function sparseColumns(columns: KnownColumns, { records, bytes, batchSize }: RecordsSize): ColumnRecords {
   const maker = new FeatureMaker(columns);
   // An id of a list takes two bytes of text, with what separates it from the next one.
-  const hasLists = columns.columns.some(({ type }) => type === 'categories' || type === 'category');
+  const hasLists = slotsOf(columns.columns).lists.length > 0;
   const features = maker.mostFeatures(records, hasLists ? Math.ceil(bytes / 2) + records : 0);
   const builder = new SparseBlockBuilder({ records, features, batchSize }, sparseKernel());
   return {

@@ -8,7 +8,7 @@ import { crossIds } from '../kernels/cross-ids.ts';
 import { type Column, type ColumnSlots, type CrossColumn, isSingle, slotsOf, vocabularyOf } from './column.ts';
 import { categoryId, missingId, vocabularySeed } from './hash.ts';
 import { type Halves, halvesOf, type KnownColumns, type Normalize, NumberParts, normalizer, stand } from './numbers.ts';
-import type { ColumnPiece } from './piece.ts';
+import type { ColumnPiece, ListIds } from './piece.ts';
 import type { NumberStatistics } from './statistics.ts';
 
 const NOTHING = new Uint8Array(0);
@@ -56,8 +56,9 @@ interface Cross {
 export class FeatureMaker {
   readonly #makers: readonly Maker[];
   readonly #crosses: readonly Cross[];
-  /** Features of a record besides those of lists. */
-  readonly #fixed: number;
+  /** Features that each record has, and the most besides those of lists. */
+  readonly #always: number;
+  readonly #most: number;
   readonly #allOnes: boolean;
 
   constructor({ columns, statistics }: KnownColumns) {
@@ -65,68 +66,110 @@ export class FeatureMaker {
     const crosses = columns.filter((column) => column.type === 'cross');
     this.#crosses = crosses.map((cross) => crossOf(cross, columns, slots, statistics));
     this.#makers = columns.flatMap((column) => makerOf(column, slots, statistics, crosses));
-    this.#fixed = this.#makers.reduce((sum, { kind }) => sum + (kind === 'number' ? 2 : kind === 'list' ? 0 : 1), 0);
+    this.#always = this.#makers.filter(({ kind }) => kind !== 'list').length;
+    this.#most = this.#always + this.#makers.filter(({ kind }) => kind === 'number').length;
     this.#allOnes = this.#makers.every(({ kind }) => kind !== 'number');
   }
 
   /** Most features of so many records, whose lists have so many ids in all. */
   mostFeatures(records: number, listIds: number): number {
-    return this.#fixed * records + listIds;
+    return this.#most * records + listIds;
   }
 
   featuresOf(piece: ColumnPiece): PieceFeatures {
     const { records } = piece;
-    const most = this.mostFeatures(records, piece.listIds.length / 2);
     const crosses = this.#crosses.map((cross) => crossed(cross, piece));
-    const ids = new Uint32Array(2 * most);
-    const values = this.#allOnes ? undefined : new Float32Array(most).fill(1);
-    const ends = new Uint32Array(records);
-    let count = 0;
-    for (let record = 0; record < records; record++) {
-      for (const maker of this.#makers) {
-        switch (maker.kind) {
-          case 'single': {
-            const from = piece.single[maker.slot]!;
-            ids[2 * count] = from[2 * record]!;
-            ids[2 * count + 1] = from[2 * record + 1]!;
-            count += 1;
-            break;
-          }
-          case 'number': {
-            const value = piece.numbers[maker.slot]![record]!;
-            const isMissing = Number.isNaN(value);
-            ids[2 * count] = maker.low;
-            ids[2 * count + 1] = maker.high;
-            values![count] = isMissing ? maker.missingValue : maker.normalize(value);
-            count += 1;
-            if (!isMissing || maker.missingId === undefined) break;
-            ids.set(maker.missingId, 2 * count);
-            count += 1;
-            break;
-          }
-          case 'parts':
-            ids.set(maker.parts.idOf(piece.numbers[maker.slot]![record]!), 2 * count);
-            count += 1;
-            break;
-          case 'list': {
-            const { starts, ends: listEnds } = piece.lists[maker.slot]!;
-            const [from, to] = [starts[record]!, listEnds[record]!];
-            ids.set(piece.listIds.subarray(2 * from, 2 * to), 2 * count);
-            count += to - from;
-            break;
-          }
-          case 'cross': {
-            const from = crosses[maker.number]!;
-            ids[2 * count] = from[2 * record]!;
-            ids[2 * count + 1] = from[2 * record + 1]!;
-            count += 1;
-            break;
-          }
-        }
-      }
-      ends[record] = count;
+    const ends = this.#endsOf(piece);
+    const count = records === 0 ? 0 : ends[records - 1]!;
+    const into: Filled = {
+      ids: new Uint32Array(2 * count),
+      values: this.#allOnes ? undefined : new Float32Array(count).fill(1),
+      at: new Uint32Array(records),
+    };
+    into.at.set(ends.subarray(0, Math.max(0, records - 1)), 1);
+    // Column by column, each in a loop of its own: a column after the other goes behind what its records have.
+    for (const maker of this.#makers) {
+      if (maker.kind === 'number') putNumbers(maker, piece.numbers[maker.slot]!, into);
+      else if (maker.kind === 'parts') putParts(maker.parts, piece.numbers[maker.slot]!, into);
+      else if (maker.kind === 'list') putLists(piece.lists[maker.slot]!, piece.listIds, into);
+      else putIds(maker.kind === 'single' ? piece.single[maker.slot]! : crosses[maker.number]!, into);
     }
-    return { count, ends, ids: ids.subarray(0, 2 * count), values: values?.subarray(0, count) };
+    return { count, ends, ids: into.ids, values: into.values };
+  }
+
+  /** Of each record, where its features end. */
+  #endsOf({ records, numbers, lists }: ColumnPiece): Uint32Array {
+    const counts = new Uint32Array(records).fill(this.#always);
+    for (const maker of this.#makers) {
+      if (maker.kind === 'number' && maker.missingId !== undefined) {
+        const values = numbers[maker.slot]!;
+        for (let record = 0; record < records; record++) if (Number.isNaN(values[record]!)) counts[record]! += 1;
+      } else if (maker.kind === 'list') {
+        const { starts, ends } = lists[maker.slot]!;
+        for (let record = 0; record < records; record++) counts[record]! += ends[record]! - starts[record]!;
+      }
+    }
+    for (let record = 1; record < records; record++) counts[record]! += counts[record - 1]!;
+    return counts;
+  }
+}
+
+/** Features that are being put together. */
+interface Filled {
+  readonly ids: Uint32Array;
+  readonly values: Float32Array | undefined;
+  /** Of each record, where its next feature goes. */
+  readonly at: Uint32Array;
+}
+
+function putNumbers(
+  { low, high, missingId: ofMissing, missingValue, normalize }: Maker & { kind: 'number' },
+  numbers: Float32Array,
+  { ids, values, at }: Filled,
+): void {
+  for (let record = 0; record < at.length; record++) {
+    const value = numbers[record]!;
+    const isMissing = Number.isNaN(value);
+    let place = at[record]!;
+    ids[2 * place] = low;
+    ids[2 * place + 1] = high;
+    values![place++] = isMissing ? missingValue : normalize(value);
+    if (isMissing && ofMissing !== undefined) {
+      ids[2 * place] = ofMissing[0];
+      ids[2 * place + 1] = ofMissing[1];
+      place += 1;
+    }
+    at[record] = place;
+  }
+}
+
+function putParts(parts: NumberParts, numbers: Float32Array, { ids, at }: Filled): void {
+  for (let record = 0; record < at.length; record++) {
+    const [low, high] = parts.idOf(numbers[record]!);
+    const place = at[record]!++;
+    ids[2 * place] = low;
+    ids[2 * place + 1] = high;
+  }
+}
+
+/** `from`: an id a record. */
+function putIds(from: Uint32Array, { ids, at }: Filled): void {
+  for (let record = 0; record < at.length; record++) {
+    const place = at[record]!++;
+    ids[2 * place] = from[2 * record]!;
+    ids[2 * place + 1] = from[2 * record + 1]!;
+  }
+}
+
+function putLists({ starts, ends }: ListIds, listIds: Uint32Array, { ids, at }: Filled): void {
+  for (let record = 0; record < at.length; record++) {
+    const [from, to] = [starts[record]!, ends[record]!];
+    let place = at[record]!;
+    for (let id = from; id < to; id++, place++) {
+      ids[2 * place] = listIds[2 * id]!;
+      ids[2 * place + 1] = listIds[2 * id + 1]!;
+    }
+    at[record] = place;
   }
 }
 

@@ -104,16 +104,14 @@ export class SparseBlockBuilder {
     this.#features += features;
     this.#good += records;
     this.#records += records;
-    if (this.quota > 0) {
-      this.#park();
-      this.#pieces.push(read.ids.slice());
-    } else if (this.#isAlone(read) && features <= LIMITS.kernelIds) {
+    if (this.quota === 0 && this.#isAlone(read) && features <= LIMITS.kernelIds) {
       this.#endBatch(this.kernel.distinctOfLast(features));
-    } else {
-      this.#park();
-      this.#pieces.push(read.ids.slice());
-      this.#endPieces();
+      return;
     }
+    this.#park();
+    // What the kernel has read is there until its next call only.
+    this.#pieces.push(this.kernel.hasRead(read.ids) ? read.ids.slice() : read.ids);
+    if (this.quota === 0) this.#endPieces();
   }
 
   /** Adds a feature to the record being read; its id in two u32 halves. */
