@@ -193,6 +193,7 @@ describe('as the plain form', () => {
       '1.5',
       '1e0',
       '3',
+      '0.9999999999999999',
       '0.99999999999999999999',
       '1e39',
       '-1e-60',
@@ -201,6 +202,33 @@ describe('as the plain form', () => {
     for (const rule of [{ task: 'binary' }, { task: 'multiclass', classes: 3 }, { task: 'regression' }] as const) {
       for (const text of texts) expectSame(Buffer.from(`${text},x\n`), plan([label, category('c')], {}, rule));
     }
+  });
+
+  test('whole numbers, as they are and hashed', () => {
+    const base = { type: 'category', ids: 'integer' } as const;
+    const columns = plan([
+      { ...base, name: 'plain' },
+      { ...base, name: 'hashed', vocabulary: 'v' },
+      { ...base, name: 'folded', buckets: 7 },
+      { ...base, name: 'some', type: 'categories', separator: '|', maxLength: 2, vocabulary: 'v' },
+    ]);
+    const signs = ['', '+', '-', '--', ' '];
+    const digits = ['0', '5', '42', '007', '00', '', 'x', '5x', '123456789012345678', '1234567890123456789'];
+    const largest = ['9223372036854775808', '9223372036854775809', '18446744073709551615', '18446744073709551616'];
+    const texts = signs.flatMap((sign) => [...digits, ...largest].map((digit) => sign + digit));
+    for (const text of texts) expectSame(Buffer.from(`${text},${text},${text},5|${text}|\n`), columns);
+    const groups = plan([{ name: 'g', type: 'group', ids: 'integer' }, number('n')]);
+    for (const text of texts) expectSame(Buffer.from(`${text},1\n`), groups);
+  });
+
+  test('ids of a line that is left are not among those of a piece', () => {
+    const kernel = new CsvKernel();
+    const list = { name: 'l', type: 'categories', ids: 'integer', separator: ' ', maxLength: 3 } as const;
+    kernel.prepare(plan([list, number('n')]));
+    kernel.begin(Buffer.from('1 2,3\n4 5 6,x\n'));
+    expect(kernel.next(ALL)).toMatchObject({ status: READ.unusual, piece: { records: 1 } });
+    kernel.begin(Buffer.from('1 2,3\n4 5 6,x\n'));
+    expect([...kernel.next(ALL).piece.listIds]).toEqual([1, 0, 2, 0]);
   });
 
   test('many texts of classes', () => {
@@ -278,7 +306,7 @@ describe('what is frequent is read by the kernel', () => {
     { name: 'g', type: 'group', ids: 'integer' },
     { name: 'h', type: 'group', ids: 'hash' },
   ];
-  const values = ['1', '-2.5', 'red', 'blue', '42', '-7', 'a|b| c', 'an ""y', '0.5', '9223372036854775', 'u1'];
+  const values = ['1', '-2.5', 'red', 'blue', '-42', '0', 'a|b| c', 'an ""y', '0.5', '9223372036854775', 'u1'];
   const missing = ['0', '', '', '', '', '', '', '', '1', '', ''];
 
   const quoted = values.map((value) => `"${value}"`);
