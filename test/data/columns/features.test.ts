@@ -24,7 +24,7 @@ function featuresOf(columns: readonly Column[], sample: Sample, ...training: num
 }
 
 /** The value that a number gets. */
-const valueOf = (normalize: NumberColumn['normalize'], training: number[], value: number): number =>
+const normalized = (normalize: NumberColumn['normalize'], training: number[], value: number): number =>
   featuresOf([number('x', { normalize })], { x: value }, training).values![0]!;
 
 describe('features of a record', () => {
@@ -82,22 +82,22 @@ describe('features of a record', () => {
 
 describe('a number', () => {
   test('is normalized by what is known of the training records', () => {
-    expect(valueOf('none', [1, 3], 7)).toBe(7);
-    expect(valueOf('standard', [1, 3], 7)).toBe(5);
-    expect(valueOf('minmax', [1, 3], 1)).toBe(0);
-    expect(valueOf('minmax', [1, 3], 3)).toBe(1);
+    expect(normalized('none', [1, 3], 7)).toBe(7);
+    expect(normalized('standard', [1, 3], 7)).toBe(5);
+    expect(normalized('minmax', [1, 3], 1)).toBe(0);
+    expect(normalized('minmax', [1, 3], 3)).toBe(1);
     // Not cut off: another data set may have more.
-    expect(valueOf('minmax', [1, 3], 5)).toBe(2);
-    expect(valueOf('log', [1, 3], 99)).toBe(Math.fround(Math.log(100)));
-    expect(valueOf('log', [1, 3], -99)).toBe(Math.fround(-Math.log(100)));
-    expect(valueOf('log', [1, 3], 0)).toBe(0);
+    expect(normalized('minmax', [1, 3], 5)).toBe(2);
+    expect(normalized('log', [1, 3], 99)).toBe(Math.fround(Math.log(100)));
+    expect(normalized('log', [1, 3], -99)).toBe(Math.fround(-Math.log(100)));
+    expect(normalized('log', [1, 3], 0)).toBe(0);
   });
 
   test('of a column without deviation or range is its distance', () => {
-    expect(valueOf('standard', [4, 4], 4)).toBe(0);
-    expect(valueOf('standard', [4, 4], 6)).toBe(2);
-    expect(valueOf('minmax', [4, 4], 4)).toBe(0);
-    expect(valueOf('minmax', [4, 4], 6)).toBe(2);
+    expect(normalized('standard', [4, 4], 4)).toBe(0);
+    expect(normalized('standard', [4, 4], 6)).toBe(2);
+    expect(normalized('minmax', [4, 4], 4)).toBe(0);
+    expect(normalized('minmax', [4, 4], 6)).toBe(2);
   });
 
   test.each([

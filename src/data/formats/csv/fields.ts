@@ -48,7 +48,7 @@ export class FieldReader {
   end = 0;
   /** Line breaks in it. */
   breaks = 0;
-  /** Of the first one in a line. */
+  /** Of the first one in a line, or of the quote that is not closed. */
   fault: FieldFault | undefined;
 
   constructor(bytes: Uint8Array, { delimiter, quote }: DialectBytes) {
@@ -101,13 +101,14 @@ export class FieldReader {
     if (isOpen) close = bytes.length;
     this.from = open + 1;
     this.to = close;
-    for (let at = bytes.indexOf(NEWLINE, this.from); at >= 0 && at < close; at = bytes.indexOf(NEWLINE, at + 1)) {
-      this.breaks += 1;
-    }
+    // Of the field alone: the next line break may be far behind it.
+    const quoted = bytes.subarray(this.from, isOpen ? this.from : close);
+    for (let at = quoted.indexOf(NEWLINE); at >= 0; at = quoted.indexOf(NEWLINE, at + 1)) this.breaks += 1;
     if (doubled > 0) this.#unescape(doubled);
     let at = Math.min(close + 1, bytes.length);
     while (this.isBlank(bytes[at])) at++;
-    if (isOpen) this.fault ??= { kind: 'open', at: open };
+    // Before any other: it is not known where the line ends.
+    if (isOpen) this.fault = { kind: 'open', at: open };
     else if (at < bytes.length && bytes[at] !== this.#delimiter && bytes[at] !== NEWLINE) {
       this.fault ??= { kind: 'after', at };
       while (at < bytes.length && bytes[at] !== this.#delimiter && bytes[at] !== NEWLINE) at++;

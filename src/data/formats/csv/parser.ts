@@ -67,9 +67,8 @@ export class LineReader {
     const reader = this.#reader;
     const { bytes, file, offset, firstLine } = this.#text;
     const { targets, fields, hasWeights, hasGroups } = this.#plan;
-    this.#clear();
+    let reason = this.#clear();
     reader.begin();
-    let reason: string | undefined;
     let lines = 1;
     let field = 0;
     for (let at = start; ; at = reader.end + 1) {
@@ -96,7 +95,8 @@ export class LineReader {
     return { kind: 'bad', end, lines, bad };
   }
 
-  #clear(): void {
+  /** Undefined when good, else what is wrong with a value in the path. */
+  #clear(): string | undefined {
     const record = this.#record;
     record.weight = 1;
     record.groupLow = MOST_U32;
@@ -104,8 +104,10 @@ export class LineReader {
     for (const list of record.lists) list.length = 0;
     for (const { target, text } of this.#plan.constants) {
       const content = Buffer.from(text);
-      this.#convert(target, content, 0, content.length);
+      const reason = this.#convert(target, content, 0, content.length);
+      if (reason !== undefined) return `${reason}, in the path of the file`;
     }
+    return undefined;
   }
 
   #take(target: Target): string | undefined {
@@ -214,9 +216,11 @@ export class LineReader {
     const { column, slot } = target;
     const ids = this.#record.lists[slot]!;
     const separator = column.type === 'categories' ? column.separator.charCodeAt(0) : -1;
+    // Of the field alone: the next separator may be far behind it.
+    const field = content.subarray(0, to);
     for (let start = from; start <= to; ) {
-      const found = separator < 0 ? -1 : content.indexOf(separator, start);
-      const end = found < 0 || found > to ? to : found;
+      const found = separator < 0 ? -1 : field.indexOf(separator, start);
+      const end = found < 0 ? to : found;
       const [first, last] = this.#trimmed(content, start, end);
       start = end + 1;
       if (first === last) continue;
@@ -240,7 +244,9 @@ export class LineReader {
 
   #afterQuote(start: number, at: number): string {
     const { bytes } = this.#text;
-    const shown = quote(bytes, at, Math.min(bytes.length, at + AFTER_BYTES));
+    const after = bytes.subarray(at, at + AFTER_BYTES);
+    const newline = after.indexOf(NEWLINE);
+    const shown = quote(after, 0, newline < 0 ? after.length : newline);
     return `text follows a closing quote, at character ${at - start + 1}: ${shown}`;
   }
 }
