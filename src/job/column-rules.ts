@@ -37,8 +37,13 @@ function dialectRules({ delimiter, quote, comment, decimal }: Dialect): ColumnRu
   if (comment !== undefined && (comment === delimiter || comment === quote)) {
     refuse('comment', 'expected another character than the delimiter and the quote');
   }
-  if (/^[-+.]$/.test(delimiter) || delimiter === decimal) {
-    refuse('delimiter', `${JSON.stringify(delimiter)} may be part of a number: expected another character`);
+  for (const [field, character] of Object.entries({ delimiter, quote, comment })) {
+    if (character === undefined || character === null) continue;
+    // A comment that begins as a number does would hide records.
+    if (/^[-+.]$/.test(character) || character === decimal) {
+      refuse(field, `${JSON.stringify(character)} may be part of a number: expected another character`);
+    }
+    if (field !== 'delimiter' && /^[ \t]$/.test(character)) refuse(field, 'expected a character that is no blank');
   }
   return broken;
 }

@@ -225,6 +225,18 @@ describe('rules between columns', () => {
       { csv: '{ decimal: "," }' },
     ],
     [
+      'a comment that begins as a number',
+      XY,
+      '4:19: data.csv.comment: "-" may be part of a number: expected another character',
+      { csv: '{ comment: "-" }' },
+    ],
+    [
+      'a quote that is a blank',
+      XY,
+      '4:17: data.csv.quote: expected a character that is no blank',
+      { csv: '{ quote: " " }' },
+    ],
+    [
       'weights of labels',
       XY,
       '3:50: data.labelWeights: not for format csv: weights are in a column of type weight',
