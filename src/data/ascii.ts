@@ -3,7 +3,8 @@
 /** 10^0 … 10^15, all exact in f64. */
 const POWERS = Float64Array.from({ length: 16 }, (_, exponent) => 10 ** exponent);
 const EXACT_DIGITS = 15;
-const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+// Digits before the point and behind it are matched in one way only: else a long text would take quadratic time.
+const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 export const NEWLINE = 10;
 export const SPACE = 32;

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
 import { ChunkCutter } from './chunk-cutter.ts';
-import { type ColumnSpec, slotsOf } from './columns/column.ts';
+import { type ColumnSpec, canonicalText, slotsOf } from './columns/column.ts';
 import { StatisticsBuilder } from './columns/statistics.ts';
 import type { Bounds, FoundFiles, WantedFiles } from './formats/format.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
@@ -70,7 +70,7 @@ export const noRecord = (paths: readonly string[]): PaddletError =>
  */
 export function digestOf(index: Pick<DataIndex, 'format' | 'files' | 'chunks'>, columns?: ColumnSpec): string {
   const hash = createHash('sha256');
-  if (columns !== undefined) hash.update(`${JSON.stringify(['paddlet columns 1', columns])}\n`);
+  if (columns !== undefined) hash.update(`${canonicalText(['paddlet columns 1', columns])}\n`);
   hash.update(`${JSON.stringify(['paddlet index 1', index.format, index.files.length, index.chunks.length])}\n`);
   for (const { path, bytes, records, labels, layout } of index.files) {
     const ofLabels = labels === undefined ? [] : [labels.path, labels.bytes];

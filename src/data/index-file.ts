@@ -8,7 +8,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
-import type { ColumnSpec } from './columns/column.ts';
+import { type ColumnSpec, canonicalText } from './columns/column.ts';
 import { inCache, inspectFile } from './content.ts';
 import type { FoundFiles } from './formats/format.ts';
 import { digestOf, findFiles, type IndexRequest, indexFiles } from './index-builder.ts';
@@ -45,7 +45,13 @@ async function keyOf(place: DataPlace, found: FoundFiles, request: IndexRequest)
   const facts: unknown[] = [];
   for (const path of [...found.paths, ...found.labels]) facts.push(await factsOf(place, path));
   const { format, recordsPerTask, columns } = request;
-  const all = JSON.stringify([VERSION, format, recordsPerTask, facts, ...(columns === undefined ? [] : [columns])]);
+  const all = JSON.stringify([
+    VERSION,
+    format,
+    recordsPerTask,
+    facts,
+    ...(columns === undefined ? [] : [canonicalText(columns)]),
+  ]);
   return createHash('sha256').update(all).digest('hex');
 }
 

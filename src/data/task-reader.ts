@@ -5,6 +5,7 @@
  */
 import type { FileFacts } from '../base/seams.ts';
 import { countRecords } from './chunk-check.ts';
+import { canonicalText } from './columns/column.ts';
 import type { ParsedTask, ReadOptions } from './formats/format.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
 import { OpenFiles } from './open-files.ts';
@@ -65,7 +66,8 @@ function keyOf(
     const ofLayout = layout === undefined ? [] : [layout.fields, ...layout.positions];
     return [path, absolutePath(place, path), offset, bytes, firstRecord, records, firstLine, crc32, ...ofLayout];
   });
-  return blockKey({ format, parserVersion, labels, batchSize, columns, chunks: parts });
+  const ofColumns = columns && canonicalText(columns);
+  return blockKey({ format, parserVersion, labels, batchSize, columns: ofColumns, chunks: parts });
 }
 
 /** Undefined when one is gone: reading it tells what is missing. */

@@ -1,6 +1,7 @@
 /** Rules between the columns of a job, and what its model can use of them. */
+import { LIMITS } from '../base/limits.ts';
 import type { Column, Dialect, FieldColumn } from '../data/columns/column.ts';
-import { type ColumnsFile, type DialectFile, resolveColumns, resolveDialect } from './columns.ts';
+import { type ColumnsFile, type DialectFile, resolveColumns, resolveDialect, WHOLE } from './columns.ts';
 
 export interface ColumnRuleBroken {
   /** Below `data`. */
@@ -24,6 +25,7 @@ export function brokenColumnRules(
     ...dialectRules(resolveDialect(file.format, file.csv)),
     ...oneOfTheirKind(columns),
     ...columns.flatMap((column) => columnRules(column, file.columns[column.name], columns, use)),
+    ...namingRules(file.columns, columns, file.csv),
     ...positionRules(columns),
   ];
 }
@@ -35,8 +37,13 @@ function dialectRules({ delimiter, quote, comment, decimal }: Dialect): ColumnRu
   if (comment !== undefined && (comment === delimiter || comment === quote)) {
     refuse('comment', 'expected another character than the delimiter and the quote');
   }
-  if (/^[-+.]$/.test(delimiter) || delimiter === decimal) {
-    refuse('delimiter', `${JSON.stringify(delimiter)} may be part of a number: expected another character`);
+  for (const [field, character] of Object.entries({ delimiter, quote, comment })) {
+    if (character === undefined || character === null) continue;
+    // A comment that begins as a number does would hide records.
+    if (/^[-+.]$/.test(character) || character === decimal) {
+      refuse(field, `${JSON.stringify(character)} may be part of a number: expected another character`);
+    }
+    if (field !== 'delimiter' && /^[ \t]$/.test(character)) refuse(field, 'expected a character that is no blank');
   }
   return broken;
 }
@@ -103,6 +110,32 @@ function columnRules(
   }
   if ('position' in column && column.position !== undefined && 'from' in column && column.from !== undefined) {
     refuse('not with from: folder', 'position');
+  }
+  return broken;
+}
+
+/** Some columns named by their positions leave no place in the list to the others: they are always before them. */
+function namingRules(
+  written: ColumnsFile,
+  columns: readonly Column[],
+  { header }: Pick<DialectFile, 'header'>,
+): ColumnRuleBroken[] {
+  const broken: ColumnRuleBroken[] = [];
+  const refuse = (message: string, ...path: string[]): void =>
+    void broken.push({ path: ['columns', ...path], message });
+  if (columns.length > LIMITS.columns) refuse(`expected at most ${LIMITS.columns} columns, found ${columns.length}`);
+  if (header) return broken;
+  const fields = columns.filter(
+    (column): column is FieldColumn => column.type !== 'cross' && column.from === undefined,
+  );
+  const numbered = fields.find(({ name }) => WHOLE.test(name));
+  for (const { name, position = 0 } of fields) {
+    const settings = written[name];
+    const isPlaced = typeof settings === 'object' && 'position' in settings;
+    if (position > LIMITS.columns) refuse(`expected a position of at most ${LIMITS.columns}`, name);
+    else if (numbered !== undefined && !isPlaced && !WHOLE.test(name)) {
+      refuse(`expected a position, as the column ${numbered.name} is named by its own`, name);
+    }
   }
   return broken;
 }

@@ -13,10 +13,7 @@ const text = z.string().max(LIMITS.columnNameCharacters);
 const texts = z.array(text).min(1).max(LIMITS.columnTexts);
 const countOf = (min: number, max: number) => z.int().min(min).max(max);
 /** Of what separates: one ASCII character that no number, name or line break has. */
-const character = z
-  .string()
-  .regex(/^[\t -~]$/, 'expected one ASCII character')
-  .regex(/^[^A-Za-z0-9]$/, 'expected a character that is no letter and no digit');
+const character = z.string().regex(/^[\t -/:-@[-`{-~]$/, 'expected one ASCII character that is no letter and no digit');
 
 const position = countOf(1, LIMITS.columns)
   .optional()
@@ -153,7 +150,8 @@ export function resolveColumns(columns: ColumnsFile, { header }: Pick<DialectFil
   });
 }
 
-const WHOLE = /^[1-9]\d{0,3}$/;
+/** Of a column that is named by its position. */
+export const WHOLE = /^[1-9]\d{0,3}$/;
 
 function resolveColumn(name: string, settings: ColumnsFile[string]): Column {
   if (typeof settings === 'string') return resolveColumn(name, typedColumn.parse({ type: settings }));

@@ -48,7 +48,7 @@ function complaintOf(issue: z.core.$ZodIssue, fields: FieldNames, value: unknown
       return issue.keys.map((key) => ({
         path: [...path, key],
         atKey: true,
-        message: unknownField(path.join('.'), key, fields, found),
+        message: unknownField(path, key, fields, found),
       }));
     case 'invalid_value':
       return [{ path, message: notOneOf(issue.values.map(String), found) }];
@@ -65,12 +65,12 @@ function complaintOf(issue: z.core.$ZodIssue, fields: FieldNames, value: unknown
   }
 }
 
-function unknownField(section: string, key: string, fields: FieldNames, found: unknown): string {
+function unknownField(path: readonly (string | number)[], key: string, fields: FieldNames, found: unknown): string {
   const type = typeof found === 'object' && found !== null ? (found as { type?: unknown }).type : undefined;
-  const known = fieldsOf(section, fields);
+  const known = fieldsOf(path, fields);
   const near = nearest(key, known);
   // `momentum` is a field of optimizer, but not of every optimizer.
-  if (near === key) return `is not a field of ${section} type ${shown(type)}`;
+  if (near === key) return `is not a field of ${path.join('.')} type ${shown(type)}`;
   if (near !== undefined) return `unknown field; did you mean ${near}?`;
   const elsewhere = [...fields].flatMap(([at, names]) =>
     names.includes(key) && !at.includes('*') ? [at === '' ? key : `${at}.${key}`] : [],
@@ -79,9 +79,9 @@ function unknownField(section: string, key: string, fields: FieldNames, found: u
   return known.length === 0 ? 'unknown field' : `unknown field; expected one of ${known.join(', ')}`;
 }
 
-/** Of `tables.w`, which is not in the schema, those of `tables.*`. */
-const fieldsOf = (section: string, fields: FieldNames): readonly string[] =>
-  fields.get(section) ?? fields.get(section.replace(/^(\w+)\.[^.]+/, '$1.*')) ?? [];
+/** Of `tables.w`, which is not in the schema, those of `tables.*`. A name of its own may have any characters. */
+const fieldsOf = (path: readonly (string | number)[], fields: FieldNames): readonly string[] =>
+  [path, ...path.map((_, at) => path.with(at, '*'))].map((names) => fields.get(names.join('.'))).find(Boolean) ?? [];
 
 function unionComplaints(
   issue: z.core.$ZodIssueInvalidUnion,
@@ -92,6 +92,12 @@ function unionComplaints(
   const { discriminator, options } = issue as { discriminator?: string; options?: readonly unknown[] };
   if (discriminator !== undefined) {
     const at = path.at(-1) === discriminator ? path : [...path, discriminator];
+    const keys = Object.keys(valueAt(value, at.slice(0, -1)) ?? {});
+    const typo = keys.includes(discriminator) ? undefined : nearest(discriminator, keys);
+    if (typo !== undefined) {
+      const message = `unknown field; did you mean ${discriminator}?`;
+      return [{ path: [...at.slice(0, -1), typo], atKey: true, message }];
+    }
     return [{ path: at, message: notOneOf((options ?? []).map(String), valueAt(value, at)) }];
   }
   // A field with two forms: report the form that matched furthest.
@@ -102,7 +108,7 @@ function unionComplaints(
   const inner =
     firsts.find(isThere) ??
     firsts.find(({ path: at }) => at.length > 0) ??
-    firsts.find(({ code }) => code === 'custom') ??
+    firsts.find(({ code }) => code === 'custom' || code === 'unrecognized_keys') ??
     firsts[0];
   if (inner === undefined) return [{ path, message: `${issue.message}, found ${shown(valueAt(value, path))}` }];
   return complaintOf({ ...inner, path: [...path, ...inner.path] } as z.core.$ZodIssue, fields, value);
@@ -122,11 +128,18 @@ function boundOf(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): stri
   return `expected ${issue.inclusive === false ? edge : word} ${bound}${unit}`;
 }
 
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  int: 'a whole number',
+  number: 'a number',
+  string: 'text',
+  boolean: 'true or false',
+  object: 'fields',
+  record: 'fields',
+  array: 'a list',
+};
+
 function typeName(expected: string): string {
-  return (
-    { int: 'a whole number', number: 'a number', string: 'text', object: 'fields', array: 'a list' }[expected] ??
-    expected
-  );
+  return TYPE_NAMES[expected] ?? expected;
 }
 
 /** The value as in the file, cut to one line. */

@@ -27,7 +27,7 @@ export interface ColumnRecords {
 export interface RecordsSize {
   /** Indexed records of the task. */
   readonly records: number;
-  /** Of their text. */
+  /** Of their text, those of values in the path of a file counted for each of its records. */
   readonly bytes: number;
   readonly batchSize: number;
 }

@@ -102,12 +102,13 @@ export class FieldReader {
     if (isOpen) close = bytes.length;
     this.from = open + 1;
     this.to = close;
-    // Only what is quoted is searched: it would be all of the line for each field of it.
-    const quoted = bytes.subarray(this.from, close);
+    // Of the field alone: the next line break may be far behind it.
+    const quoted = bytes.subarray(this.from, isOpen ? this.from : close);
     for (let at = quoted.indexOf(NEWLINE); at >= 0; at = quoted.indexOf(NEWLINE, at + 1)) this.breaks += 1;
     if (doubled > 0) this.#unescape(doubled);
     let at = Math.min(close + 1, bytes.length);
     while (this.isBlank(bytes[at])) at++;
+    // Before any other: it is not known where the line ends.
     if (isOpen) this.fault = { kind: 'open', at: open };
     else if (at < bytes.length && bytes[at] !== this.#delimiter && bytes[at] !== NEWLINE) {
       this.fault ??= { kind: 'after', at };

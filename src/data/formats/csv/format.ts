@@ -37,7 +37,7 @@ function readHead(
   // Only labels and what is bad are looked at: any statistics will do.
   const statistics = new StatisticsBuilder(slotsOf(spec.columns)).finish();
   const lines = bytes.reduce((count, byte) => count + (byte === 10 ? 1 : 0), 1);
-  const size = { records: lines, bytes: bytes.length, batchSize: lines };
+  const size = { records: lines, bytes: bytes.length + lines * pathBytes(file, spec), batchSize: lines };
   const records = columnRecords('sparse', { columns: spec.columns, statistics }, size);
   records.startPart(file);
   if (head === undefined) return records.finish().records;
@@ -53,7 +53,10 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
   assert(columns !== undefined, 'CSV has columns');
   const { spec, statistics, input } = columns;
   const records = countRecords(options.files, chunks);
-  const bytes = chunks.reduce((sum, chunk) => sum + (isOverlong(chunk) ? 0 : chunk.bytes), 0);
+  const bytes = chunks.reduce((sum, chunk) => {
+    if (isOverlong(chunk)) return sum;
+    return sum + chunk.bytes + chunk.records * pathBytes(files.path(chunk.file), spec);
+  }, 0);
   const into = columnRecords(input, { columns: spec.columns, statistics }, { records, bytes, batchSize });
   for (const chunk of chunks) {
     const file = files.path(chunk.file);
@@ -70,6 +73,10 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
   }
   return times.during('parse', () => into.finish());
 }
+
+/** Bytes of each record that are in the path: at most so many. */
+const pathBytes = (path: string, { columns }: ColumnSpec): number =>
+  columns.some((column) => column.type !== 'cross' && column.from === 'folder') ? 2 * path.length : 0;
 
 /** Throws `DataChanged` when the bytes are not those that were indexed. */
 async function readChunk(files: OpenFiles, chunk: Chunk, plan: LinePlan, into: ColumnRecords): Promise<void> {

@@ -83,8 +83,9 @@ async function indexContent(
 
 function stoppedEarly(path: string, stopped: Stopped): PaddletError {
   if (stopped.kind !== 'open') return changing(path);
-  const { line, column } = stopped;
-  return new PaddletError('DataInvalid', `${path}:${line}:${column}: this quote is not closed`, {
+  const { line, column, isLast } = stopped;
+  const within = isLast ? '' : ` within ${LIMITS.recordBytes} bytes`;
+  return new PaddletError('DataInvalid', `${path}:${line}:${column}: this quote is not closed${within}`, {
     hint: 'write a quote in a quoted text twice, or set data.csv.quote to none if quotes are ordinary characters',
   });
 }
@@ -134,8 +135,9 @@ class IndexSink implements StretchSink {
   }
 }
 
-/** Without headers, columns are where they are in the first file. Throws `DataInvalid`. */
-function refuseOtherWidth([first]: readonly IndexedFile[], { path, layout }: IndexedFile): void {
+/** Without headers, columns are where they are in the first file that has records. Throws `DataInvalid`. */
+function refuseOtherWidth(files: readonly IndexedFile[], { path, layout }: IndexedFile): void {
+  const first = files.find((file) => file.layout !== undefined);
   if (first?.layout === undefined || layout === undefined || first.layout.fields === layout.fields) return;
   throw new PaddletError(
     'DataInvalid',

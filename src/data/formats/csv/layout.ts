@@ -55,6 +55,7 @@ export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: 
   }
   const place = `${path}:${line}`;
   const positions = fieldColumns(spec).map((column) => positionOf(column, texts, place, spec));
+  refuseSamePlace(fieldColumns(spec), positions, place);
   const layout = { fields: texts.length, positions };
   if (!spec.dialect.header) return { layout, offset: at, line };
   return { layout, offset: Math.min(end + 1, bytes.length), line: line + breaks + 1 };
@@ -74,12 +75,16 @@ function positionOf(
     throw new PaddletError(
       'DataInvalid',
       `${place}: ${texts.length} fields, column ${name} is at position ${position}`,
-      { hint: delimiterHint(texts, spec) ?? 'compare data.columns with the file: data.csv.header is false' },
+      {
+        hint:
+          delimiterHint(texts, spec) ?? `compare data.columns with the file: data.csv.header is ${spec.dialect.header}`,
+      },
     );
   }
   const found = texts.indexOf(name);
   if (found >= 0 && texts.indexOf(name, found + 1) < 0) return found;
-  if (found < 0 && type === 'ignore') return -1;
+  // Whether it is there, or several times, does not matter.
+  if (type === 'ignore') return -1;
   if (found >= 0) {
     throw new PaddletError('DataInvalid', `${place}: the header has ${name} twice`, {
       hint: `say which one is meant: position: ${found + 1} at data.columns.${name}`,
@@ -89,6 +94,26 @@ function positionOf(
   const more = texts.length > SHOWN_NAMES ? ` and ${texts.length - SHOWN_NAMES} more` : '';
   throw new PaddletError('DataInvalid', `${place}: no column ${name} in the header, which has ${names}${more}`, {
     hint: delimiterHint(texts, spec) ?? nameHint(name, texts),
+  });
+}
+
+/** By a name and by a position: a field has one meaning. */
+function refuseSamePlace(columns: readonly FieldColumn[], positions: readonly number[], place: string): void {
+  const taken = new Map<number, string>();
+  columns.forEach(({ name, type }, at) => {
+    const position = positions[at]!;
+    if (position < 0 || type === 'ignore') return;
+    const other = taken.get(position);
+    if (other !== undefined) {
+      throw new PaddletError(
+        'DataInvalid',
+        `${place}: columns ${other} and ${name} are both at position ${position + 1}`,
+        {
+          hint: 'leave one of them out of data.columns, or correct its position',
+        },
+      );
+    }
+    taken.set(position, name);
   });
 }
 

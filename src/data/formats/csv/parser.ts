@@ -95,19 +95,19 @@ export class LineReader {
     return { kind: 'bad', end, lines, bad };
   }
 
-  /** What is wrong with the values of the path, if anything. */
+  /** Undefined when good, else what is wrong with a value in the path. */
   #clear(): string | undefined {
     const record = this.#record;
     record.weight = 1;
     record.groupLow = MOST_U32;
     record.groupHigh = MOST_U32;
     for (const list of record.lists) list.length = 0;
-    let reason: string | undefined;
     for (const { target, text } of this.#plan.constants) {
       const content = Buffer.from(text);
-      reason ??= this.#convert(target, content, 0, content.length);
+      const reason = this.#convert(target, content, 0, content.length);
+      if (reason !== undefined) return `${reason}, in the path of the file`;
     }
-    return reason;
+    return undefined;
   }
 
   #take(target: Target): string | undefined {
@@ -217,6 +217,7 @@ export class LineReader {
     const { column, slot } = target;
     const ids = this.#record.lists[slot]!;
     const separator = column.type === 'categories' ? column.separator.charCodeAt(0) : -1;
+    // Of the field alone: the next separator may be far behind it.
     const field = content.subarray(0, to);
     for (let start = from; start <= to; ) {
       const found = separator < 0 ? -1 : field.indexOf(separator, start);
@@ -244,7 +245,9 @@ export class LineReader {
 
   #afterQuote(start: number, at: number): string {
     const { bytes } = this.#text;
-    const shown = quote(bytes, at, Math.min(bytes.length, at + AFTER_BYTES));
+    const after = bytes.subarray(at, at + AFTER_BYTES);
+    const newline = after.indexOf(NEWLINE);
+    const shown = quote(after, 0, newline < 0 ? after.length : newline);
     return `text follows a closing quote, at character ${at - start + 1}: ${shown}`;
   }
 }

@@ -30,7 +30,7 @@ export type Stopped =
   | { readonly kind: 'full' }
   /** The file ends before the stretch. */
   | { readonly kind: 'short' }
-  | { readonly kind: 'open'; readonly line: number; readonly column: number };
+  | { readonly kind: 'open'; readonly line: number; readonly column: number; readonly isLast: boolean };
 
 export async function readStretch(
   { file, from, to, firstLine, read }: Stretch,
@@ -49,9 +49,9 @@ export async function readStretch(
     const isLast = at === to;
     if (skipped !== undefined) {
       const newline = slice.indexOf(NEWLINE);
-      sink.show(slice, slice, at - slice.length, isLast);
-      if (newline < 0 && !isLast) continue;
       const end = newline < 0 ? slice.length : newline + 1;
+      sink.show(slice.subarray(0, end), slice.subarray(0, end), at - slice.length, isLast && end === slice.length);
+      if (newline < 0 && !isLast) continue;
       sink.overlong(skipped, at - slice.length + end, line++);
       skipped = undefined;
       slice = slice.subarray(end);
@@ -64,7 +64,7 @@ export async function readStretch(
     if (done.isFull) return { kind: 'full' };
     held = bytes.subarray(done.bytes);
     const isTooLong = held.length > LIMITS.recordBytes;
-    if (done.openQuote !== undefined && (isLast || isTooLong)) return placeOf(bytes, line, done);
+    if (done.openQuote !== undefined && (isLast || isTooLong)) return { ...placeOf(bytes, line, done), isLast };
     line += done.lines;
     sink.retire(at - held.length);
     if (!isTooLong) continue;
@@ -75,7 +75,11 @@ export async function readStretch(
 }
 
 /** The quote that is not closed. */
-function placeOf(bytes: Uint8Array, firstLine: number, { bytes: start, lines, openQuote = start }: ReadText): Stopped {
+function placeOf(
+  bytes: Uint8Array,
+  firstLine: number,
+  { bytes: start, lines, openQuote = start }: ReadText,
+): Pick<Stopped & { kind: 'open' }, 'kind' | 'line' | 'column'> {
   const before = bytes.subarray(start, openQuote);
   const breaks = before.reduce((count, byte) => count + (byte === NEWLINE ? 1 : 0), 0);
   return { kind: 'open', line: firstLine + lines + breaks, column: openQuote - start - before.lastIndexOf(NEWLINE) };

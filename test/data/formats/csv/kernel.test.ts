@@ -255,7 +255,7 @@ describe('as the plain form', () => {
     expect(expectSame(text, of('n=/c=/l=/f.csv')).records).toHaveLength(3);
     const { records, bads } = expectSame(text, of('n=x/c=a/l=7/f.csv'));
     expect([records.length, bads.length]).toEqual([0, 4]);
-    expect(bads[0]!.record.reason).toBe('column n: "x" is not a finite 32-bit number');
+    expect(bads[0]!.record.reason).toBe('column n: "x" is not a finite 32-bit number, in the path of the file');
   });
 
   test('so many columns that not all records of the text have room', () => {

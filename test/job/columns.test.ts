@@ -1,0 +1,257 @@
+/** Columns of a job file: their forms, what they become, and which are refused, with their place. */
+import { describe, expect, test } from 'vitest';
+import { LIMITS } from '../../src/base/limits.ts';
+import { parseJobFile } from '../../src/job/load-job.ts';
+import { parseJob } from '../../src/job/schema.ts';
+import { complaint, complaintOf, type How, job, specOf } from './column-jobs.ts';
+
+describe('columns', () => {
+  test('may be a type alone, with its defaults', () => {
+    const all = 'y: label\nx: number\nc: category\nl: categories\nw: weight\ng: group\ni: ignore';
+    expect(specOf(all)).toEqual({
+      columns: [
+        { name: 'y', type: 'label' },
+        { name: 'x', type: 'number', normalize: 'standard', missing: 'mean' },
+        { name: 'c', type: 'category', ids: 'hash' },
+        { name: 'l', type: 'categories', ids: 'hash', separator: '|', maxLength: 1024 },
+        { name: 'w', type: 'weight' },
+        { name: 'g', type: 'group', ids: 'hash' },
+        { name: 'i', type: 'ignore' },
+      ],
+      dialect: { header: true, delimiter: ',', quote: '"', missing: [''], decimal: '.' },
+    });
+  });
+
+  test('may have settings, and be crosses', () => {
+    const columns = [
+      'y: { type: label, positive: [yes], negative: [no] }',
+      'q: { type: number, quantiles: 9, missing: zero, position: 3 }',
+      'x: { type: number, normalize: log, from: folder }',
+      'c: { type: category, ids: integer, vocabulary: shops, buckets: 5 }',
+      'l: { type: categories, separator: ";", maxLength: 2 }',
+      'qc: { cross: [q, c], buckets: 7 }',
+    ];
+    expect(specOf(columns.join('\n')).columns).toEqual([
+      { name: 'y', type: 'label', positive: ['yes'], negative: ['no'] },
+      { name: 'q', type: 'number', quantiles: 9, missing: 'zero', position: 3, normalize: 'none' },
+      { name: 'x', type: 'number', normalize: 'log', missing: 'mean', from: 'folder' },
+      { name: 'c', type: 'category', ids: 'integer', vocabulary: 'shops', buckets: 5 },
+      { name: 'l', type: 'categories', ids: 'hash', separator: ';', maxLength: 2 },
+      { name: 'qc', type: 'cross', of: ['q', 'c'], buckets: 7 },
+    ]);
+  });
+
+  test('without a header have the place in the list, but crosses and folders have none', () => {
+    const columns = 'y: label\nd: { type: category, from: folder }\nc: category\ndc: { cross: [d, c] }\nx: number';
+    const { columns: found } = specOf(columns, { csv: '{ header: false }' });
+    expect(found.map((column) => ('position' in column ? [column.name, column.position] : column.name))).toEqual([
+      ['y', 1],
+      'd',
+      ['c', 2],
+      'dc',
+      ['x', 3],
+    ]);
+  });
+
+  test('without a header may be named by their position, or have one', () => {
+    const columns = '"10": label\n"2": number\nz: { type: number, position: 7 }';
+    const { columns: found } = specOf(columns, { csv: '{ header: false }' });
+    expect(found).toMatchObject([
+      { name: '2', position: 2 },
+      { name: '10', position: 10 },
+      { name: 'z', position: 7 },
+    ]);
+    expect(specOf('y: label\n"2": number').columns[0]).not.toHaveProperty('position');
+  });
+
+  test('may have the names of things of the language', () => {
+    const { columns } = specOf('constructor: label\ntoString: number');
+    expect(columns.map(({ name }) => name)).toEqual(['constructor', 'toString']);
+  });
+
+  test('and what divides them have the defaults of the format', () => {
+    expect(specOf('y: label\nx: number', { format: 'tsv' }).dialect.delimiter).toBe('\t');
+    const csv = '{ header: false, delimiter: ";", quote: none, comment: "#", missing: ["?", NA], decimal: "," }';
+    expect(specOf('y: label\nx: number', { format: 'tsv', csv }).dialect).toEqual({
+      ...{ header: false, delimiter: ';', quote: null, comment: '#', missing: ['?', 'NA'], decimal: ',' },
+    });
+  });
+
+  test('are read back from the store as they were', () => {
+    const columns = [
+      'y: { type: label, classes: [a, b] }',
+      'q: { type: number, quantiles: 9, missing: zero, position: 2 }',
+      'c: { type: category, ids: integer, buckets: 5 }',
+      'x: number',
+      'l: categories',
+      'w: weight',
+      'g: { type: group, ids: integer }',
+      'i: ignore',
+      'qc: { cross: [q, c] }',
+    ].join('\n');
+    for (const csv of ['{}', '{ header: false, quote: none, comment: "#" }']) {
+      const model = '{ type: fm, task: binary }';
+      const one = parseJobFile('job.yaml', job(columns.replace(', classes: [a, b]', ''), { csv, model }));
+      expect(parseJob(JSON.parse(JSON.stringify(one)))).toEqual(one);
+    }
+    const dense = parseJobFile(
+      'job.yaml',
+      job('y: { type: label, classes: [a, b] }\nx: number', { model: '{ type: softmax }' }),
+    );
+    expect(parseJob(JSON.parse(JSON.stringify(dense)))).toEqual(dense);
+  });
+});
+
+describe('rules between columns', () => {
+  const XY = 'y: label\nx: number';
+  test.each<[string, string, string, How?]>([
+    ['no label', 'x: number', '5:12: data.columns: expected one column of type label'],
+    ['two labels', `${XY}\nz: label`, '8:8: data.columns.z: there is a label already: y'],
+    ['two weights', `${XY}\nv: weight\nw: weight`, '9:8: data.columns.w: there is a weight already: v'],
+    ['two groups', `${XY}\nf: group\ng: group`, '9:8: data.columns.g: there is a group already: f'],
+    [
+      'nothing to learn from',
+      'y: label\nw: weight',
+      '5:12: data.columns: expected a column of type number, category or categories',
+    ],
+    [
+      'a category for a dense model',
+      'y: label\nx: number\nc: category',
+      '8:8: data.columns.c: softmax takes numbers only: leave the column out, or use the model lr or fm',
+      { model: '{ type: softmax }' },
+    ],
+    [
+      'quantiles for a dense model',
+      'y: label\nx: { type: number, quantiles: 3 }',
+      '7:8: data.columns.x: softmax takes numbers only: leave the column out, or use the model lr or fm',
+      { model: '{ type: softmax }' },
+    ],
+    [
+      'quantiles that are normalized',
+      'y: label\nx: { type: number, normalize: log, quantiles: 3 }',
+      '7:35: data.columns.x.normalize: not with quantiles: they make a category',
+    ],
+    [
+      'classes for a model without any',
+      'y: { type: label, classes: [a, b] }\nx: number',
+      '6:32: data.columns.y.classes: only for models of classes: lr has none',
+    ],
+    [
+      'positive texts for a regression',
+      'y: { type: label, positive: [a] }\nx: number',
+      '6:33: data.columns.y.positive: only for model.task binary',
+      { model: '{ type: lr, task: regression }' },
+    ],
+    [
+      'negative texts alone',
+      'y: { type: label, negative: [a] }\nx: number',
+      '6:33: data.columns.y.negative: expected positive beside it',
+    ],
+    [
+      'a text of a label twice',
+      'y: { type: label, positive: [a, b], negative: [b] }\nx: number',
+      '6:8: data.columns.y: a text is there twice',
+    ],
+    [
+      'a cross of a number',
+      `${XY}\nc: category\nxc: { cross: [x, c] }`,
+      '9:18: data.columns.xc.cross: x is no column of type category, and no number with quantiles',
+    ],
+    [
+      'a cross of a list',
+      `${XY}\nl: categories\nc: category\ncl: { cross: [c, l] }`,
+      '10:18: data.columns.cl.cross: l is no column of type category, and no number with quantiles',
+    ],
+    [
+      'a cross of what is not there',
+      `${XY}\nc: category\ncl: { cross: [c, d] }`,
+      '9:18: data.columns.cl.cross: d is no column of type category, and no number with quantiles',
+    ],
+    [
+      'a position in a folder',
+      'y: label\nx: { type: number, position: 3, from: folder }',
+      '7:34: data.columns.x.position: not with from: folder',
+    ],
+    [
+      'a position twice',
+      'y: { type: label, position: 2 }\nx: { type: number, position: 2 }',
+      '7:8: data.columns.x: position 2 is that of y',
+    ],
+    [
+      'a position of another column of the list',
+      'y: label\nx: number\nz: { type: number, position: 1 }',
+      '8:8: data.columns.z: position 1 is that of y',
+      { csv: '{ header: false }' },
+    ],
+    [
+      'a name among positions',
+      'y: label\n"5": number',
+      '6:8: data.columns.y: expected a position, as the column 5 is named by its own',
+      { csv: '{ header: false }' },
+    ],
+    [
+      'a name that is no position of any file',
+      '"1": label\n"5000": number',
+      '7:13: data.columns.5000: expected a position of at most 4096',
+      { csv: '{ header: false }' },
+    ],
+    [
+      'more columns than any file has',
+      `y: label\n${Array.from({ length: LIMITS.columns }, (_, at) => `x${at}: number`).join('\n')}`,
+      `5:12: data.columns: expected at most ${LIMITS.columns} columns, found ${LIMITS.columns + 1}`,
+    ],
+    [
+      'a quote that divides',
+      XY,
+      '4:17: data.csv.quote: expected another character than the delimiter',
+      { csv: '{ quote: "," }' },
+    ],
+    [
+      'a comment that divides',
+      XY,
+      '4:35: data.csv.comment: expected another character than the delimiter and the quote',
+      { csv: '{ delimiter: "|", comment: "|" }' },
+    ],
+    [
+      'a delimiter of numbers',
+      XY,
+      '4:21: data.csv.delimiter: "-" may be part of a number: expected another character',
+      { csv: '{ delimiter: "-" }' },
+    ],
+    [
+      'a comma of decimals that is the delimiter',
+      XY,
+      '4:3: data.csv.delimiter: "," may be part of a number: expected another character',
+      { csv: '{ decimal: "," }' },
+    ],
+    [
+      'a comment that begins as a number',
+      XY,
+      '4:19: data.csv.comment: "-" may be part of a number: expected another character',
+      { csv: '{ comment: "-" }' },
+    ],
+    [
+      'a quote that is a blank',
+      XY,
+      '4:17: data.csv.quote: expected a character that is no blank',
+      { csv: '{ quote: " " }' },
+    ],
+    [
+      'weights of labels',
+      XY,
+      '3:50: data.labelWeights: not for format csv: weights are in a column of type weight',
+      { data: 'labelWeights: true' },
+    ],
+  ])('%s', (_, columns, message, how) => {
+    expect(complaintOf(columns, how)).toBe(message);
+  });
+
+  test('formats have columns or not', () => {
+    const text = job(XY, { format: 'libsvm' });
+    expect(complaint(text)).toBe(
+      'job.yaml has 2 errors\n  4:3: data.csv: only for format csv or tsv\n  5:3: data.columns: only for format csv or tsv',
+    );
+    const none = 'name: a\nmodel: { type: lr }\ndata: { format: tsv, train: a }\n';
+    expect(complaint(none)).toBe('3:17: data.format: tsv needs data.columns: a type for each column that is read');
+  });
+});
