@@ -101,6 +101,9 @@ function columnRules(
     if (negative !== undefined && positive === undefined) refuse('expected positive beside it', 'negative');
     if (new Set(sets).size < sets.length) refuse('a text is there twice');
   }
+  if (column.type === 'categories' && column.ids === 'integer' && /^[-+]$/.test(column.separator)) {
+    refuse('the sign of a whole number: expected another character', 'separator');
+  }
   if (column.type === 'cross') {
     for (const wanted of column.of) {
       const part = columns.find((other) => other.name === wanted);

@@ -19,15 +19,18 @@ export interface Example {
   readonly records: number;
   readonly passes: number;
   readonly marks: Marks;
+  /** Overrides of its fields. */
+  readonly sets?: readonly string[];
 }
 
 /** To be added to a name. */
 export const why = isRealDataMissing ? ` (no data sets in ${REAL_DATA})` : '';
 
 /** It reaches its marks, and every record counts once. */
-export async function expectMarks({ file, mode, records, passes, marks }: Example): Promise<void> {
+export async function expectMarks({ file, mode, records, passes, marks, sets = [] }: Example): Promise<void> {
   const place = openPlace();
-  const run = place.start('run', ['run', example(file), '--json'], { PADDLET_DATA: REAL_DATA });
+  const flags = sets.flatMap((set) => ['--set', set]);
+  const run = place.start('run', ['run', example(file), '--json', ...flags], { PADDLET_DATA: REAL_DATA });
   const result = await resultOf(run);
   const total = passes * records;
   // A copy of a slow trainer's task is read twice; what counts is what was applied.

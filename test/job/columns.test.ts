@@ -163,7 +163,7 @@ describe('rules between columns', () => {
       '10:18: data.columns.cl.cross: l is no column of type category, and no number with quantiles',
     ],
     [
-      'a cross of what is not there',
+      'a cross of what is missing',
       `${XY}\nc: category\ncl: { cross: [c, d] }`,
       '9:18: data.columns.cl.cross: d is no column of type category, and no number with quantiles',
     ],

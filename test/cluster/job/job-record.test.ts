@@ -48,6 +48,12 @@ it('of its own version, a field that is wrong is named', () => {
   expect(refusal({ version: JOB_RECORD_VERSION, id: 'x' }).message).toMatch(`${KEY}: id: `);
 });
 
+it('the batch plan is another one where records are shuffled, and the same where only tasks are', () => {
+  const planOf = (shuffle: 'tasks' | 'records'): string => batchPlanId(aJob({ data: { shuffle } }), 'digest');
+  expect(planOf('records')).not.toBe(planOf('tasks'));
+  expect(planOf('tasks')).toBe(batchPlanId(aJob(), 'digest'));
+});
+
 it('the batch plan is another one where labels have weights, and the same where they have none', () => {
   const planOf = (labelWeights: boolean): string => batchPlanId(aJob({ data: { labelWeights } }), 'digest');
   expect(planOf(true)).not.toBe(planOf(false));

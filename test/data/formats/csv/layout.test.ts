@@ -157,7 +157,7 @@ describe('a header is refused', () => {
     });
   });
 
-  test('with a position that is not there, though the header has names', () => {
+  test('with a position that is missing, though the header has names', () => {
     const columns = [LABEL, number('age', { position: 9 })];
     const { message, hint } = complaint('label,age\n', { columns });
     expect(message).toBe('a.csv:1: 2 fields, column age is at position 9');
