@@ -133,7 +133,7 @@ async function* heads(place: DataPlace, { what, format, labels, columns }: First
   const paths = await resolveFiles(place, what);
   for (const [at, path] of paths.slice(0, FIRST_FILES).entries()) {
     const { bytes, isWhole } = await headOf(place, path);
-    const head = readHead({ file: path, bytes }, labels, columns);
+    const head = readHead({ file: path, bytes, isWhole }, labels, columns);
     yield { path, isFirst: at === 0, isLast: at === paths.length - 1, isWhole, head };
   }
 }

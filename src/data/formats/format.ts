@@ -29,7 +29,7 @@ export interface Format {
    * The records of the first bytes of a file, whole lines; absent where the header of a file says enough.
    */
   readHead?(
-    head: { readonly file: string; readonly bytes: Uint8Array },
+    head: { readonly file: string; readonly bytes: Uint8Array; readonly isWhole: boolean },
     labels: LabelRule,
     columns?: ColumnSpec,
   ): TaskRecords;

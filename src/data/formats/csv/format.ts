@@ -28,12 +28,12 @@ export const csvFormat: Format = {
 };
 
 function readHead(
-  { file, bytes }: { readonly file: string; readonly bytes: Uint8Array },
+  { file, bytes, isWhole }: { readonly file: string; readonly bytes: Uint8Array; readonly isWhole: boolean },
   labels: LabelRule,
   spec?: ColumnSpec,
 ): TaskRecords {
   assert(spec !== undefined, 'CSV has columns');
-  const head = headOf(file, bytes, true, spec);
+  const head = headOf(file, bytes, isWhole, spec);
   // Only labels and what is bad are looked at: any statistics will do.
   const statistics = new StatisticsBuilder(slotsOf(spec.columns)).finish();
   const lines = bytes.reduce((count, byte) => count + (byte === 10 ? 1 : 0), 1);

@@ -23,7 +23,7 @@ export interface FileHead {
 
 /**
  * `bytes`: the first ones of the file, up to `HEAD_BYTES`; all of them if `isWhole`. Throws `DataInvalid`, naming file,
- * line and column. Undefined when there is no line with values.
+ * line and column. Undefined when there is no line with values, or none that ends within a look at fewer bytes.
  */
 export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: ColumnSpec): FileHead | undefined {
   const dialect = dialectBytes(spec.dialect);
@@ -41,6 +41,8 @@ export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: 
   if (at >= bytes.length && isWhole) return undefined;
   const { texts, end, breaks, fault } = fieldsOf(bytes, at, dialect);
   if (!isWhole && end >= bytes.length) {
+    // Fewer than a header may have: it goes on behind them.
+    if (bytes.length < HEAD_BYTES) return undefined;
     throw new PaddletError('DataInvalid', `${path}:${line}: the first line does not end within ${HEAD_BYTES} bytes`, {
       hint: 'is it text of the format csv, and data.csv.quote the right one?',
     });

@@ -76,7 +76,7 @@ describe('columns in folders', () => {
     const expected = [...['a', 'b', 'c', 'd', 'e', 'f'].map((text) => idOf(text, 'tags')), 7n];
     expect(await featuresOf(place, how)).toEqual([...expected, ...expected]);
     const bytes = Buffer.from('label\n1\n2\n');
-    const head = { file: 'i=7/tags=a|b|c|d|e|f/x.csv', bytes };
+    const head = { file: 'i=7/tags=a|b|c|d|e|f/x.csv', bytes, isWhole: true };
     expect(csvFormat.readHead!(head, { task: 'regression' }, how.spec).records).toBe(2);
   });
 });

@@ -68,7 +68,7 @@ describe('a header', () => {
   });
 
   test('of names that are not ASCII is compared as UTF-8', () => {
-    expect(at('Größe,label\n', { columns: [LABEL, number('Größe')] }).layout.positions).toEqual([1, 0]);
+    expect(at('año,label\n', { columns: [LABEL, number('año')] }).layout.positions).toEqual([1, 0]);
   });
 
   test('with other delimiters and quotes', () => {
@@ -186,6 +186,11 @@ describe('a header is refused', () => {
     expect(message).toBe(`a.csv:1: the first line does not end within ${HEAD_BYTES} bytes`);
     expect(complaint(`"${'a\n'.repeat(HEAD_BYTES / 2)}`, { isWhole: false }).message).toBe(message);
     expect(complaint('\n'.repeat(HEAD_BYTES), { isWhole: false }).message).toContain('does not end');
+  });
+
+  test('not while it may go on behind a first look', () => {
+    expect(head('label,"age\n', { isWhole: false })).toBeUndefined();
+    expect(complaint('label,"age\n').message).toContain('not closed');
   });
 
   test('of many quoted names that is never ended, in one pass', () => {
