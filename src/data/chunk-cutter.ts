@@ -21,6 +21,7 @@ export class ChunkCutter {
   private start = 0;
   private end = 0;
   private firstLine = 0;
+  private position: number | undefined;
   private records = 0;
   // CRC of the open chunk: of [start, crcTo), and of [start, end) where end ≤ crcTo.
   private crcTo = 0;
@@ -53,19 +54,22 @@ export class ChunkCutter {
     this.crcTo = to;
   }
 
-  /** A record in bytes [start, end) of the file, its line break included. */
-  record(start: number, end: number, line: number): void {
+  /**
+   * A record in bytes [start, end) of the file, its line break included. `position`: in the file, if others are left
+   * out.
+   */
+  record(start: number, end: number, line: number, position?: number): void {
     if (this.records > 0 && end - this.start > CHUNK_BYTES) this.endChunk();
-    if (this.records === 0) this.open(start, line);
+    if (this.records === 0) this.open(start, line, position);
     this.end = end;
     this.records++;
     if (++this.recordsInTask === this.recordsPerTask) this.endChunk();
   }
 
   /** A record of more than LIMITS.recordBytes: a chunk of its own whose content is never read, so it has no CRC. */
-  overlongRecord(start: number, end: number, line: number): void {
+  overlongRecord(start: number, end: number, line: number, position?: number): void {
     this.endChunk();
-    this.open(start, line);
+    this.open(start, line, position);
     this.end = end;
     this.records = 1;
     this.recordsInTask++;
@@ -88,6 +92,7 @@ export class ChunkCutter {
       offset: this.start,
       bytes: this.end - this.start,
       firstRecord: this.fileRecords,
+      ...(this.position === undefined ? {} : { position: this.position }),
       records: this.records,
       firstLine: this.firstLine,
       crc32: this.crcOfEnd,
@@ -102,7 +107,8 @@ export class ChunkCutter {
     if (this.recordsInTask >= this.recordsPerTask) this.recordsInTask = 0;
   }
 
-  private open(start: number, line: number): void {
+  private open(start: number, line: number, position: number | undefined): void {
+    this.position = position;
     this.start = start;
     this.firstLine = line;
     this.crcTo = start;

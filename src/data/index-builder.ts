@@ -11,15 +11,25 @@ import { type ColumnSpec, canonicalText, slotsOf } from './columns/column.ts';
 import { StatisticsBuilder } from './columns/statistics.ts';
 import type { Bounds, FoundFiles, WantedFiles } from './formats/format.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
+import type { LabelRule } from './labels.ts';
 import { noTraits } from './oddities.ts';
 import type { DataPlace } from './place.ts';
+import type { Selection } from './selection.ts';
 import type { DataIndex } from './source.ts';
+
+/** Labels may decide which records stay, so what the model takes goes with it. */
+export interface Selected {
+  readonly selection: Selection;
+  readonly labels: LabelRule;
+}
 
 export interface IndexRequest extends WantedFiles {
   readonly format: DataFormat;
   readonly recordsPerTask: number;
   /** Of formats with columns. */
   readonly columns?: ColumnSpec | undefined;
+  /** Which records of the files are records of the dataset; all without it. */
+  readonly selected?: Selected | undefined;
   /** Told of each stretch of inflated bytes read. */
   readonly onBytes?: (count: number) => void;
 }
@@ -42,21 +52,22 @@ export async function indexFiles(
   found: FoundFiles,
   request: Omit<IndexRequest, 'what'>,
 ): Promise<DataIndex> {
-  const { format, recordsPerTask, columns, onBytes = () => {} } = request;
+  const { format, recordsPerTask, columns, selected, onBytes = () => {} } = request;
   assert(Number.isInteger(recordsPerTask) && recordsPerTask >= 1, 'recordsPerTask is a positive whole number');
   const cutter = new ChunkCutter(recordsPerTask);
   const bounds: Bounds = { featureBound: 0n, labelBound: 0, traits: noTraits() };
   const statistics = columns && new StatisticsBuilder(slotsOf(columns.columns));
-  const into = { cutter, bounds, onBytes, columns, statistics };
+  const into = { cutter, bounds, onBytes, columns, statistics, ...selected };
   const files = await formatOf(format).index(place, found, into);
   const records = files.reduce((sum, file) => sum + file.records, 0);
-  if (records === 0) throw noRecord(found.paths);
+  if (records === 0)
+    throw selected === undefined ? noRecord(found.paths) : noneSelected(found.paths, selected.selection);
   const { chunks } = cutter;
   const { labelBound, traits } = bounds;
   const featureBound = String(bounds.featureBound);
   const facts = { files, chunks, records, featureBound, labelBound, traits };
   const ofColumns = statistics === undefined ? {} : { statistics: statistics.finish() };
-  return { format, ...facts, ...ofColumns, digest: digestOf({ format, files, chunks }, columns) };
+  return { format, ...facts, ...ofColumns, digest: digestOf({ format, files, chunks }, columns, selected) };
 }
 
 export const noRecord = (paths: readonly string[]): PaddletError =>
@@ -64,13 +75,23 @@ export const noRecord = (paths: readonly string[]): PaddletError =>
     hint: 'empty lines and comments are no records: see that what writes the files did not fail',
   });
 
+const noneSelected = (paths: readonly string[], { part }: Selection): PaddletError =>
+  new PaddletError('DataInvalid', `the split leaves no ${part} record of ${paths.join(', ')}`, {
+    hint: 'see data.split and data.negativeSampling',
+  });
+
 /**
- * SHA-256 over the canonical form: a line of JSON for the format, for the columns, if it has any, and for each file,
- * then a line of numbers a chunk.
+ * SHA-256 over the canonical form: lines of JSON for the columns and the selection, if there are any, for the format
+ * and for each file, then a line of numbers a chunk.
  */
-export function digestOf(index: Pick<DataIndex, 'format' | 'files' | 'chunks'>, columns?: ColumnSpec): string {
+export function digestOf(
+  index: Pick<DataIndex, 'format' | 'files' | 'chunks'>,
+  columns?: ColumnSpec,
+  selected?: Selected,
+): string {
   const hash = createHash('sha256');
   if (columns !== undefined) hash.update(`${canonicalText(['paddlet columns 1', columns])}\n`);
+  if (selected !== undefined) hash.update(`${canonicalText(['paddlet selection 1', selected])}\n`);
   hash.update(`${JSON.stringify(['paddlet index 1', index.format, index.files.length, index.chunks.length])}\n`);
   for (const { path, bytes, records, labels, layout } of index.files) {
     const ofLabels = labels === undefined ? [] : [labels.path, labels.bytes];
@@ -78,8 +99,9 @@ export function digestOf(index: Pick<DataIndex, 'format' | 'files' | 'chunks'>, 
     hash.update(`${JSON.stringify([path, bytes, records, ...ofLabels, ...ofLayout])}\n`);
   }
   for (const chunk of index.chunks) {
-    const { file, offset, bytes, firstRecord, records, firstLine, crc32 } = chunk;
-    hash.update(`${file} ${offset} ${bytes} ${firstRecord} ${records} ${firstLine} ${crc32}\n`);
+    const { file, offset, bytes, firstRecord, records, firstLine, crc32, position } = chunk;
+    const ofPosition = position === undefined ? '' : ` ${position}`;
+    hash.update(`${file} ${offset} ${bytes} ${firstRecord} ${records} ${firstLine} ${crc32}${ofPosition}\n`);
   }
   return hash.digest('hex');
 }

@@ -3,12 +3,12 @@
  * of what it was built from (files by absolute path, size and time; format; recordsPerTask), so a stale one is never
  * opened; its last line is a hash of the rest, so a torn one is never used.
  *
- * Lines: a JSON header; a JSON array of seven numbers a chunk; the SHA-256 of all before, in hex.
+ * Lines: a JSON header; a JSON array of seven or eight numbers a chunk; the SHA-256 of all before, in hex.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
-import { type ColumnSpec, canonicalText } from './columns/column.ts';
+import { canonicalText } from './columns/column.ts';
 import { inCache, inspectFile } from './content.ts';
 import type { FoundFiles } from './formats/format.ts';
 import { digestOf, findFiles, type IndexRequest, indexFiles } from './index-builder.ts';
@@ -18,6 +18,9 @@ import type { Chunk, DataIndex } from './source.ts';
 /** Raise this when a change would make the same files give another index. */
 const VERSION = 5;
 const LINES_PER_WRITE = 10_000;
+
+/** What an index is made with, beside its files. */
+type Made = Pick<IndexRequest, 'columns' | 'selected'>;
 
 type Header = Omit<DataIndex, 'chunks'> & { readonly version: number; readonly chunks: number };
 
@@ -31,7 +34,7 @@ export async function loadOrBuildIndex(place: DataPlace, request: IndexRequest):
   const key = await keyOf(place, found, request);
   const folder = join(place.cacheFolder, 'index');
   const path = join(folder, `${basename(paths[0] ?? 'data')}-${key.slice(0, 32)}.index`);
-  const kept = await load(place, path, request.columns);
+  const kept = await load(place, path, request);
   if (kept !== undefined) return kept;
   const index = await indexFiles(place, found, request);
   if ((await keyOf(place, found, request)) !== key) {
@@ -44,13 +47,14 @@ export async function loadOrBuildIndex(place: DataPlace, request: IndexRequest):
 async function keyOf(place: DataPlace, found: FoundFiles, request: IndexRequest): Promise<string> {
   const facts: unknown[] = [];
   for (const path of [...found.paths, ...found.labels]) facts.push(await factsOf(place, path));
-  const { format, recordsPerTask, columns } = request;
+  const { format, recordsPerTask, columns, selected } = request;
   const all = JSON.stringify([
     VERSION,
     format,
     recordsPerTask,
     facts,
     ...(columns === undefined ? [] : [canonicalText(columns)]),
+    ...(selected === undefined ? [] : [canonicalText(selected)]),
   ]);
   return createHash('sha256').update(all).digest('hex');
 }
@@ -109,14 +113,15 @@ const numbersOf = (chunk: Chunk): number[] => [
   chunk.records,
   chunk.firstLine,
   chunk.crc32,
+  ...(chunk.position === undefined ? [] : [chunk.position]),
 ];
 
 /** Undefined when there is none, or none that is intact; the latter is logged, and the index is rebuilt. */
-async function load(place: DataPlace, path: string, columns?: ColumnSpec): Promise<DataIndex | undefined> {
+async function load(place: DataPlace, path: string, request: Made): Promise<DataIndex | undefined> {
   const { disk, log } = place.host;
   if (!(await disk.exists(path))) return undefined;
   try {
-    return parseIndex(await readWhole(place, path), columns);
+    return parseIndex(await readWhole(place, path), request);
   } catch (error) {
     if (!isPaddletError(error, 'DataInvalid')) throw error;
     log.warn('the cached index is damaged and is rebuilt', { path, reason: error.message });
@@ -134,7 +139,7 @@ async function readWhole(place: DataPlace, path: string): Promise<Buffer> {
   }
 }
 
-function parseIndex(bytes: Buffer, columns?: ColumnSpec): DataIndex {
+function parseIndex(bytes: Buffer, { columns, selected }: Made): DataIndex {
   const end = bytes.lastIndexOf('\n', bytes.length - 2) + 1;
   const sum = createHash('sha256').update(bytes.subarray(0, end)).digest('hex');
   if (bytes.subarray(end).toString('latin1') !== `${sum}\n`)
@@ -149,13 +154,14 @@ function parseIndex(bytes: Buffer, columns?: ColumnSpec): DataIndex {
     at = next;
   }
   const index: DataIndex = { ...facts, chunks };
-  if (version !== VERSION || chunks.length !== count || digestOf(index, columns) !== index.digest) {
+  if (version !== VERSION || chunks.length !== count || digestOf(index, columns, selected) !== index.digest) {
     throw new PaddletError('DataInvalid', 'its digest differs');
   }
   return index;
 }
 
 function chunkOf(numbers: readonly number[]): Chunk {
-  const [file = 0, offset = 0, bytes = 0, firstRecord = 0, records = 0, firstLine = 0, crc32 = 0] = numbers;
-  return { file, offset, bytes, firstRecord, records, firstLine, crc32 };
+  const [file = 0, offset = 0, bytes = 0, firstRecord = 0, records = 0, firstLine = 0, crc32 = 0, position] = numbers;
+  const chunk = { file, offset, bytes, firstRecord, records, firstLine, crc32 };
+  return position === undefined ? chunk : { ...chunk, position };
 }

@@ -14,6 +14,8 @@ export interface Chunk {
   readonly bytes: number;
   /** Position of the chunk's first record in the file, and how many follow, bad ones included. */
   readonly firstRecord: number;
+  /** The same among all records of the file, where only some are of the dataset (`selection.ts`). */
+  readonly position?: number | undefined;
   readonly records: number;
   /** 1-based line of the first record, for messages (text formats). */
   readonly firstLine: number;

@@ -57,17 +57,27 @@ export function createTaskReader(place: DataPlace, options: TaskReaderOptions): 
 
 function keyOf(
   place: DataPlace,
-  { format, labels, batchSize, files, columns }: TaskReaderOptions,
+  { format, labels, batchSize, files, columns, selection }: TaskReaderOptions,
   parserVersion: number,
   chunks: readonly Chunk[],
 ): Buffer {
-  const parts = chunks.map(({ file, offset, bytes, firstRecord, records, firstLine, crc32 }) => {
+  const parts = chunks.map(({ file, offset, bytes, firstRecord, records, firstLine, crc32, position }) => {
     const { path, layout } = files[file]!;
+    const numbers = [
+      offset,
+      bytes,
+      firstRecord,
+      records,
+      firstLine,
+      crc32,
+      ...(position === undefined ? [] : [position]),
+    ];
     const ofLayout = layout === undefined ? [] : [layout.fields, ...layout.positions];
-    return [path, absolutePath(place, path), offset, bytes, firstRecord, records, firstLine, crc32, ...ofLayout];
+    return [path, absolutePath(place, path), ...numbers, ...ofLayout];
   });
-  const ofColumns = columns && canonicalText(columns);
-  return blockKey({ format, parserVersion, labels, batchSize, columns: ofColumns, chunks: parts });
+  const isPlain = columns === undefined && selection === undefined;
+  const how = isPlain ? undefined : canonicalText([columns ?? null, selection ?? null]);
+  return blockKey({ format, parserVersion, labels, batchSize, how, chunks: parts });
 }
 
 /** Undefined when one is gone: reading it tells what is missing. */

@@ -8,6 +8,7 @@ import { PaddletError } from '../base/errors.ts';
 import type { Frozen } from '../base/frozen.ts';
 import { LIMITS } from '../base/limits.ts';
 import type { ColumnSpec } from '../data/columns/column.ts';
+import type { Selection } from '../data/selection.ts';
 import type { OptimizerChoice } from '../tensor/optimizer.ts';
 import {
   dialectSchema,
@@ -83,6 +84,8 @@ const jobSchema = z.strictObject({
     testLabels: pathList,
     recordsPerTask: dataFields.recordsPerTask,
     shuffle: dataFields.shuffle,
+    split: dataFields.split,
+    negativeSampling: dataFields.negativeSampling,
     /** Of formats with columns. */
     columns: resolvedColumnsSchema.optional(),
     dialect: resolvedDialectSchema.optional(),
@@ -136,6 +139,8 @@ export function resolveJob(file: JobFile): Job {
       testLabels: asList(file.data.testLabels),
       recordsPerTask: file.data.recordsPerTask,
       shuffle: file.data.shuffle,
+      ...(file.data.split === undefined ? {} : { split: file.data.split }),
+      ...(file.data.negativeSampling === undefined ? {} : { negativeSampling: file.data.negativeSampling }),
       ...resolvedSpec(file.data),
       labelWeights: file.data.labelWeights,
       maxBadRecords: file.data.maxBadRecords,
@@ -168,6 +173,13 @@ function resolvedSpec({ format, columns, csv }: JobFile['data']): Pick<Job['data
 /** Of formats with columns. */
 export const columnSpecOf = ({ data: { columns, dialect } }: Job): ColumnSpec | undefined =>
   columns === undefined || dialect === undefined ? undefined : { columns, dialect };
+
+/** Which records of its files a dataset of the job has; undefined for all of them. */
+export function selectionOf({ data, training }: Job, part: Selection['part']): Selection | undefined {
+  const { split, negativeSampling } = data;
+  const negatives = part === 'train' ? negativeSampling : undefined;
+  return split === undefined && negatives === undefined ? undefined : { part, seed: training.seed, split, negatives };
+}
 
 function asList(paths: string | string[] | undefined): string[] {
   return paths === undefined ? [] : typeof paths === 'string' ? [paths] : paths;

@@ -105,8 +105,8 @@ export const DATA: readonly Mutation[] = [
   {
     rule: 'parsed tasks of other columns or statistics are others in the cache',
     file: 'src/data/parsed/cache.ts',
-    find: 'const ofColumns = columns === undefined ? [] : [columns];',
-    replace: 'const ofColumns: unknown[] = columns === undefined ? [] : [];',
+    find: 'const asHow = how === undefined ? [] : [how];',
+    replace: 'const asHow: unknown[] = how === undefined ? [] : [];',
     tests: ['test/data/formats/csv'],
   },
   {

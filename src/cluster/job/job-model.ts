@@ -2,8 +2,9 @@
 import { withZeros } from '../../checkpoint/load/warm-plan.ts';
 import { RowMaker } from '../../data/columns/rows.ts';
 import type { LabelRule } from '../../data/labels.ts';
+import type { Selection } from '../../data/selection.ts';
 import type { TaskReaderOptions } from '../../data/task-reader.ts';
-import { columnSpecOf } from '../../job/schema.ts';
+import { columnSpecOf, selectionOf } from '../../job/schema.ts';
 import type { Model } from '../../model/model.ts';
 import { createModel } from '../../model/registry.ts';
 import { type TrainedSpec, trainedSpec } from '../../tensor/optimizer.ts';
@@ -36,11 +37,13 @@ function classesOf({ train, test }: JobRecord): number {
   return Math.max(train.labelBound, test?.labelBound ?? 0);
 }
 
-/** How the files of a job are read for its model. */
+/** How files are read for the model of a job. `part`: of its own files; without it all records of the files. */
 export function readingOf(
   record: JobRecord,
   model: Model,
-): Pick<TaskReaderOptions, 'format' | 'labels' | 'inputWidth' | 'columns'> {
+  part?: Selection['part'],
+): Pick<TaskReaderOptions, 'format' | 'labels' | 'inputWidth' | 'columns' | 'selection'> {
+  const selection = part && selectionOf(record.job, part);
   const spec = columnSpecOf(record.job);
   const statistics = record.train.columns?.statistics ?? [];
   return {
@@ -48,6 +51,7 @@ export function readingOf(
     labels: labelRuleOf(record, model),
     inputWidth: inputWidthOf(record),
     ...(spec === undefined ? {} : { columns: { spec, statistics, input: model.input } }),
+    ...(selection === undefined ? {} : { selection }),
   };
 }
 

@@ -112,7 +112,8 @@ function denseColumns(columns: KnownColumns, { records }: RecordsSize): ColumnRe
       rows.set(maker.rowsOf(piece), good * width);
       labels.set(piece.labels, good);
       if (piece.weights !== undefined) {
-        weights ??= new Float32Array(records);
+        // Records that come without one count 1.
+        weights ??= new Float32Array(records).fill(1);
         weights.set(piece.weights, good);
       }
       if (piece.groups !== undefined) {

@@ -4,6 +4,7 @@
  * bits however they are cut into files and tasks. Quantiles are those of all values, or of a sample that depends on the
  * positions of the records alone.
  */
+import { hashOfPosition } from '../hash32.ts';
 import type { ColumnSlots } from './column.ts';
 import type { ColumnPiece } from './piece.ts';
 
@@ -24,6 +25,7 @@ export interface NumberStatistics {
 
 export const RUN_RECORDS = 4096;
 const SAMPLE_VALUES = 65_536;
+const SAMPLE_SEED = 0;
 
 export class StatisticsBuilder {
   readonly #columns: readonly ColumnStatistics[];
@@ -130,7 +132,7 @@ class Sample {
   #below = 4_294_967_296;
 
   add(value: number, position: number): void {
-    const hash = hashOf(position);
+    const hash = hashOfPosition(position, SAMPLE_SEED);
     if (hash >= this.#below) return;
     this.#values[this.#count] = value;
     this.#hashes[this.#count] = hash;
@@ -156,12 +158,4 @@ class Sample {
     const all = Array.from({ length: parts - 1 }, (_, at) => sorted[Math.floor(((at + 1) * sorted.length) / parts)]!);
     return [...new Set(all)];
   }
-}
-
-/** The finalizer of MurmurHash3 (Appleby), of a position below 2^53. */
-function hashOf(position: number): number {
-  let hash = (position % 4_294_967_296) ^ Math.imul(Math.floor(position / 4_294_967_296), 0x9e3779b1);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (hash ^ (hash >>> 16)) >>> 0;
 }

@@ -8,6 +8,7 @@ import type { Traits } from '../oddities.ts';
 import type { OpenFiles } from '../open-files.ts';
 import type { SparseBlock } from '../parsed/sparse-block.ts';
 import type { DataPlace } from '../place.ts';
+import type { Selection } from '../selection.ts';
 import type { Chunk, IndexedFile, TaskRecords } from '../source.ts';
 
 export interface Format {
@@ -83,6 +84,10 @@ export interface Indexing {
   readonly onBytes: (count: number) => void;
   /** Of formats with columns. */
   readonly columns?: ColumnSpec | undefined;
+  /** Which records of the files are records of the dataset; all without it. */
+  readonly selection?: Selection | undefined;
+  /** The labels that the model takes, if they decide which records these are. */
+  readonly labels?: LabelRule | undefined;
   /** Takes the numbers of all good records. */
   readonly statistics?: StatisticsBuilder | undefined;
 }
@@ -104,6 +109,8 @@ export interface ReadOptions {
   readonly inputWidth: number;
   /** Of formats with columns. */
   readonly columns?: ReadColumns | undefined;
+  /** As the index was made with. */
+  readonly selection?: Selection | undefined;
   readonly times?: ReadTimes;
 }
 

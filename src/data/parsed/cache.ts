@@ -153,16 +153,16 @@ export interface BlockIdentity {
   readonly parserVersion: number;
   readonly labels: unknown;
   readonly batchSize: number;
-  /** Of formats with columns: how they are read, and what is known of them. */
-  readonly columns?: unknown;
+  /** How columns are read, and which records: undefined where there are no columns, and all records are read. */
+  readonly how?: unknown;
   /** Of each chunk: where its data is, by name and by absolute path, and its numbers. */
   readonly chunks: readonly (readonly (string | number)[])[];
 }
 
 /** SHA-256 of everything that a block depends on but for the time and the place on disk of the data. */
-export function blockKey({ format, parserVersion, labels, batchSize, columns, chunks }: BlockIdentity): Buffer {
-  const ofColumns = columns === undefined ? [] : [columns];
-  const all = ['paddlet block', BLOCK_VERSION, format, parserVersion, labels, batchSize, ...ofColumns, chunks];
+export function blockKey({ format, parserVersion, labels, batchSize, how, chunks }: BlockIdentity): Buffer {
+  const asHow = how === undefined ? [] : [how];
+  const all = ['paddlet block', BLOCK_VERSION, format, parserVersion, labels, batchSize, ...asHow, chunks];
   return createHash('sha256').update(JSON.stringify(all)).digest();
 }
 

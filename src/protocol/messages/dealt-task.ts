@@ -8,6 +8,8 @@ const chunk = z.strictObject({
   offset: count,
   bytes: count,
   firstRecord: count,
+  /** Among all records of the file, where others are left out. */
+  position: count.optional(),
   records: count,
   firstLine: count,
   crc32: count,

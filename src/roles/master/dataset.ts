@@ -7,10 +7,16 @@ import type { DataFacts } from '../../cluster/job/job-record.ts';
 import { recordsOfTask } from '../../core/shard/push-plan.ts';
 import { refuseBadStart } from '../../data/first-records.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
+import type { LabelRule } from '../../data/labels.ts';
 import type { DataPlace } from '../../data/place.ts';
+import type { Selection } from '../../data/selection.ts';
 import type { Chunk, DataIndex, IndexedFile } from '../../data/source.ts';
 import { cutTasks } from '../../data/tasks.ts';
-import { columnSpecOf, type Job } from '../../job/schema.ts';
+import { columnSpecOf, type Job, selectionOf } from '../../job/schema.ts';
+import { outlineOf } from '../../model/registry.ts';
+
+/** What a kernel takes as their number. */
+const ANY_CLASSES = 2_147_483_647;
 
 export interface Dataset {
   readonly index: DataIndex;
@@ -29,9 +35,12 @@ export interface JobData {
 /** Throws `DataMissing`, `DataInvalid`; reads each file once, or a kept index of it. */
 export async function loadJobData(place: DataPlace, job: Job): Promise<JobData> {
   const { train, trainLabels, test, testLabels } = job.data;
-  const trained = await loadDataset(place, job, train, trainLabels);
-  if (test.length === 0) return { train: trained, test: undefined };
-  const tested = await loadDataset(place, job, test, testLabels);
+  const trained = await loadDataset(place, job, train, trainLabels, 'train');
+  const isSplit = job.data.split !== undefined;
+  if (test.length === 0 && !isSplit) return { train: trained, test: undefined };
+  const tested = isSplit
+    ? await loadDataset(place, job, train, trainLabels, 'test')
+    : await loadDataset(place, job, test, testLabels);
   refuseOtherWidth(job, factsOf(trained), tested);
   return { train: trained, test: tested };
 }
@@ -54,8 +63,8 @@ export function refuseOtherWidth(job: Job, train: DataFacts, { index }: Dataset)
  */
 export async function checkFirstRecords(place: DataPlace, job: Job): Promise<void> {
   const { data, model, tasks } = job;
-  // Tasks that fail may be left out.
-  if (tasks.maxDiscarded > 0 || model.type === 'softmax') return;
+  // Tasks that fail may be left out, and so may records.
+  if (tasks.maxDiscarded > 0 || model.type === 'softmax' || selectionOf(job, 'train') !== undefined) return;
   const { format, recordsPerTask, maxBadRecords } = data;
   const facts = { format, recordsPerTask, maxBadRecords, columns: columnSpecOf(job) };
   for (const what of [data.train, data.test]) {
@@ -64,18 +73,29 @@ export async function checkFirstRecords(place: DataPlace, job: Job): Promise<voi
   }
 }
 
+/** The labels that the model takes, as far as the index can know: how many classes there are follows from it. */
+function widestRule({ model, data }: Job): LabelRule {
+  const { task } = outlineOf(model);
+  const weights = data.labelWeights ? { mayHaveWeight: true } : {};
+  return task === 'multiclass' ? { task, classes: ANY_CLASSES, ...weights } : { task, ...weights };
+}
+
+/** `part`: of the job's own files; without it all records of the files. */
 export async function loadDataset(
   place: DataPlace,
   job: Job,
   what: readonly string[],
   labels: readonly string[],
+  part?: Selection['part'],
 ): Promise<Dataset> {
   const { format, recordsPerTask } = job.data;
+  const selection = part && selectionOf(job, part);
   const index = await loadOrBuildIndex(place, {
     what,
     format,
     recordsPerTask,
     columns: columnSpecOf(job),
+    ...(selection && { selected: { selection, labels: widestRule(job) } }),
     ...(labels.length === 0 ? {} : { labels }),
   });
   const tasks = cutTasks(index, recordsPerTask);

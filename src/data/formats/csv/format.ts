@@ -5,10 +5,13 @@ import { changed, countRecords, isOverlong, tooLong } from '../../chunk-check.ts
 import type { ColumnSpec } from '../../columns/column.ts';
 import { slotsOf } from '../../columns/column.ts';
 import { type ColumnRecords, columnRecords } from '../../columns/column-records.ts';
+import type { PieceSink } from '../../columns/piece.ts';
+import { SelectingSink, splitBy } from '../../columns/selecting.ts';
 import { StatisticsBuilder } from '../../columns/statistics.ts';
 import type { LabelRule } from '../../labels.ts';
 import type { OpenFiles } from '../../open-files.ts';
 import { resolveFiles } from '../../place.ts';
+import { Selector } from '../../selection.ts';
 import type { Chunk, TaskRecords } from '../../source.ts';
 import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
 import { indexCsv } from './indexer.ts';
@@ -68,7 +71,7 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
     const { layout } = options.files[chunk.file]!;
     const end = into.records + chunk.records;
     if (layout === undefined) throw changed(file, chunk);
-    await readChunk(files, chunk, planOf(spec, layout, labels, file), into);
+    await readChunk(files, chunk, planOf(spec, layout, labels, file), into, options);
     if (into.records !== end) throw changed(file, chunk);
   }
   return times.during('parse', () => into.finish());
@@ -78,8 +81,21 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
 const pathBytes = (path: string, { columns }: ColumnSpec): number =>
   columns.some((column) => column.type !== 'cross' && column.from === 'folder') ? 2 * path.length : 0;
 
+/** Of the records of a chunk, those of the dataset. */
+function selected(into: PieceSink, chunk: Chunk, file: string, { columns, selection }: ReadOptions): PieceSink {
+  if (selection === undefined || columns === undefined) return into;
+  const from = chunk.position ?? chunk.firstRecord;
+  return new SelectingSink(into, new Selector(selection, file), splitBy(selection, columns.spec.columns), from);
+}
+
 /** Throws `DataChanged` when the bytes are not those that were indexed. */
-async function readChunk(files: OpenFiles, chunk: Chunk, plan: LinePlan, into: ColumnRecords): Promise<void> {
+async function readChunk(
+  files: OpenFiles,
+  chunk: Chunk,
+  plan: LinePlan,
+  into: ColumnRecords,
+  options: ReadOptions,
+): Promise<void> {
   const file = files.path(chunk.file);
   let crc = 0;
   const stopped = await readStretch(
@@ -91,24 +107,14 @@ async function readChunk(files: OpenFiles, chunk: Chunk, plan: LinePlan, into: C
       read: (offset, bytes) => files.bytes(chunk.file, offset, bytes),
     },
     plan,
+    selected(into, chunk, file, options),
     {
-      get quota() {
-        return into.quota;
-      },
-      get badRecords() {
-        return into.badRecords;
-      },
-      add: (piece, firstLine) => into.add(piece, firstLine),
-      bad: (record) => into.bad(record),
       show(slice, _lines, _offset, isLast) {
         crc = crc32(slice, crc);
         // Nothing is known to be as it was indexed before the last slice.
         if (isLast && crc !== chunk.crc32) throw changed(file, chunk);
       },
       retire() {},
-      overlong() {
-        throw changed(file, chunk);
-      },
     },
   );
   if (stopped !== undefined) throw changed(file, chunk);

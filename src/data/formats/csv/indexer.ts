@@ -3,18 +3,20 @@ import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import type { ColumnSpec } from '../../columns/column.ts';
-import type { ColumnPiece } from '../../columns/piece.ts';
+import type { ColumnPiece, PieceSink } from '../../columns/piece.ts';
+import { SelectingSink, splitBy } from '../../columns/selecting.ts';
 import { type Content, openContent } from '../../content.ts';
 import type { LabelRule } from '../../labels.ts';
 import { noteLabel } from '../../oddities.ts';
 import type { DataPlace } from '../../place.ts';
+import { Selector } from '../../selection.ts';
 import type { BadRecord, FileLayout, IndexedFile } from '../../source.ts';
 import type { FoundFiles, Indexing } from '../format.ts';
 import { HEAD_BYTES, headOf } from './layout.ts';
 import { planOf } from './plan.ts';
-import { readStretch, type Stopped, type StretchSink } from './stretch.ts';
+import { readStretch, type SliceWatch, type Stopped } from './stretch.ts';
 
-/** The widest rule: which labels a model takes is not known. */
+/** The widest rule, where the labels that the model takes decide nothing. */
 const ANY_LABEL: LabelRule = { task: 'regression' };
 
 export async function indexCsv(place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]> {
@@ -76,7 +78,14 @@ async function indexContent(
       return bytes.subarray(0, await content.file.read(bytes, at));
     },
   };
-  const stopped = await readStretch(stretch, planOf(spec, layout, ANY_LABEL, path), new IndexSink(into));
+  const sink = new IndexSink(into);
+  const { selection } = into;
+  const selected =
+    selection === undefined
+      ? sink
+      : new SelectingSink(sink, new Selector(selection, path), splitBy(selection, spec.columns), 0);
+  const plan = planOf(spec, layout, into.labels ?? ANY_LABEL, path);
+  const stopped = await readStretch(stretch, plan, selected, sink);
   if (stopped !== undefined) throw stoppedEarly(path, stopped);
   return layout;
 }
@@ -90,7 +99,7 @@ function stoppedEarly(path: string, stopped: Stopped): PaddletError {
   });
 }
 
-class IndexSink implements StretchSink {
+class IndexSink implements PieceSink, SliceWatch {
   readonly quota = LIMITS.pieceRecords;
   badRecords = 0;
   readonly #into: Indexing;
@@ -119,19 +128,18 @@ class IndexSink implements StretchSink {
       if (label >= bounds.labelBound && Number.isInteger(label)) {
         bounds.labelBound = Math.min(label + 1, Number.MAX_SAFE_INTEGER);
       }
-      cutter.record(offset + piece.starts[record]!, offset + piece.ends[record]!, firstLine + piece.lines[record]!);
+      const [start, end] = [offset + piece.starts[record]!, offset + piece.ends[record]!];
+      cutter.record(start, end, firstLine + piece.lines[record]!, piece.positions?.[record]);
     }
     statistics?.add(piece);
   }
 
-  bad({ line }: BadRecord, start: number, end: number): void {
+  bad({ line }: BadRecord, from: number, to: number, position?: number): void {
+    const { cutter } = this.#into;
+    const [start, end] = [this.#offset + from, this.#offset + to];
     this.badRecords += 1;
-    if (end - start > LIMITS.recordBytes) this.overlong(this.#offset + start, this.#offset + end, line);
-    else this.#into.cutter.record(this.#offset + start, this.#offset + end, line);
-  }
-
-  overlong(start: number, end: number, line: number): void {
-    this.#into.cutter.overlongRecord(start, end, line);
+    if (end - start > LIMITS.recordBytes) cutter.overlongRecord(start, end, line, position);
+    else cutter.record(start, end, line, position);
   }
 }
 

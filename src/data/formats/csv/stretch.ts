@@ -1,8 +1,10 @@
 /** Reads a stretch of a file slice by slice: the event loop turns between them, and memory stays bounded. */
 import { LIMITS } from '../../../base/limits.ts';
 import { NEWLINE } from '../../ascii.ts';
+import { tooLong } from '../../chunk-check.ts';
+import type { PieceSink } from '../../columns/piece.ts';
 import type { LinePlan } from './plan.ts';
-import { type PieceSink, type ReadText, readText } from './text.ts';
+import { type ReadText, readText } from './text.ts';
 
 /** Some milliseconds of parsing. */
 const SLICE_BYTES = 1 << 20;
@@ -16,13 +18,12 @@ export interface Stretch {
   readonly read: (offset: number, bytes: number) => Promise<Uint8Array>;
 }
 
-export interface StretchSink extends PieceSink {
+/** What follows the bytes of a stretch. */
+export interface SliceWatch {
   /** Before the records that end in a slice are read: its bytes, and those of the lines that it ends, at `offset`. */
   show(slice: Uint8Array, lines: Uint8Array, offset: number, isLast: boolean): void;
   /** Bytes before this one are not needed any more. */
   retire(to: number): void;
-  /** A line that is longer than any record. */
-  overlong(start: number, end: number, line: number): void;
 }
 
 /** Why a stretch was not read to its end. */
@@ -35,7 +36,8 @@ export type Stopped =
 export async function readStretch(
   { file, from, to, firstLine, read }: Stretch,
   plan: LinePlan,
-  sink: StretchSink,
+  sink: PieceSink,
+  watch: SliceWatch,
 ): Promise<Stopped | undefined> {
   let line = firstLine;
   /** The beginning of a record whose end is in a later slice. */
@@ -50,15 +52,17 @@ export async function readStretch(
     if (skipped !== undefined) {
       const newline = slice.indexOf(NEWLINE);
       const end = newline < 0 ? slice.length : newline + 1;
-      sink.show(slice.subarray(0, end), slice.subarray(0, end), at - slice.length, isLast && end === slice.length);
+      const offset = at - slice.length;
+      watch.show(slice.subarray(0, end), slice.subarray(0, end), offset, isLast && end === slice.length);
       if (newline < 0 && !isLast) continue;
-      sink.overlong(skipped, at - slice.length + end, line++);
+      const reason = tooLong(offset + end - skipped);
+      sink.bad({ file, line: line++, byteOffset: skipped, reason }, skipped - offset, end);
       skipped = undefined;
       slice = slice.subarray(end);
     }
     const bytes = held.length === 0 ? slice : Buffer.concat([held, slice]);
     const offset = at - bytes.length;
-    sink.show(slice, bytes, offset, isLast);
+    watch.show(slice, bytes, offset, isLast);
     const end = isLast ? bytes.length : bytes.lastIndexOf(NEWLINE) + 1;
     const done = readText({ file, bytes: bytes.subarray(0, end), offset, firstLine: line }, plan, sink);
     if (done.isFull) return { kind: 'full' };
@@ -66,7 +70,7 @@ export async function readStretch(
     const isTooLong = held.length > LIMITS.recordBytes;
     if (done.openQuote !== undefined && (isLast || isTooLong)) return { ...placeOf(bytes, line, done), isLast };
     line += done.lines;
-    sink.retire(at - held.length);
+    watch.retire(at - held.length);
     if (!isTooLong) continue;
     skipped = at - held.length;
     held = new Uint8Array(0);

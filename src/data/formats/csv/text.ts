@@ -1,25 +1,13 @@
 /** CSV text to pieces of columns: by the kernel, and line by line what it leaves. */
 import { LIMITS } from '../../../base/limits.ts';
-import type { ColumnPiece } from '../../columns/piece.ts';
+import type { PieceSink } from '../../columns/piece.ts';
 import { READ } from '../../kernels/exports.ts';
-import type { BadRecord } from '../../source.ts';
 import { csvKernel } from './kernel.ts';
 import { type CsvText, type Line, LineReader } from './parser.ts';
 import type { LinePlan } from './plan.ts';
 
 /** Of the first bad records the text is kept, to show it and to see what the file looks like. */
 const SHOWN_RECORDS = 8;
-
-/** What takes the records of some text, one after the other. */
-export interface PieceSink {
-  /** Records that may be added at once; none when there is no room for more. */
-  readonly quota: number;
-  readonly badRecords: number;
-  /** At most `quota` records. `firstLine` is that of the text. */
-  add(piece: ColumnPiece, firstLine: number): void;
-  /** It begins and ends there in the text, its line break included. */
-  bad(record: BadRecord, start: number, end: number): void;
-}
 
 /** How far some text was read. */
 export interface ReadText {

@@ -37,7 +37,12 @@ export async function runSyncMode(options: SyncModeOptions): Promise<never> {
     stopSignal: AbortSignal.any([stopSignal, left.signal]),
   });
   const { batchSize } = record.job.training;
-  const files = openTaskFiles(place, record, model, { batchSize, cache, times: options.activity.times });
+  const files = openTaskFiles(place, record, model, {
+    batchSize,
+    part: 'train',
+    cache,
+    times: options.activity.times,
+  });
   const client = createVersionClient({ spec: model.parameters, shards, group, router, memory: model.memory });
   try {
     const plan = await loadRoundPlan(master, record, stopSignal);

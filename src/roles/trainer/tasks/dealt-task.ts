@@ -48,7 +48,8 @@ async function readTask(options: ReadingOptions, dealt: DealtTask): Promise<Task
   const { place, record, model, cache } = options;
   const { times } = options.activity;
   const batchSize = dealt.queue === 'evaluate' ? EVALUATION_BATCH : record.job.training.batchSize;
-  const files = openTaskFiles(place, record, model, { batchSize, cache, times });
+  const part = dealt.queue === 'evaluate' ? 'test' : 'train';
+  const files = openTaskFiles(place, record, model, { batchSize, part, cache, times });
   try {
     const records = await files.read(dealt);
     // Judged before the first push of the task (docs/design.md §5).

@@ -8,6 +8,7 @@ import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { ReadTimes } from '../../../data/formats/format.ts';
 import { ParsedCache } from '../../../data/parsed/cache.ts';
 import type { DataPlace } from '../../../data/place.ts';
+import type { Selection } from '../../../data/selection.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import { createTaskReader, type TaskReader } from '../../../data/task-reader.ts';
 import type { Job } from '../../../job/schema.ts';
@@ -29,6 +30,8 @@ interface OpenFiles {
 export interface TaskFilesOptions {
   /** Records of a mini-batch, as they will be asked for. */
   readonly batchSize: number;
+  /** Of the job's files. */
+  readonly part: Selection['part'];
   /** Tasks that were parsed before. */
   readonly cache?: ParsedCache | undefined;
   readonly times?: ReadTimes;
@@ -42,7 +45,7 @@ export function openTaskFiles(
   place: DataPlace,
   record: JobRecord,
   model: Model,
-  { batchSize, cache, times }: TaskFilesOptions,
+  { batchSize, part, cache, times }: TaskFilesOptions,
 ): TaskFiles {
   /** Stays open; others are closed when their last read has ended. */
   let kept: OpenFiles | undefined;
@@ -51,7 +54,7 @@ export function openTaskFiles(
     const key = JSON.stringify(files);
     if (kept?.key === key) return kept;
     const reader = createTaskReader(place, {
-      ...readingOf(record, model),
+      ...readingOf(record, model, part),
       files: files.map(({ labels, layout, ...file }) => ({
         ...file,
         ...(labels === undefined ? {} : { labels }),

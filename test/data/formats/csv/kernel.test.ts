@@ -2,11 +2,11 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import type { FieldColumn } from '../../../../src/data/columns/column.ts';
-import type { ColumnPiece } from '../../../../src/data/columns/piece.ts';
+import type { ColumnPiece, PieceSink } from '../../../../src/data/columns/piece.ts';
 import { CsvKernel, csvKernel } from '../../../../src/data/formats/csv/kernel.ts';
 import { type CsvText, LineReader } from '../../../../src/data/formats/csv/parser.ts';
 import { type LinePlan, planOf } from '../../../../src/data/formats/csv/plan.ts';
-import { type PieceSink, type ReadText, readText } from '../../../../src/data/formats/csv/text.ts';
+import { type ReadText, readText } from '../../../../src/data/formats/csv/text.ts';
 import { crossIds } from '../../../../src/data/kernels/cross-ids.ts';
 import { READ } from '../../../../src/data/kernels/exports.ts';
 import type { LabelRule } from '../../../../src/data/labels.ts';
