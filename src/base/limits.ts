@@ -159,6 +159,8 @@ export const LIMITS = {
   kernelTextBytes: 4 * MiB,
   /** Records that a parser of columns hands on at once. */
   pieceRecords: 4096,
+  /** Inputs of all records of a task with columns. */
+  taskInputs: 2 ** 28,
   /** Columns of a job, and fields of a line. */
   columns: 4096,
   columnNameCharacters: 1024,
@@ -169,6 +171,8 @@ export const LIMITS = {
   crossColumns: 8,
   /** Parts that a number is divided into. */
   quantiles: 256,
+  /** The same of all columns of a job: their bounds are in its record. */
+  allQuantiles: 16_384,
   /** Values of one column of a record. */
   listValues: 65_536,
   /** Features of a mini-batch whose ids the kernel numbers, in up to 120 MB of memory; more are numbered without it. */

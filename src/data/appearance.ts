@@ -1,5 +1,5 @@
 /** What a file that cannot be read as libsvm looks like, from some of its lines. Pure. */
-import { type Appearance, convert, EXPECTED, packedAs } from './packed.ts';
+import { type Appearance, convert, packedAs } from './packed.ts';
 
 type Test = readonly [matches: (lines: readonly string[]) => boolean, appearance: Appearance];
 
@@ -40,8 +40,11 @@ const separatedBy =
 const isBinary = (line: string): boolean =>
   Array.from(line, (character) => character.charCodeAt(0)).some((code) => code < 32 && (code < 9 || code > 13));
 
-/** The first one that matches counts. */
-const TESTS: readonly Test[] = [
+const columnsHint = (format: string): string =>
+  `set data.format to ${format}, and say in data.columns what the columns are (docs/data.md)`;
+
+/** Of no text of any format. The first one that matches counts. */
+const NO_TEXT: readonly Test[] = [
   [
     (lines) => begins(0xff, 0xfe)(lines) || begins(0xfe, 0xff)(lines) || hasNuls(lines),
     { what: 'UTF-16 text', hint: 'save it as UTF-8: iconv -f UTF-16 -t UTF-8 OLD > NEW' },
@@ -54,7 +57,11 @@ const TESTS: readonly Test[] = [
     ([line = '']) => /^\s*<(?:!doctype|html|\?xml)/i.test(line),
     { what: 'a web page', hint: 'a download went wrong: fetch the file again and look at it' },
   ],
-  [(lines) => lines.some(isBinary), { what: 'a binary file', hint: `check the path and data.format: ${EXPECTED}` }],
+  [(lines) => lines.some(isBinary), { what: 'a binary file', hint: 'check the path and data.format' }],
+];
+
+/** Of text that is no libsvm. */
+const OTHER_TEXT: readonly Test[] = [
   [all((line) => /^\s*[{[]/.test(line)), { what: 'JSON', hint: convert('JSON') }],
   [
     all((line) => WEIGHTED.test(line)),
@@ -117,14 +124,20 @@ const TESTS: readonly Test[] = [
       hint: 'set model.task to regression if the labels are numbers; else correct them, or allow some with data.maxBadRecords',
     },
   ],
-  [separatedBy('\t'), { what: 'tab-separated values (TSV)', hint: convert('TSV') }],
-  [separatedBy(','), { what: 'comma-separated values (CSV)', hint: convert('CSV') }],
-  [separatedBy(';'), { what: 'values separated by semicolons (CSV)', hint: convert('CSV') }],
+  [separatedBy('\t'), { what: 'tab-separated values (TSV)', hint: columnsHint('tsv') }],
+  [separatedBy(','), { what: 'comma-separated values (CSV)', hint: columnsHint('csv') }],
+  [separatedBy(';'), { what: 'values separated by semicolons (CSV)', hint: columnsHint('csv') }],
 ];
 
 /** Undefined when the lines (not empty, perhaps cut off) look like nothing that is known. */
 export function appearanceOf(lines: readonly string[]): Appearance | undefined {
   if (lines.length === 0) return undefined;
   const packed = packedAs(Buffer.from(lines[0]!, 'latin1'));
-  return packed ?? TESTS.find(([matches]) => matches(lines))?.[1];
+  return packed ?? [...NO_TEXT, ...OTHER_TEXT].find(([matches]) => matches(lines))?.[1];
+}
+
+/** The same, of lines that are expected to be text of columns. */
+export function otherThanText(lines: readonly string[]): Appearance | undefined {
+  if (lines.length === 0) return undefined;
+  return packedAs(Buffer.from(lines[0]!, 'latin1')) ?? NO_TEXT.find(([matches]) => matches(lines))?.[1];
 }

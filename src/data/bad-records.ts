@@ -1,7 +1,8 @@
 /** The error for too many bad records: shows the first ones, what the file looks like, and what to change. */
 import { PaddletError } from '../base/errors.ts';
-import { appearanceOf } from './appearance.ts';
+import { appearanceOf, otherThanText } from './appearance.ts';
 import { shownBytes } from './ascii.ts';
+import { type DataFormat, formatOf } from './formats/registry.ts';
 import type { BadRecord, TaskRecords } from './source.ts';
 
 const SHOWN_RECORDS = 3;
@@ -9,38 +10,41 @@ const SHOWN_FILES = 8;
 const SHOWN_CHARACTERS = 60;
 
 export interface BadRecordsRule {
+  readonly format: DataFormat;
   readonly maxBadRecords: number;
 }
 
 /** Throws `TooManyBadRecords`. */
-export function refuseTooManyBad({ bad }: Pick<TaskRecords, 'bad'>, { maxBadRecords }: BadRecordsRule): void {
+export function refuseTooManyBad({ bad }: Pick<TaskRecords, 'bad'>, { format, maxBadRecords }: BadRecordsRule): void {
   if (bad.length <= maxBadRecords) return;
-  throw tooManyBad(bad, `${bad.length} bad records in one task, data.maxBadRecords is ${maxBadRecords}`);
+  throw tooManyBad(bad, `${bad.length} bad records in one task, data.maxBadRecords is ${maxBadRecords}`, format);
 }
 
 /** `bad` is not empty. */
-export function tooManyBad(bad: readonly BadRecord[], howMany: string): PaddletError {
-  const { shown, hint = 'fix the data, or allow more with data.maxBadRecords' } = explain(bad);
+export function tooManyBad(bad: readonly BadRecord[], howMany: string, format: DataFormat): PaddletError {
+  const { shown, hint = 'fix the data, or allow more with data.maxBadRecords' } = explain(bad, format);
   return new PaddletError('TooManyBadRecords', `${howMany}: ${shown}`, { hint });
 }
 
 /** `what` says where there is none; `bad` may be empty. The hint is `otherwise` when it looks like nothing known. */
-export function noneGood(bad: readonly BadRecord[], what: string, otherwise: string): PaddletError {
-  const { shown, hint = otherwise } = explain(bad);
+export function noneGood(bad: readonly BadRecord[], what: string, format: DataFormat, otherwise: string): PaddletError {
+  const { shown, hint = otherwise } = explain(bad, format);
   return new PaddletError('DataInvalid', shown === '' ? what : `${what}: ${shown}`, { hint });
 }
 
 /** The error for files whose records were all read. */
-export const noGoodRecord = (paths: readonly string[], bad: readonly BadRecord[]): PaddletError => {
+export const noGoodRecord = (paths: readonly string[], bad: readonly BadRecord[], format: DataFormat): PaddletError => {
   const more = paths.length > SHOWN_FILES ? ` and ${paths.length - SHOWN_FILES} other files` : '';
   const what = `there is no good record in ${paths.slice(0, SHOWN_FILES).join(', ')}${more}`;
-  return noneGood(bad, what, 'compare the files with data.format, and their labels with model.task');
+  const compared = formatOf(format).input === 'columns' ? 'data.columns and data.csv' : 'data.format';
+  return noneGood(bad, what, format, `compare the files with ${compared}, and their labels with model.task`);
 };
 
 /** The first ones and what they look like; the hint for that. */
-function explain(bad: readonly BadRecord[]): { shown: string; hint?: string } {
+function explain(bad: readonly BadRecord[], format: DataFormat): { shown: string; hint?: string } {
   const shown = bad.slice(0, SHOWN_RECORDS).map(describeBad).join('; ');
-  const appearance = appearanceOf(bad.flatMap(({ text }) => (text === undefined ? [] : [text])));
+  const texts = bad.flatMap(({ text }) => (text === undefined ? [] : [text]));
+  const appearance = formatOf(format).input === 'columns' ? otherThanText(texts) : appearanceOf(texts);
   if (appearance === undefined) return { shown };
   return { shown: `${shown}; it looks like ${appearance.what}`, hint: appearance.hint };
 }

@@ -43,6 +43,7 @@ export async function refuseBadStart(place: DataPlace, task: FirstTask): Promise
     throw tooManyBad(
       bad,
       `${bad.length} of the first ${among} records of ${path} are bad, data.maxBadRecords is ${task.maxBadRecords}`,
+      task.format,
     );
   }
   const bad = seen.flatMap(({ head }) => head.bad);
@@ -51,6 +52,7 @@ export async function refuseBadStart(place: DataPlace, task: FirstTask): Promise
   throw noGoodRecord(
     seen.map(({ path }) => path),
     bad,
+    task.format,
   );
 }
 
@@ -64,7 +66,11 @@ export async function refuseOtherFormat(
   for await (const { path, head } of heads(place, { ...data, labels })) {
     if (head.records === 0 || head.bad.length < head.records) continue;
     const what = `no record of ${path} can be read as ${data.format}`;
-    throw noneGood(head.bad, what, `compare it with --format ${data.format}: ${EXPECTED}`);
+    const isText = formatOf(data.format).input === 'columns';
+    const otherwise = isText
+      ? 'compare it with the columns of the job'
+      : `compare it with --format ${data.format}: ${EXPECTED}`;
+    throw noneGood(head.bad, what, data.format, otherwise);
   }
 }
 

@@ -3,10 +3,11 @@
  * and parsed. A task is parsed whole before any of it is pushed, so a task that cannot be read fails before it reaches
  * a shard.
  */
+import { createHash } from 'node:crypto';
 import type { FileFacts } from '../base/seams.ts';
 import { countRecords } from './chunk-check.ts';
 import { canonicalText } from './columns/column.ts';
-import type { ParsedTask, ReadOptions } from './formats/format.ts';
+import type { ParsedTask, ReadColumns, ReadOptions } from './formats/format.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
 import { OpenFiles } from './open-files.ts';
 import { blockKey, isSameFile, type ParsedCache } from './parsed/cache.ts';
@@ -55,6 +56,20 @@ export function createTaskReader(place: DataPlace, options: TaskReaderOptions): 
   };
 }
 
+/** By the statistics, which are the same array for all tasks of a job. */
+const knownTexts = new WeakMap<readonly unknown[], { readonly columns: ReadColumns; readonly text: string }>();
+
+function textOf(columns: ReadColumns): string {
+  const known = knownTexts.get(columns.statistics);
+  const { spec, input } = columns;
+  const { spec: before } = known?.columns ?? {};
+  const isSame = before?.columns === spec.columns && before.dialect === spec.dialect && known?.columns.input === input;
+  if (known !== undefined && isSame) return known.text;
+  const text = createHash('sha256').update(canonicalText(columns)).digest('hex');
+  knownTexts.set(columns.statistics, { columns, text });
+  return text;
+}
+
 function keyOf(
   place: DataPlace,
   { format, labels, batchSize, files, columns, selection }: TaskReaderOptions,
@@ -76,7 +91,7 @@ function keyOf(
     return [path, absolutePath(place, path), ...numbers, ...ofLayout];
   });
   const isPlain = columns === undefined && selection === undefined;
-  const how = isPlain ? undefined : canonicalText([columns ?? null, selection ?? null]);
+  const how = isPlain ? undefined : canonicalText([columns ? textOf(columns) : null, selection ?? null]);
   return blockKey({ format, parserVersion, labels, batchSize, how, chunks: parts });
 }
 

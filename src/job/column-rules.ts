@@ -1,6 +1,6 @@
 /** Rules between the columns of a job, and what its model can use of them. */
 import { LIMITS } from '../base/limits.ts';
-import type { Column, Dialect, FieldColumn } from '../data/columns/column.ts';
+import { type Column, type Dialect, type FieldColumn, vocabularyOf } from '../data/columns/column.ts';
 import { type ColumnsFile, type DialectFile, resolveColumns, resolveDialect, WHOLE } from './columns.ts';
 
 export interface ColumnRuleBroken {
@@ -24,9 +24,12 @@ export function brokenColumnRules(
   return [
     ...dialectRules(resolveDialect(file.format, file.csv)),
     ...oneOfTheirKind(columns),
+    ...missingLabels(columns, file.csv.missing),
     ...columns.flatMap((column) => columnRules(column, file.columns[column.name], columns, use)),
     ...namingRules(file.columns, columns, file.csv),
     ...positionRules(columns),
+    ...vocabularyRules(columns),
+    ...sizeRules(columns),
   ];
 }
 
@@ -46,6 +49,17 @@ function dialectRules({ delimiter, quote, comment, decimal }: Dialect): ColumnRu
     if (field !== 'delimiter' && /^[ \t]$/.test(character)) refuse(field, 'expected a character that is no blank');
   }
   return broken;
+}
+
+/** A label that means that there is none. */
+function missingLabels(columns: readonly Column[], missing: readonly string[]): ColumnRuleBroken[] {
+  return columns.flatMap((column) => {
+    if (column.type !== 'label') return [];
+    const texts = [column.positive, column.negative, column.classes].flatMap((all) => all ?? []);
+    const both = texts.find((text) => missing.includes(text));
+    if (both === undefined) return [];
+    return [{ path: ['columns', column.name], message: `${JSON.stringify(both)} is in csv.missing, too` }];
+  });
 }
 
 function oneOfTheirKind(columns: readonly Column[]): ColumnRuleBroken[] {
@@ -152,4 +166,32 @@ function positionRules(columns: readonly Column[]): ColumnRuleBroken[] {
     taken.set(place, column);
     return other === undefined ? [] : [{ path: ['columns', column], message: `position ${place} is that of ${other}` }];
   });
+}
+
+/** `/job` has the bounds of all quantiles, and the store bounds its size. */
+function sizeRules(columns: readonly Column[]): ColumnRuleBroken[] {
+  const parts = columns.reduce((sum, column) => sum + (column.type === 'number' ? (column.quantiles ?? 0) : 0), 0);
+  if (parts <= LIMITS.allQuantiles) return [];
+  return [{ path: ['columns'], message: `${parts} quantiles in all: expected at most ${LIMITS.allQuantiles}` }];
+}
+
+/** Numbers and crosses have ids in a vocabulary of their name; those of buckets depend on how many there are. */
+function vocabularyRules(columns: readonly Column[]): ColumnRuleBroken[] {
+  const broken: ColumnRuleBroken[] = [];
+  const buckets = new Map<string, { readonly name: string; readonly buckets: number | undefined }>();
+  for (const column of columns) {
+    if (column.type !== 'category' && column.type !== 'categories') continue;
+    const { name } = column;
+    const vocabulary = vocabularyOf(column);
+    if (vocabulary === undefined) continue;
+    const refuse = (message: string): void => void broken.push({ path: ['columns', name, 'vocabulary'], message });
+    const other = columns.find((one) => one.name === vocabulary && (one.type === 'number' || one.type === 'cross'));
+    if (other !== undefined) refuse(`${vocabulary} is the vocabulary of a ${other.type}: expected another name`);
+    const first = buckets.get(vocabulary);
+    buckets.set(vocabulary, first ?? { name, buckets: column.buckets });
+    if (first !== undefined && first.buckets !== column.buckets) {
+      refuse(`${first.name} has this vocabulary with ${first.buckets ?? 'no'} buckets: expected the same`);
+    }
+  }
+  return broken;
 }

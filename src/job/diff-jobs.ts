@@ -1,3 +1,4 @@
+import { canonicalText } from '../data/columns/column.ts';
 import type { Job } from './schema.ts';
 
 export interface JobDifference {
@@ -14,7 +15,7 @@ export function diffJobs(before: Job, after: Job): JobDifference[] {
   const now = leaves(after);
   const fields = new Set([...old.keys(), ...now.keys()]);
   return [...fields]
-    .filter((field) => JSON.stringify(old.get(field)) !== JSON.stringify(now.get(field)))
+    .filter((field) => canonicalText(old.get(field)) !== canonicalText(now.get(field)))
     .map((field) => ({ field, before: old.get(field), after: now.get(field) }));
 }
 

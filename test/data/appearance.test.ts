@@ -55,7 +55,7 @@ test('lines of different kinds look like nothing: columns must agree in number',
 });
 
 test('each says what to do', () => {
-  expect(appearanceOf(['1,2'])?.hint).toContain('label id:value');
+  expect(appearanceOf(['1,2'])?.hint).toContain('data.format to csv');
   expect(appearanceOf(['7.5 1:1'])?.hint).toContain('model.task');
   expect(appearanceOf(['4 1:1', '2 1:1'])?.hint).toContain('as 1 and 0');
   expect(appearanceOf(['\0\0\x08\x03'])?.hint).toContain('data.format');

@@ -16,7 +16,7 @@ function parsed(text: string) {
 
 function refusal(text: string, maxBadRecords = 0): PaddletError {
   try {
-    refuseTooManyBad(parsed(text), { maxBadRecords });
+    refuseTooManyBad(parsed(text), { format: 'libsvm', maxBadRecords });
   } catch (error) {
     if (error instanceof PaddletError) return error;
     throw error;
@@ -33,7 +33,7 @@ test('CSV given as libsvm', () => {
       'a.txt:2: label "4.9,3.0,1" is not +1, -1, 1 or 0, in "4.9,3.0,1"; ' +
       'it looks like comma-separated values (CSV)',
   );
-  expect(hint).toContain('label id:value');
+  expect(hint).toContain('data.format to csv');
 });
 
 test('ranking data and regression labels', () => {
@@ -65,5 +65,5 @@ test.each([
 });
 
 test('as many as allowed are not refused', () => {
-  expect(() => refuseTooManyBad(parsed('x 1:1\n1 1:1\n'), { maxBadRecords: 1 })).not.toThrow();
+  expect(() => refuseTooManyBad(parsed('x 1:1\n1 1:1\n'), { format: 'libsvm', maxBadRecords: 1 })).not.toThrow();
 });

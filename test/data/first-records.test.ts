@@ -31,7 +31,7 @@ test('more bad records than the first task may have', async () => {
   await expect(refuseBadStart(place, { ...TASK, what: 'a' })).rejects.toMatchObject({
     code: 'TooManyBadRecords',
     message: expect.stringMatching(/^2 of the first 10 records of a are bad, data.maxBadRecords is 1: a:2: .*CSV/),
-    hint: expect.stringContaining('label id:value'),
+    hint: expect.stringContaining('data.format to csv'),
   });
 });
 

@@ -7,6 +7,9 @@ import { expect, test } from 'vitest';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import { referenceOf } from '../sync/reference-loop.ts';
 import { openPlace, type Place, resultOf } from './harness.ts';
+import { JOB } from './planted-job.ts';
+import { liveOne, startRun } from './run.ts';
+import { cutOf, SLOWLY } from './sync-job.ts';
 
 const RECORDS = 700;
 const NAMES = ['age', 'income', 'city', 'tags', 'weight', 'clicked'];
@@ -81,4 +84,24 @@ test('the same records give the same bits, however they are written and whatever
   const [csv, tsv, shuffled] = digests;
   expect(tsv).toBe(csv);
   expect(shuffled).not.toBe(csv);
+});
+
+test('a job with columns survives SIGKILL of its trainer, its pserver and its master', async () => {
+  const place = openPlace();
+  writeData(place);
+  const { cluster: _, training, ...rest } = jobOf('tsv', 'part-*.tsv', 'records');
+  // So many passes that it is not over before the last kill.
+  const long = { ...training, passes: 15 };
+  const job = { ...rest, name: JOB.name, training: long, checkpoint: { interval: '200ms' } };
+  writeFileSync(place.path('killed.yaml'), JSON.stringify(job));
+  const { running, store } = await startRun(place, place.path('killed.yaml'), SLOWLY);
+  for (const role of ['trainer', 'pserver', 'master'] as const) {
+    await cutOf(store, (await cutOf(store, 1)) + 1);
+    process.kill((await liveOne(place, role)).pid, 'SIGKILL');
+    await running.said(new RegExp(`${role}.* ended \\(SIGKILL\\)`));
+  }
+  const result = await resultOf(running);
+  const plain = await referenceOf(job, place.path());
+  expect(result.records).toMatchObject({ applied: 15 * RECORDS, bad: 0, lost: 0 });
+  expect(result.modelDigest).toBe(plain.modelDigest);
 });

@@ -163,6 +163,26 @@ describe('rules between columns', () => {
       '10:18: data.columns.cl.cross: l is no column of type category, and no number with quantiles',
     ],
     [
+      'a vocabulary that is a number',
+      `${XY}\nc: { type: category, vocabulary: x }`,
+      '8:38: data.columns.c.vocabulary: x is the vocabulary of a number: expected another name',
+    ],
+    [
+      'a vocabulary with other buckets',
+      `${XY}\nc: { type: category, buckets: 9 }\nd: { type: category, vocabulary: c }`,
+      '9:38: data.columns.d.vocabulary: c has this vocabulary with 9 buckets: expected the same',
+    ],
+    [
+      'a label that is missing',
+      "x: number\ny: { type: label, positive: [yes, ''] }",
+      '7:8: data.columns.y: "" is in csv.missing, too',
+    ],
+    [
+      'a sign between whole numbers',
+      `${XY}\nl: { type: categories, ids: integer, separator: '-' }`,
+      '8:53: data.columns.l.separator: the sign of a whole number: expected another character',
+    ],
+    [
       'a cross of what is missing',
       `${XY}\nc: category\ncl: { cross: [c, d] }`,
       '9:18: data.columns.cl.cross: d is no column of type category, and no number with quantiles',

@@ -123,4 +123,18 @@ export const DATA: readonly Mutation[] = [
     replace: 'export const missingId = (seed: bigint): bigint => hash64(MISSING.subarray(1), seed);',
     tests: ['test/vectors', 'test/data/columns'],
   },
+  {
+    rule: 'a job is the same however the store orders the settings of its columns',
+    file: 'src/job/diff-jobs.ts',
+    find: 'canonicalText(old.get(field)) !== canonicalText(now.get(field))',
+    replace: 'JSON.stringify(old.get(field)) !== JSON.stringify(now.get(field))',
+    tests: ['test/job/diff-jobs.test.ts'],
+  },
+  {
+    rule: 'async mode shuffles the records of a task, too',
+    file: 'src/roles/trainer/tasks/dealt-task.ts',
+    find: "return dealt.queue === 'evaluate' ? records : passOrderOf(record)(records, dealt);",
+    replace: 'return records;',
+    tests: ['test/roles/trainer/tasks'],
+  },
 ];

@@ -1,4 +1,5 @@
 /** What takes pieces of columns and makes the records of a task of them, as the model wants them. */
+import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { Batch } from '../../model/model.ts';
 import type { ReadRecords } from '../kernels/sparse-kernel.ts';
@@ -34,6 +35,13 @@ export interface RecordsSize {
 
 /** `input`: what the model takes. */
 export function columnRecords(input: 'sparse' | 'dense', columns: KnownColumns, size: RecordsSize): ColumnRecords {
+  const inputs = slotsOf(columns.columns);
+  const perRecord = 2 * inputs.numbers.length + inputs.single.length + columns.columns.length;
+  if (size.records * perRecord > LIMITS.taskInputs) {
+    throw new PaddletError('DataInvalid', `a task has ${size.records} records of up to ${perRecord} inputs: too many`, {
+      hint: `at most ${LIMITS.taskInputs} in all: lower data.recordsPerTask`,
+    });
+  }
   return input === 'sparse' ? sparseColumns(columns, size) : denseColumns(columns, size);
 }
 

@@ -7,7 +7,16 @@ import { assert } from '../../base/assert.ts';
 import { crossIds } from '../kernels/cross-ids.ts';
 import { type Column, type ColumnSlots, type CrossColumn, isSingle, slotsOf, vocabularyOf } from './column.ts';
 import { categoryId, missingId, vocabularySeed } from './hash.ts';
-import { type Halves, halvesOf, type KnownColumns, type Normalize, NumberParts, normalizer, stand } from './numbers.ts';
+import {
+  type Halves,
+  halvesOf,
+  type KnownColumns,
+  type Normalize,
+  type NumberParts,
+  normalizer,
+  partsOf,
+  stand,
+} from './numbers.ts';
 import type { ColumnPiece, ListIds } from './piece.ts';
 import type { NumberStatistics } from './statistics.ts';
 
@@ -184,7 +193,7 @@ function makerOf(
       const slot = numbers.indexOf(column);
       const known = statistics[slot];
       assert(known?.name === column.name, 'statistics a number column');
-      if (column.quantiles !== undefined) return [{ kind: 'parts', slot, parts: new NumberParts(column, known) }];
+      if (column.quantiles !== undefined) return [{ kind: 'parts', slot, parts: partsOf(column, known) }];
       const seed = vocabularySeed(column.name);
       const normalize = normalizer(column, known);
       const [low, high] = halvesOf(categoryId(NOTHING, seed));
@@ -221,7 +230,7 @@ function crossOf(
     const column = columns.find((other) => other.name === wanted);
     if (column?.type === 'number') {
       const slot = numbers.indexOf(column);
-      return { kind: 'parts', slot, parts: new NumberParts(column, statistics[slot]!) };
+      return { kind: 'parts', slot, parts: partsOf(column, statistics[slot]!) };
     }
     assert(column?.type === 'category', 'a cross is of categories');
     if (isSingle(column)) return { kind: 'single', slot: single.indexOf(column) };

@@ -6,6 +6,7 @@ import { missingId, numberedId, vocabularySeed } from './hash.ts';
 import type { NumberStatistics } from './statistics.ts';
 
 const HALF = 0xffffffffn;
+const MOST_F32 = 3.4028234663852886e38;
 
 /** Columns with what is known of the training records. */
 export interface KnownColumns {
@@ -24,16 +25,19 @@ export function normalizer({ normalize }: NumberColumn, { mean, deviation, min, 
     case 'standard': {
       // Of a column whose values are all the same, the distance is 0.
       const scale = deviation > 0 ? deviation : 1;
-      return (value) => (value - mean) / scale;
+      return (value) => bounded((value - mean) / scale);
     }
     case 'minmax': {
       const range = max > min ? max - min : 1;
-      return (value) => (value - min) / range;
+      return (value) => bounded((value - min) / range);
     }
     case 'log':
       return (value) => (value < 0 ? -log1p(-value) : log1p(value));
   }
 }
+
+/** Far from what the training records have, a number would be infinite as f32. */
+const bounded = (value: number): number => Math.max(-MOST_F32, Math.min(MOST_F32, value));
 
 /** What a missing number counts as. */
 export const stand = ({ missing }: NumberColumn, { mean }: NumberStatistics): number => (missing === 'mean' ? mean : 0);
@@ -54,8 +58,20 @@ export type Halves = readonly [low: number, high: number];
 
 export const halvesOf = (id: bigint): Halves => [Number(id & HALF), Number(id >> 32n)];
 
+/** By the statistics: their ids are worked out once, not for each task. */
+const knownParts = new WeakMap<NumberStatistics, NumberParts>();
+
+export function partsOf(column: NumberColumn, statistics: NumberStatistics): NumberParts {
+  const known = knownParts.get(statistics);
+  if (known?.missing === column.missing) return known;
+  const parts = new NumberParts(column, statistics);
+  knownParts.set(statistics, parts);
+  return parts;
+}
+
 /** A number as a category. */
 export class NumberParts {
+  readonly missing: NumberColumn['missing'];
   readonly #bounds: readonly number[];
   readonly #ids: readonly Halves[];
   readonly #missing: Halves;
@@ -64,6 +80,7 @@ export class NumberParts {
     const seed = vocabularySeed(column.name);
     const { bounds } = statistics;
     assert(bounds !== undefined, 'a column with quantiles has bounds');
+    this.missing = column.missing;
     this.#bounds = bounds;
     this.#ids = Array.from({ length: bounds.length + 1 }, (_, part) => halvesOf(numberedId(BigInt(part), seed)));
     this.#missing = column.missing === 'zero' ? this.#ids[partOf(bounds, 0)]! : halvesOf(missingId(seed));

@@ -26,6 +26,8 @@ export interface NumberStatistics {
 export const RUN_RECORDS = 4096;
 const SAMPLE_VALUES = 65_536;
 const SAMPLE_SEED = 0;
+/** Room that a sample begins with. */
+const FIRST_VALUES = 1024;
 
 export class StatisticsBuilder {
   readonly #columns: readonly ColumnStatistics[];
@@ -126,8 +128,8 @@ class ColumnStatistics {
  * it depends on its position and on how many there are, on nothing else.
  */
 class Sample {
-  #values = new Float32Array(2 * SAMPLE_VALUES);
-  #hashes = new Uint32Array(2 * SAMPLE_VALUES);
+  #values = new Float32Array(FIRST_VALUES);
+  #hashes = new Uint32Array(FIRST_VALUES);
   #count = 0;
   #below = 4_294_967_296;
 
@@ -136,7 +138,17 @@ class Sample {
     if (hash >= this.#below) return;
     this.#values[this.#count] = value;
     this.#hashes[this.#count] = hash;
-    if (++this.#count === this.#values.length) this.#thin();
+    if (++this.#count < this.#values.length) return;
+    if (this.#count < 2 * SAMPLE_VALUES) this.#grow();
+    else this.#thin();
+  }
+
+  #grow(): void {
+    const [values, hashes] = [this.#values, this.#hashes];
+    this.#values = new Float32Array(2 * values.length);
+    this.#values.set(values);
+    this.#hashes = new Uint32Array(2 * hashes.length);
+    this.#hashes.set(hashes);
   }
 
   #thin(): void {

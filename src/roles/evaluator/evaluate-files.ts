@@ -68,6 +68,7 @@ export async function evaluateFiles(options: EvaluateOptions): Promise<Evaluated
     throw noGoodRecord(
       index.files.map(({ path }) => path),
       first,
+      record.job.data.format,
     );
   }
   return { metrics: results.finish(), bad, dataset };

@@ -41,7 +41,7 @@ export async function loadJobData(place: DataPlace, job: Job): Promise<JobData> 
   const tested = isSplit
     ? await loadDataset(place, job, train, trainLabels, 'test')
     : await loadDataset(place, job, test, testLabels);
-  refuseOtherWidth(job, factsOf(trained), tested);
+  refuseOtherWidth(job, trainFactsOf(trained), tested);
   return { train: trained, test: tested };
 }
 
@@ -113,13 +113,18 @@ export async function loadDataset(
 
 export function factsOf({ index, tasks }: Dataset): DataFacts {
   const { records, featureBound, labelBound, digest } = index;
-  const facts = { records, tasks: tasks.length, featureBound, labelBound, digest };
-  if (index.statistics === undefined) return facts;
-  const statistics = index.statistics.map(({ bounds, ...column }) =>
+  return { records, tasks: tasks.length, featureBound, labelBound, digest };
+}
+
+/** With what is known of the columns: all data of the job is read with that of the training records. */
+export function trainFactsOf(dataset: Dataset): DataFacts {
+  const { statistics, files } = dataset.index;
+  if (statistics === undefined) return factsOf(dataset);
+  const known = statistics.map(({ bounds, ...column }) =>
     bounds === undefined ? column : { ...column, bounds: [...bounds] },
   );
-  const [file] = index.files.flatMap(({ layout }) => layout ?? []);
-  return { ...facts, columns: { fields: file?.fields ?? 0, statistics } };
+  const [layout] = files.flatMap((file) => file.layout ?? []);
+  return { ...factsOf(dataset), columns: { fields: layout?.fields ?? 0, statistics: known } };
 }
 
 /** The chunks of a task with only the files that they are in, as they travel: a trainer needs no index. */

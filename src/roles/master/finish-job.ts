@@ -79,7 +79,7 @@ export async function refuseNoneGood(
   const paths = data.train.index.files.map(({ path }) => path);
   const { format } = record.job.data;
   const first = { what: paths, format, labels: labelRuleOf(record, model), columns: columnSpecOf(record.job) };
-  throw noGoodRecord(paths, await firstBad(place, first));
+  throw noGoodRecord(paths, await firstBad(place, first), format);
 }
 
 async function publishResult({ context, fence }: JobWork, result: JobResult, unchanged: Compare): Promise<boolean> {

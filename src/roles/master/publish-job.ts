@@ -18,7 +18,7 @@ import { odditiesOf } from '../../data/oddities.ts';
 import type { Job } from '../../job/schema.ts';
 import { outlineOf } from '../../model/registry.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
-import { factsOf, type JobData } from './dataset.ts';
+import { factsOf, type JobData, trainFactsOf } from './dataset.ts';
 import { raisePasses } from './raise-passes.ts';
 import type { Standing } from './standing.ts';
 
@@ -114,7 +114,7 @@ async function warmed({ context, job, dataDir }: PublishOptions, record: JobReco
 }
 
 function makeRecord({ context, job, dataDir }: PublishOptions, data: JobData): JobRecord {
-  const train = factsOf(data.train);
+  const train = trainFactsOf(data.train);
   return {
     version: JOB_RECORD_VERSION,
     id: context.host.random.uuid(),

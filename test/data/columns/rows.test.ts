@@ -1,6 +1,7 @@
 /** From pieces of columns to rows of numbers. */
 import { expect, test } from 'vitest';
 import type { NumberColumn } from '../../../src/data/columns/column.ts';
+import { normalizer } from '../../../src/data/columns/numbers.ts';
 import { RowMaker } from '../../../src/data/columns/rows.ts';
 import { LABEL, number, statisticsOf } from './samples.ts';
 
@@ -66,4 +67,13 @@ test('a column that no training record has is zero, with its indicator', () => {
     ],
   );
   expect(rowsOf(maker, [none, 2], [none, 3])).toEqual([0, 1, 0, 1, 2, 0, 3, 0]);
+});
+
+test('numbers far from those of the training records are bounded, not infinite', () => {
+  const known = { name: 'x', present: 3, missing: 0, mean: 0.2, deviation: 0.08, min: 0.1, max: 0.3 };
+  for (const normalize of ['standard', 'minmax'] as const) {
+    const of = normalizer({ type: 'number', name: 'x', normalize, missing: 'mean' }, known);
+    expect([of(3e38), of(-3e38)].map(Math.fround).every(Number.isFinite)).toBe(true);
+    expect(of(0.3)).toBeGreaterThan(0.9);
+  }
 });

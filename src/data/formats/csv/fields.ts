@@ -130,6 +130,46 @@ export class FieldReader {
   }
 }
 
+/** Finds the end of a line that is too long to be held: a line break outside of quotes. Of its text nothing is kept. */
+export class LineEnd {
+  readonly #delimiter: number;
+  readonly #quote: number;
+  #state: 'begin' | 'plain' | 'quoted' | 'closed' = 'begin';
+  /** Line breaks so far, those in quotes included. */
+  breaks = 0;
+
+  constructor({ delimiter, quote }: DialectBytes) {
+    this.#delimiter = delimiter;
+    this.#quote = quote;
+  }
+
+  /** Whether a quote is open. */
+  get isQuoted(): boolean {
+    return this.#state === 'quoted';
+  }
+
+  /** Where the line ends in the bytes that follow, behind its line break; undefined when it goes on behind them. */
+  find(bytes: Uint8Array): number | undefined {
+    for (let at = 0; at < bytes.length; at++) {
+      const byte = bytes[at]!;
+      if (byte === NEWLINE) this.breaks += 1;
+      if (this.#state === 'quoted') {
+        if (byte === this.#quote) this.#state = 'closed';
+      } else if (byte === NEWLINE) return at + 1;
+      else this.#state = this.#after(byte);
+    }
+    return undefined;
+  }
+
+  /** Outside of quotes. A second quote right behind one that closes means a quote in the text. */
+  #after(byte: number): 'begin' | 'plain' | 'quoted' | 'closed' {
+    if (byte === this.#delimiter) return 'begin';
+    if (byte === this.#quote && this.#state !== 'plain') return 'quoted';
+    const isBlank = byte === SPACE || byte === TAB || byte === RETURN;
+    return this.#state === 'begin' && isBlank ? 'begin' : 'plain';
+  }
+}
+
 /** The fields of the line that begins at `start`, and where it ends; for headers. */
 export function fieldsOf(
   bytes: Uint8Array,

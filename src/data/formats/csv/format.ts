@@ -16,7 +16,7 @@ import type { Chunk, TaskRecords } from '../../source.ts';
 import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
 import { indexCsv } from './indexer.ts';
 import { headOf } from './layout.ts';
-import { type LinePlan, planOf } from './plan.ts';
+import { fitsLayout, type LinePlan, planOf } from './plan.ts';
 import { readStretch } from './stretch.ts';
 import { readText } from './text.ts';
 
@@ -70,7 +70,7 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
     }
     const { layout } = options.files[chunk.file]!;
     const end = into.records + chunk.records;
-    if (layout === undefined) throw changed(file, chunk);
+    if (layout === undefined || !fitsLayout(spec, layout)) throw changed(file, chunk);
     await readChunk(files, chunk, planOf(spec, layout, labels, file), into, options);
     if (into.records !== end) throw changed(file, chunk);
   }

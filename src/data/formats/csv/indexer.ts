@@ -92,9 +92,8 @@ async function indexContent(
 
 function stoppedEarly(path: string, stopped: Stopped): PaddletError {
   if (stopped.kind !== 'open') return changing(path);
-  const { line, column, isLast } = stopped;
-  const within = isLast ? '' : ` within ${LIMITS.recordBytes} bytes`;
-  return new PaddletError('DataInvalid', `${path}:${line}:${column}: this quote is not closed${within}`, {
+  const { line, column } = stopped;
+  return new PaddletError('DataInvalid', `${path}:${line}:${column}: this quote is not closed`, {
     hint: 'write a quote in a quoted text twice, or set data.csv.quote to none if quotes are ordinary characters',
   });
 }

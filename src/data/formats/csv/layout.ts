@@ -2,7 +2,7 @@
 import { distance } from 'fastest-levenshtein';
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
-import { appearanceOf } from '../../appearance.ts';
+import { otherThanText } from '../../appearance.ts';
 import { BOM, NEWLINE } from '../../ascii.ts';
 import type { ColumnSpec, FieldColumn } from '../../columns/column.ts';
 import type { FileLayout } from '../../source.ts';
@@ -53,7 +53,10 @@ export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: 
     });
   }
   if (texts.length > LIMITS.columns) {
-    throw new PaddletError('DataInvalid', `${path}:${line}: ${texts.length} fields, more than ${LIMITS.columns}`);
+    throw new PaddletError('DataInvalid', `${path}:${line}: ${texts.length} fields, more than ${LIMITS.columns}`, {
+      hint:
+        delimiterHint(texts, spec) ?? 'leave out columns, or put those of one kind into a column of type categories',
+    });
   }
   const place = `${path}:${line}`;
   const positions = fieldColumns(spec).map((column) => positionOf(column, texts, place, spec));
@@ -142,7 +145,7 @@ function nameHint(name: string, texts: readonly string[]): string {
 
 function refuseUtf16(path: string, bytes: Uint8Array): void {
   const beginning = Buffer.from(bytes.subarray(0, SHOWN_CHARACTERS)).toString('latin1');
-  const appearance = appearanceOf([beginning]);
+  const appearance = otherThanText([beginning]);
   if (!appearance?.what.startsWith('UTF-16')) return;
   throw new PaddletError('DataInvalid', `${path} is ${appearance.what}`, { hint: appearance.hint });
 }

@@ -248,7 +248,10 @@ export class LineReader {
     const after = bytes.subarray(at, at + AFTER_BYTES);
     const newline = after.indexOf(NEWLINE);
     const shown = quote(after, 0, newline < 0 ? after.length : newline);
-    return `text follows a closing quote, at character ${at - start + 1}: ${shown}`;
+    const before = bytes.subarray(start, at);
+    const lines = before.reduce((count, byte) => count + (byte === NEWLINE ? 1 : 0), 0);
+    const where = lines === 0 ? '' : ` of the line that is ${lines} below`;
+    return `text follows a closing quote, at character ${before.length - before.lastIndexOf(NEWLINE)}${where}: ${shown}`;
   }
 }
 

@@ -3,6 +3,7 @@ import { LIMITS } from '../../../base/limits.ts';
 import { NEWLINE } from '../../ascii.ts';
 import { tooLong } from '../../chunk-check.ts';
 import type { PieceSink } from '../../columns/piece.ts';
+import { LineEnd } from './fields.ts';
 import type { LinePlan } from './plan.ts';
 import { type ReadText, readText } from './text.ts';
 
@@ -31,7 +32,7 @@ export type Stopped =
   | { readonly kind: 'full' }
   /** The file ends before the stretch. */
   | { readonly kind: 'short' }
-  | { readonly kind: 'open'; readonly line: number; readonly column: number; readonly isLast: boolean };
+  | { readonly kind: 'open'; readonly line: number; readonly column: number };
 
 export async function readStretch(
   { file, from, to, firstLine, read }: Stretch,
@@ -42,22 +43,23 @@ export async function readStretch(
   let line = firstLine;
   /** The beginning of a record whose end is in a later slice. */
   let held: Uint8Array = new Uint8Array(0);
-  /** Where a line began that is too long to be held. */
-  let skipped: number | undefined;
+  let long: LongLine | undefined;
   for (let at = from; at < to; ) {
     let slice = await read(at, Math.min(SLICE_BYTES, to - at));
     if (slice.length === 0) return { kind: 'short' };
     at += slice.length;
     const isLast = at === to;
-    if (skipped !== undefined) {
-      const newline = slice.indexOf(NEWLINE);
-      const end = newline < 0 ? slice.length : newline + 1;
+    if (long !== undefined) {
+      const found = long.end.find(slice);
+      const end = found ?? slice.length;
       const offset = at - slice.length;
       watch.show(slice.subarray(0, end), slice.subarray(0, end), offset, isLast && end === slice.length);
-      if (newline < 0 && !isLast) continue;
-      const reason = tooLong(offset + end - skipped);
-      sink.bad({ file, line: line++, byteOffset: skipped, reason }, skipped - offset, end);
-      skipped = undefined;
+      if (found === undefined && !isLast) continue;
+      if (found === undefined && long.end.isQuoted) return { kind: 'open', ...long.place };
+      const reason = tooLong(offset + end - long.start);
+      sink.bad({ file, line, byteOffset: long.start, reason }, long.start - offset, end);
+      line += Math.max(1, long.end.breaks);
+      long = undefined;
       slice = slice.subarray(end);
     }
     const bytes = held.length === 0 ? slice : Buffer.concat([held, slice]);
@@ -66,25 +68,33 @@ export async function readStretch(
     const end = isLast ? bytes.length : bytes.lastIndexOf(NEWLINE) + 1;
     const done = readText({ file, bytes: bytes.subarray(0, end), offset, firstLine: line }, plan, sink);
     if (done.isFull) return { kind: 'full' };
+    if (done.openQuote !== undefined && isLast) return { kind: 'open', ...placeOf(bytes, line, done) };
     held = bytes.subarray(done.bytes);
-    const isTooLong = held.length > LIMITS.recordBytes;
-    if (done.openQuote !== undefined && (isLast || isTooLong)) return { ...placeOf(bytes, line, done), isLast };
+    const place = placeOf(bytes, line, done);
     line += done.lines;
     watch.retire(at - held.length);
-    if (!isTooLong) continue;
-    skipped = at - held.length;
+    if (held.length <= LIMITS.recordBytes) continue;
+    long = { start: at - held.length, end: new LineEnd(plan.bytes), place };
+    // It has no end here: what is whole was read.
+    long.end.find(held);
     held = new Uint8Array(0);
   }
   return undefined;
 }
 
-/** The quote that is not closed. */
-function placeOf(
-  bytes: Uint8Array,
-  firstLine: number,
-  { bytes: start, lines, openQuote = start }: ReadText,
-): Pick<Stopped & { kind: 'open' }, 'kind' | 'line' | 'column'> {
+/** A line that is longer than any record: it is skipped, up to its end. */
+interface LongLine {
+  readonly start: number;
+  readonly end: LineEnd;
+  /** Where its first quote is, or where it begins. */
+  readonly place: Place;
+}
+
+type Place = Pick<Stopped & { kind: 'open' }, 'line' | 'column'>;
+
+/** The quote that is not closed, or where the reading stopped. */
+function placeOf(bytes: Uint8Array, firstLine: number, { bytes: start, lines, openQuote = start }: ReadText): Place {
   const before = bytes.subarray(start, openQuote);
   const breaks = before.reduce((count, byte) => count + (byte === NEWLINE ? 1 : 0), 0);
-  return { kind: 'open', line: firstLine + lines + breaks, column: openQuote - start - before.lastIndexOf(NEWLINE) };
+  return { line: firstLine + lines + breaks, column: openQuote - start - before.lastIndexOf(NEWLINE) };
 }

@@ -203,7 +203,10 @@ describe('the cache of parsed tasks', () => {
     const cache = () => new ParsedCache(place, { bytes: 2 ** 30 });
     await readAll(place, index, { spec: WIDE, cache: cache() });
     const others: [ColumnSpec, typeof index][] = [
-      [{ ...WIDE, columns: WIDE.columns.filter(({ name }) => name !== 'l') }, index],
+      [
+        { ...WIDE, columns: WIDE.columns.map((of) => (of.type === 'category' ? { ...of, vocabulary: 'other' } : of)) },
+        index,
+      ],
       [{ ...WIDE, dialect: { ...CSV, missing: ['', 'c1'] } }, index],
       [WIDE, { ...index, statistics: index.statistics!.map((of) => ({ ...of, mean: 1 })) }],
     ];
@@ -279,5 +282,20 @@ describe('the index', () => {
     expect(two.statistics).toEqual(one.statistics);
     expect(one.statistics![0]).toMatchObject({ present: 8000, missing: 1000 });
     expect(SPEC.columns).toHaveLength(2);
+  });
+});
+
+describe('layouts come over the wire', () => {
+  test.each([
+    ['a column without a field', { fields: 5, positions: [-1, 1, 2, 3, 4] }],
+    ['a field behind the last one', { fields: 5, positions: [5, 1, 2, 3, 4] }],
+    ['two columns in one field', { fields: 5, positions: [1, 1, 2, 3, 4] }],
+    ['a column too few', { fields: 5, positions: [0, 1, 2, 3] }],
+  ])('%s is refused', async (_, layout) => {
+    const place = wide();
+    const index = await indexOf(place, { spec: WIDE });
+    expect(index.files[0]!.layout).toMatchObject({ fields: 5 });
+    const files = index.files.map((file) => ({ ...file, layout }));
+    await expect(readAll(place, { ...index, files }, { spec: WIDE })).rejects.toMatchObject({ code: 'DataChanged' });
   });
 });

@@ -35,7 +35,11 @@ test('are the same bit by bit', async () => {
   const plan = createRoundPlan({ taskRecords, batchSize: BATCH, passes: PASSES, lanes: LANES, seed: 3 });
 
   async function allLanes(cache?: ParsedCache): Promise<unknown[]> {
-    const reading = openTaskFiles(place, record, { task: 'binary' } as never, { batchSize: BATCH, cache });
+    const reading = openTaskFiles(place, record, { task: 'binary' } as never, {
+      batchSize: BATCH,
+      part: 'train',
+      cache,
+    });
     const reader = createLaneReader(
       plan,
       (task) => reading.read({ files, chunks: [...tasks[task]!] }),

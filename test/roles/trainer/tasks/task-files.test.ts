@@ -42,7 +42,7 @@ async function tasksOf(name: string): Promise<TaskChunks[]> {
 
 test('tasks of the same file open it once; another file closes it', async () => {
   const { place, files } = counting();
-  const reader = openTaskFiles(place, record, { task: 'binary' } as never, { batchSize: 2 });
+  const reader = openTaskFiles(place, record, { task: 'binary' } as never, { batchSize: 2, part: 'train' });
   const [a, b] = [await tasksOf('one.txt'), await tasksOf('two.txt')];
   const read = await Promise.all(a.map((task) => reader.read(task)));
   expect(read.map(({ records }) => records)).toEqual([2, 2]);
@@ -55,7 +55,7 @@ test('tasks of the same file open it once; another file closes it', async () => 
 
 test('after a failure the file is opened again: it may be another one by now', async () => {
   const { place, files } = counting();
-  const reader = openTaskFiles(place, record, { task: 'binary' } as never, { batchSize: 2 });
+  const reader = openTaskFiles(place, record, { task: 'binary' } as never, { batchSize: 2, part: 'train' });
   const [first, second] = await tasksOf('three.txt');
   await reader.read(first!);
   const wrong = { ...second!, chunks: second!.chunks.map((chunk) => ({ ...chunk, crc32: chunk.crc32 ^ 1 })) };

@@ -1,0 +1,46 @@
+/** The records of a task as a trainer in async mode gets them. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { shuffledTask } from '../../../../src/core/shuffle.ts';
+import { buildIndex } from '../../../../src/data/index-builder.ts';
+import { cutTasks } from '../../../../src/data/tasks.ts';
+import { parseJobFile } from '../../../../src/job/load-job.ts';
+import { createLinear } from '../../../../src/model/lr.ts';
+import type { DealtTask } from '../../../../src/protocol/messages/dealt-task.ts';
+import { beginReading, type ReadingOptions } from '../../../../src/roles/trainer/tasks/dealt-task.ts';
+import { testPlace } from '../../../data/place.ts';
+
+const RECORDS = 40;
+const SEED = 7;
+
+test('records are shuffled by seed, pass and task where the job says so, but not those of an evaluation', async () => {
+  const place = testPlace();
+  writeFileSync(join(place.folder, 'x.txt'), Array.from({ length: RECORDS }, (_, at) => `1 1:${at}\n`).join(''));
+  const index = await buildIndex(place, { what: 'x.txt', format: 'libsvm', recordsPerTask: RECORDS });
+  const files = index.files.map(({ path, bytes, records }) => ({ path, bytes, records }));
+  const [chunks] = cutTasks(index, RECORDS);
+  const valuesOf = async (queue: DealtTask['queue'], pass: number, shuffle: string): Promise<number[]> => {
+    const text = `name: a\ndata: { train: x.txt, format: libsvm, shuffle: ${shuffle} }\nmodel: { type: lr }\n`;
+    const job = parseJobFile('job.yaml', `${text}training: { seed: ${SEED} }\n`);
+    const options = {
+      place,
+      record: { job, train: { featureBound: '2', labelBound: 2 } },
+      model: createLinear(),
+      activity: { times: undefined },
+      stopSignal: new AbortController().signal,
+    } as unknown as ReadingOptions;
+    const dealt: DealtTask = { queue, pass, task: 3, attempt: 1, files, chunks: [...chunks!] };
+    const records = await beginReading(options, dealt).records;
+    return [...records.batch(0, RECORDS).sparse[0]!.values!];
+  };
+  const inOrder = Array.from({ length: RECORDS }, (_, at) => at);
+  for (const pass of [0, 1]) {
+    const order = [...shuffledTask(RECORDS, SEED, pass, 3)];
+    expect(await valuesOf('train', pass, 'records')).toEqual(order);
+    // A task that is repaired has the pushes that it had.
+    expect(await valuesOf('repair', pass, 'records')).toEqual(order);
+    expect(await valuesOf('evaluate', pass, 'records')).toEqual(inOrder);
+    expect(await valuesOf('train', pass, 'tasks')).toEqual(inOrder);
+  }
+});
