@@ -1,10 +1,9 @@
 /** A plan for lines of CSV text in the memory of the kernel, and room for the columns that are read by it. */
 import { LIMITS } from '../../../base/limits.ts';
 import { hash64, missingId } from '../../columns/hash.ts';
-import type { ColumnPiece } from '../../columns/piece.ts';
 import { roundUp } from '../../kernels/instance.ts';
 import { LABEL_RULES } from '../../kernels/sparse-kernel.ts';
-import { LineReader } from './parser.ts';
+import { constantsOf, constantTextBytes, fillConstants } from './kernel-constants.ts';
 import type { LabelTexts, LinePlan, Target } from './plan.ts';
 
 /** Of `Frame` in `assembly/csv.ts`, as indexes of u32. */
@@ -34,6 +33,7 @@ export const FRAME = {
   ids: 22,
   idCount: 23,
   records: 24,
+  spansFrom: 25,
   missingLengths: 26,
 } as const;
 export const FRAME_WORDS = 28;
@@ -53,6 +53,7 @@ const KINDS = {
   weight: 7,
   groupWhole: 8,
   groupHashed: 9,
+  text: 10,
 } as const;
 
 /** Of `LabelText`, as indexes of u32. */
@@ -62,7 +63,6 @@ const LABEL_TEXT_WORDS = 4;
 /** No byte. */
 const NONE = 0xffff_ffff;
 const ONE_VALUE = { separator: undefined, maxLength: 1 } as const;
-const MOST_U32 = 0xffff_ffff;
 /** Lengths of texts that have a bit of their own; longer ones share the last. */
 const LONGEST_KNOWN = 63;
 /** For the columns together. */
@@ -92,6 +92,9 @@ export interface PlanPlaces {
   /** Those of the table, a power of two. */
   readonly labelPlaces: number;
   readonly labelBytes: number;
+  readonly texts: readonly { readonly starts: number; readonly ends: number }[];
+  /** The bytes of texts that no field has; behind them is what is read. */
+  readonly textBytes: number;
   /** Of everything. */
   readonly end: number;
 }
@@ -100,8 +103,8 @@ const textsOf = (plan: LinePlan): LabelTexts | undefined =>
   plan.targets.find((target) => target?.kind === 'label')?.texts;
 
 export function placesOf(plan: LinePlan, from: number): PlanPlaces {
-  const { numbers, single, lists } = plan.slots;
-  const recordBytes = RECORD_BYTES + 4 * numbers.length + 8 * (single.length + lists.length);
+  const { numbers, single, lists, texts: spans } = plan.slots;
+  const recordBytes = RECORD_BYTES + 4 * numbers.length + 8 * (single.length + lists.length + spans.length);
   const most = Math.max(1, Math.min(LIMITS.pieceRecords, Math.floor(COLUMN_BYTES / recordBytes)));
   const texts = textsOf(plan);
   let labelPlaces = 1;
@@ -130,6 +133,8 @@ export function placesOf(plan: LinePlan, from: number): PlanPlaces {
     labelTexts: room(4 * LABEL_TEXT_WORDS * labelPlaces),
     labelPlaces,
     labelBytes: room([...(texts?.labels.keys() ?? [])].reduce((bytes, { length }) => bytes + length, 0)),
+    texts: spans.map(() => ({ starts: column(4), ends: column(4) })),
+    textBytes: room(constantTextBytes(plan)),
     end,
   };
 }
@@ -151,6 +156,7 @@ export function writePlan(plan: LinePlan, places: PlanPlaces, buffer: ArrayBuffe
   frame[FRAME.lines] = places.lines;
   frame[FRAME.starts] = places.starts;
   frame[FRAME.ends] = places.ends;
+  frame[FRAME.spansFrom] = places.textBytes;
   for (let field = 0; field < plan.fields; field++) {
     writeField(plan.targets[field], places, buffer, places.fields + field * FIELD_BYTES);
   }
@@ -206,6 +212,12 @@ function writeField(target: Target | undefined, places: PlanPlaces, buffer: Arra
     case 'group':
       put(target.seed === undefined ? KINDS.groupWhole : KINDS.groupHashed, places.groups, target.seed);
       break;
+    case 'text': {
+      const { starts, ends } = places.texts[target.slot]!;
+      put(KINDS.text, starts, undefined);
+      words[FIELD.outEnds] = ends;
+      break;
+    }
   }
 }
 
@@ -253,41 +265,4 @@ function writeLabelTexts(
   frame[FRAME.labelTexts] = labelTexts;
   frame[FRAME.labelMask] = mask;
   new Float32Array(frame.buffer, frame.byteOffset, FRAME_WORDS)[FRAME.labelOther] = texts?.other ?? Number.NaN;
-}
-
-/** What a record has beside its fields; undefined when that is bad. */
-function constantsOf(plan: LinePlan): ColumnPiece | undefined {
-  // The delimiter stays: it says what is blank.
-  const ignored = { ...plan, bytes: { ...plan.bytes, quote: -1, comment: -1 }, fields: 1, targets: [] };
-  const field = plan.bytes.delimiter === 'x'.charCodeAt(0) ? 'y' : 'x';
-  const text = { file: '', bytes: Buffer.from(field), offset: 0, firstLine: 1 };
-  const line = new LineReader(text, ignored).read(0, 0);
-  return line.kind === 'good' ? line.piece : undefined;
-}
-
-/** Fills the columns that no field has. */
-function fillConstants(plan: LinePlan, constants: ColumnPiece, places: PlanPlaces, buffer: ArrayBuffer): void {
-  const { most } = places;
-  const key = (kind: Target['kind'], slot = 0): string => `${kind} ${slot}`;
-  const fields = new Set(
-    plan.targets.map((target) => target && key(target.kind, 'slot' in target ? target.slot : undefined)),
-  );
-  const isField = (kind: Target['kind'], slot?: number): boolean => fields.has(key(kind, slot));
-  const fill4 = (at: number, value: number): unknown => new Float32Array(buffer, at, most).fill(value);
-  const fill8 = (at: number, [low, high]: Uint32Array): unknown =>
-    new BigUint64Array(buffer, at, most).fill((BigInt(high!) << 32n) | BigInt(low!));
-  if (!isField('label')) fill4(places.labels, constants.labels[0]!);
-  if (!isField('weight')) fill4(places.weights, constants.weights?.[0] ?? 1);
-  if (!isField('group')) fill8(places.groups, constants.groups ?? Uint32Array.of(MOST_U32, MOST_U32));
-  places.numbers.forEach((at, slot) => {
-    if (!isField('number', slot)) fill4(at, constants.numbers[slot]![0]!);
-  });
-  places.single.forEach((at, slot) => {
-    if (!isField('single', slot)) fill8(at, constants.single[slot]!);
-  });
-  places.lists.forEach(({ starts, ends }, slot) => {
-    if (isField('list', slot)) return;
-    new Uint32Array(buffer, starts, most).fill(constants.lists[slot]!.starts[0]!);
-    new Uint32Array(buffer, ends, most).fill(constants.lists[slot]!.ends[0]!);
-  });
 }

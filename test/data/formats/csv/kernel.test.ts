@@ -4,7 +4,7 @@ import { LIMITS } from '../../../../src/base/limits.ts';
 import type { FieldColumn } from '../../../../src/data/columns/column.ts';
 import type { ColumnPiece } from '../../../../src/data/columns/piece.ts';
 import { CsvKernel, csvKernel } from '../../../../src/data/formats/csv/kernel.ts';
-import { type CsvText, LineReader } from '../../../../src/data/formats/csv/parser.ts';
+import { type CsvText, type Line, LineReader } from '../../../../src/data/formats/csv/parser.ts';
 import { type LinePlan, planOf } from '../../../../src/data/formats/csv/plan.ts';
 import { type PieceSink, type ReadText, readText } from '../../../../src/data/formats/csv/text.ts';
 import { crossIds } from '../../../../src/data/kernels/cross-ids.ts';
@@ -26,6 +26,10 @@ function recordOf(piece: ColumnPiece, at: number): unknown {
     numbers: piece.numbers.map((values) => bits(values)[at]),
     single: piece.single.map((ids) => halves(ids)),
     lists: piece.lists.map(({ starts, ends }) => [...piece.listIds.subarray(2 * starts[at]!, 2 * ends[at]!)]),
+    texts: piece.texts.map(({ starts, ends }) =>
+      Buffer.from(piece.bytes.subarray(starts[at], ends[at])).toString('hex'),
+    ),
+    time: piece.times?.[at],
     line: piece.lines[at],
     start: piece.starts[at],
     end: piece.ends[at],
@@ -68,6 +72,19 @@ const ALL = 1e9;
 
 const textOf = (bytes: Uint8Array): CsvText => ({ file: 'f.csv', bytes, offset: 1000, firstLine: FIRST_LINE });
 
+/** What a record without a time is. */
+function untimed(
+  { bytes, offset }: CsvText,
+  { times }: LinePlan,
+  { piece }: Line & { kind: 'good' },
+  lines: number,
+): BadRecord {
+  const [start, end] = [piece.starts[0]!, piece.ends[0]!];
+  const shown = Buffer.from(bytes.subarray(start, Math.min(end, start + 4096))).toString('latin1');
+  const place = { file: 'f.csv', line: FIRST_LINE + lines, byteOffset: offset + start };
+  return { ...place, reason: times!.faultOf(piece, 0), text: shown.trimEnd() };
+}
+
 /** The same by the plain form alone. */
 function readPlainly(text: CsvText, plan: LinePlan, into: Records): ReadText {
   const reader = new LineReader(text, plan);
@@ -77,9 +94,11 @@ function readPlainly(text: CsvText, plan: LinePlan, into: Records): ReadText {
     const line = reader.read(at, lines);
     if (line.kind !== 'none' && into.quota === 0) return { bytes: at, lines, isFull: true };
     if (line.kind === 'open') return { bytes: at, lines, isFull: false, openQuote: line.at };
-    if (line.kind === 'good') into.add(line.piece, FIRST_LINE);
-    if (line.kind === 'bad') {
-      const { text: shown, ...rest } = line.bad;
+    const times = line.kind === 'good' ? plan.times?.of(line.piece) : undefined;
+    const isTimed = times === undefined || !Number.isNaN(times[0]!);
+    if (line.kind === 'good' && isTimed) into.add({ ...line.piece, times }, FIRST_LINE);
+    else if (line.kind !== 'none') {
+      const { text: shown, ...rest } = line.kind === 'bad' ? line.bad : untimed(text, plan, line, lines);
       into.bad(into.badRecords < SHOWN_RECORDS ? { ...rest, text: shown! } : rest, at, line.end);
     }
     lines += line.lines;
@@ -96,6 +115,8 @@ function expectSame(bytes: Uint8Array, plan: LinePlan, room = ALL, atOnce = ALL)
   expect(got.bads).toEqual(expected.bads);
   return got;
 }
+
+const EXPECTED = 'a time such as 2024-12-31, 2024-12-31T23:59:59.999 or 2024-12-31T23:59:59Z';
 
 const DIALECT = { header: false, delimiter: ',', quote: '"', missing: [''], decimal: '.' } as const;
 type Dialects = Parameters<typeof planOf>[0]['dialect'];
@@ -258,6 +279,41 @@ describe('as the plain form', () => {
     expect(bads[0]!.record.reason).toBe('column n: "x" is not a finite 32-bit number, in the path of the file');
   });
 
+  test('records without a good time, among others and alone', () => {
+    const columns = plan([number('n'), { name: 't', type: 'time', format: 'iso', zone: 'UTC' }, category('c')]);
+    const times = ['2024-01-01', '', '2024-01-02', '2024-02-30', '"2024-01-""03"', '"2024-01-04"', ' 1969-12-31 '];
+    const lines = times.map((time, at) => `${at},${time},"a""b"`);
+    for (const text of [lines.join('\n'), lines.slice(1).join('\r\n'), lines.slice(1, 4).join('\n'), lines[1]!]) {
+      for (const atOnce of [ALL, 1, 2]) expectSame(Buffer.from(text), columns, ALL, atOnce);
+    }
+    const { records, bads } = expectSame(Buffer.from(lines.join('\n')), columns, ALL, ALL);
+    const day = (date: string): unknown => expect.objectContaining({ time: Date.parse(date) });
+    expect(records).toEqual(['2024-01-01', '2024-01-02', '2024-01-04', '1969-12-31'].map(day));
+    expect(bads.map(({ record: { line, reason } }) => [line, reason])).toEqual([
+      [FIRST_LINE + 1, 'column t: the time has no value'],
+      [FIRST_LINE + 3, `column t: time "2024-02-30" is not ${EXPECTED}`],
+      [FIRST_LINE + 4, `column t: time "2024-01-"03" is not ${EXPECTED}`],
+    ]);
+  });
+
+  test('a time of the path, good and bad', () => {
+    const columns: FieldColumn[] = [
+      label,
+      { name: 'day', type: 'time', format: 'iso', zone: 'Europe/Oslo', from: 'folder' },
+    ];
+    const of = (path: string): LinePlan =>
+      planOf({ columns, dialect: DIALECT }, { fields: 1, positions: [0, -1] }, { task: 'binary' }, path);
+    const { records } = expectSame(Buffer.from('1\n0\n"1"'), of('day=2024-06-01T00%3A00/f.csv'));
+    expect(records).toEqual(Array(3).fill(expect.objectContaining({ time: Date.parse('2024-05-31T22:00Z') })));
+    const { bads } = expectSame(Buffer.from('1\n0\n'), of('day=today/f.csv'));
+    expect(bads.map(({ record }) => record.reason)).toEqual(
+      Array(2).fill(`column day: time "today" is not ${EXPECTED}, in the path of the file`),
+    );
+    expect(expectSame(Buffer.from('1'), of('day=/f.csv')).bads[0]!.record.reason).toBe(
+      'column day: the time has no value, in the path of the file',
+    );
+  });
+
   test('so many columns that not all records of the text have room', () => {
     const columns = Array.from({ length: LIMITS.columns }, (_, at): FieldColumn => {
       return { name: `c${at}`, type: 'category', ids: 'integer' };
@@ -305,9 +361,23 @@ describe('what is frequent is read by the kernel', () => {
     { name: 'w', type: 'weight' },
     { name: 'g', type: 'group', ids: 'integer' },
     { name: 'h', type: 'group', ids: 'hash' },
+    { name: 't', type: 'time', format: 'iso', zone: 'Europe/Oslo' },
   ];
-  const values = ['1', '-2.5', 'red', 'blue', '-42', '0', 'a|b| c', 'an ""y', '0.5', '9223372036854775', 'u1'];
-  const missing = ['0', '', '', '', '', '', '', '', '1', '', ''];
+  const values = [
+    '1',
+    '-2.5',
+    'red',
+    'blue',
+    '-42',
+    '0',
+    'a|b| c',
+    'an ""y',
+    '0.5',
+    '9223372036854775',
+    'u1',
+    '2024-02-29 12:00',
+  ];
+  const missing = ['0', '', '', '', '', '', '', '', '1', '', '', '2024-03-01'];
 
   const quoted = values.map((value) => `"${value}"`);
   const blank = values.map((value) => `  ${value} `);
@@ -332,7 +402,7 @@ describe('what is frequent is read by the kernel', () => {
       '\n',
     ],
   ])('%s', (_, lines, dialect, newline) => {
-    const used = plan(every.slice(0, 11), dialect);
+    const used = plan(every, dialect);
     const text = lines.map((fields) => fields.join(dialect.delimiter ?? ',')).join(newline);
     const bytes = Buffer.from(`${text}${newline}${text}`);
     csvKernel().prepare(used);
