@@ -29,8 +29,17 @@ export function isZone(text: string): boolean {
   }
 }
 
+/** One for the process of each name: what is known of them stays. */
+const zones = new Map<string, Zone>();
+
 /** Of an IANA name or ±hh:mm that is one. */
 export function zoneOf(text: string): Zone {
+  const found = zones.get(text) ?? newZone(text);
+  zones.set(text, found);
+  return found;
+}
+
+function newZone(text: string): Zone {
   if (text === 'UTC') return new FixedZone(0);
   const offset = OFFSET.exec(text);
   if (offset === null) return new NamedZone(text);

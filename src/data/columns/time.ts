@@ -1,5 +1,5 @@
 /**
- * Times as texts, read from bytes: ms since 1970 in UTC, whole; what is finer is cut off, to the ms that it lies in.
+ * Times as texts, read from bytes: ms since 1970 in UTC, whole; what is finer is cut off.
  * Years are 0000 to 9999, the calendar is the Gregorian one, also before it was introduced.
  */
 import type { Dialect, TimeColumn } from './column.ts';
@@ -141,7 +141,7 @@ function offsetIn(bytes: Uint8Array, from: number, to: number): number {
   return sign === MINUS ? 0 - ms : ms;
 }
 
-/** A number whose unit is 10^`places` ms; digits are taken as they are, as fractions of seconds are not exact in f64. */
+/** A number whose unit is 10^`places` ms, digit by digit: fractions of seconds are not exact in f64. */
 function unixTime(bytes: Uint8Array, from: number, to: number, point: number, places: number): number {
   const sign = bytes[from];
   let at = from < to && (sign === MINUS || sign === PLUS) ? from + 1 : from;

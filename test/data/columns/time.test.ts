@@ -129,7 +129,7 @@ describe('iso', () => {
 });
 
 describe('unix', () => {
-  test('whole and with decimals, to the ms that they lie in', () => {
+  test('whole and with decimals, of which three count', () => {
     const number = fc.tuple(
       fc.bigInt({ min: BigInt(FIRST), max: BigInt(LAST) }),
       fc.stringMatching(/^[0-9]{0,12}$/),
@@ -326,7 +326,19 @@ describe('zones', () => {
 
   test('are names and offsets', () => {
     for (const zone of [...NAMES, 'UTC', 'Etc/GMT+5', '+00:00', '-03:30', '+18:00']) expect(isZone(zone)).toBe(true);
-    for (const zone of ['', 'Europe/Osloo', 'Z', '+1:00', '+0100', '+01', '-18:01', '+19:00', '+01:60', 'local', '+']) {
+    for (const zone of [
+      '',
+      'Europe/Nowhere',
+      'Z',
+      '+1:00',
+      '+0100',
+      '+01',
+      '-18:01',
+      '+19:00',
+      '+01:60',
+      'local',
+      '+',
+    ]) {
       expect(isZone(zone), zone).toBe(false);
     }
   });

@@ -1,6 +1,6 @@
 /** Values of the path in the memory of the kernel: the same for each record. */
 import type { ColumnPiece } from '../../columns/piece.ts';
-import type { PlanPlaces } from './kernel-memory.ts';
+import type { PlanPlaces } from './kernel-places.ts';
 import { LineReader } from './parser.ts';
 import type { LinePlan, Target } from './plan.ts';
 
@@ -15,10 +15,6 @@ export function constantsOf(plan: LinePlan): ColumnPiece | undefined {
   const line = new LineReader(text, ignored).read(0, 0);
   return line.kind === 'good' ? line.piece : undefined;
 }
-
-/** At most so many bytes of texts that no field has. */
-export const constantTextBytes = ({ constants }: LinePlan): number =>
-  constants.reduce((sum, { target, text }) => sum + (target.kind === 'text' ? Buffer.byteLength(text) : 0), 0);
 
 /** Fills the columns that no field has. */
 export function fillConstants(plan: LinePlan, constants: ColumnPiece, places: PlanPlaces, buffer: ArrayBuffer): void {

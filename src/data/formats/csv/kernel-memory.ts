@@ -1,9 +1,9 @@
-/** A plan for lines of CSV text in the memory of the kernel, and room for the columns that are read by it. */
+/** A plan for lines of CSV text in the memory of the kernel. */
 import { LIMITS } from '../../../base/limits.ts';
 import { hash64, missingId } from '../../columns/hash.ts';
-import { roundUp } from '../../kernels/instance.ts';
 import { LABEL_RULES } from '../../kernels/sparse-kernel.ts';
-import { constantsOf, constantTextBytes, fillConstants } from './kernel-constants.ts';
+import { constantsOf, fillConstants } from './kernel-constants.ts';
+import { FIELD_BYTES, LABEL_TEXT_WORDS, type PlanPlaces, textsOf } from './kernel-places.ts';
 import type { LabelTexts, LinePlan, Target } from './plan.ts';
 
 /** Of `Frame` in `assembly/csv.ts`, as indexes of u32. */
@@ -38,7 +38,6 @@ export const FRAME = {
 } as const;
 export const FRAME_WORDS = 28;
 
-const FIELD_BYTES = 56;
 /** Of `Field`, as indexes of u32 and of u64. */
 const FIELD = { kind: 0, out: 1, outEnds: 2, separator: 3, most: 4, isWhole: 5, isHashed: 6 } as const;
 const FIELD_U64 = { seed: 4, missingId: 5, buckets: 6 } as const;
@@ -58,87 +57,12 @@ const KINDS = {
 
 /** Of `LabelText`, as indexes of u32. */
 const LABEL_TEXT = { from: 0, length: 1, label: 2, isUsed: 3 } as const;
-const LABEL_TEXT_WORDS = 4;
 
 /** No byte. */
 const NONE = 0xffff_ffff;
 const ONE_VALUE = { separator: undefined, maxLength: 1 } as const;
 /** Lengths of texts that have a bit of their own; longer ones share the last. */
 const LONGEST_KNOWN = 63;
-/** For the columns together. */
-const COLUMN_BYTES = 32 * 1024 * 1024;
-/** Label, weight, group, line, start and end of a record. */
-const RECORD_BYTES = 28;
-/** Between columns: without it, the values of a record would all compete for the same lines of a cache. */
-const GAP_BYTES = 64;
-
-/** Where the columns are. */
-export interface PlanPlaces {
-  /** Room for so many records. */
-  readonly most: number;
-  readonly labels: number;
-  readonly weights: number;
-  readonly groups: number;
-  readonly lines: number;
-  readonly starts: number;
-  readonly ends: number;
-  readonly numbers: readonly number[];
-  readonly single: readonly number[];
-  readonly lists: readonly { readonly starts: number; readonly ends: number }[];
-  readonly fields: number;
-  readonly missing: number;
-  readonly missingBytes: number;
-  readonly labelTexts: number;
-  /** Those of the table, a power of two. */
-  readonly labelPlaces: number;
-  readonly labelBytes: number;
-  readonly texts: readonly { readonly starts: number; readonly ends: number }[];
-  /** The bytes of texts that no field has; behind them is what is read. */
-  readonly textBytes: number;
-  /** Of everything. */
-  readonly end: number;
-}
-
-const textsOf = (plan: LinePlan): LabelTexts | undefined =>
-  plan.targets.find((target) => target?.kind === 'label')?.texts;
-
-export function placesOf(plan: LinePlan, from: number): PlanPlaces {
-  const { numbers, single, lists, texts: spans } = plan.slots;
-  const recordBytes = RECORD_BYTES + 4 * numbers.length + 8 * (single.length + lists.length + spans.length);
-  const most = Math.max(1, Math.min(LIMITS.pieceRecords, Math.floor(COLUMN_BYTES / recordBytes)));
-  const texts = textsOf(plan);
-  let labelPlaces = 1;
-  while (labelPlaces < 2 * (texts?.labels.size ?? 0)) labelPlaces *= 2;
-  let end = from;
-  const room = (bytes: number): number => {
-    const at = end;
-    end = roundUp(at + bytes);
-    return at;
-  };
-  const column = (bytes: number): number => room(bytes * most + GAP_BYTES);
-  return {
-    most,
-    labels: column(4),
-    weights: column(4),
-    groups: column(8),
-    lines: column(4),
-    starts: column(4),
-    ends: column(4),
-    numbers: numbers.map(() => column(4)),
-    single: single.map(() => column(8)),
-    lists: lists.map(() => ({ starts: column(4), ends: column(4) })),
-    fields: room(FIELD_BYTES * plan.fields),
-    missing: room(8 * plan.missing.length),
-    missingBytes: room(plan.missing.reduce((bytes, { length }) => bytes + length, 0)),
-    labelTexts: room(4 * LABEL_TEXT_WORDS * labelPlaces),
-    labelPlaces,
-    labelBytes: room([...(texts?.labels.keys() ?? [])].reduce((bytes, { length }) => bytes + length, 0)),
-    texts: spans.map(() => ({ starts: column(4), ends: column(4) })),
-    textBytes: room(constantTextBytes(plan)),
-    end,
-  };
-}
-
 /** Writes the plan to the memory and to the frame. Ids of lists that no field has, u32 halves. */
 export function writePlan(plan: LinePlan, places: PlanPlaces, buffer: ArrayBuffer, frame: Uint32Array): Uint32Array {
   const constants = constantsOf(plan);

@@ -168,6 +168,31 @@ describe('bad records', () => {
     }
   });
 
+  test('without a time are as those with another fault, in batches and tasks of any size', async () => {
+    const when = { name: 'when', type: 'time', format: 'unix', zone: 'UTC' } as const;
+    const columns = [LABEL, number('x'), category('c'), list('l')];
+    const textOf = (time: (at: number) => string): string =>
+      `label,x,c,l,when\n${rows(0, 9000, (at) => `${at},${at % 3 === 0 ? '' : at},c${at % 7},a|b${at},${time(at)}\n`)}`;
+    // Runs of bad and of good records, and both one by one.
+    const isBad = (at: number): boolean => at % 1000 < 40 || (at % 5 === 0 && at > 4000 && at < 5500) || at === 8999;
+    const timed = placeWith({ 'a.csv': textOf((at) => (isBad(at) ? 'x' : String(at))) });
+    const other = placeWith({ 'a.csv': textOf((at) => (isBad(at) ? '5,6' : String(at))) });
+    for (const [input, used] of [
+      ['sparse', columns],
+      ['dense', columns.slice(0, 2)],
+    ] as const) {
+      for (const batchSize of [7, 5000]) {
+        const how = { recordsPerTask: 2500, input, batchSize };
+        const got = await recordsOf(timed, { ...how, spec: { columns: [...used, when], dialect: CSV } });
+        const expected = await recordsOf(other, { ...how, spec: { columns: used, dialect: CSV } });
+        expect(got.labels).toEqual(count(9000).filter((at) => !isBad(at)));
+        expect(got.bits).toEqual(expected.bits);
+        expect(got.bad.map((text) => text.split(' ')[0])).toEqual(expected.bad.map((text) => text.split(' ')[0]));
+        expect(got.index.statistics).toEqual(expected.index.statistics);
+      }
+    }
+  });
+
   test('with a quote that opens behind another fault take the lines that it holds, wherever slices end', async () => {
     const filler = rows(0, 60_000, () => '7,abcdefghijklmnop\n');
     const fault = `1,"a"b,"${filler.replaceAll('\n', '\n')}"\n`;

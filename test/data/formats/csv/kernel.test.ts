@@ -2,138 +2,27 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import type { FieldColumn } from '../../../../src/data/columns/column.ts';
-import type { ColumnPiece } from '../../../../src/data/columns/piece.ts';
 import { CsvKernel, csvKernel } from '../../../../src/data/formats/csv/kernel.ts';
-import { type CsvText, type Line, LineReader } from '../../../../src/data/formats/csv/parser.ts';
+import { LineReader } from '../../../../src/data/formats/csv/parser.ts';
 import { type LinePlan, planOf } from '../../../../src/data/formats/csv/plan.ts';
-import { type PieceSink, type ReadText, readText } from '../../../../src/data/formats/csv/text.ts';
+import { readText } from '../../../../src/data/formats/csv/text.ts';
 import { crossIds } from '../../../../src/data/kernels/cross-ids.ts';
 import { READ } from '../../../../src/data/kernels/exports.ts';
 import type { LabelRule } from '../../../../src/data/labels.ts';
-import type { BadRecord } from '../../../../src/data/source.ts';
 import * as fc from '../../../properties.ts';
+import {
+  ALL,
+  category,
+  DIALECT,
+  type Dialects,
+  expectSame,
+  label,
+  number,
+  plan,
+  Records,
+  textOf,
+} from './both-forms.ts';
 import { randomPlan, randomText } from './random-csv.ts';
-
-const bits = (values: Float32Array): Uint32Array => new Uint32Array(values.slice().buffer);
-
-/** All that is known of one record, its floats as bits. */
-function recordOf(piece: ColumnPiece, at: number): unknown {
-  const halves = (ids: Uint32Array, place = at): number[] => [...ids.subarray(2 * place, 2 * place + 2)];
-  return {
-    label: bits(piece.labels)[at],
-    weight: piece.weights && bits(piece.weights)[at],
-    group: piece.groups && halves(piece.groups),
-    numbers: piece.numbers.map((values) => bits(values)[at]),
-    single: piece.single.map((ids) => halves(ids)),
-    lists: piece.lists.map(({ starts, ends }) => [...piece.listIds.subarray(2 * starts[at]!, 2 * ends[at]!)]),
-    texts: piece.texts.map(({ starts, ends }) =>
-      Buffer.from(piece.bytes.subarray(starts[at], ends[at])).toString('hex'),
-    ),
-    time: piece.times?.[at],
-    line: piece.lines[at],
-    start: piece.starts[at],
-    end: piece.ends[at],
-  };
-}
-
-class Records implements PieceSink {
-  readonly records: unknown[] = [];
-  readonly bads: { record: BadRecord; start: number; end: number }[] = [];
-  readonly #room: number;
-  readonly #atOnce: number;
-
-  constructor(room: number, atOnce: number) {
-    this.#room = room;
-    this.#atOnce = atOnce;
-  }
-
-  get quota(): number {
-    return Math.min(this.#room - this.records.length, this.#atOnce);
-  }
-
-  get badRecords(): number {
-    return this.bads.length;
-  }
-
-  add(piece: ColumnPiece, firstLine: number): void {
-    expect(firstLine).toBe(FIRST_LINE);
-    expect(piece.records).toBeLessThanOrEqual(this.quota);
-    for (let at = 0; at < piece.records; at++) this.records.push(recordOf(piece, at));
-  }
-
-  bad(record: BadRecord, start: number, end: number): void {
-    this.bads.push({ record, start, end });
-  }
-}
-
-const FIRST_LINE = 11;
-const SHOWN_RECORDS = 8;
-const ALL = 1e9;
-
-const textOf = (bytes: Uint8Array): CsvText => ({ file: 'f.csv', bytes, offset: 1000, firstLine: FIRST_LINE });
-
-/** What a record without a time is. */
-function untimed(
-  { bytes, offset }: CsvText,
-  { times }: LinePlan,
-  { piece }: Line & { kind: 'good' },
-  lines: number,
-): BadRecord {
-  const [start, end] = [piece.starts[0]!, piece.ends[0]!];
-  const shown = Buffer.from(bytes.subarray(start, Math.min(end, start + 4096))).toString('latin1');
-  const place = { file: 'f.csv', line: FIRST_LINE + lines, byteOffset: offset + start };
-  return { ...place, reason: times!.faultOf(piece, 0), text: shown.trimEnd() };
-}
-
-/** The same by the plain form alone. */
-function readPlainly(text: CsvText, plan: LinePlan, into: Records): ReadText {
-  const reader = new LineReader(text, plan);
-  let lines = 0;
-  let at = 0;
-  while (at < text.bytes.length) {
-    const line = reader.read(at, lines);
-    if (line.kind !== 'none' && into.quota === 0) return { bytes: at, lines, isFull: true };
-    if (line.kind === 'open') return { bytes: at, lines, isFull: false, openQuote: line.at };
-    const times = line.kind === 'good' ? plan.times?.of(line.piece) : undefined;
-    const isTimed = times === undefined || !Number.isNaN(times[0]!);
-    if (line.kind === 'good' && isTimed) into.add({ ...line.piece, times }, FIRST_LINE);
-    else if (line.kind !== 'none') {
-      const { text: shown, ...rest } = line.kind === 'bad' ? line.bad : untimed(text, plan, line, lines);
-      into.bad(into.badRecords < SHOWN_RECORDS ? { ...rest, text: shown! } : rest, at, line.end);
-    }
-    lines += line.lines;
-    at = line.end;
-  }
-  return { bytes: at, lines, isFull: false };
-}
-
-function expectSame(bytes: Uint8Array, plan: LinePlan, room = ALL, atOnce = ALL): Records {
-  const [got, expected] = [new Records(room, atOnce), new Records(room, atOnce)];
-  const result = readText(textOf(bytes), plan, got);
-  expect(result).toEqual(readPlainly(textOf(bytes), plan, expected));
-  expect(got.records).toEqual(expected.records);
-  expect(got.bads).toEqual(expected.bads);
-  return got;
-}
-
-const EXPECTED = 'a time such as 2024-12-31, 2024-12-31T23:59:59.999 or 2024-12-31T23:59:59Z';
-
-const DIALECT = { header: false, delimiter: ',', quote: '"', missing: [''], decimal: '.' } as const;
-type Dialects = Parameters<typeof planOf>[0]['dialect'];
-
-function plan(columns: FieldColumn[], dialect: Partial<Dialects> = {}, rule: LabelRule = { task: 'regression' }) {
-  const positions = columns.map((_, at) => at);
-  return planOf({ columns, dialect: { ...DIALECT, ...dialect } }, { fields: columns.length, positions }, rule, 'f.csv');
-}
-
-const number = (name: string, missing: 'mean' | 'error' = 'mean'): FieldColumn => ({
-  name,
-  type: 'number',
-  normalize: 'none',
-  missing,
-});
-const category = (name: string): FieldColumn => ({ name, type: 'category', ids: 'hash' });
-const label: FieldColumn = { name: 'label', type: 'label' };
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -277,41 +166,6 @@ describe('as the plain form', () => {
     const { records, bads } = expectSame(text, of('n=x/c=a/l=7/f.csv'));
     expect([records.length, bads.length]).toEqual([0, 4]);
     expect(bads[0]!.record.reason).toBe('column n: "x" is not a finite 32-bit number, in the path of the file');
-  });
-
-  test('records without a good time, among others and alone', () => {
-    const columns = plan([number('n'), { name: 't', type: 'time', format: 'iso', zone: 'UTC' }, category('c')]);
-    const times = ['2024-01-01', '', '2024-01-02', '2024-02-30', '"2024-01-""03"', '"2024-01-04"', ' 1969-12-31 '];
-    const lines = times.map((time, at) => `${at},${time},"a""b"`);
-    for (const text of [lines.join('\n'), lines.slice(1).join('\r\n'), lines.slice(1, 4).join('\n'), lines[1]!]) {
-      for (const atOnce of [ALL, 1, 2]) expectSame(Buffer.from(text), columns, ALL, atOnce);
-    }
-    const { records, bads } = expectSame(Buffer.from(lines.join('\n')), columns, ALL, ALL);
-    const day = (date: string): unknown => expect.objectContaining({ time: Date.parse(date) });
-    expect(records).toEqual(['2024-01-01', '2024-01-02', '2024-01-04', '1969-12-31'].map(day));
-    expect(bads.map(({ record: { line, reason } }) => [line, reason])).toEqual([
-      [FIRST_LINE + 1, 'column t: the time has no value'],
-      [FIRST_LINE + 3, `column t: time "2024-02-30" is not ${EXPECTED}`],
-      [FIRST_LINE + 4, `column t: time "2024-01-"03" is not ${EXPECTED}`],
-    ]);
-  });
-
-  test('a time of the path, good and bad', () => {
-    const columns: FieldColumn[] = [
-      label,
-      { name: 'day', type: 'time', format: 'iso', zone: 'Europe/Oslo', from: 'folder' },
-    ];
-    const of = (path: string): LinePlan =>
-      planOf({ columns, dialect: DIALECT }, { fields: 1, positions: [0, -1] }, { task: 'binary' }, path);
-    const { records } = expectSame(Buffer.from('1\n0\n"1"'), of('day=2024-06-01T00%3A00/f.csv'));
-    expect(records).toEqual(Array(3).fill(expect.objectContaining({ time: Date.parse('2024-05-31T22:00Z') })));
-    const { bads } = expectSame(Buffer.from('1\n0\n'), of('day=today/f.csv'));
-    expect(bads.map(({ record }) => record.reason)).toEqual(
-      Array(2).fill(`column day: time "today" is not ${EXPECTED}, in the path of the file`),
-    );
-    expect(expectSame(Buffer.from('1'), of('day=/f.csv')).bads[0]!.record.reason).toBe(
-      'column day: the time has no value, in the path of the file',
-    );
   });
 
   test('so many columns that not all records of the text have room', () => {
