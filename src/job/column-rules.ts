@@ -1,6 +1,9 @@
 /** Rules between the columns of a job, and what its model can use of them. */
 import { LIMITS } from '../base/limits.ts';
-import { type Column, type Dialect, type FieldColumn, vocabularyOf } from '../data/columns/column.ts';
+import { type Column, type Dialect, type FieldColumn, type TimeColumn, vocabularyOf } from '../data/columns/column.ts';
+import { TIME_FORMATS } from '../data/columns/time.ts';
+import { patternFault } from '../data/columns/time-pattern.ts';
+import { isZone } from '../data/columns/time-zone.ts';
 import { type ColumnsFile, type DialectFile, resolveColumns, resolveDialect, WHOLE } from './columns.ts';
 
 export interface ColumnRuleBroken {
@@ -64,7 +67,7 @@ function missingLabels(columns: readonly Column[], missing: readonly string[]): 
 
 function oneOfTheirKind(columns: readonly Column[]): ColumnRuleBroken[] {
   const broken: ColumnRuleBroken[] = [];
-  for (const type of ['label', 'weight', 'group'] as const) {
+  for (const type of ['label', 'weight', 'group', 'time'] as const) {
     const [first, second] = columns.filter((column) => column.type === type);
     if (second !== undefined) {
       broken.push({ path: ['columns', second.name], message: `there is a ${type} already: ${first?.name}` });
@@ -118,6 +121,7 @@ function columnRules(
   if (column.type === 'categories' && column.ids === 'integer' && /^[-+]$/.test(column.separator)) {
     refuse('the sign of a whole number: expected another character', 'separator');
   }
+  if (column.type === 'time') timeRules(column, written, refuse);
   if (column.type === 'cross') {
     for (const wanted of column.of) {
       const part = columns.find((other) => other.name === wanted);
@@ -129,6 +133,20 @@ function columnRules(
     refuse('not with from: folder', 'position');
   }
   return broken;
+}
+
+function timeRules(
+  { format, zone }: TimeColumn,
+  written: ColumnsFile[string] | undefined,
+  refuse: (message: string, field: string) => void,
+): void {
+  const isNamed = TIME_FORMATS.some((name) => name === format);
+  const fault = isNamed ? undefined : patternFault(format);
+  if (fault !== undefined) refuse(fault, 'format');
+  if (!isZone(zone)) refuse(`expected an IANA name such as Europe/Oslo, or ±hh:mm, found ${zone}`, 'zone');
+  else if (format.startsWith('unix') && typeof written === 'object' && 'zone' in written) {
+    refuse(`not with format ${format}: it counts from 1970 in UTC`, 'zone');
+  }
 }
 
 /** Some columns named by their positions leave no place in the list to the others: they are always before them. */

@@ -6,7 +6,7 @@ import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
 import { type Column, type Dialect, NORMALIZATIONS } from '../data/columns/column.ts';
 
-const SHORT_TYPES = ['number', 'category', 'categories', 'label', 'weight', 'group', 'ignore'] as const;
+const SHORT_TYPES = ['number', 'category', 'categories', 'label', 'weight', 'group', 'time', 'ignore'] as const;
 
 const name = z.string().min(1).max(LIMITS.columnNameCharacters);
 const text = z.string().max(LIMITS.columnNameCharacters);
@@ -72,8 +72,22 @@ const label = z.strictObject({
 });
 const weight = z.strictObject({ type: z.literal('weight').describe('How much the record counts.'), position });
 const group = z.strictObject({ type: z.literal('group').describe('Whose record it is.'), ids, position });
+const time = z.strictObject({
+  type: z.literal('time').describe('When the record was.'),
+  format: text
+    .min(1)
+    .default('iso')
+    .describe(
+      '`iso`: 2024-12-31, 2024-12-31T23:59:59.999, 2024-12-31 23:59:59Z; `unix`: seconds since 1970; `unixMs`; or a pattern such as `dd/MM/yyyy HH:mm`.',
+    ),
+  zone: text
+    .min(1)
+    .optional()
+    .describe('Of texts without an offset: an IANA name such as `Europe/Oslo`, or `±hh:mm`. Default: UTC.'),
+  ...placed,
+});
 const ignore = z.strictObject({ type: z.literal('ignore').describe('Not read.'), position });
-const typedColumn = z.discriminatedUnion('type', [number, category, categories, label, weight, group, ignore]);
+const typedColumn = z.discriminatedUnion('type', [number, category, categories, label, weight, group, time, ignore]);
 
 const cross = z
   .strictObject({
@@ -115,6 +129,7 @@ export const resolvedColumnsSchema = z
       label.extend({ name }),
       weight.extend({ name }),
       group.extend({ name }),
+      time.extend({ name, zone: text }),
       ignore.extend({ name }),
       z.strictObject({ name, type: z.literal('cross'), of: z.array(name), buckets }),
     ]),
@@ -156,6 +171,7 @@ export const WHOLE = /^[1-9]\d{0,3}$/;
 function resolveColumn(name: string, settings: ColumnsFile[string]): Column {
   if (typeof settings === 'string') return resolveColumn(name, typedColumn.parse({ type: settings }));
   if ('cross' in settings) return { name, type: 'cross', of: settings.cross, buckets: settings.buckets };
+  if (settings.type === 'time') return { ...settings, name, zone: settings.zone ?? 'UTC' };
   if (settings.type !== 'number') return { ...settings, name };
   const { normalize = settings.quantiles === undefined ? 'standard' : 'none' } = settings;
   return { ...settings, name, normalize };

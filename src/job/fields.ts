@@ -8,6 +8,7 @@ import { notLocal } from '../base/local-path.ts';
 import { DATA_FORMATS } from '../data/formats/registry.ts';
 import { columnsSchema, dialectSchema } from './columns.ts';
 import { parseDurationMs } from './duration.ts';
+import { negativeSamplingSchema, splitSchema } from './selection.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -79,28 +80,8 @@ export const dataFields = {
     .enum(['tasks', 'records'])
     .default('tasks')
     .describe('What each pass has in another order: the tasks, or also the records within each task.'),
-  split: z
-    .strictObject({
-      test: z.number().gt(0).lt(1).describe('So many of the training records become the test records, by their hash.'),
-      by: z
-        .string()
-        .min(1)
-        .max(LIMITS.columnNameCharacters)
-        .optional()
-        .describe('A category or the group: all records with the same value are on one side.'),
-    })
-    .optional()
-    .describe('Takes the test records out of the training files.'),
-  negativeSampling: z
-    .strictObject({
-      rate: z.number().gt(0).max(1).describe('So many of the training records with label 0 stay.'),
-      correction: z
-        .enum(['weight', 'none'])
-        .default('weight')
-        .describe('`weight`: each that stays counts 1 / rate, so that predictions stay probabilities.'),
-    })
-    .optional()
-    .describe('Leaves out training records with label 0.'),
+  split: splitSchema.optional().describe('Takes the test records out of the training files.'),
+  negativeSampling: negativeSamplingSchema.optional().describe('Leaves out training records with label 0.'),
   columns: columnsSchema.optional(),
   csv: dialectSchema.optional().describe('How the lines of csv and tsv files are written.'),
   labelWeights: z

@@ -7,6 +7,7 @@ import { brokenColumnRules } from './column-rules.ts';
 import { dialectSchema } from './columns.ts';
 import { mostAhead } from './pull-ahead.ts';
 import type { JobFile } from './schema.ts';
+import { selectionRules } from './selection.ts';
 
 export interface RuleBroken {
   /** The field to point at. */
@@ -186,31 +187,6 @@ function columnRules({ data, model }: JobFile): RuleBroken[] {
   const file = { columns, csv: csv ?? dialectSchema.parse({}), format };
   const rules = brokenColumnRules(file, { model: model.type, input, task });
   return [...broken, ...rules.map(({ path, message }) => ({ path: ['data', ...path], message }))];
-}
-
-function selectionRules({ data, model }: JobFile): RuleBroken[] {
-  const { split, negativeSampling, test, format, columns = {} } = data;
-  const broken: RuleBroken[] = [];
-  const refuse = (field: string[], message: string): void => void broken.push({ path: ['data', ...field], message });
-  for (const field of ['split', 'negativeSampling'] as const) {
-    const isHere = data[field] !== undefined;
-    if (isHere && formatOf(format).input === 'dense') refuse([field], `not for format ${format}`);
-  }
-  if (split !== undefined && test !== undefined) {
-    refuse(['test'], 'not with data.split, which takes the test records out of the training files');
-  }
-  if (split?.by !== undefined) {
-    const column = columns[split.by];
-    const type = typeof column === 'object' && 'type' in column ? column.type : column;
-    if (type !== 'category' && type !== 'group') {
-      refuse(['split', 'by'], `${split.by} is no column of type category or group`);
-    }
-  }
-  const { task } = outlineOf(model);
-  if (negativeSampling !== undefined && task !== 'binary') {
-    refuse(['negativeSampling'], `only for binary models: ${model.type} has task ${task}`);
-  }
-  return broken;
 }
 
 /** `tables` and `blocks` name parameters of the model. */

@@ -37,6 +37,7 @@ import {
   warmStartFields,
 } from './fields.ts';
 import { pullAheadOf } from './pull-ahead.ts';
+import { resolvedSplitSchema, resolveSplit } from './selection.ts';
 
 export type { ModelSpec } from './fields.ts';
 
@@ -84,7 +85,7 @@ const jobSchema = z.strictObject({
     testLabels: pathList,
     recordsPerTask: dataFields.recordsPerTask,
     shuffle: dataFields.shuffle,
-    split: dataFields.split,
+    split: resolvedSplitSchema.optional(),
     negativeSampling: dataFields.negativeSampling,
     /** Of formats with columns. */
     columns: resolvedColumnsSchema.optional(),
@@ -139,7 +140,7 @@ export function resolveJob(file: JobFile): Job {
       testLabels: asList(file.data.testLabels),
       recordsPerTask: file.data.recordsPerTask,
       shuffle: file.data.shuffle,
-      ...(file.data.split === undefined ? {} : { split: file.data.split }),
+      ...(file.data.split === undefined ? {} : { split: resolveSplit(file.data) }),
       ...(file.data.negativeSampling === undefined ? {} : { negativeSampling: file.data.negativeSampling }),
       ...resolvedSpec(file.data),
       labelWeights: file.data.labelWeights,

@@ -61,7 +61,7 @@ async function scan(content: string, recordsPerTask: number, bufferBytes: number
   const bounds = { featureBound: 0n, labelBound: 0, traits: noTraits() };
   let bytes = 0;
   cutter.startFile(0);
-  await scanText(opened, cutter, bounds, (count) => (bytes += count), bufferBytes);
+  await scanText(opened, cutter, bounds, (count) => (bytes += count), { bufferBytes });
   const records = cutter.endFile();
   await opened.file.close();
   return { chunks: cutter.chunks, records, bytes, ...bounds };

@@ -36,4 +36,4 @@ export function complaint(text: string): string {
 
 export const complaintOf = (columns: string, how?: How): string => complaint(job(columns, how));
 
-export const TYPES = 'number, category, categories, label, weight, group, ignore';
+export const TYPES = 'number, category, categories, label, weight, group, time, ignore';

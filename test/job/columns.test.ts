@@ -7,7 +7,7 @@ import { complaint, complaintOf, type How, job, specOf } from './column-jobs.ts'
 
 describe('columns', () => {
   test('may be a type alone, with its defaults', () => {
-    const all = 'y: label\nx: number\nc: category\nl: categories\nw: weight\ng: group\ni: ignore';
+    const all = 'y: label\nx: number\nc: category\nl: categories\nw: weight\ng: group\nt: time\ni: ignore';
     expect(specOf(all)).toEqual({
       columns: [
         { name: 'y', type: 'label' },
@@ -16,6 +16,7 @@ describe('columns', () => {
         { name: 'l', type: 'categories', ids: 'hash', separator: '|', maxLength: 1024 },
         { name: 'w', type: 'weight' },
         { name: 'g', type: 'group', ids: 'hash' },
+        { name: 't', type: 'time', format: 'iso', zone: 'UTC' },
         { name: 'i', type: 'ignore' },
       ],
       dialect: { header: true, delimiter: ',', quote: '"', missing: [''], decimal: '.' },
@@ -29,6 +30,7 @@ describe('columns', () => {
       'x: { type: number, normalize: log, from: folder }',
       'c: { type: category, ids: integer, vocabulary: shops, buckets: 5 }',
       'l: { type: categories, separator: ";", maxLength: 2 }',
+      't: { type: time, format: "dd.MM.yyyy HH:mm", zone: Asia/Kathmandu, from: folder }',
       'qc: { cross: [q, c], buckets: 7 }',
     ];
     expect(specOf(columns.join('\n')).columns).toEqual([
@@ -37,6 +39,7 @@ describe('columns', () => {
       { name: 'x', type: 'number', normalize: 'log', missing: 'mean', from: 'folder' },
       { name: 'c', type: 'category', ids: 'integer', vocabulary: 'shops', buckets: 5 },
       { name: 'l', type: 'categories', ids: 'hash', separator: ';', maxLength: 2 },
+      { name: 't', type: 'time', format: 'dd.MM.yyyy HH:mm', zone: 'Asia/Kathmandu', from: 'folder' },
       { name: 'qc', type: 'cross', of: ['q', 'c'], buckets: 7 },
     ]);
   });
@@ -86,6 +89,7 @@ describe('columns', () => {
       'l: categories',
       'w: weight',
       'g: { type: group, ids: integer }',
+      't: { type: time, format: unix }',
       'i: ignore',
       'qc: { cross: [q, c] }',
     ].join('\n');
@@ -109,6 +113,32 @@ describe('rules between columns', () => {
     ['two labels', `${XY}\nz: label`, '8:8: data.columns.z: there is a label already: y'],
     ['two weights', `${XY}\nv: weight\nw: weight`, '9:8: data.columns.w: there is a weight already: v'],
     ['two groups', `${XY}\nf: group\ng: group`, '9:8: data.columns.g: there is a group already: f'],
+    ['two times', `${XY}\nt: time\nu: time`, '9:8: data.columns.u: there is a time already: t'],
+    [
+      'a time of an unknown form',
+      `${XY}\nt: { type: time, format: YYYY-MM-DD }`,
+      '8:30: data.columns.t.format: expected iso, unix, unixMs, or a pattern of yyyy, MM, dd, HH, mm, ss and SSS: YYYY is none of these',
+    ],
+    [
+      'a time without a year',
+      `${XY}\nt: { type: time, format: dd.MM. }`,
+      '8:30: data.columns.t.format: expected yyyy in the pattern',
+    ],
+    [
+      'a time of an unknown zone',
+      `${XY}\nt: { type: time, zone: Europe/Nowhere }`,
+      '8:28: data.columns.t.zone: expected an IANA name such as Europe/Oslo, or ±hh:mm, found Europe/Nowhere',
+    ],
+    [
+      'a zone of what has none',
+      `${XY}\nt: { type: time, format: unix, zone: UTC }`,
+      '8:42: data.columns.t.zone: not with format unix: it counts from 1970 in UTC',
+    ],
+    [
+      'a time in a folder, by position',
+      `${XY}\nt: { type: time, from: folder, position: 3 }`,
+      '8:46: data.columns.t.position: not with from: folder',
+    ],
     [
       'nothing to learn from',
       'y: label\nw: weight',

@@ -66,6 +66,15 @@ export interface GroupColumn extends Placed {
   readonly ids: 'hash' | 'integer';
 }
 
+/** When a record was: no feature. */
+export interface TimeColumn extends Placed {
+  readonly type: 'time';
+  /** One of `TIME_FORMATS`, or a pattern (`time-pattern.ts`). */
+  readonly format: string;
+  /** Of texts without an offset: an IANA name, or ±hh:mm. */
+  readonly zone: string;
+}
+
 export interface IgnoredColumn extends Placed {
   readonly type: 'ignore';
 }
@@ -79,7 +88,14 @@ export interface CrossColumn {
   readonly buckets?: number | undefined;
 }
 
-export type FieldColumn = NumberColumn | CategoryColumn | LabelColumn | WeightColumn | GroupColumn | IgnoredColumn;
+export type FieldColumn =
+  | NumberColumn
+  | CategoryColumn
+  | LabelColumn
+  | WeightColumn
+  | GroupColumn
+  | TimeColumn
+  | IgnoredColumn;
 export type Column = FieldColumn | CrossColumn;
 
 /** How the text of a file is divided into fields (RFC 4180, and what files have instead). */
@@ -120,6 +136,8 @@ export interface ColumnSlots {
   readonly single: readonly CategoryColumn[];
   /** With any number of ids a record. */
   readonly lists: readonly CategoryColumn[];
+  /** Whose values stay texts. */
+  readonly texts: readonly TimeColumn[];
 }
 
 export function slotsOf(columns: readonly Column[]): ColumnSlots {
@@ -128,6 +146,7 @@ export function slotsOf(columns: readonly Column[]): ColumnSlots {
     numbers: columns.filter((column) => column.type === 'number'),
     single: categories.filter(isSingle),
     lists: categories.filter((column) => !isSingle(column)),
+    texts: columns.filter((column) => column.type === 'time'),
   };
 }
 

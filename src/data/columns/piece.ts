@@ -8,6 +8,12 @@ export interface ListIds {
   readonly ends: Uint32Array;
 }
 
+export interface TextSpans {
+  /** Of each record, where its text begins and ends in `bytes`; the same where it has none. */
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+}
+
 /** The arrays may be views that are valid until the next piece is read. */
 export interface ColumnPiece {
   readonly records: number;
@@ -22,6 +28,12 @@ export interface ColumnPiece {
   readonly lists: readonly ListIds[];
   /** Those of all lists, in u32 halves. */
   readonly listIds: Uint32Array;
+  /** Of each column whose values stay texts. */
+  readonly texts: readonly TextSpans[];
+  /** What the spans of texts are in. */
+  readonly bytes: Uint8Array;
+  /** Of the column of type time, if there is one: ms since 1970 in UTC. A parser leaves them out (`times.ts`). */
+  readonly times: Float64Array | undefined;
   /** Of each record: its line, less that of the text it is in. */
   readonly lines: Uint32Array;
   /** Of each record: where it begins and ends in that text, its line break included. */
@@ -52,11 +64,14 @@ export interface OneRecord {
   readonly single: Uint32Array;
   /** Ids of each list: u32 halves. */
   readonly lists: readonly number[][];
+  /** Empty where it has none. */
+  readonly texts: Uint8Array[];
 }
 
 const MOST_U32 = 2 ** 32 - 1;
+export const NO_TEXT = new Uint8Array(0);
 
-export function emptyRecord({ numbers, single, lists }: ColumnSlots): OneRecord {
+export function emptyRecord({ numbers, single, lists, texts }: ColumnSlots): OneRecord {
   return {
     label: 0,
     weight: 1,
@@ -65,6 +80,7 @@ export function emptyRecord({ numbers, single, lists }: ColumnSlots): OneRecord 
     numbers: new Float32Array(numbers.length),
     single: new Uint32Array(2 * single.length),
     lists: lists.map(() => []),
+    texts: texts.map(() => NO_TEXT),
   };
 }
 
@@ -80,6 +96,12 @@ export function pieceOf(
     ids += list.length / 2;
     return { starts: Uint32Array.of(start), ends: Uint32Array.of(ids) };
   });
+  let bytes = 0;
+  const texts = record.texts.map(({ length }) => {
+    const start = bytes;
+    bytes += length;
+    return { starts: Uint32Array.of(start), ends: Uint32Array.of(bytes) };
+  });
   return {
     records: 1,
     labels: Float32Array.of(record.label),
@@ -89,6 +111,10 @@ export function pieceOf(
     single: record.lists.length === 0 && record.single.length === 0 ? [] : singleOf(record.single),
     lists,
     listIds: Uint32Array.from(record.lists.flat()),
+    texts,
+    // A text with doubled quotes is as it is nowhere in the file.
+    bytes: bytes === 0 ? NO_TEXT : Buffer.concat(record.texts),
+    times: undefined,
     lines: Uint32Array.of(place.line),
     starts: Uint32Array.of(place.start),
     ends: Uint32Array.of(place.end),
@@ -97,3 +123,26 @@ export function pieceOf(
 
 const singleOf = (halves: Uint32Array): Uint32Array[] =>
   Array.from({ length: halves.length / 2 }, (_, at) => halves.slice(2 * at, 2 * at + 2));
+
+/** Its records from `from` to before `to`, as views. */
+export function slicePiece(piece: ColumnPiece, from: number, to: number): ColumnPiece {
+  const spansOf = ({ starts, ends }: ListIds | TextSpans): ListIds & TextSpans => ({
+    starts: starts.subarray(from, to),
+    ends: ends.subarray(from, to),
+  });
+  return {
+    ...piece,
+    records: to - from,
+    labels: piece.labels.subarray(from, to),
+    weights: piece.weights?.subarray(from, to),
+    groups: piece.groups?.subarray(2 * from, 2 * to),
+    numbers: piece.numbers.map((values) => values.subarray(from, to)),
+    single: piece.single.map((ids) => ids.subarray(2 * from, 2 * to)),
+    lists: piece.lists.map(spansOf),
+    texts: piece.texts.map(spansOf),
+    times: piece.times?.subarray(from, to),
+    lines: piece.lines.subarray(from, to),
+    starts: piece.starts.subarray(from, to),
+    ends: piece.ends.subarray(from, to),
+  };
+}

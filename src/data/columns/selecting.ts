@@ -35,7 +35,8 @@ export class SelectingSink implements PieceSink {
       const [low, high] = this.#splitBy(piece, record) ?? [];
       const label = piece.labels[record]!;
       const position = this.#position + record;
-      if (this.#selector.keeps({ position, label, low, high })) kept.push(record);
+      const timeMs = piece.times?.[record];
+      if (this.#selector.keeps({ position, label, low, high, timeMs })) kept.push(record);
     }
     const first = this.#position;
     this.#position += piece.records;
@@ -60,6 +61,9 @@ export class SelectingSink implements PieceSink {
       single: piece.single.map((ids) => pickedHalves(ids, kept)),
       lists: piece.lists.map(({ starts, ends }): ListIds => ({ starts: words(starts), ends: words(ends) })),
       listIds: piece.listIds,
+      texts: piece.texts.map(({ starts, ends }) => ({ starts: words(starts), ends: words(ends) })),
+      bytes: piece.bytes,
+      times: piece.times && Float64Array.from(kept, (record) => piece.times![record]!),
       lines: words(piece.lines),
       starts: words(piece.starts),
       ends: words(piece.ends),

@@ -164,6 +164,14 @@ export class SparseBlockBuilder {
     return this.#pieces.length === 0 && this.#single.length === 0 && this.kernel.hasRead(ids);
   }
 
+  /** The record being read is none of the block. */
+  drop(): void {
+    this.#single.length -= 2 * this.#pending;
+    this.#pending = 0;
+    this.#weight = 1;
+    this.#group = NO_GROUP_HALVES;
+  }
+
   finish(): SparseBlock {
     if (this.#records > this.#batch * this.#size.batchSize) this.#endPieces();
     const { positions, lines } = this.#lines.finish();

@@ -1,10 +1,9 @@
-/** A plan for lines of CSV text in the memory of the kernel, and room for the columns that are read by it. */
+/** A plan for lines of CSV text in the memory of the kernel. */
 import { LIMITS } from '../../../base/limits.ts';
 import { hash64, missingId } from '../../columns/hash.ts';
-import type { ColumnPiece } from '../../columns/piece.ts';
-import { roundUp } from '../../kernels/instance.ts';
 import { LABEL_RULES } from '../../kernels/sparse-kernel.ts';
-import { LineReader } from './parser.ts';
+import { constantsOf, fillConstants } from './kernel-constants.ts';
+import { FIELD_BYTES, LABEL_TEXT_WORDS, type PlanPlaces, textsOf } from './kernel-places.ts';
 import type { LabelTexts, LinePlan, Target } from './plan.ts';
 
 /** Of `Frame` in `assembly/csv.ts`, as indexes of u32. */
@@ -34,11 +33,11 @@ export const FRAME = {
   ids: 22,
   idCount: 23,
   records: 24,
+  spansFrom: 25,
   missingLengths: 26,
 } as const;
 export const FRAME_WORDS = 28;
 
-const FIELD_BYTES = 56;
 /** Of `Field`, as indexes of u32 and of u64. */
 const FIELD = { kind: 0, out: 1, outEnds: 2, separator: 3, most: 4, isWhole: 5, isHashed: 6 } as const;
 const FIELD_U64 = { seed: 4, missingId: 5, buckets: 6 } as const;
@@ -53,87 +52,17 @@ const KINDS = {
   weight: 7,
   groupWhole: 8,
   groupHashed: 9,
+  text: 10,
 } as const;
 
 /** Of `LabelText`, as indexes of u32. */
 const LABEL_TEXT = { from: 0, length: 1, label: 2, isUsed: 3 } as const;
-const LABEL_TEXT_WORDS = 4;
 
 /** No byte. */
 const NONE = 0xffff_ffff;
 const ONE_VALUE = { separator: undefined, maxLength: 1 } as const;
-const MOST_U32 = 0xffff_ffff;
 /** Lengths of texts that have a bit of their own; longer ones share the last. */
 const LONGEST_KNOWN = 63;
-/** For the columns together. */
-const COLUMN_BYTES = 32 * 1024 * 1024;
-/** Label, weight, group, line, start and end of a record. */
-const RECORD_BYTES = 28;
-/** Between columns: without it, the values of a record would all compete for the same lines of a cache. */
-const GAP_BYTES = 64;
-
-/** Where the columns are. */
-export interface PlanPlaces {
-  /** Room for so many records. */
-  readonly most: number;
-  readonly labels: number;
-  readonly weights: number;
-  readonly groups: number;
-  readonly lines: number;
-  readonly starts: number;
-  readonly ends: number;
-  readonly numbers: readonly number[];
-  readonly single: readonly number[];
-  readonly lists: readonly { readonly starts: number; readonly ends: number }[];
-  readonly fields: number;
-  readonly missing: number;
-  readonly missingBytes: number;
-  readonly labelTexts: number;
-  /** Those of the table, a power of two. */
-  readonly labelPlaces: number;
-  readonly labelBytes: number;
-  /** Of everything. */
-  readonly end: number;
-}
-
-const textsOf = (plan: LinePlan): LabelTexts | undefined =>
-  plan.targets.find((target) => target?.kind === 'label')?.texts;
-
-export function placesOf(plan: LinePlan, from: number): PlanPlaces {
-  const { numbers, single, lists } = plan.slots;
-  const recordBytes = RECORD_BYTES + 4 * numbers.length + 8 * (single.length + lists.length);
-  const most = Math.max(1, Math.min(LIMITS.pieceRecords, Math.floor(COLUMN_BYTES / recordBytes)));
-  const texts = textsOf(plan);
-  let labelPlaces = 1;
-  while (labelPlaces < 2 * (texts?.labels.size ?? 0)) labelPlaces *= 2;
-  let end = from;
-  const room = (bytes: number): number => {
-    const at = end;
-    end = roundUp(at + bytes);
-    return at;
-  };
-  const column = (bytes: number): number => room(bytes * most + GAP_BYTES);
-  return {
-    most,
-    labels: column(4),
-    weights: column(4),
-    groups: column(8),
-    lines: column(4),
-    starts: column(4),
-    ends: column(4),
-    numbers: numbers.map(() => column(4)),
-    single: single.map(() => column(8)),
-    lists: lists.map(() => ({ starts: column(4), ends: column(4) })),
-    fields: room(FIELD_BYTES * plan.fields),
-    missing: room(8 * plan.missing.length),
-    missingBytes: room(plan.missing.reduce((bytes, { length }) => bytes + length, 0)),
-    labelTexts: room(4 * LABEL_TEXT_WORDS * labelPlaces),
-    labelPlaces,
-    labelBytes: room([...(texts?.labels.keys() ?? [])].reduce((bytes, { length }) => bytes + length, 0)),
-    end,
-  };
-}
-
 /** Writes the plan to the memory and to the frame. Ids of lists that no field has, u32 halves. */
 export function writePlan(plan: LinePlan, places: PlanPlaces, buffer: ArrayBuffer, frame: Uint32Array): Uint32Array {
   const constants = constantsOf(plan);
@@ -151,6 +80,7 @@ export function writePlan(plan: LinePlan, places: PlanPlaces, buffer: ArrayBuffe
   frame[FRAME.lines] = places.lines;
   frame[FRAME.starts] = places.starts;
   frame[FRAME.ends] = places.ends;
+  frame[FRAME.spansFrom] = places.textBytes;
   for (let field = 0; field < plan.fields; field++) {
     writeField(plan.targets[field], places, buffer, places.fields + field * FIELD_BYTES);
   }
@@ -206,6 +136,12 @@ function writeField(target: Target | undefined, places: PlanPlaces, buffer: Arra
     case 'group':
       put(target.seed === undefined ? KINDS.groupWhole : KINDS.groupHashed, places.groups, target.seed);
       break;
+    case 'text': {
+      const { starts, ends } = places.texts[target.slot]!;
+      put(KINDS.text, starts, undefined);
+      words[FIELD.outEnds] = ends;
+      break;
+    }
   }
 }
 
@@ -253,41 +189,4 @@ function writeLabelTexts(
   frame[FRAME.labelTexts] = labelTexts;
   frame[FRAME.labelMask] = mask;
   new Float32Array(frame.buffer, frame.byteOffset, FRAME_WORDS)[FRAME.labelOther] = texts?.other ?? Number.NaN;
-}
-
-/** What a record has beside its fields; undefined when that is bad. */
-function constantsOf(plan: LinePlan): ColumnPiece | undefined {
-  // The delimiter stays: it says what is blank.
-  const ignored = { ...plan, bytes: { ...plan.bytes, quote: -1, comment: -1 }, fields: 1, targets: [] };
-  const field = plan.bytes.delimiter === 'x'.charCodeAt(0) ? 'y' : 'x';
-  const text = { file: '', bytes: Buffer.from(field), offset: 0, firstLine: 1 };
-  const line = new LineReader(text, ignored).read(0, 0);
-  return line.kind === 'good' ? line.piece : undefined;
-}
-
-/** Fills the columns that no field has. */
-function fillConstants(plan: LinePlan, constants: ColumnPiece, places: PlanPlaces, buffer: ArrayBuffer): void {
-  const { most } = places;
-  const key = (kind: Target['kind'], slot = 0): string => `${kind} ${slot}`;
-  const fields = new Set(
-    plan.targets.map((target) => target && key(target.kind, 'slot' in target ? target.slot : undefined)),
-  );
-  const isField = (kind: Target['kind'], slot?: number): boolean => fields.has(key(kind, slot));
-  const fill4 = (at: number, value: number): unknown => new Float32Array(buffer, at, most).fill(value);
-  const fill8 = (at: number, [low, high]: Uint32Array): unknown =>
-    new BigUint64Array(buffer, at, most).fill((BigInt(high!) << 32n) | BigInt(low!));
-  if (!isField('label')) fill4(places.labels, constants.labels[0]!);
-  if (!isField('weight')) fill4(places.weights, constants.weights?.[0] ?? 1);
-  if (!isField('group')) fill8(places.groups, constants.groups ?? Uint32Array.of(MOST_U32, MOST_U32));
-  places.numbers.forEach((at, slot) => {
-    if (!isField('number', slot)) fill4(at, constants.numbers[slot]![0]!);
-  });
-  places.single.forEach((at, slot) => {
-    if (!isField('single', slot)) fill8(at, constants.single[slot]!);
-  });
-  places.lists.forEach(({ starts, ends }, slot) => {
-    if (isField('list', slot)) return;
-    new Uint32Array(buffer, starts, most).fill(constants.lists[slot]!.starts[0]!);
-    new Uint32Array(buffer, ends, most).fill(constants.lists[slot]!.ends[0]!);
-  });
 }

@@ -2,7 +2,8 @@
 import { assert } from '../../../base/assert.ts';
 import type { ColumnPiece } from '../../columns/piece.ts';
 import { FRAME_AT, KernelInstance, PAGE_BYTES, roundUp } from '../../kernels/instance.ts';
-import { FRAME, FRAME_WORDS, type PlanPlaces, placesOf, writePlan } from './kernel-memory.ts';
+import { FRAME, FRAME_WORDS, writePlan } from './kernel-memory.ts';
+import { type PlanPlaces, placesOf } from './kernel-places.ts';
 import type { LinePlan } from './plan.ts';
 
 const NEWLINE = 10;
@@ -90,6 +91,9 @@ export class CsvKernel {
       single: places.single.map(halves),
       lists: places.lists.map(({ starts, ends }) => ({ starts: words(starts), ends: words(ends) })),
       listIds: new Uint32Array(buffer, this.#ids, 2 * frame[FRAME.idCount]!),
+      texts: places.texts.map(({ starts, ends }) => ({ starts: words(starts), ends: words(ends) })),
+      bytes: new Uint8Array(buffer, places.textBytes, places.end - places.textBytes + this.#textBytes),
+      times: undefined,
       lines: words(places.lines),
       starts: words(places.starts),
       ends: words(places.ends),

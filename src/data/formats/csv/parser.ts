@@ -7,7 +7,7 @@ import { NEWLINE, parseDecimal, parseU64, quote, textOf } from '../../ascii.ts';
 import { tooLong } from '../../chunk-check.ts';
 import type { CategoryColumn } from '../../columns/column.ts';
 import { categoryId, hash64, missingId } from '../../columns/hash.ts';
-import { type ColumnPiece, emptyRecord, type OneRecord, pieceOf } from '../../columns/piece.ts';
+import { type ColumnPiece, emptyRecord, NO_TEXT, type OneRecord, pieceOf } from '../../columns/piece.ts';
 import { expectedLabels, isWeight, labelOf } from '../../labels.ts';
 import type { BadRecord } from '../../source.ts';
 import { FieldReader } from './fields.ts';
@@ -65,7 +65,7 @@ export class LineReader {
 
   #readRecord(start: number, line: number): Line {
     const reader = this.#reader;
-    const { bytes, file, offset, firstLine } = this.#text;
+    const { bytes } = this.#text;
     const { targets, fields, hasWeights, hasGroups } = this.#plan;
     let reason = this.#clear();
     reader.begin();
@@ -90,9 +90,7 @@ export class LineReader {
       const piece = pieceOf(this.#record, { weights: hasWeights, groups: hasGroups }, place);
       return { kind: 'good', end, lines, piece };
     }
-    const shown = textOf(bytes, start, Math.min(end, start + SHOWN_BYTES)).trimEnd();
-    const bad = { file, line: firstLine + line, byteOffset: offset + start, reason, text: shown };
-    return { kind: 'bad', end, lines, bad };
+    return { kind: 'bad', end, lines, bad: badRecord(this.#text, { line, start, end }, reason) };
   }
 
   /** Undefined when good, else what is wrong with a value in the path. */
@@ -102,6 +100,7 @@ export class LineReader {
     record.groupLow = MOST_U32;
     record.groupHigh = MOST_U32;
     for (const list of record.lists) list.length = 0;
+    record.texts.fill(NO_TEXT);
     for (const { target, text } of this.#plan.constants) {
       const content = Buffer.from(text);
       const reason = this.#convert(target, content, 0, content.length);
@@ -151,6 +150,9 @@ export class LineReader {
       case 'group':
         if (isMissing) return undefined;
         return this.#group(target, content, from, to);
+      case 'text':
+        record.texts[target.slot] = isMissing ? NO_TEXT : content.subarray(from, to);
+        return undefined;
     }
   }
 
@@ -253,6 +255,16 @@ export class LineReader {
     const where = lines === 0 ? '' : ` of the line that is ${lines} below`;
     return `text follows a closing quote, at character ${before.length - before.lastIndexOf(NEWLINE)}${where}: ${shown}`;
   }
+}
+
+/** `place`: its line and where it is, in the text. */
+export function badRecord(
+  { file, bytes, offset, firstLine }: CsvText,
+  { line, start, end }: { readonly line: number; readonly start: number; readonly end: number },
+  reason: string,
+): BadRecord {
+  const text = textOf(bytes, start, Math.min(end, start + SHOWN_BYTES)).trimEnd();
+  return { file, line: firstLine + line, byteOffset: offset + start, reason, text };
 }
 
 /** Undefined when it is no whole number, and has to be one. */

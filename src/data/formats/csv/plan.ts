@@ -9,9 +9,11 @@ import {
   type LabelColumn,
   type NumberColumn,
   slotsOf,
+  type TimeColumn,
   vocabularyOf,
 } from '../../columns/column.ts';
 import { vocabularySeed } from '../../columns/hash.ts';
+import { Times } from '../../columns/times.ts';
 import type { LabelRule } from '../../labels.ts';
 import type { FileLayout } from '../../source.ts';
 import { type DialectBytes, dialectBytes } from './fields.ts';
@@ -33,6 +35,7 @@ export type Target =
       readonly texts: LabelTexts | undefined;
     }
   | { readonly kind: 'weight'; readonly column: FieldColumn }
+  | { readonly kind: 'text'; readonly slot: number; readonly column: TimeColumn }
   | {
       readonly kind: 'group';
       readonly column: FieldColumn;
@@ -62,6 +65,8 @@ export interface LinePlan {
   readonly labels: LabelRule;
   readonly hasWeights: boolean;
   readonly hasGroups: boolean;
+  /** Undefined without a column of type time. */
+  readonly times: Times | undefined;
 }
 
 /** Columns that have values of their own. */
@@ -108,10 +113,16 @@ export function planOf(spec: ColumnSpec, layout: FileLayout, labels: LabelRule, 
     labels,
     hasWeights: columns.some(({ type }) => type === 'weight'),
     hasGroups: columns.some(({ type }) => type === 'group'),
+    times: timesOf(slots, spec),
   };
 }
 
-function targetOf(column: FieldColumn, { numbers, single, lists }: ColumnSlots): Target | undefined {
+function timesOf({ texts }: ColumnSlots, { dialect }: ColumnSpec): Times | undefined {
+  const slot = texts.findIndex(({ type }) => type === 'time');
+  return slot < 0 ? undefined : new Times(texts[slot]!, slot, dialect);
+}
+
+function targetOf(column: FieldColumn, { numbers, single, lists, texts }: ColumnSlots): Target | undefined {
   switch (column.type) {
     case 'number':
       return { kind: 'number', slot: numbers.indexOf(column), column };
@@ -128,6 +139,8 @@ function targetOf(column: FieldColumn, { numbers, single, lists }: ColumnSlots):
       return { kind: 'weight', column };
     case 'group':
       return { kind: 'group', column, seed: column.ids === 'hash' ? vocabularySeed(column.name) : undefined };
+    case 'time':
+      return { kind: 'text', slot: texts.indexOf(column), column };
     case 'ignore':
       return undefined;
   }

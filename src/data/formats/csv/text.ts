@@ -1,9 +1,11 @@
 /** CSV text to pieces of columns: by the kernel, and line by line what it leaves. */
 import { LIMITS } from '../../../base/limits.ts';
-import type { PieceSink } from '../../columns/piece.ts';
+import type { ColumnPiece, PieceSink } from '../../columns/piece.ts';
+import { passTimed } from '../../columns/times.ts';
 import { READ } from '../../kernels/exports.ts';
+import type { BadRecord } from '../../source.ts';
 import { csvKernel } from './kernel.ts';
-import { type CsvText, type Line, LineReader } from './parser.ts';
+import { badRecord, type CsvText, type Line, LineReader } from './parser.ts';
 import type { LinePlan } from './plan.ts';
 
 /** Of the first bad records the text is kept, to show it and to see what the file looks like. */
@@ -26,13 +28,13 @@ export interface ReadText {
 export function readText(text: CsvText, plan: LinePlan, into: PieceSink): ReadText {
   const { bytes } = text;
   const plain = new LineReader(text, plan);
-  if (bytes.length > LIMITS.kernelTextBytes) return readPlainly(text, plain, into);
+  if (bytes.length > LIMITS.kernelTextBytes) return readPlainly(text, plain, plan, into);
   const kernel = csvKernel();
   kernel.prepare(plan);
   kernel.begin(bytes);
   for (;;) {
     const { status, piece } = kernel.next(Math.min(into.quota, LIMITS.pieceRecords));
-    if (piece.records > 0) into.add(piece, text.firstLine);
+    if (piece.records > 0) pass(piece, text, plan, into);
     const { at, lines } = kernel;
     if (status === READ.done) return { bytes: bytes.length, lines, isFull: false };
     if (status === READ.full && into.quota > 0) continue;
@@ -44,28 +46,52 @@ export function readText(text: CsvText, plan: LinePlan, into: PieceSink): ReadTe
     }
     const line = plain.read(at, lines);
     if (line.kind === 'open') return { bytes: at, lines, isFull: false, openQuote: line.at };
-    take(line, at, text, into);
+    take(line, at, text, plan, into);
     kernel.skip(line.end, line.lines);
   }
 }
 
-function readPlainly(text: CsvText, plain: LineReader, into: PieceSink): ReadText {
+function readPlainly(text: CsvText, plain: LineReader, plan: LinePlan, into: PieceSink): ReadText {
   const { bytes } = text;
   let lines = 0;
   for (let at = 0; at < bytes.length; ) {
     const line = plain.read(at, lines);
     if (line.kind !== 'none' && into.quota === 0) return { bytes: at, lines, isFull: true };
     if (line.kind === 'open') return { bytes: at, lines, isFull: false, openQuote: line.at };
-    take(line, at, text, into);
+    take(line, at, text, plan, into);
     lines += line.lines;
     at = line.end;
   }
   return { bytes: bytes.length, lines, isFull: false };
 }
 
-function take(line: Exclude<Line, { kind: 'open' }>, start: number, text: CsvText, into: PieceSink): void {
-  if (line.kind === 'good') into.add(line.piece, text.firstLine);
-  if (line.kind !== 'bad') return;
-  const { text: shown, ...bad } = line.bad;
-  into.bad(shown === undefined || into.badRecords >= SHOWN_RECORDS ? bad : line.bad, start, line.end);
+function take(
+  line: Exclude<Line, { kind: 'open' }>,
+  start: number,
+  text: CsvText,
+  plan: LinePlan,
+  into: PieceSink,
+): void {
+  if (line.kind === 'good') pass(line.piece, text, plan, into);
+  if (line.kind === 'bad') refuse(line.bad, start, line.end, into);
+}
+
+/** A piece may have records whose time is bad. */
+function pass(piece: ColumnPiece, text: CsvText, { times }: LinePlan, into: PieceSink): void {
+  if (times === undefined) {
+    into.add(piece, text.firstLine);
+    return;
+  }
+  passTimed(piece, times, {
+    add: (good) => into.add(good, text.firstLine),
+    bad(record, reason) {
+      const [line, start, end] = [piece.lines[record]!, piece.starts[record]!, piece.ends[record]!];
+      refuse(badRecord(text, { line, start, end }, reason), start, end, into);
+    },
+  });
+}
+
+function refuse(record: BadRecord, start: number, end: number, into: PieceSink): void {
+  const { text: shown, ...bad } = record;
+  into.bad(shown === undefined || into.badRecords >= SHOWN_RECORDS ? bad : record, start, end);
 }

@@ -9,14 +9,16 @@ import { openContent } from '../../content.ts';
 import { sparseKernel } from '../../kernels/sparse-kernel.ts';
 import type { LabelRule } from '../../labels.ts';
 import type { OpenFiles } from '../../open-files.ts';
+import { SelectingBuilder } from '../../parsed/selecting-builder.ts';
 import { SparseBlockBuilder } from '../../parsed/sparse-block-builder.ts';
 import { sparseRecords } from '../../parsed/sparse-records.ts';
 import { type DataPlace, resolveFiles } from '../../place.ts';
+import { Selector } from '../../selection.ts';
 import type { Chunk, IndexedFile, TaskRecords } from '../../source.ts';
 import { type Format, type FoundFiles, type Indexing, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
 import { FEWEST_FEATURE_BYTES } from './parser.ts';
 import { scanText } from './scanner.ts';
-import { parseText } from './text.ts';
+import { parseText, type TextSink } from './text.ts';
 
 /** Some milliseconds of parsing. */
 const SLICE_BYTES = 1 << 20;
@@ -48,11 +50,12 @@ async function index(place: DataPlace, found: FoundFiles, into: Indexing): Promi
 }
 
 async function indexFile(place: DataPlace, path: string, file: number, into: Indexing): Promise<IndexedFile> {
-  const { cutter, bounds, onBytes } = into;
+  const { cutter, bounds, onBytes, selection } = into;
   const content = await openContent(place, path);
   try {
     cutter.startFile(file);
-    const hasFeatures = await scanText(content, cutter, bounds, onBytes);
+    const selector = selection && new Selector(selection, path);
+    const hasFeatures = await scanText(content, cutter, bounds, onBytes, { selector });
     if ((await content.file.size()) !== content.bytes) {
       throw new PaddletError('DataChanged', `${path} changed while it was being indexed`);
     }
@@ -78,7 +81,12 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
       continue;
     }
     const end = builder.records + chunk.records;
-    if (!(await parseChunk(files, chunk, options, builder))) throw changed(file, chunk);
+    const { selection } = options;
+    const sink =
+      selection === undefined
+        ? builder
+        : new SelectingBuilder(builder, new Selector(selection, file), chunk.position ?? chunk.firstRecord);
+    if (!(await parseChunk(files, chunk, options, sink))) throw changed(file, chunk);
     assert(builder.records === end, 'the parser finds the records that the index counted');
   }
   const block = (options.times ?? UNTIMED).during('parse', () => builder.finish());
@@ -93,7 +101,7 @@ async function parseChunk(
   files: OpenFiles,
   chunk: Chunk,
   { labels, times = UNTIMED }: ReadOptions,
-  into: SparseBlockBuilder,
+  into: TextSink,
 ): Promise<boolean> {
   const file = files.path(chunk.file);
   let crc = 0;

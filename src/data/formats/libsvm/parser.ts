@@ -45,7 +45,8 @@ export interface RecordSink {
   readonly badRecords: number;
   /** Both end the record being read; of a bad one nothing stays. */
   good(label: number, line: number): void;
-  bad(record: BadRecord): void;
+  /** `label`: as it is written, NaN if it is no number. */
+  bad(record: BadRecord, label?: number): void;
 }
 
 /**
@@ -57,6 +58,13 @@ export function parseLibsvm(part: TextPart, rule: LabelRule, into: RecordSink): 
   const parser = new LineParser(part, rule, into);
   let line = part.firstLine;
   for (let start = 0; start < part.bytes.length; line++) start = parser.line(start, line) + 1;
+}
+
+/** The label of the record in [from, to), whatever follows it; NaN if it is no number. */
+export function writtenLabel(bytes: Uint8Array, from: number, to: number): number {
+  let end = from;
+  while (end < to && bytes[end]! > HASH && bytes[end] !== COLON) end++;
+  return parseDecimal(bytes, from, end);
 }
 
 export class LineParser {
@@ -87,7 +95,8 @@ export class LineParser {
     if (reason !== undefined) {
       const text = textOf(bytes, at, Math.min(end, at + SHOWN_BYTES)).trimEnd();
       const shown = into.badRecords < SHOWN_RECORDS && { text };
-      into.bad({ file: part.file, line, byteOffset: part.offset + start, reason, ...shown });
+      const label = writtenLabel(bytes, at, end);
+      into.bad({ file: part.file, line, byteOffset: part.offset + start, reason, ...shown }, label);
     }
     return end;
   }

@@ -3,11 +3,13 @@
  * find where records are and how large ids and labels get; bad records are found when their task is read.
  */
 import { LIMITS } from '../../../base/limits.ts';
-import { BOM, COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64 } from '../../ascii.ts';
+import { BOM, COLON, HASH, isBlank, NEWLINE, parseU64 } from '../../ascii.ts';
 import type { ChunkCutter } from '../../chunk-cutter.ts';
 import type { Content } from '../../content.ts';
 import { noteLabel } from '../../oddities.ts';
+import type { Selector } from '../../selection.ts';
 import type { Bounds } from '../format.ts';
+import { writtenLabel } from './parser.ts';
 
 const BUFFER_BYTES = 4 << 20;
 
@@ -20,9 +22,12 @@ export async function scanText(
   cutter: ChunkCutter,
   bounds: Bounds,
   onBytes: (count: number) => void,
-  bufferBytes = BUFFER_BYTES,
+  {
+    selector,
+    bufferBytes = BUFFER_BYTES,
+  }: { readonly selector?: Selector | undefined; readonly bufferBytes?: number } = {},
 ): Promise<boolean> {
-  const scanner = new TextScanner(cutter, bounds);
+  const scanner = new TextScanner(cutter, bounds, selector);
   // For the whole content, where it is smaller: it ends where a buffer is not filled.
   let buffer = new Uint8Array(Math.min(bufferBytes, content.bytes + 2));
   let held = 0;
@@ -57,13 +62,6 @@ function tokenEnd(buffer: Uint8Array, from: number): number {
   return at;
 }
 
-/** Where the label at `from` ends: with its token, or before its weight. */
-function labelEnd(buffer: Uint8Array, from: number): number {
-  let at = from;
-  while (buffer[at]! > HASH && buffer[at] !== COLON) at++;
-  return at;
-}
-
 /** Every whole number below is exact as f64. */
 const EXACT = 2 ** 53;
 /** Less than what is left of a number of 20 digits that was read as f64 and rounded some times. */
@@ -72,6 +70,9 @@ const MARGIN = 1 - 2 ** -48;
 class TextScanner {
   private readonly cutter: ChunkCutter;
   private readonly bounds: Bounds;
+  private readonly selector: Selector | undefined;
+  /** Of the next record in the file, those counted that are left out. */
+  private position = 0;
   private readonly id = { low: 0, high: 0 };
   /** Ids below it, read as f64, cannot raise the feature bound. */
   private floor = 0;
@@ -80,9 +81,10 @@ class TextScanner {
   /** Where the line being skipped began, and whether it is a record; undefined when none is. */
   private skipped: { readonly start: number; readonly isRecord: boolean } | undefined;
 
-  constructor(cutter: ChunkCutter, bounds: Bounds) {
+  constructor(cutter: ChunkCutter, bounds: Bounds, selector: Selector | undefined) {
     this.cutter = cutter;
     this.bounds = bounds;
+    this.selector = selector;
   }
 
   /**
@@ -114,7 +116,7 @@ class TextScanner {
   }
 
   private endSkipped(end: number): void {
-    if (this.skipped?.isRecord) this.cutter.overlongRecord(this.skipped.start, end, this.line);
+    if (this.skipped?.isRecord) this.cut(this.skipped.start, end, Number.NaN);
     this.skipped = undefined;
     this.line++;
   }
@@ -129,8 +131,8 @@ class TextScanner {
       if (end >= filled && !isEnd) return start;
       const next = Math.min(end + 1, filled);
       if (isRecord) {
-        this.noteLabel(buffer, at);
-        this.cut(base + start, base + next);
+        const label = this.noteLabel(buffer, at, end);
+        this.cut(base + start, base + next, label);
       }
       this.line++;
       start = next;
@@ -138,17 +140,23 @@ class TextScanner {
     return start;
   }
 
-  private cut(start: number, end: number): void {
-    if (end - start > LIMITS.recordBytes) this.cutter.overlongRecord(start, end, this.line);
-    else this.cutter.record(start, end, this.line);
+  /** `label`: NaN where it is not known. */
+  private cut(start: number, end: number, label: number): void {
+    const position = this.position++;
+    const { cutter, selector, line } = this;
+    if (selector !== undefined && !selector.keeps({ position, label: label === -1 ? 0 : label })) return;
+    const asPosition = selector && position;
+    if (end - start > LIMITS.recordBytes) cutter.overlongRecord(start, end, line, asPosition);
+    else cutter.record(start, end, line, asPosition);
   }
 
-  private noteLabel(buffer: Uint8Array, from: number): void {
-    const label = parseDecimal(buffer, from, labelEnd(buffer, from));
+  private noteLabel(buffer: Uint8Array, from: number, to: number): number {
+    const label = writtenLabel(buffer, from, to);
     noteLabel(this.bounds.traits, label);
     if (label >= this.bounds.labelBound && Number.isInteger(label)) {
       this.bounds.labelBound = Math.min(label + 1, Number.MAX_SAFE_INTEGER);
     }
+    return label;
   }
 
   /** Raises the feature bound by a record, even a bad one. Returns where its line ends. */

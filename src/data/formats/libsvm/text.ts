@@ -3,13 +3,16 @@ import { LIMITS } from '../../../base/limits.ts';
 import { READ } from '../../kernels/sparse-kernel.ts';
 import type { LabelRule } from '../../labels.ts';
 import type { SparseBlockBuilder } from '../../parsed/sparse-block-builder.ts';
-import { LineParser, type TextPart } from './parser.ts';
+import { LineParser, type RecordSink, type TextPart } from './parser.ts';
+
+/** What takes records from the kernel, and one by one from the plain parser. */
+export interface TextSink extends RecordSink, Pick<SparseBlockBuilder, 'kernel' | 'quota' | 'firstEnd' | 'add'> {}
 
 /**
  * As `parseLibsvm`, but for the start of the part. The lines of the text; undefined when it has more records than were
  * announced.
  */
-export function parseText(part: TextPart, rule: LabelRule, into: SparseBlockBuilder): number | undefined {
+export function parseText(part: TextPart, rule: LabelRule, into: TextSink): number | undefined {
   const { kernel } = into;
   const parser = new LineParser(part, rule, into);
   if (part.bytes.length > LIMITS.kernelTextBytes) return parsePlainly(part, parser, into);
@@ -24,7 +27,7 @@ export function parseText(part: TextPart, rule: LabelRule, into: SparseBlockBuil
 }
 
 /** Text with a line so long that the kernel's memory should not grow for it. */
-function parsePlainly(part: TextPart, parser: LineParser, into: SparseBlockBuilder): number | undefined {
+function parsePlainly(part: TextPart, parser: LineParser, into: TextSink): number | undefined {
   let lines = 0;
   for (let start = 0; start < part.bytes.length; lines++) {
     if (into.quota === 0) return undefined;

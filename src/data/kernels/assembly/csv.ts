@@ -48,7 +48,8 @@ class Frame {
   idCount: u32;
   /** What was read. */
   records: u32;
-  reserved: u32;
+  /** From where the spans of texts count. */
+  spansFrom: u32;
   /** Bit n: a text of what is missing has n bytes; bit 63: 63 or more. */
   missingLengths: u64;
 }
@@ -59,7 +60,7 @@ class Field {
   kind: u32;
   /** Where its values are put, that of the first record first. */
   out: u32;
-  /** `LIST`: `out` has where the ids of each record begin, this where they end. */
+  /** `LIST`: `out` has where the ids of each record begin, this where they end. `TEXT`: the same of bytes. */
   outEnds: u32;
   /** `LIST`: the byte between ids, above 255 where there is none; at most so many ids. */
   separator: u32;
@@ -98,6 +99,7 @@ const LABEL_TEXT: u32 = 6;
 const WEIGHT: u32 = 7;
 const GROUP_WHOLE: u32 = 8;
 const GROUP_HASHED: u32 = 9;
+const TEXT: u32 = 10;
 
 /** All lines are read. */
 const DONE: u32 = 0;
@@ -263,6 +265,11 @@ function parseRecord(frame: Frame, start: usize, record: u32): usize {
       }
       case GROUP_HASHED: {
         store<u64>(<usize>field.out + place8, isMissing ? NO_GROUP : hash64(from, length, field.seed));
+        break;
+      }
+      case TEXT: {
+        store<u32>(<usize>field.out + place4, <u32>from - frame.spansFrom);
+        store<u32>(<usize>field.outEnds + place4, <u32>(isMissing ? from : to) - frame.spansFrom);
         break;
       }
       default: // IGNORED

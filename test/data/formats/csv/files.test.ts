@@ -135,6 +135,64 @@ describe('bad records', () => {
     expect(offsets.map((at) => text.slice(at, at + 2))).toEqual(['2,', '3\n', '4,', '5,', '"6', ',7', '9,']);
   });
 
+  test('are those without a time that can be read, at their places', async () => {
+    const spec: ColumnSpec = {
+      columns: [LABEL, { name: 'when', type: 'time', format: 'iso', zone: 'UTC' }, number('x')],
+      dialect: CSV,
+    };
+    const text = `label,when,x
+0,2024-01-01,0
+1,2024-13-01,1
+2,"2024-01-01
+",2
+3,,3
+4,"2024-01-01 10:00",4
+5,"2024-""01""-01",5
+6,2024-01-01T24:00,y
+7,2024-02-29,
+8,2023-02-29,8`;
+    for (const content of [text, text.replaceAll('\n', '\r\n')]) {
+      const place = placeWith({ 'a.csv': content });
+      const { labels, bad, offsets, records, index } = await recordsOf(place, { spec, recordsPerTask: 4 });
+      expect([labels, records]).toEqual([[0, 4, 7], 9]);
+      expect(bad.map((reason) => reason.replace(/ such as .*/, ''))).toEqual([
+        'a.csv:3: column when: time "2024-13-01" is not a time',
+        `a.csv:4: column when: time "2024-01-01${content === text ? '' : '\\x0d'}\\x0a" is not a time`,
+        'a.csv:6: column when: the time has no value',
+        'a.csv:8: column when: time "2024-"01"-01" is not a time',
+        'a.csv:9: column x: "y" is not a finite 32-bit number',
+        'a.csv:11: column when: time "2023-02-29" is not a time',
+      ]);
+      expect(offsets.map((at) => content.slice(at, at + 2))).toEqual(['1,', '2,', '3,', '5,', '6,', '8,']);
+      expect(index.statistics).toMatchObject([{ present: 2, missing: 1, max: 4 }]);
+    }
+  });
+
+  test('without a time are as those with another fault, in batches and tasks of any size', async () => {
+    const when = { name: 'when', type: 'time', format: 'unix', zone: 'UTC' } as const;
+    const columns = [LABEL, number('x'), category('c'), list('l')];
+    const textOf = (time: (at: number) => string): string =>
+      `label,x,c,l,when\n${rows(0, 9000, (at) => `${at},${at % 3 === 0 ? '' : at},c${at % 7},a|b${at},${time(at)}\n`)}`;
+    // Runs of bad and of good records, and both one by one.
+    const isBad = (at: number): boolean => at % 1000 < 40 || (at % 5 === 0 && at > 4000 && at < 5500) || at === 8999;
+    const timed = placeWith({ 'a.csv': textOf((at) => (isBad(at) ? 'x' : String(at))) });
+    const other = placeWith({ 'a.csv': textOf((at) => (isBad(at) ? '5,6' : String(at))) });
+    for (const [input, used] of [
+      ['sparse', columns],
+      ['dense', columns.slice(0, 2)],
+    ] as const) {
+      for (const batchSize of [7, 5000]) {
+        const how = { recordsPerTask: 2500, input, batchSize };
+        const got = await recordsOf(timed, { ...how, spec: { columns: [...used, when], dialect: CSV } });
+        const expected = await recordsOf(other, { ...how, spec: { columns: used, dialect: CSV } });
+        expect(got.labels).toEqual(count(9000).filter((at) => !isBad(at)));
+        expect(got.bits).toEqual(expected.bits);
+        expect(got.bad.map((text) => text.split(' ')[0])).toEqual(expected.bad.map((text) => text.split(' ')[0]));
+        expect(got.index.statistics).toEqual(expected.index.statistics);
+      }
+    }
+  });
+
   test('with a quote that opens behind another fault take the lines that it holds, wherever slices end', async () => {
     const filler = rows(0, 60_000, () => '7,abcdefghijklmnop\n');
     const fault = `1,"a"b,"${filler.replaceAll('\n', '\n')}"\n`;

@@ -2,117 +2,27 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import type { FieldColumn } from '../../../../src/data/columns/column.ts';
-import type { ColumnPiece, PieceSink } from '../../../../src/data/columns/piece.ts';
 import { CsvKernel, csvKernel } from '../../../../src/data/formats/csv/kernel.ts';
-import { type CsvText, LineReader } from '../../../../src/data/formats/csv/parser.ts';
+import { LineReader } from '../../../../src/data/formats/csv/parser.ts';
 import { type LinePlan, planOf } from '../../../../src/data/formats/csv/plan.ts';
-import { type ReadText, readText } from '../../../../src/data/formats/csv/text.ts';
+import { readText } from '../../../../src/data/formats/csv/text.ts';
 import { crossIds } from '../../../../src/data/kernels/cross-ids.ts';
 import { READ } from '../../../../src/data/kernels/exports.ts';
 import type { LabelRule } from '../../../../src/data/labels.ts';
-import type { BadRecord } from '../../../../src/data/source.ts';
 import * as fc from '../../../properties.ts';
+import {
+  ALL,
+  category,
+  DIALECT,
+  type Dialects,
+  expectSame,
+  label,
+  number,
+  plan,
+  Records,
+  textOf,
+} from './both-forms.ts';
 import { randomPlan, randomText } from './random-csv.ts';
-
-const bits = (values: Float32Array): Uint32Array => new Uint32Array(values.slice().buffer);
-
-/** All that is known of one record, its floats as bits. */
-function recordOf(piece: ColumnPiece, at: number): unknown {
-  const halves = (ids: Uint32Array, place = at): number[] => [...ids.subarray(2 * place, 2 * place + 2)];
-  return {
-    label: bits(piece.labels)[at],
-    weight: piece.weights && bits(piece.weights)[at],
-    group: piece.groups && halves(piece.groups),
-    numbers: piece.numbers.map((values) => bits(values)[at]),
-    single: piece.single.map((ids) => halves(ids)),
-    lists: piece.lists.map(({ starts, ends }) => [...piece.listIds.subarray(2 * starts[at]!, 2 * ends[at]!)]),
-    line: piece.lines[at],
-    start: piece.starts[at],
-    end: piece.ends[at],
-  };
-}
-
-class Records implements PieceSink {
-  readonly records: unknown[] = [];
-  readonly bads: { record: BadRecord; start: number; end: number }[] = [];
-  readonly #room: number;
-  readonly #atOnce: number;
-
-  constructor(room: number, atOnce: number) {
-    this.#room = room;
-    this.#atOnce = atOnce;
-  }
-
-  get quota(): number {
-    return Math.min(this.#room - this.records.length, this.#atOnce);
-  }
-
-  get badRecords(): number {
-    return this.bads.length;
-  }
-
-  add(piece: ColumnPiece, firstLine: number): void {
-    expect(firstLine).toBe(FIRST_LINE);
-    expect(piece.records).toBeLessThanOrEqual(this.quota);
-    for (let at = 0; at < piece.records; at++) this.records.push(recordOf(piece, at));
-  }
-
-  bad(record: BadRecord, start: number, end: number): void {
-    this.bads.push({ record, start, end });
-  }
-}
-
-const FIRST_LINE = 11;
-const SHOWN_RECORDS = 8;
-const ALL = 1e9;
-
-const textOf = (bytes: Uint8Array): CsvText => ({ file: 'f.csv', bytes, offset: 1000, firstLine: FIRST_LINE });
-
-/** The same by the plain form alone. */
-function readPlainly(text: CsvText, plan: LinePlan, into: Records): ReadText {
-  const reader = new LineReader(text, plan);
-  let lines = 0;
-  let at = 0;
-  while (at < text.bytes.length) {
-    const line = reader.read(at, lines);
-    if (line.kind !== 'none' && into.quota === 0) return { bytes: at, lines, isFull: true };
-    if (line.kind === 'open') return { bytes: at, lines, isFull: false, openQuote: line.at };
-    if (line.kind === 'good') into.add(line.piece, FIRST_LINE);
-    if (line.kind === 'bad') {
-      const { text: shown, ...rest } = line.bad;
-      into.bad(into.badRecords < SHOWN_RECORDS ? { ...rest, text: shown! } : rest, at, line.end);
-    }
-    lines += line.lines;
-    at = line.end;
-  }
-  return { bytes: at, lines, isFull: false };
-}
-
-function expectSame(bytes: Uint8Array, plan: LinePlan, room = ALL, atOnce = ALL): Records {
-  const [got, expected] = [new Records(room, atOnce), new Records(room, atOnce)];
-  const result = readText(textOf(bytes), plan, got);
-  expect(result).toEqual(readPlainly(textOf(bytes), plan, expected));
-  expect(got.records).toEqual(expected.records);
-  expect(got.bads).toEqual(expected.bads);
-  return got;
-}
-
-const DIALECT = { header: false, delimiter: ',', quote: '"', missing: [''], decimal: '.' } as const;
-type Dialects = Parameters<typeof planOf>[0]['dialect'];
-
-function plan(columns: FieldColumn[], dialect: Partial<Dialects> = {}, rule: LabelRule = { task: 'regression' }) {
-  const positions = columns.map((_, at) => at);
-  return planOf({ columns, dialect: { ...DIALECT, ...dialect } }, { fields: columns.length, positions }, rule, 'f.csv');
-}
-
-const number = (name: string, missing: 'mean' | 'error' = 'mean'): FieldColumn => ({
-  name,
-  type: 'number',
-  normalize: 'none',
-  missing,
-});
-const category = (name: string): FieldColumn => ({ name, type: 'category', ids: 'hash' });
-const label: FieldColumn = { name: 'label', type: 'label' };
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -305,9 +215,23 @@ describe('what is frequent is read by the kernel', () => {
     { name: 'w', type: 'weight' },
     { name: 'g', type: 'group', ids: 'integer' },
     { name: 'h', type: 'group', ids: 'hash' },
+    { name: 't', type: 'time', format: 'iso', zone: 'Europe/Oslo' },
   ];
-  const values = ['1', '-2.5', 'red', 'blue', '-42', '0', 'a|b| c', 'an ""y', '0.5', '9223372036854775', 'u1'];
-  const missing = ['0', '', '', '', '', '', '', '', '1', '', ''];
+  const values = [
+    '1',
+    '-2.5',
+    'red',
+    'blue',
+    '-42',
+    '0',
+    'a|b| c',
+    'an ""y',
+    '0.5',
+    '9223372036854775',
+    'u1',
+    '2024-02-29 12:00',
+  ];
+  const missing = ['0', '', '', '', '', '', '', '', '1', '', '', '2024-03-01'];
 
   const quoted = values.map((value) => `"${value}"`);
   const blank = values.map((value) => `  ${value} `);
@@ -332,7 +256,7 @@ describe('what is frequent is read by the kernel', () => {
       '\n',
     ],
   ])('%s', (_, lines, dialect, newline) => {
-    const used = plan(every.slice(0, 11), dialect);
+    const used = plan(every, dialect);
     const text = lines.map((fields) => fields.join(dialect.delimiter ?? ',')).join(newline);
     const bytes = Buffer.from(`${text}${newline}${text}`);
     csvKernel().prepare(used);

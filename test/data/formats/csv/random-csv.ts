@@ -85,6 +85,17 @@ const HOSTILE = [
   ],
 ].flat();
 
+const TIMES = [
+  '2024-02-29',
+  '1969-12-31T23:59',
+  '2024-10-27 02:30:00',
+  '2024-01-02T03:04:05.678901+05:45',
+  '0',
+  '-1.5',
+  '1704164645.25',
+  '29.02.2024 13:07',
+];
+
 const ID = { ids: 'integer' } as const;
 const HASH = { ids: 'hash' } as const;
 
@@ -136,6 +147,12 @@ function columnsOf(g: Draw): FieldColumn[] {
   if (g(fc.integer, { min: 0, max: 2 }) === 0) {
     columns.push({ name: 'group', type: 'group', ids: g(fc.constantFrom, 'hash', 'integer') });
   }
+  if (g(fc.integer, { min: 0, max: 2 }) === 0) {
+    const folder = g(fc.integer, { min: 0, max: 4 }) === 0 ? ({ from: 'folder' } as const) : {};
+    const format = g(fc.constantFrom, 'iso', 'iso', 'unix', 'unixMs', 'dd.MM.yyyy HH:mm');
+    const time: FieldColumn = { name: 'time', type: 'time', format, zone: g(fc.constantFrom, 'UTC', 'Europe/Oslo') };
+    columns.splice(g(fc.integer, { min: 0, max: columns.length }), 0, { ...time, ...folder });
+  }
   return columns;
 }
 
@@ -181,6 +198,8 @@ function goodText(g: Draw, type: FieldColumn['type'] | undefined): string {
       return g(fc.constantFrom, '1', '17', '12345678901234567');
     case 'categories':
       return g(fc.array<string>, fc.constantFrom(...WHOLES), { maxLength: 3 }).join(g(fc.constantFrom, '|', ';', ' '));
+    case 'time':
+      return g(fc.constantFrom, ...TIMES);
     case undefined:
     case 'ignore':
       return g(fc.constantFrom, ...TEXTS);

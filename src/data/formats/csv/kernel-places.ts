@@ -1,0 +1,86 @@
+/** Where a plan for lines of CSV text is in the memory of the kernel, and the columns that are read by it. */
+import { LIMITS } from '../../../base/limits.ts';
+import { roundUp } from '../../kernels/instance.ts';
+import type { LabelTexts, LinePlan } from './plan.ts';
+
+/** Of `Field` in `assembly/csv.ts`. */
+export const FIELD_BYTES = 56;
+/** Of `LabelText`, in u32. */
+export const LABEL_TEXT_WORDS = 4;
+/** For the columns together. */
+const COLUMN_BYTES = 32 * 1024 * 1024;
+/** Label, weight, group, line, start and end of a record. */
+const RECORD_BYTES = 28;
+/** Between columns: without it, the values of a record would all compete for the same lines of a cache. */
+const GAP_BYTES = 64;
+
+/** Where the columns are. */
+export interface PlanPlaces {
+  /** Room for so many records. */
+  readonly most: number;
+  readonly labels: number;
+  readonly weights: number;
+  readonly groups: number;
+  readonly lines: number;
+  readonly starts: number;
+  readonly ends: number;
+  readonly numbers: readonly number[];
+  readonly single: readonly number[];
+  readonly lists: readonly { readonly starts: number; readonly ends: number }[];
+  readonly fields: number;
+  readonly missing: number;
+  readonly missingBytes: number;
+  readonly labelTexts: number;
+  /** Those of the table, a power of two. */
+  readonly labelPlaces: number;
+  readonly labelBytes: number;
+  readonly texts: readonly { readonly starts: number; readonly ends: number }[];
+  /** The bytes of texts that no field has; behind them is what is read. */
+  readonly textBytes: number;
+  /** Of everything. */
+  readonly end: number;
+}
+
+export const textsOf = (plan: LinePlan): LabelTexts | undefined =>
+  plan.targets.find((target) => target?.kind === 'label')?.texts;
+
+/** At most so many bytes of texts that no field has. */
+const constantTextBytes = ({ constants }: LinePlan): number =>
+  constants.reduce((sum, { target, text }) => sum + (target.kind === 'text' ? Buffer.byteLength(text) : 0), 0);
+
+export function placesOf(plan: LinePlan, from: number): PlanPlaces {
+  const { numbers, single, lists, texts: spans } = plan.slots;
+  const recordBytes = RECORD_BYTES + 4 * numbers.length + 8 * (single.length + lists.length + spans.length);
+  const most = Math.max(1, Math.min(LIMITS.pieceRecords, Math.floor(COLUMN_BYTES / recordBytes)));
+  const texts = textsOf(plan);
+  let labelPlaces = 1;
+  while (labelPlaces < 2 * (texts?.labels.size ?? 0)) labelPlaces *= 2;
+  let end = from;
+  const room = (bytes: number): number => {
+    const at = end;
+    end = roundUp(at + bytes);
+    return at;
+  };
+  const column = (bytes: number): number => room(bytes * most + GAP_BYTES);
+  return {
+    most,
+    labels: column(4),
+    weights: column(4),
+    groups: column(8),
+    lines: column(4),
+    starts: column(4),
+    ends: column(4),
+    numbers: numbers.map(() => column(4)),
+    single: single.map(() => column(8)),
+    lists: lists.map(() => ({ starts: column(4), ends: column(4) })),
+    fields: room(FIELD_BYTES * plan.fields),
+    missing: room(8 * plan.missing.length),
+    missingBytes: room(plan.missing.reduce((bytes, { length }) => bytes + length, 0)),
+    labelTexts: room(4 * LABEL_TEXT_WORDS * labelPlaces),
+    labelPlaces,
+    labelBytes: room([...(texts?.labels.keys() ?? [])].reduce((bytes, { length }) => bytes + length, 0)),
+    texts: spans.map(() => ({ starts: column(4), ends: column(4) })),
+    textBytes: room(constantTextBytes(plan)),
+    end,
+  };
+}
