@@ -32,7 +32,7 @@ test('a file of another kind: what it looks like, and what to do', async () => {
     code: 'DataInvalid',
     exitCode: 3,
     message: expect.stringMatching(/^there is no good record in a, b: a:1: label "1,2" .*; it looks like .*CSV/),
-    hint: expect.stringContaining('label id:value'),
+    hint: expect.stringContaining('data.format to csv'),
   });
 });
 
