@@ -1,4 +1,6 @@
-/** 32 bits that depend on a number of 64 bits and a seed: the finalizer of MurmurHash3 (Appleby), once for each half. */
+/**
+ * 32 bits that depend on a number of 64 bits and a seed: the finalizer of MurmurHash3 (Appleby), once for each half.
+ */
 export const hash32 = (low: number, high: number, seed: number): number =>
   mixed(mixed(low ^ seed) ^ Math.imul(high ^ 0x7f4a7c15, 0x9e3779b1));
 

@@ -1,7 +1,7 @@
 /**
  * Which records of the files are records of a dataset (docs/data.md, "Splits and sampling"): those of one side of a
- * split, and of the negative ones a sample. Decided from the seed, the file and the position of a record in it, from the
- * value of a column, or from its time, so every process decides the same, in any order.
+ * split, and of the negative ones a sample. Decided from the seed, the file and the position of a record in it, from
+ * the value of a column, or from its time, so every process decides the same, in any order.
  */
 import { hash64 } from './columns/hash.ts';
 import { hash32, hashOfPosition } from './hash32.ts';

@@ -7,7 +7,7 @@ import { brokenColumnRules } from './column-rules.ts';
 import { dialectSchema } from './columns.ts';
 import { mostAhead } from './pull-ahead.ts';
 import type { JobFile } from './schema.ts';
-import { selectionRules } from './selection.ts';
+import { selectionRules } from './selection-rules.ts';
 
 export interface RuleBroken {
   /** The field to point at. */

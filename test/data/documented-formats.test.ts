@@ -7,7 +7,7 @@ import { categoryId, missingId, vocabularySeed } from '../../src/data/columns/ha
 import { DATA_FORMATS } from '../../src/data/formats/registry.ts';
 import { createTaskReader } from '../../src/data/task-reader.ts';
 import { parseJobFile } from '../../src/job/load-job.ts';
-import { columnSpecOf, type Job } from '../../src/job/schema.ts';
+import { columnSpecOf, type Job, selectionOf } from '../../src/job/schema.ts';
 import { NO_GROUP } from '../../src/model/model.ts';
 import { loadDataset } from '../../src/roles/master/dataset.ts';
 import { ROOT } from '../source-files.ts';
@@ -40,7 +40,7 @@ test.each(examples)('the $kind example of docs/data.md ($data) is read as it say
   if (example.kind === 'bash') execFileSync('bash', ['-c', example.content], { cwd: place.folder });
   else writeFileSync(join(place.folder, 'file.txt'), example.content);
   const job = jobOf(example);
-  const { index, tasks } = await loadDataset(place, job, job.data.train, []);
+  const { index, tasks } = await loadDataset(place, job, job.data.train, [], 'train');
   const isDense = job.model.type === 'softmax';
   const spec = columnSpecOf(job);
   const columns = spec && { spec, statistics: index.statistics ?? [], input: 'sparse' as const };
@@ -51,6 +51,7 @@ test.each(examples)('the $kind example of docs/data.md ($data) is read as it say
     inputWidth: Number(index.featureBound),
     batchSize: 100,
     columns,
+    selection: selectionOf(job, 'train'),
   });
   const records = await reader.read(tasks[0]!);
   await reader.close();

@@ -87,7 +87,7 @@ async function readAll(place: TestPlace, format: DataFormat, selection?: Selecti
 const ids = (read: readonly Read[]): number[] => read.map(({ id }) => id);
 
 const row: fc.Arbitrary<Row> = fc.record({
-  label: fc.constantFrom(0, 0, 1, 'x'),
+  label: fc.constantFrom<Row['label']>(0, 0, 1, 'x'),
   user: fc.nat(5),
   day: fc.nat(9),
 });

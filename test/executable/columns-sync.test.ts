@@ -1,6 +1,6 @@
 /**
  * Data with columns in sync mode, with real processes: CSV, TSV, columns in another order and several files are the
- * same records, and make the bits of a plain loop on any cluster; shuffled within tasks they make others.
+ * same records, and make the bits of a plain loop on any cluster; shuffled, or split, they make others.
  */
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -39,13 +39,16 @@ function writeData(place: Place): void {
   writeFileSync(place.path('part-2.tsv'), fileOf(all.slice(333), '\t', [2, 1, 0, 5, 4, 3], '\n'));
 }
 
-const jobOf = (format: 'csv' | 'tsv', train: string, shuffle: 'tasks' | 'records') => ({
+const SELECTED = { split: { test: 0.3, by: 'city' }, negativeSampling: { rate: 0.5 } };
+
+const jobOf = (format: 'csv' | 'tsv', train: string, shuffle: 'tasks' | 'records', selected = {}) => ({
   name: 'columns',
   data: {
     format,
     train,
     recordsPerTask: 100,
     shuffle,
+    ...selected,
     columns: {
       age: 'number',
       income: { type: 'number', quantiles: 8 },
@@ -69,6 +72,7 @@ test('the same records give the same bits, however they are written and whatever
     ['csv', jobOf('csv', 'all.csv', 'tasks'), 1, 1],
     ['tsv', jobOf('tsv', 'part-*.tsv', 'tasks'), 3, 2],
     ['shuffled', jobOf('tsv', 'part-*.tsv', 'records'), 2, 1],
+    ['selected', jobOf('tsv', 'part-*.tsv', 'records', SELECTED), 3, 2],
   ] as const) {
     writeFileSync(place.path(`${name}.yaml`), JSON.stringify(job));
     const flags = ['--set', `cluster.trainers=${trainers}`, '--set', `cluster.pservers=${pservers}`];
@@ -76,14 +80,17 @@ test('the same records give the same bits, however they are written and whatever
       place.start('run', ['run', `${name}.yaml`, '--dir', name, '--data-dir', '.', '--json', ...flags]),
     );
     const plain = await referenceOf(job, place.path());
-    expect(result.records).toMatchObject({ applied: 3 * RECORDS, bad: 0, lost: 0 });
+    expect(result.records).toMatchObject({ applied: plain.applied, bad: 0, lost: 0 });
+    // Who is in the test records is in none of the training records.
+    expect(plain.applied === 3 * RECORDS, name).toBe(name !== 'selected');
+    expect(result.metrics.test === undefined, name).toBe(name !== 'selected');
     expect(result.modelDigest, name).toBe(plain.modelDigest);
     expect(result.stateDigest, name).toBe(plain.stateDigest);
     digests.push(result.modelDigest);
   }
-  const [csv, tsv, shuffled] = digests;
+  const [csv, tsv, ...others] = digests;
   expect(tsv).toBe(csv);
-  expect(shuffled).not.toBe(csv);
+  expect(new Set([csv, ...others]).size).toBe(3);
 });
 
 test('a job with columns survives SIGKILL of its trainer, its pserver and its master', async () => {

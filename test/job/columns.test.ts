@@ -305,3 +305,34 @@ describe('rules between columns', () => {
     expect(complaint(none)).toBe('3:17: data.format: tsv needs data.columns: a type for each column that is read');
   });
 });
+
+describe('splits and sampling', () => {
+  const XYT = `${XY}\nc: category\nwhen: { type: time, zone: Europe/Oslo }`;
+  const of = (data: string, columns = XYT) => parseJobFile('job.yaml', job(columns, { data }));
+
+  test('become what the roles use', () => {
+    expect(of('split: { test: 0.2, by: c }').data.split).toEqual({ test: 0.2, by: 'c' });
+    // Noon in Oslo, in summer.
+    expect(of('split: { from: "2024-06-01T12:00" }').data.split).toEqual({ fromMs: Date.UTC(2024, 5, 1, 10) });
+    expect(of('negativeSampling: { rate: 0.5 }').data.negativeSampling).toEqual({ rate: 0.5, correction: 'weight' });
+  });
+
+  test.each([
+    ['split: {}', /data\.split: expected either test or from/],
+    ['split: { test: 0.2, from: 2024-01-01 }', /data\.split: expected either test or from/],
+    ['split: { test: 1 }', /data\.split\.test: expected less than 1, found 1/],
+    ['split: { test: 0.1, by: x }', /data\.split\.by: x is no column of type category or group/],
+    ['split: { from: 2024-01-01, by: c }', /data\.split\.by: only with test/],
+    ['split: { from: tomorrow }', /data\.split\.from: expected a time such as 2024-06-01/],
+    ['split: { test: 0.1 }, test: other.csv', /data\.test: not with data\.split/],
+    ['negativeSampling: { rate: 0 }', /data\.negativeSampling\.rate: expected more than 0, found 0/],
+  ])('%s is refused', (data, message) => {
+    expect(complaintOf(XYT, { data })).toMatch(message);
+  });
+
+  test('by time need a time column', () => {
+    expect(complaintOf(XY, { data: 'split: { from: 2024-01-01 }' })).toMatch(
+      /data\.split\.from: needs a column of type time/,
+    );
+  });
+});

@@ -137,4 +137,32 @@ export const DATA: readonly Mutation[] = [
     replace: 'return records;',
     tests: ['test/roles/trainer/tasks'],
   },
+  {
+    rule: 'a chunk tells the position of its first record, where others are left out',
+    file: 'src/data/chunk-cutter.ts',
+    find: '...(this.position === undefined ? {} : { position: this.position }),',
+    replace: '',
+    tests: ['test/data/selection.test.ts'],
+  },
+  {
+    rule: 'what is left out decides the index digest',
+    file: 'src/data/index-builder.ts',
+    find: 'if (selected !== undefined) hash.update(',
+    replace: 'if (selected === null) hash.update(',
+    tests: ['test/data/selection.test.ts'],
+  },
+  {
+    rule: 'parsed tasks of other selections are others in the cache',
+    file: 'src/data/task-reader.ts',
+    find: 'selection ?? null]);',
+    replace: 'null]);',
+    tests: ['test/data/selection.test.ts'],
+  },
+  {
+    rule: 'records that a sample leaves out count by those that stay',
+    file: 'src/data/selection.ts',
+    find: 'return isCorrected ? 1 / negatives.rate : 1;',
+    replace: 'return isCorrected ? 1 : 1;',
+    tests: ['test/data/selection.test.ts'],
+  },
 ];

@@ -12,12 +12,13 @@ import { shuffledTask } from '../../src/core/shuffle.ts';
 import { RowMaker } from '../../src/data/columns/rows.ts';
 import { loadOrBuildIndex } from '../../src/data/index-file.ts';
 import type { DataPlace } from '../../src/data/place.ts';
+import type { Selection } from '../../src/data/selection.ts';
 import type { DataIndex, TaskRecords } from '../../src/data/source.ts';
 import { createTaskReader } from '../../src/data/task-reader.ts';
 import { cutTasks } from '../../src/data/tasks.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createRandom } from '../../src/host/random.ts';
-import { columnSpecOf, type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
+import { columnSpecOf, type Job, jobFileSchema, resolveJob, selectionOf } from '../../src/job/schema.ts';
 import type { Batch, MetricSums, Model } from '../../src/model/model.ts';
 import { NO_IDS } from '../../src/tensor/id-router.ts';
 import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
@@ -53,7 +54,8 @@ export async function referenceOf(jobFile: unknown, folder: string): Promise<Ref
 export async function referenceLoop(job: Job, place: DataPlace): Promise<ReferenceResult> {
   if (job.warmStart !== undefined) throw new Error('the reference loop begins with first values only');
   const { train, trainLabels, test, testLabels, recordsPerTask } = job.data;
-  const index = await indexOf(job, place, train, trainLabels);
+  const selection = selectionOf(job, 'train');
+  const index = await indexOf(job, place, train, trainLabels, selection);
   const tested = test.length === 0 ? undefined : await indexOf(job, place, test, testLabels);
   const classes = Math.max(index.labelBound, tested?.labelBound ?? 0);
   const spec = columnSpecOf(job);
@@ -70,6 +72,7 @@ export async function referenceLoop(job: Job, place: DataPlace): Promise<Referen
     labels,
     inputWidth,
     batchSize,
+    selection,
     ...(spec && { columns: { spec, statistics: index.statistics ?? [], input: model.input } }),
   };
   const reader = createTaskReader(place, options);
@@ -79,10 +82,19 @@ export async function referenceLoop(job: Job, place: DataPlace): Promise<Referen
   return trainPlainly(job, model, tasks);
 }
 
-function indexOf(job: Job, place: DataPlace, what: readonly string[], labels: readonly string[]): Promise<DataIndex> {
+function indexOf(
+  job: Job,
+  place: DataPlace,
+  what: readonly string[],
+  labels: readonly string[],
+  selection?: Selection,
+): Promise<DataIndex> {
   const { format, recordsPerTask } = job.data;
   const columns = columnSpecOf(job);
-  return loadOrBuildIndex(place, { what, format, recordsPerTask, columns, ...(labels.length === 0 ? {} : { labels }) });
+  // Only binary models have what labels decide.
+  const selected = selection && { selection, labels: { task: 'binary' as const } };
+  const ofLabels = labels.length === 0 ? {} : { labels };
+  return loadOrBuildIndex(place, { what, format, recordsPerTask, columns, selected, ...ofLabels });
 }
 
 /** What decides the answer, beside the data. */

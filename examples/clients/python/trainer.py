@@ -304,6 +304,7 @@ def refuse_others(facts):
     for what, is_so in {
         'a model other than binary lr': (job['model']['type'], job['model'].get('task')) != ('lr', 'binary'),
         'data that is not libsvm': job['data']['format'] != 'libsvm',
+        'data of which records are left out': 'split' in job['data'] or 'negativeSampling' in job['data'],
         'sync mode': job['training']['mode'] != 'async',
         'the staleness policy wait': staleness.get('policy') == 'wait',
     }.items():

@@ -1,5 +1,4 @@
 /** Some good records as their columns are in a file: raw numbers, raw labels and ids. */
-import type { BadRecord } from '../source.ts';
 import type { ColumnSlots } from './column.ts';
 
 export interface ListIds {
@@ -41,17 +40,6 @@ export interface ColumnPiece {
   readonly ends: Uint32Array;
   /** Of each record: its position in the file, where others are left out (`selection.ts`). */
   readonly positions?: Float64Array | undefined;
-}
-
-/** What takes the records of some text, one after the other. */
-export interface PieceSink {
-  /** Records that may be added at once; none when there is no room for more. */
-  readonly quota: number;
-  readonly badRecords: number;
-  /** At most `quota` records. `firstLine` is that of the text. */
-  add(piece: ColumnPiece, firstLine: number): void;
-  /** It begins and ends there in the text, its line break included. `position`: in the file, if others are left out. */
-  bad(record: BadRecord, start: number, end: number, position?: number): void;
 }
 
 /** A piece of one record, to be filled by a parser. */

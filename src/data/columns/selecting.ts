@@ -2,7 +2,8 @@
 import type { Selection, Selector } from '../selection.ts';
 import type { BadRecord } from '../source.ts';
 import { type Column, slotsOf } from './column.ts';
-import type { ColumnPiece, ListIds, PieceSink } from './piece.ts';
+import type { ColumnPiece, ListIds } from './piece.ts';
+import type { PieceSink } from './piece-sink.ts';
 
 type SplitBy = (piece: ColumnPiece, record: number) => readonly [low: number, high: number] | undefined;
 

@@ -168,7 +168,6 @@ export class SparseBlockBuilder {
   drop(): void {
     this.#single.length -= 2 * this.#pending;
     this.#pending = 0;
-    this.#weight = 1;
     this.#group = NO_GROUP_HALVES;
   }
 

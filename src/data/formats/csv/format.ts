@@ -5,7 +5,7 @@ import { changed, countRecords, isOverlong, tooLong } from '../../chunk-check.ts
 import type { ColumnSpec } from '../../columns/column.ts';
 import { slotsOf } from '../../columns/column.ts';
 import { type ColumnRecords, columnRecords } from '../../columns/column-records.ts';
-import type { PieceSink } from '../../columns/piece.ts';
+import type { PieceSink } from '../../columns/piece-sink.ts';
 import { SelectingSink, splitBy } from '../../columns/selecting.ts';
 import { StatisticsBuilder } from '../../columns/statistics.ts';
 import type { LabelRule } from '../../labels.ts';

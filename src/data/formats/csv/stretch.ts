@@ -2,7 +2,7 @@
 import { LIMITS } from '../../../base/limits.ts';
 import { NEWLINE } from '../../ascii.ts';
 import { tooLong } from '../../chunk-check.ts';
-import type { PieceSink } from '../../columns/piece.ts';
+import type { PieceSink } from '../../columns/piece-sink.ts';
 import { LineEnd } from './fields.ts';
 import type { LinePlan } from './plan.ts';
 import { type ReadText, readText } from './text.ts';

@@ -1,6 +1,7 @@
 /** CSV text to pieces of columns: by the kernel, and line by line what it leaves. */
 import { LIMITS } from '../../../base/limits.ts';
-import type { ColumnPiece, PieceSink } from '../../columns/piece.ts';
+import type { ColumnPiece } from '../../columns/piece.ts';
+import type { PieceSink } from '../../columns/piece-sink.ts';
 import { passTimed } from '../../columns/times.ts';
 import { READ } from '../../kernels/exports.ts';
 import type { BadRecord } from '../../source.ts';

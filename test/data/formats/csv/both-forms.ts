@@ -1,7 +1,8 @@
 /** CSV text as `readText` reads it by the kernel, against the plain form alone. */
 import { expect } from 'vitest';
 import type { FieldColumn } from '../../../../src/data/columns/column.ts';
-import type { ColumnPiece, PieceSink } from '../../../../src/data/columns/piece.ts';
+import type { ColumnPiece } from '../../../../src/data/columns/piece.ts';
+import type { PieceSink } from '../../../../src/data/columns/piece-sink.ts';
 import { type CsvText, type Line, LineReader } from '../../../../src/data/formats/csv/parser.ts';
 import { type LinePlan, planOf } from '../../../../src/data/formats/csv/plan.ts';
 import { type ReadText, readText } from '../../../../src/data/formats/csv/text.ts';
