@@ -307,6 +307,7 @@ describe('rules between columns', () => {
 });
 
 describe('splits and sampling', () => {
+  const XY = 'x: number\ny: label';
   const XYT = `${XY}\nc: category\nwhen: { type: time, zone: Europe/Oslo }`;
   const of = (data: string, columns = XYT) => parseJobFile('job.yaml', job(columns, { data }));
 
