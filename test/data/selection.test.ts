@@ -155,7 +155,7 @@ test.each(['csv', 'libsvm'] as const)(
     const rows = many(4000);
     write(place, format, rows);
     const negatives = { rate: 0.25, correction: 'weight' } as const;
-    const { good, bad } = await readAll(place, format, { part: 'train', seed: 1, negatives }, 100);
+    const { good, bad, index } = await readAll(place, format, { part: 'train', seed: 1, negatives }, 100);
     const positive = rows.filter(({ label }) => label === 1).length;
     const negative = rows.filter(({ label }) => label === 0).length;
     const kept = good.filter(({ id }) => rows[id]!.label === 0);
@@ -166,8 +166,12 @@ test.each(['csv', 'libsvm'] as const)(
     // What is bad is told of, whatever would be left out.
     expect(bad).toHaveLength(80);
     const plain = { rate: 0.25, correction: 'none' } as const;
-    const uncorrected = await readAll(place, format, { part: 'train', seed: 1, negatives: plain }, 33);
-    expect(uncorrected.good).toEqual(good.map(({ id }) => ({ id, weight: 1 })));
+    for (const recordsPerTask of [100, 33]) {
+      const other = await readAll(place, format, { part: 'train', seed: 1, negatives: plain }, recordsPerTask);
+      expect(other.good).toEqual(good.map(({ id }) => ({ id, weight: 1 })));
+      // The same records, and other gradients.
+      expect(other.index.digest).not.toBe(index.digest);
+    }
     // Test records are all of them.
     const tested = await readAll(place, format, { part: 'test', seed: 1, split: byPosition, negatives }, 100);
     const zeros = ids(tested.good).filter((id) => rows[id]!.label === 0).length;
