@@ -102,7 +102,7 @@ async function prepare(folder: string, shape: Shape): Promise<Bench> {
 }
 
 /** Milliseconds of processor time, in all threads of this process: other work on the machine does not count. */
-async function timed(run: () => unknown): Promise<number> {
+export async function timed(run: () => unknown): Promise<number> {
   const before = process.cpuUsage();
   await run();
   const { user, system } = process.cpuUsage(before);

@@ -12,6 +12,7 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ENGINE_OPTIONS } from '../build-steps/engine-options.ts';
+import { measureCsv } from './csv.ts';
 import { measureData } from './data.ts';
 import { type Figure, isReached, printFigures } from './figure.ts';
 import { measureModels } from './models.ts';
@@ -21,7 +22,7 @@ import { measureTable } from './table.ts';
 import { measureWire } from './wire.ts';
 
 const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
-  data: measureData,
+  data: async () => [...(await measureData()), ...(await measureCsv())],
   table: measureTable,
   optimizers: measureOptimizers,
   models: measureModels,

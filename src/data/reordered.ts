@@ -9,7 +9,7 @@ const NAMED_PLACES = 8;
 export function reordered(records: TaskRecords, order: Uint32Array): TaskRecords {
   assert(order.length === records.records, 'the order has each record once');
   const bad = new Set<number>();
-  for (let at = 0; at < order.length; at++) {
+  for (let at = 0; at < order.length && bad.size < records.bad.length; at++) {
     if (records.goodBefore(at + 1) === records.goodBefore(at)) bad.add(at);
   }
   const goodBefore = new Uint32Array(order.length + 1);

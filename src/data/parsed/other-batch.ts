@@ -2,76 +2,81 @@
 import { LIMITS } from '../../base/limits.ts';
 import type { Batch } from '../../model/model.ts';
 import { sparseKernel } from '../kernels/sparse-kernel.ts';
-import { countBelow, plannedBatch, type SparseBlock } from './sparse-block.ts';
+import { countBelow, type SparseBlock, START } from './sparse-block.ts';
 import { plainDistinct } from './sparse-block-builder.ts';
 
-/** Where a good record is in its block. */
-interface Place {
-  /** Among the good ones. */
-  readonly good: number;
-  readonly input: Batch['sparse'][number];
-  /** Of its batch. */
-  readonly record: number;
+/** Of each good record that is picked: which of the good ones it is, and which batch it is in. */
+interface Picked {
+  readonly goods: Uint32Array;
+  readonly batches: Uint32Array;
 }
 
 /** The good ones of the records at these indexed positions, in their order. */
-export function pickedBatch(block: SparseBlock, positions: Iterable<number>): Batch {
-  const places = [...placesOf(block, positions)];
-  const count = places.reduce((sum, { input, record }) => sum + input.offsets[record + 1]! - input.offsets[record]!, 0);
-  const offsets = new Uint32Array(places.length + 1);
+export function pickedBatch(block: SparseBlock, positions: ArrayLike<number>): Batch {
+  const { starts, offsets, rows, values } = block;
+  const { goods, batches } = goodOnes(block, positions);
+  const ends = new Uint32Array(goods.length + 1);
+  for (let at = 0; at < goods.length; at++) {
+    // The offsets of a batch are one more than its good records.
+    const place = goods[at]! + batches[at]!;
+    ends[at + 1] = ends[at]! + offsets[place + 1]! - offsets[place]!;
+  }
+  const count = ends[goods.length]!;
   const ids = new Uint32Array(2 * count);
-  const values = block.values && new Float32Array(count);
-  let to = 0;
-  places.forEach(({ input, record }, at) => {
-    const [from, end] = [input.offsets[record]!, input.offsets[record + 1]!];
-    const halves = new Uint32Array(input.ids.buffer, input.ids.byteOffset, 2 * input.count);
-    if (input.values !== undefined) values?.set(input.values.subarray(from, end), to);
-    for (let feature = from; feature < end; feature++) {
-      const row = input.rows[feature]!;
-      ids[2 * to] = halves[2 * row]!;
-      ids[2 * to + 1] = halves[2 * row + 1]!;
-      to += 1;
+  const pickedValues = values && new Float32Array(count);
+  const halves = new Uint32Array(block.ids.buffer, block.ids.byteOffset, block.ids.byteLength / 4);
+  for (let at = 0; at < goods.length; at++) {
+    const batch = START.words * batches[at]!;
+    const first = starts[batch + START.features]! + offsets[goods[at]! + batches[at]!]!;
+    const distinct = starts[batch + START.distinct]!;
+    const from = ends[at]!;
+    const features = ends[at + 1]! - from;
+    for (let feature = 0; feature < features; feature++) {
+      const id = 2 * (distinct + rows[first + feature]!);
+      ids[2 * (from + feature)] = halves[id]!;
+      ids[2 * (from + feature) + 1] = halves[id + 1]!;
+      if (pickedValues !== undefined) pickedValues[from + feature] = values![first + feature]!;
     }
-    offsets[at + 1] = to;
-  });
+  }
   const bytes = new Uint8Array(ids.buffer);
   const found = count <= LIMITS.kernelIds ? sparseKernel().distinctOf([bytes], count) : plainDistinct([bytes], count);
-  // The kernel's arrays are valid until its next call.
-  const input = { offsets, rows: found.places.slice(), values, ids: found.ids.slice(), count: found.distinct };
-  return { ...recordsAt(block, places), sparse: [input], dense: [] };
+  const input = {
+    offsets: ends,
+    // The kernel's arrays are valid until its next call.
+    rows: found.places.slice(),
+    values: pickedValues,
+    ids: found.ids.slice(),
+    count: found.distinct,
+  };
+  return { ...recordsAt(block, goods), sparse: [input], dense: [] };
 }
 
-function* placesOf(block: SparseBlock, positions: Iterable<number>): Generator<Place> {
-  const { badPositions, batchSize } = block;
-  let batch = -1;
-  let input: Batch['sparse'][number] | undefined;
-  let before = 0;
-  for (const position of positions) {
+function goodOnes({ badPositions, batchSize }: SparseBlock, positions: ArrayLike<number>): Picked {
+  const goods = new Uint32Array(positions.length);
+  const batches = new Uint32Array(positions.length);
+  let count = 0;
+  for (let at = 0; at < positions.length; at++) {
+    const position = positions[at]!;
     const bad = countBelow(badPositions, position);
     if (badPositions[bad] === position) continue;
-    const number = Math.floor(position / batchSize);
-    if (number !== batch) {
-      batch = number;
-      input = plannedBatch(block, number).sparse[0]!;
-      before = number * batchSize - countBelow(badPositions, number * batchSize);
-    }
-    const good = position - bad;
-    yield { good, input: input!, record: good - before };
+    goods[count] = position - bad;
+    batches[count++] = Math.floor(position / batchSize);
   }
+  return { goods: goods.subarray(0, count), batches: batches.subarray(0, count) };
 }
 
 function recordsAt(
   { labels, weights, groups }: SparseBlock,
-  places: readonly Place[],
+  goods: Uint32Array,
 ): Pick<Batch, 'records' | 'labels' | 'weights' | 'groups'> {
-  const pickedGroups = groups && new Uint8Array(8 * places.length);
-  places.forEach(({ good }, at) => {
+  const pickedGroups = groups && new Uint8Array(8 * goods.length);
+  goods.forEach((good, at) => {
     pickedGroups?.set(groups!.subarray(8 * good, 8 * good + 8), 8 * at);
   });
   return {
-    records: places.length,
-    labels: Float32Array.from(places, ({ good }) => labels[good]!),
-    weights: weights && Float32Array.from(places, ({ good }) => weights[good]!),
+    records: goods.length,
+    labels: Float32Array.from(goods, (good) => labels[good]!),
+    weights: weights && Float32Array.from(goods, (good) => weights[good]!),
     groups: pickedGroups,
   };
 }
