@@ -41,3 +41,9 @@ export const changed = (file: string, chunk: Chunk): PaddletError =>
 /** Why an overlong record is bad. */
 export const tooLong = (bytes: number): string =>
   `the line has ${bytes} bytes, more than the ${LIMITS.recordBytes} that a record may have`;
+
+/** Of the first record among all of the file, where some are left out. Throws `DataChanged` when it is not said. */
+export function positionOf(chunk: Chunk, file: string): number {
+  if (chunk.position === undefined) throw changed(file, chunk);
+  return chunk.position;
+}

@@ -27,6 +27,8 @@ export interface FirstRecords {
 
 export interface FirstTask extends FirstRecords, BadRecordsRule {
   readonly recordsPerTask: number;
+  /** Not all records of the files are in tasks. */
+  readonly isSelected?: boolean;
 }
 
 /** Throws `TooManyBadRecords` if a task of the data is certain to fail, `DataInvalid` if no record is good. */
@@ -36,8 +38,8 @@ export async function refuseBadStart(place: DataPlace, task: FirstTask): Promise
   for await (const { path, isFirst, isWhole, isLast, head } of heads(place, task)) {
     seen.push({ path, isWhole, isLast, head });
     const bad = badAmong(head, records);
-    // So few records of a later file are in two tasks at most.
-    const allowed = (isFirst ? 1 : 2) * task.maxBadRecords;
+    // So few records of a later file are in two tasks at most; some may be of none.
+    const allowed = task.isSelected ? records : (isFirst ? 1 : 2) * task.maxBadRecords;
     if (bad.length <= allowed) continue;
     const among = Math.min(records, head.records);
     throw tooManyBad(

@@ -75,10 +75,12 @@ export const noRecord = (paths: readonly string[]): PaddletError =>
     hint: 'empty lines and comments are no records: see that what writes the files did not fail',
   });
 
-const noneSelected = (paths: readonly string[], { part }: Selection): PaddletError =>
-  new PaddletError('DataInvalid', `the split leaves no ${part} record of ${paths.join(', ')}`, {
-    hint: 'see data.split and data.negativeSampling',
+const noneSelected = (paths: readonly string[], { part, split }: Selection): PaddletError => {
+  const what = split === undefined ? 'data.negativeSampling leaves no record' : `data.split leaves no ${part} record`;
+  return new PaddletError('DataInvalid', `${what} of ${paths.join(', ')}`, {
+    hint: 'see that the files have records, and that their labels and times can be read: paddlet doctor looks at them',
   });
+};
 
 /**
  * SHA-256 over the canonical form: lines of JSON for the columns and the selection, if there are any, for the format

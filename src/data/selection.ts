@@ -34,6 +34,11 @@ export interface NegativeSampling {
   readonly correction: 'weight' | 'none';
 }
 
+const MOST_F32 = 3.4028234663852886e38;
+
+/** So much a record of that weight counts; never infinite as f32. */
+export const weightOf = (weight: number, factor: number): number => Math.min(weight * factor, MOST_F32);
+
 /** What is known of a record when its side is decided. */
 export interface SelectedBy {
   /** Of the record in its file, those before it counted that are left out or bad. */

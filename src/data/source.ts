@@ -12,7 +12,10 @@ export interface Chunk {
   readonly file: number;
   readonly offset: number;
   readonly bytes: number;
-  /** Position of the chunk's first record in the file, and how many follow, bad ones included. */
+  /**
+   * Position of the chunk's first record among those of the dataset in the file, and how many there are, bad ones
+   * included.
+   */
   readonly firstRecord: number;
   /** The same among all records of the file, where only some are of the dataset (`selection.ts`). */
   readonly position?: number | undefined;

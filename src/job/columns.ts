@@ -5,6 +5,8 @@
 import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
 import { type Column, type Dialect, NORMALIZATIONS } from '../data/columns/column.ts';
+import { isTimeFormat } from '../data/columns/time.ts';
+import { isZone } from '../data/columns/time-zone.ts';
 
 const SHORT_TYPES = ['number', 'category', 'categories', 'label', 'weight', 'group', 'time', 'ignore'] as const;
 
@@ -129,7 +131,10 @@ export const resolvedColumnsSchema = z
       label.extend({ name }),
       weight.extend({ name }),
       group.extend({ name }),
-      time.extend({ name, zone: text }),
+      time
+        .extend({ name, zone: text })
+        .refine(({ zone }) => isZone(zone), 'expected a time zone')
+        .refine(({ format }) => isTimeFormat(format), 'expected a format of times'),
       ignore.extend({ name }),
       z.strictObject({ name, type: z.literal('cross'), of: z.array(name), buckets }),
     ]),

@@ -116,7 +116,7 @@ test.each(['csv', 'libsvm'] as const)(
               // One side of a small file may have nothing.
               expect(error).toMatchObject({
                 code: 'DataInvalid',
-                message: expect.stringContaining(`no ${part} record`),
+                message: expect.stringContaining(`leaves no ${part} record`),
               });
               return { good: [], bad: [] };
             }
@@ -202,4 +202,24 @@ test('statistics are those of the training records', async () => {
   const [known] = index.statistics!;
   expect(known).toMatchObject({ name: 'id', present: good.length });
   expect(known!.mean).toBeCloseTo(ids(good).reduce((sum, id) => sum + id, 0) / good.length, 6);
+});
+
+test('a line that is too long, and left out, breaks no chunk', async () => {
+  const place = testPlace();
+  const long = 'x'.repeat(18 * 1024 * 1024);
+  for (const format of ['csv', 'libsvm'] as const) {
+    const line = (at: number): string => {
+      const text = at === 20 ? long : 'u';
+      return format === 'csv' ? `1,${at},${text},0\n` : `1 1:${at} ${at === 20 ? long : ''}\n`;
+    };
+    const head = format === 'csv' ? 'y,id,user,when\n' : '';
+    writeFileSync(join(place.folder, 'a'), head + Array.from({ length: 40 }, (_, at) => line(at)).join(''));
+    writeFileSync(join(place.folder, 'b'), `${head}${line(90)}`);
+    const sides = await Promise.all(
+      (['train', 'test'] as const).map((part) => readAll(place, format, { part, seed: 1, split: { test: 0.5 } }, 1000)),
+    );
+    const all = sides.flatMap(({ good }) => ids(good)).sort((a, b) => a - b);
+    expect(all).toEqual([...Array.from({ length: 40 }, (_, at) => at).filter((at) => at !== 20), 90]);
+    expect(sides.flatMap(({ bad }) => bad)).toHaveLength(1);
+  }
 });

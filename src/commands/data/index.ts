@@ -11,6 +11,7 @@ import type { DataIndex } from '../../data/source.ts';
 import { cutTasks } from '../../data/tasks.ts';
 import { loadJob } from '../../job/load-job.ts';
 import { columnSpecOf } from '../../job/schema.ts';
+import { selectedOf } from '../../roles/master/dataset.ts';
 import { refuseEmpty } from '../base/given-path.ts';
 import { cacheFlags, dataFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
 
@@ -48,7 +49,8 @@ with records of another format is refused.`;
       exclusive: ['job'],
     })(),
     job: Flags.string({
-      description: 'Job file to take format, columns, label weights and records per task from.',
+      description:
+        'Job file to take format, columns, split, sampling, label weights and records per task from: as its training files.',
       exclusive: ['label-weights', 'records-per-task'],
     }),
     labels: labelsFlag,
@@ -98,7 +100,9 @@ with records of another format is refused.`;
       const { job } = await loadJob({ disk: this.host().disk, path, sets: [] });
       const { data } = job;
       const columns = columnSpecOf(job);
-      return { format: data.format, recordsPerTask: data.recordsPerTask, columns, mayHaveWeight: data.labelWeights };
+      const selected = selectedOf(job, 'train');
+      const { format: ofJob, labelWeights: mayHaveWeight } = data;
+      return { format: ofJob, recordsPerTask: data.recordsPerTask, columns, selected, mayHaveWeight };
     }
     if (format === undefined) throw new PaddletError('Usage', 'expected --format FORMAT or --job FILE');
     if (formatOf(format).input !== 'columns') return { format, recordsPerTask, mayHaveWeight: weights };

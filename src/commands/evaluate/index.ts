@@ -47,8 +47,10 @@ its pservers, afterwards from its checkpoints. Changes nothing.`;
   private async evaluate(job: OpenJob): Promise<void> {
     const { host, record } = job;
     const { flags } = this;
-    const { test, testLabels } = record.job.data;
-    const files = flags.data ?? test;
+    const { train, test, testLabels, split } = record.job.data;
+    // Those of a split are in the training files.
+    const isSplit = flags.data === undefined && split !== undefined;
+    const files = flags.data ?? (isSplit ? train : test);
     if (files.length === 0) {
       throw new PaddletError('Usage', 'the job has no test files', { hint: 'name files with --data' });
     }
@@ -62,7 +64,7 @@ its pservers, afterwards from its checkpoints. Changes nothing.`;
     const onTask = (done: number, total: number): void => progress.update(done, total);
     try {
       const scored = await scoreModel(job, (client, signal) =>
-        evaluateFiles({ place, record, client, files, labels, signal, onTask }),
+        evaluateFiles({ place, record, client, files, labels, part: isSplit ? 'test' : undefined, signal, onTask }),
       );
       this.show(record.job.name, scored);
     } finally {

@@ -1,9 +1,12 @@
 /** Leaves out records of pieces that are none of a dataset, before anything is made of them. */
-import type { Selection, Selector } from '../selection.ts';
+import { assert } from '../../base/assert.ts';
+import { type Selection, type Selector, weightOf } from '../selection.ts';
 import type { BadRecord } from '../source.ts';
 import { type Column, slotsOf } from './column.ts';
 import type { ColumnPiece, ListIds } from './piece.ts';
 import type { PieceSink } from './piece-sink.ts';
+
+const MOST_U32 = 2 ** 32 - 1;
 
 type SplitBy = (piece: ColumnPiece, record: number) => readonly [low: number, high: number] | undefined;
 
@@ -74,8 +77,14 @@ export class SelectingSink implements PieceSink {
 
   #weights(labels: Float32Array, weights: Float32Array | undefined): Float32Array | undefined {
     if (weights === undefined && labels.every((label) => this.#selector.factorOf(label) === 1)) return undefined;
-    return labels.map((label, at) => (weights?.[at] ?? 1) * this.#selector.factorOf(label));
+    return labels.map((label, at) => weightOf(weights?.[at] ?? 1, this.#selector.factorOf(label)));
   }
+}
+
+/** Undefined where a record has none. */
+function groupAt(groups: Uint32Array, record: number): [number, number] | undefined {
+  const [low, high] = [groups[2 * record]!, groups[2 * record + 1]!];
+  return low === MOST_U32 && high === MOST_U32 ? undefined : [low, high];
 }
 
 function pickedHalves(halves: Uint32Array, kept: readonly number[]): Uint32Array {
@@ -90,11 +99,12 @@ function pickedHalves(halves: Uint32Array, kept: readonly number[]): Uint32Array
 /** The value that a split goes by: of a category, or of the group. */
 export function splitBy({ split }: Selection, columns: readonly Column[]): SplitBy {
   const by = split !== undefined && 'by' in split ? split.by : undefined;
-  const column = by === undefined ? undefined : columns.find(({ name }) => name === by);
-  if (column === undefined) return () => undefined;
+  if (by === undefined) return () => undefined;
+  const column = columns.find(({ name }) => name === by);
+  assert(column !== undefined, 'a split is by a column of the job');
   const slots = slotsOf(columns);
   const halves = (ids: Uint32Array, at: number): [number, number] => [ids[2 * at]!, ids[2 * at + 1]!];
-  if (column.type === 'group') return ({ groups }, record) => groups && halves(groups, record);
+  if (column.type === 'group') return ({ groups }, record) => groups && groupAt(groups, record);
   const single = slots.single.findIndex(({ name }) => name === by);
   if (single >= 0) return (piece, record) => halves(piece.single[single]!, record);
   const list = slots.lists.findIndex(({ name }) => name === by);

@@ -3,10 +3,14 @@
  * Years are 0000 to 9999, the calendar is the Gregorian one, also before it was introduced.
  */
 import type { Dialect, TimeColumn } from './column.ts';
-import { patternOf } from './time-pattern.ts';
+import { patternFault, patternOf } from './time-pattern.ts';
 import { type Zone, zoneOf } from './time-zone.ts';
 
 export const TIME_FORMATS = ['iso', 'unix', 'unixMs'] as const;
+
+/** One of these, or a pattern. */
+export const isTimeFormat = (format: string): boolean =>
+  TIME_FORMATS.some((name) => name === format) || patternFault(format) === undefined;
 
 /** The time in bytes [from, to); NaN when there is none. */
 export type ReadTime = (bytes: Uint8Array, from: number, to: number) => number;

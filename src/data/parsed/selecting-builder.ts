@@ -1,6 +1,6 @@
 /** Leaves out records of libsvm text that are none of a dataset, before they are put into a block. */
 import type { ReadRecords, SparseKernel } from '../kernels/sparse-kernel.ts';
-import type { Selector } from '../selection.ts';
+import { type Selector, weightOf } from '../selection.ts';
 import type { BadRecord } from '../source.ts';
 import type { SparseBlockBuilder } from './sparse-block-builder.ts';
 
@@ -56,7 +56,7 @@ export class SelectingBuilder {
   }
 
   good(label: number, line: number): void {
-    const weight = Math.fround(this.#weight ?? 1) * this.#selector.factorOf(label);
+    const weight = weightOf(Math.fround(this.#weight ?? 1), this.#selector.factorOf(label));
     this.#weight = undefined;
     if (!this.#selector.keeps({ position: this.#position++, label })) {
       this.#inner.drop();
@@ -101,9 +101,8 @@ export class SelectingBuilder {
       to += end - from;
       keptEnds[at] = first + to;
     });
-    const own = Float32Array.from(
-      kept,
-      (record) => (weights?.[record] ?? 1) * this.#selector.factorOf(labels[record]!),
+    const own = Float32Array.from(kept, (record) =>
+      weightOf(weights?.[record] ?? 1, this.#selector.factorOf(labels[record]!)),
     );
     return {
       records: kept.length,

@@ -7,6 +7,7 @@ import type { Metrics } from '../../cluster/job/job-result.ts';
 import { noGoodRecord } from '../../data/bad-records.ts';
 import { odditiesOf } from '../../data/oddities.ts';
 import type { DataPlace } from '../../data/place.ts';
+import type { Selection } from '../../data/selection.ts';
 import type { BadRecord } from '../../data/source.ts';
 import { createTaskReader } from '../../data/task-reader.ts';
 import { type Dataset, loadDataset, refuseOtherWidth } from '../master/dataset.ts';
@@ -24,6 +25,8 @@ export interface EvaluateOptions {
   readonly files: readonly string[];
   /** Label files of idx data. */
   readonly labels: readonly string[];
+  /** Of the files of the job; without it all records of the files are scored. */
+  readonly part?: Selection['part'] | undefined;
   readonly signal: AbortSignal;
   readonly onTask: (done: number, total: number) => void;
 }
@@ -35,16 +38,16 @@ export interface Evaluated {
 }
 
 export async function evaluateFiles(options: EvaluateOptions): Promise<Evaluated> {
-  const { place, record, client, signal } = options;
+  const { place, record, client, signal, part } = options;
   const model = modelOf(record);
-  const dataset = await loadDataset(place, record.job, options.files, options.labels);
+  const dataset = await loadDataset(place, record.job, options.files, options.labels, part);
   refuseOtherWidth(record.job, record.train, dataset);
   const odd = odditiesOf([dataset.index.traits], model.task);
   for (const { message, hint } of odd) place.host.log.warn(`${message}: ${hint}`);
   const results = createEvaluationResults(model.task, dataset.tasks.length);
   const cache = parsedCacheOf(place, record.job);
   const reader = createTaskReader(place, {
-    ...readingOf(record, model),
+    ...readingOf(record, model, part),
     files: dataset.index.files,
     batchSize: EVALUATION_BATCH,
     ...(cache === undefined ? {} : { cache }),

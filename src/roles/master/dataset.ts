@@ -6,6 +6,7 @@ import { LIMITS } from '../../base/limits.ts';
 import type { DataFacts } from '../../cluster/job/job-record.ts';
 import { recordsOfTask } from '../../core/shard/push-plan.ts';
 import { refuseBadStart } from '../../data/first-records.ts';
+import type { Selected } from '../../data/index-builder.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
 import type { LabelRule } from '../../data/labels.ts';
 import type { DataPlace } from '../../data/place.ts';
@@ -63,14 +64,21 @@ export function refuseOtherWidth(job: Job, train: DataFacts, { index }: Dataset)
  */
 export async function checkFirstRecords(place: DataPlace, job: Job): Promise<void> {
   const { data, model, tasks } = job;
-  // Tasks that fail may be left out, and so may records.
-  if (tasks.maxDiscarded > 0 || model.type === 'softmax' || selectionOf(job, 'train') !== undefined) return;
+  // Tasks that fail may be left out.
+  if (tasks.maxDiscarded > 0 || model.type === 'softmax') return;
   const { format, recordsPerTask, maxBadRecords } = data;
   const facts = { format, recordsPerTask, maxBadRecords, columns: columnSpecOf(job) };
   for (const what of [data.train, data.test]) {
     const labels = { task: model.task, mayHaveWeight: data.labelWeights };
-    if (what.length > 0) await refuseBadStart(place, { ...facts, what, labels });
+    const isSelected = what === data.train && selectionOf(job, 'train') !== undefined;
+    if (what.length > 0) await refuseBadStart(place, { ...facts, what, labels, isSelected });
   }
+}
+
+/** What is left out of the files of a job, for their index. */
+export function selectedOf(job: Job, part: Selection['part']): Selected | undefined {
+  const selection = selectionOf(job, part);
+  return selection && { selection, labels: widestRule(job) };
 }
 
 /** The labels that the model takes, as far as the index can know: how many classes there are follows from it. */
@@ -89,13 +97,12 @@ export async function loadDataset(
   part?: Selection['part'],
 ): Promise<Dataset> {
   const { format, recordsPerTask } = job.data;
-  const selection = part && selectionOf(job, part);
   const index = await loadOrBuildIndex(place, {
     what,
     format,
     recordsPerTask,
     columns: columnSpecOf(job),
-    ...(selection && { selected: { selection, labels: widestRule(job) } }),
+    selected: part && selectedOf(job, part),
     ...(labels.length === 0 ? {} : { labels }),
   });
   const tasks = cutTasks(index, recordsPerTask);
@@ -175,6 +182,8 @@ export function tasksAtOnce({ index, tasks }: Pick<Dataset, 'index' | 'tasks'>):
 export function describeTask(dataset: Dataset, task: number): string {
   return dataset.tasks[task]!.map((chunk) => {
     const file = dataset.index.files[chunk.file]!.path;
+    // Of a selection, records are counted without those that are left out.
+    if (chunk.position !== undefined) return `${file}, ${chunk.records} records from line ${chunk.firstLine} on`;
     return `${file} records ${chunk.firstRecord + 1} to ${chunk.firstRecord + chunk.records}`;
   }).join(', ');
 }

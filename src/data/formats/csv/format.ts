@@ -1,7 +1,7 @@
 /** CSV and TSV text as a data format. */
 import { crc32 } from 'node:zlib';
 import { assert } from '../../../base/assert.ts';
-import { changed, countRecords, isOverlong, tooLong } from '../../chunk-check.ts';
+import { changed, countRecords, isOverlong, positionOf, tooLong } from '../../chunk-check.ts';
 import type { ColumnSpec } from '../../columns/column.ts';
 import { slotsOf } from '../../columns/column.ts';
 import { type ColumnRecords, columnRecords } from '../../columns/column-records.ts';
@@ -84,7 +84,7 @@ const pathBytes = (path: string, { columns }: ColumnSpec): number =>
 /** Of the records of a chunk, those of the dataset. */
 function selected(into: PieceSink, chunk: Chunk, file: string, { columns, selection }: ReadOptions): PieceSink {
   if (selection === undefined || columns === undefined) return into;
-  const from = chunk.position ?? chunk.firstRecord;
+  const from = positionOf(chunk, file);
   return new SelectingSink(into, new Selector(selection, file), splitBy(selection, columns.spec.columns), from);
 }
 
@@ -115,6 +115,7 @@ async function readChunk(
         if (isLast && crc !== chunk.crc32) throw changed(file, chunk);
       },
       retire() {},
+      interrupt() {},
     },
   );
   if (stopped !== undefined) throw changed(file, chunk);

@@ -119,6 +119,10 @@ class IndexSink implements PieceSink, SliceWatch {
     this.#into.cutter.retire(to);
   }
 
+  interrupt(): void {
+    this.#into.cutter.endChunk();
+  }
+
   add(piece: ColumnPiece, firstLine: number): void {
     const { cutter, bounds, statistics } = this.#into;
     const offset = this.#offset;

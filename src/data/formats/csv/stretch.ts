@@ -25,6 +25,8 @@ export interface SliceWatch {
   show(slice: Uint8Array, lines: Uint8Array, offset: number, isLast: boolean): void;
   /** Bytes before this one are not needed any more. */
   retire(to: number): void;
+  /** The bytes of a line that is too long follow: they are not shown as those of a record. */
+  interrupt(): void;
 }
 
 /** Why a stretch was not read to its end. */
@@ -75,6 +77,7 @@ export async function readStretch(
     watch.retire(at - held.length);
     if (held.length <= LIMITS.recordBytes) continue;
     long = { start: at - held.length, end: new LineEnd(plan.bytes), place };
+    watch.interrupt();
     // It has no end here: what is whole was read.
     long.end.find(held);
     held = new Uint8Array(0);
