@@ -30,7 +30,7 @@ export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: 
   const reader = new FieldReader(bytes, dialect);
   let at = BOM.every((byte, n) => bytes[n] === byte) ? BOM.length : 0;
   let line = 1;
-  refuseUtf16(path, bytes);
+  refuseNoText(path, bytes);
   for (; at < bytes.length; line++) {
     let from = at;
     while (reader.isBlank(bytes[from])) from++;
@@ -138,14 +138,14 @@ function nameHint(name: string, texts: readonly string[]): string {
   const near = texts
     .map((text) => ({ text, far: distance(text.toLowerCase(), name.toLowerCase()) }))
     .sort((a, b) => a.far - b.far)[0];
-  const isNear = near !== undefined && near.far <= Math.max(1, name.length / 3);
+  const isNear = near !== undefined && near.far <= Math.max(1, name.length / 3) && near.far < name.length;
   if (isNear) return `did you mean ${near.text}? Names are compared letter by letter`;
   return 'without a line of names set data.csv.header to false and give positions';
 }
 
-function refuseUtf16(path: string, bytes: Uint8Array): void {
+function refuseNoText(path: string, bytes: Uint8Array): void {
   const beginning = Buffer.from(bytes.subarray(0, SHOWN_CHARACTERS)).toString('latin1');
   const appearance = otherThanText([beginning]);
-  if (!appearance?.what.startsWith('UTF-16')) return;
+  if (appearance === undefined) return;
   throw new PaddletError('DataInvalid', `${path} is ${appearance.what}`, { hint: appearance.hint });
 }

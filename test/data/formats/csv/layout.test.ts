@@ -206,3 +206,20 @@ describe('a header is refused', () => {
     expect(complaint(bytes)).toEqual({ message: 'a.csv is UTF-16 text', hint: expect.stringContaining('iconv') });
   });
 });
+
+test('files that are no text are called what they are', () => {
+  for (const [bytes, what] of [
+    ['\0\0\x08\x03\0\0', 'an idx file (MNIST)'],
+    ['PK\x03\x04abc', 'a zip archive'],
+    ['<!doctype html><html>', 'a web page'],
+    ['label,\x01\x02\x03\n', 'a binary file'],
+  ] as const) {
+    expect(() =>
+      headOf('a.csv', Buffer.from(bytes, 'latin1'), true, { columns: [LABEL, number('age')], dialect: CSV }),
+    ).toThrow(`a.csv is ${what}`);
+  }
+});
+
+test('a column of one letter is not taken for any other one', () => {
+  expect(complaint('y,x\n', { columns: [LABEL, number('c')] }).hint).not.toContain('did you mean');
+});
