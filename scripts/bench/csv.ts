@@ -92,7 +92,7 @@ async function measureFormat(format: 'csv' | 'tsv', folder: string): Promise<Fig
   };
   const request = { what: 'log', format, recordsPerTask: RECORDS_PER_TASK, columns: spec };
   const index = await buildIndex(place, request);
-  const columns = { spec, statistics: index.statistics ?? [], input: 'sparse' as const };
+  const columns = { ...spec, statistics: index.statistics ?? [], input: 'sparse' as const };
   const options = { format, files: index.files, labels: LABELS, inputWidth: 0, batchSize: BATCH, columns };
   const runs = {
     bytes: () => crc32(readFileSync(join(folder, 'log'))),

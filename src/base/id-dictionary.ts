@@ -2,6 +2,8 @@
  * Numbers distinct u64 ids in order of first appearance: open addressing over two u32 halves, so that no BigInt is
  * made. Grows with the ids; its caller bounds them, such as by the bytes of a task.
  */
+import { mix32 } from './mix32.ts';
+
 export interface IdDictionary {
   /** The number of the id, given now if it is new. */
   indexOf(low: number, high: number): number;
@@ -60,10 +62,5 @@ export function createIdDictionary(): IdDictionary {
   };
 }
 
-/** The finalizer of MurmurHash3 (Appleby, public domain) over both halves. */
-function mix(low: number, high: number): number {
-  let hash = low ^ Math.imul(high, 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (hash ^ (hash >>> 16)) >>> 0;
-}
+/** Over both halves. */
+const mix = (low: number, high: number): number => mix32(low ^ Math.imul(high, 0x85ebca6b));

@@ -59,9 +59,7 @@ export class DenseRecordsBuilder {
 
   finish(): TaskRecords {
     const { width, pixels, labels, positions } = this;
-    function batch(from: number, to: number): Batch {
-      const first = positions.goodBefore(from);
-      const last = positions.goodBefore(to);
+    const between = (first: number, last: number): Batch => {
       const values = new Float32Array((last - first) * width);
       const base = first * width;
       for (let at = 0; at < values.length; at++) values[at] = UNIT[pixels[base + at]!]!;
@@ -71,9 +69,8 @@ export class DenseRecordsBuilder {
         sparse: [],
         dense: [{ width, values }],
       };
-    }
-    function pick(wanted: Uint32Array): Batch {
-      const goods = positions.goodAt(wanted);
+    };
+    const of = (goods: Uint32Array): Batch => {
       const values = new Float32Array(goods.length * width);
       goods.forEach((good, at) => {
         for (let input = 0; input < width; input++) values[at * width + input] = UNIT[pixels[good * width + input]!]!;
@@ -84,14 +81,7 @@ export class DenseRecordsBuilder {
         sparse: [],
         dense: [{ width, values }],
       };
-    }
-    return {
-      records: positions.records,
-      bad: positions.bad,
-      batch,
-      pick,
-      goodBefore: (position) => positions.goodBefore(position),
-      describe: (from, to) => positions.describe(from, to),
     };
+    return positions.taskRecords(between, of);
   }
 }

@@ -5,9 +5,10 @@
  */
 import { createHash } from 'node:crypto';
 import { assert } from '../base/assert.ts';
+import { canonicalJson } from '../base/canonical-json.ts';
 import { PaddletError } from '../base/errors.ts';
 import { ChunkCutter } from './chunk-cutter.ts';
-import { type ColumnSpec, canonicalText, slotsOf } from './columns/column.ts';
+import { type ColumnSpec, slotsOf } from './columns/column.ts';
 import { StatisticsBuilder } from './columns/statistics.ts';
 import type { Bounds, FoundFiles, WantedFiles } from './formats/format.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
@@ -92,8 +93,8 @@ export function digestOf(
   selected?: Selected,
 ): string {
   const hash = createHash('sha256');
-  if (columns !== undefined) hash.update(`${canonicalText(['paddlet columns 1', columns])}\n`);
-  if (selected !== undefined) hash.update(`${canonicalText(['paddlet selection 1', selected])}\n`);
+  if (columns !== undefined) hash.update(`${canonicalJson(['paddlet columns 1', columns])}\n`);
+  if (selected !== undefined) hash.update(`${canonicalJson(['paddlet selection 1', selected])}\n`);
   hash.update(`${JSON.stringify(['paddlet index 1', index.format, index.files.length, index.chunks.length])}\n`);
   for (const { path, bytes, records, labels, layout } of index.files) {
     const ofLabels = labels === undefined ? [] : [labels.path, labels.bytes];

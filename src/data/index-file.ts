@@ -7,8 +7,8 @@
  */
 import { createHash, type Hash } from 'node:crypto';
 import { basename, join } from 'node:path';
+import { canonicalJson } from '../base/canonical-json.ts';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
-import { canonicalText } from './columns/column.ts';
 import { inCache, inspectFile } from './content.ts';
 import type { FoundFiles } from './formats/format.ts';
 import { digestOf, findFiles, type IndexRequest, indexFiles } from './index-builder.ts';
@@ -53,8 +53,8 @@ async function keyOf(place: DataPlace, found: FoundFiles, request: IndexRequest)
     format,
     recordsPerTask,
     facts,
-    ...(columns === undefined ? [] : [canonicalText(columns)]),
-    ...(selected === undefined ? [] : [canonicalText(selected)]),
+    ...(columns === undefined ? [] : [canonicalJson(columns)]),
+    ...(selected === undefined ? [] : [canonicalJson(selected)]),
   ]);
   return createHash('sha256').update(all).digest('hex');
 }

@@ -1,6 +1,7 @@
 /** Which indexed positions of a task hold good records, and where they come from. Batches are cut by position. */
 import { assert } from '../base/assert.ts';
-import type { BadRecord } from './source.ts';
+import type { Batch } from '../model/model.ts';
+import type { BadRecord, TaskRecords } from './source.ts';
 
 export class RecordPositions {
   readonly bad: BadRecord[] = [];
@@ -40,11 +41,17 @@ export class RecordPositions {
     return this.before[position]!;
   }
 
-  /** Of the good ones of the records at these positions, which of the good ones each is. */
-  goodAt(positions: Uint32Array): Uint32Array {
-    return positions
-      .filter((position) => this.goodBefore(position + 1) > this.goodBefore(position))
-      .map((position) => this.goodBefore(position));
+  /** The records, whose batches are made of good ones: of those from one on, up to another, or of these ones. */
+  taskRecords(between: (from: number, to: number) => Batch, of: (goods: Uint32Array) => Batch): TaskRecords {
+    const goodBefore = (position: number): number => this.goodBefore(position);
+    return {
+      records: this.records,
+      bad: this.bad,
+      batch: (from, to) => between(goodBefore(from), goodBefore(to)),
+      pick: (positions) => of(positions.filter((at) => goodBefore(at + 1) > goodBefore(at)).map(goodBefore)),
+      goodBefore,
+      describe: (from, to) => this.describe(from, to),
+    };
   }
 
   /** Such as `a9a.gz, lines 1001 to 1128`; parts of several files are separated by semicolons. */

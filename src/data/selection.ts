@@ -3,7 +3,7 @@
  * split, and of the negative ones a sample. Decided from the seed, the file and the position of a record in it, from
  * the value of a column, or from its time, so every process decides the same, in any order.
  */
-import { hash64 } from './columns/hash.ts';
+import { halvesOf, hash64 } from './columns/hash.ts';
 import { hash32, hashOfPosition } from './hash32.ts';
 
 export interface Selection {
@@ -90,7 +90,7 @@ export class Selector {
 }
 
 const seedOf = (seed: number, purpose: string, path: string): number =>
-  Number(hash64(Buffer.from(`${seed} ${purpose} ${path}`), 0n) & 0xffffffffn);
+  halvesOf(hash64(Buffer.from(`${seed} ${purpose} ${path}`), 0n))[0];
 
 /** Whether a hash of 32 bits is among so many of all. */
 const isBelow = (hash: number, share: number): boolean => hash < share * 4_294_967_296;

@@ -4,9 +4,9 @@
  * a shard.
  */
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '../base/canonical-json.ts';
 import type { FileFacts } from '../base/seams.ts';
 import { countRecords } from './chunk-check.ts';
-import { canonicalText } from './columns/column.ts';
 import type { ParsedTask, ReadColumns, ReadOptions } from './formats/format.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
 import { OpenFiles } from './open-files.ts';
@@ -56,18 +56,13 @@ export function createTaskReader(place: DataPlace, options: TaskReaderOptions): 
   };
 }
 
-/** By the statistics, which are the same array for all tasks of a job. */
-const knownTexts = new WeakMap<readonly unknown[], { readonly columns: ReadColumns; readonly text: string }>();
+/** By the columns, which are the same object for all tasks of a job. */
+const digests = new WeakMap<ReadColumns, string>();
 
-function textOf(columns: ReadColumns): string {
-  const known = knownTexts.get(columns.statistics);
-  const { spec, input } = columns;
-  const { spec: before } = known?.columns ?? {};
-  const isSame = before?.columns === spec.columns && before.dialect === spec.dialect && known?.columns.input === input;
-  if (known !== undefined && isSame) return known.text;
-  const text = createHash('sha256').update(canonicalText(columns)).digest('hex');
-  knownTexts.set(columns.statistics, { columns, text });
-  return text;
+function digestOf(columns: ReadColumns): string {
+  const digest = digests.get(columns) ?? createHash('sha256').update(canonicalJson(columns)).digest('hex');
+  digests.set(columns, digest);
+  return digest;
 }
 
 function keyOf(
@@ -91,7 +86,7 @@ function keyOf(
     return [path, absolutePath(place, path), ...numbers, ...ofLayout];
   });
   const isPlain = columns === undefined && selection === undefined;
-  const how = isPlain ? undefined : canonicalText([columns ? textOf(columns) : null, selection ?? null]);
+  const how = isPlain ? undefined : canonicalJson([columns ? digestOf(columns) : null, selection ?? null]);
   return blockKey({ format, parserVersion, labels, batchSize, how, chunks: parts });
 }
 

@@ -1,4 +1,4 @@
-import { canonicalText } from '../data/columns/column.ts';
+import { canonicalJson } from '../base/canonical-json.ts';
 import type { Job } from './schema.ts';
 
 export interface JobDifference {
@@ -14,9 +14,12 @@ export function diffJobs(before: Job, after: Job): JobDifference[] {
   const old = leaves(before);
   const now = leaves(after);
   const fields = new Set([...old.keys(), ...now.keys()]);
-  return [...fields]
-    .filter((field) => canonicalText(old.get(field)) !== canonicalText(now.get(field)))
-    .map((field) => ({ field, before: old.get(field), after: now.get(field) }));
+  return (
+    [...fields]
+      // The store has the settings of a column in another order.
+      .filter((field) => canonicalJson(old.get(field)) !== canonicalJson(now.get(field)))
+      .map((field) => ({ field, before: old.get(field), after: now.get(field) }))
+  );
 }
 
 function leaves(value: object, prefix = ''): Map<string, unknown> {

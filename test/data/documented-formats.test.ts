@@ -43,7 +43,7 @@ test.each(examples)('the $kind example of docs/data.md ($data) is read as it say
   const { index, tasks } = await loadDataset(place, job, job.data.train, [], 'train');
   const isDense = job.model.type === 'softmax';
   const spec = columnSpecOf(job);
-  const columns = spec && { spec, statistics: index.statistics ?? [], input: 'sparse' as const };
+  const columns = spec && { ...spec, statistics: index.statistics ?? [], input: 'sparse' as const };
   const reader = createTaskReader(place, {
     format: job.data.format,
     files: index.files,

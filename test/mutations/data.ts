@@ -126,7 +126,7 @@ export const DATA: readonly Mutation[] = [
   {
     rule: 'a job is the same however the store orders the settings of its columns',
     file: 'src/job/diff-jobs.ts',
-    find: 'canonicalText(old.get(field)) !== canonicalText(now.get(field))',
+    find: 'canonicalJson(old.get(field)) !== canonicalJson(now.get(field))',
     replace: 'JSON.stringify(old.get(field)) !== JSON.stringify(now.get(field))',
     tests: ['test/job/diff-jobs.test.ts'],
   },

@@ -73,7 +73,7 @@ export async function referenceLoop(job: Job, place: DataPlace): Promise<Referen
     inputWidth,
     batchSize,
     selection,
-    ...(spec && { columns: { spec, statistics: index.statistics ?? [], input: model.input } }),
+    ...(spec && { columns: { ...spec, statistics: index.statistics ?? [], input: model.input } }),
   };
   const reader = createTaskReader(place, options);
   const tasks: TaskRecords[] = [];

@@ -3,7 +3,9 @@
  * of the tensors. A file is a row of *extents*, each with whole shards, so that it is written front to back while
  * shards not yet captured still grow, and any one shard can be read by itself.
  */
+
 import * as z from 'zod';
+import { canonicalJson } from '../../base/canonical-json.ts';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { PassMetrics } from '../../core/pass-metrics.ts';
@@ -11,7 +13,7 @@ import { type OptimizerLayout, optimizerLayout, type TrainedSpec } from '../../t
 import { corrupt } from './files.ts';
 import { UUID_PATTERN } from './paths.ts';
 import type { Metadata } from './safetensors/header.ts';
-import { canonicalJson, trainedSpecSchema } from './spec-schema.ts';
+import { trainedSpecSchema } from './spec-schema.ts';
 
 export const FORMAT = 'paddlet.checkpoint';
 export const FORMAT_VERSION = 3;

@@ -1,6 +1,6 @@
 /** What the files of one job have in common: what their parameters are, and how they are placed. */
+import { canonicalJson } from '../../base/canonical-json.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
-import { canonicalJson } from './spec-schema.ts';
 
 export interface MadeFor {
   readonly parameters: TrainedSpec;

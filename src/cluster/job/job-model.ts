@@ -1,6 +1,7 @@
 /** The model of a job and its label rule: functions of the job's record, so that every role makes the same ones. */
 import { withZeros } from '../../checkpoint/load/warm-plan.ts';
 import { RowMaker } from '../../data/columns/rows.ts';
+import type { ReadColumns } from '../../data/formats/format.ts';
 import type { LabelRule } from '../../data/labels.ts';
 import type { Selection } from '../../data/selection.ts';
 import type { TaskReaderOptions } from '../../data/task-reader.ts';
@@ -44,15 +45,25 @@ export function readingOf(
   part?: Selection['part'],
 ): Pick<TaskReaderOptions, 'format' | 'labels' | 'inputWidth' | 'columns' | 'selection'> {
   const selection = part && selectionOf(record.job, part);
-  const spec = columnSpecOf(record.job);
-  const statistics = record.train.columns?.statistics ?? [];
+  const columns = columnsOf(record, model);
   return {
     format: record.job.data.format,
     labels: labelRuleOf(record, model),
     inputWidth: inputWidthOf(record),
-    ...(spec === undefined ? {} : { columns: { spec, statistics, input: model.input } }),
+    ...(columns === undefined ? {} : { columns }),
     ...(selection === undefined ? {} : { selection }),
   };
+}
+
+/** One object for a record: what is worked out of the columns is kept with it. */
+const known = new WeakMap<JobRecord, ReadColumns>();
+
+function columnsOf(record: JobRecord, { input }: Pick<Model, 'input'>): ReadColumns | undefined {
+  const spec = columnSpecOf(record.job);
+  if (spec === undefined) return undefined;
+  const columns = known.get(record) ?? { ...spec, statistics: record.train.columns?.statistics ?? [], input };
+  known.set(record, columns);
+  return columns;
 }
 
 /** Inputs of a dense record. */

@@ -10,7 +10,7 @@ import { sparseRecords } from '../parsed/sparse-records.ts';
 import { RecordPositions } from '../record-positions.ts';
 import type { BadRecord, TaskRecords } from '../source.ts';
 import { slotsOf } from './column.ts';
-import { FeatureMaker } from './features.ts';
+import { type FeatureMaker, featureMaker } from './features.ts';
 import type { KnownColumns } from './numbers.ts';
 import type { ColumnPiece } from './piece.ts';
 import { RowMaker } from './rows.ts';
@@ -46,7 +46,7 @@ export function columnRecords(input: 'sparse' | 'dense', columns: KnownColumns, 
 }
 
 function sparseColumns(columns: KnownColumns, { records, bytes, batchSize }: RecordsSize): ColumnRecords {
-  const maker = new FeatureMaker(columns);
+  const maker = featureMaker(columns);
   // An id of a list takes two bytes of text, with what separates it from the next one.
   const hasLists = slotsOf(columns.columns).lists.length > 0;
   const features = maker.mostFeatures(records, hasLists ? Math.ceil(bytes / 2) + records : 0);
@@ -132,19 +132,15 @@ function denseColumns(columns: KnownColumns, { records }: RecordsSize): ColumnRe
     },
     bad: (record) => positions.addBad(record),
     finish() {
-      function batch(from: number, to: number): Batch {
-        const [first, last] = [positions.goodBefore(from), positions.goodBefore(to)];
-        return {
-          records: last - first,
-          labels: labels.subarray(first, last),
-          weights: weights?.subarray(first, last),
-          groups: groups === undefined ? undefined : bytesOf(groups.subarray(2 * first, 2 * last)),
-          sparse: [],
-          dense: [{ width, values: rows.subarray(first * width, last * width) }],
-        };
-      }
-      function pick(wanted: Uint32Array): Batch {
-        const goods = positions.goodAt(wanted);
+      const between = (first: number, last: number): Batch => ({
+        records: last - first,
+        labels: labels.subarray(first, last),
+        weights: weights?.subarray(first, last),
+        groups: groups === undefined ? undefined : bytesOf(groups.subarray(2 * first, 2 * last)),
+        sparse: [],
+        dense: [{ width, values: rows.subarray(first * width, last * width) }],
+      });
+      const of = (goods: Uint32Array): Batch => {
         const values = new Float32Array(goods.length * width);
         const picked = groups && new Uint32Array(2 * goods.length);
         goods.forEach((good, at) => {
@@ -159,16 +155,8 @@ function denseColumns(columns: KnownColumns, { records }: RecordsSize): ColumnRe
           sparse: [],
           dense: [{ width, values }],
         };
-      }
-      const found: TaskRecords = {
-        records: positions.records,
-        bad: positions.bad,
-        batch,
-        pick,
-        goodBefore: (position) => positions.goodBefore(position),
-        describe: (from, to) => positions.describe(from, to),
       };
-      return { records: found };
+      return { records: positions.taskRecords(between, of) };
     },
   };
 }

@@ -118,17 +118,6 @@ export interface ColumnSpec {
   readonly dialect: Dialect;
 }
 
-/**
- * The same text for the same columns, whatever the order of their settings: a job as it was written and as it comes
- * from the store differ in it.
- */
-export const canonicalText = (value: unknown): string =>
-  JSON.stringify(value, (_, part: unknown) =>
-    typeof part === 'object' && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : part,
-  );
-
 /** Columns by what a parser makes of them, each in the order of the specification. */
 export interface ColumnSlots {
   readonly numbers: readonly NumberColumn[];

@@ -6,17 +6,8 @@
 import { assert } from '../../base/assert.ts';
 import { crossIds } from '../kernels/cross-ids.ts';
 import { type Column, type ColumnSlots, type CrossColumn, isSingle, slotsOf, vocabularyOf } from './column.ts';
-import { categoryId, missingId, vocabularySeed } from './hash.ts';
-import {
-  type Halves,
-  halvesOf,
-  type KnownColumns,
-  type Normalize,
-  type NumberParts,
-  normalizer,
-  partsOf,
-  stand,
-} from './numbers.ts';
+import { categoryId, type Halves, halvesOf, missingId, vocabularySeed } from './hash.ts';
+import { type KnownColumns, type Normalize, NumberParts, normalizer, stand } from './numbers.ts';
 import type { ColumnPiece, ListIds } from './piece.ts';
 import type { NumberStatistics } from './statistics.ts';
 
@@ -60,6 +51,15 @@ interface Cross {
   readonly seed: bigint;
   readonly buckets: number | undefined;
   readonly parts: readonly CrossPart[];
+}
+
+/** By the columns, which are the same object for all tasks of a job: ids are worked out once. */
+const made = new WeakMap<KnownColumns, FeatureMaker>();
+
+export function featureMaker(columns: KnownColumns): FeatureMaker {
+  const maker = made.get(columns) ?? new FeatureMaker(columns);
+  made.set(columns, maker);
+  return maker;
 }
 
 export class FeatureMaker {
@@ -193,7 +193,7 @@ function makerOf(
       const slot = numbers.indexOf(column);
       const known = statistics[slot];
       assert(known?.name === column.name, 'statistics a number column');
-      if (column.quantiles !== undefined) return [{ kind: 'parts', slot, parts: partsOf(column, known) }];
+      if (column.quantiles !== undefined) return [{ kind: 'parts', slot, parts: new NumberParts(column, known) }];
       const seed = vocabularySeed(column.name);
       const normalize = normalizer(column, known);
       const [low, high] = halvesOf(categoryId(NOTHING, seed));
@@ -230,7 +230,7 @@ function crossOf(
     const column = columns.find((other) => other.name === wanted);
     if (column?.type === 'number') {
       const slot = numbers.indexOf(column);
-      return { kind: 'parts', slot, parts: partsOf(column, statistics[slot]!) };
+      return { kind: 'parts', slot, parts: new NumberParts(column, statistics[slot]!) };
     }
     assert(column?.type === 'category', 'a cross is of categories');
     if (isSingle(column)) return { kind: 'single', slot: single.indexOf(column) };

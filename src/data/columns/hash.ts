@@ -49,6 +49,11 @@ export function hash64(bytes: Uint8Array, seed: bigint): bigint {
   return hash ^ (hash >> 32n);
 }
 
+export type Halves = readonly [low: number, high: number];
+
+/** An id as batches have it. */
+export const halvesOf = (id: bigint): Halves => [Number(id & 0xffffffffn), Number(id >> 32n)];
+
 /** The seed of all ids of a vocabulary. */
 export const vocabularySeed = (name: string): bigint => hash64(Buffer.from(name), 0n);
 

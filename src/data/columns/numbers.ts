@@ -2,10 +2,9 @@
 import { assert } from '../../base/assert.ts';
 import { log1p } from '../../tensor/math.ts';
 import type { Column, NumberColumn } from './column.ts';
-import { missingId, numberedId, vocabularySeed } from './hash.ts';
+import { type Halves, halvesOf, missingId, numberedId, vocabularySeed } from './hash.ts';
 import type { NumberStatistics } from './statistics.ts';
 
-const HALF = 0xffffffffn;
 const MOST_F32 = 3.4028234663852886e38;
 
 /** Columns with what is known of the training records. */
@@ -54,24 +53,8 @@ export function partOf(bounds: readonly number[], value: number): number {
   return low;
 }
 
-export type Halves = readonly [low: number, high: number];
-
-export const halvesOf = (id: bigint): Halves => [Number(id & HALF), Number(id >> 32n)];
-
-/** By the statistics: their ids are worked out once, not for each task. */
-const knownParts = new WeakMap<NumberStatistics, NumberParts>();
-
-export function partsOf(column: NumberColumn, statistics: NumberStatistics): NumberParts {
-  const known = knownParts.get(statistics);
-  if (known?.missing === column.missing) return known;
-  const parts = new NumberParts(column, statistics);
-  knownParts.set(statistics, parts);
-  return parts;
-}
-
 /** A number as a category. */
 export class NumberParts {
-  readonly missing: NumberColumn['missing'];
   readonly #bounds: readonly number[];
   readonly #ids: readonly Halves[];
   readonly #missing: Halves;
@@ -80,7 +63,6 @@ export class NumberParts {
     const seed = vocabularySeed(column.name);
     const { bounds } = statistics;
     assert(bounds !== undefined, 'a column with quantiles has bounds');
-    this.missing = column.missing;
     this.#bounds = bounds;
     this.#ids = Array.from({ length: bounds.length + 1 }, (_, part) => halvesOf(numberedId(BigInt(part), seed)));
     this.#missing = column.missing === 'zero' ? this.#ids[partOf(bounds, 0)]! : halvesOf(missingId(seed));

@@ -114,8 +114,8 @@ export interface ReadOptions {
   readonly times?: ReadTimes;
 }
 
-export interface ReadColumns {
-  readonly spec: ColumnSpec;
+/** Columns of a job: the same object for all of its tasks. */
+export interface ReadColumns extends ColumnSpec {
   /** Of the index that the job trains on. */
   readonly statistics: readonly NumberStatistics[];
   /** What the model takes. */

@@ -36,6 +36,13 @@ export interface FieldFault {
   readonly at: number;
 }
 
+/** Where its delimiter is, or its line break, or the end of the text. */
+function endOfField(bytes: Uint8Array, from: number, delimiter: number): number {
+  let at = from;
+  while (at < bytes.length && bytes[at] !== delimiter && bytes[at] !== NEWLINE) at++;
+  return at;
+}
+
 /** Reads one field after the other. */
 export class FieldReader {
   readonly bytes: Uint8Array;
@@ -81,9 +88,8 @@ export class FieldReader {
 
   #readPlain(from: number): void {
     const { bytes } = this;
-    let at = from;
-    this.from = at;
-    while (at < bytes.length && bytes[at] !== this.#delimiter && bytes[at] !== NEWLINE) at++;
+    let at = endOfField(bytes, from, this.#delimiter);
+    this.from = from;
     this.end = at;
     while (at > this.from && this.isBlank(bytes[at - 1])) at--;
     this.to = at;
@@ -112,7 +118,7 @@ export class FieldReader {
     if (isOpen) this.fault = { kind: 'open', at: open };
     else if (at < bytes.length && bytes[at] !== this.#delimiter && bytes[at] !== NEWLINE) {
       this.fault ??= { kind: 'after', at };
-      while (at < bytes.length && bytes[at] !== this.#delimiter && bytes[at] !== NEWLINE) at++;
+      at = endOfField(bytes, at, this.#delimiter);
     }
     this.end = at;
   }
@@ -150,23 +156,23 @@ export class LineEnd {
 
   /** Where the line ends in the bytes that follow, behind its line break; undefined when it goes on behind them. */
   find(bytes: Uint8Array): number | undefined {
-    for (let at = 0; at < bytes.length; at++) {
+    const [delimiter, quote] = [this.#delimiter, this.#quote];
+    let state = this.#state;
+    let end: number | undefined;
+    for (let at = 0; at < bytes.length && end === undefined; at++) {
       const byte = bytes[at]!;
-      if (byte === NEWLINE) this.breaks += 1;
-      if (this.#state === 'quoted') {
-        if (byte === this.#quote) this.#state = 'closed';
-      } else if (byte === NEWLINE) return at + 1;
-      else this.#state = this.#after(byte);
+      if (byte === NEWLINE) {
+        this.breaks += 1;
+        if (state !== 'quoted') end = at + 1;
+      } else if (state === 'quoted') {
+        if (byte === quote) state = 'closed';
+      } else if (byte === delimiter) state = 'begin';
+      // A second quote right behind one that closes means a quote in the text.
+      else if (byte === quote && state !== 'plain') state = 'quoted';
+      else if (state !== 'begin' || (byte !== SPACE && byte !== TAB && byte !== RETURN)) state = 'plain';
     }
-    return undefined;
-  }
-
-  /** Outside of quotes. A second quote right behind one that closes means a quote in the text. */
-  #after(byte: number): 'begin' | 'plain' | 'quoted' | 'closed' {
-    if (byte === this.#delimiter) return 'begin';
-    if (byte === this.#quote && this.#state !== 'plain') return 'quoted';
-    const isBlank = byte === SPACE || byte === TAB || byte === RETURN;
-    return this.#state === 'begin' && isBlank ? 'begin' : 'plain';
+    this.#state = state;
+    return end;
   }
 }
 

@@ -54,13 +54,12 @@ function readHead(
 async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<ParsedTask> {
   const { batchSize, columns, labels, times = UNTIMED } = options;
   assert(columns !== undefined, 'CSV has columns');
-  const { spec, statistics, input } = columns;
   const records = countRecords(options.files, chunks);
   const bytes = chunks.reduce((sum, chunk) => {
     if (isOverlong(chunk)) return sum;
-    return sum + chunk.bytes + chunk.records * pathBytes(files.path(chunk.file), spec);
+    return sum + chunk.bytes + chunk.records * pathBytes(files.path(chunk.file), columns);
   }, 0);
-  const into = columnRecords(input, { columns: spec.columns, statistics }, { records, bytes, batchSize });
+  const into = columnRecords(columns.input, columns, { records, bytes, batchSize });
   for (const chunk of chunks) {
     const file = files.path(chunk.file);
     into.startPart(file);
@@ -70,8 +69,8 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
     }
     const { layout } = options.files[chunk.file]!;
     const end = into.records + chunk.records;
-    if (layout === undefined || !fitsLayout(spec, layout)) throw changed(file, chunk);
-    await readChunk(files, chunk, planOf(spec, layout, labels, file), into, options);
+    if (layout === undefined || !fitsLayout(columns, layout)) throw changed(file, chunk);
+    await readChunk(files, chunk, planOf(columns, layout, labels, file), into, options);
     if (into.records !== end) throw changed(file, chunk);
   }
   return times.during('parse', () => into.finish());
@@ -85,7 +84,7 @@ const pathBytes = (path: string, { columns }: ColumnSpec): number =>
 function selected(into: PieceSink, chunk: Chunk, file: string, { columns, selection }: ReadOptions): PieceSink {
   if (selection === undefined || columns === undefined) return into;
   const from = positionOf(chunk, file);
-  return new SelectingSink(into, new Selector(selection, file), splitBy(selection, columns.spec.columns), from);
+  return new SelectingSink(into, new Selector(selection, file), splitBy(selection, columns.columns), from);
 }
 
 /** Throws `DataChanged` when the bytes are not those that were indexed. */

@@ -6,7 +6,7 @@ import { LIMITS } from '../../../base/limits.ts';
 import { NEWLINE, parseDecimal, parseU64, quote, textOf } from '../../ascii.ts';
 import { tooLong } from '../../chunk-check.ts';
 import type { CategoryColumn } from '../../columns/column.ts';
-import { categoryId, hash64, missingId } from '../../columns/hash.ts';
+import { categoryId, halvesOf, hash64, missingId } from '../../columns/hash.ts';
 import { type ColumnPiece, emptyRecord, NO_TEXT, type OneRecord, pieceOf } from '../../columns/piece.ts';
 import { expectedLabels, isWeight, labelOf } from '../../labels.ts';
 import type { BadRecord } from '../../source.ts';
@@ -132,7 +132,7 @@ export class LineReader {
       case 'single': {
         const { seed, slot, column } = target;
         const id = isMissing ? missingId(seed) : categoryId(content.subarray(from, to), seed, column.buckets);
-        record.single.set([Number(id & 0xffffffffn), Number(id >> 32n)], 2 * slot);
+        record.single.set(halvesOf(id), 2 * slot);
         return undefined;
       }
       case 'list':
@@ -210,8 +210,7 @@ export class LineReader {
       return undefined;
     }
     const id = hash64(content.subarray(from, to), seed);
-    record.groupLow = Number(id & 0xffffffffn);
-    record.groupHigh = Number(id >> 32n);
+    [record.groupLow, record.groupHigh] = halvesOf(id);
     return undefined;
   }
 
@@ -231,7 +230,7 @@ export class LineReader {
       if (id === undefined) {
         return `column ${column.name}: ${quote(content, first, last)} is not a whole number from -2^63 to 2^64-1`;
       }
-      ids.push(Number(id & 0xffffffffn), Number(id >> 32n));
+      ids.push(...halvesOf(id));
     }
     const most = column.type === 'categories' ? column.maxLength : 1;
     if (ids.length > 2 * most) return `column ${column.name}: ${ids.length / 2} values, more than ${most} (maxLength)`;

@@ -49,7 +49,7 @@ export function readerOf(place: TestPlace, index: DataIndex, how: How = {}): Tas
   const { format = 'csv', spec = SPEC, labels = { task: 'regression' }, input = 'sparse', batchSize = 7, cache } = how;
   return createTaskReader(place, {
     ...{ format, files: index.files, labels, inputWidth: 0, batchSize },
-    columns: { spec, statistics: index.statistics ?? [], input },
+    columns: { ...spec, statistics: index.statistics ?? [], input },
     ...(cache && { cache }),
   });
 }
