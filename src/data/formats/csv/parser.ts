@@ -76,7 +76,10 @@ export class LineReader {
       lines += reader.breaks;
       const target = targets[field];
       field += 1;
-      if (target !== undefined && reason === undefined && reader.fault === undefined) reason = this.#take(target);
+      // Of a line that is too long nothing is made: it may be 16 MiB of one value.
+      const isLong = reader.end - start > LIMITS.recordBytes;
+      const isTaken = target !== undefined && !isLong && reason === undefined && reader.fault === undefined;
+      if (isTaken) reason = this.#take(target);
       if (reader.end >= bytes.length || bytes[reader.end] === NEWLINE) break;
     }
     const end = Math.min(reader.end + 1, bytes.length);
