@@ -109,7 +109,7 @@ export async function timed(run: () => unknown): Promise<number> {
   return (user + system) / 1000;
 }
 
-function tokenize(kernel: SparseKernel, text: Buffer): void {
+export function tokenize(kernel: SparseKernel, text: Buffer): void {
   for (let at = 0; at < text.length; ) {
     const end = text.lastIndexOf('\n', Math.min(text.length, at + SLICE_BYTES) - 1) + 1;
     kernel.begin(text.subarray(at, end), 1, LABELS);

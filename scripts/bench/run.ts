@@ -12,9 +12,9 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ENGINE_OPTIONS } from '../build-steps/engine-options.ts';
-import { measureCsv } from './csv.ts';
 import { measureData } from './data.ts';
 import { type Figure, isReached, printFigures } from './figure.ts';
+import { measureFormats } from './formats.ts';
 import { measureModels } from './models.ts';
 import { measureOptimizers } from './optimizers.ts';
 import { measureDense, measureSparse } from './pushing.ts';
@@ -22,7 +22,7 @@ import { measureTable } from './table.ts';
 import { measureWire } from './wire.ts';
 
 const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
-  data: async () => [...(await measureData()), ...(await measureCsv())],
+  data: async () => [...(await measureData()), ...(await measureFormats())],
   table: measureTable,
   optimizers: measureOptimizers,
   models: measureModels,

@@ -14,7 +14,7 @@ import { modelOf } from '../../src/cluster/job/job-model.ts';
 import { readJobRecord } from '../../src/cluster/job/job-record.ts';
 import { type JobEnd, parseJobEnd } from '../../src/cluster/job/job-watch.ts';
 import { StoredJoinToken } from '../../src/cluster/job/join-token.ts';
-import { writeSynth } from '../../src/data/synth/synth.ts';
+import { SYNTH_DEFAULTS, writeSynth } from '../../src/data/synth/synth.ts';
 import { createHost } from '../../src/host/host.ts';
 import { createWebSocketNetwork } from '../../src/protocol/websocket/network.ts';
 import { keysOf } from '../../src/store/keys.ts';
@@ -136,13 +136,12 @@ function judge(end: JobEnd | undefined, cluster: Cluster): string[] {
 
 async function run(): Promise<boolean> {
   await writeSynth(host, folder, {
+    ...SYNTH_DEFAULTS,
     records: RECORDS,
     testRecords: 500,
     features: 60,
     perRecord: 8,
     factors: 0,
-    noise: 0,
-    seed: 1,
   });
   writeFileSync(join(folder, 'job.yaml'), JSON.stringify(JOB, undefined, 2));
   const storeUrl = `sqlite:${join(folder, 'store.db')}`;

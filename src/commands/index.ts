@@ -89,6 +89,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     'Index data files: count records, find feature and label bounds',
     () => import('./data/index.ts'),
   ),
+  entry('data', 'data:convert', 'Convert CSV and TSV files to files of columns', () => import('./data/convert.ts')),
   entry('data', 'data:synth', 'Generate a data set from a planted model', () => import('./data/synth.ts')),
   entry(
     'help',

@@ -14,6 +14,7 @@ import type { FoundFiles } from './formats/format.ts';
 import { digestOf, findFiles, type IndexRequest, indexFiles } from './index-builder.ts';
 import { absolutePath, type DataPlace } from './place.ts';
 import type { Chunk, DataIndex } from './source.ts';
+import { writeWhole } from './whole-file.ts';
 
 /** Raise this when a change would make the same files give another index. */
 const VERSION = 6;
@@ -65,27 +66,12 @@ async function factsOf(place: DataPlace, path: string): Promise<unknown[]> {
 }
 
 async function save(place: DataPlace, folder: string, path: string, index: DataIndex): Promise<void> {
-  const { disk, random } = place.host;
+  const { disk } = place.host;
   await disk.makeFolder(folder);
-  const partial = `${path}.${random.uuid()}.partial`;
-  const file = await disk.create(partial);
-  try {
-    try {
-      let offset = 0;
-      for (const block of blocksOf(index)) {
-        await file.write(block, offset);
-        offset += block.length;
-      }
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await disk.rename(partial, path);
-    await disk.syncFolder(folder);
-  } catch (error) {
-    await disk.remove(partial);
-    throw error;
-  }
+  await writeWhole(place.host, path, async (append) => {
+    for (const block of blocksOf(index)) await append(block);
+  });
+  await disk.syncFolder(folder);
 }
 
 function* blocksOf(index: DataIndex): Generator<Buffer> {

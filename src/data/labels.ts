@@ -10,6 +10,9 @@ export type LabelRule = (
   readonly mayHaveWeight?: boolean | undefined;
 };
 
+/** The widest rule, where the labels that the model takes decide nothing. */
+export const ANY_LABEL: LabelRule = { task: 'regression' };
+
 /** Whether a record may count so much. `value` may be NaN. */
 export const isWeight = (value: number): boolean => value >= 0 && Number.isFinite(Math.fround(value));
 

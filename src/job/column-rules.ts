@@ -20,7 +20,13 @@ export interface ColumnsUse {
 
 /** Rules between columns, and what the model can use. */
 export function brokenColumnRules(
-  file: { readonly columns: ColumnsFile; readonly csv: DialectFile; readonly format: string },
+  file: {
+    readonly columns: ColumnsFile;
+    readonly csv: DialectFile;
+    readonly format: string;
+    /** Its files say where columns are. */
+    readonly knowsColumns: boolean;
+  },
   use: ColumnsUse,
 ): ColumnRuleBroken[] {
   const columns = resolveColumns(file.columns, file.csv);
@@ -31,6 +37,7 @@ export function brokenColumnRules(
     ...columns.flatMap((column) => columnRules(column, file.columns[column.name], columns, use)),
     ...namingRules(file.columns, columns, file.csv),
     ...positionRules(columns),
+    ...(file.knowsColumns ? placedColumns(columns, file.format) : []),
     ...vocabularyRules(columns),
     ...sizeRules(columns),
   ];
@@ -62,6 +69,14 @@ function missingLabels(columns: readonly Column[], missing: readonly string[]): 
     const both = texts.find((text) => missing.includes(text));
     if (both === undefined) return [];
     return [{ path: ['columns', column.name], message: `${JSON.stringify(both)} is in csv.missing, too` }];
+  });
+}
+
+function placedColumns(columns: readonly Column[], format: string): ColumnRuleBroken[] {
+  return columns.flatMap((column) => {
+    const field = ['position', 'from'].find((name) => column[name as keyof Column] !== undefined);
+    if (field === undefined) return [];
+    return [{ path: ['columns', column.name, field], message: `not for format ${format}: its files say where it is` }];
   });
 }
 

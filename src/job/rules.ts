@@ -1,5 +1,6 @@
 /** Rules between the fields of a job, for a file whose fields are valid one by one. */
 
+import type { Format } from '../data/formats/format.ts';
 import { formatOf, formatsWhere } from '../data/formats/registry.ts';
 import { outlineOf } from '../model/registry.ts';
 import { hasLearningRate } from '../tensor/optimizer.ts';
@@ -169,12 +170,18 @@ function columnRules({ data, model }: JobFile): RuleBroken[] {
   const { columns, csv, format } = data;
   const hasColumns = formatOf(format).input === 'columns';
   if (!hasColumns) {
-    const others = eitherOf(formatsWhere((other) => other.input === 'columns'));
-    return (['columns', 'csv'] as const).flatMap((field) =>
-      data[field] === undefined ? [] : [{ path: ['data', field], atKey: true, message: `only for format ${others}` }],
-    );
+    return (['columns', 'csv'] as const).flatMap((field) => {
+      const isFor = ({ input, knowsColumns }: Format): boolean =>
+        input === 'columns' && (field === 'columns' || !knowsColumns);
+      const message = `only for format ${eitherOf(formatsWhere(isFor))}`;
+      return data[field] === undefined ? [] : [{ path: ['data', field], atKey: true, message }];
+    });
   }
   const broken: RuleBroken[] = [];
+  const { knowsColumns = false } = formatOf(format);
+  if (knowsColumns && csv !== undefined) {
+    broken.push({ path: ['data', 'csv'], atKey: true, message: `not for format ${format}: its files have no text` });
+  }
   if (data.labelWeights) {
     const message = `not for format ${format}: weights are in a column of type weight`;
     broken.push({ path: ['data', 'labelWeights'], message });
@@ -184,7 +191,7 @@ function columnRules({ data, model }: JobFile): RuleBroken[] {
     return [...broken, { path: ['data', 'format'], message }];
   }
   const { input, task } = outlineOf(model);
-  const file = { columns, csv: csv ?? dialectSchema.parse({}), format };
+  const file = { columns, csv: csv ?? dialectSchema.parse({}), format, knowsColumns };
   const rules = brokenColumnRules(file, { model: model.type, input, task });
   return [...broken, ...rules.map(({ path, message }) => ({ path: ['data', ...path], message }))];
 }

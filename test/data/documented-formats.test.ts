@@ -1,9 +1,10 @@
 /** The examples of docs/data.md: what is read of a text with a `data` section is what the page says. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { categoryId, missingId, vocabularySeed } from '../../src/data/columns/hash.ts';
+import { convertFile } from '../../src/data/convert.ts';
 import { DATA_FORMATS } from '../../src/data/formats/registry.ts';
 import { createTaskReader } from '../../src/data/task-reader.ts';
 import { parseJobFile } from '../../src/job/load-job.ts';
@@ -40,6 +41,12 @@ test.each(examples)('the $kind example of docs/data.md ($data) is read as it say
   if (example.kind === 'bash') execFileSync('bash', ['-c', example.content], { cwd: place.folder });
   else writeFileSync(join(place.folder, 'file.txt'), example.content);
   const job = jobOf(example);
+  if (job.data.format === 'columns') {
+    const source = join(place.folder, 'source.csv');
+    renameSync(join(place.folder, 'file.txt'), source);
+    const how = { format: 'csv', columns: columnSpecOf(job)!, onBytes: () => {} } as const;
+    await convertFile(place, 'source.csv', join(place.folder, 'file.txt'), how);
+  }
   const { index, tasks } = await loadDataset(place, job, job.data.train, [], 'train');
   const isDense = job.model.type === 'softmax';
   const spec = columnSpecOf(job);

@@ -38,7 +38,12 @@ export function writeData(place: Place): void {
 
 export const SELECTED = { split: { test: 0.3, by: 'city' }, negativeSampling: { rate: 0.5 } };
 
-export const jobOf = (format: 'csv' | 'tsv', train: string, shuffle: 'tasks' | 'records', selected = {}) => ({
+export const jobOf = (
+  format: 'csv' | 'tsv' | 'columns',
+  train: string,
+  shuffle: 'tasks' | 'records',
+  selected = {},
+) => ({
   name: 'columns',
   data: {
     format,

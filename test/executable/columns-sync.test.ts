@@ -1,6 +1,6 @@
 /**
- * Data with columns in sync mode, with real processes: CSV, TSV, columns in another order and several files are the
- * same records, and make the bits of a plain loop on any cluster; shuffled and split, they make others.
+ * Data with columns in sync mode, with real processes: CSV, TSV in another order of fields, and files of columns are
+ * the same records, and make the bits of a plain loop on any cluster; shuffled and split, they make others.
  */
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -11,10 +11,14 @@ import { openPlace, resultOf } from './harness.ts';
 test('the same records give the same bits, however they are written and whatever the cluster is', async () => {
   const place = openPlace();
   writeData(place);
+  writeFileSync(place.path('convert.yaml'), JSON.stringify(jobOf('tsv', 'part-*.tsv', 'tasks')));
+  const convert = ['data', 'convert', 'part-1.tsv', 'part-2.tsv', '--job', 'convert.yaml', '--out', 'made'];
+  expect(await place.start('convert', convert).ended).toMatchObject({ code: 0 });
   const digests: string[] = [];
   for (const [name, job, trainers, pservers] of [
     ['csv', jobOf('csv', 'all.csv', 'tasks'), 1, 1],
     ['tsv', jobOf('tsv', 'part-*.tsv', 'tasks'), 3, 2],
+    ['columns', jobOf('columns', 'made/*.columns', 'tasks'), 2, 1],
     ['selected', jobOf('tsv', 'part-*.tsv', 'records', SELECTED), 3, 2],
   ] as const) {
     writeFileSync(place.path(`${name}.yaml`), JSON.stringify(job));
@@ -31,8 +35,9 @@ test('the same records give the same bits, however they are written and whatever
     expect(result.stateDigest, name).toBe(plain.stateDigest);
     digests.push(result.modelDigest);
   }
-  const [csv, tsv, selected] = digests;
+  const [csv, tsv, columns, selected] = digests;
   expect(tsv).toBe(csv);
+  expect(columns).toBe(csv);
   expect(selected).not.toBe(csv);
 });
 

@@ -299,9 +299,20 @@ describe('rules between columns', () => {
   test('formats have columns or not', () => {
     const text = job(XY, { format: 'libsvm' });
     expect(complaint(text)).toBe(
-      'job.yaml has 2 errors\n  4:3: data.csv: only for format csv or tsv\n  5:3: data.columns: only for format csv or tsv',
+      'job.yaml has 2 errors\n  4:3: data.csv: only for format csv or tsv\n  5:3: data.columns: only for format csv, tsv or columns',
     );
     const none = 'name: a\nmodel: { type: lr }\ndata: { format: tsv, train: a }\n';
+    const places = job('x: { type: number, position: 1 }\nc: { type: category, from: folder }\ny: label', {
+      format: 'columns',
+    });
+    expect(complaint(places)).toBe(
+      [
+        'job.yaml has 3 errors',
+        '4:3: data.csv: not for format columns: its files have no text',
+        '6:34: data.columns.x.position: not for format columns: its files say where it is',
+        '7:32: data.columns.c.from: not for format columns: its files say where it is',
+      ].join('\n  '),
+    );
     expect(complaint(none)).toBe('3:17: data.format: tsv needs data.columns: a type for each column that is read');
   });
 });

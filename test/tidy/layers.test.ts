@@ -57,7 +57,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     parsed: ['kernels'],
     synth: [],
   },
-  'data/formats': { csv: [], idx: [], libsvm: [] },
+  'data/formats': { columns: [], csv: [], idx: [], libsvm: [] },
   cluster: { placement: [], job: ['placement'], client: ['placement', 'job'] },
   roles: { master: [], pserver: [], trainer: [], launcher: [], evaluator: ['master', 'trainer'] },
   'roles/master': { tasks: [], rounds: ['tasks'] },

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
+import { SYNTH_FORMATS } from '../../data/synth/record-text.ts';
 import { SYNTH_DEFAULTS, type SynthOptions, writeSynth } from '../../data/synth/synth.ts';
 import { PaddletCommand } from '../base-command.ts';
 
@@ -10,14 +11,20 @@ const MOST_FEATURES = 50_000_000;
 export default class DataSynth extends PaddletCommand<typeof DataSynth> {
   static override summary = 'Generate a data set from a planted model';
   static override description =
-    `Writes train.libsvm, test.libsvm and planted.json. The records resemble click logs; their labels are drawn from a
-known factorization machine, the planted model. planted.json has the metrics of that model on the test file: the best
-result that training can be expected to reach. The same flags give the same bytes.`;
+    `Writes training and test records and planted.json; with --format csv or tsv also job.yaml, which trains on them. The
+records resemble click logs; their labels are drawn from a known factorization machine, the planted model. planted.json
+has the metrics of that model on the test file: the best result that training can be expected to reach. The same flags
+give the same bytes.`;
   static override examples = [
     { command: '<%= config.bin %> data synth --out data/synth', description: 'The data of examples/synth-fm.yaml.' },
     {
       command: '<%= config.bin %> data synth --out big --records 5000000 --features 1000000 --per-record 39',
       description: 'A larger data set.',
+    },
+    {
+      command:
+        '<%= config.bin %> data synth --out log --format csv --per-record 39 --numbers 13 --features 390000 --factors 0',
+      description: 'A click log with 13 numbers and 26 categories, for paddlet run log/job.yaml --data-dir log.',
     },
   ];
   static override flags = {
@@ -49,6 +56,17 @@ result that training can be expected to reach. The same flags give the same byte
       min: 1,
       max: 10_000,
       description: 'Features per record.',
+    }),
+    format: Flags.option({
+      options: SYNTH_FORMATS,
+      default: SYNTH_DEFAULTS.format,
+      description: 'Features by number, or columns: a label and one column for each feature of a record.',
+    })(),
+    numbers: Flags.integer({
+      default: SYNTH_DEFAULTS.numbers,
+      min: 0,
+      max: 10_000,
+      description: 'Of the columns, how many are numbers; the others are categories.',
     }),
     factors: Flags.integer({
       default: SYNTH_DEFAULTS.factors,
@@ -83,8 +101,9 @@ result that training can be expected to reach. The same flags give the same byte
         });
       });
       wait.done();
-      const { train, test, planted, report } = made;
-      this.output({ files: { train, test, planted }, ...report }, () => {
+      const { report, ...files } = made;
+      const { train, test, planted } = files;
+      this.output({ files, ...report }, () => {
         const rows = [
           [train, options.records],
           [test, options.testRecords],
@@ -100,7 +119,7 @@ result that training can be expected to reach. The same flags give the same byte
   }
 
   private options(): SynthOptions {
-    const { records, features, factors, seed } = this.flags;
+    const { records, features, factors, numbers, format, seed } = this.flags;
     const perRecord = this.flags['per-record'];
     if (perRecord > features) {
       throw new PaddletError('Usage', `--per-record ${perRecord}: expected at most --features (${features})`);
@@ -109,6 +128,7 @@ result that training can be expected to reach. The same flags give the same byte
     if (this.flags.noise.trim() === '' || !Number.isFinite(noise) || noise < 0) {
       throw new PaddletError('Usage', `--noise ${this.flags.noise}: expected a number of at least 0`);
     }
-    return { records, testRecords: this.flags['test-records'], features, perRecord, factors, noise, seed };
+    const testRecords = this.flags['test-records'];
+    return { records, testRecords, features, perRecord, numbers, factors, noise, seed, format };
   }
 }

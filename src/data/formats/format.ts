@@ -2,14 +2,16 @@
 import type { Model } from '../../model/model.ts';
 import type { ChunkCutter } from '../chunk-cutter.ts';
 import type { ColumnSpec } from '../columns/column.ts';
+import type { PieceSink } from '../columns/piece-sink.ts';
 import type { NumberStatistics, StatisticsBuilder } from '../columns/statistics.ts';
+import type { Content } from '../content.ts';
 import type { LabelRule } from '../labels.ts';
 import type { Traits } from '../oddities.ts';
 import type { OpenFiles } from '../open-files.ts';
 import type { SparseBlock } from '../parsed/sparse-block.ts';
 import type { DataPlace } from '../place.ts';
 import type { Selection } from '../selection.ts';
-import type { Chunk, IndexedFile, TaskRecords } from '../source.ts';
+import type { Chunk, FileLayout, IndexedFile, TaskRecords } from '../source.ts';
 
 export interface Format {
   /**
@@ -17,6 +19,8 @@ export interface Format {
    * Of `columns` either is made.
    */
   readonly input: Model['input'] | 'columns';
+  /** Its files say themselves which columns they have: a job says nothing of their places. */
+  readonly knowsColumns?: boolean;
   /** Whether labels are in files of their own (`trainLabels` of the job); otherwise each record has its label. */
   readonly hasLabelFiles: boolean;
   /** The files of a request. Throws `DataMissing`, and what opening a file may throw. */
@@ -34,6 +38,11 @@ export interface Format {
     labels: LabelRule,
     columns?: ColumnSpec,
   ): TaskRecords;
+  /**
+   * Reads a whole file once, and passes all of its records on. Of formats with columns. Returns where these are;
+   * undefined when the file has no record. Throws `DataInvalid`, `DataChanged`.
+   */
+  readFile?(content: Content, how: WholeFile, into: PieceSink): Promise<FileLayout | undefined>;
   /** Of a file whose header says it, which must then be whole. */
   countRecords?(place: DataPlace, path: string): Promise<number>;
   /**
@@ -43,6 +52,15 @@ export interface Format {
   readonly parserVersion?: number;
   /** The records of a task. Throws `DataChanged`, `DataInvalid`, `DataMissing`; a bad record is no error. */
   read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<ParsedTask>;
+}
+
+export interface WholeFile {
+  readonly columns: ColumnSpec;
+  readonly labels: LabelRule;
+  /** Called with the number of bytes of each stretch read. */
+  readonly onBytes: (count: number) => void;
+  /** Awaited before each stretch, so that what takes the records can keep up. */
+  readonly beforeRead?: () => Promise<void>;
 }
 
 export interface ParsedTask {

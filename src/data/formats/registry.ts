@@ -1,4 +1,5 @@
 /** The data formats by name: a new one is a file that exports a `Format`, and a line here. */
+import { columnsFormat } from './columns/format.ts';
 import { csvFormat } from './csv/format.ts';
 import type { Format } from './format.ts';
 import { idxFormat } from './idx/format.ts';
@@ -12,6 +13,7 @@ const FORMATS = {
   // They differ in what separates fields unless the job says it.
   csv: csvFormat,
   tsv: csvFormat,
+  columns: columnsFormat,
 } as const satisfies Readonly<Record<string, Format>>;
 
 export type DataFormat = keyof typeof FORMATS;

@@ -5,6 +5,7 @@
 import { crc32 } from 'node:zlib';
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
+import { parsedJson } from '../../base/parsed-json.ts';
 import type { FileFacts } from '../../base/seams.ts';
 import type { Batch } from '../../model/model.ts';
 import { isWeight } from '../labels.ts';
@@ -252,13 +253,4 @@ function notesOf(bytes: Uint8Array, bad: number): SparseNotes {
   check(notes.success, 'its notes cannot be read');
   check(notes.data.bad.length === bad, 'it does not name its bad records');
   return notes.data;
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

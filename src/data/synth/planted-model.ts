@@ -2,7 +2,7 @@
  * A model that generates data, so that the best possible result on it is known. Records look like those of click
  * logs: a fixed number of fields with one value each, of which few are frequent and most are rare.
  */
-import { sigmoid } from '../../tensor/math.ts';
+import { log1p, sigmoid } from '../../tensor/math.ts';
 import { createRandomStream, type RandomStream } from './random-stream.ts';
 
 export interface PlantedOptions {
@@ -10,6 +10,8 @@ export interface PlantedOptions {
   readonly features: number;
   /** Fields of a record; each has one feature with value 1. */
   readonly perRecord: number;
+  /** Of the fields, the first ones are numbers: the effect of a value grows, or shrinks, with its logarithm. */
+  readonly numbers: number;
   /** Width of the planted vectors; 0 plants a linear model. */
   readonly factors: number;
   /** Standard deviation of the noise added to the logit of each record. */
@@ -34,7 +36,7 @@ const PAIR_VARIANCE = 0.7;
 const BIAS = -0.5;
 
 export function createPlantedSource(options: PlantedOptions): PlantedSource {
-  const { features, perRecord, factors, noise, seed } = options;
+  const { features, perRecord, numbers, factors, noise, seed } = options;
   const random = createRandomStream(seed);
   const vocabulary = Math.floor(features / perRecord);
   const pairs = Math.max(1, (perRecord * (perRecord - 1)) / 2);
@@ -43,6 +45,9 @@ export function createPlantedSource(options: PlantedOptions): PlantedSource {
   const deviation = factors === 0 ? 0 : Math.sqrt(Math.sqrt(PAIR_VARIANCE / (pairs * factors)));
   const vectors = normals(random, features * factors, deviation);
   const cumulative = zipfTable(vocabulary);
+  for (let field = 0; field < numbers; field++) {
+    growing(weights.subarray(field * vocabulary, (field + 1) * vocabulary), cumulative, perRecord);
+  }
   const ids = new Uint32Array(perRecord);
   const totals = new Float64Array(factors);
 
@@ -70,6 +75,23 @@ export function createPlantedSource(options: PlantedOptions): PlantedSource {
 
 const normals = (random: RandomStream, count: number, deviation: number): Float64Array =>
   Float64Array.from({ length: count }, () => deviation * random.normal());
+
+/** Makes the effects of a number of the weights of its field: with the mean and variance that those of others have. */
+function growing(weights: Float64Array, cumulative: Float64Array, perRecord: number): void {
+  const isFalling = weights[0]! < 0;
+  let mean = 0;
+  let square = 0;
+  cumulative.forEach((sum, value) => {
+    const share = sum - (cumulative[value - 1] ?? 0);
+    mean += share * log1p(value);
+    square += share * log1p(value) ** 2;
+  });
+  const deviation = Math.sqrt(square - mean * mean);
+  const slope = deviation === 0 ? 0 : Math.sqrt(LINEAR_VARIANCE / perRecord) / deviation;
+  weights.forEach((_, value) => {
+    weights[value] = (isFalling ? -slope : slope) * (log1p(value) - mean);
+  });
+}
 
 /** Sums of 1, 1/2, 1/3, … (Zipf's law), divided by the last. */
 function zipfTable(size: number): Float64Array {

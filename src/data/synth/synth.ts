@@ -1,6 +1,6 @@
 /**
- * `paddlet data synth`: synthetic data with known limits. Writes `train.libsvm`, `test.libsvm` and `planted.json`,
- * which says how well the planted model itself does on the test file: no training can be expected to do better.
+ * `paddlet data synth`: synthetic data with known limits. Writes training and test records, and `planted.json`, which
+ * says how well the planted model itself does on the test file: no training can be expected to do better.
  */
 import { join } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
@@ -8,11 +8,14 @@ import { LIMITS } from '../../base/limits.ts';
 import type { Host } from '../../base/seams.ts';
 import { type FinishedMetrics, finishMetrics, noScores } from '../../model/metrics.ts';
 import { OutputLoss } from '../../model/sparse-loss.ts';
+import { writeWhole } from '../whole-file.ts';
 import { createPlantedSource, type PlantedOptions, type PlantedSource } from './planted-model.ts';
+import { jobOf, type RecordText, type SynthFormat, textOf } from './record-text.ts';
 
 export interface SynthOptions extends PlantedOptions {
   readonly records: number;
   readonly testRecords: number;
+  readonly format: SynthFormat;
 }
 
 /**
@@ -24,15 +27,19 @@ export const SYNTH_DEFAULTS: SynthOptions = {
   testRecords: 20_000,
   features: 300,
   perRecord: 10,
+  numbers: 0,
   factors: 2,
   noise: 0,
   seed: 1,
+  format: 'libsvm',
 };
 
 export interface SynthResult {
   readonly train: string;
   readonly test: string;
   readonly planted: string;
+  /** Of formats with columns: a job that trains on the files. */
+  readonly job?: string;
   readonly report: PlantedReport;
 }
 
@@ -58,21 +65,27 @@ export async function writeSynth(
   checkOptions(options);
   await host.disk.makeFolder(folder);
   const source = createPlantedSource(options);
-  const train = join(folder, 'train.libsvm');
-  const test = join(folder, 'test.libsvm');
+  const { format } = options;
+  const train = join(folder, `train.${format}`);
+  const test = join(folder, `test.${format}`);
   const planted = join(folder, 'planted.json');
-  const trained = await writeRecords(host, train, options.records, source);
-  const tested = await writeRecords(host, test, options.testRecords, source);
+  const trained = await writeRecords(host, train, options.records, source, textOf(options));
+  const tested = await writeRecords(host, test, options.testRecords, source, textOf(options));
   const report: PlantedReport = {
     options,
     trainPositives: trained.labels.reduce((sum, label) => sum + label, 0),
     test: finishMetrics('binary', tested.loss.sums(), { ...noScores, scores: tested.scores, labels: tested.labels }),
   };
   await writeFile(host, planted, [Buffer.from(`${JSON.stringify(report, undefined, 2)}\n`)]);
-  return { train, test, planted, report };
+  const asJob = jobOf(options);
+  if (asJob === undefined) return { train, test, planted, report };
+  const job = join(folder, 'job.yaml');
+  await writeFile(host, job, [Buffer.from(asJob)]);
+  return { train, test, planted, job, report };
 }
 
-function checkOptions({ records, testRecords, features, perRecord, factors, noise }: SynthOptions): void {
+function checkOptions(options: SynthOptions): void {
+  const { records, testRecords, features, perRecord, numbers, factors, noise, format } = options;
   const counts = { records, testRecords, perRecord, features };
   for (const [name, value] of Object.entries(counts)) {
     if (!Number.isInteger(value) || value < 1)
@@ -89,6 +102,12 @@ function checkOptions({ records, testRecords, features, perRecord, factors, nois
   if (!Number.isInteger(factors) || factors < 0 || factors > LIMITS.syntheticFactors) {
     throw new PaddletError('Usage', `factors must be a whole number from 0 to ${LIMITS.syntheticFactors}`);
   }
+  if (!Number.isInteger(numbers) || numbers < 0 || numbers > perRecord) {
+    throw new PaddletError('Usage', `numbers must be a whole number from 0 to ${perRecord}, the fields of a record`);
+  }
+  if (numbers > 0 && format === 'libsvm') {
+    throw new PaddletError('Usage', 'numbers are for the formats csv and tsv: of libsvm all fields are ids');
+  }
   if (!Number.isFinite(noise) || noise < 0)
     throw new PaddletError('Usage', 'noise must be a number that is not negative');
 }
@@ -104,53 +123,40 @@ async function writeRecords(
   path: string,
   records: number,
   source: PlantedSource,
+  text: RecordText,
 ): Promise<Planted> {
   const planted = {
     scores: new Float32Array(records),
     labels: new Float32Array(records),
     loss: new OutputLoss('binary'),
   };
-  await writeFile(host, path, linesOf(records, source, planted));
+  await writeFile(host, path, linesOf(records, source, planted, text));
   return planted;
 }
 
-function* linesOf(records: number, source: PlantedSource, { scores, labels, loss }: Planted): Generator<Buffer> {
-  let lines: string[] = [];
+function* linesOf(
+  records: number,
+  source: PlantedSource,
+  { scores, labels, loss }: Planted,
+  { head, line }: RecordText,
+): Generator<Buffer> {
+  let lines: string[] = [head];
   for (let record = 0; record < records; record++) {
-    const { ids, label, logit } = source();
+    const made = source();
+    const { label, logit } = made;
     loss.add(logit, label);
     scores[record] = loss.score;
     labels[record] = label;
-    lines.push(`${label} ${ids.join(':1 ')}:1\n`);
-    if (lines.length === RECORDS_PER_WRITE || record === records - 1) {
+    lines.push(line(made));
+    if (lines.length >= RECORDS_PER_WRITE || record === records - 1) {
       yield Buffer.from(lines.join(''));
       lines = [];
     }
   }
 }
 
-/** Under another name until it is whole. */
-async function writeFile(
-  { disk, random }: Pick<Host, 'disk' | 'random'>,
-  path: string,
-  blocks: Iterable<Buffer>,
-): Promise<void> {
-  const partial = `${path}.${random.uuid()}.partial`;
-  const file = await disk.create(partial);
-  try {
-    try {
-      let offset = 0;
-      for (const block of blocks) {
-        await file.write(block, offset);
-        offset += block.length;
-      }
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await disk.rename(partial, path);
-  } catch (error) {
-    await disk.remove(partial);
-    throw error;
-  }
+async function writeFile(host: Pick<Host, 'disk' | 'random'>, path: string, blocks: Iterable<Buffer>): Promise<void> {
+  await writeWhole(host, path, async (append) => {
+    for (const block of blocks) await append(block);
+  });
 }

@@ -9,7 +9,9 @@ import { createRandomStream } from '../../../src/data/synth/random-stream.ts';
 import { SYNTH_DEFAULTS, type SynthOptions, writeSynth } from '../../../src/data/synth/synth.ts';
 import { createTaskReader } from '../../../src/data/task-reader.ts';
 import { cutTasks } from '../../../src/data/tasks.ts';
+import { parseJobFile } from '../../../src/job/load-job.ts';
 import type { ModelSpec } from '../../../src/model/registry.ts';
+import { loadDataset } from '../../../src/roles/master/dataset.ts';
 import { referenceModel } from '../../model/reference.ts';
 import { type TestPlace, testPlace } from '../place.ts';
 
@@ -90,14 +92,37 @@ describe('made data', () => {
     expect(lr.auc).toBeLessThan(report.test.auc! - 0.03);
   });
 
+  test('as columns, with a job that reads them', async () => {
+    const place = testPlace();
+    const log = { ...SMALL, features: 400, perRecord: 4, numbers: 2, factors: 0, format: 'tsv' } as const;
+    const { report } = await writeSynth(place.host, place.folder, log);
+    const [head, ...lines] = readFileSync(join(place.folder, 'train.tsv'), 'utf8').trimEnd().split('\n');
+    expect(head).toBe('clicked\tn1\tn2\tc1\tc2');
+    expect(lines.length).toBe(5000);
+    expect(lines.every((line) => /^[01]\t\d+\t\d+\t([0-9a-f]{8})?\t([0-9a-f]{8})?$/.test(line))).toBe(true);
+    expect(lines.some((line) => line.endsWith('\t'))).toBe(true);
+    expect(report.trainPositives).toBe(lines.filter((line) => line.startsWith('1\t')).length);
+    const job = parseJobFile('job.yaml', readFileSync(join(place.folder, 'job.yaml'), 'utf8'));
+    const { index } = await loadDataset(place, job, job.data.train, [], 'train');
+    expect(index).toMatchObject({ records: 5000, labelBound: 2, statistics: [{ name: 'n1', min: 0, missing: 0 }, {}] });
+    // The effect of a number follows its logarithm: those above the mean have clearly more, or fewer, clicks.
+    const clicks = (isHigh: boolean): number => {
+      const those = lines.map((line) => line.split('\t')).filter(([, n1]) => Number(n1) > 5 === isHigh);
+      return those.filter(([label]) => label === '1').length / those.length;
+    };
+    expect(Math.abs(clicks(true) - clicks(false))).toBeGreaterThan(0.1);
+  });
+
   test.each([
+    [{ numbers: 11, format: 'csv' }, 'numbers must be a whole number from 0 to 10'],
+    [{ numbers: 2 }, 'numbers are for the formats csv and tsv'],
     [{ records: 0 }, 'records must be'],
     [{ perRecord: 1.5 }, 'perRecord must be'],
     [{ features: 9 }, '9 features are too few for 10 a record'],
     [{ features: 1e9 }, 'at most'],
     [{ factors: -1 }, 'factors must be'],
     [{ noise: Number.NaN }, 'noise must be'],
-  ])('options that make no data are refused: %j', async (wrong, message) => {
+  ] as [Partial<SynthOptions>, string][])('options that make no data are refused: %j', async (wrong, message) => {
     const place = testPlace();
     const made = writeSynth(place.host, place.folder, { ...SMALL, ...wrong });
     await expect(made).rejects.toMatchObject({ code: 'Usage', message: expect.stringContaining(message) });
@@ -105,7 +130,7 @@ describe('made data', () => {
   });
 
   test('records come one at a time', () => {
-    const source = createPlantedSource({ features: 20, perRecord: 4, factors: 2, noise: 0, seed: 3 });
+    const source = createPlantedSource({ features: 20, perRecord: 4, numbers: 0, factors: 2, noise: 0, seed: 3 });
     const { ids } = source();
     expect(source().ids).toBe(ids);
   });

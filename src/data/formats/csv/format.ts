@@ -2,9 +2,9 @@
 import { crc32 } from 'node:zlib';
 import { assert } from '../../../base/assert.ts';
 import { changed, countRecords, isOverlong, positionOf, tooLong } from '../../chunk-check.ts';
-import type { ColumnSpec } from '../../columns/column.ts';
-import { slotsOf } from '../../columns/column.ts';
+import { type ColumnSpec, slotsOf } from '../../columns/column.ts';
 import { type ColumnRecords, columnRecords } from '../../columns/column-records.ts';
+import { fitsLayout } from '../../columns/layout.ts';
 import type { PieceSink } from '../../columns/piece-sink.ts';
 import { SelectingSink, splitBy } from '../../columns/selecting.ts';
 import { StatisticsBuilder } from '../../columns/statistics.ts';
@@ -14,9 +14,9 @@ import { resolveFiles } from '../../place.ts';
 import { Selector } from '../../selection.ts';
 import type { Chunk, TaskRecords } from '../../source.ts';
 import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
-import { indexCsv } from './indexer.ts';
+import { indexCsv, readCsv } from './indexer.ts';
 import { headOf } from './layout.ts';
-import { fitsLayout, type LinePlan, planOf } from './plan.ts';
+import { type LinePlan, planOf } from './plan.ts';
 import { readStretch } from './stretch.ts';
 import { readText } from './text.ts';
 
@@ -27,6 +27,7 @@ export const csvFormat: Format = {
   find: async (place, { what }) => ({ paths: await resolveFiles(place, what), labels: [] }),
   index: indexCsv,
   readHead,
+  readFile: (content, how, into) => readCsv(content, how, into),
   read,
 };
 

@@ -1,24 +1,17 @@
 /** The index of CSV files: each is parsed once, for its records and for what is known of its numbers. */
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
-import { LIMITS } from '../../../base/limits.ts';
 import type { ColumnSpec } from '../../columns/column.ts';
-import type { ColumnPiece } from '../../columns/piece.ts';
 import type { PieceSink } from '../../columns/piece-sink.ts';
-import { SelectingSink, splitBy } from '../../columns/selecting.ts';
 import { type Content, openContent } from '../../content.ts';
-import type { LabelRule } from '../../labels.ts';
-import { noteLabel } from '../../oddities.ts';
+import { ANY_LABEL } from '../../labels.ts';
 import type { DataPlace } from '../../place.ts';
-import { Selector } from '../../selection.ts';
-import type { BadRecord, FileLayout, IndexedFile } from '../../source.ts';
-import type { FoundFiles, Indexing } from '../format.ts';
+import type { FileLayout, IndexedFile } from '../../source.ts';
+import type { FoundFiles, Indexing, WholeFile } from '../format.ts';
+import { IndexSink, selectedFor } from '../index-sink.ts';
 import { HEAD_BYTES, headOf } from './layout.ts';
 import { planOf } from './plan.ts';
 import { readStretch, type SliceWatch, type Stopped } from './stretch.ts';
-
-/** The widest rule, where the labels that the model takes decide nothing. */
-const ANY_LABEL: LabelRule = { task: 'regression' };
 
 export async function indexCsv(place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]> {
   const { columns: spec } = into;
@@ -39,14 +32,20 @@ async function indexFile(
   place: DataPlace,
   path: string,
   file: number,
-  spec: ColumnSpec,
+  columns: ColumnSpec,
   into: Indexing,
 ): Promise<IndexedFile> {
   const content = await openContent(place, path);
   try {
     into.cutter.startFile(file);
-    const layout = await indexContent(path, content, spec, into);
-    if ((await content.file.size()) !== content.bytes) throw changing(path);
+    const sink = new IndexSink(into);
+    const watch: SliceWatch = {
+      show: (_slice, lines, offset) => sink.show(lines, offset),
+      retire: (to) => sink.retire(to),
+      interrupt: () => sink.interrupt(),
+    };
+    const { labels = ANY_LABEL, onBytes } = into;
+    const layout = await readCsv(content, { columns, labels, onBytes }, selectedFor(sink, path, into), watch);
     const records = into.cutter.endFile();
     return { path, bytes: content.bytes, records, ...(layout === undefined ? {} : { layout }) };
   } finally {
@@ -54,19 +53,20 @@ async function indexFile(
   }
 }
 
-const changing = (path: string): PaddletError =>
-  new PaddletError('DataChanged', `${path} changed while it was being indexed`);
+const NO_WATCH: SliceWatch = { show() {}, retire() {}, interrupt() {} };
 
-async function indexContent(
-  path: string,
+/** As `Format.readFile`. `watch` is told of the bytes that are read. */
+export async function readCsv(
   content: Content,
-  spec: ColumnSpec,
-  into: Indexing,
+  { columns, labels, onBytes, beforeRead = async () => {} }: WholeFile,
+  sink: PieceSink,
+  watch = NO_WATCH,
 ): Promise<FileLayout | undefined> {
+  const { path } = content;
   const first = new Uint8Array(Math.min(HEAD_BYTES, content.bytes));
   await content.file.read(first, 0);
-  const head = headOf(path, first, first.length === content.bytes, spec);
-  into.onBytes(head?.offset ?? first.length);
+  const head = headOf(path, first, first.length === content.bytes, columns);
+  onBytes(head?.offset ?? first.length);
   if (head === undefined) return undefined;
   const { layout, offset, line } = head;
   const stretch = {
@@ -75,21 +75,21 @@ async function indexContent(
     to: content.bytes,
     firstLine: line,
     async read(at: number, wanted: number) {
+      await beforeRead();
       const bytes = new Uint8Array(wanted);
-      return bytes.subarray(0, await content.file.read(bytes, at));
+      const got = await content.file.read(bytes, at);
+      onBytes(got);
+      return bytes.subarray(0, got);
     },
   };
-  const sink = new IndexSink(into);
-  const { selection } = into;
-  const selected =
-    selection === undefined
-      ? sink
-      : new SelectingSink(sink, new Selector(selection, path), splitBy(selection, spec.columns), 0);
-  const plan = planOf(spec, layout, into.labels ?? ANY_LABEL, path);
-  const stopped = await readStretch(stretch, plan, selected, sink);
+  const stopped = await readStretch(stretch, planOf(columns, layout, labels, path), sink, watch);
   if (stopped !== undefined) throw stoppedEarly(path, stopped);
+  if ((await content.file.size()) !== content.bytes) throw changing(path);
   return layout;
 }
+
+const changing = (path: string): PaddletError =>
+  new PaddletError('DataChanged', `${path} changed while it was being read`);
 
 function stoppedEarly(path: string, stopped: Stopped): PaddletError {
   if (stopped.kind !== 'open') return changing(path);
@@ -97,54 +97,6 @@ function stoppedEarly(path: string, stopped: Stopped): PaddletError {
   return new PaddletError('DataInvalid', `${path}:${line}:${column}: this quote is not closed`, {
     hint: 'write a quote in a quoted text twice, or set data.csv.quote to none if quotes are ordinary characters',
   });
-}
-
-class IndexSink implements PieceSink, SliceWatch {
-  readonly quota = LIMITS.pieceRecords;
-  badRecords = 0;
-  readonly #into: Indexing;
-  #offset = 0;
-
-  constructor(into: Indexing) {
-    this.#into = into;
-  }
-
-  show(slice: Uint8Array, lines: Uint8Array, offset: number): void {
-    this.#into.onBytes(slice.length);
-    this.#into.cutter.show(lines, offset);
-    this.#offset = offset;
-  }
-
-  retire(to: number): void {
-    this.#into.cutter.retire(to);
-  }
-
-  interrupt(): void {
-    this.#into.cutter.endChunk();
-  }
-
-  add(piece: ColumnPiece, firstLine: number): void {
-    const { cutter, bounds, statistics } = this.#into;
-    const offset = this.#offset;
-    for (let record = 0; record < piece.records; record++) {
-      const label = piece.labels[record]!;
-      noteLabel(bounds.traits, label);
-      if (label >= bounds.labelBound && Number.isInteger(label)) {
-        bounds.labelBound = Math.min(label + 1, Number.MAX_SAFE_INTEGER);
-      }
-      const [start, end] = [offset + piece.starts[record]!, offset + piece.ends[record]!];
-      cutter.record(start, end, firstLine + piece.lines[record]!, piece.positions?.[record]);
-    }
-    statistics?.add(piece);
-  }
-
-  bad({ line }: BadRecord, from: number, to: number, position?: number): void {
-    const { cutter } = this.#into;
-    const [start, end] = [this.#offset + from, this.#offset + to];
-    this.badRecords += 1;
-    if (end - start > LIMITS.recordBytes) cutter.overlongRecord(start, end, line, position);
-    else cutter.record(start, end, line, position);
-  }
 }
 
 /** Without headers, columns are where they are in the first file that has records. Throws `DataInvalid`. */

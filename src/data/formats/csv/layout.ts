@@ -5,9 +5,9 @@ import { LIMITS } from '../../../base/limits.ts';
 import { otherThanText } from '../../appearance.ts';
 import { BOM, NEWLINE } from '../../ascii.ts';
 import type { ColumnSpec, FieldColumn } from '../../columns/column.ts';
+import { fieldColumns } from '../../columns/layout.ts';
 import type { FileLayout } from '../../source.ts';
 import { dialectBytes, FieldReader, fieldsOf } from './fields.ts';
-import { fieldColumns } from './plan.ts';
 
 /** The first line of a file with values has to end within so many bytes. */
 export const HEAD_BYTES = 1 << 20;

@@ -13,6 +13,7 @@ import {
   vocabularyOf,
 } from '../../columns/column.ts';
 import { vocabularySeed } from '../../columns/hash.ts';
+import { fieldColumns } from '../../columns/layout.ts';
 import { Times } from '../../columns/times.ts';
 import type { LabelRule } from '../../labels.ts';
 import type { FileLayout } from '../../source.ts';
@@ -67,28 +68,6 @@ export interface LinePlan {
   readonly hasGroups: boolean;
   /** Undefined without a column of type time. */
   readonly times: Times | undefined;
-}
-
-/** Columns that have values of their own. */
-export const fieldColumns = ({ columns }: ColumnSpec): FieldColumn[] =>
-  columns.filter((column) => column.type !== 'cross');
-
-/**
- * Whether a layout can be one of these columns: layouts come over the wire. Each column that is read has a field of its
- * own.
- */
-export function fitsLayout(spec: ColumnSpec, { fields, positions }: FileLayout): boolean {
-  const columns = fieldColumns(spec);
-  const taken = positions.filter((position) => position >= 0);
-  return (
-    positions.length === columns.length &&
-    new Set(taken).size === taken.length &&
-    taken.every((position) => position < fields) &&
-    columns.every(({ from, type }, at) => {
-      const isRead = from !== 'folder' && type !== 'ignore';
-      return isRead ? positions[at]! >= 0 : from !== 'folder' || positions[at] === -1;
-    })
-  );
 }
 
 /** Throws `DataInvalid` when a folder of the path lacks a value. */

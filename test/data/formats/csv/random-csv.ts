@@ -1,6 +1,7 @@
 /** Random columns, and text that mostly fits them. */
 import type { FieldColumn } from '../../../../src/data/columns/column.ts';
-import { fieldColumns, type LinePlan, planOf } from '../../../../src/data/formats/csv/plan.ts';
+import { fieldColumns } from '../../../../src/data/columns/layout.ts';
+import { type LinePlan, planOf } from '../../../../src/data/formats/csv/plan.ts';
 import * as fc from '../../../properties.ts';
 
 /** Draws a value. */

@@ -1,0 +1,113 @@
+import { resolve } from 'node:path';
+import { Args, Flags } from '@oclif/core';
+import { PaddletError } from '../../base/errors.ts';
+import { type Converted, convertedPath, convertFile } from '../../data/convert.ts';
+import { formatOf } from '../../data/formats/registry.ts';
+import { resolveFiles } from '../../data/place.ts';
+import { loadJob } from '../../job/load-job.ts';
+import { columnSpecOf } from '../../job/schema.ts';
+import { refuseEmpty } from '../base/given-path.ts';
+import { cacheFlags, dataFlags, PaddletCommand } from '../base-command.ts';
+
+interface Written extends Converted {
+  readonly from: string;
+  readonly to: string;
+}
+
+export default class DataConvertCommand extends PaddletCommand<typeof DataConvertCommand> {
+  static override summary = 'Convert CSV and TSV files to files of columns';
+  static override description =
+    `Parses each file once, and writes its columns as a job reads them: numbers, ids of categories, labels. Jobs with
+data.format: columns read them without parsing, with any statistics, normalization and crosses; what decides ids and
+labels stays as it was. Bad records keep their place.`;
+  static override examples = [
+    {
+      command: '<%= config.bin %> data convert log.csv --job clicks.yaml --out columns',
+      description: 'Writes columns/log.columns.',
+    },
+    {
+      command: "<%= config.bin %> data convert 'log/*/*.csv.gz' --job clicks.yaml --out columns --json",
+      description: 'All files of a glob, with JSON output for a script. Folders stay as they are.',
+    },
+  ];
+  static override strict = false;
+  static override args = {
+    path: Args.string({ required: true, description: 'A file, a folder or a glob; more may follow.' }),
+  };
+  static override flags = {
+    ...dataFlags,
+    ...cacheFlags,
+    job: Flags.string({ required: true, helpValue: 'FILE', description: 'Job file with the format and the columns.' }),
+    out: Flags.string({
+      required: true,
+      helpValue: 'FOLDER',
+      description: 'Folder to write to; created when missing.',
+    }),
+    force: Flags.boolean({ description: 'Replace files that were written before.' }),
+  };
+
+  override async execute(): Promise<void> {
+    const what = this.positional();
+    refuseEmpty(what, 'the argument PATH');
+    const { job: jobPath, out, force } = this.flags;
+    const host = this.host();
+    const { job } = await loadJob({ disk: host.disk, path: jobPath, sets: [] });
+    const { format } = job.data;
+    const columns = columnSpecOf(job);
+    if (columns === undefined || formatOf(format).knowsColumns) {
+      throw new PaddletError('Usage', `${jobPath} has data.format ${format}, expected csv or tsv`);
+    }
+    const place = {
+      host,
+      folder: resolve(this.flags['data-dir'] ?? '.'),
+      cacheFolder: resolve(this.flags['cache-dir']),
+    };
+    const targets = targetsOf(await resolveFiles(place, what), resolve(out));
+    if (!force) await this.refuseExisting(targets.map(({ to }) => to));
+    const progress = this.progress('converting');
+    let read = 0;
+    const onBytes = (count: number): void => {
+      read += count;
+      progress.update(0, 0, `${(read / 1e6).toFixed(0)} MB read`);
+    };
+    const written: Written[] = [];
+    try {
+      for (const { from, to } of targets) {
+        written.push({ from, to, ...(await convertFile(place, from, to, { format, columns, onBytes })) });
+      }
+    } finally {
+      progress.end();
+    }
+    this.output({ files: written }, () => this.describe(written));
+  }
+
+  private async refuseExisting(targets: readonly string[]): Promise<void> {
+    for (const path of targets) {
+      if (!(await this.host().disk.exists(path))) continue;
+      throw new PaddletError('Usage', `${path} exists`, { hint: 'replace it with --force, or choose another --out' });
+    }
+  }
+
+  private describe(written: readonly Written[]): string {
+    const right = ['records', 'bad', 'bytes'].map((head) => ({ head, align: 'right' as const }));
+    const rows = written.map(({ to, records, bad, bytes }) => [to, records, bad, bytes]);
+    const edit =
+      'in the job: data.format: columns, data.train these files, no data.csv, no position or from of columns';
+    return `${this.table([{ head: 'file' }, ...right], rows)}\n\n${edit}`;
+  }
+}
+
+function targetsOf(paths: readonly string[], folder: string): { from: string; to: string }[] {
+  const sources = new Map<string, string>();
+  return paths.map((from) => {
+    const to = convertedPath(folder, from);
+    const other = sources.get(to);
+    if (other !== undefined) {
+      throw new PaddletError('Usage', `${other} and ${from} would both be ${to}`, {
+        hint: 'convert them into different folders, or name them relative to --data-dir',
+      });
+    }
+    sources.set(to, from);
+    return { from, to };
+  });
+}

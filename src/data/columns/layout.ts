@@ -1,0 +1,25 @@
+/** Where the columns of a job are in a file. */
+import type { FileLayout } from '../source.ts';
+import type { ColumnSpec, FieldColumn } from './column.ts';
+
+/** Columns that have values of their own. */
+export const fieldColumns = ({ columns }: ColumnSpec): FieldColumn[] =>
+  columns.filter((column) => column.type !== 'cross');
+
+/**
+ * Whether a layout can be one of these columns: layouts come over the wire. Each column that is read has a field of its
+ * own.
+ */
+export function fitsLayout(spec: ColumnSpec, { fields, positions }: FileLayout): boolean {
+  const columns = fieldColumns(spec);
+  const taken = positions.filter((position) => position >= 0);
+  return (
+    positions.length === columns.length &&
+    new Set(taken).size === taken.length &&
+    taken.every((position) => position < fields) &&
+    columns.every(({ from, type }, at) => {
+      const isRead = from !== 'folder' && type !== 'ignore';
+      return isRead ? positions[at]! >= 0 : from !== 'folder' || positions[at] === -1;
+    })
+  );
+}

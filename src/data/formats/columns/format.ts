@@ -1,0 +1,93 @@
+/** Files of columns that `paddlet data convert` has made, as a data format. */
+import { crc32 } from 'node:zlib';
+import { assert } from '../../../base/assert.ts';
+import { changed, countRecords, positionOf } from '../../chunk-check.ts';
+import { type ColumnRecords, columnRecords } from '../../columns/column-records.ts';
+import { fitsLayout } from '../../columns/layout.ts';
+import type { PieceSink } from '../../columns/piece-sink.ts';
+import { SelectingSink, splitBy } from '../../columns/selecting.ts';
+import { openContent } from '../../content.ts';
+import type { OpenFiles } from '../../open-files.ts';
+import { resolveFiles } from '../../place.ts';
+import { Selector } from '../../selection.ts';
+import type { Chunk } from '../../source.ts';
+import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
+import { countColumns, indexColumns, readColumns } from './indexer.ts';
+import { type BlockPlan, BlockRecords, blockPlan, Fault } from './records.ts';
+import { blocksIn } from './stretch.ts';
+
+export const columnsFormat: Format = {
+  input: 'columns',
+  knowsColumns: true,
+  hasLabelFiles: false,
+  parserVersion: 1,
+  find: async (place, { what }) => ({ paths: await resolveFiles(place, what), labels: [] }),
+  index: indexColumns,
+  readFile: (content, how, into) => readColumns(content, how, into),
+  async countRecords(place, path) {
+    const content = await openContent(place, path);
+    try {
+      return await countColumns(content);
+    } finally {
+      await content.file.close();
+    }
+  },
+  read,
+};
+
+async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<ParsedTask> {
+  const { batchSize, columns, labels, times = UNTIMED } = options;
+  assert(columns !== undefined, 'a columns file has columns');
+  const records = countRecords(options.files, chunks);
+  const bytes = chunks.reduce((sum, chunk) => sum + chunk.bytes, 0);
+  const into = columnRecords(columns.input, columns, { records, bytes, batchSize });
+  for (const chunk of chunks) {
+    const file = files.path(chunk.file);
+    const { layout } = options.files[chunk.file]!;
+    if (layout === undefined || !fitsLayout(columns, layout)) throw changed(file, chunk);
+    into.startPart(file);
+    try {
+      await readChunk(files, chunk, blockPlan(file, columns, layout, labels), into, options);
+    } catch (error) {
+      // The bytes are not those that were indexed.
+      if (error instanceof Fault) throw changed(file, chunk);
+      throw error;
+    }
+  }
+  return times.during('parse', () => into.finish());
+}
+
+async function readChunk(
+  files: OpenFiles,
+  chunk: Chunk,
+  plan: BlockPlan,
+  into: ColumnRecords,
+  { columns, selection }: ReadOptions,
+): Promise<void> {
+  const { file } = plan;
+  const end = into.records + chunk.records;
+  const first = selection === undefined ? chunk.firstRecord : positionOf(chunk, file);
+  const selecting = selection && {
+    selector: new Selector(selection, file),
+    by: splitBy(selection, columns!.columns),
+  };
+  const sink: PieceSink = selecting ? new SelectingSink(into, selecting.selector, selecting.by, first) : into;
+  const to = chunk.offset + chunk.bytes;
+  const stretch = {
+    from: chunk.offset,
+    to,
+    read: (offset: number, bytes: number) => files.bytes(chunk.file, offset, bytes),
+  };
+  let crc = 0;
+  for await (const { block, bytes, offset } of blocksIn(stretch)) {
+    crc = crc32(bytes, crc);
+    // Nothing is known to be as it was indexed before the last block.
+    if (offset + bytes.length === to && crc !== chunk.crc32) throw changed(file, chunk);
+    const records = new BlockRecords(block, bytes, offset, plan);
+    let at = Math.max(0, first - block.position);
+    while (at < block.records && into.records < end && sink.quota > 0) {
+      at = records.pass(at, end - into.records, sink);
+    }
+  }
+  if (into.records !== end) throw changed(file, chunk);
+}

@@ -1,0 +1,113 @@
+/** The index of columns files: each is read once, for its records and for what is known of its numbers. */
+import { assert } from '../../../base/assert.ts';
+import type { ColumnSpec } from '../../columns/column.ts';
+import type { PieceSink } from '../../columns/piece-sink.ts';
+import { type Content, openContent } from '../../content.ts';
+import { ANY_LABEL } from '../../labels.ts';
+import type { DataPlace } from '../../place.ts';
+import type { FileLayout, IndexedFile } from '../../source.ts';
+import type { FoundFiles, Indexing, WholeFile } from '../format.ts';
+import { IndexSink, selectedFor } from '../index-sink.ts';
+import { decodeBlock, HEAD_BYTES } from './block.ts';
+import { damaged, decodeHeader, type FileHeader, FRAME_BYTES, headerBytes, layoutOf } from './header.ts';
+import { BlockRecords, blockPlan, Fault } from './records.ts';
+import { blocksIn, type ReadBlock } from './stretch.ts';
+
+export async function indexColumns(place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]> {
+  const { columns } = into;
+  assert(columns !== undefined, 'a columns file has columns');
+  const files: IndexedFile[] = [];
+  for (const path of found.paths) files.push(await indexFile(place, path, files.length, columns, into));
+  for (const column of columns.columns) {
+    if (column.type === 'label' && column.classes !== undefined) into.bounds.labelBound = column.classes.length;
+  }
+  return files;
+}
+
+async function indexFile(
+  place: DataPlace,
+  path: string,
+  file: number,
+  columns: ColumnSpec,
+  into: Indexing,
+): Promise<IndexedFile> {
+  const content = await openContent(place, path);
+  try {
+    into.cutter.startFile(file);
+    const sink = new IndexSink(into);
+    const { labels = ANY_LABEL, onBytes } = into;
+    const layout = await readColumns(content, { columns, labels, onBytes }, selectedFor(sink, path, into), sink);
+    return { path, bytes: content.bytes, records: into.cutter.endFile(), layout };
+  } finally {
+    await content.file.close();
+  }
+}
+
+/** As `Format.readFile`. `watch` is told of the bytes of each block, before and after its records. */
+export async function readColumns(
+  content: Content,
+  { columns, labels, onBytes, beforeRead = async () => {} }: WholeFile,
+  sink: PieceSink,
+  watch?: Pick<IndexSink, 'show' | 'retire'>,
+): Promise<FileLayout> {
+  const { path } = content;
+  const { header, bytes: from } = await readHeader(content);
+  const layout = layoutOf(path, header, columns);
+  const plan = blockPlan(path, columns, layout, labels);
+  onBytes(from);
+  let room = new Uint8Array(0);
+  const stretch = {
+    from,
+    to: content.bytes,
+    async read(at: number, wanted: number) {
+      await beforeRead();
+      // The records before were passed on: their bytes are not needed any more.
+      if (room.length < wanted) room = new Uint8Array(wanted);
+      return room.subarray(0, await content.file.read(room.subarray(0, wanted), at));
+    },
+  };
+  let records = 0;
+  let isWhole = false;
+  try {
+    for await (const read of blocksIn(stretch)) {
+      const { block, bytes, offset } = read;
+      if (isWhole || block.position !== records) throw new Fault(`the block at byte ${offset} is out of order`);
+      isWhole = block.records === 0;
+      if (isWhole) continue;
+      records += block.records;
+      watch?.show(bytes, offset);
+      passWhole(read, plan, sink);
+      watch?.retire(offset + bytes.length);
+      onBytes(bytes.length);
+    }
+  } catch (error) {
+    if (error instanceof Fault) throw damaged(path, error.message);
+    throw error;
+  }
+  if (!isWhole) throw damaged(path, 'its end is missing');
+  return layout;
+}
+
+function passWhole({ block, bytes, offset }: ReadBlock, plan: ReturnType<typeof blockPlan>, sink: PieceSink): void {
+  const records = new BlockRecords(block, bytes, offset, plan);
+  for (let at = 0; at < block.records; ) at = records.pass(at, block.records, sink);
+}
+
+/** Throws `DataInvalid`. */
+export async function readHeader(content: Content): Promise<{ readonly header: FileHeader; readonly bytes: number }> {
+  const frame = Buffer.alloc(FRAME_BYTES);
+  const got = await content.file.read(frame, 0);
+  const bytes = Buffer.alloc(headerBytes(content.path, frame.subarray(0, got)));
+  const length = await content.file.read(bytes, 0);
+  return { header: decodeHeader(content.path, bytes.subarray(0, length)), bytes: bytes.length };
+}
+
+/** By the last block. Throws `DataInvalid`. */
+export async function countColumns(content: Content): Promise<number> {
+  await readHeader(content);
+  const bytes = Buffer.alloc(HEAD_BYTES);
+  await content.file.read(bytes, Math.max(0, content.bytes - HEAD_BYTES));
+  const block = decodeBlock(bytes);
+  if (block === undefined || block.records !== 0) throw damaged(content.path, 'its end is missing');
+  return block.position;
+}

@@ -1,0 +1,62 @@
+/** How made records are written: as features by number, or as the columns of a click log, with a job that reads it. */
+import { mix32 } from '../../base/mix32.ts';
+import type { PlantedOptions, PlantedRecord } from './planted-model.ts';
+
+export const SYNTH_FORMATS = ['libsvm', 'csv', 'tsv'] as const;
+export type SynthFormat = (typeof SYNTH_FORMATS)[number];
+
+export interface RecordText {
+  /** The first line; empty if there is none. */
+  readonly head: string;
+  /** With its line break. */
+  readonly line: (record: PlantedRecord) => string;
+}
+
+type Written = PlantedOptions & { readonly format: SynthFormat };
+
+const LABEL = 'clicked';
+
+/** `n1`, `n2`, … are numbers, `c1`, `c2`, … categories. */
+const namesOf = ({ perRecord, numbers }: PlantedOptions): string[] =>
+  Array.from({ length: perRecord }, (_, field) => (field < numbers ? `n${field + 1}` : `c${field - numbers + 1}`));
+
+export function textOf(options: Written): RecordText {
+  const { format, features, perRecord, numbers } = options;
+  if (format === 'libsvm') return { head: '', line: ({ label, ids }) => `${label} ${ids.join(':1 ')}:1\n` };
+  const delimiter = format === 'csv' ? ',' : '\t';
+  const vocabulary = Math.floor(features / perRecord);
+  const fieldOf = (id: number, field: number): string => {
+    const value = id - 1 - field * vocabulary;
+    if (field < numbers) return String(value);
+    // The most frequent value of a category is that it is missing, as in logs.
+    return value === 0 ? '' : mix32(id).toString(16).padStart(8, '0');
+  };
+  return {
+    head: `${[LABEL, ...namesOf(options)].join(delimiter)}\n`,
+    line: ({ label, ids }) => `${[label, ...Array.from(ids, fieldOf)].join(delimiter)}\n`,
+  };
+}
+
+/** A job file; undefined for libsvm, whose job says nothing of columns. */
+export function jobOf(options: Written): string | undefined {
+  const { format, factors } = options;
+  if (format === 'libsvm') return undefined;
+  const columns = namesOf(options).map((name) =>
+    name.startsWith('n') ? `    ${name}: { type: number, normalize: log }` : `    ${name}: category`,
+  );
+  const model = factors === 0 ? '{ type: lr }' : `{ type: fm, factors: ${factors} }`;
+  return `# Made by paddlet data synth: the files are in the folder of this job.
+name: synth-log
+data:
+  format: ${format}
+  train: train.${format}
+  test: test.${format}
+  columns:
+    ${LABEL}: label
+${columns.join('\n')}
+model: ${model}
+optimizer: { type: adagrad, learningRate: 0.05 }
+training: { passes: 5, batchSize: 128 }
+cluster: { pservers: 2, trainers: 2 }
+`;
+}

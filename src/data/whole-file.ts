@@ -1,0 +1,32 @@
+/** Writes files that are whole or missing: under a name of their own until all is on the disk. */
+import type { Host } from '../base/seams.ts';
+
+export type Append = (block: Uint8Array) => Promise<void>;
+
+/** A file of that name is replaced. Throws errors of the file system, and what `write` throws. */
+export async function writeWhole<T>(
+  { disk, random }: Pick<Host, 'disk' | 'random'>,
+  path: string,
+  write: (append: Append) => Promise<T>,
+): Promise<T> {
+  const partial = `${path}.${random.uuid()}.partial`;
+  const file = await disk.create(partial);
+  try {
+    let result: T;
+    try {
+      let offset = 0;
+      result = await write(async (block) => {
+        await file.write(block, offset);
+        offset += block.length;
+      });
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await disk.rename(partial, path);
+    return result;
+  } catch (error) {
+    await disk.remove(partial);
+    throw error;
+  }
+}
