@@ -56,6 +56,7 @@ export function exportMetadata({ set, variables, state }: ExportOptions): Record
     seed: String(facts.seed),
     state: String(state),
     shards: String(shards.length),
+    ...(facts.job === undefined ? {} : { job: facts.job }),
   };
 }
 

@@ -204,6 +204,7 @@ function metaOf({ set, variables, random, clock, token, ...options }: RestoreOpt
     parameters: chosenSpec(facts.parameters, variables),
     seed: facts.seed,
     shards: facts.shards,
+    ...(facts.job === undefined ? {} : { job: facts.job }),
   };
 }
 

@@ -11,6 +11,7 @@ import { createSafetensorsSink } from '../../../checkpoint/export/safetensors.ts
 import { makeDurableFolder, withFile } from '../../../checkpoint/file/files.ts';
 import type { PserverGroup } from '../../../cluster/client/pserver-group.ts';
 import { scanTable } from '../../../cluster/client/row-stream.ts';
+import { carriedRecord } from '../../../cluster/job/carried-record.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { Placement } from '../../../cluster/placement/placement-view.ts';
 import { throwIfAborted } from '../../../cluster/waiting.ts';
@@ -117,6 +118,7 @@ async function writeModel(
         state: 'false',
         shards: String(record.job.cluster.shards),
         pass: String(pass),
+        job: carriedRecord(record),
       };
       const sink = await createSafetensorsSink(file, columns, metadata);
       for (const table of tables) await copySpooled(rows, table, sink);
