@@ -128,7 +128,8 @@ export function encodeMetadata(facts: FileFacts): Metadata {
   };
 }
 
-const json = <T>(schema: z.ZodType<T>) =>
+/** A text of JSON that is of the schema. */
+export const json = <T>(schema: z.ZodType<T>) =>
   z.string().transform((value, context): T => {
     try {
       const parsed = schema.safeParse(JSON.parse(value));

@@ -110,7 +110,9 @@ const isNewer = (a: ShardPosition, b: ShardPosition): boolean =>
 export function expectSameJob(a: CheckpointReader, b: CheckpointReader): void {
   if (a.facts.jobId !== b.facts.jobId) {
     const [one, other] = [a, b].map(({ facts }) => `${facts.jobName} (${facts.jobId})`);
-    throw corrupt(b.path, `is of job ${other}, but ${a.path} is of job ${one}`);
+    throw new PaddletError('CheckpointCorrupt', `${b.path}: is of job ${other}, but ${a.path} is of job ${one}`, {
+      hint: 'name a folder with the files of one job, or that job with --job where the command has it',
+    });
   }
   const difference = differenceOf(b.facts, a.facts);
   if (difference !== undefined) throw corrupt(b.path, `was made for other ${difference.part} than ${a.path}`);

@@ -6,7 +6,12 @@
  */
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Disk, DiskFile, Random } from '../../../base/seams.ts';
-import { type ColumnSink, type ExportColumn, MODEL_FORMAT_VERSION } from '../../../checkpoint/export/export.ts';
+import {
+  type ColumnSink,
+  type ExportColumn,
+  MODEL_FORMAT,
+  MODEL_FORMAT_VERSION,
+} from '../../../checkpoint/export/export.ts';
 import { createSafetensorsSink } from '../../../checkpoint/export/safetensors.ts';
 import { makeDurableFolder, withFile } from '../../../checkpoint/file/files.ts';
 import type { PserverGroup } from '../../../cluster/client/pserver-group.ts';
@@ -109,7 +114,7 @@ async function writeModel(
       });
       const columns = [...tables.map(({ ids }) => ids), ...tables.map(({ values }) => values), ...dense];
       const metadata = {
-        format: 'paddlet.model',
+        format: MODEL_FORMAT,
         formatVersion: MODEL_FORMAT_VERSION,
         jobId: record.id,
         jobName: record.job.name,
