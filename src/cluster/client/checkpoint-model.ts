@@ -7,8 +7,7 @@ import type { Disk } from '../../base/seams.ts';
 import { isModelFile, withModelFile } from '../../checkpoint/export/model-file.ts';
 import { differenceOf, type MadeFor } from '../../checkpoint/file/made-for.ts';
 import { loadSet } from '../../checkpoint/load/load-set.ts';
-import { findFiles } from '../../checkpoint/registry/discover.ts';
-import { openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
+import { withCheckpointAt } from '../../checkpoint/set/checkpoint-set.ts';
 import { type Carrying, recordCarriedIn } from '../job/carried-record.ts';
 import { trainedSpecOf } from '../job/job-model.ts';
 import type { JobRecord } from '../job/job-record.ts';
@@ -42,18 +41,13 @@ export async function openCheckpointModel({ host, path }: CheckpointModelOptions
   return isFile && (await isModelFile(disk, path)) ? openMerged(disk, path) : openFiles(disk, path);
 }
 
-async function openFiles(disk: Disk, path: string): Promise<CheckpointModel> {
-  const { files } = await findFiles(disk, path);
-  const set = await openCheckpointSet(disk, files);
-  try {
+const openFiles = (disk: Disk, path: string): Promise<CheckpointModel> =>
+  withCheckpointAt(disk, path, async (set) => {
     const { facts, parts } = set;
     const record = recordOf(facts, path);
     const client = localPulls(await loadSet(set), facts.parameters);
     return { record, client, checkpoint: { files: parts.map((part) => part.path), createdAt: facts.createdAt } };
-  } finally {
-    await set.close();
-  }
-}
+  });
 
 const openMerged = (disk: Disk, path: string): Promise<CheckpointModel> =>
   withModelFile(disk, path, async ({ facts, load }) => {
