@@ -5,16 +5,12 @@ import { type ExpectedJob, loadFirstUsable } from '../../checkpoint/load/load.ts
 import { readEntries } from '../../checkpoint/registry/discover.ts';
 import { newestFirst, ofWholeRound, publishedFiles } from '../../checkpoint/registry/newest.ts';
 import { parsePartings, withPartings } from '../../checkpoint/registry/partings.ts';
-import type { PulledValues } from '../../model/model.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
-import { blockCount, elementCount } from '../../tensor/blocks.ts';
-import type { IdList } from '../../tensor/id-router.ts';
-import type { Parameters } from '../../tensor/parameters.ts';
-import type { ParameterSpec } from '../../tensor/spec.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
 import { trainedSpecOf } from '../job/job-model.ts';
 import type { JobRecord } from '../job/job-record.ts';
+import { localPulls } from './local-pulls.ts';
 import type { ParameterClient } from './parameter-client.ts';
 
 export interface StoredModelOptions {
@@ -52,21 +48,5 @@ export async function openStoredModel(options: StoredModelOptions): Promise<Pick
       },
     );
   }
-  return { pull: async (ids) => pullLocally(parameters, spec, ids) };
-}
-
-function pullLocally(parameters: Parameters, spec: ParameterSpec, idsOf: readonly IdList[]): PulledValues {
-  const dense = spec.dense.map((one, parameter) => {
-    const values = new Float32Array(elementCount(one));
-    const blocks = Uint32Array.from({ length: blockCount(one) }, (_, block) => block);
-    parameters.pullDense(parameter, blocks, new Uint8Array(values.buffer));
-    return values;
-  });
-  const sparse = spec.sparse.map(({ width }, table) => {
-    const { ids, count } = idsOf[table]!;
-    const values = new Float32Array(count * width);
-    parameters.pullSparse(table, ids.subarray(0, count * 8), new Uint8Array(values.buffer));
-    return values;
-  });
-  return { dense, sparse };
+  return localPulls(parameters, spec);
 }
