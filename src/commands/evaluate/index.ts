@@ -64,7 +64,17 @@ its pservers, afterwards from its checkpoints. Changes nothing.`;
     const onTask = (done: number, total: number): void => progress.update(done, total);
     try {
       const scored = await scoreModel(job, (client, signal) =>
-        evaluateFiles({ place, record, client, files, labels, part: isSplit ? 'test' : undefined, signal, onTask }),
+        evaluateFiles({
+          place,
+          clock: host.clock,
+          record,
+          client,
+          files,
+          labels,
+          part: isSplit ? 'test' : undefined,
+          signal,
+          onTask,
+        }),
       );
       this.show(record.job.name, scored);
     } finally {
