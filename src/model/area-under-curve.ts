@@ -82,7 +82,7 @@ function* byScore({ scores, labels, weights }: ScoredRecords): Steps<NumberedKey
 class Pairs {
   readonly #scored: ScoredRecords;
   readonly #records: NumberedKeys;
-  /** The weight of the pairs that a positive wins, and that of positives and negatives, of lower scores than the last. */
+  /** Below the last score: the weight of the pairs that a positive wins, of positives, and of negatives. */
   #wins = 0;
   #positives = 0;
   #negatives = 0;

@@ -12,8 +12,8 @@ import { type Scored, scoreModel } from './score-model.ts';
 export default class EvaluateCommand extends PaddletCommand<typeof EvaluateCommand> {
   static override summary = 'Score files with a trained model';
   static override description =
-    `Computes logloss, AUC, accuracy or RMSE of a job's model on data files. While the job runs, the parameters come from
-its pservers, afterwards from its checkpoints. Changes nothing.`;
+    `Computes logloss, AUC, accuracy, RMSE or calibration of a job's model on data files. While the job runs, the
+parameters come from its pservers, afterwards from its checkpoints. Changes nothing.`;
   static override examples = [
     {
       command: '<%= config.bin %> evaluate',
