@@ -54,6 +54,21 @@ describe('the area under the curve', () => {
     }
   });
 
+  it('below the limit, not even with ties of weights whose sums are rounded', () => {
+    const finished = (order: readonly number[]) => {
+      const results = new EvaluationResults('binary', order.length);
+      for (const number of order) {
+        const task = aTask(number, { isWeighted: true });
+        const scores = task.scores.map((_, at) => (at % 2) / 2);
+        const places = Float32Array.from({ length: PER_TASK }, (_, at) => number * PER_TASK + at);
+        const weights = places.map((at) => (1 + ((at * 0.618) % 1)) * 2 ** ((at * 7) % 40));
+        results.add(number, { ...task, scores, weights });
+      }
+      return allAtOnce(results.finish());
+    };
+    expect(finished(SHUFFLED)).toEqual(finished(upTo(8)));
+  });
+
   it.each([1_000, LIMIT, 1])('a second result of a task counts nothing, with a limit of %i', (limit) => {
     const twice = [0, 0, 1, 2, 3, 1, 4, 5, 0, 6, 7, 7];
     expect(resultsOf(twice, {}, limit)).toEqual(resultsOf(upTo(8), {}, limit));
