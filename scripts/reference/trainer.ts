@@ -2,7 +2,7 @@
 import type { LabelRule } from '../../src/data/labels.ts';
 import type { TaskRecords } from '../../src/data/source.ts';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
-import { type FinishedMetrics, finishMetrics, mergeMetrics, noMetrics, noScores } from '../../src/model/metrics.ts';
+import { type FinishedMetrics, finishMetrics, mergeMetrics, noMetrics, scoreMetrics } from '../../src/model/metrics.ts';
 import type { Batch, Model, PulledValues } from '../../src/model/model.ts';
 import { type OptimizerChoice, trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { Initializer } from '../../src/tensor/spec.ts';
@@ -119,11 +119,9 @@ export function evaluateTasks(trainer: ReferenceTrainer, tasks: readonly TaskRec
     for (const score of evaluated.scores) scores.push(score);
     for (const label of batch.labels) labels.push(label);
   }
-  return finishMetrics(trainer.model.task, sums, {
-    ...noScores,
-    scores: Float32Array.from(scores),
-    labels: Float32Array.from(labels),
-  });
+  const scored = { scores: Float32Array.from(scores), labels: Float32Array.from(labels) };
+  const all = { ...scored, weights: undefined, groups: undefined };
+  return finishMetrics(trainer.model.task, sums, scoreMetrics(all));
 }
 
 export function labelRuleOf(model: Model, classes: number): LabelRule {

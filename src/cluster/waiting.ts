@@ -1,8 +1,12 @@
-/** Waiting that can be interrupted, and logging what for: soon at first, then periodically (docs/design.md §2). */
+/**
+ * Waiting and long computing that can be interrupted, and logging what is waited for: soon at first, then periodically
+ * (docs/design.md §2).
+ */
 import { assert } from '../base/assert.ts';
 import { pause } from '../base/backoff.ts';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
 import type { Cancel, Clock, Log } from '../base/seams.ts';
+import type { Steps } from '../base/steps.ts';
 import { abortAfter } from './abort.ts';
 
 const FIRST_SAID_MS = 500;
@@ -32,6 +36,15 @@ export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<
 export async function pauseOrAborted(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
   await pause(clock, delayMs, signal);
   throwIfAborted(signal);
+}
+
+/** Runs a long computation to its end; between its steps, whatever else is due has its turn. */
+export async function inTurns<T>(clock: Clock, steps: Steps<T>, signal: AbortSignal): Promise<T> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await pauseOrAborted(clock, 0, signal);
+  }
 }
 
 /** Logs what is waited for until cancelled, unless that comes soon; `what` is asked again each time. */

@@ -4,119 +4,135 @@
  * is positive.
  */
 import { assert } from '../base/assert.ts';
-import { createIdDictionary } from '../base/id-dictionary.ts';
+import { inPieces, type Steps } from '../base/steps.ts';
+import { recordsByGroup } from './groups.ts';
 import type { ScoredRecords } from './model.ts';
+import { type NumberedKeys, sortedByKey } from './radix-sort.ts';
 
-/** Of all records. Undefined without both kinds, or if those of one kind have no weight. */
-export const areaUnderCurve = (scored: Omit<ScoredRecords, 'groups'>): number | undefined =>
-  areaOf(pairsIn(scored, byScore(scored), 0, scored.scores.length));
+export interface Areas {
+  /** Of all records. Absent without both kinds, or if those of one kind have no weight. */
+  readonly auc?: number;
+  /**
+   * The mean of the areas of all groups that have both kinds, each as much as its records weigh (Zhou et al., Deep
+   * Interest Network, KDD 2018, §6.3). Absent when no group has both. Records without a group do not count.
+   */
+  readonly groupedAuc?: number;
+}
 
-/**
- * The mean of the areas of all groups that have both kinds, each as much as its records weigh (Zhou et al., Deep
- * Interest Network, KDD 2018, §6.3). Undefined when no group has both. Records without a group do not count.
- */
-export function groupedAuc(scored: ScoredRecords): number | undefined {
-  if (scored.groups === undefined) return undefined;
-  const { records, ends } = byGroup(byScore(scored), scored.groups);
+export function* areasUnderCurve(scored: ScoredRecords): Steps<Areas> {
+  const records = yield* byScore(scored);
+  const auc = yield* areaOfAll(scored, records);
+  const groupedAuc = scored.groups && (yield* meanAreaOfGroups(scored, records, scored.groups));
+  return { ...(auc === undefined ? {} : { auc }), ...(groupedAuc === undefined ? {} : { groupedAuc }) };
+}
+
+function* areaOfAll(scored: ScoredRecords, records: NumberedKeys): Steps<number | undefined> {
+  const pairs = new Pairs(scored, records);
+  yield* inPieces(scored.scores.length, (from, to) => pairs.count(from, to));
+  return pairs.end().area;
+}
+
+function* meanAreaOfGroups(
+  scored: ScoredRecords,
+  records: NumberedKeys,
+  groups: Uint8Array,
+): Steps<number | undefined> {
+  const { records: grouped, ends } = yield* recordsByGroup(records, groups);
+  const pairs = new Pairs(scored, grouped);
   let sum = 0;
   let total = 0;
-  let from = 0;
-  for (const end of ends) {
-    const pairs = pairsIn(scored, records, from, end);
-    const area = areaOf(pairs);
-    from = end;
-    if (area === undefined) continue;
-    const weight = pairs.positives + pairs.negatives;
-    sum += weight * area;
-    total += weight;
-  }
+  let group = 0;
+  yield* inPieces(grouped.length / 2, (from, to) => {
+    for (let at = from; at < to; ) {
+      const end = ends[group]!;
+      pairs.count(at, Math.min(end, to));
+      at = Math.min(end, to);
+      if (at < end) return;
+      group++;
+      const { area, weight } = pairs.end();
+      if (area === undefined) continue;
+      sum += weight * area;
+      total += weight;
+    }
+  });
   return total === 0 ? undefined : sum / total;
 }
 
-/** The weight of positives and negatives, and that of the pairs that a positive wins. */
-interface Pairs {
-  readonly wins: number;
-  readonly positives: number;
-  readonly negatives: number;
-}
-
-const areaOf = ({ wins, positives, negatives }: Pairs): number | undefined =>
-  positives === 0 || negatives === 0 ? undefined : wins / (positives * negatives);
-
+const SIGN = 0x80000000;
 const MOST_U32 = 0xffffffff;
 
-/** u64 little-endian as pairs of u32: the number of a record, and its score as a number of the same order. */
-type SortedRecords = Uint32Array;
-
-/** In ascending order of scores. Sorted as numbers: a function that compares takes far longer. */
-function byScore({ scores, labels, weights }: Omit<ScoredRecords, 'groups'>): SortedRecords {
+/** Numbers of records, each with its score as a number of the same order. */
+function* byScore({ scores, labels, weights }: ScoredRecords): Steps<NumberedKeys> {
   assert(scores.length === labels.length && (weights?.length ?? scores.length) === scores.length, 'a score a label');
-  const keys = new BigUint64Array(scores.length);
-  const halves = new Uint32Array(keys.buffer);
-  // Adding 0 turns -0 into 0: they tie.
-  const bits = new Uint32Array(scores.map((score) => score + 0).buffer);
-  for (let at = 0; at < scores.length; at++) {
-    assert(!Number.isNaN(scores[at]!), 'scores are numbers');
-    const pattern = bits[at]!;
-    halves[2 * at] = at;
-    halves[2 * at + 1] = pattern >= 0x80000000 ? MOST_U32 - pattern : pattern + 0x80000000;
-  }
-  keys.sort();
-  return halves;
-}
-
-/** The records of [from, to), which are in the order of their scores. */
-function pairsIn(
-  { labels, weights }: Omit<ScoredRecords, 'groups'>,
-  records: SortedRecords,
-  from: number,
-  to: number,
-): Pairs {
-  let wins = 0;
-  let positives = 0;
-  let negatives = 0;
-  for (let at = from; at < to; ) {
-    const score = records[2 * at + 1]!;
-    let tiedPositives = 0;
-    let tiedNegatives = 0;
-    for (; at < to && records[2 * at + 1] === score; at++) {
-      const record = records[2 * at]!;
-      const weight = weights === undefined ? 1 : weights[record]!;
-      if (labels[record]! > 0.5) tiedPositives += weight;
-      else tiedNegatives += weight;
+  const pairs = new Uint32Array(2 * scores.length);
+  const bits = new Uint32Array(scores.buffer, scores.byteOffset, scores.length);
+  yield* inPieces(scores.length, (from, to) => {
+    for (let at = from; at < to; at++) {
+      assert(!Number.isNaN(scores[at]!), 'scores are numbers');
+      const pattern = bits[at]!;
+      pairs[2 * at] = at;
+      // −0 and 0 tie.
+      pairs[2 * at + 1] = pattern > SIGN ? MOST_U32 - pattern : (pattern | SIGN) >>> 0;
     }
-    wins += tiedPositives * (negatives + tiedNegatives / 2);
-    positives += tiedPositives;
-    negatives += tiedNegatives;
-  }
-  return { wins, positives, negatives };
+  });
+  return yield* sortedByKey(pairs);
 }
 
-/** Those of each group together, groups in order of first appearance; in a group they keep their order. */
-function byGroup(records: SortedRecords, groups: Uint8Array): { records: SortedRecords; ends: Uint32Array } {
-  const ids = new Uint32Array(groups.buffer, groups.byteOffset, groups.length / 4);
-  const dictionary = createIdDictionary();
-  const numbers = new Int32Array(ids.length / 2).fill(-1);
-  for (let at = 0; at < numbers.length; at++) {
-    const [low, high] = [ids[2 * at]!, ids[2 * at + 1]!];
-    // `NO_GROUP` has all bits.
-    if (low !== MOST_U32 || high !== MOST_U32) numbers[at] = dictionary.indexOf(low, high);
+/** Counts the pairs of records that come in the order of their scores, group after group. */
+class Pairs {
+  readonly #scored: ScoredRecords;
+  readonly #records: NumberedKeys;
+  /** Below the last score: the weight of the pairs that a positive wins, of positives, and of negatives. */
+  #wins = 0;
+  #positives = 0;
+  #negatives = 0;
+  /** The score of the last record, as its key, and the weight of those that have it. */
+  #score = -1;
+  #tiedPositives = 0;
+  #tiedNegatives = 0;
+
+  constructor(scored: ScoredRecords, records: NumberedKeys) {
+    this.#scored = scored;
+    this.#records = records;
   }
-  const ends = new Uint32Array(dictionary.size);
-  for (const number of numbers) if (number >= 0) ends[number]! += 1;
-  let before = 0;
-  for (let group = 0; group < ends.length; group++) {
-    const count = ends[group]!;
-    ends[group] = before;
-    before += count;
+
+  /** Those of [from, to), which follow what was counted before. */
+  count(from: number, to: number): void {
+    const records = this.#records;
+    const { labels, weights } = this.#scored;
+    for (let at = from; at < to; ) {
+      const score = records[2 * at + 1]!;
+      if (score !== this.#score) this.#endTies(score);
+      let tiedPositives = this.#tiedPositives;
+      let tiedNegatives = this.#tiedNegatives;
+      for (; at < to && records[2 * at + 1] === score; at++) {
+        const record = records[2 * at]!;
+        const weight = weights === undefined ? 1 : weights[record]!;
+        if (labels[record]! > 0.5) tiedPositives += weight;
+        else tiedNegatives += weight;
+      }
+      this.#tiedPositives = tiedPositives;
+      this.#tiedNegatives = tiedNegatives;
+    }
   }
-  const grouped = new Uint32Array(2 * before);
-  for (let at = 0; at < records.length; at += 2) {
-    const number = numbers[records[at]!]!;
-    if (number < 0) continue;
-    const place = ends[number]!++;
-    grouped[2 * place] = records[at]!;
-    grouped[2 * place + 1] = records[at + 1]!;
+
+  #endTies(score: number): void {
+    this.#wins += this.#tiedPositives * (this.#negatives + this.#tiedNegatives / 2);
+    this.#positives += this.#tiedPositives;
+    this.#negatives += this.#tiedNegatives;
+    this.#tiedPositives = 0;
+    this.#tiedNegatives = 0;
+    this.#score = score;
   }
-  return { records: grouped, ends };
+
+  /** Of all since the last end; what is counted next is of another group. */
+  end(): { readonly area: number | undefined; readonly weight: number } {
+    this.#endTies(-1);
+    const [wins, positives, negatives] = [this.#wins, this.#positives, this.#negatives];
+    this.#wins = 0;
+    this.#positives = 0;
+    this.#negatives = 0;
+    const area = positives === 0 || negatives === 0 ? undefined : wins / (positives * negatives);
+    return { area, weight: positives + negatives };
+  }
 }

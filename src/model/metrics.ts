@@ -1,6 +1,8 @@
 /** Metrics of records: sums that merge field by field, and what is made of them at the end. */
+import { allAtOnce } from '../base/steps.ts';
 import { exp, log, log1p } from '../tensor/math.ts';
-import { areaUnderCurve, groupedAuc } from './area-under-curve.ts';
+import { type Areas, areasUnderCurve } from './area-under-curve.ts';
+import { calibrationOf, calibrationSums } from './calibration.ts';
 import type { MetricSums, Model, ScoredRecords } from './model.ts';
 
 /** −ln(1e-15): what the loss of one record is at most, as probabilities are clipped to [1e-15, 1 − 1e-15]. */
@@ -28,14 +30,18 @@ export const clippedLogLoss = (loss: number): number => Math.min(Math.max(loss, 
 export const binaryLogLoss = (logit: number, label: number): number =>
   clippedLogLoss(Math.max(logit, 0) - label * logit + log1p(exp(-Math.abs(logit))));
 
-export interface FinishedMetrics {
+/** Of scored records, binary: what is made of their scores, not of sums over tasks. */
+export interface ScoreMetrics extends Areas {
+  /** By how much `auc` may be off; absent when it is exact. */
+  readonly aucBound?: number;
+  /** Σ weight × score / Σ weight of positives; absent if no positive weighs something. */
+  readonly calibration?: number;
+}
+
+export interface FinishedMetrics extends ScoreMetrics {
   readonly records: number;
   /** Mean log loss (binary, multiclass). */
   readonly logloss?: number;
-  /** Binary; absent when all labels that count are the same. */
-  readonly auc?: number;
-  /** Binary, of records with groups of which one has both labels: see `groupedAuc`. */
-  readonly groupedAuc?: number;
   /** Binary: at a threshold of 0.5; multiclass: share of records whose likeliest class is the label. */
   readonly accuracy?: number;
   /** Root of the mean squared difference of score and label (binary, regression). */
@@ -47,14 +53,17 @@ export interface ScoredTask extends ScoredRecords {
   readonly metrics: MetricSums;
 }
 
-const NONE = new Float32Array(0);
-export const noScores: ScoredRecords = { scores: NONE, labels: NONE, weights: undefined, groups: undefined };
+/** Of a set that is small enough to be sorted at one go. */
+export const scoreMetrics = (scored: ScoredRecords): ScoreMetrics => ({
+  ...allAtOnce(areasUnderCurve(scored)),
+  ...calibrationOf([calibrationSums(scored)]),
+});
 
 /**
- * Each record counts as much as its weight. `scored`: all records (binary); it may be empty for other tasks. Only
- * `records` when there is none, or none that counts.
+ * Each record counts as much as its weight. Of binary models, `ofScores` is what is known of all scores. Only `records`
+ * when there is none, or none that counts.
  */
-export function finishMetrics(task: Model['task'], sums: MetricSums, scored: ScoredRecords): FinishedMetrics {
+export function finishMetrics(task: Model['task'], sums: MetricSums, ofScores: ScoreMetrics): FinishedMetrics {
   const { records, weight } = sums;
   if (weight === 0) return { records };
   const accuracy = sums.correct / weight;
@@ -62,16 +71,8 @@ export function finishMetrics(task: Model['task'], sums: MetricSums, scored: Sco
   const rmse = Math.sqrt(sums.squaredError / weight);
   switch (task) {
     case 'binary': {
-      const auc = areaUnderCurve(scored);
-      const grouped = groupedAuc(scored);
-      return {
-        records,
-        logloss,
-        ...(auc === undefined ? {} : { auc }),
-        ...(grouped === undefined ? {} : { groupedAuc: grouped }),
-        accuracy,
-        rmse,
-      };
+      const { calibration, ...areas } = ofScores;
+      return { records, logloss, ...areas, accuracy, rmse, ...(calibration === undefined ? {} : { calibration }) };
     }
     case 'multiclass':
       return { records, logloss, accuracy };

@@ -1,11 +1,54 @@
 /** Waiting for a change: for so long, until stopped, or as a signal for others. */
 import { describe, expect, it } from 'vitest';
 import { PaddletError } from '../../src/base/errors.ts';
-import { abortOnChange, createSignal, interrupted, unlessStopped, untilOrLate } from '../../src/cluster/waiting.ts';
+import {
+  abortOnChange,
+  createSignal,
+  inTurns,
+  interrupted,
+  unlessStopped,
+  untilOrLate,
+} from '../../src/cluster/waiting.ts';
 import { stateOf } from '../roles/master/tasks/service-rig.ts';
 import { FakeClock } from '../store/support.ts';
 
 const open = new AbortController().signal;
+
+describe('a long computation', () => {
+  function* counting(seen: number[]) {
+    for (let step = 0; step < 3; step++) {
+      seen.push(step);
+      yield;
+    }
+    return 'done';
+  }
+
+  it('gives way after each step', async () => {
+    const due: (() => void)[] = [];
+    const after = (_: number, fire: () => void) => {
+      due.push(fire);
+      return () => {};
+    };
+    const seen: number[] = [];
+    const answer = inTurns({ ...{ monotonicMs: () => 0, wallSeconds: () => 0 }, after }, counting(seen), open);
+    for (const steps of [1, 2, 3]) {
+      expect(await stateOf(answer)).toBe('open');
+      expect(seen).toHaveLength(steps);
+      due.shift()!();
+    }
+    expect(await answer).toBe('done');
+  });
+
+  it('ends when it is interrupted, and leaves no timer', async () => {
+    const clock = new FakeClock();
+    const stop = new AbortController();
+    const seen: number[] = [];
+    const answer = inTurns(clock, counting(seen), stop.signal);
+    stop.abort();
+    await expect(answer).rejects.toMatchObject({ code: 'Interrupted' });
+    expect({ seen, timers: clock.pendingTimers }).toEqual({ seen: [0], timers: 0 });
+  });
+});
 
 describe('a long poll', () => {
   const aPoll = (maxWaitMs: number, signal = open) => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { areaUnderCurve, groupedAuc } from '../../src/model/area-under-curve.ts';
-import { binaryLogLoss, finishMetrics, mergeMetrics, noMetrics, noScores } from '../../src/model/metrics.ts';
+import { allAtOnce } from '../../src/base/steps.ts';
+import { areasUnderCurve } from '../../src/model/area-under-curve.ts';
+import { binaryLogLoss, finishMetrics, mergeMetrics, noMetrics, scoreMetrics } from '../../src/model/metrics.ts';
 import { NO_GROUP, type ScoredRecords } from '../../src/model/model.ts';
 import * as fc from '../properties.ts';
 
@@ -44,6 +45,9 @@ const scored = (rows: readonly Row[]): ScoredRecords => ({
   groups:
     rows[0]?.group === undefined ? undefined : new Uint8Array(BigUint64Array.from(rows, ({ group }) => group!).buffer),
 });
+
+const areaUnderCurve = (records: ScoredRecords) => allAtOnce(areasUnderCurve(records)).auc;
+const groupedAuc = (records: ScoredRecords) => allAtOnce(areasUnderCurve(records)).groupedAuc;
 
 describe('the area under the curve', () => {
   test('is that of all pairs', () => {
@@ -136,33 +140,25 @@ describe('log loss', () => {
 
 describe('finishing', () => {
   const sums = { records: 4, weight: 4, loss: 2, correct: 3, squaredError: 1 };
-  const scores = Float32Array.of(0.1, 0.4, 0.35, 0.8);
-  const labels = Float32Array.of(0, 0, 1, 1);
-  const all = { ...noScores, scores, labels };
+  const ofScores = { auc: 0.75, calibration: 1.5 };
 
   test('each task has its metrics', () => {
-    expect(finishMetrics('binary', sums, all)).toEqual({
-      records: 4,
-      logloss: 0.5,
-      auc: 0.75,
-      accuracy: 0.75,
-      rmse: 0.5,
+    expect(finishMetrics('binary', sums, ofScores)).toEqual({
+      ...{ records: 4, logloss: 0.5, auc: 0.75, accuracy: 0.75, rmse: 0.5, calibration: 1.5 },
     });
-    expect(finishMetrics('multiclass', sums, all)).toEqual({ records: 4, logloss: 0.5, accuracy: 0.75 });
-    expect(finishMetrics('regression', sums, all)).toEqual({ records: 4, rmse: 0.5 });
+    expect(finishMetrics('multiclass', sums, ofScores)).toEqual({ records: 4, logloss: 0.5, accuracy: 0.75 });
+    expect(finishMetrics('regression', sums, ofScores)).toEqual({ records: 4, rmse: 0.5 });
   });
 
   test('what cannot be said is left out', () => {
-    expect(finishMetrics('binary', sums, { ...all, labels: labels.map(() => 1) })).not.toHaveProperty('auc');
-    expect(finishMetrics('binary', noMetrics, noScores)).toEqual({ records: 0 });
-    expect(finishMetrics('binary', { ...noMetrics, records: 3 }, all)).toEqual({ records: 3 });
+    expect(finishMetrics('binary', sums, {})).toEqual({ records: 4, logloss: 0.5, accuracy: 0.75, rmse: 0.5 });
+    expect(finishMetrics('binary', noMetrics, {})).toEqual({ records: 0 });
+    expect(finishMetrics('binary', { ...noMetrics, records: 3 }, ofScores)).toEqual({ records: 3 });
   });
 
   test('records count as their weights say', () => {
     const weighted = { ...sums, weight: 8 };
-    expect(finishMetrics('multiclass', weighted, all)).toEqual({ records: 4, logloss: 0.25, accuracy: 0.375 });
-    const groups = new Uint8Array(new BigUint64Array(4).buffer);
-    expect(finishMetrics('binary', weighted, { ...all, groups })).toMatchObject({ auc: 0.75, groupedAuc: 0.75 });
+    expect(finishMetrics('multiclass', weighted, {})).toEqual({ records: 4, logloss: 0.25, accuracy: 0.375 });
   });
 
   test('sums merge field by field', () => {
@@ -173,5 +169,31 @@ describe('finishing', () => {
       correct: 6,
       squaredError: 2,
     });
+  });
+});
+
+describe('what is made of scores', () => {
+  // Probabilities whose f32 are exact.
+  const rows: Row[] = [
+    { score: 0.125, label: 0 },
+    { score: 0.5, label: 0 },
+    { score: 0.25, label: 1 },
+    { score: 0.875, label: 1 },
+  ];
+
+  test('calibration is predicted by true positives', () => {
+    expect(scoreMetrics(scored(rows))).toEqual({ auc: 0.75, calibration: 1.75 / 2 });
+  });
+
+  test('with weights', () => {
+    const weights = [2, 1, 4, 0];
+    const weighted = rows.map((row, at) => ({ ...row, weight: weights[at]!, group: 1n }));
+    const area = (2 * 4) / (3 * 4);
+    expect(scoreMetrics(scored(weighted))).toEqual({ auc: area, groupedAuc: area, calibration: 1.75 / 4 });
+  });
+
+  test('without a positive that weighs something there is none', () => {
+    expect(scoreMetrics(scored(rows.map((row) => ({ ...row, weight: 1 - row.label }))))).toEqual({});
+    expect(scoreMetrics(scored([]))).toEqual({});
   });
 });

@@ -7,9 +7,13 @@ const metricsSchema = z.strictObject({
   records: count,
   logloss: z.number().optional(),
   auc: z.number().optional(),
+  /** By how much `auc` may be off: it is that of a histogram. Without it `auc` is exact. */
+  aucBound: z.number().optional(),
   groupedAuc: z.number().optional(),
   accuracy: z.number().optional(),
   rmse: z.number().optional(),
+  /** Predicted positives / positives: 1 is perfect. */
+  calibration: z.number().optional(),
 });
 export type Metrics = z.infer<typeof metricsSchema>;
 

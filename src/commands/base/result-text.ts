@@ -1,4 +1,5 @@
 /** The result of a job, for people. */
+import { LIMITS } from '../../base/limits.ts';
 import type { JobResult, Metrics } from '../../cluster/job/job-result.ts';
 
 export function resultText(result: JobResult): string {
@@ -24,26 +25,34 @@ export function resultText(result: JobResult): string {
 }
 
 const SHOWN_METRICS = [
-  ['logloss', 'logloss'],
-  ['auc', 'auc'],
-  ['grouped auc', 'groupedAuc'],
-  ['accuracy', 'accuracy'],
-  ['rmse', 'rmse'],
+  ['logloss', 'logloss', 5],
+  ['auc', 'auc', 5],
+  ['grouped auc', 'groupedAuc', 5],
+  ['accuracy', 'accuracy', 5],
+  ['rmse', 'rmse', 5],
+  ['calibration', 'calibration', 3],
 ] as const;
 
 export function metricsText(metrics: Metrics): string {
   const named = SHOWN_METRICS.filter(([, name]) => metrics[name] !== undefined).map(
-    ([shown, name]) => `${shown} ${metrics[name]!.toFixed(5)}`,
+    ([shown, name, digits]) => `${shown} ${metrics[name]!.toFixed(digits)}${name === 'auc' ? boundText(metrics) : ''}`,
   );
   return [...named, `on ${metrics.records} records`].join('  ');
 }
 
+/** Rounded up: it is a bound as it is shown, too. */
+const boundText = ({ aucBound }: Metrics): string =>
+  aucBound === undefined ? '' : ` ± ${(Math.ceil(aucBound * 1e5) / 1e5).toFixed(5)}`;
+
 /** Metrics of records whose scores are all known: says why one is missing. */
 export const scoredText = (metrics: Metrics): string => `${metricsText(metrics)}${whyMissing(metrics)}`;
 
+const EXACT_RECORDS = LIMITS.exactAucRecords.toLocaleString('en');
+
 function whyMissing(metrics: Metrics): string {
-  const { records, logloss, rmse, auc } = metrics;
+  const { records, logloss, rmse, auc, aucBound } = metrics;
   if (records > 0 && logloss === undefined && rmse === undefined) return '  (no metrics: all weights are 0)';
+  if (aucBound !== undefined) return `  (auc by a histogram, none by group: more than ${EXACT_RECORDS} records)`;
   return isBinary(metrics) && auc === undefined ? '  (no auc: all labels that count are the same)' : '';
 }
 

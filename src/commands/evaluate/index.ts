@@ -13,9 +13,9 @@ import { type Score, type Scored, scoreModel } from './score-model.ts';
 export default class EvaluateCommand extends PaddletCommand<typeof EvaluateCommand> {
   static override summary = 'Score files with a trained model';
   static override description =
-    `Computes logloss, AUC, accuracy or RMSE of a job's model on data files. While the job runs, the parameters come from
-its pservers, afterwards from its checkpoints. With --checkpoint, model and parameters come from files alone. Changes
-nothing.`;
+    `Computes logloss, AUC, accuracy, RMSE or calibration of a job's model on data files. While the job runs, the
+parameters come from its pservers, afterwards from its checkpoints. With --checkpoint, model and parameters come from
+files alone. Changes nothing.`;
   static override examples = [
     {
       command: '<%= config.bin %> evaluate',
@@ -86,7 +86,17 @@ nothing.`;
     const onTask = (done: number, total: number): void => progress.update(done, total);
     try {
       const scored = await withModel((client, signal) =>
-        evaluateFiles({ place, record, client, files, labels, part: isSplit ? 'test' : undefined, signal, onTask }),
+        evaluateFiles({
+          place,
+          clock: host.clock,
+          record,
+          client,
+          files,
+          labels,
+          part: isSplit ? 'test' : undefined,
+          signal,
+          onTask,
+        }),
       );
       this.show(record.job.name, scored);
     } finally {

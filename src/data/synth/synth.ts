@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { Host } from '../../base/seams.ts';
-import { type FinishedMetrics, finishMetrics, noScores } from '../../model/metrics.ts';
+import { type FinishedMetrics, finishMetrics, scoreMetrics } from '../../model/metrics.ts';
+import type { ScoredRecords } from '../../model/model.ts';
 import { OutputLoss } from '../../model/sparse-loss.ts';
 import { writeWhole } from '../whole-file.ts';
 import { createPlantedSource, type PlantedOptions, type PlantedSource } from './planted-model.ts';
@@ -74,7 +75,7 @@ export async function writeSynth(
   const report: PlantedReport = {
     options,
     trainPositives: trained.labels.reduce((sum, label) => sum + label, 0),
-    test: finishMetrics('binary', tested.loss.sums(), { ...noScores, scores: tested.scores, labels: tested.labels }),
+    test: finishMetrics('binary', tested.loss.sums(), scoreMetrics(tested)),
   };
   await writeFile(host, planted, [Buffer.from(`${JSON.stringify(report, undefined, 2)}\n`)]);
   const asJob = jobOf(options);
@@ -112,9 +113,7 @@ function checkOptions(options: SynthOptions): void {
     throw new PaddletError('Usage', 'noise must be a number that is not negative');
 }
 
-interface Planted {
-  readonly scores: Float32Array;
-  readonly labels: Float32Array;
+interface Planted extends ScoredRecords {
   readonly loss: OutputLoss;
 }
 
@@ -128,6 +127,8 @@ async function writeRecords(
   const planted = {
     scores: new Float32Array(records),
     labels: new Float32Array(records),
+    weights: undefined,
+    groups: undefined,
     loss: new OutputLoss('binary'),
   };
   await writeFile(host, path, linesOf(records, source, planted, text));

@@ -1,9 +1,11 @@
 /** Scores a dataset with a model, task after task, in this process. */
 
+import type { Clock } from '../../base/seams.ts';
 import type { ParameterClient } from '../../cluster/client/parameter-client.ts';
 import { modelOf, readingOf } from '../../cluster/job/job-model.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { Metrics } from '../../cluster/job/job-result.ts';
+import { inTurns } from '../../cluster/waiting.ts';
 import { noGoodRecord } from '../../data/bad-records.ts';
 import { odditiesOf } from '../../data/oddities.ts';
 import type { DataPlace } from '../../data/place.ts';
@@ -11,7 +13,7 @@ import type { Selection } from '../../data/selection.ts';
 import type { BadRecord } from '../../data/source.ts';
 import { createTaskReader } from '../../data/task-reader.ts';
 import { type Dataset, loadDataset, refuseOtherWidth } from '../master/dataset.ts';
-import { createEvaluationResults } from '../master/evaluation.ts';
+import { EvaluationResults } from '../master/evaluation.ts';
 import { EVALUATION_BATCH, evaluateTask } from '../trainer/tasks/evaluate-task.ts';
 import { parsedCacheOf } from '../trainer/tasks/task-files.ts';
 
@@ -20,6 +22,7 @@ const KEPT_BAD = 100;
 
 export interface EvaluateOptions {
   readonly place: DataPlace;
+  readonly clock: Clock;
   readonly record: JobRecord;
   readonly client: Pick<ParameterClient, 'pull'>;
   readonly files: readonly string[];
@@ -38,13 +41,13 @@ export interface Evaluated {
 }
 
 export async function evaluateFiles(options: EvaluateOptions): Promise<Evaluated> {
-  const { place, record, client, signal, part } = options;
+  const { place, clock, record, client, signal, part } = options;
   const model = modelOf(record);
   const dataset = await loadDataset(place, record.job, options.files, options.labels, part);
   refuseOtherWidth(record.job, record.train, dataset);
   const odd = odditiesOf([dataset.index.traits], model.task);
   for (const { message, hint } of odd) place.host.log.warn(`${message}: ${hint}`);
-  const results = createEvaluationResults(model.task, dataset.tasks.length);
+  const results = new EvaluationResults(model.task, dataset.tasks.length);
   const cache = parsedCacheOf(place, record.job);
   const reader = createTaskReader(place, {
     ...readingOf(record, model, part),
@@ -74,5 +77,5 @@ export async function evaluateFiles(options: EvaluateOptions): Promise<Evaluated
       record.job.data.format,
     );
   }
-  return { metrics: results.finish(), bad, dataset };
+  return { metrics: await inTurns(clock, results.finish(), signal), bad, dataset };
 }

@@ -1,9 +1,9 @@
 /** Has the trainers evaluate the test file with the final model. A new master starts over: nothing of it is saved. */
 import type { Metrics } from '../../cluster/job/job-result.ts';
-import { orAborted } from '../../cluster/waiting.ts';
+import { inTurns, orAborted } from '../../cluster/waiting.ts';
 import { evaluationTasks } from '../../core/tasks/address.ts';
 import { createTaskQueue } from '../../core/tasks/queue.ts';
-import { createEvaluationResults } from './evaluation.ts';
+import { EvaluationResults } from './evaluation.ts';
 import type { JobWork } from './job-work.ts';
 import type { MasterState } from './state.ts';
 import { queueConfig, taskFailure } from './tasks/open-service.ts';
@@ -14,7 +14,7 @@ export async function evaluate(work: JobWork, state: MasterState, restores: numb
   const { context, record, data, stopSignal, onFatal, model } = work;
   if (data.test === undefined) return undefined;
   work.info.enters('evaluating');
-  const results = createEvaluationResults(model.task, data.test.tasks.length);
+  const results = new EvaluationResults(model.task, data.test.tasks.length);
   const ended = Promise.withResolvers<void>();
   const config = queueConfig(record, data.test, evaluationTasks(restores));
   const service = createTaskService({
@@ -32,7 +32,7 @@ export async function evaluate(work: JobWork, state: MasterState, restores: numb
   state.evaluation = { service, dataset: data.test, results };
   state.changed.notify();
   await orAborted(ended.promise, stopSignal);
-  return results.finish();
+  return inTurns(context.host.clock, results.finish(), stopSignal);
 }
 
 /** Trainers that wait for a task of it are to ask again. */

@@ -1,32 +1,84 @@
-/** Collects what trainers computed on the test file, and its metrics, in task order. */
+/** Collects what trainers computed on the test files, and its metrics, in task order. */
 import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
+import { PIECE, type Steps } from '../../base/steps.ts';
 import type { Metrics } from '../../cluster/job/job-result.ts';
-import { finishMetrics, mergeMetrics, noMetrics, type ScoredTask } from '../../model/metrics.ts';
-import type { Model, ScoredRecords } from '../../model/model.ts';
+import { areasUnderCurve } from '../../model/area-under-curve.ts';
+import { type CalibrationSums, calibrationOf, calibrationSums } from '../../model/calibration.ts';
+import { finishMetrics, mergeMetrics, noMetrics, type ScoredTask, type ScoreMetrics } from '../../model/metrics.ts';
+import type { MetricSums, Model, ScoredRecords } from '../../model/model.ts';
+import { ScoreHistogram } from '../../model/score-histogram.ts';
 
-export interface EvaluationResults {
-  /** Of one task; a second attempt's replaces the first's. */
-  add(task: number, scored: ScoredTask): void;
-  finish(): Metrics;
+interface TaskSums extends CalibrationSums {
+  readonly metrics: MetricSums;
 }
 
-export function createEvaluationResults(task: Model['task'], tasks: number): EvaluationResults {
-  const parts: (ScoredTask | undefined)[] = Array.from({ length: tasks });
-  return {
-    add(number, scored) {
-      if (number >= tasks) throw new PaddletError('BadMessage', `evaluation task ${number}: there are ${tasks}`);
-      checkScores(number, scored);
-      parts[number] = scored;
-    },
-    finish() {
-      const done = parts.filter((part) => part !== undefined);
-      const sums = done.reduce((sum, part) => mergeMetrics(sum, part.metrics), noMetrics);
-      return finishMetrics(task, sums, joined(done, sums.records));
-    },
-  };
+/** Of which more are counted at a time than come: what is kept gets less until nothing is left. */
+const POURED_AT_ONCE = 2;
+
+/**
+ * The scores of up to `exactRecords` good records are kept, for an exact AUC; those of more are counted in a histogram
+ * as they come. In which order tasks come does not matter: what adds up rounded sums goes by the order of tasks.
+ */
+export class EvaluationResults {
+  readonly #task: Model['task'];
+  readonly #exactRecords: number;
+  readonly #sums: (TaskSums | undefined)[];
+  /** By task, of binary models: what is not in the histogram. */
+  readonly #kept = new Map<number, ScoredRecords>();
+  #records = 0;
+  #histogram: ScoreHistogram | undefined;
+
+  constructor(task: Model['task'], tasks: number, exactRecords: number = LIMITS.exactAucRecords) {
+    this.#task = task;
+    this.#exactRecords = exactRecords;
+    this.#sums = Array.from({ length: tasks });
+  }
+
+  /**
+   * Of one task. A second result of it changes nothing: parameters do not change while tasks are evaluated, so it has
+   * the same bits, and a histogram cannot give back the first one.
+   */
+  add(number: number, scored: ScoredTask): void {
+    const tasks = this.#sums.length;
+    if (number >= tasks) throw new PaddletError('BadMessage', `evaluation task ${number}: there are ${tasks}`);
+    checkScores(this.#task, number, scored);
+    if (this.#sums[number] !== undefined) return;
+    this.#sums[number] = { metrics: scored.metrics, ...calibrationSums(scored) };
+    if (this.#task !== 'binary') return;
+    this.#kept.set(number, scored);
+    this.#records += scored.metrics.records;
+    if (this.#records > this.#exactRecords) this.#pour();
+  }
+
+  #pour(): ScoreHistogram {
+    this.#histogram ??= new ScoreHistogram();
+    for (const [number, scored] of [...this.#kept.entries().take(POURED_AT_ONCE)]) {
+      this.#histogram.add(scored);
+      this.#kept.delete(number);
+    }
+    return this.#histogram;
+  }
+
+  *finish(): Steps<Metrics> {
+    const done = this.#sums.filter((part) => part !== undefined);
+    const sums = done.reduce((sum, part) => mergeMetrics(sum, part.metrics), noMetrics);
+    if (this.#task !== 'binary' || sums.weight === 0) return finishMetrics(this.#task, sums, {});
+    return finishMetrics(this.#task, sums, { ...(yield* this.#areas()), ...calibrationOf(done) });
+  }
+
+  *#areas(): Steps<ScoreMetrics> {
+    if (this.#records <= this.#exactRecords) {
+      const parts = [...this.#kept].sort(([a], [b]) => a - b).map(([, scored]) => scored);
+      return yield* areasUnderCurve(yield* joined(parts, this.#records));
+    }
+    for (; this.#kept.size > 0; yield) this.#pour();
+    return this.#histogram?.area() ?? {};
+  }
 }
 
-function checkScores(task: number, { metrics, scores, labels, weights, groups }: ScoredTask): void {
+function checkScores(model: Model['task'], task: number, { metrics, ...scored }: ScoredTask): void {
+  const { scores, labels, weights, groups } = scored;
   const { records } = metrics;
   const counts = [scores.length, labels.length, weights?.length ?? records, (groups?.length ?? 8 * records) / 8];
   if (counts.some((count) => count !== records)) {
@@ -43,25 +95,31 @@ function checkScores(task: number, { metrics, scores, labels, weights, groups }:
   if (weights?.some((weight) => weight < 0)) {
     throw new PaddletError('BadMessage', `evaluation task ${task}: a weight is less than 0`);
   }
+  const wrong = model === 'binary' ? scores.find((score) => score < 0 || score > 1) : undefined;
+  if (wrong !== undefined) {
+    throw new PaddletError('BadMessage', `evaluation task ${task}: score ${wrong} is no probability, from 0 to 1`);
+  }
 }
 
-function joined(parts: readonly ScoredTask[], records: number): ScoredRecords {
-  /** Puts what each part has behind each other; where one has nothing, `whole` stays as it is. */
-  const put = <A extends Float32Array | Uint8Array>(whole: A, of: (part: ScoredTask) => A | undefined): A => {
-    let at = 0;
-    for (const part of parts) {
-      const own = of(part);
-      if (own !== undefined) whole.set(own, at);
-      at += (part.metrics.records * whole.length) / records;
-    }
-    return whole;
-  };
-  const [hasWeights, hasGroups] = [parts.some(({ weights }) => weights), parts.some(({ groups }) => groups)];
-  return {
-    scores: put(new Float32Array(records), ({ scores }) => scores),
-    labels: put(new Float32Array(records), ({ labels }) => labels),
-    weights: hasWeights ? put(new Float32Array(records).fill(1), ({ weights }) => weights) : undefined,
-    // All bits: no group.
-    groups: hasGroups ? put(new Uint8Array(8 * records).fill(0xff), ({ groups }) => groups) : undefined,
-  };
+/** Behind each other. A part that lacks what others have gets weights of 1, or no groups. */
+function* joined(parts: readonly ScoredRecords[], records: number): Steps<ScoredRecords> {
+  const scores = new Float32Array(records);
+  const labels = new Float32Array(records);
+  const weights = parts.some((part) => part.weights) ? new Float32Array(records).fill(1) : undefined;
+  // All bits: no group.
+  const groups = parts.some((part) => part.groups) ? new Uint8Array(8 * records).fill(0xff) : undefined;
+  let at = 0;
+  let sinceYield = 0;
+  for (const part of parts) {
+    scores.set(part.scores, at);
+    labels.set(part.labels, at);
+    if (part.weights !== undefined) weights?.set(part.weights, at);
+    if (part.groups !== undefined) groups?.set(part.groups, 8 * at);
+    at += part.scores.length;
+    sinceYield += part.scores.length;
+    if (sinceYield < PIECE) continue;
+    sinceYield = 0;
+    yield;
+  }
+  return { scores, labels, weights, groups };
 }

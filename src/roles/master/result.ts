@@ -5,7 +5,7 @@ import { allSettledOrThrow, type PserverGroup } from '../../cluster/client/pserv
 import type { RoleContext } from '../../cluster/context.ts';
 import { elapsedSeconds, type JobRecord } from '../../cluster/job/job-record.ts';
 import type { JobResult } from '../../cluster/job/job-result.ts';
-import { finishMetrics, noScores } from '../../model/metrics.ts';
+import { finishMetrics } from '../../model/metrics.ts';
 import type { MetricSums, Model } from '../../model/model.ts';
 import type { ReplyHeader } from '../../protocol/messages/all-messages.ts';
 import type { ConcludeOptions } from './training.ts';
@@ -68,7 +68,7 @@ export interface ModeResult
 export function makeResult(options: ResultOptions, ofMode: ModeResult): JobResult {
   const { context, record, model, testMetrics } = options;
   const { tasks, records, staleness, modelDigest, stateDigest, checkpoints } = ofMode;
-  const train = ofMode.train && finishMetrics(model.task, ofMode.train, noScores);
+  const train = ofMode.train && finishMetrics(model.task, ofMode.train, {});
   return {
     job: record.job.name,
     mode: record.job.training.mode,

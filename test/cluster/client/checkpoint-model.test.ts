@@ -18,6 +18,7 @@ import { type SavedCluster, saveCluster, wholeParameters, withSet } from '../../
 import { uuidOf } from '../../checkpoint/fixture.ts';
 import { testPlace } from '../../data/place.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
+import { FakeClock } from '../../store/support.ts';
 import { aJob, recordOf } from '../job/stored-job.ts';
 
 const columns = { click: 'label', price: 'number', age: { type: 'number', quantiles: 4 }, city: 'category' };
@@ -50,7 +51,7 @@ type Client = Pick<ParameterClient, 'pull'>;
 
 async function scored(client: Client, of: JobRecord = record) {
   const { metrics } = await evaluateFiles({
-    ...{ place, record: of, client, files: ['test.csv'], labels: [] },
+    ...{ place, clock: new FakeClock(), record: of, client, files: ['test.csv'], labels: [] },
     ...{ signal: new AbortController().signal, onTask: () => {} },
   });
   return metrics;

@@ -35,6 +35,15 @@ it('says why there is no AUC', () => {
   expect(scoredText({ records: 0 })).not.toContain('no metrics');
 });
 
+it('says how far an AUC may be off, and calibration', () => {
+  const exact = { ...binary(0.5), auc: 0.7, groupedAuc: 0.6, calibration: 1.0126 };
+  expect(scoredText(exact)).toMatch(/auc 0.70000 {2}grouped auc 0.60000 {2}.* {2}calibration 1.013 {2}on 2 records$/);
+  const { groupedAuc: _, ...bounded } = { ...exact, aucBound: 0.0000101 };
+  expect(scoredText(bounded)).toMatch(
+    / auc 0.70000 ± 0.00002 {2}accuracy .* {2}\(auc by a histogram, none by group: more than 10,000,000 records\)$/,
+  );
+});
+
 it('warns of a model that is worse than a constant, by the test files if there are any', () => {
   expect(warningsOf({ train: binary(0.6), test: { ...binary(15.9), auc: 0.5 } })).toEqual([
     'warning    a logloss of 15.90000 is worse than 0.69315, that of ½ for every record: scale the values, or lower optimizer.learningRate',

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { type EvaluateOptions, evaluateFiles } from '../../../src/roles/evaluator/evaluate-files.ts';
 import { aJob, recordOf } from '../../cluster/job/stored-job.ts';
 import { testPlace } from '../../data/place.ts';
+import { FakeClock } from '../../store/support.ts';
 
 const UNUSED = { pull: () => Promise.reject(new Error('no record needs parameters')) };
 
@@ -22,7 +23,14 @@ function options(files: Record<string, string>): EvaluateOptions {
   const place = testPlace();
   for (const [name, text] of Object.entries(files)) writeFileSync(join(place.folder, name), text);
   return {
-    ...{ place, record: recordOf(aJob()), client: UNUSED, files: Object.keys(files), labels: [] },
+    ...{
+      place,
+      clock: new FakeClock(),
+      record: recordOf(aJob()),
+      client: UNUSED,
+      files: Object.keys(files),
+      labels: [],
+    },
     ...{ signal: new AbortController().signal, onTask: () => {} },
   };
 }

@@ -1,6 +1,7 @@
 /** Which queue a trainer's request goes to, by the address of the task that it names. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
+import { allAtOnce } from '../../../../src/base/steps.ts';
 import { createSignal } from '../../../../src/cluster/waiting.ts';
 import {
   type Addressing,
@@ -14,7 +15,7 @@ import { noMetrics } from '../../../../src/model/metrics.ts';
 import { encodeFrame } from '../../../../src/protocol/frames/frame.ts';
 import { fromErrorHeader } from '../../../../src/protocol/messages/error-header.ts';
 import { tasksAtOnce } from '../../../../src/roles/master/dataset.ts';
-import { createEvaluationResults } from '../../../../src/roles/master/evaluation.ts';
+import { EvaluationResults } from '../../../../src/roles/master/evaluation.ts';
 import type { MasterState } from '../../../../src/roles/master/state.ts';
 import { answerTasks, type TaskRequest } from '../../../../src/roles/master/tasks/serve.ts';
 import type { TaskService } from '../../../../src/roles/master/tasks/service.ts';
@@ -71,7 +72,7 @@ function open(addressing: Addressing, tasks = 1): TaskService {
 
 function evaluate(restores: number): TaskService {
   const service = open(evaluationTasks(restores));
-  state.evaluation = { service, dataset, results: createEvaluationResults('binary', 1) };
+  state.evaluation = { service, dataset, results: new EvaluationResults('binary', 1) };
   return service;
 }
 
@@ -255,9 +256,9 @@ describe('a report', () => {
     expect(ref).toEqual({ ...late, pass: 1 });
     expect(await progress(late)).toMatchObject({ live: false });
     await finishEvaluation(ref, 0.5);
-    const before = state.evaluation!.results.finish();
+    const before = allAtOnce(state.evaluation!.results.finish());
     await expect(finishEvaluation(late, 0.25)).rejects.toMatchObject({ code: 'AttemptNotLive' });
-    expect(state.evaluation!.results.finish()).toEqual(before);
+    expect(allAtOnce(state.evaluation!.results.finish())).toEqual(before);
   });
 
   it('ends a task by the message of its queue only', async () => {
@@ -344,7 +345,7 @@ describe('counts of a report', () => {
     await expect(finishEvaluation(ref, 0, { metrics: noMetrics, bad: 1 })).rejects.toMatchObject(refused);
     await expect(finishEvaluation(ref, Number.NaN)).rejects.toMatchObject({ code: 'BadMessage' });
     await finishEvaluation(ref, 0.5);
-    expect(state.evaluation!.results.finish().records).toBe(1);
+    expect(allAtOnce(state.evaluation!.results.finish()).records).toBe(1);
   });
 
   it('of an evaluation come with a weight and a group of each record, or with none', async () => {
@@ -367,7 +368,7 @@ describe('counts of a report', () => {
       await expect(send(...segments)).rejects.toMatchObject(refused);
     }
     await send(floats(1.5), group);
-    expect(state.evaluation!.results.finish().records).toBe(1);
+    expect(allAtOnce(state.evaluation!.results.finish()).records).toBe(1);
   });
 });
 
