@@ -8,6 +8,7 @@ import { cutIn, cutOf, expectPlain, finish, plainLoop, SLOWLY, SYNC } from './sy
 test.each([
   ['one trainer and one pserver', ['cluster.trainers=1', 'cluster.pservers=1']],
   ['three trainers and two pservers', ['cluster.trainers=3', 'cluster.pservers=2']],
+  ['more trainers than lanes, on four pservers,', ['cluster.trainers=5', 'cluster.pservers=4', 'cluster.shards=7']],
 ])('%s make the bits of a plain loop', async (_name, settings) => {
   const place = openPlace();
   await expectPlain(place, await finish(place, ...settings));

@@ -3,12 +3,7 @@ import { expect, test } from 'vitest';
 import { openPlace, resultOf } from './harness.ts';
 import { plantedJob } from './planted-job.ts';
 import { liveOne, startRun } from './run.ts';
-import { cutIn, cutOf, expectPlain, finish, SLOWLY, SYNC } from './sync-job.ts';
-
-test('more trainers than lanes, on four pservers, make the bits of a plain loop', async () => {
-  const place = openPlace();
-  await expectPlain(place, await finish(place, 'cluster.trainers=5', 'cluster.pservers=4', 'cluster.shards=7'));
-});
+import { cutIn, cutOf, expectPlain, SLOWLY, SYNC } from './sync-job.ts';
 
 test('SIGKILL of a trainer, a pserver and the master in mid-run: all go back to a cut, and the bits stay', async () => {
   const place = openPlace();

@@ -21,7 +21,7 @@ export interface SynthOptions extends PlantedOptions {
 
 /**
  * On these a factorization machine comes within 0.01 of the planted AUC in a few passes
- * (test/data/synth/synth.test.ts).
+ * (test/data/synth/reachable.nightly.test.ts).
  */
 export const SYNTH_DEFAULTS: SynthOptions = {
   records: 100_000,

@@ -1,6 +1,8 @@
 /** Files of CSV text, indexed and read task by task as trainers do it. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { expect } from 'vitest';
+import { LIMITS } from '../../../../src/base/limits.ts';
 import type { ColumnSpec } from '../../../../src/data/columns/column.ts';
 import type { DataFormat } from '../../../../src/data/formats/registry.ts';
 import { buildIndex } from '../../../../src/data/index-builder.ts';
@@ -9,7 +11,7 @@ import type { ParsedCache } from '../../../../src/data/parsed/cache.ts';
 import type { DataIndex, TaskRecords } from '../../../../src/data/source.ts';
 import { createTaskReader, type TaskReader } from '../../../../src/data/task-reader.ts';
 import { cutTasks } from '../../../../src/data/tasks.ts';
-import { CSV, LABEL, number } from '../../columns/samples.ts';
+import { CSV, category, LABEL, number } from '../../columns/samples.ts';
 import { bitsOf } from '../../parsed/compare.ts';
 import { type TestPlace, testPlace } from '../../place.ts';
 
@@ -87,3 +89,13 @@ export const rows = (from: number, to: number, line: (at: number) => string): st
   Array.from({ length: to - from }, (_, at) => line(from + at)).join('');
 
 export const count = (length: number, from = 0): number[] => Array.from({ length }, (_, at) => from + at);
+
+/** A line that is longer than a record may be, twice among others: each is bad, and the others are read. */
+export async function expectTooLong(long: string, breaks: number): Promise<void> {
+  const spec: ColumnSpec = { columns: [LABEL, category('text')], dialect: CSV };
+  const place = placeWith({ 'a.csv': `label,text\n0,a\n${long}\n2,b\n${long}` });
+  const { labels, bad, offsets, records } = await recordsOf(place, { spec, recordsPerTask: 2 });
+  expect([labels, records]).toEqual([[0, 2], 4]);
+  expect(bad).toEqual([3, 5 + breaks].map((at) => expect.stringMatching(`^a.csv:${at}: .*${LIMITS.recordBytes}`)));
+  expect(offsets).toEqual([15, 15 + long.length + 5]);
+}
