@@ -4,6 +4,7 @@ import { PaddletError } from '../../base/errors.ts';
 import { evaluateFiles } from '../../roles/evaluator/evaluate-files.ts';
 import { durationFlag } from '../base/duration-flag.ts';
 import { refuseEmpty } from '../base/given-path.ts';
+import { listedIn, listedText } from '../base/listed-bad-records.ts';
 import { scoredText } from '../base/result-text.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 import { cacheFlags, dataFlags, jobFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
@@ -13,7 +14,7 @@ export default class EvaluateCommand extends PaddletCommand<typeof EvaluateComma
   static override summary = 'Score files with a trained model';
   static override description =
     `Computes logloss, AUC, accuracy or RMSE of a job's model on data files. While the job runs, the parameters come from
-its pservers, afterwards from its checkpoints. Changes nothing.`;
+its pservers, afterwards from its checkpoints. Changes nothing of the job.`;
   static override examples = [
     {
       command: '<%= config.bin %> evaluate',
@@ -45,7 +46,7 @@ its pservers, afterwards from its checkpoints. Changes nothing.`;
   }
 
   private async evaluate(job: OpenJob): Promise<void> {
-    const { host, record } = job;
+    const { host, record, folder: jobFolder } = job;
     const { flags } = this;
     const { train, test, testLabels, split } = record.job.data;
     // Those of a split are in the training files.
@@ -63,20 +64,21 @@ its pservers, afterwards from its checkpoints. Changes nothing.`;
     const progress = this.progress('evaluating');
     const onTask = (done: number, total: number): void => progress.update(done, total);
     try {
-      const scored = await scoreModel(job, (client, signal) =>
-        evaluateFiles({ place, record, client, files, labels, part: isSplit ? 'test' : undefined, signal, onTask }),
-      );
-      this.show(record.job.name, scored);
+      const part = isSplit ? ('test' as const) : undefined;
+      const options = { place, record, files, labels, part, jobFolder, onTask };
+      const scored = await scoreModel(job, (client, signal) => evaluateFiles({ ...options, client, signal }));
+      this.show(job, scored);
     } finally {
       progress.end();
     }
   }
 
-  private show(job: string, { from, metrics, bad, dataset }: Scored): void {
+  private show({ record, folder }: OpenJob, { from, metrics, bad, dataset }: Scored): void {
     const files = dataset.index.files.map(({ path }) => path);
-    this.output({ job, model: from, files, ...metrics, bad }, () => {
+    const listed = listedIn(folder, bad);
+    this.output({ job: record.job.name, model: from, files, ...metrics, bad, ...listed }, () => {
       const badText = bad > 0 ? `, ${bad} bad` : '';
-      return `${files.join(', ')}: ${scoredText(metrics)}${badText}`;
+      return [`${files.join(', ')}: ${scoredText(metrics)}${badText}`, ...listedText(listed)].join('\n');
     });
   }
 }

@@ -11,6 +11,7 @@ import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { JobWatch } from '../../cluster/job/job-watch.ts';
 import { followPlacement, type PlacementView } from '../../cluster/placement/placement-view.ts';
 import { logWaiting } from '../../cluster/waiting.ts';
+import { BadRecordFiles } from '../../data/bad-record-files.ts';
 import type { Model } from '../../model/model.ts';
 import { createIdRouter } from '../../tensor/id-router.ts';
 import type { Activity } from './activity.ts';
@@ -37,6 +38,7 @@ export interface TrainJobOptions {
   /** Data folder; undefined: the job's. */
   readonly dataDir: string | undefined;
   readonly cacheDir: string;
+  readonly jobDir: string;
   /** The trainer is registered. */
   readonly onReady: () => void;
 }
@@ -128,6 +130,7 @@ function taskLoopOptions(
     router,
     place,
     cache: parsedCacheOf(place, record.job),
+    badRecords: new BadRecordFiles(context.host, session.jobDir, record.id),
     isEnded: () => watch.end() !== undefined,
   };
 }

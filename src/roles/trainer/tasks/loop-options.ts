@@ -3,6 +3,7 @@ import type { MasterClient } from '../../../cluster/client/master-client.ts';
 import type { ParameterClient } from '../../../cluster/client/parameter-client.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
+import type { BadRecordFiles } from '../../../data/bad-record-files.ts';
 import type { ParsedCache } from '../../../data/parsed/cache.ts';
 import type { DataPlace } from '../../../data/place.ts';
 import type { Model } from '../../../model/model.ts';
@@ -18,6 +19,7 @@ export interface TaskLoopOptions {
   readonly place: DataPlace;
   /** Tasks that were parsed before. */
   readonly cache?: ParsedCache | undefined;
+  readonly badRecords: BadRecordFiles;
   readonly master: MasterClient;
   readonly client: ParameterClient;
   readonly router: IdRouter;

@@ -1,0 +1,114 @@
+/**
+ * Bad records of a job, listed in files of one folder: a file for each task that has some. Its content depends on the
+ * data alone, so it does not matter which trainer writes it, in which pass, or how often; files of several machines can
+ * be put into one folder. It never fails a task: what cannot be written is not listed.
+ */
+import { join } from 'node:path';
+import { LIMITS } from '../base/limits.ts';
+import type { Host } from '../base/seams.ts';
+import { describeBad } from './bad-records.ts';
+import type { BadRecord } from './source.ts';
+
+/** Of the training files, of the test files, or of other files that are scored. */
+export type BadRecordsSet = 'train' | 'test' | 'evaluate';
+
+/** In the folder of the job. */
+export const badRecordFolder = (jobFolder: string): string => join(jobFolder, 'bad-records');
+
+export const BAD_RECORD_FILE = /^(?:train|test|evaluate)-\d+-[0-9a-f]{8}\.jsonl$/;
+
+/** The files of another job of the same name, or of other data, are other files. */
+const TAG_DIGITS = 8;
+
+export interface FoundBadRecords {
+  readonly set: BadRecordsSet;
+  readonly task: number;
+  readonly bad: readonly BadRecord[];
+}
+
+export class BadRecordFiles {
+  readonly folder: string;
+  /** Of the names of its files. */
+  readonly #end: string;
+  readonly #host: Pick<Host, 'disk' | 'random' | 'log'>;
+  /** Names of files of this process. */
+  readonly #seen = new Set<string>();
+  #logged = 0;
+  #canList = true;
+
+  /** `id`: hexadecimal, of the job or of the data. */
+  constructor(host: Pick<Host, 'disk' | 'random' | 'log'>, jobFolder: string, id: string) {
+    this.#host = host;
+    this.folder = badRecordFolder(jobFolder);
+    this.#end = `-${id.slice(0, TAG_DIGITS)}.jsonl`;
+  }
+
+  /** Lists the bad records of a task, and logs the first ones that this process finds. */
+  async list(found: FoundBadRecords): Promise<void> {
+    const name = `${found.set}-${found.task}${this.#end}`;
+    if (found.bad.length === 0 || this.#seen.has(name)) return;
+    this.#seen.add(name);
+    this.#show(found.bad);
+    if (!this.#canList) return;
+    try {
+      await this.#keep(name, found);
+    } catch (error) {
+      this.#stop(`bad records are not listed from now on: ${(error as Error).message}`);
+    }
+  }
+
+  #show(bad: readonly BadRecord[]): void {
+    const shown = bad.slice(0, LIMITS.loggedBadRecords - this.#logged);
+    for (const record of shown) this.#host.log.warn(`bad record: ${describeBad(record)}`);
+    this.#logged += shown.length;
+  }
+
+  async #keep(name: string, found: FoundBadRecords): Promise<void> {
+    const { disk, log } = this.#host;
+    await disk.makeFolder(this.folder);
+    const names = (await disk.list(this.folder)).filter((one) => one.endsWith(this.#end));
+    if (names.includes(name)) return;
+    if (names.length >= LIMITS.badRecordFiles) {
+      this.#stop(`${this.folder} has ${names.length} files: bad records of more tasks are not listed`);
+      return;
+    }
+    await this.#write(name, Buffer.from(linesOf(found)));
+    if (names.length === 0) log.warn(`bad records are listed in ${this.folder}`);
+  }
+
+  /** Under a name of its own, then renamed: under the final name a file is whole, even if others write it too. */
+  async #write(name: string, bytes: Uint8Array): Promise<void> {
+    const { disk, random } = this.#host;
+    const partial = join(this.folder, `${name}.${random.uuid()}.partial`);
+    try {
+      const file = await disk.create(partial);
+      try {
+        await file.write(bytes, 0);
+      } finally {
+        await file.close();
+      }
+      await disk.rename(partial, join(this.folder, name));
+    } catch (error) {
+      // Of a disk that fails the reason is known already.
+      await disk.remove(partial).catch(() => {});
+      throw error;
+    }
+  }
+
+  #stop(why: string): void {
+    if (this.#canList) this.#host.log.warn(why);
+    this.#canList = false;
+  }
+}
+
+/** A JSON object a line; of more than are listed the last one says how many. */
+function linesOf({ set, bad }: FoundBadRecords): string {
+  const listed: object[] = bad
+    .slice(0, LIMITS.listedBadRecords)
+    .map(({ text, ...record }) => ({ ...record, ...(text === undefined ? {} : { text: decoded(text) }), set }));
+  if (bad.length > listed.length) listed.push({ more: bad.length - listed.length, set });
+  return listed.map((line) => `${JSON.stringify(line)}\n`).join('');
+}
+
+/** Records have their bytes as Latin-1. */
+const decoded = (text: string): string => Buffer.from(text, 'latin1').toString('utf8');
