@@ -9,6 +9,7 @@ import type { DataPlace } from '../../../data/place.ts';
 import type { Model } from '../../../model/model.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
+import type { GradientCheck } from '../compute/gradient-check.ts';
 import type { RequestTimes } from '../request-times.ts';
 
 export interface TaskLoopOptions {
@@ -24,6 +25,7 @@ export interface TaskLoopOptions {
   readonly client: ParameterClient;
   readonly router: IdRouter;
   readonly activity: Activity;
+  readonly gradientCheck: GradientCheck;
   readonly times: RequestTimes;
   /**
    * Reports to the master now, without waiting: if the task crashes this process, the master knows which task it was.
