@@ -15,7 +15,8 @@ export type BadRecordsSet = 'train' | 'test' | 'evaluate';
 /** In the folder of the job. */
 export const badRecordFolder = (jobFolder: string): string => join(jobFolder, 'bad-records');
 
-export const BAD_RECORD_FILE = /^(?:train|test|evaluate)-\d+-[0-9a-f]{8}\.jsonl$/;
+/** Also those that a killed process left unfinished. */
+export const BAD_RECORD_FILE = /^(?:train|test|evaluate)-\d+-[0-9a-f]{8}\.jsonl(?:\.[0-9a-f-]{36}\.partial)?$/;
 
 /** The files of another job of the same name, or of other data, are other files. */
 const TAG_DIGITS = 8;
@@ -46,7 +47,8 @@ export class BadRecordFiles {
   /** Lists the bad records of a task, and logs the first ones that this process finds. */
   async list(found: FoundBadRecords): Promise<void> {
     const name = `${found.set}-${found.task}${this.#end}`;
-    if (found.bad.length === 0 || this.#seen.has(name)) return;
+    const isOver = !this.#canList && this.#logged >= LIMITS.loggedBadRecords;
+    if (found.bad.length === 0 || isOver || this.#seen.has(name)) return;
     this.#seen.add(name);
     this.#show(found.bad);
     if (!this.#canList) return;
