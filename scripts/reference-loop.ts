@@ -5,6 +5,7 @@
  *   node scripts/reference-loop.ts TRAIN TEST --format libsvm --model '{"type":"lr"}'
  *     --optimizer '{"type":"adagrad","learningRate":0.1}' --passes 5 --batch 128 [--data FOLDER] [--hold-out 0]
  *     [--tables '{"w":{"optimizer":{"type":"ftrl",…}}}'] [--blocks '{"bias":{"optimizer":{…}}}']
+ *     [--max-gradient-norm 1]
  */
 import { parseArgs } from 'node:util';
 import type { DataFormat } from '../src/data/formats/registry.ts';
@@ -31,6 +32,7 @@ const { values: flags, positionals } = parseArgs({
     passes: { type: 'string', default: '5' },
     batch: { type: 'string', default: '128' },
     seed: { type: 'string', default: '1' },
+    'max-gradient-norm': { type: 'string' },
     'hold-out': { type: 'string', default: '0.1' },
   },
 });
@@ -73,7 +75,9 @@ const choice = {
   tables: JSON.parse(flags.tables),
   blocks: JSON.parse(flags.blocks),
 } as OptimizerChoice;
-const trainer = new ReferenceTrainer(model, choice, Number(flags.seed));
+const clip = flags['max-gradient-norm'];
+const maxNorm = clip === undefined ? undefined : Number(clip);
+const trainer = new ReferenceTrainer(model, choice, Number(flags.seed), maxNorm);
 for (let pass = 0; pass < Number(flags.passes); pass++) {
   const started = performance.now();
   const loss = trainer.pass(tasks, Number(flags.batch), pass);

@@ -7,6 +7,7 @@
 import { parseArgs } from 'node:util';
 import type { TaskRecords } from '../../src/data/source.ts';
 import { createLinear } from '../../src/model/lr.ts';
+import { GradientCheck } from '../../src/roles/trainer/compute/gradient-check.ts';
 import { PullQueue } from '../../src/roles/trainer/tasks/pull-queue.ts';
 import { beginProgress, TaskTraining } from '../../src/roles/trainer/tasks/train-task.ts';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
@@ -66,6 +67,7 @@ function createTrainer(task: number, addresses: readonly string[]): (tasks: numb
   const options = {
     ...{ model, client, router, activity, signal, pulls, pullAhead: PULL_AHEAD, gated: false },
     ...{ batchSize: PLAN.batchSize, pushEvery: 1, pullEvery: 1 },
+    gradientCheck: new GradientCheck(undefined, { warn: () => {} }),
   };
   const records = taskRecords();
   let pass = 0;

@@ -22,10 +22,13 @@ export class ReferenceTrainer {
   private readonly tables: Map<bigint, Slot>[];
   private readonly random;
   private readonly seed: number;
+  private readonly maxNorm: number | undefined;
 
-  constructor(model: Model, choice: OptimizerChoice, seed: number) {
+  /** `maxNorm`: as `training.maxGradientNorm`. */
+  constructor(model: Model, choice: OptimizerChoice, seed: number, maxNorm?: number) {
     this.model = model;
     this.seed = seed;
+    this.maxNorm = maxNorm;
     this.random = createRandomStream(seed);
     const { dense, sparse } = trainedSpec(model.parameters, choice);
     this.tableOptimizers = sparse.map(({ optimizer }) => createReferenceOptimizer(optimizer));
@@ -55,6 +58,7 @@ export class ReferenceTrainer {
   private train(batch: Batch) {
     const { values, rows } = this.pull(batch);
     const { dense, sparse, metrics } = this.model.step(batch, values);
+    if (this.maxNorm !== undefined) clip([...dense, ...sparse], this.maxNorm);
     dense.forEach((gradient, at) => {
       this.update(this.dense[at]!, gradient);
     });
@@ -106,6 +110,15 @@ export class ReferenceTrainer {
     });
     return { optimizer, values, state: optimizer.state(length) };
   }
+}
+
+/** As `torch.nn.utils.clip_grad_norm_`; what is not finite is 0 before. */
+function clip(gradients: readonly Float32Array[], maxNorm: number): void {
+  for (const gradient of gradients) gradient.set(gradient.map((value) => (Number.isFinite(value) ? value : 0)));
+  let squares = 0;
+  for (const gradient of gradients) for (const value of gradient) squares += value * value;
+  const scale = Math.min(1, maxNorm / (Math.sqrt(squares) + 1e-6));
+  for (const gradient of gradients) gradient.set(gradient.map((value) => value * scale));
 }
 
 export function evaluateTasks(trainer: ReferenceTrainer, tasks: readonly TaskRecords[]): FinishedMetrics {

@@ -190,6 +190,11 @@ export const LIMITS = {
   parsedMemoryBytes: 64 * MiB,
   /** What parsed tasks leave free on the disk of the cache: checkpoints may be on it. */
   keptFreeBytes: 1024 * MiB,
+  /** Bad records that a process logs. */
+  loggedBadRecords: 20,
+  /** Bad records of one task that a file lists, and such files of a job on a machine. */
+  listedBadRecords: 1_000,
+  badRecordFiles: 1_000,
   jobFileBytes: 1 * MiB,
   /** Paths in one list of a job file. */
   jobPaths: 65_536,

@@ -5,7 +5,7 @@ import { leaseReporter } from '../host/reports.ts';
 import { runPserver } from '../roles/pserver/pserver.ts';
 import { durationFlag, milliseconds } from './base/duration-flag.ts';
 import { labelFlag } from './base/label-flag.ts';
-import { checkpointFolder, exitOf, RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
+import { checkpointFolder, exitOf, jobNameIn, RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
 import { runGuarded } from './base/run-guarded.ts';
 import { jobFlags } from './base-command.ts';
 
@@ -51,7 +51,7 @@ need not wait for cluster.leaseTtl. Signals to the guard reach the pserver; SIGK
     if (flags.guard) return this.guarded(name);
     const tellLease = leaseReporter();
     const end = await this.withRole(name, { flags, url: storeUrl(flags), chroot: flags.chroot }, (context) => {
-      const jobName = context.keys.chroot.slice(context.keys.chroot.lastIndexOf('/') + 1);
+      const jobName = jobNameIn(context.keys);
       const { index, zone, 'host-label': hostLabel } = flags;
       return runPserver(context, {
         ...{ index, checkpointDir: checkpointFolder(flags, jobName) },

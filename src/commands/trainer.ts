@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import type { ExitCode } from '../base/errors.ts';
 import { runTrainer } from '../roles/trainer/trainer.ts';
-import { exitOf, RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
+import { jobFolder } from './base/find-store.ts';
+import { exitOf, jobNameIn, RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
 import { cacheFlags, dataFlags, jobFlags } from './base-command.ts';
 
 export default class TrainerCommand extends RoleCommand<typeof TrainerCommand> {
@@ -21,9 +22,9 @@ time; on Ctrl-C a trainer returns its tasks to the master.`;
   override async execute(): Promise<ExitCode> {
     const { flags } = this;
     const dataDir = flags['data-dir'];
-    const options = { dataDir: dataDir && resolve(dataDir), cacheDir: resolve(flags['cache-dir']) };
+    const folders = { dataDir: dataDir && resolve(dataDir), cacheDir: resolve(flags['cache-dir']) };
     const end = await this.withRole('trainer', { flags, url: storeUrl(flags), chroot: flags.chroot }, (context) =>
-      runTrainer(context, options),
+      runTrainer(context, { ...folders, jobDir: jobFolder(flags, jobNameIn(context.keys)) }),
     );
     return exitOf(end);
   }

@@ -227,6 +227,16 @@ export const trainingFields = {
   seed: countOf(0, 2 ** 32 - 1)
     .default(1)
     .describe('Seed of the initial values and of the order of tasks.'),
+  onBadGradient: z
+    .enum(['fail', 'clip'])
+    .default('fail')
+    .describe(
+      'What happens when a gradient has NaN or infinite values: the job `fail`s, or they count as 0 (`clip`), and the ' +
+        'norm of every gradient is bounded by `maxGradientNorm`.',
+    ),
+  maxGradientNorm: positive()
+    .optional()
+    .describe('With `clip`: the largest L2 norm of a gradient; a larger one is scaled down to it.'),
   staleness: z
     .strictObject(stalenessFields)
     .optional()

@@ -28,6 +28,7 @@ export function brokenRules(file: JobFile): RuleBroken[] {
     ...selectionRules(file),
     ...parameterRules(file),
     ...stalenessRules(file),
+    ...gradientRules(file),
     ...syncRules(file),
   ];
 }
@@ -121,6 +122,17 @@ function stalenessRules(file: JobFile): RuleBroken[] {
     refuse('policy', 'ftrl has no learning rate to scale: expected wait or refuse');
   }
   return broken;
+}
+
+function gradientRules({ training: { onBadGradient, maxGradientNorm } }: JobFile): RuleBroken[] {
+  const refuse = (field: string, message: string): RuleBroken[] => [{ path: ['training', field], message }];
+  if (onBadGradient === 'clip' && maxGradientNorm === undefined) {
+    return refuse('onBadGradient', 'clip needs training.maxGradientNorm: the L2 norm that gradients are clipped to');
+  }
+  if (onBadGradient !== 'clip' && maxGradientNorm !== undefined) {
+    return refuse('maxGradientNorm', 'only with training.onBadGradient: clip');
+  }
+  return [];
 }
 
 /** In a round every lane computes one mini-batch from the newest version. */

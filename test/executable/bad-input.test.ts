@@ -1,6 +1,8 @@
 /** What users get wrong is told clearly, with the right exit code, before anything is lost. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { jobResultSchema } from '../../src/cluster/job/job-result.ts';
 import { openPlace, type Place, resultOf } from './harness.ts';
 import { plantedJob, UNHURRIED_JOB } from './planted-job.ts';
 
@@ -94,10 +96,20 @@ test('ids and labels of any size that the documents promise train, and the model
 test('broken lines, as many as a task may have: they are in the account and in the log, and nothing is lost', async () => {
   const place = openPlace();
   const job = await withBrokenLines(place, 3, 42);
-  const result = await resultOf(place.start('run', ['run', job, '--dir', 'job', '--json']));
+  const { badRecordFolder, ...rest } = (await place.json('run', job, '--dir', 'job')) as Record<string, unknown>;
+  const result = jobResultSchema.parse(rest);
   const bad = PASSES * 3;
   expect(result.records).toMatchObject({ applied: PASSES * RECORDS - bad, bad, discarded: 0, lost: 0 });
   const logs = [0, 1].map((trainer) => readFileSync(place.path(`job/logs/trainer-${trainer}.log`), 'utf8')).join('\n');
+  const folder = place.path('job/bad-records');
+  expect(badRecordFolder).toBe(folder);
+  const listed = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
+  const lines = listed.join('').trimEnd().split('\n');
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    expect.objectContaining({ file: 'train.libsvm', line: 42, set: 'train', text: '1 5:x' }),
+    expect.objectContaining({ file: 'train.libsvm', line: 43, set: 'train', text: 'two 5:1' }),
+    expect.objectContaining({ file: 'train.libsvm', line: 44, set: 'train', text: '1 5' }),
+  ]);
   for (const line of [42, 43, 44]) expect(logs).toMatch(new RegExp(`bad record: .*train\\.libsvm:${line}: `));
 });
 

@@ -45,8 +45,7 @@ describe('a valid job', () => {
         test: [],
         testLabels: [],
         recordsPerTask: 1000,
-        ...{ shuffle: 'tasks', labelWeights: false, maxBadRecords: 0 },
-        cache: 'on',
+        ...{ shuffle: 'tasks', labelWeights: false, maxBadRecords: 0, cache: 'on' },
         cacheBytes: 2 ** 34,
       },
       model: { type: 'lr', task: 'binary' },
@@ -55,6 +54,7 @@ describe('a valid job', () => {
       blocks: {},
       training: {
         ...{ mode: 'async', passes: 1, batchSize: 128, pushEvery: 1, pullEvery: 1, pullAhead: 2, lanes: 8, seed: 1 },
+        onBadGradient: 'fail',
       },
       cluster: {
         ...{
@@ -178,7 +178,7 @@ describe('errors name place, field and what was meant', () => {
     [
       'a field that nothing implements',
       `${SMALL}training: { zzz: 8 }\n`,
-      'job.yaml:4:13: training.zzz: unknown field; expected one of mode, passes, batchSize, pushEvery, pullEvery, pullAhead, lanes, seed, staleness',
+      'job.yaml:4:13: training.zzz: unknown field; expected one of mode, passes, batchSize, pushEvery, pullEvery, pullAhead, lanes, seed, onBadGradient, maxGradientNorm, staleness',
     ],
     [
       'a misspelt value',

@@ -3,6 +3,27 @@ import type { Mutation } from './mutation.ts';
 
 export const TASKS: readonly Mutation[] = [
   {
+    rule: 'what is not finite in a gradient that is clipped is not pushed',
+    file: 'src/roles/trainer/compute/gradient-check.ts',
+    find: 'else values[i] = 0;',
+    replace: 'else values[i] = value;',
+    tests: ['test/roles/trainer/compute'],
+  },
+  {
+    rule: 'dense parameters count for the norm of a gradient, and are clipped',
+    file: 'src/roles/trainer/compute/gradient-check.ts',
+    find: 'clipNorm([...dense, ...sparse], this.#maxNorm)',
+    replace: 'clipNorm(sparse, this.#maxNorm)',
+    tests: ['test/roles/trainer/compute'],
+  },
+  {
+    rule: 'no attempt takes part that clips gradients otherwise',
+    file: 'src/cluster/job/job-record.ts',
+    find: "...(onBadGradient === 'fail' ? {} : { onBadGradient, maxGradientNorm }),",
+    replace: '...(onBadGradient === maxGradientNorm ? {} : {}),',
+    tests: ['test/cluster/job'],
+  },
+  {
     rule: 'what an attempt read counts when its pass is over, too',
     file: 'src/core/tasks/queue.ts',
     find: 'if (numbers !== undefined && this.#unreported',

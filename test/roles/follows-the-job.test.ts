@@ -49,7 +49,11 @@ function startOver(): void {
 const morePasses = (): void => write({ put: context.keys.passesDesired, value: '4' });
 
 const ROLES: readonly (readonly [string, RegExp, () => Promise<unknown>])[] = [
-  ['trainer', /waiting for pserver 1/, () => runTrainer(context, { dataDir: undefined, cacheDir: '/cache' })],
+  [
+    'trainer',
+    /waiting for pserver 1/,
+    () => runTrainer(context, { dataDir: undefined, cacheDir: '/cache', jobDir: '/job' }),
+  ],
   ['pserver', /waiting for index 0/, () => runPserver(context, { index: 0, checkpointDir: '/checkpoints' })],
 ];
 

@@ -233,7 +233,7 @@ export class Supervisor {
         return end === 'stopped' ? EXIT.interrupted : EXIT.done;
       }
       case 'trainer': {
-        const end = await runTrainer(context, { dataDir: undefined, cacheDir });
+        const end = await runTrainer(context, { dataDir: undefined, cacheDir, jobDir: '/job' });
         return end === 'finished' ? EXIT.done : EXIT.interrupted;
       }
     }

@@ -1,5 +1,6 @@
 /** The plain loop against the parts that clusters are made of: parameter memory in shards, folding, the plan. */
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Digests } from '../../src/checkpoint/set/model-digest.ts';
 import { createRoundPlan } from '../../src/core/rounds/plan.ts';
@@ -27,7 +28,7 @@ function trainInParts(job: Job, { model, tasks }: Loaded, pservers: number): Dig
       const place = plan.batchOf(round, lane);
       if (place === undefined) return EMPTY;
       const batch = tasks[place.task]!.batch(place.from, place.to);
-      return computeLane(model, batch, valuesIn(model, parts, idsIn(batch)));
+      return computeLane(model, batch, valuesIn(model, parts, idsIn(batch)), training.maxGradientNorm);
     });
     for (const { held, parameters } of parts) {
       const ofPart = lanes.map((lane): LaneGradients => laneFor(spec, lane, { shards: SHARDS, held }));
@@ -79,6 +80,30 @@ it('an optimizer of its own for each table and for the bias', async () => {
     digests.add(plain.modelDigest).add(plain.stateDigest);
   }
   expect(digests.size).toBe(6);
+});
+
+it('clipped gradients: the same wherever they are trained, also of records that are out of range', async () => {
+  const place = testPlace();
+  makeText(place);
+  const path = join(place.folder, 'train.txt');
+  // Their products are infinite: so is the loss of the factorization machine, or it is NaN.
+  writeFileSync(path, readFileSync(path, 'utf8').replaceAll(/^(. 1):\S+/gm, '$1:3e38'));
+  const digests = new Set<string>();
+  for (const maxGradientNorm of [0.01, 0.05, 1e6]) {
+    const clip = { onBadGradient: 'clip', maxGradientNorm };
+    const job = jobOf({ model: { type: 'fm', factors: 3 } }, clip);
+    const { passes, ...plain } = await referenceLoop(job, place);
+    const loaded = await load(job, place);
+    for (const pservers of [1, 3]) expect(trainInParts(job, loaded, pservers)).toEqual(digestsIn(plain));
+    expect(plain.applied).toBe(2 * RECORDS);
+    for (const { records, weight, loss } of passes) {
+      expect(records).toBe(RECORDS);
+      expect(weight).toBeLessThan(RECORDS);
+      expect(loss).toBeLessThan(Number.POSITIVE_INFINITY);
+    }
+    digests.add(plain.modelDigest);
+  }
+  expect(digests.size).toBe(3);
 });
 
 it('weights of records: other models, the same wherever they are trained; those of 1 are none', async () => {

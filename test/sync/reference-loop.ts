@@ -99,7 +99,7 @@ function indexOf(
 
 /** What decides the answer, beside the data. */
 export type PlainJob = Pick<Job, 'optimizer' | 'tables' | 'blocks'> & {
-  readonly training: Pick<Job['training'], 'batchSize' | 'passes' | 'lanes' | 'seed'>;
+  readonly training: Pick<Job['training'], 'batchSize' | 'passes' | 'lanes' | 'seed' | 'maxGradientNorm'>;
   readonly data?: Pick<Job['data'], 'shuffle'>;
 };
 
@@ -116,7 +116,10 @@ export function trainPlainly(job: PlainJob, model: Model, tasks: readonly TaskRe
   const passes = plan.map((rounds) => {
     let sums: MetricSums = { records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 };
     for (const lanes of rounds) {
-      const steps = lanes.map((place) => stepOf(model, memory, recordsIn, place)).filter((step) => step !== undefined);
+      const steps = lanes
+        .map((place) => stepOf(model, memory, recordsIn, place))
+        .filter((step) => step !== undefined)
+        .map((step) => clipped(step, job.training.maxGradientNorm));
       memory.apply(steps);
       for (const { metrics } of steps) sums = added(sums, metrics);
     }
@@ -173,6 +176,24 @@ function stepOf(
     dense: result.dense.map((gradient) => gradient.slice()),
     sparse: tables.map(({ width }, table) => rowsOf(table, width)),
     metrics: result.metrics,
+  };
+}
+
+/** `training.onBadGradient: clip`: of what the lane brings, all parameters and rows together. */
+function clipped(step: LaneStep, maxNorm: number | undefined): LaneStep {
+  if (maxNorm === undefined) return step;
+  const parts = [...step.dense, ...step.sparse.flatMap((rows) => [...rows.values()])];
+  const finite = (value: number): number => (Number.isFinite(value) ? value : 0);
+  const squares = parts.flatMap((part) => [...part]).reduce((sum, value) => sum + finite(value) ** 2, 0);
+  const scale = Math.min(1, maxNorm / (Math.sqrt(squares) + 1e-6));
+  const scaled = (part: Float32Array): Float32Array => part.map((value) => Math.fround(finite(value) * scale));
+  const { records } = step.metrics;
+  const areFinite = Object.values(step.metrics).every(Number.isFinite);
+  return {
+    records: step.records,
+    dense: step.dense.map(scaled),
+    sparse: step.sparse.map((rows) => new Map([...rows].map(([id, row]) => [id, scaled(row)]))),
+    metrics: areFinite ? step.metrics : { records, weight: 0, loss: 0, correct: 0, squaredError: 0 },
   };
 }
 

@@ -1,7 +1,8 @@
 /** Parameter memories that share the shards of a job, as pservers do, and what of a job can be done with them. */
 import { createModelHasher, type Digests, inNameOrder } from '../../src/checkpoint/set/model-digest.ts';
 import type { Job } from '../../src/job/schema.ts';
-import type { Batch, MetricSums, Model, PulledValues } from '../../src/model/model.ts';
+import { type Batch, type MetricSums, type Model, ownStep, type PulledValues } from '../../src/model/model.ts';
+import { GradientCheck } from '../../src/roles/trainer/compute/gradient-check.ts';
 import { blockShards } from '../../src/tensor/blocks.ts';
 import { NO_IDS } from '../../src/tensor/id-router.ts';
 import type { Parameters } from '../../src/tensor/parameters.ts';
@@ -68,14 +69,16 @@ export function valuesIn({ parameters: spec }: Model, parts: readonly Part[], id
   };
 }
 
-export function computeLane(model: Model, batch: Batch, values: PulledValues): LaneResult {
+export function computeLane(model: Model, batch: Batch, values: PulledValues, maxGradientNorm?: number): LaneResult {
   const { records } = batch;
   if (records === 0) return EMPTY;
   const ids = idsIn(batch);
-  const { dense, sparse, metrics } = model.step(batch, values);
+  const { dense, sparse, metrics } = ownStep(model.step(batch, values));
+  const check = new GradientCheck(maxGradientNorm, { warn: () => {} });
+  check.check({ dense, sparse, ids: [] }, () => 'a lane');
   return {
     records,
-    metrics,
+    metrics: check.metricsOf(metrics),
     dense: dense.map((gradient) => gradient.slice()),
     sparse: model.parameters.sparse.map(
       ({ width }, table) => new Map(ids.map((id, i) => [id, sparse[table]!.slice(i * width, (i + 1) * width)])),

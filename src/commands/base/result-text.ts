@@ -1,8 +1,9 @@
 /** The result of a job, for people. */
 import { LIMITS } from '../../base/limits.ts';
 import type { JobResult, Metrics } from '../../cluster/job/job-result.ts';
+import { type Listed, listedText } from './listed-bad-records.ts';
 
-export function resultText(result: JobResult): string {
+export function resultText(result: JobResult & Listed): string {
   const { job, mode, passes, elapsedSeconds, tasks, metrics } = result;
   const { applied, lost, bad, discarded, read, duplicate } = result.records;
   const speed = result.recordsPerSecond.toLocaleString('en');
@@ -12,6 +13,7 @@ export function resultText(result: JobResult): string {
     `tasks      ${tasks.done} done, ${tasks.discarded} discarded, ${tasks.total} in total`,
     `records    ${applied} applied, ${lost} lost, ${bad} bad, ${discarded} discarded; ${read} read, ${duplicate} duplicate`,
   ];
+  lines.push(...listedText(result));
   if (metrics.train)
     lines.push(`training   ${metricsText(metrics.train)}  (last pass; each record scored before training on it)`);
   if (metrics.test) lines.push(`test       ${scoredText(metrics.test)}`);

@@ -1,6 +1,6 @@
 /** The base of commands that run a role: makes the role's context from the flags. */
 import { hostname } from 'node:os';
-import { resolve } from 'node:path';
+import { join } from 'node:path';
 import { type Command, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError } from '../../base/errors.ts';
 import type { Cancel, Host } from '../../base/seams.ts';
@@ -19,7 +19,7 @@ import { type Keys, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { VERSION } from '../version.ts';
-import { findStore, HOME, type WhereFlags, waitForChroot } from './find-store.ts';
+import { findStore, jobFolder, type WhereFlags, waitForChroot } from './find-store.ts';
 import { type RoleSignals, roleSignals } from './interruption.ts';
 import { PaddletCommand } from './paddlet-command.ts';
 import { type CredentialFlags, storeCredentials } from './store-credentials.ts';
@@ -197,8 +197,11 @@ async function openOrRetry(
 /** The store in a role's flags; a role that is started by hand creates no folder. */
 export const storeUrl = (flags: WhereFlags): string => findStore(flags).url;
 
+/** The name of the job, before its record is read. */
+export const jobNameIn = ({ chroot }: Keys): string => chroot.slice(chroot.lastIndexOf('/') + 1);
+
 export const checkpointFolder = (flags: WhereFlags, jobName: string): string =>
-  resolve(flags.dir ?? `${HOME}/${jobName}`, 'checkpoints');
+  join(jobFolder(flags, jobName), 'checkpoints');
 
 export const exitOf = (end: RoleEnd | undefined): ExitCode =>
   end === 'finished' || end === 'left' ? EXIT.done : EXIT.interrupted;

@@ -21,6 +21,8 @@ export interface JobInStore {
 export interface OpenJob extends JobInStore {
   /** Where its checkpoints are. */
   readonly checkpointFolder: string;
+  /** What its processes on this machine write. */
+  readonly folder: string;
   /** Aborts when the user interrupts the command. */
   readonly signal: AbortSignal;
   /** How long each answer of the store is waited for. */
@@ -51,8 +53,9 @@ export async function withJob<T>(options: WithJobOptions, act: (job: OpenJob) =>
     const record = keys && (await retryStore(() => readJobRecord(store, keys)));
     if (keys === undefined || record === undefined) throw unknownJob(store);
     const { name, checkpoint } = record.job;
-    const checkpointFolder = resolve(checkpoint.dir ?? join(jobFolder({ dir }, name), 'checkpoints'));
-    return await act({ host, store, keys, record, checkpointFolder, signal, limitMs, retryStore });
+    const folder = jobFolder({ dir }, name);
+    const checkpointFolder = resolve(checkpoint.dir ?? join(folder, 'checkpoints'));
+    return await act({ host, store, keys, record, folder, checkpointFolder, signal, limitMs, retryStore });
   } finally {
     await store.close();
   }

@@ -5,6 +5,7 @@ import { openCheckpointModel } from '../../cluster/client/checkpoint-model.ts';
 import { evaluateFiles } from '../../roles/evaluator/evaluate-files.ts';
 import { durationFlag } from '../base/duration-flag.ts';
 import { refuseEmpty } from '../base/given-path.ts';
+import { listedIn, listedText } from '../base/listed-bad-records.ts';
 import { scoredText } from '../base/result-text.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 import { cacheFlags, dataFlags, jobFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
@@ -15,7 +16,7 @@ export default class EvaluateCommand extends PaddletCommand<typeof EvaluateComma
   static override description =
     `Computes logloss, AUC, accuracy, RMSE or calibration of a job's model on data files. While the job runs, the
 parameters come from its pservers, afterwards from its checkpoints. With --checkpoint, model and parameters come from
-files alone. Changes nothing.`;
+files alone. Changes nothing of the job.`;
   static override examples = [
     {
       command: '<%= config.bin %> evaluate',
@@ -65,7 +66,7 @@ files alone. Changes nothing.`;
   }
 
   private async evaluate(
-    { host, record }: Pick<OpenJob, 'host' | 'record'>,
+    { host, record, folder }: Pick<OpenJob, 'host' | 'record'> & Partial<Pick<OpenJob, 'folder'>>,
     withModel: (score: Score) => Promise<Scored>,
   ): Promise<void> {
     const { flags } = this;
@@ -85,30 +86,21 @@ files alone. Changes nothing.`;
     const progress = this.progress('evaluating');
     const onTask = (done: number, total: number): void => progress.update(done, total);
     try {
-      const scored = await withModel((client, signal) =>
-        evaluateFiles({
-          place,
-          clock: host.clock,
-          record,
-          client,
-          files,
-          labels,
-          part: isSplit ? 'test' : undefined,
-          signal,
-          onTask,
-        }),
-      );
-      this.show(record.job.name, scored);
+      const part = isSplit ? ('test' as const) : undefined;
+      const options = { place, clock: host.clock, record, files, labels, part, jobFolder: folder, onTask };
+      const scored = await withModel((client, signal) => evaluateFiles({ ...options, client, signal }));
+      this.show(record.job.name, folder, scored);
     } finally {
       progress.end();
     }
   }
 
-  private show(job: string, { from, metrics, bad, dataset }: Scored): void {
+  private show(job: string, folder: string | undefined, { from, metrics, bad, dataset }: Scored): void {
     const files = dataset.index.files.map(({ path }) => path);
-    this.output({ job, model: from, files, ...metrics, bad }, () => {
+    const listed = folder === undefined ? {} : listedIn(folder, bad);
+    this.output({ job, model: from, files, ...metrics, bad, ...listed }, () => {
       const badText = bad > 0 ? `, ${bad} bad` : '';
-      return `${files.join(', ')}: ${scoredText(metrics)}${badText}`;
+      return [`${files.join(', ')}: ${scoredText(metrics)}${badText}`, ...listedText(listed)].join('\n');
     });
   }
 }

@@ -20,6 +20,7 @@ import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { exitCodeOf } from '../base/errors.ts';
 import { embeddedStore, jobFolder } from '../base/find-store.ts';
 import { jobNetwork } from '../base/job-network.ts';
+import { removeListed, withListed } from '../base/listed-bad-records.ts';
 import { resultText } from '../base/result-text.ts';
 import { exposeFlags } from '../base/role-command.ts';
 import { credentialArguments, storeCredentials } from '../base/store-credentials.ts';
@@ -129,7 +130,7 @@ the result; with a higher training.passes it continues the job. One run works in
   private async start(run: ClusterRun, working: WorkingFolder): Promise<ExitCode> {
     const { host, loaded } = run;
     const standing = this.flags.fresh ? undefined : await standingOf(run, loaded.job);
-    if (standing?.kind === 'ended') return this.showEnd(standing.end);
+    if (standing?.kind === 'ended') return this.showEnd(standing.end, run);
     const data = await this.indexData(host, loaded);
     if (standing !== undefined && standing.kind !== 'new') refuseChangedData(standing.record, data);
     // A job that cannot save would find out at its end.
@@ -153,7 +154,7 @@ the result; with a higher training.passes it continues the job. One run works in
       return EXIT.interrupted;
     }
     const result = await readResult(run);
-    if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value));
+    if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value), run);
     const failure = failureOf(end.holder);
     if (failure !== undefined) throw failure;
     return EXIT.interrupted;
@@ -177,7 +178,9 @@ the result; with a higher training.passes it continues the job. One run works in
     if (this.flags.store !== undefined) return;
     // Logs of other jobs in the same store have the same names.
     const { entries } = await retryUntilAnswered(ask, () => store.range({ prefix: '/', limit: 1 }));
-    if (entries.length === 0) removeLogs(folder);
+    if (entries.length > 0) return;
+    removeLogs(folder);
+    removeListed(folder);
   }
 
   /** Before any process is started, so that missing or broken data is reported at once. */
@@ -204,13 +207,13 @@ the result; with a higher training.passes it continues the job. One run works in
       // A failure is shown by throwing it, which has to wait until all processes have ended.
       onJobEnd: ({ key, value }: KeyValue) => {
         const end = parseJobEnd(key, value);
-        if ('result' in end) shown = this.showEnd(end);
+        if ('result' in end) shown = this.showEnd(end, run);
       },
     };
     const end = await runCluster(run, processes, this.progress('training'));
     if (shown !== undefined) return shown;
     const result = await readResult(run);
-    if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value));
+    if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value), run);
     if (end.how === 'failed') throw end.failure;
     host.log.info('stopped; run the same command again to resume');
     return EXIT.interrupted;
@@ -240,9 +243,10 @@ the result; with a higher training.passes it continues the job. One run works in
     };
   }
 
-  private showEnd(end: JobEnd): ExitCode {
+  private showEnd(end: JobEnd, { folder }: ClusterRun): ExitCode {
     if ('failure' in end) throw end.failure;
-    this.output(end.result, () => resultText(end.result));
+    const result = withListed(end.result, folder);
+    this.output(result, () => resultText(result));
     return EXIT.done;
   }
 }

@@ -10,9 +10,10 @@ import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
 import { type CommandStore, openCommandStore, STORE_LIMIT_MS } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
-import { findChroot, waitForChroot } from '../base/find-store.ts';
+import { findChroot, jobFolder, waitForChroot } from '../base/find-store.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { isReached, waitUntil } from '../base/job-wait.ts';
+import { listedIn } from '../base/listed-bad-records.ts';
 import { openLiveCluster } from '../base/live-cluster.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
 import { type OpenJob, unknownJob, withJob } from '../base/with-job.ts';
@@ -163,10 +164,13 @@ async function showJob(
   at: { readonly clock: Clock; readonly folder: string | undefined },
 ): Promise<ShownStatus | undefined> {
   const status = await describeJob(store, keys, network);
-  if (status === undefined || status.end !== undefined) return status;
-  const { record, processes } = status;
+  if (status === undefined) return undefined;
+  const { record, processes, end } = status;
+  const bad = end !== undefined && 'result' in end ? end.result.records.bad : 1;
+  const listed = listedIn(jobFolder({ dir: at.folder }, record.job.name), bad);
+  if (end !== undefined) return { ...status, listed };
   const areCopied = record.job.cluster.replicas > 1 && processes.length > 0;
-  const known = { ...status, ...(areCopied && { copies: await describeCopies(store, keys, network, record) }) };
+  const known = { ...status, listed, ...(areCopied && { copies: await describeCopies(store, keys, network, record) }) };
   if (directingInfo(status) !== undefined) return known;
   const here = await seenHere(store.url, at.folder, status, at.clock);
   return { ...known, here, stored: await readStoredProgress(store, keys, status) };

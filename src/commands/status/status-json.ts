@@ -8,6 +8,7 @@ import type { DirectingInfo, RecordAccount } from '../../cluster/info.ts';
 import type { JobStatus, LiveProcess } from '../../cluster/job/describe-job.ts';
 import { waitingText } from '../../cluster/job/health.ts';
 import { elapsedSeconds } from '../../cluster/job/job-record.ts';
+import type { Listed } from '../base/listed-bad-records.ts';
 import type { SeenHere } from './seen-here.ts';
 import type { StoredProgress } from './stored-progress.ts';
 
@@ -18,6 +19,7 @@ export interface ShownStatus extends JobStatus {
   readonly here?: SeenHere | undefined;
   /** Where units have copies, and processes live. */
   readonly copies?: readonly UnitCopiesStatus[];
+  readonly listed?: Listed;
 }
 
 export type JobPhase = 'done' | 'failed' | 'stopped' | 'unresponsive' | 'waiting' | DirectingInfo['phase'];
@@ -56,13 +58,14 @@ export function statusJson(status: ShownStatus, wallSeconds: number): object {
     units: unitsJson(status),
     processes: processes.map((process) => ({ ...processJson(process), ...placeJson(process, status) })),
   };
-  if (end !== undefined && 'result' in end) return { ...common, ...end.result };
+  if (end !== undefined && 'result' in end) return { ...common, ...end.result, ...status.listed };
   return {
     ...common,
     elapsedSeconds: elapsedSeconds(record, wallSeconds),
     checkpoints,
     ...(end && { error: { code: end.failure.code, message: end.failure.message, exit: end.failure.exitCode } }),
     ...(command && { resume: command }),
+    ...status.listed,
     ...progressJson(status, directingInfo(status)),
   };
 }

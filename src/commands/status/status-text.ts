@@ -4,6 +4,7 @@ import type { DirectingInfo, RoleInfo } from '../../cluster/info.ts';
 import type { JobStatus, LiveProcess } from '../../cluster/job/describe-job.ts';
 import { shellCommand } from '../../cluster/job/start-command.ts';
 import { isoTime } from '../../host/clock.ts';
+import { listedText } from '../base/listed-bad-records.ts';
 import { resultText } from '../base/result-text.ts';
 import type { MakeTable } from '../base/table.ts';
 import { copiesLine, copiesTable } from './copies-text.ts';
@@ -19,9 +20,9 @@ export interface TextOptions {
 
 /** `wallSeconds`: now, in seconds since 1970. */
 export function statusText(status: ShownStatus, wallSeconds: number, { table, isWide }: TextOptions): string {
-  const { record, end, processes, written, health, here, copies } = status;
+  const { record, end, processes, written, health, here, copies, listed = {} } = status;
   const { replicas } = record.job.cluster;
-  if (end !== undefined && 'result' in end) return resultText(end.result);
+  if (end !== undefined && 'result' in end) return resultText({ ...end.result, ...listed });
   const lines = [`job ${record.job.name}: ${phaseOf(status)}`];
   if (end !== undefined) lines.push(...`${end.failure.code}: ${end.failure.message}`.split('\n'));
   const master = directingInfo(status);
@@ -29,6 +30,7 @@ export function statusText(status: ShownStatus, wallSeconds: number, { table, is
     lines.push(...(master.mode === 'sync' ? roundsText(master.rounds, master) : tasksText(master)));
     if (isSaveRefused(status)) lines.push(...checkpointText(status.checkpoints, wallSeconds));
   } else lines.push(...storedText(status, wallSeconds));
+  lines.push(...listedText(listed));
   const reason = reasonOf(status);
   lines.push(`cluster: ${health.status}${reason && `, ${reason}`}`);
   if (health.status === 'UNKNOWN' && processes.length > 0 && written !== undefined) {

@@ -1,11 +1,11 @@
 /** Scores a dataset with a model, task after task, in this process. */
-
 import type { Clock } from '../../base/seams.ts';
 import type { ParameterClient } from '../../cluster/client/parameter-client.ts';
 import { modelOf, readingOf } from '../../cluster/job/job-model.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { Metrics } from '../../cluster/job/job-result.ts';
 import { inTurns } from '../../cluster/waiting.ts';
+import { BadRecordFiles } from '../../data/bad-record-files.ts';
 import { noGoodRecord } from '../../data/bad-records.ts';
 import { odditiesOf } from '../../data/oddities.ts';
 import type { DataPlace } from '../../data/place.ts';
@@ -30,6 +30,8 @@ export interface EvaluateOptions {
   readonly labels: readonly string[];
   /** Of the files of the job; without it all records of the files are scored. */
   readonly part?: Selection['part'] | undefined;
+  /** Bad records are listed there; without it they are only logged. */
+  readonly jobFolder?: string | undefined;
   readonly signal: AbortSignal;
   readonly onTask: (done: number, total: number) => void;
 }
@@ -55,12 +57,15 @@ export async function evaluateFiles(options: EvaluateOptions): Promise<Evaluated
     batchSize: EVALUATION_BATCH,
     ...(cache === undefined ? {} : { cache }),
   });
+  const { index } = dataset;
+  const isTest = index.digest === record.test?.digest;
+  const badRecords = new BadRecordFiles(place.host, options.jobFolder, isTest ? record.id : index.digest);
   let bad = 0;
   const first: BadRecord[] = [];
   try {
     for (const [task, chunks] of dataset.tasks.entries()) {
       const records = await reader.read(chunks);
-      for (const { file, line, reason } of records.bad) place.host.log.warn(`bad record: ${file}:${line}: ${reason}`);
+      await badRecords.list({ set: isTest ? 'test' : 'evaluate', task, bad: records.bad });
       bad += records.bad.length;
       if (first.length === 0) first.push(...records.bad.slice(0, KEPT_BAD));
       results.add(task, await evaluateTask(model, client, records, signal));
@@ -69,7 +74,6 @@ export async function evaluateFiles(options: EvaluateOptions): Promise<Evaluated
   } finally {
     await reader.close();
   }
-  const { index } = dataset;
   if (bad === index.records) {
     throw noGoodRecord(
       index.files.map(({ path }) => path),

@@ -11,9 +11,11 @@ import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { JobWatch } from '../../cluster/job/job-watch.ts';
 import { followPlacement, type PlacementView } from '../../cluster/placement/placement-view.ts';
 import { logWaiting } from '../../cluster/waiting.ts';
+import { BadRecordFiles } from '../../data/bad-record-files.ts';
 import type { Model } from '../../model/model.ts';
 import { createIdRouter } from '../../tensor/id-router.ts';
 import type { Activity } from './activity.ts';
+import { GradientCheck } from './compute/gradient-check.ts';
 import { createModelSaver, type ModelSaver } from './model/model-saver.ts';
 import { saveModel } from './model/save-model.ts';
 import { keepRegistered } from './registration.ts';
@@ -37,6 +39,7 @@ export interface TrainJobOptions {
   /** Data folder; undefined: the job's. */
   readonly dataDir: string | undefined;
   readonly cacheDir: string;
+  readonly jobDir: string;
   /** The trainer is registered. */
   readonly onReady: () => void;
 }
@@ -128,6 +131,8 @@ function taskLoopOptions(
     router,
     place,
     cache: parsedCacheOf(place, record.job),
+    gradientCheck: new GradientCheck(record.job.training.maxGradientNorm, context.host.log),
+    badRecords: new BadRecordFiles(context.host, session.jobDir, record.id),
     isEnded: () => watch.end() !== undefined,
   };
 }

@@ -19,6 +19,8 @@ export interface TrainerOptions {
   /** Data folder; undefined: the job's. */
   readonly dataDir: string | undefined;
   readonly cacheDir: string;
+  /** Folder of the job, for what is found in its data. */
+  readonly jobDir: string;
 }
 
 export async function runTrainer(context: RoleContext, options: TrainerOptions): Promise<RoleEnd> {

@@ -59,3 +59,11 @@ it('the batch plan is another one where labels have weights, and the same where 
   expect(planOf(true)).not.toBe(planOf(false));
   expect(planOf(false)).toBe(batchPlanId(aJob(), 'digest'));
 });
+
+it('the batch plan is another one where gradients are clipped, and by another norm', () => {
+  const planOf = (training: object): string => batchPlanId(aJob({ training }), 'digest');
+  const [one, two] = [1, 2].map((maxGradientNorm) => planOf({ onBadGradient: 'clip', maxGradientNorm }));
+  const fail = planOf({ onBadGradient: 'fail' });
+  expect(new Set([one, two, fail]).size).toBe(3);
+  expect(fail).toBe(batchPlanId(aJob(), 'digest'));
+});

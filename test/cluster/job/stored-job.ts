@@ -12,16 +12,18 @@ export interface JobOptions {
   readonly pservers?: number;
   /** Other settings of its data. */
   readonly data?: object;
+  /** Of its training. */
+  readonly training?: object;
 }
 
-export const aJob = ({ passes = 2, mode = 'async', pservers = 2, data = {} }: JobOptions = {}): Job =>
+export const aJob = ({ passes = 2, mode = 'async', pservers = 2, data = {}, training = {} }: JobOptions = {}): Job =>
   parseJobFile(
     'job.yaml',
     JSON.stringify({
       name: 'test',
       data: { train: 'train.libsvm', format: 'libsvm', ...data },
       model: { type: 'lr' },
-      training: { passes, mode },
+      training: { passes, mode, ...training },
       cluster: { pservers, shards: 8, leaseTtl: '2s' },
     }),
   );

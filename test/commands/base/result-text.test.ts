@@ -26,6 +26,13 @@ it('does not divide the time since the publication, with stops and pauses, by th
   expect(resultText(RESULT)).toMatch('is done: 4 passes at 601 records/s, 19.5 s after its start\n');
 });
 
+it('names the folder of bad records where there is one', () => {
+  expect(resultText({ ...RESULT, badRecordFolder: '/job/bad-records' })).toContain(
+    '\nbad records are listed in /job/bad-records\n',
+  );
+  expect(resultText(RESULT)).not.toContain('listed');
+});
+
 it('says why there is no AUC', () => {
   expect(scoredText(binary(0.5))).toContain('(no auc: all labels that count are the same)');
   expect(scoredText({ ...binary(0.5), auc: 0.7 })).not.toContain('no auc');

@@ -22,6 +22,7 @@ const JOB = {
   training: { passes: 1 },
 };
 
+const LISTS = ['bad-records/train-0-0123abcd.jsonl', 'bad-records/notes.jsonl'];
 const OLD = 'a line of the run before';
 
 /** `leaseTtl`: that of the leases of a job, for which `--fresh` waits, too. */
@@ -30,8 +31,8 @@ function openFolder(leaseTtl = '15s') {
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const at = (...names: string[]): string => join(folder, ...names);
   mkdirSync(at('job/checkpoints/0'), { recursive: true });
-  mkdirSync(at('job/logs'));
-  for (const name of ['checkpoints/0/notes.txt', 'logs/master.log', 'logs/notes.txt'])
+  for (const name of ['logs', 'bad-records']) mkdirSync(at('job', name));
+  for (const name of ['checkpoints/0/notes.txt', 'logs/master.log', 'logs/notes.txt', ...LISTS])
     writeFileSync(at('job', name), '');
   writeFileSync(at('job.yaml'), JSON.stringify({ ...JOB, cluster: { pservers: 1, trainers: 1, shards: 1, leaseTtl } }));
   writeFileSync(at('train'), '1 1:1\n');
@@ -76,6 +77,7 @@ test('a store that no process uses is reset; other files stay', async () => {
   writeFileSync(at('job/logs/master.log'), OLD);
   // The neighbor's logs have the same names.
   expect(await fresh()).toMatchObject({ code: 0 });
+  expect(existsSync(at('job', LISTS[0]!))).toBe(true);
   expect(await store.get('/paddlet/neighbor/job')).toBeDefined();
   expect(readFileSync(at('job/logs/master.log'), 'utf8')).toContain(OLD);
   await store.txn({ if: [], then: [{ deletePrefix: '/paddlet/neighbor/' }] });
@@ -85,7 +87,9 @@ test('a store that no process uses is reset; other files stay', async () => {
   expect(await fresh()).toMatchObject({ code: 0 });
   expect((await store.identity()).revision).toBeGreaterThan(revision);
   expect(readFileSync(at('job/logs/master.log'), 'utf8')).not.toContain(OLD);
-  for (const name of ['checkpoints/0/notes.txt', 'logs/notes.txt']) expect(existsSync(at('job', name))).toBe(true);
+  expect(existsSync(at('job', LISTS[0]!))).toBe(false);
+  for (const name of ['checkpoints/0/notes.txt', 'logs/notes.txt', LISTS[1]!])
+    expect(existsSync(at('job', name))).toBe(true);
 });
 
 test.each([

@@ -1,10 +1,10 @@
 /** Records count as their weights say; data of which no record is good is an error, not a score. */
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type EvaluateOptions, evaluateFiles } from '../../../src/roles/evaluator/evaluate-files.ts';
 import { aJob, recordOf } from '../../cluster/job/stored-job.ts';
-import { testPlace } from '../../data/place.ts';
+import { testFolder, testPlace } from '../../data/place.ts';
 import { FakeClock } from '../../store/support.ts';
 
 const UNUSED = { pull: () => Promise.reject(new Error('no record needs parameters')) };
@@ -30,6 +30,7 @@ function options(files: Record<string, string>): EvaluateOptions {
       client: UNUSED,
       files: Object.keys(files),
       labels: [],
+      jobFolder: testFolder(),
     },
     ...{ signal: new AbortController().signal, onTask: () => {} },
   };
@@ -80,4 +81,21 @@ test('a task of several batches, some without a weight or group in them', async 
   const [positives, negatives] = [4_499 + 3, 4_499 + 0.25];
   expect(metrics.auc).toBeCloseTo((positives * 4_499) / (positives * negatives), 12);
   expect(metrics).toMatchObject({ records: 9_000, groupedAuc: 0 });
+});
+
+test.each([
+  ['of other files', 'evaluate', () => undefined],
+  ['of the test files of the job', 'test', (digest: string) => ({ ...recordOf(aJob()).train, digest })],
+])('bad records %s are listed', async (_, set, testFacts) => {
+  const scoring = { ...options({ a: '1 1:1\n1 x:1\n0 1:1\n' }), client: IDS_AS_WEIGHTS };
+  const { bad, dataset } = await evaluateFiles({ ...scoring, jobFolder: testFolder() });
+  expect(bad).toBe(1);
+  const { digest } = dataset.index;
+  const facts = testFacts(digest);
+  const record = { ...scoring.record, ...(facts === undefined ? {} : { test: facts }) };
+  await evaluateFiles({ ...scoring, record });
+  const folder = join(scoring.jobFolder!, 'bad-records');
+  const name = `${set}-0-${(set === 'test' ? record.id : digest).slice(0, 8)}.jsonl`;
+  expect(readdirSync(folder)).toEqual([name]);
+  expect(JSON.parse(readFileSync(join(folder, name), 'utf8'))).toMatchObject({ file: 'a', line: 2, set });
 });

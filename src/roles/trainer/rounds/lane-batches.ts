@@ -4,7 +4,7 @@ import type { LanePush } from '../../../cluster/client/lane-sender.ts';
 import { noMetrics } from '../../../model/metrics.ts';
 import { idsOf, type Model, ownStep, type PulledValues } from '../../../model/model.ts';
 import type { IdList, IdRouter } from '../../../tensor/id-router.ts';
-import { badGradient, isFiniteGradient } from '../compute/finite-gradient.ts';
+import type { GradientCheck } from '../compute/gradient-check.ts';
 import { type IdUnion, stepInUnion, uniteIds } from '../compute/id-union.ts';
 import type { LaneReader, LaneRecords } from './lane-reader.ts';
 
@@ -44,6 +44,12 @@ export async function prepareLanes(
   return { round, lanes, records, failures, ids: filled.length === 0 ? undefined : union.ids, union, batchNumbers };
 }
 
+export interface ComputedWith {
+  readonly timeline: number;
+  readonly values: PulledValues | undefined;
+  readonly gradientCheck: GradientCheck;
+}
+
 /**
  * What the lane adds to its round: the mean gradient over its good records. It is computed from the lane's own batch
  * alone, so that its bits do not depend on which other lanes this trainer has. Throws `BadGradient`.
@@ -52,7 +58,7 @@ export function computeLane(
   model: Model,
   batches: LaneBatches,
   lane: number,
-  { timeline, values }: { timeline: number; values: PulledValues | undefined },
+  { timeline, values, gradientCheck }: ComputedWith,
 ): LanePush {
   const records = batches.records.get(lane);
   const at = { timeline, round: batches.round, lane };
@@ -69,6 +75,9 @@ export function computeLane(
   // Kept until its round is done, while other lanes are computed.
   const { dense, sparse, metrics } = ownStep(step);
   const gradients = { dense, sparse, ids: idsOf(model, batch) };
-  if (!isFiniteGradient(gradients)) throw badGradient(records.describe());
-  return { ...at, batch: ledgerEntry, records: batch.records, metrics, gradients };
+  gradientCheck.check(gradients, () => records.describe());
+  return {
+    ...at,
+    ...{ batch: ledgerEntry, records: batch.records, metrics: gradientCheck.metricsOf(metrics), gradients },
+  };
 }

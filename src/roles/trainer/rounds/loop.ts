@@ -19,6 +19,7 @@ import type { RoundPlan } from '../../../core/rounds/plan.ts';
 import type { Model, PulledValues } from '../../../model/model.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
+import type { GradientCheck } from '../compute/gradient-check.ts';
 import type { RequestTimes } from '../request-times.ts';
 import { ExchangeTimes } from './exchange-times.ts';
 import type { LaneAssignment } from './lane-assignment.ts';
@@ -45,6 +46,7 @@ export interface RoundLoopOptions {
   readonly client: VersionClient;
   readonly router: IdRouter;
   readonly activity: Activity;
+  readonly gradientCheck: GradientCheck;
   readonly times: RequestTimes;
   readonly lanes: LaneAssignment;
   /** Aborts when the trainer is to end. */

@@ -7,6 +7,7 @@ import type { LaneDelivery } from '../../../cluster/client/lane-sender.ts';
 import type { VersionClient } from '../../../cluster/client/version-client.ts';
 import type { Model, PulledValues } from '../../../model/model.ts';
 import type { Activity } from '../activity.ts';
+import type { GradientCheck } from '../compute/gradient-check.ts';
 import { computeLane, type LaneBatches } from './lane-batches.ts';
 
 /** After computing for this long the loop yields, so that computed lanes are sent and other events are handled. */
@@ -23,6 +24,7 @@ export interface PushLanesOptions {
   readonly clock: Clock;
   readonly model: Model;
   readonly activity: Activity;
+  readonly gradientCheck: GradientCheck;
   readonly client: Pick<VersionClient, 'begin' | 'isPast'>;
   readonly onComputed: (lane: number, delivery: LaneDelivery) => void;
   readonly onFailed: (lane: number, error: PaddletError) => Promise<void>;
@@ -30,7 +32,7 @@ export interface PushLanesOptions {
 
 /** True when it ended early, as every pserver is past the round: other trainers have computed the other lanes. */
 export async function pushLanes(
-  { clock, model, activity, client, onComputed, onFailed }: PushLanesOptions,
+  { clock, model, activity, client, gradientCheck, onComputed, onFailed }: PushLanesOptions,
   { timeline, batches, values }: PulledBatches,
   lanes: readonly number[],
 ): Promise<boolean> {
@@ -43,7 +45,7 @@ export async function pushLanes(
       if (client.isPast({ timeline, version: batches.round })) return true;
     }
     try {
-      const push = computeLane(model, batches, lane, { timeline, values });
+      const push = computeLane(model, batches, lane, { timeline, values, gradientCheck });
       activity.enter('push');
       onComputed(lane, client.begin(push));
       activity.trained(push.records, push.metrics);

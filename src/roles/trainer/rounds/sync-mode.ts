@@ -6,7 +6,7 @@ import { isPaddletError } from '../../../base/errors.ts';
 import { jobFields } from '../../../cluster/client/job-fields.ts';
 import type { PserverGroup } from '../../../cluster/client/pserver-group.ts';
 import { createVersionClient } from '../../../cluster/client/version-client.ts';
-import { describeBad, refuseTooManyBad } from '../../../data/bad-records.ts';
+import { refuseTooManyBad } from '../../../data/bad-records.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import { runTasks } from '../tasks/loop.ts';
 import type { TaskLoopOptions } from '../tasks/loop-options.ts';
@@ -58,13 +58,13 @@ export async function runSyncMode(options: SyncModeOptions): Promise<never> {
 }
 
 async function readTask(options: SyncModeOptions, files: TaskFiles, task: number): Promise<TaskRecords> {
-  const { context, record, master, stopSignal } = options;
+  const { record, master, stopSignal, badRecords } = options;
   const header = { type: 'getChunks' as const, ...jobFields(record), task };
   const reply = await master.request({ header }, { timeoutMs: CHUNKS_TIMEOUT_MS, signal: stopSignal });
   reply.free();
   const records = await files.read(reply.header);
+  await badRecords.list({ set: 'train', task, bad: records.bad });
   refuseTooManyBad(records, record.job.data);
-  for (const bad of records.bad) context.host.log.warn(`bad record: ${describeBad(bad)}`);
   return records;
 }
 

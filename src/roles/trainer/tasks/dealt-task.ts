@@ -1,6 +1,7 @@
 /** A task that the master dealt to this trainer: it is read while the one before it is processed. */
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { TaskAddress } from '../../../core/tasks/address.ts';
+import type { BadRecordFiles } from '../../../data/bad-record-files.ts';
 import { refuseTooManyBad } from '../../../data/bad-records.ts';
 import type { ParsedCache } from '../../../data/parsed/cache.ts';
 import type { DataPlace } from '../../../data/place.ts';
@@ -31,6 +32,7 @@ export interface ReadingOptions {
   readonly model: Model;
   /** Tasks that were parsed before. */
   readonly cache?: ParsedCache | undefined;
+  readonly badRecords: BadRecordFiles;
   readonly activity: Pick<Activity, 'times'>;
   readonly stopSignal: AbortSignal;
 }
@@ -45,13 +47,14 @@ export function beginReading(options: ReadingOptions, dealt: DealtTask): HeldTas
 }
 
 async function readTask(options: ReadingOptions, dealt: DealtTask): Promise<TaskRecords> {
-  const { place, record, model, cache } = options;
+  const { place, record, model, cache, badRecords } = options;
   const { times } = options.activity;
   const batchSize = dealt.queue === 'evaluate' ? EVALUATION_BATCH : record.job.training.batchSize;
   const part = dealt.queue === 'evaluate' ? 'test' : 'train';
   const files = openTaskFiles(place, record, model, { batchSize, part, cache, times });
   try {
     const records = await files.read(dealt);
+    await badRecords.list({ set: part, task: dealt.task, bad: records.bad });
     // Judged before the first push of the task (docs/design.md §5).
     refuseTooManyBad(records, record.job.data);
     return dealt.queue === 'evaluate' ? records : passOrderOf(record)(records, dealt);

@@ -8,7 +8,6 @@ import { LIMITS } from '../../../base/limits.ts';
 import { jobFields } from '../../../cluster/client/job-fields.ts';
 import { LONG_POLL_MS } from '../../../cluster/client/master-client.ts';
 import { createSignal, pauseOrAborted } from '../../../cluster/waiting.ts';
-import { describeBad } from '../../../data/bad-records.ts';
 import type { DealtTask } from '../../../protocol/messages/all-messages.ts';
 import { SAVE_BUSY_MS } from '../model/model-saver.ts';
 import { addressOf, beginReading, type HeldTask } from './dealt-task.ts';
@@ -149,8 +148,7 @@ class TaskLoop {
     report();
     try {
       activity.enter('read');
-      const { bad } = await task.records;
-      for (const record of bad) context.host.log.warn(`bad record: ${describeBad(record)}`);
+      await task.records;
       if (task.dealt.queue === 'evaluate') {
         await evaluate(this.#options, task);
         this.#drop(task);

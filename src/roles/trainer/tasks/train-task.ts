@@ -11,7 +11,7 @@ import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
 import { type MetricSums, type Model, ownStep, type StepResult } from '../../../model/model.ts';
 import type { Activity } from '../activity.ts';
 import { accumulateGradients, type Contribution, oldestVersions } from '../compute/accumulate-gradients.ts';
-import { badGradient, isFiniteGradient } from '../compute/finite-gradient.ts';
+import type { GradientCheck } from '../compute/gradient-check.ts';
 import { stepInUnion } from '../compute/id-union.ts';
 import { type BatchGroup, countBatches, type GroupOptions, groupsOf } from './batch-groups.ts';
 import type { PulledGroup, PullQueue, PullSource } from './pull-queue.ts';
@@ -21,6 +21,7 @@ export interface TrainTaskOptions extends GroupOptions {
   readonly model: Model;
   readonly client: Pick<ParameterClient, 'push' | 'recycle'>;
   readonly activity: Pick<Activity, 'enter' | 'position' | 'trained'>;
+  readonly gradientCheck: GradientCheck;
   readonly pulls: PullQueue;
   /** Groups of batches that are pulled ahead, and pushes that are on their way beside the last one. */
   readonly pullAhead: number;
@@ -124,11 +125,14 @@ export class TaskTraining {
   #step({ batches, union }: BatchGroup, number: number, { values }: Pulled): StepResult | undefined {
     const batch = batches[number]!;
     if (batch.records === 0) return undefined;
-    return ownStep(stepInUnion(this.#options.model, batch, values, union, number));
+    const { model, gradientCheck } = this.#options;
+    const step = ownStep(stepInUnion(model, batch, values, union, number));
+    return { ...step, metrics: gradientCheck.metricsOf(step.metrics) };
   }
 
   async #push(b: number, last: boolean, step: StepResult | undefined): Promise<void> {
-    const { activity, batchSize, pushEvery, model, router, client, signal, pulls, gated } = this.#options;
+    const { activity, batchSize, pushEvery, model, router, client, signal, pulls, gated, gradientCheck } =
+      this.#options;
     const { pass, task, records } = this.#progress;
     const push = Math.floor(b / pushEvery);
     const end = Math.min((b + 1) * batchSize, records.records);
@@ -137,7 +141,7 @@ export class TaskTraining {
     const count = contributions.reduce((sum, { batch }) => sum + batch.records, 0);
     const used = oldestVersions(contributions);
     this.#contributions = [];
-    if (!isFiniteGradient(gradients)) throw badGradient(records.describe(push * pushEvery * batchSize, end));
+    gradientCheck.check(gradients, () => records.describe(push * pushEvery * batchSize, end));
     activity.enter('push');
     await this.#pushes.room();
     const header = { pass, task, push, last, good: records.goodBefore(end), used };

@@ -10,6 +10,17 @@ const ROUNDS = planOf().firstOf(PASSES);
 const EXPECTED = plainLoop();
 const LONG_MS = 600_000;
 
+/** Where a record of task 4 is in the batch, the gradient is no number. */
+const OFTEN_BAD: typeof MODEL = {
+  ...MODEL,
+  step(batch, values) {
+    const made = MODEL.step(batch, values);
+    const { ids, count } = batch.sparse[0]!;
+    const has = new BigUint64Array(ids.slice(0, 8 * count).buffer).includes(104n);
+    return has ? { ...made, dense: [Float32Array.of(Number.NaN)] } : made;
+  },
+};
+
 const sorted = ({ dense, rows }: Values) => ({ dense, rows: [...rows].sort(([a], [b]) => a - b) });
 
 class Rig {
@@ -20,7 +31,10 @@ class Rig {
   readonly trainers: RigTrainer[] = [];
   readonly dice;
 
-  constructor(seed: number, pservers: number) {
+  readonly expected: Values;
+
+  constructor(seed: number, pservers: number, expected = EXPECTED) {
+    this.expected = expected;
     this.dice = createDice(seed, 'rounds');
     this.cluster = new RigCluster({ pservers, lanes: LANES, timeline: this.timeline, dice: this.dice });
     this.master = new RigMaster(this.timeline, this.dice);
@@ -52,7 +66,7 @@ class Rig {
     this.master.end();
     await this.run(() => this.trainers.every(({ outcome }) => outcome !== 'running'));
     await this.timeline.run(() => false, this.timeline.nowMs + 60_000);
-    expect(sorted(this.cluster.values())).toEqual(sorted(EXPECTED));
+    expect(sorted(this.cluster.values())).toEqual(sorted(this.expected));
     expect(this.cluster.log.filter((line) => line !== 'duplicate' && line !== 'pending')).toEqual([]);
     // Whatever was given up on the way: every answer was freed.
     expect(this.cluster.answers.open).toBe(0);
@@ -189,13 +203,7 @@ describe('rounds', () => {
 describe('what goes wrong with a lane', () => {
   test('a gradient that is no number is reported with its records, and the other lanes are pushed', async () => {
     const rig = new Rig(1, 1);
-    const step: typeof MODEL.step = (batch, values) => {
-      const made = MODEL.step(batch, values);
-      const { ids, count } = batch.sparse[0]!;
-      const has = new BigUint64Array(ids.slice(0, 8 * count).buffer).includes(104n);
-      return has ? { ...made, dense: [Float32Array.of(Number.NaN)] } : made;
-    };
-    rig.start('t0', { model: { ...MODEL, step } });
+    rig.start('t0', { model: OFTEN_BAD });
     rig.deal('t0');
     await rig.run(() => rig.master.reports.length > 0);
     expect(rig.master.reports[0]).toMatchObject({ type: 'failLane', trainer: 't0', code: 'BadGradient', data: true });
@@ -203,6 +211,23 @@ describe('what goes wrong with a lane', () => {
     const { lane } = rig.master.reports[0] as { lane: number };
     await rig.run(() => rig.cluster.pservers[0]!.gate.missing().length === 1);
     expect(rig.cluster.pservers[0]!.gate.missing()).toEqual([lane]);
+  });
+
+  test('a gradient that is no number is clipped where the job says so, by any trainer', async () => {
+    const MAX_NORM = 0.25;
+    const clipped = plainLoop(({ records, dense, rows }) => {
+      const bias = rows.has(104) ? 0 : dense!;
+      const norm = Math.sqrt([...rows.values()].reduce((sum, one) => sum + one * one, bias * bias));
+      const scale = Math.min(1, MAX_NORM / (norm + 1e-6));
+      const scaled = [...rows].map(([id, one]): [number, number] => [id, Math.fround(one * scale)]);
+      return { records, dense: Math.fround(bias * scale), rows: new Map(scaled) };
+    });
+    const rig = new Rig(2, 2, clipped);
+    for (const id of ['t0', 't1']) rig.start(id, { model: OFTEN_BAD, maxGradientNorm: MAX_NORM });
+    rig.deal('t0', 't1');
+    await rig.finish();
+    expect(rig.master.reports).toEqual([]);
+    expect(rig.log.some((line) => line.includes('has NaN or infinite values: they count as 0'))).toBe(true);
   });
 
   test('a task that cannot be read is tried again while the lane is this trainer’s', async () => {

@@ -11,6 +11,7 @@ import { createSignal } from '../../../../src/cluster/waiting.ts';
 import type { ReplyHeader, RequestHeader } from '../../../../src/protocol/messages/all-messages.ts';
 import type { Outgoing } from '../../../../src/protocol/messages/channel.ts';
 import { createActivity } from '../../../../src/roles/trainer/activity.ts';
+import { GradientCheck } from '../../../../src/roles/trainer/compute/gradient-check.ts';
 import { followLaneAssignment } from '../../../../src/roles/trainer/rounds/lane-assignment.ts';
 import { createLaneReader } from '../../../../src/roles/trainer/rounds/lane-reader.ts';
 import { runRounds } from '../../../../src/roles/trainer/rounds/loop.ts';
@@ -97,6 +98,7 @@ export interface TrainerOptions {
   /** Changes what its model makes. */
   readonly model?: typeof MODEL;
   readonly read?: typeof recordsOf;
+  readonly maxGradientNorm?: number;
 }
 
 export function startTrainer(options: TrainerOptions): RigTrainer {
@@ -168,6 +170,7 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     client: createVersionClient({ spec: SPEC, shards: SHARDS, group, router }),
     router,
     activity,
+    gradientCheck: new GradientCheck(options.maxGradientNorm, log),
     times: { answered: () => {} },
     lanes,
     stopSignal: stop.signal,

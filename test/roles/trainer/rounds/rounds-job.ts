@@ -86,8 +86,8 @@ export function applyRound(values: Values, lanes: readonly LaneSum[]): Values {
   return { dense: values.dense === undefined || total === 0 ? values.dense : moved(values.dense, bias), rows };
 }
 
-/** The definition of the answer: no roles, no messages. */
-export function plainLoop(): Values {
+/** The definition of the answer: no roles, no messages. `change`: what is made of the gradient of a lane. */
+export function plainLoop(change = (lane: LaneSum): LaneSum => lane): Values {
   const plan = planOf();
   let values: Values = { dense: 0, rows: new Map() };
   for (let round = 0; plan.placeOf(round) !== undefined; round++) {
@@ -100,7 +100,8 @@ export function plainLoop(): Values {
       const numbers = [...new BigUint64Array(ids.slice(0, 8 * count).buffer)].map(Number);
       const sparse = [Float32Array.from(numbers, (id) => values.rows.get(id) ?? 0)];
       const step = MODEL.step(batch, { dense: [Float32Array.of(values.dense!)], sparse });
-      return { records, dense: step.dense[0]![0]!, rows: new Map(numbers.map((id, i) => [id, step.sparse[0]![i]!])) };
+      const rows = new Map(numbers.map((id, i) => [id, step.sparse[0]![i]!]));
+      return change({ records, dense: step.dense[0]![0]!, rows });
     });
     values = applyRound(values, lanes);
   }

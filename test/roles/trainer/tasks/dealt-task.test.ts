@@ -1,8 +1,9 @@
 /** The records of a task as a trainer in async mode gets them. */
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { shuffledTask } from '../../../../src/core/shuffle.ts';
+import { BadRecordFiles, badRecordFolder } from '../../../../src/data/bad-record-files.ts';
 import { buildIndex } from '../../../../src/data/index-builder.ts';
 import { cutTasks } from '../../../../src/data/tasks.ts';
 import { parseJobFile } from '../../../../src/job/load-job.ts';
@@ -25,6 +26,7 @@ test('records are shuffled by seed, pass and task where the job says so, but not
     const job = parseJobFile('job.yaml', `${text}training: { seed: ${SEED} }\n`);
     const options = {
       place,
+      badRecords: new BadRecordFiles(place.host, place.folder, ''),
       record: { job, train: { featureBound: '2', labelBound: 2 } },
       model: createLinear(),
       activity: { times: undefined },
@@ -43,4 +45,33 @@ test('records are shuffled by seed, pass and task where the job says so, but not
     expect(await valuesOf('evaluate', pass, 'records')).toEqual(inOrder);
     expect(await valuesOf('train', pass, 'tasks')).toEqual(inOrder);
   }
+});
+
+test('bad records are listed, also of a task that fails because of them', async () => {
+  const place = testPlace();
+  writeFileSync(join(place.folder, 'x.txt'), '1 1:1\n1 x:1\n');
+  const index = await buildIndex(place, { what: 'x.txt', format: 'libsvm', recordsPerTask: RECORDS });
+  const files = index.files.map(({ path, bytes, records }) => ({ path, bytes, records }));
+  const [chunks] = cutTasks(index, RECORDS);
+  const badRecords = new BadRecordFiles(place.host, place.folder, 'abcdef01');
+  const options = {
+    ...{ place, badRecords, model: createLinear(), activity: { times: undefined } },
+    record: {
+      job: parseJobFile('job.yaml', 'name: a\ndata: { train: x.txt, format: libsvm }\nmodel: { type: lr }\n'),
+      train: { featureBound: '2', labelBound: 2 },
+    },
+    stopSignal: new AbortController().signal,
+  } as unknown as ReadingOptions;
+  for (const [task, queue] of [
+    [7, 'train'],
+    [7, 'repair'],
+    [8, 'evaluate'],
+  ] as const) {
+    const dealt: DealtTask = { queue, pass: 0, task, attempt: 1, files, chunks: [...chunks!] };
+    await expect(beginReading(options, dealt).records).rejects.toMatchObject({ code: 'TooManyBadRecords' });
+  }
+  expect(readdirSync(badRecordFolder(place.folder)).sort()).toEqual([
+    'test-8-abcdef01.jsonl',
+    'train-7-abcdef01.jsonl',
+  ]);
 });

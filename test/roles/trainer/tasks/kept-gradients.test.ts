@@ -5,6 +5,7 @@ import type { ParameterClient, Pulled } from '../../../../src/cluster/client/par
 import type { TaskRecords } from '../../../../src/data/source.ts';
 import type { Batch } from '../../../../src/model/model.ts';
 import { createModel } from '../../../../src/model/registry.ts';
+import { GradientCheck } from '../../../../src/roles/trainer/compute/gradient-check.ts';
 import { PullQueue } from '../../../../src/roles/trainer/tasks/pull-queue.ts';
 import { beginProgress, TaskTraining } from '../../../../src/roles/trainer/tasks/train-task.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
@@ -59,7 +60,19 @@ async function train(client: Client, every: { pushEvery: number; pullEvery: numb
   const router = createIdRouter({ shards: 8 });
   const { signal } = new AbortController();
   const pulls = new PullQueue({ client, id: 'trainer', ahead: every.pullAhead });
-  const options = { model, client, router, activity, signal, pulls, batchSize: 2, gated: false, ...every };
+  const gradientCheck = new GradientCheck(undefined, { warn: () => {} });
+  const options = {
+    model,
+    client,
+    router,
+    activity,
+    signal,
+    pulls,
+    gradientCheck,
+    batchSize: 2,
+    gated: false,
+    ...every,
+  };
   const training = new TaskTraining(options, beginProgress({ pass: 0, task: 0 }, TASK, 0), 0, 'last');
   await training.run();
   await training.settled();

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { Pulled, PushHeader } from '../../../../src/cluster/client/parameter-client.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
 import { createLinear } from '../../../../src/model/lr.ts';
+import { GradientCheck } from '../../../../src/roles/trainer/compute/gradient-check.ts';
 import { PullQueue } from '../../../../src/roles/trainer/tasks/pull-queue.ts';
 import { beginProgress, TaskTraining } from '../../../../src/roles/trainer/tasks/train-task.ts';
 import { createIdRouter, NO_IDS } from '../../../../src/tensor/id-router.ts';
@@ -65,6 +66,7 @@ async function sentBy({ records, batchSize, pushEvery }: PushCase, next: number,
     {
       ...{ model: createLinear(), client, router: createIdRouter({ shards: 8 }), activity, signal, pulls, pullAhead },
       ...{ batchSize, pushEvery, pullEvery: 1, gated: false },
+      gradientCheck: new GradientCheck(undefined, { warn: () => {} }),
     },
     beginProgress({ pass: 0, task: 0 }, task, 0),
     next,

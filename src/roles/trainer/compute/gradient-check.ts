@@ -1,0 +1,77 @@
+/**
+ * What is done about NaN and infinite values in gradients (`training.onBadGradient`): pushed as they are, they would
+ * spoil the parameters for every trainer.
+ */
+import { PaddletError } from '../../../base/errors.ts';
+import type { Log } from '../../../base/seams.ts';
+import type { Gradients } from '../../../cluster/client/parameter-client.ts';
+import { noMetrics } from '../../../model/metrics.ts';
+import type { MetricSums } from '../../../model/model.ts';
+import { areFinite } from '../../../tensor/finite-array.ts';
+
+/** Added to the norm by which is divided, as PyTorch's `clip_grad_norm_` does. */
+const NORM_EPSILON = 1e-6;
+
+export class GradientCheck {
+  readonly #maxNorm: number | undefined;
+  readonly #log: Pick<Log, 'warn'>;
+  #bad = 0;
+
+  /** `maxNorm`: that gradients are clipped to; undefined: a bad one fails. */
+  constructor(maxNorm: number | undefined, log: Pick<Log, 'warn'>) {
+    this.#maxNorm = maxNorm;
+    this.#log = log;
+  }
+
+  /**
+   * Of all that is pushed together. Throws `BadGradient`, or changes the arrays: values that are not finite become 0,
+   * then the L2 norm is clipped. `describe`: file and lines of the records.
+   */
+  check(gradients: Gradients, describe: () => string): void {
+    const { dense, sparse } = gradients;
+    const isBad = ![...dense, ...sparse].every(areFinite);
+    if (this.#maxNorm === undefined) {
+      if (isBad) throw badGradient(describe());
+      return;
+    }
+    if (isBad) this.#told(describe);
+    clipNorm([...dense, ...sparse], this.#maxNorm);
+  }
+
+  /** What counts of the metrics of a mini-batch. Those that are not finite belong to a gradient that is not. */
+  metricsOf(sums: MetricSums): MetricSums {
+    if (this.#maxNorm === undefined || Object.values(sums).every(Number.isFinite)) return sums;
+    return { ...noMetrics, records: sums.records };
+  }
+
+  /** The first, the second, the fourth, the eighth, …: a job may have many. */
+  #told(describe: () => string): void {
+    this.#bad += 1;
+    if ((this.#bad & (this.#bad - 1)) !== 0) return;
+    this.#log.warn(`the gradient of ${describe()} has NaN or infinite values: they count as 0`, { soFar: this.#bad });
+  }
+}
+
+/** Sums in f64 in the order of the arrays, which is that of parameters, tables and the first use of ids. */
+function clipNorm(arrays: readonly Float32Array[], maxNorm: number): void {
+  let squares = 0;
+  for (const values of arrays) {
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i]!;
+      if (Number.isFinite(value)) squares += value * value;
+      else values[i] = 0;
+    }
+  }
+  const scale = maxNorm / (Math.sqrt(squares) + NORM_EPSILON);
+  if (scale >= 1) return;
+  for (const values of arrays) for (let i = 0; i < values.length; i++) values[i] = values[i]! * scale;
+}
+
+/** `records`: file and lines, for the message. */
+function badGradient(records: string): PaddletError {
+  return new PaddletError('BadGradient', `the gradient of ${records} has NaN or infinite values`, {
+    hint:
+      'the learning rate is too high, or a value in these records is far out of range; ' +
+      'training.onBadGradient: clip trains on',
+  });
+}
