@@ -182,6 +182,8 @@ export const LIMITS = {
   listValues: 65_536,
   /** What a columns file says of its columns. */
   columnsHeaderBytes: 32 * MiB,
+  /** Why a record is bad, in a columns file. */
+  reasonCharacters: 1024,
   /** Features of a mini-batch whose ids the kernel numbers, in up to 120 MB of memory; more are numbered without it. */
   kernelIds: 4 * 1024 * 1024,
   /** The file of a parsed task in the data cache; a larger one is not kept. */

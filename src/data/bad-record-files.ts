@@ -17,7 +17,7 @@ export type BadRecordsSet = 'train' | 'test' | 'evaluate';
 export const badRecordFolder = (jobFolder: string): string => join(jobFolder, 'bad-records');
 
 /** Also those that a killed process left unfinished. */
-export const BAD_RECORD_FILE = /^(?:train|test|evaluate)-\d+-[0-9a-f]{8}\.jsonl(?:\.[0-9a-f-]{36}\.partial)?$/;
+export const BAD_RECORD_FILE = /^(?:\.?(?:train|test|evaluate)-\d+-[0-9a-f]{8}\.jsonl)(?:\.[0-9a-f-]{36}\.partial)?$/;
 
 /** The files of another job of the same name, or of other data, are other files. */
 const TAG_DIGITS = 8;

@@ -39,8 +39,9 @@ export async function convertFile(
   const raw = { ...columns, columns: columns.columns.map(asWritten) };
   const content = await openContent(place, path);
   try {
-    await place.host.disk.makeFolder(dirname(target));
-    return await writeWhole(place.host, target, async (append) => {
+    const { disk } = place.host;
+    await disk.makeFolder(dirname(target));
+    const converted = await writeWhole(place.host, target, async (append) => {
       let bytes = 0;
       const write = async (blocks: readonly Buffer[]): Promise<void> => {
         for (const block of blocks) await append(block);
@@ -54,6 +55,8 @@ export async function convertFile(
       await write(writer.finish());
       return { records, bad, bytes };
     });
+    await disk.syncFolder(dirname(target));
+    return converted;
   } finally {
     await content.file.close();
   }

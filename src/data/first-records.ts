@@ -90,9 +90,10 @@ export async function lookAtFirst(
 ): Promise<FirstLook> {
   const { countRecords } = formatOf(format);
   const traits = noTraits();
-  let isWhole = countRecords !== undefined || paths.length <= FIRST_FILES;
+  // Of files of columns, no record is looked at.
+  let isWhole = countRecords === undefined ? paths.length <= FIRST_FILES : columns === undefined;
   let records = 0;
-  for (const path of countRecords === undefined ? [] : paths) records += await countRecords!(place, path);
+  for (const path of countRecords === undefined ? [] : paths) records += await countRecords!(place, path, columns);
   // Labels as they are written.
   for await (const { path, isWhole: isAll, head } of heads(place, {
     what: paths,
@@ -107,7 +108,7 @@ export async function lookAtFirst(
     const [input] = batch.sparse;
     if (batch.records > 0 && input?.rows.length === 0) traits.withoutFeatures.push(path);
   }
-  if (isWhole && records === 0) throw noRecord(paths);
+  if ((isWhole || countRecords !== undefined) && records === 0) throw noRecord(paths);
   return { traits, isWhole };
 }
 

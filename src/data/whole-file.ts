@@ -1,4 +1,5 @@
 /** Writes files that are whole or missing: under a name of their own until all is on the disk. */
+import { basename, dirname, join } from 'node:path';
 import type { Host } from '../base/seams.ts';
 
 export type Append = (block: Uint8Array) => Promise<void>;
@@ -9,7 +10,8 @@ export async function writeWhole<T>(
   path: string,
   write: (append: Append) => Promise<T>,
 ): Promise<T> {
-  const partial = `${path}.${random.uuid()}.partial`;
+  // Hidden, so that a folder of data has no such file.
+  const partial = join(dirname(path), `.${basename(path)}.${random.uuid()}.partial`);
   const file = await disk.create(partial);
   try {
     let result: T;

@@ -6,11 +6,14 @@ import { expectIntact } from '../set/verify.ts';
 import { loadShards } from './load.ts';
 
 /** Checks the files first. Throws `CheckpointCorrupt`, `CheckpointMissing` for shards that are in none of them. */
-export async function loadSet(set: CheckpointSet): Promise<Parameters> {
+export async function loadSet(set: CheckpointSet, signal?: AbortSignal): Promise<Parameters> {
   expectWhole(set);
-  await expectIntact(set);
+  await expectIntact(set, signal && { signal });
   const { parameters: spec, seed, shards } = set.facts;
   const into = createParameters({ spec, seed, shards });
-  for (const part of set.parts) await loadShards(part.reader, { into, shards: part.shards });
+  for (const part of set.parts) {
+    signal?.throwIfAborted();
+    await loadShards(part.reader, { into, shards: part.shards });
+  }
   return into;
 }

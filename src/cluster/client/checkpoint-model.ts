@@ -29,23 +29,24 @@ export interface CheckpointModelOptions {
   readonly host: { readonly disk: Disk };
   /** A checkpoint folder, the folder of a job, a file that has all shards, or a merged model. */
   readonly path: string;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
  * Throws `CheckpointMissing` (no checkpoint there, shards in none of the files), `CheckpointCorrupt` (damage, files of
  * several jobs, parts of a model), `VersionMismatch` (no record of the job, or one of another version), `OutOfMemory`.
  */
-export async function openCheckpointModel({ host, path }: CheckpointModelOptions): Promise<CheckpointModel> {
+export async function openCheckpointModel({ host, path, signal }: CheckpointModelOptions): Promise<CheckpointModel> {
   const { disk } = host;
   const isFile = (await disk.inspect(path))?.kind === 'file';
-  return isFile && (await isModelFile(disk, path)) ? openMerged(disk, path) : openFiles(disk, path);
+  return isFile && (await isModelFile(disk, path)) ? openMerged(disk, path) : openFiles(disk, path, signal);
 }
 
-const openFiles = (disk: Disk, path: string): Promise<CheckpointModel> =>
+const openFiles = (disk: Disk, path: string, signal: AbortSignal | undefined): Promise<CheckpointModel> =>
   withCheckpointAt(disk, path, async (set) => {
     const { facts, parts } = set;
     const record = recordOf(facts, path);
-    const client = localPulls(await loadSet(set), facts.parameters);
+    const client = localPulls(await loadSet(set, signal), facts.parameters);
     return { record, client, checkpoint: { files: parts.map((part) => part.path), createdAt: facts.createdAt } };
   });
 

@@ -9,7 +9,9 @@ import { LIMITS } from '../../base/limits.ts';
 import { warmPlanSchema } from '../../checkpoint/load/warm-plan.ts';
 import { parseStoreValue } from '../../core/tasks/state.ts';
 import { defaultUnits } from '../../core/units/units.ts';
-import { type Job, parseJob } from '../../job/schema.ts';
+import { slotsOf } from '../../data/columns/column.ts';
+import type { NumberStatistics } from '../../data/columns/statistics.ts';
+import { columnSpecOf, type Job, parseJob } from '../../job/schema.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
 import { parseDesired } from '../placement/ps-desired.ts';
@@ -110,7 +112,23 @@ export function parseJobRecord(key: string, value: string): JobRecord {
   if (record.units > shards) {
     throw new PaddletError('StoreValueInvalid', `${key}: ${record.units} units of ${shards} shards`);
   }
+  const fault = statisticsFault(job, record.train.columns?.statistics ?? []);
+  if (fault !== undefined) throw new PaddletError('StoreValueInvalid', `${key}: ${fault}`);
   return { ...record, job };
+}
+
+/** What is wrong with what is known of number columns: features are made with it. */
+function statisticsFault(job: Job, statistics: readonly NumberStatistics[]): string | undefined {
+  const { numbers } = slotsOf(columnSpecOf(job)?.columns ?? []);
+  const names = numbers.map(({ name }) => name).join(', ');
+  const known = statistics.map(({ name }) => name).join(', ');
+  if (names !== known) return `statistics of the columns ${known || 'none'}, expected ${names || 'none'}`;
+  const odd = numbers.find(({ quantiles }, at) => {
+    const { bounds } = statistics[at]!;
+    const isAscending = bounds?.every((bound, next) => next === 0 || bounds[next - 1]! < bound) ?? true;
+    return (bounds === undefined) !== (quantiles === undefined) || !isAscending;
+  });
+  return odd && `the bounds of column ${odd.name} are not those of quantiles, in ascending order`;
 }
 
 const versionSchema = z.object({ version: count });

@@ -42,9 +42,9 @@ export function metricsText(metrics: Metrics): string {
   return [...named, `on ${metrics.records} records`].join('  ');
 }
 
-/** Rounded up: it is a bound as it is shown, too. */
+/** Rounded up, and by as much as the area may be rounded: it is a bound as it is shown, too. */
 const boundText = ({ aucBound }: Metrics): string =>
-  aucBound === undefined ? '' : ` ± ${(Math.ceil(aucBound * 1e5) / 1e5).toFixed(5)}`;
+  aucBound === undefined ? '' : ` ± ${(Math.ceil(aucBound * 1e5 + 0.5) / 1e5).toFixed(5)}`;
 
 /** Metrics of records whose scores are all known: says why one is missing. */
 export const scoredText = (metrics: Metrics): string => `${metricsText(metrics)}${whyMissing(metrics)}`;

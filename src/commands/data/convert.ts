@@ -66,7 +66,9 @@ labels stays as it was. Bad records keep their place.`;
     if (!force) await this.refuseExisting(targets.map(({ to }) => to));
     const progress = this.progress('converting');
     let read = 0;
+    const signal = this.interruption();
     const onBytes = (count: number): void => {
+      signal.throwIfAborted();
       read += count;
       progress.update(0, 0, `${(read / 1e6).toFixed(0)} MB read`);
     };

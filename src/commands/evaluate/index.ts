@@ -46,7 +46,7 @@ files alone. Changes nothing of the job.`;
     checkpoint: Flags.string({
       helpValue: 'PATH',
       exclusive: ['dir', 'chroot'],
-      description: 'Score with this checkpoint folder or merged model (safetensors), without a store.',
+      description: 'Score with this checkpoint folder or merged model (safetensors). The store is not asked.',
     }),
   };
 
@@ -61,7 +61,7 @@ files alone. Changes nothing of the job.`;
       );
       return;
     }
-    const { record, client } = await openCheckpointModel({ host, path: resolve(checkpoint) });
+    const { record, client } = await openCheckpointModel({ host, path: resolve(checkpoint), signal });
     await this.evaluate({ host, record }, async (score) => ({ ...(await score(client, signal)), from: 'checkpoints' }));
   }
 

@@ -43,8 +43,8 @@ export interface Format {
    * undefined when the file has no record. Throws `DataInvalid`, `DataChanged`.
    */
   readFile?(content: Content, how: WholeFile, into: PieceSink): Promise<FileLayout | undefined>;
-  /** Of a file whose header says it, which must then be whole. */
-  countRecords?(place: DataPlace, path: string): Promise<number>;
+  /** Of a file whose header says it, which must then be whole, and have the columns of the job. */
+  countRecords?(place: DataPlace, path: string, columns?: ColumnSpec): Promise<number>;
   /**
    * Of the blocks that `read` returns, for formats that cost something to parse: raise it when the same bytes would
    * give another block. Without it no block is kept.

@@ -1,5 +1,6 @@
 /** What an indexer does with the records of a file with columns: cuts them into chunks, and counts what they have. */
 import { LIMITS } from '../../base/limits.ts';
+import type { ColumnSpec } from '../columns/column.ts';
 import type { ColumnPiece } from '../columns/piece.ts';
 import type { PieceSink } from '../columns/piece-sink.ts';
 import { SelectingSink, splitBy } from '../columns/selecting.ts';
@@ -56,7 +57,14 @@ export class IndexSink implements PieceSink {
   }
 }
 
-/** Of the records of the file, those of the dataset. */
+/** Classes that a job names are there, whether records have them or not. */
+export function boundClasses({ bounds }: Indexing, { columns }: ColumnSpec): void {
+  for (const column of columns) {
+    if (column.type === 'label' && column.classes !== undefined) bounds.labelBound = column.classes.length;
+  }
+}
+
+/** Of the records of the file, those of the dataset. `path`: by which positions decide. */
 export function selectedFor(sink: PieceSink, path: string, { columns, selection }: Indexing): PieceSink {
   if (selection === undefined || columns === undefined) return sink;
   return new SelectingSink(sink, new Selector(selection, path), splitBy(selection, columns.columns), 0);

@@ -47,6 +47,8 @@ export function createPlantedSource(options: PlantedOptions): PlantedSource {
   const cumulative = zipfTable(vocabulary);
   for (let field = 0; field < numbers; field++) {
     growing(weights.subarray(field * vocabulary, (field + 1) * vocabulary), cumulative, perRecord);
+    // A model has one vector for a number, whatever its value.
+    vectors.fill(0, field * vocabulary * factors, (field + 1) * vocabulary * factors);
   }
   const ids = new Uint32Array(perRecord);
   const totals = new Float64Array(factors);

@@ -10,7 +10,7 @@ const PER_TASK = 10;
 /** Task `number` of some, whose scores overlap with those of others; weights are no multiples of powers of two. */
 function aTask(number: number, { records = PER_TASK, isWeighted = false, hasGroups = false } = {}): ScoredTask {
   const place = Array.from({ length: records }, (_, at) => number * records + at);
-  const scores = Float32Array.from(place, (at) => ((at * 37) % 101) / 101);
+  const scores = Float32Array.from(place, (at) => ((at * 37) % 11) / 11);
   const labels = Float32Array.from(place, (at) => ((at * 53) % 97 < 40 ? 1 : 0));
   const weights = isWeighted ? Float32Array.from(place, (at) => 0.1 + (at % 3)) : undefined;
   const groups = hasGroups ? new Uint8Array(BigUint64Array.from(place, (at) => BigInt(at % 2)).buffer) : undefined;

@@ -1,5 +1,7 @@
 /** The bytes of a block of a columns file (docs/columns-file.md): some records, column by column. Little-endian. */
 import { crc32 } from 'node:zlib';
+import { assert } from '../../../base/assert.ts';
+import { LIMITS } from '../../../base/limits.ts';
 
 /** Most records of a block. */
 export const BLOCK_RECORDS = 1024;
@@ -51,6 +53,7 @@ export function encodeBlock(
 ): Buffer {
   let at = HEAD_BYTES + ENTRY_BYTES * sections.length;
   const total = sections.reduce((sum, { content }) => sum + padded(content.byteLength), at);
+  assert(total <= LIMITS.recordBytes, 'a block is no larger than a record may be');
   const block = Buffer.alloc(total);
   block.writeUInt32LE(total, HEAD.bytes);
   block.writeUInt32LE(records, HEAD.records);

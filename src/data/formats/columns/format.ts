@@ -12,6 +12,7 @@ import { resolveFiles } from '../../place.ts';
 import { Selector } from '../../selection.ts';
 import type { Chunk } from '../../source.ts';
 import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
+import { decodeHeader, FRAME_BYTES, headerBytes } from './header.ts';
 import { countColumns, indexColumns, readColumns } from './indexer.ts';
 import { type BlockPlan, BlockRecords, blockPlan, Fault } from './records.ts';
 import { blocksIn } from './stretch.ts';
@@ -24,10 +25,11 @@ export const columnsFormat: Format = {
   find: async (place, { what }) => ({ paths: await resolveFiles(place, what), labels: [] }),
   index: indexColumns,
   readFile: (content, how, into) => readColumns(content, how, into),
-  async countRecords(place, path) {
+  async countRecords(place, path, columns) {
+    assert(columns !== undefined, 'a columns file has columns');
     const content = await openContent(place, path);
     try {
-      return await countColumns(content);
+      return await countColumns(content, columns);
     } finally {
       await content.file.close();
     }
@@ -57,6 +59,14 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
   return times.during('parse', () => into.finish());
 }
 
+/** Of the file that the columns were made of. Throws `DataInvalid`. */
+async function sourceOf(files: OpenFiles, { file, offset }: Chunk): Promise<string> {
+  const path = files.path(file);
+  const frame = await files.bytes(file, 0, Math.min(FRAME_BYTES, offset));
+  const bytes = Math.min(headerBytes(path, Buffer.from(frame)), offset);
+  return decodeHeader(path, Buffer.from(await files.bytes(file, 0, bytes))).source;
+}
+
 async function readChunk(
   files: OpenFiles,
   chunk: Chunk,
@@ -67,11 +77,11 @@ async function readChunk(
   const { file } = plan;
   const end = into.records + chunk.records;
   const first = selection === undefined ? chunk.firstRecord : positionOf(chunk, file);
-  const selecting = selection && {
-    selector: new Selector(selection, file),
-    by: splitBy(selection, columns!.columns),
-  };
-  const sink: PieceSink = selecting ? new SelectingSink(into, selecting.selector, selecting.by, first) : into;
+  let sink: PieceSink = into;
+  if (selection !== undefined) {
+    const selector = new Selector(selection, await sourceOf(files, chunk));
+    sink = new SelectingSink(into, selector, splitBy(selection, columns!.columns), first);
+  }
   const to = chunk.offset + chunk.bytes;
   const stretch = {
     from: chunk.offset,

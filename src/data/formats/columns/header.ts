@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import { parsedJson } from '../../../base/parsed-json.ts';
-import { type ColumnSpec, type FieldColumn, type LabelColumn, vocabularyOf } from '../../columns/column.ts';
+import { type ColumnSpec, type FieldColumn, vocabularyOf } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
 import type { FileLayout } from '../../source.ts';
 
@@ -23,13 +23,16 @@ const schema = z.strictObject({
         ids: z.enum(['hash', 'integer']).optional(),
         vocabulary: z.string().optional(),
         buckets: z.number().optional(),
+        separator: z.string().optional(),
+        format: z.string().optional(),
+        zone: z.string().optional(),
         positive: texts,
         negative: texts,
         classes: texts,
       }),
     )
     .max(LIMITS.columns),
-  /** Of the file that it was made of, for messages. */
+  /** Path of the file that it was made of: splits by position go by it, and messages. */
   source: z.string(),
 });
 
@@ -52,21 +55,29 @@ export function encodeHeader(spec: ColumnSpec, source: string): Buffer {
 
 /** What decides the values of a column, as they are in the file. */
 function fileColumn(column: FieldColumn): FileColumn {
-  const { name, type } = column;
-  switch (type) {
+  const { name } = column;
+  switch (column.type) {
     case 'category':
     case 'categories': {
-      const { ids, buckets } = column;
-      return { name, type, ids, vocabulary: vocabularyOf(column), buckets };
+      const { type, ids, buckets } = column;
+      const separator = column.type === 'categories' ? column.separator : undefined;
+      return { name, type, ids, vocabulary: vocabularyOf(column), buckets, separator };
     }
     case 'group':
-      return { name, type, ids: column.ids };
+      return { name, type: column.type, ids: column.ids };
     case 'label': {
-      const { positive, negative, classes } = column as LabelColumn;
+      const { type, positive, negative, classes } = column;
       return { name, type, positive: listOf(positive), negative: listOf(negative), classes: listOf(classes) };
     }
-    default:
-      return { name, type: type as FileColumn['type'] };
+    case 'time': {
+      const { type, format, zone } = column;
+      return { name, type, format, zone };
+    }
+    case 'number':
+    case 'weight':
+      return { name, type: column.type };
+    case 'ignore':
+      throw new Error('a column that is not read has no values');
   }
 }
 
@@ -121,7 +132,18 @@ export function layoutOf(path: string, header: FileHeader, spec: ColumnSpec): Fi
   return { fields: header.columns.length, positions };
 }
 
-const SETTINGS = ['type', 'ids', 'vocabulary', 'buckets', 'positive', 'negative', 'classes'] as const;
+const SETTINGS = [
+  'type',
+  'ids',
+  'vocabulary',
+  'buckets',
+  'separator',
+  'format',
+  'zone',
+  'positive',
+  'negative',
+  'classes',
+] as const;
 
 function refuseOther(path: string, { source }: FileHeader, found: FileColumn, expected: FileColumn): void {
   const differs = SETTINGS.find((setting) => JSON.stringify(found[setting]) !== JSON.stringify(expected[setting]));

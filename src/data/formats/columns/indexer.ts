@@ -7,7 +7,7 @@ import { ANY_LABEL } from '../../labels.ts';
 import type { DataPlace } from '../../place.ts';
 import type { FileLayout, IndexedFile } from '../../source.ts';
 import type { FoundFiles, Indexing, WholeFile } from '../format.ts';
-import { IndexSink, selectedFor } from '../index-sink.ts';
+import { boundClasses, IndexSink, selectedFor } from '../index-sink.ts';
 import { decodeBlock, HEAD_BYTES } from './block.ts';
 import { damaged, decodeHeader, type FileHeader, FRAME_BYTES, headerBytes, layoutOf } from './header.ts';
 import { BlockRecords, blockPlan, Fault } from './records.ts';
@@ -18,9 +18,7 @@ export async function indexColumns(place: DataPlace, found: FoundFiles, into: In
   assert(columns !== undefined, 'a columns file has columns');
   const files: IndexedFile[] = [];
   for (const path of found.paths) files.push(await indexFile(place, path, files.length, columns, into));
-  for (const column of columns.columns) {
-    if (column.type === 'label' && column.classes !== undefined) into.bounds.labelBound = column.classes.length;
-  }
+  boundClasses(into, columns);
   return files;
 }
 
@@ -36,7 +34,8 @@ async function indexFile(
     into.cutter.startFile(file);
     const sink = new IndexSink(into);
     const { labels = ANY_LABEL, onBytes } = into;
-    const layout = await readColumns(content, { columns, labels, onBytes }, selectedFor(sink, path, into), sink);
+    const { source } = (await readHeader(content)).header;
+    const layout = await readColumns(content, { columns, labels, onBytes }, selectedFor(sink, source, into), sink);
     return { path, bytes: content.bytes, records: into.cutter.endFile(), layout };
   } finally {
     await content.file.close();
@@ -102,9 +101,9 @@ export async function readHeader(content: Content): Promise<{ readonly header: F
   return { header: decodeHeader(content.path, bytes.subarray(0, length)), bytes: bytes.length };
 }
 
-/** By the last block. Throws `DataInvalid`. */
-export async function countColumns(content: Content): Promise<number> {
-  await readHeader(content);
+/** By the last block. Throws `DataInvalid`, also when the columns are not as the job reads them. */
+export async function countColumns(content: Content, columns: ColumnSpec): Promise<number> {
+  layoutOf(content.path, (await readHeader(content)).header, columns);
   const bytes = Buffer.alloc(HEAD_BYTES);
   await content.file.read(bytes, Math.max(0, content.bytes - HEAD_BYTES));
   const block = decodeBlock(bytes);

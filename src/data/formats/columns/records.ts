@@ -1,4 +1,5 @@
 /** The records of a block, as the columns of a job want them. */
+import { LIMITS } from '../../../base/limits.ts';
 import { parsedJson } from '../../../base/parsed-json.ts';
 import { type ColumnSpec, type NumberColumn, slotsOf } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
@@ -97,6 +98,8 @@ export class BlockRecords {
     let bad: readonly (readonly [number, string])[] = [];
     if (good < records) {
       const positions = words(this.#block, bytes, SECTION.badPositions, 0, records - good);
+      const isAscending = positions.every((position, at) => at === 0 || positions[at - 1]! < position);
+      check(isAscending, 'its bad records are out of order');
       const reasons = parsedReasons(contentOf(this.#block, bytes, SECTION.badReasons, 0));
       check(reasons.length === positions.length, 'it does not say why records are bad');
       bad = reasons.map((reason, at) => [positions[at]!, reason]);
@@ -225,5 +228,5 @@ function timesIn(block: Block, bytes: Buffer, column: number): Float64Array {
 function parsedReasons(content: Buffer): string[] {
   const parsed = parsedJson(content.toString());
   check(Array.isArray(parsed) && parsed.every((reason) => typeof reason === 'string'), 'its reasons cannot be read');
-  return parsed;
+  return parsed.map((reason) => reason.slice(0, LIMITS.reasonCharacters + 1).replace(/\p{Cc}/gu, ' '));
 }

@@ -31,7 +31,7 @@ export class BlockWriter implements PieceSink {
     this.#spec = spec;
     this.#source = source;
     this.#perBlock = Math.min(BLOCK_RECORDS, Math.floor(FIXED_BYTES / (VALUE_BYTES * kept(spec).length)));
-    this.#open = new OpenBlock(spec);
+    this.#open = new OpenBlock(spec, this.#perBlock);
   }
 
   /** Of the records so far. */
@@ -57,7 +57,7 @@ export class BlockWriter implements PieceSink {
 
   #refuse(line: number, reason: string): void {
     this.badRecords += 1;
-    this.#open.addBad(`${this.#source}:${line}: ${reason}`);
+    this.#open.addBad(shortened(`${this.#source}:${line}: ${reason}`));
   }
 
   /** The blocks that are whole, each once. */
@@ -78,7 +78,7 @@ export class BlockWriter implements PieceSink {
   #end(): void {
     this.#made.push(this.#open.encode(this.#position));
     this.#position += this.#open.records;
-    this.#open = new OpenBlock(this.#spec);
+    this.#open = new OpenBlock(this.#spec, this.#perBlock);
   }
 }
 
@@ -94,26 +94,27 @@ class OpenBlock {
   listBytes = 0;
   readonly #spec: ColumnSpec;
   #good = 0;
-  readonly #labels = new Float32Array(BLOCK_RECORDS);
-  readonly #weights = new Float32Array(BLOCK_RECORDS).fill(1);
-  readonly #groups = new Uint32Array(2 * BLOCK_RECORDS);
-  readonly #times = new Float64Array(BLOCK_RECORDS);
+  readonly #labels: Float32Array;
+  readonly #weights: Float32Array;
+  readonly #groups: Uint32Array;
+  readonly #times: Float64Array;
   readonly #numbers: readonly Float32Array[];
   readonly #single: readonly Uint32Array[];
   readonly #lists: readonly OpenList[];
   readonly #badPositions: number[] = [];
   readonly #badReasons: string[] = [];
 
-  constructor(spec: ColumnSpec) {
+  /** With room for so many records. */
+  constructor(spec: ColumnSpec, room: number) {
     this.#spec = spec;
     const { numbers, single, lists } = slotsOf(spec.columns);
-    this.#numbers = numbers.map(() => new Float32Array(BLOCK_RECORDS));
-    this.#single = single.map(() => new Uint32Array(2 * BLOCK_RECORDS));
-    this.#lists = lists.map(() => ({
-      ends: new Uint32Array(BLOCK_RECORDS),
-      halves: new Uint32Array(2 * BLOCK_RECORDS),
-      count: 0,
-    }));
+    this.#labels = new Float32Array(room);
+    this.#weights = new Float32Array(room).fill(1);
+    this.#groups = new Uint32Array(2 * room);
+    this.#times = new Float64Array(room);
+    this.#numbers = numbers.map(() => new Float32Array(room));
+    this.#single = single.map(() => new Uint32Array(2 * room));
+    this.#lists = lists.map(() => ({ ends: new Uint32Array(room), halves: new Uint32Array(2 * room), count: 0 }));
   }
 
   add(piece: ColumnPiece, record: number): void {
@@ -194,6 +195,9 @@ class OpenBlock {
     return encodeBlock({ records: this.records, good, position }, sections);
   }
 }
+
+const shortened = (reason: string): string =>
+  reason.length > LIMITS.reasonCharacters ? `${reason.slice(0, LIMITS.reasonCharacters)}…` : reason;
 
 const listIdsOf = ({ lists }: ColumnPiece, record: number): number =>
   lists.reduce((sum, { starts, ends }) => sum + ends[record]! - starts[record]!, 0);

@@ -8,7 +8,7 @@ import { ANY_LABEL } from '../../labels.ts';
 import type { DataPlace } from '../../place.ts';
 import type { FileLayout, IndexedFile } from '../../source.ts';
 import type { FoundFiles, Indexing, WholeFile } from '../format.ts';
-import { IndexSink, selectedFor } from '../index-sink.ts';
+import { boundClasses, IndexSink, selectedFor } from '../index-sink.ts';
 import { HEAD_BYTES, headOf } from './layout.ts';
 import { planOf } from './plan.ts';
 import { readStretch, type SliceWatch, type Stopped } from './stretch.ts';
@@ -22,9 +22,7 @@ export async function indexCsv(place: DataPlace, found: FoundFiles, into: Indexi
     if (!spec.dialect.header) refuseOtherWidth(files, file);
     files.push(file);
   }
-  for (const column of spec.columns) {
-    if (column.type === 'label' && column.classes !== undefined) into.bounds.labelBound = column.classes.length;
-  }
+  boundClasses(into, spec);
   return files;
 }
 

@@ -15,6 +15,7 @@ import type { LinePlan, Target } from './plan.ts';
 
 const SHOWN_BYTES = 4096;
 const AFTER_BYTES = 20;
+const SHOWN_TEXTS = 8;
 const MOST_U32 = 2 ** 32 - 1;
 const COMMA = 44;
 const POINT = 46;
@@ -193,8 +194,10 @@ export class LineReader {
     const label = texts.labels.get(Buffer.from(content.subarray(from, to)).toString('latin1')) ?? texts.other;
     this.#record.label = label;
     if (!Number.isNaN(label)) return undefined;
-    const known = texts.known.map((text) => JSON.stringify(text)).join(', ');
-    return `column ${column.name}: label ${quote(content, from, to)} is none of ${known}`;
+    const known = texts.known.slice(0, SHOWN_TEXTS).map((text) => JSON.stringify(text));
+    const more = texts.known.length - known.length;
+    const all = `${known.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+    return `column ${column.name}: label ${quote(content, from, to)} is none of ${all}`;
   }
 
   #group(

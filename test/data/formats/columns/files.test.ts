@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { Column, ColumnSpec } from '../../../../src/data/columns/column.ts';
+import { lookAtFirst } from '../../../../src/data/first-records.ts';
 import { buildIndex } from '../../../../src/data/index-builder.ts';
 import { ParsedCache } from '../../../../src/data/parsed/cache.ts';
 import type { Selection } from '../../../../src/data/selection.ts';
@@ -89,6 +90,8 @@ describe('the same records', () => {
 
   test.each<[string, Selection]>([
     ['by user', { part: 'train', seed: 3, split: { test: 0.3, by: 'g' }, negatives: undefined }],
+    ['by share', { part: 'test', seed: 3, split: { test: 0.3 }, negatives: undefined }],
+    ['and sampled', { part: 'train', seed: 3, split: { test: 0.1 }, negatives: { rate: 0.3, correction: 'weight' } }],
     ['in time', { part: 'test', seed: 3, split: { fromMs: Date.UTC(2024, 4, 1) }, negatives: undefined }],
   ])('of a split %s', async (_, selection) => {
     const place = await converted();
@@ -133,6 +136,7 @@ describe('what a job cannot read so', () => {
     ],
     ['another vocabulary', changed('c', category('c', { vocabulary: 'v' })), 'with vocabulary "c", the job has "v"'],
     ['buckets', changed('i', category('i', { ids: 'integer', buckets: 9 })), 'with vocabulary none, the job has "i"'],
+    ['another separator', changed('l', list('l', { separator: ';' })), 'with separator "|", the job has ";"'],
     [
       'other labels',
       changed('y', { name: 'y', type: 'label', positive: ['yes'] }),
@@ -142,6 +146,23 @@ describe('what a job cannot read so', () => {
     const place = await converted();
     await expect(recordsOf(place, { spec, what: 'log.columns', format: 'columns' })).rejects.toThrow(message);
   });
+});
+
+test('many texts of labels make no long reasons', async () => {
+  const classes = Array.from({ length: 2000 }, (_, at) => `class ${at}`);
+  const place = placeWith({ 'log.csv': `y,x\nclass 1,1\n${'odd,2\n'.repeat(1500)}class 7,3\n` });
+  const spec: ColumnSpec = { columns: [{ name: 'y', type: 'label', classes }, number('x')], dialect: CSV };
+  await convert(place, 'log.csv', 'log.columns', spec);
+  const { columns, text } = await bothOf(place, { spec, input: 'dense', recordsPerTask: 2000 });
+  expect(columns.labels).toEqual(text.labels);
+  expect(columns.bad[0]).toMatch(/label "odd" is none of "class 0", .* "class 7" and 1992 more$/);
+});
+
+test('a look at the header finds what a job cannot read', async () => {
+  const place = await converted();
+  const look = (columns: ColumnSpec) => lookAtFirst(place, { format: 'columns', columns }, ['log.columns']);
+  expect(await look(SPEC)).toMatchObject({ isWhole: false });
+  await expect(look({ columns: [...COLUMNS, category('z')], dialect: CSV })).rejects.toThrow('has no column z');
 });
 
 describe('damage', () => {
