@@ -80,7 +80,10 @@ export async function headOf(place: DataPlace, path: string): Promise<Head> {
   }
 }
 
-/** The content from its beginning on, for one look at all of it: nothing is written. Throws as `openContent`. */
+/**
+ * The content from its beginning on, for one look at all of it: nothing is written. Throws as `openContent`, but takes
+ * what is packed as it is.
+ */
 export async function* contentBlocks(place: DataPlace, path: string): AsyncGenerator<Uint8Array> {
   await inspectFile(place, path);
   const file = await openSource(place, absolutePath(place, path));

@@ -148,7 +148,7 @@ function tablePart({ test, model: type }: WantedJob, look: TableLook, testLook: 
       ...(bad
         ? [line(1, 'maxBadRecords', MOST_RECORDS, 'some records lack a label or fields, or have a text for a number')]
         : []),
-      ...(test === undefined ? [splitLine(time)] : []),
+      ...(test === undefined ? [splitLine(time, look.isWhole)] : []),
       ...csvLines(look, looks),
       line(1, 'columns', undefined),
       ...lines,
@@ -189,7 +189,7 @@ function sparsePart({ test, model = 'lr' }: WantedJob, look: SparseLook): DataPa
       ...(bad.records > 0
         ? [line(1, 'maxBadRecords', MOST_RECORDS, `line ${bad.first[0]?.line}: ${bad.first[0]?.reason}`)]
         : []),
-      ...(test === undefined ? [splitLine(undefined)] : []),
+      ...(test === undefined ? [splitLine(undefined, true)] : []),
     ],
     model,
     task,

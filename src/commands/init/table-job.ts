@@ -117,9 +117,10 @@ function factsText(facts: ColumnFacts, { type, missing, distinct, why }: TypedCo
 }
 
 /** Test records out of the training file: the latest fifth if there are times, else one in five. */
-export function splitLine(time: ColumnFacts | undefined): string {
-  const { min, late = min } = time?.times ?? {};
-  if (min === undefined || late === undefined || late <= min) {
+export function splitLine(time: ColumnFacts | undefined, isWhole: boolean): string {
+  const { min, late } = time?.times ?? { min: 0, late: 0 };
+  // Where only the first records were looked at, later times may follow.
+  if (late <= min || !isWhole) {
     return line(
       1,
       'split',

@@ -178,10 +178,7 @@ export class ColumnProfile {
       isAscending: this.#isAscending && this.#numeric > 1,
       meanLength: this.#length / Math.max(1, this.#records - this.#empty),
       times: times && { min: times.min, max: times.max, late: this.#times.part(0.8) },
-      explained: explainedBy(
-        this.#values.top().map(({ value }) => value),
-        this.#records,
-      ),
+      explained: explainedBy(this.#values.all(), this.#records),
       newValues: this.#isCompared ? this.#new : undefined,
     };
   }

@@ -3,13 +3,17 @@
  * (Bar-Yossef et al., "Counting distinct elements in a data stream", 2002). Exact until there are more than it keeps.
  */
 import { mix32 } from '../../base/mix32.ts';
+import { hash32 } from '../hash32.ts';
 
 const HASHES = 2 ** 53;
 const LOW = 2 ** 21;
 const FIRST_ROOM = 64;
 
 /** 53 bits of two 32-bit halves of a hash. */
-export const hashOfHalves = (low: number, high: number): number => high * LOW + (low >>> 11);
+const hashOfHalves = (low: number, high: number): number => high * LOW + (low >>> 11);
+
+/** 53 bits of an id of 64 bits, which may be any whole number. */
+export const hashOfId = (low: number, high: number): number => hashOfHalves(hash32(low, high, 1), hash32(low, high, 2));
 
 /** 53 bits of a text. */
 export function hashOfText(text: string): number {

@@ -36,8 +36,13 @@ export class FrequentValues {
     return value;
   }
 
+  /** Those that are kept. */
+  all(): Iterable<Value> {
+    return this.#values.values();
+  }
+
   /** The most frequent first. */
-  top(count = this.#values.size): { readonly text: string; readonly value: Value }[] {
+  top(count: number): { readonly text: string; readonly value: Value }[] {
     return [...this.#values]
       .map(([text, value]) => ({ text, value }))
       .sort((a, b) => b.value.count - a.value.count || (a.text < b.text ? -1 : 1))

@@ -9,8 +9,6 @@ export interface NumberFacts {
   readonly deviation: number;
   /** Records by parts of the range of equal width; of a sample if there are many. */
   readonly histogram: readonly number[];
-  /** Smallest, the three quartiles, largest. */
-  readonly quartiles: readonly number[];
 }
 
 const BINS = 16;
@@ -45,26 +43,24 @@ export class NumberProfile {
   facts(): NumberFacts | undefined {
     if (this.#count === 0) return undefined;
     const [min, max] = [this.#min, this.#max];
-    const sorted = this.#sorted();
     return {
       count: this.#count,
       min,
       max,
       mean: this.#mean,
       deviation: Math.sqrt(this.#squares / this.#count),
-      histogram: histogramOf(sorted, min, max),
-      quartiles: [min, ...[0.25, 0.5, 0.75].map((part) => this.part(part)), max],
+      histogram: histogramOf(this.#kept(), min, max),
     };
   }
 
   /** The number that so many of the others are not above: of the sample, or the mean where that has none. */
   part(share: number): number {
-    const sorted = this.#sorted();
+    const sorted = Float64Array.from(this.#kept()).sort();
     return sorted[Math.floor(share * (sorted.length - 1))] ?? this.#mean;
   }
 
-  #sorted(): Float64Array {
-    return Float64Array.from(this.#sample.filter((value) => !Number.isNaN(value))).sort();
+  #kept(): number[] {
+    return this.#sample.filter((value) => !Number.isNaN(value));
   }
 }
 

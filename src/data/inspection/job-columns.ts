@@ -18,12 +18,20 @@ import { changing, openQuote } from '../formats/csv/indexer.ts';
 import { HEAD_BYTES, headOf } from '../formats/csv/layout.ts';
 import { fieldColumns, planOf } from '../formats/csv/plan.ts';
 import { readStretch } from '../formats/csv/stretch.ts';
-import { hash32 } from '../hash32.ts';
 import type { LabelRule } from '../labels.ts';
 import type { DataPlace } from '../place.ts';
 import type { BadRecord } from '../source.ts';
-import { DistinctValues, hashOfHalves } from './distinct.ts';
+import { DistinctValues, hashOfId } from './distinct.ts';
 import { type NumberFacts, NumberProfile, slotOf } from './histogram.ts';
+
+const SHOWN_BAD = 5;
+const SHOWN_LABELS = 20;
+const LABELS = 4096;
+/** Ids that are kept of all columns together, and of one. */
+const KEPT_IDS = 1 << 19;
+const MOST_KEPT = 1 << 16;
+const LEAST_KEPT = 64;
+const ID_BITS = 64;
 
 /** Ids of a category. */
 export interface IdFacts {
@@ -61,16 +69,6 @@ export interface JobLookOptions {
   readonly records?: number | undefined;
   readonly onBytes?: (count: number) => void;
 }
-
-const SHOWN_BAD = 5;
-const SHOWN_LABELS = 20;
-const LABELS = 4096;
-const KEPT_IDS = 1 << 19;
-const MOST_KEPT = 1 << 16;
-const LEAST_KEPT = 64;
-const LOW_SEED = 1;
-const HIGH_SEED = 2;
-const ID_BITS = 64;
 
 /** Throws as indexing does: a column that the file lacks, a quote that is never closed. */
 export async function lookAsJob(
@@ -236,7 +234,7 @@ class IdProfile {
   }
 
   #take(low: number, high: number): void {
-    this.#distinct.add(hashOfHalves(hash32(low, high, LOW_SEED), hash32(low, high, HIGH_SEED)));
+    this.#distinct.add(hashOfId(low, high));
   }
 
   facts(buckets: number | undefined): IdFacts {

@@ -5,9 +5,8 @@ import type { Batch, SparseInput } from '../../model/model.ts';
 import { NEWLINE } from '../ascii.ts';
 import { contentBlocks } from '../content.ts';
 import { libsvmFormat } from '../formats/libsvm/format.ts';
-import { hash32 } from '../hash32.ts';
 import type { DataPlace } from '../place.ts';
-import { DistinctValues, hashOfHalves } from './distinct.ts';
+import { DistinctValues, hashOfId } from './distinct.ts';
 import { type NumberFacts, NumberProfile, slotOf } from './histogram.ts';
 
 export interface SparseLook {
@@ -45,8 +44,6 @@ const KEPT_IDS = 1 << 16;
 const LABELS = 4096;
 const SHOWN_LABELS = 20;
 const SHOWN_BAD = 5;
-const LOW_SEED = 1;
-const HIGH_SEED = 2;
 
 /** Throws as `openContent`. */
 export async function lookAtSparse(place: DataPlace, path: string, options: SparseOptions): Promise<SparseLook> {
@@ -137,7 +134,7 @@ class SparseReader {
     const isNew: (boolean | undefined)[] = [];
     for (let at = 0; at < count; at++) {
       const [low, high] = [view.readUInt32LE(8 * at), view.readUInt32LE(8 * at + 4)];
-      const hash = hashOfHalves(hash32(low, high, LOW_SEED), hash32(low, high, HIGH_SEED));
+      const hash = hashOfId(low, high);
       this.#ids.add(hash);
       const id = view.readBigUInt64LE(8 * at);
       if (id > this.#highest) this.#highest = id;

@@ -34,7 +34,7 @@ export interface TableLook {
   readonly label: { readonly column: number; readonly why: string } | undefined;
   /** Columns that nearly equal the label. */
   readonly leaks: readonly string[];
-  /** Of columns by name, if there is a header, and else by place: for a second file. */
+  /** The values of each column: for a second file. */
   readonly distinct: readonly DistinctValues[];
 }
 
@@ -145,8 +145,8 @@ function chosenLabel(
   wanted: string | undefined,
 ): TableLook['label'] {
   if (wanted === undefined) {
-    const read = new TableReader(guesses, form, undefined, {});
-    for (const [at, fields] of rows.entries()) read.take(fields, at + 2, false);
+    const read = new TableReader(guesses, { ...form, header: false }, undefined, {});
+    for (const [at, fields] of rows.entries()) read.take(fields, at + 1, false);
     return labelOf(read.facts().columns);
   }
   const column = guesses.findIndex(({ name }) => name === wanted);

@@ -70,6 +70,9 @@ describe('of a table', () => {
     expect(types(job)).toEqual({ day: 'time', price: 'number', town: 'category', label: 'label' });
     expect(job.data.dialect).toMatchObject({ delimiter: ';', decimal: ',', header: true });
     expect(job.data.split).toEqual({ fromMs: Date.UTC(2024, 2, 22) });
+    // Of the first records no one knows what is late.
+    const first = await printed('--data', 'days.csv', '--rows', '50');
+    expect(first.job.data.split).toEqual({ test: 0.2 });
     expect(job.model).toMatchObject({ type: 'fm', factors: 8 });
     expect(await badOf(job, 'days.csv')).toBe(0);
   });
