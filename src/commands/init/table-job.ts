@@ -9,6 +9,9 @@ import { line } from './yaml-lines.ts';
 /** Of numbers most of which are close together. */
 const QUANTILES = 20;
 const TEST_SHARE = 0.2;
+/** Values of a column that is a copy of the label, for each label. */
+const COPY = 2;
+const LEAK = 'nearly equals the label: is it known before that is? ';
 
 export function csvLines({ form }: TableLook, looks: readonly TableLook[]): string[] {
   const { delimiter, quote, header, decimal } = form;
@@ -46,21 +49,21 @@ export function columnLines(look: TableLook, model: ModelChoice): ChosenColumns 
   const lines: string[] = [];
   let used = 0;
   let time: ColumnFacts | undefined;
+  const distinctLabels = typeOf(look.columns[look.label!.column]!).distinct;
   for (const [at, facts] of look.columns.entries()) {
     const isLabel = at === look.label?.column;
     const typed = typeOf(facts);
-    const chosen = isLabel
-      ? labelColumn(look, model)
-      : look.leaks.includes(facts.name)
-        ? { type: 'ignore', why: 'it nearly equals the label: is it known before that is?' }
-        : chosenColumn(facts, typed, model, time !== undefined);
-    const { type, why, ...settings } = chosen;
+    const chosen = isLabel ? labelColumn(look, model) : chosenColumn(facts, typed, model, time !== undefined);
+    const isLeak = look.leaks.includes(facts.name);
+    // As few values as the label has: it is hardly more than another name for it.
+    const isCopy = isLeak && typed.distinct <= COPY * distinctLabels;
+    const { type, why, ...settings } = isCopy ? { type: 'ignore', why: chosen.why } : chosen;
     if (type === 'time') time = facts;
     if (!isLabel && !['time', 'ignore'].includes(type)) used += 1;
     const isPlaced = look.form.header && !facts.hasName;
     const all = { type, ...settings, ...(isPlaced ? { position: at + 1 } : {}) };
     const value = Object.keys(all).length === 1 ? type : all;
-    lines.push(line(2, facts.name, value, `${why}${isLabel ? '' : factsText(facts, typed)}`));
+    lines.push(line(2, facts.name, value, `${isLeak ? LEAK : ''}${why}${isLabel ? '' : factsText(facts, typed)}`));
   }
   return { lines, used, time };
 }

@@ -52,7 +52,9 @@ describe('of a table', () => {
     expect(job).toMatchObject({ name: 'log', model: { type: 'lr', task: 'binary' }, data: { split: { test: 0.2 } } });
     expect(text).toContain('    user_id: ignore # a number of its own in each record, as ids have; 600 different\n');
     expect(text).toContain('    age: number # numbers; 20 to 69, 50 different, 14 % missing\n');
-    expect(text).toContain('    paid: ignore # it nearly equals the label: is it known before that is?; 2 different\n');
+    expect(text).toContain(
+      '    paid: ignore # nearly equals the label: is it known before that is? texts; 2 different\n',
+    );
     expect(text).toContain('"yes" counts as positive: by its text, 25.0 % of the records');
     expect(text.split('\n').filter((line) => line.length > 120)).toEqual([]);
     expect(await badOf(job, 'log.csv')).toBe(0);
@@ -109,6 +111,12 @@ describe('of a table', () => {
     const { job } = await printed('--data', 'price.csv');
     expect(job.model).toMatchObject({ type: 'lr', task: 'regression' });
     expect(await badOf(job, 'price.csv')).toBe(0);
+  });
+
+  test('a number that tells the label stays, with a warning', async () => {
+    file('sensor.csv', ['x,z,label', ...repeat(300, (at) => `${(at % 3) * 10 + (at % 4) / 2},${at / 7},k${at % 3}`)]);
+    const { text } = await printed('--data', 'sensor.csv');
+    expect(text).toContain('    x: number # nearly equals the label: is it known before that is? numbers; 0 to 21.5');
   });
 
   test('columns without names, and those of the same name, by their places', async () => {
