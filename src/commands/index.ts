@@ -27,6 +27,7 @@ const entry = (
 
 export const COMMANDS: readonly CommandEntry[] = [
   entry('train', 'run', 'Run a whole cluster on this machine and train a job', () => import('./run/index.ts')),
+  entry('train', 'init', 'Write a job file for a data file', () => import('./init/index.ts')),
   entry('train', 'evaluate', 'Score files with a trained model', () => import('./evaluate/index.ts')),
   entry('cluster', 'master', 'Publish a job and hand out its tasks', () => import('./master.ts')),
   entry('cluster', 'pserver', 'Hold and serve a part of the parameters', () => import('./pserver.ts')),
@@ -90,6 +91,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     () => import('./data/index.ts'),
   ),
   entry('data', 'data:convert', 'Convert CSV and TSV files to files of columns', () => import('./data/convert.ts')),
+  entry(
+    'data',
+    'data:inspect',
+    'Show what a data file holds, and how it would be read',
+    () => import('./data/inspect.ts'),
+  ),
   entry('data', 'data:synth', 'Generate a data set from a planted model', () => import('./data/synth.ts')),
   entry(
     'help',

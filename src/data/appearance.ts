@@ -18,6 +18,8 @@ const BINARY_LABEL = /^\s*[+-]?[01](?:\s|$)/;
 const RANKING = /^\s*(?![+-]?[01]\s)\S+\s+qid:\d+(?:\s|$)/;
 const FIELDS = /^\s*\S+(?:\s+\d+:\d+:\S+)+\s*$/;
 const NAMESPACES = /^[^|,{]*\|\S*\s/;
+/** The same where bars may also separate columns: it has a name with a value. */
+const NAMED_SPACES = /^(?:[^|,{]*\s)?\|\S*\s(?:.*\s)?[^\s|:]+:[\d.]/;
 
 const all =
   (matches: (line: string) => boolean) =>
@@ -60,9 +62,22 @@ const NO_TEXT: readonly Test[] = [
   [(lines) => lines.some(isBinary), { what: 'a binary file', hint: 'check the path and data.format' }],
 ];
 
+const JSON_TEXT: Test = [all((line) => /^\s*[{[]/.test(line)), { what: 'JSON', hint: convert('JSON') }];
+const LIBFFM: Test = [
+  all((line) => FIELDS.test(line)),
+  {
+    what: 'libffm (label field:id:value)',
+    hint: 'remove the fields: libsvm and libfm have id:value',
+  },
+];
+const VOWPAL_WABBIT: Appearance = {
+  what: 'Vowpal Wabbit text (label |namespace …)',
+  hint: convert('Vowpal Wabbit text'),
+};
+
 /** Of text that is no libsvm. */
 const OTHER_TEXT: readonly Test[] = [
-  [all((line) => /^\s*[{[]/.test(line)), { what: 'JSON', hint: convert('JSON') }],
+  JSON_TEXT,
   [
     all((line) => WEIGHTED.test(line)),
     {
@@ -70,14 +85,8 @@ const OTHER_TEXT: readonly Test[] = [
       hint: 'write the labels; for weights, from 0 on, set data.labelWeights to true (data index: --label-weights)',
     },
   ],
-  [
-    all((line) => FIELDS.test(line)),
-    { what: 'libffm (label field:id:value)', hint: 'remove the fields: libsvm and libfm have id:value' },
-  ],
-  [
-    all((line) => NAMESPACES.test(line)),
-    { what: 'Vowpal Wabbit text (label |namespace …)', hint: convert('Vowpal Wabbit text') },
-  ],
+  LIBFFM,
+  [all((line) => NAMESPACES.test(line)), VOWPAL_WABBIT],
   [
     all((line) => ID_LIST.test(line) && line.includes(':')),
     {
@@ -140,4 +149,10 @@ export function appearanceOf(lines: readonly string[]): Appearance | undefined {
 export function otherThanText(lines: readonly string[]): Appearance | undefined {
   if (lines.length === 0) return undefined;
   return packedAs(Buffer.from(lines[0]!, 'latin1')) ?? NO_TEXT.find(([matches]) => matches(lines))?.[1];
+}
+
+/** The same, of `beginning` and whole lines that are expected to be a table. */
+export function otherThanTable([beginning = '', ...lines]: readonly string[]): Appearance | undefined {
+  const tests: readonly Test[] = [JSON_TEXT, LIBFFM, [all((line) => NAMED_SPACES.test(line)), VOWPAL_WABBIT]];
+  return otherThanText([beginning]) ?? tests.find(([matches]) => matches(lines))?.[1];
 }

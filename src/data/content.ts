@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { PaddletError } from '../base/errors.ts';
 import type { DiskFile, FileFacts } from '../base/seams.ts';
+import { FileBlocks } from './file-blocks.ts';
 import { inflatedHead, inflateMembers } from './gzip-inflate.ts';
 import { refusePacked } from './packed.ts';
 import { absolutePath, type DataPlace, missing } from './place.ts';
@@ -74,6 +75,20 @@ export async function headOf(place: DataPlace, path: string): Promise<Head> {
     const { bytes, isWhole } = await beginning(path, file, facts, HEAD_BYTES);
     refusePacked(path, bytes);
     return { bytes: isWhole ? bytes : bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1), isWhole };
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * The content from its beginning on, for one look at all of it: nothing is written. Throws as `openContent`, but takes
+ * what is packed as it is.
+ */
+export async function* contentBlocks(place: DataPlace, path: string): AsyncGenerator<Uint8Array> {
+  await inspectFile(place, path);
+  const file = await openSource(place, absolutePath(place, path));
+  try {
+    yield* (await isGzip(file)) ? inflateMembers(path, file) : new FileBlocks(file).from(0);
   } finally {
     await file.close();
   }

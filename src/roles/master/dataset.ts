@@ -82,7 +82,7 @@ export function selectedOf(job: Job, part: Selection['part']): Selected | undefi
 }
 
 /** The labels that the model takes, as far as the index can know: how many classes there are follows from it. */
-function widestRule({ model, data }: Job): LabelRule {
+export function widestRule({ model, data }: Job): LabelRule {
   const { task } = outlineOf(model);
   const weights = data.labelWeights ? { mayHaveWeight: true } : {};
   return task === 'multiclass' ? { task, classes: ANY_CLASSES, ...weights } : { task, ...weights };

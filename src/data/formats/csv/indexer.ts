@@ -86,12 +86,13 @@ export async function readCsv(
   return layout;
 }
 
-const changing = (path: string): PaddletError =>
+export const changing = (path: string): PaddletError =>
   new PaddletError('DataChanged', `${path} changed while it was being read`);
 
-function stoppedEarly(path: string, stopped: Stopped): PaddletError {
-  if (stopped.kind !== 'open') return changing(path);
-  const { line, column } = stopped;
+const stoppedEarly = (path: string, stopped: Stopped): PaddletError =>
+  stopped.kind === 'open' ? openQuote(path, stopped) : changing(path);
+
+export function openQuote(path: string, { line, column }: Stopped & { kind: 'open' }): PaddletError {
   return new PaddletError('DataInvalid', `${path}:${line}:${column}: this quote is not closed`, {
     hint: 'write a quote in a quoted text twice, or set data.csv.quote to none if quotes are ordinary characters',
   });

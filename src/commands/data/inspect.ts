@@ -1,0 +1,144 @@
+import { resolve } from 'node:path';
+import { Args, Flags } from '@oclif/core';
+import { PaddletError } from '../../base/errors.ts';
+import { compareTables, type TableComparison } from '../../data/inspection/compare.ts';
+import { type JobLook, lookAsJob } from '../../data/inspection/job-columns.ts';
+import { type Look, lookAt } from '../../data/inspection/look.ts';
+import { typeOf } from '../../data/inspection/types.ts';
+import type { DataPlace } from '../../data/place.ts';
+import { loadJob } from '../../job/load-job.ts';
+import { columnSpecOf } from '../../job/schema.ts';
+import { widestRule } from '../../roles/master/dataset.ts';
+import { refuseEmpty } from '../base/given-path.ts';
+import { cacheFlags, dataFlags, PaddletCommand } from '../base-command.ts';
+import { comparisonText, denseText, type Screen, sparseText, tableText } from './inspection-text.ts';
+import { jobLookText } from './job-look-text.ts';
+
+/** Of an output that is no terminal. */
+const USUAL_WIDTH = 80;
+/** Of each column, for scripts. */
+const SHOWN_VALUES = 20;
+
+export default class DataInspect extends PaddletCommand<typeof DataInspect> {
+  static override summary = 'Show what a data file holds, and how it would be read';
+  static override description =
+    `Reads the file once. Of a table it shows how fields are separated, and of each column the type that it seems to
+have, missing values, different values, the most frequent ones or the range, and whether it nearly equals the label.
+With a second file: the values and ranges that the first one lacks. With a job file: the columns as the job reads them.`;
+  static override examples = [
+    { command: '<%= config.bin %> data inspect adult/adult.data.gz', description: 'Look at one file.' },
+    {
+      command: '<%= config.bin %> data inspect adult/adult.data.gz adult/adult.test.gz',
+      description: 'And at what is new in another one.',
+    },
+    {
+      command: '<%= config.bin %> data inspect adult/adult.data.gz --job examples/adult-lr.yaml --json',
+      description: 'As a job reads it, for a script.',
+    },
+  ];
+  static override args = {
+    file: Args.string({ required: true, description: 'The file to look at.' }),
+    other: Args.string({ description: 'A file to compare with it.' }),
+  };
+  static override flags = {
+    ...dataFlags,
+    ...cacheFlags,
+    job: Flags.string({ helpValue: 'FILE', description: 'Job file whose columns to read, of csv and tsv files.' }),
+    label: Flags.string({
+      helpValue: 'NAME',
+      description: 'The column that is the label. Default: guessed by name, or by its values.',
+      exclusive: ['job'],
+    }),
+    rows: Flags.integer({ min: 1, max: 2 ** 53 - 1, helpValue: 'N', description: 'Look at the first N records only.' }),
+  };
+
+  override async execute(): Promise<void> {
+    const { file, other } = this.args;
+    refuseEmpty(other === undefined ? [file] : [file, other], 'the argument FILE');
+    const place = {
+      host: this.host(),
+      folder: resolve(this.flags['data-dir'] ?? '.'),
+      cacheFolder: resolve(this.flags['cache-dir']),
+    };
+    const progress = this.progress('reading');
+    let bytes = 0;
+    const onBytes = (count: number): void => {
+      bytes += count;
+      progress.update(0, 0, `${(bytes / 1e6).toFixed(0)} MB read`);
+    };
+    try {
+      if (this.flags.job !== undefined) await this.inspectAsJob(place, this.flags.job, onBytes);
+      else await this.inspect(place, onBytes);
+    } finally {
+      progress.end();
+    }
+  }
+
+  private async inspect(place: DataPlace, onBytes: (count: number) => void): Promise<void> {
+    const { file, other } = this.args;
+    const { rows: records, label } = this.flags;
+    const look = await lookAt(place, file, { records, label, onBytes });
+    if (other === undefined) {
+      this.output(shownLook(look), () => this.describe(look));
+      return;
+    }
+    const second = await lookAt(place, other, { records, onBytes, first: look });
+    if (look.kind !== second.kind) {
+      throw new PaddletError('DataInvalid', `${file} is of kind ${look.kind}, ${other} is of kind ${second.kind}`, {
+        hint: 'name two files of the same format',
+      });
+    }
+    const comparison = look.kind === 'table' && second.kind === 'table' ? compareTables(look, second) : undefined;
+    this.output({ files: [shownLook(look), shownLook(second)], comparison }, () =>
+      this.describeBoth(look, second, comparison),
+    );
+  }
+
+  private async inspectAsJob(place: DataPlace, path: string, onBytes: (count: number) => void): Promise<void> {
+    const { file, other } = this.args;
+    if (other !== undefined) {
+      throw new PaddletError('Usage', `--job ${path}: expected one file, found ${other} as well`, {
+        hint: 'compare two files without --job',
+      });
+    }
+    const { job } = await loadJob({ disk: place.host.disk, path, sets: [] });
+    const spec = columnSpecOf(job);
+    if (spec === undefined) {
+      throw new PaddletError('Usage', `${path} has no columns: its format is ${job.data.format}`, {
+        hint: 'look at the file without --job',
+      });
+    }
+    const options = { records: this.flags.rows, onBytes };
+    const look: JobLook = await lookAsJob(place, file, { spec, labels: widestRule(job) }, options);
+    this.output({ job: job.name, ...look }, () => jobLookText(look, job.name, this.screen()));
+  }
+
+  private screen(): Screen {
+    return { table: (columns, rows) => this.table(columns, rows), width: process.stdout.columns || USUAL_WIDTH };
+  }
+
+  private describe(look: Look): string {
+    switch (look.kind) {
+      case 'table':
+        return tableText(look, this.screen());
+      case 'libsvm':
+        return sparseText(look, this.screen());
+      case 'idx':
+        return denseText(look, this.screen());
+    }
+  }
+
+  private describeBoth(first: Look, second: Look, comparison: TableComparison | undefined): string {
+    if (comparison === undefined) return `${this.describe(first)}\n\n${this.describe(second)}`;
+    return `${this.describe(first)}\n\n${comparisonText(comparison, first.path, second.path, this.screen())}`;
+  }
+}
+
+/** For scripts: with the types of columns, without what is there for comparisons. */
+function shownLook(look: Look): object {
+  if (look.kind === 'idx') return look;
+  const { distinct: _, ...shown } = look;
+  if (shown.kind !== 'table') return shown;
+  const columns = shown.columns.map((facts) => ({ ...facts, ...typeOf(facts) }));
+  return { ...shown, columns: columns.map((column) => ({ ...column, top: column.top.slice(0, SHOWN_VALUES) })) };
+}

@@ -1,0 +1,198 @@
+/** The job file that `init` writes. Pure. */
+import { PaddletError } from '../../base/errors.ts';
+import type { Look } from '../../data/inspection/look.ts';
+import type { SparseLook } from '../../data/inspection/sparse.ts';
+import type { TableLook } from '../../data/inspection/table.ts';
+import { typeOf } from '../../data/inspection/types.ts';
+import type { ModelType } from '../../model/registry.ts';
+import { chooseModel } from './model-choice.ts';
+import { columnLines, csvLines, splitLine } from './table-job.ts';
+import { line } from './yaml-lines.ts';
+
+export interface WantedJob {
+  /** Paths as the job file has them. */
+  readonly train: string;
+  readonly test: string | undefined;
+  readonly look: Look;
+  /** Of the first test file. */
+  readonly testLook: Look | undefined;
+  readonly model: ModelType | undefined;
+}
+
+export interface WrittenJob {
+  readonly text: string;
+  /** What was chosen, in a line. */
+  readonly summary: string;
+}
+
+interface DataPart {
+  /** Of `data`, behind the files. */
+  readonly lines: readonly string[];
+  readonly format: string;
+  readonly model: ModelType;
+  readonly task: 'binary' | 'multiclass' | 'regression';
+  readonly summary: string;
+}
+
+const SMALL = 5000;
+const MEDIUM = 200_000;
+/** As if a file that was not read to its end had so many. */
+const UNKNOWN = 100_000;
+const TASKS = 50;
+const LEAST_RECORDS = 100;
+const MOST_RECORDS = 10_000;
+const NAME = /[^A-Za-z0-9._-]+/g;
+const NAME_CHARACTERS = 63;
+
+/** Throws `Usage` when no model suits the data, or not the wanted one. */
+export function jobText(wanted: WantedJob): WrittenJob {
+  const { look, train, test } = wanted;
+  const records = look.kind === 'idx' || look.isWhole ? look.records : UNKNOWN;
+  const part = dataPart(wanted);
+  const { model, task } = part;
+  const text = [
+    `# Written by \`paddlet init\`. What it has guessed, it says: correct what is wrong. All fields: docs/job-file.md.`,
+    line(0, 'name', nameOf(train)),
+    line(0, 'data', undefined),
+    line(1, 'format', part.format),
+    line(1, 'train', train),
+    ...(test === undefined ? [] : [line(1, 'test', test)]),
+    line(1, 'recordsPerTask', recordsPerTask(records)),
+    ...part.lines,
+    modelLine(model, task),
+    line(
+      0,
+      'optimizer',
+      model === 'softmax' ? { type: 'adam', learningRate: 0.01 } : { type: 'adagrad', learningRate: 0.05 },
+    ),
+    line(0, 'training', { mode: 'async', passes: passesOf(records), batchSize: records < SMALL ? 32 : 128, seed: 1 }),
+    line(0, 'cluster', { pservers: 2, trainers: 2 }, 'processes on this machine'),
+  ];
+  return { text: `${text.join('\n')}\n`, summary: part.summary };
+}
+
+function modelLine(model: ModelType, task: DataPart['task']): string {
+  const others = {
+    lr: 'fm finds pairs of values that matter together',
+    fm: 'lr is simpler and faster',
+    softmax: undefined,
+  };
+  const factors = model === 'fm' ? { factors: 8 } : {};
+  return line(0, 'model', { type: model, ...(task === 'regression' ? { task } : {}), ...factors }, others[model]);
+}
+
+const passesOf = (records: number): number => (records < SMALL ? 30 : records < MEDIUM ? 10 : 3);
+
+/** Enough tasks for some trainers, none of them tiny. */
+function recordsPerTask(records: number): number {
+  const even = Math.ceil(records / TASKS / LEAST_RECORDS) * LEAST_RECORDS;
+  return Math.max(LEAST_RECORDS, Math.min(MOST_RECORDS, even));
+}
+
+/** Of the first file, without what says how it is packed and written. */
+function nameOf(path: string): string {
+  const file = path.split('/').findLast((part) => part !== '' && !/[*?]/.test(part)) ?? 'job';
+  const name = file
+    .replace(/\.gz$/, '')
+    .replace(/\.(?:csv|tsv|txt|data|libsvm|libfm|svm|dat)$/, '')
+    .replace(NAME, '-')
+    .replace(/^[^A-Za-z0-9]+/, '')
+    .slice(0, NAME_CHARACTERS);
+  return name === '' ? 'job' : name;
+}
+
+function dataPart(wanted: WantedJob): DataPart {
+  const { look, model, testLook } = wanted;
+  if (testLook !== undefined && testLook.kind !== look.kind) {
+    throw new PaddletError('Usage', `${testLook.path} has another format than ${look.path}`, {
+      hint: 'test files are written as training files are',
+    });
+  }
+  switch (look.kind) {
+    case 'table':
+      return tablePart(wanted, look, testLook?.kind === 'table' ? testLook : undefined);
+    case 'libsvm':
+      return sparsePart(wanted, look);
+    case 'idx':
+      if (model !== undefined && model !== 'softmax') {
+        throw new PaddletError('Usage', `${model} takes no images: idx files are for softmax`, {
+          hint: 'use --model softmax, or leave --model out',
+        });
+      }
+      return {
+        ...{ lines: [], format: 'idx', model: 'softmax', task: 'multiclass' },
+        summary: `softmax on ${look.inputs} inputs, ${look.classes.length} classes`,
+      };
+  }
+}
+
+function tablePart({ test, model: type }: WantedJob, look: TableLook, testLook: TableLook | undefined): DataPart {
+  if (look.label === undefined) {
+    throw new PaddletError('Usage', `no column of ${look.path} looks like a label`, {
+      hint: `name one with --label: ${look.columns.map(({ name }) => name).join(', ')}`,
+    });
+  }
+  const model = chooseModel(look, type, testLook);
+  const { lines, used, time } = columnLines(look, model);
+  if (used === 0) {
+    throw new PaddletError('Usage', `no column of ${look.path} is left for ${model.type} to learn from`, {
+      hint: 'choose another model with --model, or another label with --label',
+    });
+  }
+  const looks = testLook === undefined ? [look] : [look, testLook];
+  const bad = looks.some(hasBad);
+  const name = look.columns[look.label.column]!.name;
+  return {
+    format: look.form.delimiter === '\t' ? 'tsv' : 'csv',
+    lines: [
+      ...(bad
+        ? [line(1, 'maxBadRecords', MOST_RECORDS, 'some records lack a label or fields, or have a text for a number')]
+        : []),
+      ...(test === undefined ? [splitLine(time, look.isWhole)] : []),
+      ...csvLines(look, looks),
+      line(1, 'columns', undefined),
+      ...lines,
+    ],
+    model: model.type,
+    task: model.task,
+    summary: `${model.type} on ${used} column${used === 1 ? '' : 's'}; label ${name}: ${look.label.why}; ${model.why}`,
+  };
+}
+
+/** Records that training would not take: without a label, with other texts than the type of a column has. */
+const hasBad = ({ label, columns, bad }: TableLook): boolean =>
+  bad.records > 0 ||
+  columns.some((facts, at) => typeOf(facts).bad > 0 || (at === label?.column && typeOf(facts).missing > 0));
+
+function sparsePart({ test, model = 'lr' }: WantedJob, look: SparseLook): DataPart {
+  if (model === 'softmax') {
+    throw new PaddletError('Usage', 'softmax takes no libsvm text: it wants columns of numbers, or idx files', {
+      hint: 'use --model lr or --model fm',
+    });
+  }
+  const { distinctLabels, labels, hasWeights, bad } = look;
+  const isBinary = labels.every(({ label }) => label === 0 || label === 1 || label === -1);
+  if (!isBinary && distinctLabels === 2) {
+    throw new PaddletError(
+      'Usage',
+      `the labels of ${look.path} are ${labels.map(({ label }) => label).join(' and ')}`,
+      {
+        hint: 'write the labels of two classes as 1 and 0',
+      },
+    );
+  }
+  const task = isBinary ? 'binary' : 'regression';
+  return {
+    format: 'libsvm',
+    lines: [
+      ...(hasWeights ? [line(1, 'labelWeights', true, 'label:weight')] : []),
+      ...(bad.records > 0
+        ? [line(1, 'maxBadRecords', MOST_RECORDS, `line ${bad.first[0]?.line}: ${bad.first[0]?.reason}`)]
+        : []),
+      ...(test === undefined ? [splitLine(undefined, true)] : []),
+    ],
+    model,
+    task,
+    summary: `${model} on ${look.ids} features; ${isBinary ? 'labels of two classes' : `${distinctLabels} different labels, taken as numbers`}`,
+  };
+}

@@ -1,0 +1,93 @@
+/** Which model a table suits, and what its label is to the model. Pure. */
+import { PaddletError } from '../../base/errors.ts';
+import type { ColumnFacts } from '../../data/inspection/column-profile.ts';
+import { positiveOf } from '../../data/inspection/label.ts';
+import type { TableLook } from '../../data/inspection/table.ts';
+import { type TypedColumn, typeOf } from '../../data/inspection/types.ts';
+import type { ModelType } from '../../model/registry.ts';
+
+export interface ModelChoice {
+  readonly type: ModelType;
+  readonly task: 'binary' | 'multiclass' | 'regression';
+  /** Settings of the label's column beside its type, and why they are so. */
+  readonly label: Readonly<Record<string, readonly string[]>>;
+  readonly why: string;
+}
+
+/** As many as a look keeps the texts of. */
+const CLASSES = 100;
+/** Numbers of so few values are classes. */
+const FEW = 20;
+/** Labels that binary models take as they are, sorted. */
+const BINARY = ['0,1', '-1,1', '+1,-1'];
+/** What ends a label in one file and not in another, as in adult.test of UCI. */
+const ENDING = /[.,;\s]+$/;
+const OTHER = 'choose another model with --model lr or --model fm, or another label with --label';
+const SOFTMAX = 'use --model softmax, which takes columns of numbers, or name another label with --label';
+
+/** Columns that a model of dense inputs takes: codes of few values as the numbers that they are. */
+export const isDense = (facts: ColumnFacts, { type }: TypedColumn): boolean =>
+  type === 'number' || (type === 'category' && facts.textRecords === 0 && facts.numberRecords > 0);
+
+/** `test`: a second file, whose labels may be written otherwise. Throws `Usage` where no model takes the label. */
+export function chooseModel(look: TableLook, wanted: ModelType | undefined, test?: TableLook): ModelChoice {
+  const at = look.label!.column;
+  const facts = look.columns[at]!;
+  const refuse = (message: string, hint: string): never => {
+    throw new PaddletError('Usage', `the label ${facts.name} ${message}`, { hint });
+  };
+  const { distinct, top } = typeOf(facts);
+  if (distinct < 2) refuse('has only one value', 'name another column with --label');
+  if (distinct === 2 && wanted !== 'softmax') {
+    const ofTest = test?.columns.find(({ name }) => name === facts.name)?.top.map(({ text }) => text) ?? [];
+    return { type: wanted ?? 'lr', task: 'binary', ...binaryLabel(facts, ofTest) };
+  }
+  const areNumbers = facts.textRecords === 0;
+  const hasNumbers = look.columns.some((column, place) => place !== at && isDense(column, typeOf(column)));
+  const areClasses = distinct <= (areNumbers ? FEW : CLASSES);
+  const type = wanted ?? (areClasses && hasNumbers ? 'softmax' : 'lr');
+  if (type !== 'softmax') {
+    if (!areNumbers) refuse(`has ${distinct} values: ${type} predicts one of two, or a number`, SOFTMAX);
+    return { type, task: 'regression', label: {}, why: `${distinct} different numbers` };
+  }
+  if (!hasNumbers) {
+    throw new PaddletError('Usage', 'softmax takes numbers only, and no column has numbers', { hint: OTHER });
+  }
+  if (distinct > CLASSES) refuse(`has ${distinct} values: too many classes`, OTHER);
+  return {
+    type,
+    task: 'multiclass',
+    ...classLabel(
+      top.map(({ text }) => text),
+      areNumbers,
+    ),
+  };
+}
+
+function binaryLabel(facts: ColumnFacts, ofTest: readonly string[]): Pick<ModelChoice, 'label' | 'why'> {
+  const { top: values } = typeOf(facts);
+  const plain = values
+    .map(({ text }) => text)
+    .sort()
+    .join();
+  const two = positiveOf(values);
+  if (two === undefined || BINARY.includes(plain))
+    return { label: {}, why: 'its values are as binary models take them' };
+  const spelled = (text: string): string[] => {
+    const bare = text.replace(ENDING, '');
+    return [text, ...ofTest.filter((other) => other !== text && other.replace(ENDING, '') === bare)];
+  };
+  const share = (values.find(({ text }) => text === two.positive)?.count ?? 0) / facts.records;
+  return {
+    label: { positive: spelled(two.positive), negative: spelled(two.negative) },
+    why: `${JSON.stringify(two.positive)} counts as positive: ${two.why}, ${(100 * share).toFixed(1)} % of the records`,
+  };
+}
+
+/** The classes 0, 1, … in the order of numbers, or of the alphabet. */
+function classLabel(texts: readonly string[], areNumbers: boolean): Pick<ModelChoice, 'label' | 'why'> {
+  const classes = [...texts].sort((a, b) => (areNumbers ? Number(a) - Number(b) : a < b ? -1 : 1));
+  const why = `${classes.length} classes`;
+  const isCounted = classes.every((text, place) => text === String(place));
+  return { label: isCounted ? {} : { classes }, why };
+}

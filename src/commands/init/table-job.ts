@@ -1,0 +1,140 @@
+/** The `data.columns` and `data.csv` of a job for a table, with the reason of each guess. Pure. */
+import type { ColumnFacts } from '../../data/inspection/column-profile.ts';
+import type { TableLook } from '../../data/inspection/table.ts';
+import { type TypedColumn, typeOf } from '../../data/inspection/types.ts';
+import { dayText, percent, short } from '../data/inspection-text.ts';
+import { isDense, type ModelChoice } from './model-choice.ts';
+import { line } from './yaml-lines.ts';
+
+/** Of numbers most of which are close together. */
+const QUANTILES = 20;
+const TEST_SHARE = 0.2;
+/** Values of a column that is a copy of the label, for each label. */
+const COPY = 2;
+const LEAK = 'nearly equals the label: is it known before that is? ';
+
+export function csvLines({ form }: TableLook, looks: readonly TableLook[]): string[] {
+  const { delimiter, quote, header, decimal } = form;
+  const comment = looks.map((look) => look.form.comment).find((character) => character !== undefined);
+  const missing = missingTexts(looks);
+  const lines = [
+    ...(header
+      ? []
+      : [line(2, 'header', false, 'the columns are in the order of the fields: rename them as you like')]),
+    ...(delimiter === ',' || delimiter === '\t' ? [] : [line(2, 'delimiter', delimiter)]),
+    ...(quote === '"' ? [] : [line(2, 'quote', quote ?? 'none')]),
+    ...(comment === undefined ? [] : [line(2, 'comment', comment)]),
+    ...(missing.length === 0 ? [] : [line(2, 'missing', ['', ...missing], 'texts that mean that there is no value')]),
+    ...(decimal === '.' ? [] : [line(2, 'decimal', decimal)]),
+  ];
+  return lines.length === 0 ? [] : [line(1, 'csv', undefined), ...lines];
+}
+
+function missingTexts(looks: readonly TableLook[]): string[] {
+  const texts = looks.flatMap(({ columns, label }) =>
+    columns.flatMap((facts, at) => (at === label?.column ? [] : typeOf(facts).missingTexts.map(({ text }) => text))),
+  );
+  return [...new Set(texts)];
+}
+
+export interface ChosenColumns {
+  readonly lines: readonly string[];
+  /** Columns that the model reads. */
+  readonly used: number;
+  /** The column of times, if there is one. */
+  readonly time: ColumnFacts | undefined;
+}
+
+export function columnLines(look: TableLook, model: ModelChoice): ChosenColumns {
+  const lines: string[] = [];
+  let used = 0;
+  let time: ColumnFacts | undefined;
+  const distinctLabels = typeOf(look.columns[look.label!.column]!).distinct;
+  for (const [at, facts] of look.columns.entries()) {
+    const isLabel = at === look.label?.column;
+    const typed = typeOf(facts);
+    const chosen = isLabel ? labelColumn(look, model) : chosenColumn(facts, typed, model, time !== undefined);
+    const isLeak = look.leaks.includes(facts.name);
+    // As few values as the label has: it is hardly more than another name for it.
+    const isCopy = isLeak && typed.distinct <= COPY * distinctLabels;
+    const { type, why, ...settings } = isCopy ? { type: 'ignore', why: chosen.why } : chosen;
+    if (type === 'time') time = facts;
+    if (!isLabel && !['time', 'ignore'].includes(type)) used += 1;
+    const isPlaced = look.form.header && !facts.hasName;
+    const all = { type, ...settings, ...(isPlaced ? { position: at + 1 } : {}) };
+    const value = Object.keys(all).length === 1 ? type : all;
+    lines.push(line(2, facts.name, value, `${isLeak ? LEAK : ''}${why}${isLabel ? '' : factsText(facts, typed)}`));
+  }
+  return { lines, used, time };
+}
+
+interface Chosen {
+  readonly type: string;
+  readonly why: string;
+  readonly [setting: string]: unknown;
+}
+
+const labelColumn = ({ label }: TableLook, { label: settings, why }: ModelChoice): Chosen => ({
+  type: 'label',
+  ...settings,
+  why: `${label?.why}; ${why}`,
+});
+
+function chosenColumn(facts: ColumnFacts, typed: TypedColumn, model: ModelChoice, hasTime: boolean): Chosen {
+  const { type, why, isSkewed } = typed;
+  if (model.type === 'softmax' && type !== 'time' && type !== 'ignore') {
+    if (!isDense(facts, typed))
+      return { type: 'ignore', why: `${why}: softmax takes numbers only, lr and fm take them` };
+    return isSkewed ? { type: 'number', normalize: 'log', why } : { type: 'number', why };
+  }
+  switch (type) {
+    case 'number':
+      return isSkewed ? { type, quantiles: QUANTILES, why } : { type, why };
+    case 'categories':
+      return facts.separator === '|' ? { type, why } : { type, separator: facts.separator, why };
+    case 'time':
+      return timeColumn(facts, typed, hasTime);
+    default:
+      return { type, why };
+  }
+}
+
+function timeColumn({ time: format, otherTime }: ColumnFacts, { why, missing }: TypedColumn, hasTime: boolean): Chosen {
+  if (hasTime) return { type: 'ignore', why: `${why}; a job has one column of times` };
+  if (missing > 0) return { type: 'ignore', why: `${why}; records without one would be bad` };
+  const also = otherTime === undefined ? why : `${why}, or is it ${otherTime}?`;
+  return format === 'iso' ? { type: 'time', why: also } : { type: 'time', format, why: also };
+}
+
+function factsText(facts: ColumnFacts, { type, missing, distinct, why }: TypedColumn): string {
+  const { numbers, times, isDistinctExact, records } = facts;
+  const parts = [
+    ...(type === 'number' && numbers !== undefined ? [`${short(numbers.min)} to ${short(numbers.max)}`] : []),
+    ...(type === 'time' && times !== undefined ? [`${dayText(times.min)} to ${dayText(times.max)}`] : []),
+    ...(type === 'time' || why.includes('different')
+      ? []
+      : [`${isDistinctExact ? '' : 'about '}${distinct} different`]),
+    ...(missing === 0 ? [] : [`${percent(missing / records)} missing`]),
+  ];
+  return parts.length === 0 ? '' : `; ${parts.join(', ')}`;
+}
+
+/** Test records out of the training file: the latest fifth if there are times, else one in five. */
+export function splitLine(time: ColumnFacts | undefined, isWhole: boolean): string {
+  const { min, late } = time?.times ?? { min: 0, late: 0 };
+  // Where only the first records were looked at, later times may follow.
+  if (late <= min || !isWhole) {
+    return line(
+      1,
+      'split',
+      { test: TEST_SHARE },
+      'one record in five is a test record; or name test files with data.test',
+    );
+  }
+  return line(
+    1,
+    'split',
+    { from: dayText(late) },
+    'the last fifth of the records are test records, as predictions come later',
+  );
+}

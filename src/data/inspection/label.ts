@@ -1,0 +1,73 @@
+/** Which column of a table is the label, and which of its values are positive: a guess, which is always told. Pure. */
+import type { ColumnFacts, FrequentText } from './column-profile.ts';
+import { typeOf } from './types.ts';
+
+export interface LabelGuess {
+  /** Index of the column. */
+  readonly column: number;
+  readonly why: string;
+}
+
+/** Usual names, the surest first. */
+const NAMES = [
+  /^(?:label|target|labels|is_?click(?:ed)?|click(?:ed)?)$/i,
+  /^(?:class|y|outcome|response|survived|churn(?:ed)?|converted|conversion|is_?fraud|fraud|default(?:ed)?)$/i,
+  /^(?:income|quality|species|diagnosis|purchase[d]?|bought|approved|spam|is_?spam|subscribed|exited)$/i,
+  /(?:^|_)(?:label|target|class)$/i,
+];
+/** A column without a usual name: so many values at most, each of so many records on average. */
+const CLASSES = 100;
+const RECORDS_OF_CLASS = 5;
+const POSITIVE = /^(?:1|\+1|1\.0|yes|y|true|t|positive|pos|p|clicked|click|spam|fraud|good|malignant|m)$/i;
+const NEGATIVE = /^(?:0|-1|0\.0|no|n|false|f|negative|neg|ham|bad|benign|b)$/i;
+
+export function labelOf(facts: readonly ColumnFacts[]): LabelGuess | undefined {
+  const columns = facts.map((column) => ({
+    name: column.name,
+    records: column.records,
+    distinct: typeOf(column).distinct,
+  }));
+  for (const name of NAMES) {
+    const column = columns.findIndex((named) => name.test(named.name) && named.distinct > 1);
+    if (column >= 0) return { column, why: 'by its name' };
+  }
+  const last = columns.length - 1;
+  for (const [column, where] of [
+    [last, 'last'],
+    [0, 'first'],
+  ] as const) {
+    if (columns[column]?.distinct === 2) return { column, why: `the ${where} column, with two values` };
+  }
+  for (const [column, where] of [
+    [last, 'last'],
+    [0, 'first'],
+  ] as const) {
+    const { distinct = 0, records = 0 } = columns[column] ?? {};
+    if (distinct >= 2 && distinct <= CLASSES && records >= RECORDS_OF_CLASS * distinct) {
+      return { column, why: `the ${where} column, with ${distinct} values` };
+    }
+  }
+  return undefined;
+}
+
+export interface TwoLabels {
+  readonly positive: string;
+  readonly negative: string;
+  readonly why: string;
+}
+
+/** Of a label with two values. */
+export function positiveOf([a, b]: readonly FrequentText[]): TwoLabels | undefined {
+  if (a === undefined || b === undefined) return undefined;
+  const isFirst = POSITIVE.test(a.text) && !POSITIVE.test(b.text);
+  const isSecond = POSITIVE.test(b.text) && !POSITIVE.test(a.text);
+  const byOther = NEGATIVE.test(a.text) !== NEGATIVE.test(b.text);
+  if (isFirst) return { positive: a.text, negative: b.text, why: 'by its text' };
+  if (isSecond) return { positive: b.text, negative: a.text, why: 'by its text' };
+  if (byOther) {
+    const [negative, positive] = NEGATIVE.test(a.text) ? [a.text, b.text] : [b.text, a.text];
+    return { positive, negative, why: 'by the text of the other' };
+  }
+  const [rarer, other] = a.count <= b.count ? [a.text, b.text] : [b.text, a.text];
+  return { positive: rarer, negative: other, why: 'the rarer one' };
+}

@@ -1,0 +1,108 @@
+/** The records of a text of fields, whatever its columns are. */
+import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
+import { NEWLINE, textOf } from '../ascii.ts';
+import { type DialectBytes, FieldReader } from '../formats/csv/fields.ts';
+
+export interface RawRecord {
+  /** As Latin-1. */
+  readonly fields: readonly string[];
+  /** Of each field, whether quotes enclose it. */
+  readonly quoted: readonly boolean[];
+  /** 1-based. */
+  readonly line: number;
+  /** Text follows a closing quote. */
+  readonly isFaulty: boolean;
+}
+
+/** False: no more. */
+export type Visit = (record: RawRecord) => boolean;
+
+export interface ReadRecords {
+  /** Where the reading stopped: the first record that is not whole begins there. */
+  readonly bytes: number;
+  /** Lines before it. */
+  readonly lines: number;
+  readonly isStopped: boolean;
+  /** That record has a quote which is not closed. */
+  readonly isOpen: boolean;
+}
+
+/** `isLast`: nothing follows the bytes, so their last record is whole. */
+export function readRecords(
+  bytes: Uint8Array,
+  dialect: DialectBytes,
+  { firstLine, isLast }: { readonly firstLine: number; readonly isLast: boolean },
+  visit: Visit,
+): ReadRecords {
+  const reader = new FieldReader(bytes, dialect);
+  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const textIn = (content: Uint8Array, from: number, to: number): string =>
+    content === bytes ? whole.toString('latin1', from, to) : textOf(content, from, to);
+  let lines = 0;
+  let start = 0;
+  while (start < bytes.length) {
+    let at = start;
+    while (reader.isBlank(bytes[at])) at++;
+    const isNone = at >= bytes.length || bytes[at] === NEWLINE || bytes[at] === dialect.comment;
+    if (isNone) {
+      const newline = bytes.indexOf(NEWLINE, at);
+      if (newline < 0 && !isLast) return { bytes: start, lines, isStopped: false, isOpen: false };
+      start = newline < 0 ? bytes.length : newline + 1;
+      lines += 1;
+      continue;
+    }
+    const fields: string[] = [];
+    const quoted: boolean[] = [];
+    let breaks = 0;
+    reader.begin();
+    for (at = start; ; at = reader.end + 1) {
+      reader.read(at);
+      const { content, from, to } = reader;
+      fields.push(textIn(content, from, to));
+      // A text with doubled quotes is a copy.
+      quoted.push(content !== bytes || (from > at && bytes[from - 1] === dialect.quote));
+      breaks += reader.breaks;
+      if (reader.end >= bytes.length || bytes[reader.end] === NEWLINE) break;
+    }
+    const isOpen = reader.fault?.kind === 'open';
+    if (isOpen || (reader.end >= bytes.length && !isLast)) return { bytes: start, lines, isStopped: false, isOpen };
+    const isStopped = !visit({ fields, quoted, line: firstLine + lines, isFaulty: reader.fault !== undefined });
+    start = Math.min(reader.end + 1, bytes.length);
+    lines += breaks + 1;
+    if (isStopped) return { bytes: start, lines, isStopped, isOpen: false };
+  }
+  return { bytes: bytes.length, lines, isStopped: false, isOpen: false };
+}
+
+/** The same of a whole file, block by block. Throws `DataInvalid`: a quote is never closed, a record is too long. */
+export async function readAllRecords(
+  path: string,
+  blocks: AsyncIterable<Uint8Array>,
+  dialect: DialectBytes,
+  visit: Visit,
+): Promise<void> {
+  let held: Uint8Array = new Uint8Array(0);
+  let firstLine = 1;
+  let isOpen = false;
+  const read = (bytes: Uint8Array, isLast: boolean): boolean => {
+    const done = readRecords(bytes, dialect, { firstLine, isLast }, visit);
+    held = bytes.slice(done.bytes);
+    firstLine += done.lines;
+    isOpen = done.isOpen;
+    return done.isStopped;
+  };
+  for await (const block of blocks) {
+    if (read(held.length === 0 ? block : Buffer.concat([held, block]), false)) return;
+    if (held.length <= LIMITS.recordBytes) continue;
+    throw new PaddletError('DataInvalid', `${path}:${firstLine}: no record ends within ${LIMITS.recordBytes} bytes`, {
+      hint: isOpen ? NOT_CLOSED : 'is it text of lines?',
+    });
+  }
+  if (read(held, true) || !isOpen) return;
+  throw new PaddletError('DataInvalid', `${path}:${firstLine}: a quote in this record is not closed`, {
+    hint: NOT_CLOSED,
+  });
+}
+
+const NOT_CLOSED = 'write a quote in a quoted text twice, or set data.csv.quote to none';

@@ -1,0 +1,25 @@
+/** What single texts of a table may be. They are bytes as Latin-1: short of a key, and shown by `shownText`. */
+import { parseDecimal } from '../ascii.ts';
+
+const POINT = '.';
+
+/** NaN when it is none: `1.5`, or with a decimal comma `1,5`. */
+export function numberOf(text: string, decimal: '.' | ','): number {
+  if (decimal === ',' && text.includes(POINT)) return Number.NaN;
+  const bytes = Buffer.from(decimal === ',' ? text.replace(',', POINT) : text, 'latin1');
+  return parseDecimal(bytes, 0, bytes.length);
+}
+
+/** Usual texts for "no value" in any column. */
+const MISSING = ['?', 'NA', 'N/A', 'n/a', 'NULL', 'null', 'NaN', 'nan', '\\N', '<NA>', '#N/A'];
+/** Among texts these may be values. */
+const MISSING_NUMBERS = ['-', '--', '.', 'None', 'none', 'na'];
+
+/** Texts that may mean that there is no value, beside the empty one. */
+export const MISSING_TEXTS: ReadonlySet<string> = new Set([...MISSING, ...MISSING_NUMBERS]);
+
+export const isMissingNumber = (text: string): boolean => text === '' || MISSING_TEXTS.has(text);
+export const isMissingText = (text: string): boolean => text === '' || MISSING.includes(text);
+
+/** As people see it. */
+export const shownText = (text: string): string => Buffer.from(text, 'latin1').toString('utf8');

@@ -1,0 +1,93 @@
+/** What type a column has, and why: the rules that an engineer would go by who looks at it. Pure. */
+import type { ColumnFacts, FrequentText } from './column-profile.ts';
+import { isMissingText } from './texts.ts';
+
+export interface TypedColumn {
+  readonly type: 'number' | 'category' | 'categories' | 'time' | 'ignore';
+  /** In a few words. */
+  readonly why: string;
+  /** Its numbers are far from even: their parts by quantiles say more. */
+  readonly isSkewed: boolean;
+  /** Texts of it that mean that there is no value. */
+  readonly missingTexts: readonly FrequentText[];
+  /** Records without a value, the empty text included. */
+  readonly missing: number;
+  /** Records whose text is not of the type: they would be bad. */
+  readonly bad: number;
+  /** Different values, and the most frequent ones. */
+  readonly distinct: number;
+  readonly top: readonly FrequentText[];
+}
+
+/** Whole numbers of so few values are codes. */
+const FEW = 20;
+/** A value of a category comes so often, on average. */
+const LEAST_REPEATED = 5;
+/** Columns of fewer records say nothing of ids. */
+const LEAST_RECORDS = 100;
+/** So many of the records with a value have one of their own. */
+const ALL_DIFFERENT = 0.95;
+const LONG_TEXT = 40;
+/** Of a column of numbers: texts that are mistakes. */
+const FEW_TEXTS = 0.01;
+/** Numbers that no f32 tells apart. */
+const LARGEST_NUMBER = 2 ** 53;
+const ID_NAME = /(?:^|[_\s-])(?:id|uuid|guid|key|index|idx|no|nr)$|^(?:id|index|row)|[a-z]I[dD]$/;
+const CODE_NAME = /(?:code|zip|postal|phone)/i;
+/** Deviations from the mean to the largest or the smallest: an even column has 2. */
+const SKEWED = 10;
+
+export function typeOf(facts: ColumnFacts): TypedColumn {
+  const { records, empty, numberRecords, textRecords, timeRecords, missingTexts } = facts;
+  const areNumbers = textRecords === 0 && numberRecords > 0;
+  // Among times as among numbers: a dash is no value.
+  const isOfValues = areNumbers || (timeRecords > 0 && timeRecords === numberRecords + textRecords);
+  const noValues = missingTexts.filter(({ text }) => isOfValues || isMissingText(text));
+  const missing = empty + noValues.reduce((sum, { count }) => sum + count, 0);
+  const present = records - missing;
+  const distinct = Math.max(0, facts.distinct - noValues.length);
+  const top = facts.top.filter(({ text }) => noValues.every((other) => other.text !== text));
+  const base = { missingTexts: noValues, missing, bad: 0, isSkewed: false, distinct, top };
+  if (present === 0) return { ...base, type: 'ignore', why: 'no record has a value' };
+  if (distinct === 1 && missing === 0) return { ...base, type: 'ignore', why: 'all values are the same' };
+  if (timeRecords === present) return { ...base, type: 'time', why: `times of format ${facts.time}` };
+  if (areNumbers) return { ...base, ...numberType(facts, present, distinct) };
+  return { ...base, ...textType(facts, present, distinct) };
+}
+
+type Decision = Pick<TypedColumn, 'type' | 'why'> & Partial<TypedColumn>;
+
+function numberType(facts: ColumnFacts, present: number, distinct: number): Decision {
+  const { name, numbers, wholeRecords, hasLeadingZero, isAscending } = facts;
+  const areWhole = wholeRecords === present;
+  const areDifferent = present >= LEAST_RECORDS && distinct >= ALL_DIFFERENT * present;
+  if (areWhole && areDifferent && (isAscending || ID_NAME.test(name))) {
+    return { type: 'ignore', why: 'a number of its own in each record, as ids have' };
+  }
+  if (hasLeadingZero) return { type: 'category', why: 'codes: some begin with 0' };
+  if (areWhole && Math.max(-numbers!.min, numbers!.max) >= LARGEST_NUMBER) {
+    return { type: 'category', why: 'whole numbers too large to be quantities' };
+  }
+  if (areWhole && (ID_NAME.test(name) || CODE_NAME.test(name))) {
+    return { type: 'category', why: 'whole numbers, by its name ids or codes' };
+  }
+  if (areWhole && distinct <= FEW && present >= LEAST_REPEATED * distinct) {
+    return { type: 'category', why: `${distinct} different whole numbers` };
+  }
+  const { mean, deviation, min, max } = numbers!;
+  const isSkewed = Math.max(max - mean, mean - min) > SKEWED * deviation;
+  return { type: 'number', why: isSkewed ? 'numbers, most of them close together' : 'numbers', isSkewed };
+}
+
+function textType(facts: ColumnFacts, present: number, distinct: number): Decision {
+  const { separator, meanLength, numberRecords, textRecords, firstText } = facts;
+  if (separator !== undefined) return { type: 'categories', why: `lists, separated by ${JSON.stringify(separator)}` };
+  const texts = `${textRecords} texts such as ${JSON.stringify(firstText ?? '')}`;
+  if (textRecords <= FEW_TEXTS * present) return { type: 'number', bad: textRecords, why: `numbers, but for ${texts}` };
+  const areDifferent = present >= LEAST_RECORDS && distinct >= ALL_DIFFERENT * present;
+  if (areDifferent) {
+    const why = meanLength > LONG_TEXT ? 'long texts, hardly two alike' : 'a text of its own in nearly each record';
+    return { type: 'ignore', why };
+  }
+  return { type: 'category', why: numberRecords > textRecords ? `numbers, and ${texts}` : 'texts' };
+}
