@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
+import { formatOf } from '../../data/formats/registry.ts';
 import { compareTables, type TableComparison } from '../../data/inspection/compare.ts';
 import { type JobLook, lookAsJob } from '../../data/inspection/job-columns.ts';
 import { type Look, lookAt } from '../../data/inspection/look.ts';
@@ -103,9 +104,15 @@ With a second file: the values and ranges that the first one lacks. With a job f
     }
     const { job } = await loadJob({ disk: place.host.disk, path, sets: [] });
     const spec = columnSpecOf(job);
+    const { format } = job.data;
     if (spec === undefined) {
-      throw new PaddletError('Usage', `${path} has no columns: its format is ${job.data.format}`, {
+      throw new PaddletError('Usage', `${path} has no columns: its format is ${format}`, {
         hint: 'look at the file without --job',
+      });
+    }
+    if (formatOf(format).knowsColumns) {
+      throw new PaddletError('Usage', `${path} has data.format ${format}, expected csv or tsv`, {
+        hint: 'look at the file that the columns were made of, with the job that converted it',
       });
     }
     const options = { records: this.flags.rows, onBytes };
