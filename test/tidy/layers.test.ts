@@ -75,6 +75,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     data: ['base'],
     doctor: ['base'],
     evaluate: ['base'],
+    predict: ['base', 'evaluate'],
     resize: ['base', 'checkpoint'],
     restore: ['base', 'checkpoint'],
     run: ['base'],

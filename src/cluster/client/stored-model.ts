@@ -26,8 +26,13 @@ export interface StoredModelOptions {
   readonly folder: string;
 }
 
+export interface StoredModel extends Pick<ParameterClient, 'pull'> {
+  /** Those of `ids` that training has met, in their order. `table`: index into the sparse tables of the model. */
+  knownIds(table: number, ids: BigUint64Array): BigUint64Array;
+}
+
 /** Throws `CheckpointMissing` when a shard is in no usable checkpoint. */
-export async function openStoredModel(options: StoredModelOptions): Promise<Pick<ParameterClient, 'pull'>> {
+export async function openStoredModel(options: StoredModelOptions): Promise<StoredModel> {
   const { host, store, keys, record, folder } = options;
   const { training, cluster } = record.job;
   const spec = trainedSpecOf(record);
@@ -52,7 +57,10 @@ export async function openStoredModel(options: StoredModelOptions): Promise<Pick
       },
     );
   }
-  return { pull: async (ids) => pullLocally(parameters, spec, ids) };
+  return {
+    pull: async (ids) => pullLocally(parameters, spec, ids),
+    knownIds: (table, ids) => parameters.existingIds(table, ids),
+  };
 }
 
 function pullLocally(parameters: Parameters, spec: ParameterSpec, idsOf: readonly IdList[]): PulledValues {

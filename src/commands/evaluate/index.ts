@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
-import { evaluateFiles } from '../../roles/evaluator/evaluate-files.ts';
+import { type Evaluated, evaluateFiles } from '../../roles/evaluator/evaluate-files.ts';
 import { durationFlag } from '../base/duration-flag.ts';
 import { refuseEmpty } from '../base/given-path.ts';
 import { scoredText } from '../base/result-text.ts';
@@ -72,7 +72,7 @@ its pservers, afterwards from its checkpoints. Changes nothing.`;
     }
   }
 
-  private show(job: string, { from, metrics, bad, dataset }: Scored): void {
+  private show(job: string, { from, metrics, bad, dataset }: Scored<Evaluated>): void {
     const files = dataset.index.files.map(({ path }) => path);
     this.output({ job, model: from, files, ...metrics, bad }, () => {
       const badText = bad > 0 ? `, ${bad} bad` : '';

@@ -3,6 +3,7 @@ import type { Model } from '../../model/model.ts';
 import type { ChunkCutter } from '../chunk-cutter.ts';
 import type { ColumnSpec } from '../columns/column.ts';
 import type { NumberStatistics, StatisticsBuilder } from '../columns/statistics.ts';
+import type { ForwardBytes } from '../forward.ts';
 import type { LabelRule } from '../labels.ts';
 import type { Traits } from '../oddities.ts';
 import type { OpenFiles } from '../open-files.ts';
@@ -43,6 +44,36 @@ export interface Format {
   readonly parserVersion?: number;
   /** The records of a task. Throws `DataChanged`, `DataInvalid`, `DataMissing`; a bad record is no error. */
   read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<ParsedTask>;
+  /**
+   * All records of a source of any size, for predictions: labels, weights, groups and times may be missing. Throws
+   * `DataInvalid`.
+   */
+  readForward(source: ForwardBytes, options: ForwardOptions): Promise<ForwardRecords>;
+}
+
+export interface ForwardOptions extends Pick<ReadOptions, 'batchSize' | 'columns' | 'inputWidth'> {
+  /** For messages, and for columns in its path. */
+  readonly file: string;
+  readonly mayHaveWeight: boolean;
+  /** Of the job's files, without a header: fields of a line. */
+  readonly fields: number | undefined;
+  /** Columns whose texts are carried over: names of the header, or 1-based positions. Formats without columns: none. */
+  readonly keep: readonly string[];
+  /** What is read at a time: the records of one group are all in it. */
+  readonly sliceBytes?: number;
+}
+
+export interface ForwardRecords {
+  /** Names of the kept columns. */
+  readonly kept: readonly string[];
+  /** In the order of the source. Memory is bounded by one group, which is read when it is asked for. */
+  readonly groups: AsyncGenerator<ForwardGroup>;
+}
+
+export interface ForwardGroup {
+  readonly records: TaskRecords;
+  /** Of each record, bad ones included, the texts of the kept columns: bytes as Latin-1. Undefined: none are kept. */
+  readonly kept?: readonly (readonly string[])[];
 }
 
 export interface ParsedTask {

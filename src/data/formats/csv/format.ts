@@ -14,9 +14,10 @@ import { resolveFiles } from '../../place.ts';
 import { Selector } from '../../selection.ts';
 import type { Chunk, TaskRecords } from '../../source.ts';
 import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
+import { readCsvForward } from './forward.ts';
 import { indexCsv } from './indexer.ts';
 import { headOf } from './layout.ts';
-import { fitsLayout, type LinePlan, planOf } from './plan.ts';
+import { fitsLayout, type LinePlan, pathBytes, planOf } from './plan.ts';
 import { readStretch } from './stretch.ts';
 import { readText } from './text.ts';
 
@@ -28,6 +29,7 @@ export const csvFormat: Format = {
   index: indexCsv,
   readHead,
   read,
+  readForward: readCsvForward,
 };
 
 function readHead(
@@ -75,10 +77,6 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
   }
   return times.during('parse', () => into.finish());
 }
-
-/** Bytes of each record that are in the path: at most so many. */
-const pathBytes = (path: string, { columns }: ColumnSpec): number =>
-  columns.some((column) => column.type !== 'cross' && column.from === 'folder') ? 2 * path.length : 0;
 
 /** Of the records of a chunk, those of the dataset. */
 function selected(into: PieceSink, chunk: Chunk, file: string, { columns, selection }: ReadOptions): PieceSink {

@@ -92,8 +92,10 @@ async function indexContent(
 }
 
 function stoppedEarly(path: string, stopped: Stopped): PaddletError {
-  if (stopped.kind !== 'open') return changing(path);
-  const { line, column } = stopped;
+  return stopped.kind === 'open' ? openQuote(path, stopped) : changing(path);
+}
+
+export function openQuote(path: string, { line, column }: Stopped & { kind: 'open' }): PaddletError {
   return new PaddletError('DataInvalid', `${path}:${line}:${column}: this quote is not closed`, {
     hint: 'write a quote in a quoted text twice, or set data.csv.quote to none if quotes are ordinary characters',
   });

@@ -16,6 +16,8 @@ const SHOWN_CHARACTERS = 40;
 
 export interface FileHead {
   readonly layout: FileLayout;
+  /** Those of the header, by field; undefined without one. */
+  readonly names: readonly string[] | undefined;
   /** Where the records begin, and the 1-based line there. */
   readonly offset: number;
   readonly line: number;
@@ -62,8 +64,8 @@ export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: 
   const positions = fieldColumns(spec).map((column) => positionOf(column, texts, place, spec));
   refuseSamePlace(fieldColumns(spec), positions, place);
   const layout = { fields: texts.length, positions };
-  if (!spec.dialect.header) return { layout, offset: at, line };
-  return { layout, offset: Math.min(end + 1, bytes.length), line: line + breaks + 1 };
+  if (!spec.dialect.header) return { layout, names: undefined, offset: at, line };
+  return { layout, names: texts, offset: Math.min(end + 1, bytes.length), line: line + breaks + 1 };
 }
 
 const FAULTS = { open: 'a quote is not closed', after: 'text follows a closing quote' } as const;

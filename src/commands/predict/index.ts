@@ -1,0 +1,171 @@
+import { resolve } from 'node:path';
+import { Args, Flags } from '@oclif/core';
+import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
+import { notLocal } from '../../base/local-path.ts';
+import type { Host } from '../../base/seams.ts';
+import { visibleLines } from '../../base/visible.ts';
+import { forwardReadingOf, modelOf, scoreNamesOf } from '../../cluster/job/job-model.ts';
+import { DATA_FORMATS, type DataFormat, formatOf } from '../../data/formats/registry.ts';
+import { openForward } from '../../data/forward.ts';
+import { inputBlocks } from '../../host/inputs.ts';
+import type { Job } from '../../job/schema.ts';
+import { Predictor } from '../../roles/evaluator/predictor.ts';
+import { EVALUATION_BATCH } from '../../roles/trainer/tasks/evaluate-task.ts';
+import { durationFlag } from '../base/duration-flag.ts';
+import { refuseEmpty } from '../base/given-path.ts';
+import { type OpenJob, withJob } from '../base/with-job.ts';
+import { jobFlags, PaddletCommand } from '../base-command.ts';
+import { scoreModel } from '../evaluate/score-model.ts';
+import { type Destination, outputFile, standardOutput } from './destination.ts';
+import { namedJob } from './job-flags.ts';
+import { lineWriter, OUTPUT_FORMATS } from './lines.ts';
+import { type Summary, summaryOf, summaryText } from './summary.ts';
+
+/** The standard input or output. */
+const STANDARD = '-';
+
+export default class PredictCommand extends PaddletCommand<typeof PredictCommand> {
+  static override summary = 'Score records one by one with a trained model';
+  static override description =
+    `Writes a line for each record of a file or of the standard input, in their order: the probability (binary), the
+value (regression), or the probability of each class. Labels may be missing. A record that cannot be read has no score
+but an error. While the job runs, the parameters come from its pservers, afterwards from its checkpoints. Works in
+bounded memory; gzip is recognized. Changes nothing.`;
+  static override examples = [
+    {
+      command: '<%= config.bin %> predict --data new.csv --keep id --output scores.csv',
+      description: 'With the only job in ./.paddlet; each line has the id of the record.',
+    },
+    {
+      command: 'zcat log.gz | <%= config.bin %> predict clicks --data - --format csv --as jsonl | head',
+      description: 'From and to a pipe, as JSON lines.',
+    },
+  ];
+  static override isStream = true;
+  static override args = {
+    job: Args.string({
+      description:
+        'Name of a job in ./.paddlet or in the store, or the folder of a job. Default: that of --dir or --store.',
+    }),
+  };
+  static override flags = {
+    ...jobFlags,
+    timeout: durationFlag('60s', 'How long to wait for an answer of the store or of the pservers.'),
+    data: Flags.string({ required: true, helpValue: 'FILE', description: 'File to score; - for the standard input.' }),
+    format: Flags.option({
+      options: DATA_FORMATS,
+      description: 'Format of the records. Default: that of the job; of the standard input it has to be said.',
+    })(),
+    keep: Flags.string({
+      multiple: true,
+      multipleNonGreedy: true,
+      delimiter: ',',
+      default: [],
+      helpValue: 'COLUMN',
+      description: 'Column of csv or tsv to write beside the scores: its name, or its position. May be repeated.',
+    }),
+    output: Flags.string({
+      char: 'o',
+      default: STANDARD,
+      helpValue: 'FILE',
+      description: 'File to write, which appears when it is whole; - for the standard output.',
+    }),
+    as: Flags.option({ options: OUTPUT_FORMATS, default: 'csv' as const, description: 'Format of the output.' })(),
+    replace: Flags.boolean({ description: 'Overwrite an existing file.' }),
+    strict: Flags.boolean({ description: 'Exit with code 3 if a record has no score; all are written all the same.' }),
+  };
+
+  override async execute(): Promise<ExitCode> {
+    const { flags, args } = this;
+    refuseEmpty([flags.data], '--data');
+    refuseEmpty([flags.output], '--output');
+    if (flags.data === STANDARD && flags.format === undefined) {
+      throw new PaddletError('Usage', 'the format of the standard input is not known', {
+        hint: 'say it with --format',
+      });
+    }
+    const host = this.host('predict');
+    const input = await this.input(host);
+    const options = { flags: namedJob(args.job, flags), host, signal: this.interruption() };
+    return withJob(options, async (job) => {
+      const format = formatFor(job.record.job, flags.format, flags.keep);
+      const { output, replace } = flags;
+      const to = output === STANDARD ? standardOutput() : await outputFile(host, resolve(output), replace);
+      try {
+        const summary = await this.predict(job, input, format, to);
+        await to.finish();
+        return this.show(summary);
+      } catch (error) {
+        // The first error says what went wrong.
+        await to.discard().catch(() => undefined);
+        throw error;
+      }
+    });
+  }
+
+  /** The path of a file; undefined for the standard input. */
+  private async input({ disk }: Host): Promise<string | undefined> {
+    const { data } = this.flags;
+    if (data === STANDARD) return undefined;
+    const found = await disk.inspect(resolve(data));
+    if (found === undefined) {
+      const hint = notLocal(data) ?? 'relative paths start at the current folder';
+      throw new PaddletError('DataMissing', `no such data file: ${data}`, { hint });
+    }
+    if (found.kind !== 'folder') return resolve(data);
+    throw new PaddletError('DataInvalid', `${data} is a folder`, { hint: 'name one file, or pipe several in' });
+  }
+
+  /** Undefined when nobody reads on. */
+  private async predict(
+    job: OpenJob,
+    input: string | undefined,
+    format: DataFormat,
+    to: Destination,
+  ): Promise<Summary | undefined> {
+    const { record, host, signal } = job;
+    const { data, keep, as } = this.flags;
+    const file = input === undefined ? 'stdin' : data;
+    const model = modelOf(record);
+    const source = await openForward(file, inputBlocks(input, signal));
+    const reading = { ...forwardReadingOf(record, model, format), file, keep, batchSize: EVALUATION_BATCH };
+    const { kept, groups } = await formatOf(format).readForward(source, reading);
+    const scores = scoreNamesOf(record, model);
+    const writer = lineWriter(as, { kept, scores });
+    const startMs = host.clock.monotonicMs();
+    let isWanted = await to.write(writer.head);
+    const predictor = new Predictor({
+      ...{ model, outputs: scores.length, groups },
+      async take(group) {
+        isWanted = await to.write(writer.lines(group));
+        return isWanted;
+      },
+    });
+    const tally = await scoreModel(job, (client, stop) => predictor.run(client, stop));
+    if (!isWanted) return undefined;
+    return summaryOf(record.job.name, tally.from, tally, host.clock.monotonicMs() - startMs);
+  }
+
+  private show(summary: Summary | undefined): ExitCode {
+    if (summary === undefined) return EXIT.done;
+    const { json, output, strict } = this.flags;
+    if (output !== STANDARD) this.output(summary, () => summaryText(summary));
+    else process.stderr.write(`${json ? JSON.stringify(summary) : visibleLines(summaryText(summary))}\n`);
+    return strict && summary.bad > 0 ? EXIT.data : EXIT.done;
+  }
+}
+
+/** Throws `Usage` when the model takes no records of the format that is wanted. */
+function formatFor({ data }: Job, wanted: DataFormat = data.format, keep: readonly string[]): DataFormat {
+  const [given, own] = [formatOf(wanted), formatOf(data.format)];
+  if (given.input !== own.input || given.hasLabelFiles !== own.hasLabelFiles) {
+    const others = DATA_FORMATS.filter((name) => formatOf(name).input === own.input);
+    throw new PaddletError('Usage', `the model takes records of ${data.format}, not of ${wanted}`, {
+      hint: `--format may be ${others.join(' or ')}`,
+    });
+  }
+  if (keep.length > 0 && given.input !== 'columns') {
+    throw new PaddletError('Usage', `${wanted} has no columns to keep`, { hint: 'leave out --keep' });
+  }
+  return wanted;
+}
