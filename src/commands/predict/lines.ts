@@ -1,6 +1,6 @@
 /** Scores as text: CSV (RFC 4180) or JSON lines, a line a record. */
 import { PaddletError } from '../../base/errors.ts';
-import { floatText } from '../../checkpoint/export/float-text.ts';
+import { LONGEST_FLOAT, writeFloat } from '../../checkpoint/export/float-text.ts';
 import type { ScoredGroup } from '../../roles/evaluator/predictor.ts';
 
 export const OUTPUT_FORMATS = ['csv', 'jsonl'] as const;
@@ -33,6 +33,11 @@ export function lineWriter(format: OutputFormat, names: LineNames): LineWriter {
   return format === 'csv' ? csvWriter(all) : jsonWriter(names);
 }
 
+const written = Buffer.alloc(LONGEST_FLOAT);
+
+/** A finite f32, with as many digits as say which one it is. */
+const scoreText = (score: number): string => written.toString('latin1', 0, writeFloat(written, 0, score));
+
 /** Texts of fields are bytes, as Latin-1. */
 function csvWriter(names: readonly string[]): LineWriter {
   const asBytes = (text: string): string => Buffer.from(text).toString('latin1');
@@ -44,7 +49,7 @@ function csvWriter(names: readonly string[]): LineWriter {
         for (const field of kept?.[record] ?? []) text += `${csvField(field)},`;
         const error = errors.get(record);
         for (let output = 0; output < outputs; output++) {
-          text += error === undefined ? `${floatText(scores[record * outputs + output]!)},` : ',';
+          text += error === undefined ? `${scoreText(scores[record * outputs + output]!)},` : ',';
         }
         text += error === undefined ? '\n' : `${csvField(asBytes(error))}\n`;
       }
@@ -69,7 +74,7 @@ function jsonWriter({ kept: keptNames, scores: scoreNames }: LineNames): LineWri
         const texts = kept?.[record] ?? [];
         const carried = texts.map((field, at) => `${keys[at]}${JSON.stringify(utf8(field))},`).join('');
         const error = errors.get(record);
-        const own = Array.from(scores.subarray(record * outputs, (record + 1) * outputs), floatText);
+        const own = Array.from(scores.subarray(record * outputs, (record + 1) * outputs), scoreText);
         const scored = isOne ? own[0]! : `{${own.map((score, at) => `${classKeys[at]}${score}`).join(',')}}`;
         const name = isOne ? 'score' : 'scores';
         text +=
