@@ -44,6 +44,8 @@ bounded memory; gzip is recognized. Changes nothing.`;
   static override isStream = true;
   static override args = {
     job: Args.string({
+      // Oclif would take what is piped in for the name.
+      ignoreStdin: true,
       description:
         'Name of a job in ./.paddlet or in the store, or the folder of a job. Default: that of --dir or --store.',
     }),

@@ -9,7 +9,9 @@ import { HOME, type WhereFlags } from '../base/find-store.ts';
 export function namedJob<T extends WhereFlags>(name: string | undefined, flags: T): T {
   if (name === undefined) return flags;
   const other = (['dir', 'chroot'] as const).find((flag) => flags[flag] !== undefined);
-  if (other !== undefined) throw new PaddletError('Usage', `JOB and --${other} exclude each other`);
+  if (other !== undefined) {
+    throw new PaddletError('Usage', `JOB and --${other} exclude each other`, { hint: 'name the job once' });
+  }
   if (flags.store !== undefined && !name.includes('/')) return { ...flags, chroot: defaultChroot(name) };
   const folder = [name, join(HOME, name)].find((path) => existsSync(join(path, 'store.db')));
   if (folder !== undefined) return { ...flags, dir: folder };

@@ -39,12 +39,13 @@ async function* groupsOf(
     let slice = await source.take(sliceBytes);
     isLast = slice.length < sliceBytes;
     at += slice.length;
-    let ended: LongLine | undefined;
+    let ended: (LongLine & { readonly bytes: number }) | undefined;
     if (long !== undefined) {
       const newline = slice.indexOf(NEWLINE);
       if (newline < 0 && !isLast) continue;
+      const end = at - slice.length + (newline < 0 ? slice.length : newline);
       slice = newline < 0 ? NOTHING : slice.subarray(newline + 1);
-      ended = long;
+      ended = { ...long, bytes: end - long.start };
       long = undefined;
     }
     const bytes = held.length === 0 ? slice : Buffer.concat([held, slice]);
@@ -57,8 +58,8 @@ async function* groupsOf(
     const builder = new SparseBlockBuilder(size, sparseKernel());
     builder.startPart(file);
     if (ended !== undefined) {
-      const reason = tooLong(offset - ended.start);
-      if (ended.isRecord) builder.bad({ file, line, byteOffset: ended.start, reason });
+      const { start, isRecord, bytes: length } = ended;
+      if (isRecord) builder.bad({ file, line, byteOffset: start, reason: tooLong(length) });
       line += 1;
     }
     line += parseText({ file, bytes: text, offset, firstLine: line }, rule, builder)!;
