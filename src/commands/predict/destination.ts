@@ -4,7 +4,7 @@ import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 
 export interface Destination {
-  /** Resolves when it has taken them; false when nobody reads on, or the output has failed. */
+  /** Resolves when it has taken them; false when its reader is gone, or it has failed. */
   write(bytes: Uint8Array): Promise<boolean>;
   /** All is written. */
   finish(): Promise<void>;

@@ -118,7 +118,7 @@ bounded memory; gzip is recognized. Changes nothing.`;
     throw new PaddletError('DataInvalid', `${data} is a folder`, { hint: 'name one file, or pipe several in' });
   }
 
-  /** Undefined when nobody reads on. */
+  /** Undefined when the reader of the output is gone. */
   private async predict(
     job: OpenJob,
     input: string | undefined,

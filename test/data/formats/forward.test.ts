@@ -123,7 +123,7 @@ test('csv without a header: the field of the label is missing, the others close 
   });
 });
 
-test('csv: columns to keep that are not there, or twice', async () => {
+test('csv: columns to keep that are missing, or there twice', async () => {
   const keep = (...names: string[]) => readForward('csv', 'x,c,l,x\n1,a,p,2\n', { columns: WITH_HEADER, keep: names });
   await expect(keep('id')).rejects.toThrow('in:1: the header has x twice');
   const spec = columnsOf({ columns: [category('c')], dialect: CSV });

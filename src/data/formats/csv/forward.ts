@@ -62,8 +62,8 @@ const withoutTraining = (spec: ColumnSpec): ColumnSpec => ({
 });
 
 /**
- * The columns as they are in a file without a header, whose lines may lack the field of the label: the others then close
- * up. Throws `DataInvalid` for any other number of fields than the job's files have.
+ * The columns as they are in a file without a header, whose lines may lack the field of the label: those behind it then
+ * move up. Throws `DataInvalid` for any other number of fields than the job's files have.
  */
 function withoutLabel(
   spec: ReadColumns,
