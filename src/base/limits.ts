@@ -204,6 +204,8 @@ export const LIMITS = {
   denseDimensions: 8,
   /** The ledger of one shard in a checkpoint file. */
   ledgerBytes: 256 * MiB,
+  /** The record of the job in a checkpoint file: a value of the store, with room for numbers that changed since. */
+  carriedJobCharacters: 2_000_000,
   /** What an optimizer may keep beside each value. */
   optimizerSlots: 16,
   optimizerSlotCharacters: 64,

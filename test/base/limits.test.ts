@@ -20,6 +20,12 @@ it('a value with its key fits into a transaction of the store', () => {
   expect(LIMITS.storeValueBytes + LIMITS.storeKeyBytes).toBeLessThanOrEqual(LIMITS.storeTxnBytes);
 });
 
+it('a checkpoint file has room for a record of a job that the store takes, as a text in the text of its header', () => {
+  expect(LIMITS.carriedJobCharacters).toBeGreaterThan(LIMITS.storeValueBytes + 100_000);
+  // A character takes up to three bytes, or is escaped by one.
+  expect(3 * LIMITS.carriedJobCharacters).toBeLessThan(LIMITS.safetensorsHeaderBytes / 2);
+});
+
 it('every pserver can have a shard, and a trainer may hold more attempts than it is given', () => {
   expect(LIMITS.shards).toBeGreaterThanOrEqual(LIMITS.pservers);
   expect(LIMITS.heldAttempts).toBeGreaterThan(LIMITS.tasksHeld);

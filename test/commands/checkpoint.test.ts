@@ -3,13 +3,14 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { carriedRecord } from '../../src/cluster/job/carried-record.ts';
 import { createClock } from '../../src/host/clock.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createLog } from '../../src/host/log.ts';
 import { keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { saveCluster } from '../checkpoint/cluster-fixture.ts';
-import { IDS, jobOf } from '../checkpoint/fixture.ts';
+import { IDS, JOB_ID, jobOf } from '../checkpoint/fixture.ts';
 import { aJob, publishing, recordOf } from '../cluster/job/stored-job.ts';
 import { type Ran, runCommand } from './run-command.ts';
 
@@ -41,6 +42,18 @@ describe('checkpoint commands', () => {
     const text = await paddlet('checkpoint', 'inspect', 'a');
     expect(text.out).toContain('emb/values.0');
     expect(text.err).toContain('its ledger cannot be read');
+    expect(text.out).toContain('no predictions without the job');
+  });
+
+  test('inspect: the model and the data, of files that carry the record of their job', async () => {
+    const data = { format: 'csv', columns: { click: 'label', price: 'number' } };
+    const meta = { job: carriedRecord(recordOf(aJob({ data }))) };
+    await saveCluster({ disk: createDisk(), pservers: 1, folder: at('carrying'), job: jobOf({ jobId: JOB_ID }), meta });
+    const { code, result } = await json('checkpoint', 'inspect', 'carrying');
+    expect(code).toBe(0);
+    expect(result.job).toEqual({ model: { type: 'lr', task: 'binary' }, format: 'csv', columns: 2 });
+    const { out } = await paddlet('checkpoint', 'inspect', 'carrying');
+    expect(out).toContain('\nmodel lr task binary; data csv with 2 columns\n');
   });
 
   test('inspect: one file has a part of the shards', async () => {

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { carriedRecord } from '../../src/cluster/job/carried-record.ts';
 import { trainedSpecOf } from '../../src/cluster/job/job-model.ts';
 import type { JobRecord } from '../../src/cluster/job/job-record.ts';
 import { createClock } from '../../src/host/clock.ts';
@@ -65,6 +66,7 @@ export async function endJob({ folder, store, record }: StoredJob): Promise<void
   const job = { jobId: record.id, parameters, seed: training.seed, shards: cluster.shards };
   const { generations } = await saveCluster({
     ...{ disk: createDisk(), pservers: PSERVERS, folder: join(folder, 'checkpoints'), job, ids: [1n, 2n, 3n] },
+    meta: { job: carriedRecord(record) },
   });
   await store.txn({
     if: [],

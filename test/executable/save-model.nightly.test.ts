@@ -22,7 +22,7 @@ const job = savingJob(JOB);
 async function contentOf(
   place: Place,
   path: string,
-): Promise<{ ids: bigint[]; w: number[]; bias: number[]; pass: string | undefined }> {
+): Promise<{ ids: bigint[]; w: number[]; bias: number[]; pass: string | undefined; job: string | undefined }> {
   return withFile(await createDisk().open(place.path(path)), async (file) => {
     const source = await readSafetensors(file, path);
     const tensor = (name: string) => source.tensors.get(name)!;
@@ -33,6 +33,7 @@ async function contentOf(
       w: [...(await readElements(source, tensor('sparse/w/values'), 0, new Float32Array(rows)))],
       bias: [...(await readElements(source, tensor('dense/bias/values'), 0, new Float32Array(1)))],
       pass: source.metadata.get('pass'),
+      job: source.metadata.get('job'),
     };
   });
 }
@@ -43,6 +44,7 @@ async function expectFinal(place: Place, folder: string): Promise<void> {
   await place.json('checkpoint', 'export', folder, '--format', 'safetensors', '--out', exported);
   const last = await contentOf(place, `models/planted-pass-${PASSES}.safetensors`);
   expect(last.pass).toBe(String(PASSES));
+  expect(last.job).toContain('"name":"planted"');
   expect({ ...last, pass: undefined }).toEqual({
     ...(await contentOf(place, 'exported.safetensors')),
     pass: undefined,

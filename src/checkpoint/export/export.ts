@@ -37,6 +37,8 @@ export interface ExportOptions {
   readonly onBytes?: (bytes: number) => void;
 }
 
+export const MODEL_FORMAT = 'paddlet.model';
+
 /** Of the metadata `paddlet.model`: 2 has the optimizer of each parameter in `parameters`. */
 export const MODEL_FORMAT_VERSION = '2';
 
@@ -45,7 +47,7 @@ export function exportMetadata({ set, variables, state }: ExportOptions): Record
   const { facts, shards } = set;
   const { dense, sparse } = facts.parameters;
   return {
-    format: 'paddlet.model',
+    format: MODEL_FORMAT,
     formatVersion: MODEL_FORMAT_VERSION,
     jobId: facts.jobId,
     jobName: facts.jobName,
@@ -56,6 +58,7 @@ export function exportMetadata({ set, variables, state }: ExportOptions): Record
     seed: String(facts.seed),
     state: String(state),
     shards: String(shards.length),
+    ...(facts.job === undefined ? {} : { job: facts.job }),
   };
 }
 

@@ -2,8 +2,8 @@
 import { dirname, join } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import type { Disk, DiskFile, Random } from '../../base/seams.ts';
-import { corrupt, makeDurableFolder, openFile, withFile } from '../file/files.ts';
-import { contentProblems } from '../set/verify.ts';
+import { makeDurableFolder, withFile } from '../file/files.ts';
+import { expectIntact } from '../set/verify.ts';
 import { exportDenseCsv, exportTableCsv } from './csv.ts';
 import { columnsOf, type ExportOptions, type ExportPlan, exportColumns, exportMetadata, planExport } from './export.ts';
 import { createNpzSink } from './npz.ts';
@@ -42,13 +42,7 @@ export async function exportFile(options: ExportFileOptions): Promise<Exported> 
       throw new PaddletError('Usage', `${path}: exists already`, { hint: 'another --out, or --replace' });
     }
   }
-  for (const { path, published } of set.parts) {
-    const ref = { path, ...(published && { published }) };
-    const problems = await withFile(await openFile(disk, path), (file) =>
-      contentProblems(file, ref, signal === undefined ? {} : { signal }),
-    );
-    if (problems[0] !== undefined) throw corrupt(path, `${problems[0].part}: ${problems[0].message}`);
-  }
+  await expectIntact(set, signal === undefined ? {} : { signal });
   const parts = targets.map((target) => ({ ...target, temporary: `${target.path}.${random.uuid()}.part` }));
   for (const folder of new Set(targets.map(({ path }) => dirname(path)))) await makeDurableFolder(disk, folder);
   try {

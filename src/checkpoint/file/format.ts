@@ -55,6 +55,8 @@ export interface CheckpointMeta {
   readonly shards: number;
   /** Absent in async mode. */
   readonly rounds?: RoundsMeta | undefined;
+  /** The record of the job, for predictions: JSON that is nothing to checkpoints. Absent in files from before it. */
+  readonly job?: string | undefined;
 }
 
 export interface FileFacts extends CheckpointMeta {
@@ -117,6 +119,7 @@ export function encodeMetadata(facts: FileFacts): Metadata {
     seed: text(facts.seed),
     shards: text(facts.shards),
     ...(facts.rounds === undefined ? {} : { rounds: text(facts.rounds) }),
+    ...(facts.job === undefined ? {} : { job: facts.job }),
     shardsHere: text(facts.shardsHere),
     extents: text(facts.extents),
     rows: text(facts.rows),
@@ -125,7 +128,8 @@ export function encodeMetadata(facts: FileFacts): Metadata {
   };
 }
 
-const json = <T>(schema: z.ZodType<T>) =>
+/** A text of JSON that is of the schema. */
+export const json = <T>(schema: z.ZodType<T>) =>
   z.string().transform((value, context): T => {
     try {
       const parsed = schema.safeParse(JSON.parse(value));
@@ -179,6 +183,7 @@ const metadataSchema = z.object({
   seed: json(z.int()),
   shards: json(z.int().min(1).max(LIMITS.shards)),
   rounds: json(roundsSchema).optional(),
+  job: z.string().max(LIMITS.carriedJobCharacters).optional(),
   shardsHere: json(count.max(LIMITS.shards)),
   extents: json(count.max(LIMITS.shards)),
   rows: json(count),

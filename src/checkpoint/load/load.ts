@@ -185,7 +185,11 @@ function checkOrigin({ facts, path }: CheckpointReader, { uuid }: Generation, op
   if (difference !== undefined) throw corrupt(path, `made for other ${difference.part}: ${difference.found}`);
 }
 
-async function loadShards(reader: CheckpointReader, { into, shards }: LoadOptions): Promise<LoadedCheckpoint> {
+/** Of an open file; all that it has, or the given ones. Throws `CheckpointCorrupt`; then nothing was loaded. */
+export async function loadShards(
+  reader: CheckpointReader,
+  { into, shards }: Pick<LoadOptions, 'into' | 'shards'>,
+): Promise<LoadedCheckpoint> {
   const wanted = new Set(shards ?? reader.positions.map(({ shard }) => shard));
   const positions = reader.positions.filter(({ shard }) => wanted.has(shard));
   if (positions.length !== wanted.size) {

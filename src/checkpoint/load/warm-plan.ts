@@ -6,7 +6,6 @@
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
-import type { Disk } from '../../base/seams.ts';
 import { elementCount } from '../../tensor/blocks.ts';
 import { type OptimizerLayout, optimizerLayout, type Trained, type TrainedSpec } from '../../tensor/optimizer.ts';
 import type { DenseSpec, ParameterSpec, SparseSpec } from '../../tensor/spec.ts';
@@ -14,8 +13,7 @@ import { corrupt } from '../file/files.ts';
 import { UUID_PATTERN } from '../file/paths.ts';
 import { rowBytes, VALUES_ONLY } from '../file/row-pieces.ts';
 import { damagedTensors } from '../file/scan.ts';
-import { findFiles } from '../registry/discover.ts';
-import { type CheckpointSet, expectWhole, nameExpression, openCheckpointSet } from '../set/checkpoint-set.ts';
+import { type CheckpointSet, expectWhole, nameExpression } from '../set/checkpoint-set.ts';
 
 const count = z.int().min(0);
 const name = z.string().min(1).max(LIMITS.parameterNameBytes);
@@ -50,7 +48,6 @@ export interface WarmWish {
 }
 
 export interface PlanWarmOptions {
-  readonly disk: Disk;
   readonly wish: WarmWish;
   /** The new job's. */
   readonly spec: TrainedSpec;
@@ -59,22 +56,12 @@ export interface PlanWarmOptions {
 }
 
 /**
- * Checks every file whole, by its checksums. Throws `JobInvalid` when the checkpoint does not fit the job (width,
- * shape, optimizer, a chosen variable that is missing), `CheckpointMissing`, `CheckpointCorrupt`.
+ * What is taken over of the files at `wish.from`. Checks every file whole, by its checksums. Throws `JobInvalid` when
+ * the checkpoint does not fit the job (width, shape, optimizer, a chosen variable that is missing),
+ * `CheckpointMissing`, `CheckpointCorrupt`.
  */
-export async function planWarmStart(options: PlanWarmOptions): Promise<WarmPlan> {
-  const { disk, wish } = options;
-  const { files } = await findFiles(disk, wish.from);
-  const set = await openCheckpointSet(disk, files);
-  try {
-    expectWhole(set);
-    return await planOf(set, options);
-  } finally {
-    await set.close();
-  }
-}
-
-async function planOf(set: CheckpointSet, options: PlanWarmOptions): Promise<WarmPlan> {
+export async function planWarmStart(set: CheckpointSet, options: PlanWarmOptions): Promise<WarmPlan> {
+  expectWhole(set);
   const { wish, spec, onBytes } = options;
   const { facts, parts } = set;
   const names = [...spec.dense, ...spec.sparse].map((one) => one.name);

@@ -8,7 +8,7 @@ import { plannedPrimary } from '../../core/placement.ts';
 import { unitOf } from '../../core/units/units.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
-import { corrupt, makeDurableFolder, openFile, withFile } from '../file/files.ts';
+import { makeDurableFolder, openFile, withFile } from '../file/files.ts';
 import type { CheckpointMeta } from '../file/format.ts';
 import { checkpointPath, indexFolder, jobTag, temporaryPath } from '../file/paths.ts';
 import { digestFile } from '../file/scan.ts';
@@ -22,7 +22,7 @@ import {
 } from '../set/checkpoint-set.ts';
 import { type ContentOptions, contentBytes, denseContent, tableContent } from '../set/content.ts';
 import { positionsDigest } from '../set/positions.ts';
-import { contentProblems } from '../set/verify.ts';
+import { expectIntact } from '../set/verify.ts';
 import { writeResharded } from './reshard.ts';
 
 /** What must be the same before and after. */
@@ -128,7 +128,7 @@ export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
   const { disk, set, variables, pservers, folder, onPhase } = options;
   expectWhole(set);
   onPhase?.('checking');
-  await checkSources(options);
+  await expectIntact(set, watchOf(options));
   onPhase?.('counting');
   const before = await proofOf(set, variables, options);
   onPhase?.('writing');
@@ -170,20 +170,6 @@ interface NewFile {
   generation: Generation | undefined;
 }
 
-async function checkSources({ disk, set, signal, onBytes }: RestoreOptions): Promise<void> {
-  for (const { path, published } of set.parts) {
-    const problems = await withFile(await openFile(disk, path), (file) =>
-      contentProblems(
-        file,
-        { path, ...(published && { published }) },
-        { ...(signal && { signal }), ...(onBytes && { onBytes }) },
-      ),
-    );
-    const [first] = problems;
-    if (first !== undefined) throw corrupt(path, `${first.part}: ${first.message}`);
-  }
-}
-
 function metaOf({ set, variables, random, clock, token, ...options }: RestoreOptions, index: number): CheckpointMeta {
   const { facts, parts } = set;
   const most = (pick: (meta: CheckpointMeta) => bigint): bigint =>
@@ -204,15 +190,17 @@ function metaOf({ set, variables, random, clock, token, ...options }: RestoreOpt
     parameters: chosenSpec(facts.parameters, variables),
     seed: facts.seed,
     shards: facts.shards,
+    ...(facts.job === undefined ? {} : { job: facts.job }),
   };
 }
 
+const watchOf = ({ signal, onBytes }: RestoreOptions) => ({ ...(signal && { signal }), ...(onBytes && { onBytes }) });
+
 async function writeFile(options: RestoreOptions, { meta, temporary }: NewFile): Promise<Generation> {
-  const { disk, set, variables, signal, onBytes } = options;
+  const { disk, set, variables, signal } = options;
   const shards = shardsFor(set, meta.index, options);
-  const watch = { ...(signal && { signal }), ...(onBytes && { onBytes }) };
   const written = await withFile(await disk.create(temporary), (file) =>
-    writeResharded({ file, meta, shards, variables, ...watch }),
+    writeResharded({ file, meta, shards, variables, ...watchOf(options) }),
   );
   const digest = await withFile(await openFile(disk, temporary), (file) =>
     digestFile(file, temporary, () => signal?.throwIfAborted()),

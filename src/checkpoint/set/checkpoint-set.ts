@@ -10,6 +10,7 @@ import { corrupt } from '../file/files.ts';
 import type { FileFacts, ShardPosition } from '../file/format.ts';
 import { differenceOf } from '../file/made-for.ts';
 import { type CheckpointReader, openCheckpoint } from '../file/reader.ts';
+import { findFiles } from '../registry/discover.ts';
 import type { FileRef } from '../registry/file-ref.ts';
 
 export interface CheckpointPart extends FileRef {
@@ -48,6 +49,20 @@ export async function openCheckpointSet(disk: Disk, files: readonly FileRef[]): 
     // The first error says what is wrong.
     for (const { reader } of opened) await reader.close().catch(() => undefined);
     throw error;
+  }
+}
+
+/** Acts on the checkpoint at a path, which `findFiles` understands, and closes it. */
+export async function withCheckpointAt<T>(
+  disk: Disk,
+  path: string,
+  act: (set: CheckpointSet) => Promise<T>,
+): Promise<T> {
+  const set = await openCheckpointSet(disk, (await findFiles(disk, path)).files);
+  try {
+    return await act(set);
+  } finally {
+    await set.close();
   }
 }
 
@@ -110,7 +125,9 @@ const isNewer = (a: ShardPosition, b: ShardPosition): boolean =>
 export function expectSameJob(a: CheckpointReader, b: CheckpointReader): void {
   if (a.facts.jobId !== b.facts.jobId) {
     const [one, other] = [a, b].map(({ facts }) => `${facts.jobName} (${facts.jobId})`);
-    throw corrupt(b.path, `is of job ${other}, but ${a.path} is of job ${one}`);
+    throw new PaddletError('CheckpointCorrupt', `${b.path}: is of job ${other}, but ${a.path} is of job ${one}`, {
+      hint: 'name a folder with the files of one job, or that job with --job where the command has it',
+    });
   }
   const difference = differenceOf(b.facts, a.facts);
   if (difference !== undefined) throw corrupt(b.path, `was made for other ${difference.part} than ${a.path}`);

@@ -1,14 +1,14 @@
 /** `checkpoint verify`: every file whole and as it was written, all of one job, every shard there. Bounded memory. */
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Disk, DiskFile } from '../../base/seams.ts';
-import { openFile, withFile } from '../file/files.ts';
+import { corrupt, openFile, withFile } from '../file/files.ts';
 import { parseMetadata } from '../file/format.ts';
 import type { CheckpointReader } from '../file/reader.ts';
 import { isHeaderIntact, readSafetensors } from '../file/safetensors/reader.ts';
 import { damagedTensors, digestFile } from '../file/scan.ts';
 import { checkStructure } from '../file/structure.ts';
 import type { FileRef } from '../registry/file-ref.ts';
-import { expectSameJob, openPart } from './checkpoint-set.ts';
+import { type CheckpointSet, expectSameJob, openPart } from './checkpoint-set.ts';
 
 export interface Problem {
   /** `file`, `header`, `structure`, `job`, or the name of a tensor. */
@@ -136,6 +136,14 @@ async function verifyFile(disk: Disk, ref: FileRef, watch: Watch): Promise<Verif
   const checked = published === undefined ? 'checksums' : 'md5';
   const verdict = { path, index, uuid: uuid ?? reader?.facts.uuid, bytes, checked, problems } as const;
   return { verdict, reader };
+}
+
+/** Reads the files of a set completely. Throws `CheckpointCorrupt` for the first that is damaged. */
+export async function expectIntact({ parts }: Pick<CheckpointSet, 'parts'>, watch: Watch = {}): Promise<void> {
+  for (const { reader, path, published } of parts) {
+    const [first] = await contentProblems(reader.source.file, { path, ...(published && { published }) }, watch);
+    if (first !== undefined) throw corrupt(path, `${first.part}: ${first.message}`);
+  }
 }
 
 /** Compares with what was published; without that, with the checksums inside. */

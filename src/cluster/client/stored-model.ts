@@ -5,17 +5,12 @@ import { type ExpectedJob, loadFirstUsable } from '../../checkpoint/load/load.ts
 import { readEntries } from '../../checkpoint/registry/discover.ts';
 import { newestFirst, ofWholeRound, publishedFiles } from '../../checkpoint/registry/newest.ts';
 import { parsePartings, withPartings } from '../../checkpoint/registry/partings.ts';
-import type { PulledValues } from '../../model/model.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
-import { blockCount, elementCount } from '../../tensor/blocks.ts';
-import type { IdList } from '../../tensor/id-router.ts';
-import type { Parameters } from '../../tensor/parameters.ts';
-import type { ParameterSpec } from '../../tensor/spec.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
 import { trainedSpecOf } from '../job/job-model.ts';
 import type { JobRecord } from '../job/job-record.ts';
-import type { ParameterClient } from './parameter-client.ts';
+import { type LocalPulls, localPulls } from './local-pulls.ts';
 
 export interface StoredModelOptions {
   readonly host: Host;
@@ -26,13 +21,8 @@ export interface StoredModelOptions {
   readonly folder: string;
 }
 
-export interface StoredModel extends Pick<ParameterClient, 'pull'> {
-  /** Those of `ids` that training has met, in their order. `table`: index into the sparse tables of the model. */
-  knownIds(table: number, ids: BigUint64Array): BigUint64Array;
-}
-
 /** Throws `CheckpointMissing` when a shard is in no usable checkpoint. */
-export async function openStoredModel(options: StoredModelOptions): Promise<StoredModel> {
+export async function openStoredModel(options: StoredModelOptions): Promise<LocalPulls> {
   const { host, store, keys, record, folder } = options;
   const { training, cluster } = record.job;
   const spec = trainedSpecOf(record);
@@ -57,24 +47,5 @@ export async function openStoredModel(options: StoredModelOptions): Promise<Stor
       },
     );
   }
-  return {
-    pull: async (ids) => pullLocally(parameters, spec, ids),
-    knownIds: (table, ids) => parameters.existingIds(table, ids),
-  };
-}
-
-function pullLocally(parameters: Parameters, spec: ParameterSpec, idsOf: readonly IdList[]): PulledValues {
-  const dense = spec.dense.map((one, parameter) => {
-    const values = new Float32Array(elementCount(one));
-    const blocks = Uint32Array.from({ length: blockCount(one) }, (_, block) => block);
-    parameters.pullDense(parameter, blocks, new Uint8Array(values.buffer));
-    return values;
-  });
-  const sparse = spec.sparse.map(({ width }, table) => {
-    const { ids, count } = idsOf[table]!;
-    const values = new Float32Array(count * width);
-    parameters.pullSparse(table, ids.subarray(0, count * 8), new Uint8Array(values.buffer));
-    return values;
-  });
-  return { dense, sparse };
+  return localPulls(parameters, spec);
 }

@@ -4,6 +4,7 @@ import { contentBytes } from '../../checkpoint/set/content.ts';
 import { inspectCheckpoint } from '../../checkpoint/set/inspect.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
+import { aboutOf } from './about.ts';
 import { ofJobFlags, openFound, pathArg, varsFlags } from './find-checkpoint.ts';
 import { inspectionText } from './inspection-text.ts';
 
@@ -60,7 +61,10 @@ bounded memory. Does not check the files for damage: use paddlet checkpoint veri
       const inspection = await inspectCheckpoint(set, { variables, top, digests, signal, onBytes });
       if (inspection.positions.complaint !== undefined) host.log.warn(inspection.positions.complaint);
       progress.end();
-      this.output(inspection, () => inspectionText(inspection, this.table.bind(this), host.clock.wallSeconds()));
+      const about = aboutOf(set);
+      this.output({ ...inspection, job: about }, () =>
+        inspectionText({ inspection, about, table: this.table.bind(this), nowSeconds: host.clock.wallSeconds() }),
+      );
     } finally {
       progress.end();
       await set.close();

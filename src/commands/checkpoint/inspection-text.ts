@@ -3,6 +3,7 @@ import { formatShards } from '../../checkpoint/file/coverage.ts';
 import type { Inspection } from '../../checkpoint/set/inspect.ts';
 import type { ValueStatistics } from '../../checkpoint/set/statistics.ts';
 import type { MakeTable, TableColumn } from '../base/table.ts';
+import type { About } from './about.ts';
 
 export function bytesText(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
@@ -21,11 +22,18 @@ export function ageText(seconds: number): string {
 const right = (...heads: string[]): TableColumn[] => heads.map((head) => ({ head, align: 'right' }));
 const left = (...heads: string[]): TableColumn[] => heads.map((head) => ({ head }));
 
-export function inspectionText(inspection: Inspection, table: MakeTable, nowSeconds: number): string {
+export interface Shown {
+  readonly inspection: Inspection;
+  readonly about: About;
+  readonly table: MakeTable;
+  readonly nowSeconds: number;
+}
+
+export function inspectionText({ inspection, about, table, nowSeconds }: Shown): string {
   const { jobName, jobId, shards, digests } = inspection;
   const missing = shards.missing.length === 0 ? 'all present' : `missing ${formatShards(shards.missing)}`;
   const sections = [
-    `job ${jobName} (${jobId}), ${shards.total} shards: ${missing}`,
+    `job ${jobName} (${jobId}), ${shards.total} shards: ${missing}\n${aboutText(about)}`,
     filesText(inspection, table, nowSeconds),
     progressText(inspection),
     variablesText(inspection, table),
@@ -33,6 +41,14 @@ export function inspectionText(inspection: Inspection, table: MakeTable, nowSeco
   ];
   if (digests !== undefined) sections.push(`model ${digests.modelDigest}\nstate ${digests.stateDigest}`);
   return sections.filter((section) => section !== '').join('\n\n');
+}
+
+function aboutText(about: About): string {
+  if ('complaint' in about) return `no predictions without the job: ${about.complaint}`;
+  const { model, format, columns } = about;
+  const { type, saveDir: _, ...settings } = model;
+  const set = Object.entries(settings).map(([name, value]) => ` ${name} ${value}`);
+  return `model ${type}${set.join(',')}; data ${format}${columns === 0 ? '' : ` with ${columns} columns`}`;
 }
 
 function filesText({ files }: Inspection, table: MakeTable, nowSeconds: number): string {

@@ -1,19 +1,21 @@
 import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
+import { openCheckpointModel } from '../../cluster/client/checkpoint-model.ts';
 import { type Evaluated, evaluateFiles } from '../../roles/evaluator/evaluate-files.ts';
 import { durationFlag } from '../base/duration-flag.ts';
 import { refuseEmpty } from '../base/given-path.ts';
 import { scoredText } from '../base/result-text.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 import { cacheFlags, dataFlags, jobFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
-import { type Scored, scoreModel } from './score-model.ts';
+import { type Score, type Scored, scoreModel } from './score-model.ts';
 
 export default class EvaluateCommand extends PaddletCommand<typeof EvaluateCommand> {
   static override summary = 'Score files with a trained model';
   static override description =
     `Computes logloss, AUC, accuracy or RMSE of a job's model on data files. While the job runs, the parameters come from
-its pservers, afterwards from its checkpoints. Changes nothing.`;
+its pservers, afterwards from its checkpoints. With --checkpoint, model and parameters come from files alone. Changes
+nothing.`;
   static override examples = [
     {
       command: '<%= config.bin %> evaluate',
@@ -22,6 +24,10 @@ its pservers, afterwards from its checkpoints. Changes nothing.`;
     {
       command: '<%= config.bin %> evaluate --dir .paddlet/a9a-lr --data a9a/a9a.gz --json',
       description: 'Another file, with JSON output for a script.',
+    },
+    {
+      command: '<%= config.bin %> evaluate --checkpoint /backup/ctr --data monday.csv',
+      description: 'A copy of a checkpoint folder, without the store of its job.',
     },
   ];
   static override flags = {
@@ -36,16 +42,32 @@ its pservers, afterwards from its checkpoints. Changes nothing.`;
       description: "File, folder or glob to score. May be repeated. Default: the job's test files.",
     }),
     labels: labelsFlag,
+    checkpoint: Flags.string({
+      helpValue: 'PATH',
+      exclusive: ['dir', 'chroot'],
+      description: 'Score with this checkpoint folder or merged model (safetensors), without a store.',
+    }),
   };
 
   override async execute(): Promise<void> {
     refuseEmpty(this.flags.data ?? [], '--data');
     const host = this.host('evaluate');
-    await withJob({ flags: this.flags, host, signal: this.interruption() }, (job) => this.evaluate(job));
+    const signal = this.interruption();
+    const { checkpoint } = this.flags;
+    if (checkpoint === undefined) {
+      await withJob({ flags: this.flags, host, signal }, (job) =>
+        this.evaluate(job, (score) => scoreModel(job, score)),
+      );
+      return;
+    }
+    const { record, client } = await openCheckpointModel({ host, path: resolve(checkpoint) });
+    await this.evaluate({ host, record }, async (score) => ({ ...(await score(client, signal)), from: 'checkpoints' }));
   }
 
-  private async evaluate(job: OpenJob): Promise<void> {
-    const { host, record } = job;
+  private async evaluate(
+    { host, record }: Pick<OpenJob, 'host' | 'record'>,
+    withModel: (score: Score<Evaluated>) => Promise<Scored<Evaluated>>,
+  ): Promise<void> {
     const { flags } = this;
     const { train, test, testLabels, split } = record.job.data;
     // Those of a split are in the training files.
@@ -63,7 +85,7 @@ its pservers, afterwards from its checkpoints. Changes nothing.`;
     const progress = this.progress('evaluating');
     const onTask = (done: number, total: number): void => progress.update(done, total);
     try {
-      const scored = await scoreModel(job, (client, signal) =>
+      const scored = await withModel((client, signal) =>
         evaluateFiles({ place, record, client, files, labels, part: isSplit ? 'test' : undefined, signal, onTask }),
       );
       this.show(record.job.name, scored);

@@ -1,6 +1,7 @@
 /** Scores records with the model of a job: that of its live pservers, or else that of its checkpoints. */
+import type { LocalPulls } from '../../cluster/client/local-pulls.ts';
 import { createParameterClient, type ParameterClient } from '../../cluster/client/parameter-client.ts';
-import { openStoredModel, type StoredModel } from '../../cluster/client/stored-model.ts';
+import { openStoredModel } from '../../cluster/client/stored-model.ts';
 import { modelOf } from '../../cluster/job/job-model.ts';
 import { createIdRouter } from '../../tensor/id-router.ts';
 import { openLiveCluster } from '../base/live-cluster.ts';
@@ -10,7 +11,7 @@ import { isServed } from './is-served.ts';
 import { limitedPulls } from './limited-pulls.ts';
 
 /** Checkpoints also tell which ids they know. */
-export type ScoreClient = Pick<ParameterClient, 'pull'> & Partial<Pick<StoredModel, 'knownIds'>>;
+export type ScoreClient = Pick<ParameterClient, 'pull'> & Partial<Pick<LocalPulls, 'knownIds'>>;
 export type Score<T> = (client: ScoreClient, signal: AbortSignal) => Promise<T>;
 export type Scored<T> = T & { readonly from: 'pservers' | 'checkpoints' };
 

@@ -4,33 +4,43 @@ import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
 import { notLocal } from '../../base/local-path.ts';
 import type { Host } from '../../base/seams.ts';
 import { visibleLines } from '../../base/visible.ts';
+import { openCheckpointModel } from '../../cluster/client/checkpoint-model.ts';
 import { forwardReadingOf, modelOf, scoreNamesOf } from '../../cluster/job/job-model.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
 import { DATA_FORMATS, type DataFormat, formatOf } from '../../data/formats/registry.ts';
 import { openForward } from '../../data/forward.ts';
 import { inputBlocks } from '../../host/inputs.ts';
 import type { Job } from '../../job/schema.ts';
-import { Predictor } from '../../roles/evaluator/predictor.ts';
+import { Predictor, type Tally } from '../../roles/evaluator/predictor.ts';
 import { EVALUATION_BATCH } from '../../roles/trainer/tasks/evaluate-task.ts';
 import { durationFlag } from '../base/duration-flag.ts';
 import { refuseEmpty } from '../base/given-path.ts';
-import { type OpenJob, withJob } from '../base/with-job.ts';
+import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { scoreModel } from '../evaluate/score-model.ts';
+import { type Score, type Scored, scoreModel } from '../evaluate/score-model.ts';
 import { type Destination, outputFile, standardOutput } from './destination.ts';
-import { namedJob } from './job-flags.ts';
 import { lineWriter, OUTPUT_FORMATS } from './lines.ts';
+import { namedModel } from './named-model.ts';
 import { type Summary, summaryOf, summaryText } from './summary.ts';
 
 /** The standard input or output. */
 const STANDARD = '-';
+
+interface OpenModel {
+  readonly record: JobRecord;
+  readonly host: Host;
+  readonly signal: AbortSignal;
+  /** Calls it with what the parameters are pulled from; once more if that is gone. */
+  readonly withModel: (score: Score<Tally>) => Promise<Scored<Tally>>;
+}
 
 export default class PredictCommand extends PaddletCommand<typeof PredictCommand> {
   static override summary = 'Score records one by one with a trained model';
   static override description =
     `Writes a line for each record of a file or of the standard input, in their order: the probability (binary), the
 value (regression), or the probability of each class. Labels may be missing. A record that cannot be read has no score
-but an error. While the job runs, the parameters come from its pservers, afterwards from its checkpoints. Works in
-bounded memory; gzip is recognized. Changes nothing.`;
+but an error. While the job runs, the parameters come from its pservers, afterwards from its checkpoints; those of a
+path need neither store nor cluster. Works in bounded memory; gzip is recognized. Changes nothing.`;
   static override examples = [
     {
       command: '<%= config.bin %> predict --data new.csv --keep id --output scores.csv',
@@ -40,14 +50,18 @@ bounded memory; gzip is recognized. Changes nothing.`;
       command: 'zcat log.gz | <%= config.bin %> predict clicks --data - --format csv --as jsonl | head',
       description: 'From and to a pipe, as JSON lines.',
     },
+    {
+      command: '<%= config.bin %> predict /backup/clicks --data new.csv --output scores.csv',
+      description: 'With a copy of a checkpoint folder, without the store of its job.',
+    },
   ];
   static override isStream = true;
   static override args = {
-    job: Args.string({
+    model: Args.string({
       // Oclif would take what is piped in for the name.
       ignoreStdin: true,
       description:
-        'Name of a job in ./.paddlet or in the store, or the folder of a job. Default: that of --dir or --store.',
+        'A job, by its name or its folder; or the path of a checkpoint folder or a merged model. Default: the job of --dir or --store.',
     }),
   };
   static override flags = {
@@ -88,21 +102,34 @@ bounded memory; gzip is recognized. Changes nothing.`;
     }
     const host = this.host('predict');
     const input = await this.input(host);
-    const options = { flags: namedJob(args.job, flags), host, signal: this.interruption() };
-    return withJob(options, async (job) => {
-      const format = formatFor(job.record.job, flags.format, flags.keep);
-      const { output, replace } = flags;
-      const to = output === STANDARD ? standardOutput() : await outputFile(host, resolve(output), replace);
-      try {
-        const summary = await this.predict(job, input, format, to);
-        await to.finish();
-        return this.show(summary);
-      } catch (error) {
-        // The first error says what went wrong.
-        await to.discard().catch(() => undefined);
-        throw error;
-      }
+    const signal = this.interruption();
+    const model = namedModel(args.model, flags);
+    if (model.kind === 'job') {
+      return withJob({ flags: model.flags, host, signal }, (job) =>
+        this.predictTo({ ...job, withModel: (score) => scoreModel(job, score) }, input),
+      );
+    }
+    const { record, client } = await openCheckpointModel({ host, path: model.path });
+    const withModel = async (score: Score<Tally>): Promise<Scored<Tally>> => ({
+      ...(await score(client, signal)),
+      from: 'checkpoints',
     });
+    return this.predictTo({ record, host, signal, withModel }, input);
+  }
+
+  private async predictTo(model: OpenModel, input: string | undefined): Promise<ExitCode> {
+    const { output, replace, format: wanted, keep } = this.flags;
+    const format = formatFor(model.record.job, wanted, keep);
+    const to = output === STANDARD ? standardOutput() : await outputFile(model.host, resolve(output), replace);
+    try {
+      const summary = await this.predict(model, input, format, to);
+      await to.finish();
+      return this.show(summary);
+    } catch (error) {
+      // The first error says what went wrong.
+      await to.discard().catch(() => undefined);
+      throw error;
+    }
   }
 
   /** The path of a file; undefined for the standard input. */
@@ -120,12 +147,11 @@ bounded memory; gzip is recognized. Changes nothing.`;
 
   /** Undefined when the reader of the output is gone. */
   private async predict(
-    job: OpenJob,
+    { record, host, signal, withModel }: OpenModel,
     input: string | undefined,
     format: DataFormat,
     to: Destination,
   ): Promise<Summary | undefined> {
-    const { record, host, signal } = job;
     const { data, keep, as } = this.flags;
     const file = input === undefined ? 'stdin' : data;
     const model = modelOf(record);
@@ -143,7 +169,7 @@ bounded memory; gzip is recognized. Changes nothing.`;
         return isWanted;
       },
     });
-    const tally = await scoreModel(job, (client, stop) => predictor.run(client, stop));
+    const tally = await withModel((client, stop) => predictor.run(client, stop));
     if (!isWanted) return undefined;
     return summaryOf(record.job.name, tally.from, tally, host.clock.monotonicMs() - startMs);
   }

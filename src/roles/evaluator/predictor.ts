@@ -1,6 +1,7 @@
 /** Scores records group after group, in their order, in this process. */
+
+import type { LocalPulls } from '../../cluster/client/local-pulls.ts';
 import type { ParameterClient } from '../../cluster/client/parameter-client.ts';
-import type { StoredModel } from '../../cluster/client/stored-model.ts';
 import { throwIfAborted } from '../../cluster/waiting.ts';
 import { describeBad } from '../../data/bad-records.ts';
 import type { ForwardGroup } from '../../data/formats/format.ts';
@@ -40,7 +41,7 @@ export interface PredictorOptions {
   readonly take: (group: ScoredGroup) => Promise<boolean>;
 }
 
-type Client = Pick<ParameterClient, 'pull'> & Partial<Pick<StoredModel, 'knownIds'>>;
+type Client = Pick<ParameterClient, 'pull'> & Partial<Pick<LocalPulls, 'knownIds'>>;
 
 export class Predictor {
   readonly tally: Tally = { records: 0, bad: 0, firstBad: [], features: 0, unknown: 0 };
@@ -140,7 +141,7 @@ function spread(records: TaskRecords, scores: Float32Array, outputs: number): Fl
 }
 
 /** Features whose ids have no row in any table: their values are the initial ones. */
-function unknownFeatures({ lookups }: Model, { sparse }: Batch, knownIds: StoredModel['knownIds']): number {
+function unknownFeatures({ lookups }: Model, { sparse }: Batch, knownIds: LocalPulls['knownIds']): number {
   let unknown = 0;
   sparse.forEach(({ ids, count, rows }, input) => {
     const table = lookups.indexOf(input);

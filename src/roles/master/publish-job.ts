@@ -2,7 +2,9 @@
 import { resolve } from 'node:path';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { planWarmStart } from '../../checkpoint/load/warm-plan.ts';
+import { withCheckpointAt } from '../../checkpoint/set/checkpoint-set.ts';
 import type { RoleContext } from '../../cluster/context.ts';
+import { type Carrying, recordCarriedIn } from '../../cluster/job/carried-record.ts';
 import { trainedSpecOf } from '../../cluster/job/job-model.ts';
 import {
   batchPlanId,
@@ -13,6 +15,7 @@ import {
   unitsOf,
 } from '../../cluster/job/job-record.ts';
 import { newJoinToken } from '../../cluster/job/join-token.ts';
+import { withStatisticsOf } from '../../cluster/job/warm-statistics.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { odditiesOf } from '../../data/oddities.ts';
 import type { Job } from '../../job/schema.ts';
@@ -95,13 +98,16 @@ function publishable(key: string, record: JobRecord): string {
 }
 
 /** Plans, once for the whole job, what it takes over from another one. */
-async function warmed({ context, job, dataDir }: PublishOptions, record: JobRecord): Promise<JobRecord> {
-  if (job.warmStart === undefined) return record;
+async function warmed({ context, job, dataDir }: PublishOptions, own: JobRecord): Promise<JobRecord> {
+  if (job.warmStart === undefined) return own;
   const { disk, log } = context.host;
   const wish = { ...job.warmStart, from: resolve(dataDir, job.warmStart.from) };
   log.info(`warm start: checking ${wish.from}`);
-  const spec = trainedSpecOf(record, context);
-  const warmStart = await planWarmStart({ disk, wish, spec });
+  const record = await withCheckpointAt(disk, wish.from, async (set) => {
+    const read = readAsThere(context, set.facts, own, wish.from);
+    return { ...read, warmStart: await planWarmStart(set, { wish, spec: trainedSpecOf(read, context) }) };
+  });
+  const { warmStart } = record;
   const { loaded, zeroed, initialized, leftOut, files } = warmStart;
   for (const { name, kind, rows, bytes } of loaded) {
     log.info(`warm start: ${name} is taken over from job ${warmStart.job}`, {
@@ -110,7 +116,23 @@ async function warmed({ context, job, dataDir }: PublishOptions, record: JobReco
     });
   }
   log.info('warm start: planned', { files: files.length, zeroed, initialized, leftOut });
-  return { ...record, warmStart };
+  return record;
+}
+
+/** With the statistics of the number columns that the job of the checkpoint has, too. */
+function readAsThere({ host }: RoleContext, facts: Carrying, record: JobRecord, from: string): JobRecord {
+  const numbers = record.train.columns?.statistics.map(({ name }) => name) ?? [];
+  if (numbers.length === 0) return record;
+  try {
+    const { record: read, taken } = withStatisticsOf(recordCarriedIn(facts, from), record);
+    const own = numbers.filter((name) => !taken.includes(name));
+    host.log.info('warm start: statistics of number columns', { taken, own });
+    return read;
+  } catch (error) {
+    if (!isPaddletError(error, 'VersionMismatch')) throw error;
+    host.log.warn(`warm start: number columns are read with the statistics of this job: ${error.message}`);
+    return record;
+  }
 }
 
 function makeRecord({ context, job, dataDir }: PublishOptions, data: JobData): JobRecord {

@@ -12,6 +12,7 @@ import {
   warmPlanSchema,
   withZeros,
 } from '../../../src/checkpoint/load/warm-plan.ts';
+import { withCheckpointAt } from '../../../src/checkpoint/set/checkpoint-set.ts';
 import { freshState } from '../../../src/tensor/fresh-state.ts';
 import { type OptimizerSpec, type TrainedSpec, trainedSpec } from '../../../src/tensor/optimizer.ts';
 import type { Parameters, ShardRows } from '../../../src/tensor/parameters.ts';
@@ -56,7 +57,9 @@ interface NewJob {
 const NEW: NewJob = { spec: OLD.parameters, shards: 5, pservers: 3 };
 
 const planFor = (job: NewJob, wish: Partial<WarmWish> = {}): Promise<WarmPlan> =>
-  planWarmStart({ disk, wish: { ...WISH, ...wish }, spec: job.spec });
+  withCheckpointAt(disk, wish.from ?? FOLDER, (set) =>
+    planWarmStart(set, { wish: { ...WISH, ...wish }, spec: job.spec }),
+  );
 
 /** The parameters of each pserver of the new job, and what it says it took over. */
 async function start(job: NewJob, plan: WarmPlan): Promise<{ into: Parameters; loaded: WarmLoaded[] }[]> {

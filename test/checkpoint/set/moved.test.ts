@@ -10,7 +10,7 @@ import { newestFirst } from '../../../src/checkpoint/registry/newest.ts';
 import { readQuietJob } from '../../../src/checkpoint/registry/quiet-job.ts';
 import { removeFormer } from '../../../src/checkpoint/registry/remove-former.ts';
 import { restoreFiles } from '../../../src/checkpoint/restore/restore.ts';
-import { chooseVariables } from '../../../src/checkpoint/set/checkpoint-set.ts';
+import { chooseVariables, withCheckpointAt } from '../../../src/checkpoint/set/checkpoint-set.ts';
 import { verifyCheckpoint } from '../../../src/checkpoint/set/verify.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
 import { put } from '../../store/support.ts';
@@ -88,7 +88,7 @@ describe.each(Object.keys(STAGES))('%s', (stage) => {
     expect(contentOf(into, JOB)).toEqual(content());
 
     const wish = { from: FOLDER, vars: ['*'], optimizerState: true, missing: 'fail' as const };
-    const plan = await planWarmStart({ disk, wish, spec: JOB.parameters });
+    const plan = await withCheckpointAt(disk, FOLDER, (set) => planWarmStart(set, { wish, spec: JOB.parameters }));
     const warm = emptyParameters(JOB);
     for (const shard of allShards(JOB)) warm.addShard(shard);
     const shared = { disk, plan, spec: JOB.parameters, shardCount: JOB.shards, shards: allShards(JOB) };

@@ -67,8 +67,8 @@ test('what is refused, with what to do', async () => {
     [['--data', 'folder'], 3, 'folder is a folder'],
     [['--data', ''], 2, '--data is empty'],
     [['--data', 'some.txt', '--output', 'folder', '--replace'], 2, 'exists already'],
-    [['other', '--data', 'some.txt'], 2, 'no job other'],
-    [['small', '--data', 'some.txt', '--dir', '.paddlet/small'], 2, 'JOB and --dir exclude each other'],
+    [['other', '--data', 'some.txt'], 2, 'there is no job other'],
+    [['small', '--data', 'some.txt', '--dir', '.paddlet/small'], 2, 'small and --dir exclude each other'],
   ] as const) {
     const { code, err, out } = await predict(job, ...words);
     expect([code, out, err], words.join(' ')).toEqual([exit, '', expect.stringContaining(message)]);
@@ -76,11 +76,11 @@ test('what is refused, with what to do', async () => {
   }
 });
 
-test('a job by its name, its folder, or its name in a store', async () => {
+test('a job by its name, its folder, or its name in a store; a checkpoint by its path', async () => {
   const job = await endedJob();
   const data = ['--data', 'test.libsvm'];
   const outs = [];
-  for (const words of [['small'], ['.paddlet/small'], ['small', '--store', job.url], []]) {
+  for (const words of [['small'], ['.paddlet/small'], ['small', '--store', job.url], ['.paddlet/small/checkpoints'], []]) {
     outs.push((await predict(job, ...words, ...data)).out);
   }
   expect(outs).toEqual(outs.map(() => expect.stringMatching(/^score,error\n(0\.\d+,\n){3}$/)));

@@ -8,6 +8,7 @@ import { type Generation, generationOf } from '../../../checkpoint/registry/entr
 import { publishParting } from '../../../checkpoint/registry/publish.ts';
 import { type Saved, saveCheckpoint } from '../../../checkpoint/registry/save.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
+import { carriedRecord } from '../../../cluster/job/carried-record.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { Fence } from '../../../store/fence.ts';
 import { storeWaitLogger } from '../../../store/retry-until-answered.ts';
@@ -189,6 +190,7 @@ export class Snapshots {
       parameters: spec,
       seed: job.training.seed,
       shards: job.cluster.shards,
+      job: carriedRecord(record),
     };
   }
 }

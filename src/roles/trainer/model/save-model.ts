@@ -6,11 +6,17 @@
  */
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Disk, DiskFile, Random } from '../../../base/seams.ts';
-import { type ColumnSink, type ExportColumn, MODEL_FORMAT_VERSION } from '../../../checkpoint/export/export.ts';
+import {
+  type ColumnSink,
+  type ExportColumn,
+  MODEL_FORMAT,
+  MODEL_FORMAT_VERSION,
+} from '../../../checkpoint/export/export.ts';
 import { createSafetensorsSink } from '../../../checkpoint/export/safetensors.ts';
 import { makeDurableFolder, withFile } from '../../../checkpoint/file/files.ts';
 import type { PserverGroup } from '../../../cluster/client/pserver-group.ts';
 import { scanTable } from '../../../cluster/client/row-stream.ts';
+import { carriedRecord } from '../../../cluster/job/carried-record.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { Placement } from '../../../cluster/placement/placement-view.ts';
 import { throwIfAborted } from '../../../cluster/waiting.ts';
@@ -108,7 +114,7 @@ async function writeModel(
       });
       const columns = [...tables.map(({ ids }) => ids), ...tables.map(({ values }) => values), ...dense];
       const metadata = {
-        format: 'paddlet.model',
+        format: MODEL_FORMAT,
         formatVersion: MODEL_FORMAT_VERSION,
         jobId: record.id,
         jobName: record.job.name,
@@ -117,6 +123,7 @@ async function writeModel(
         state: 'false',
         shards: String(record.job.cluster.shards),
         pass: String(pass),
+        job: carriedRecord(record),
       };
       const sink = await createSafetensorsSink(file, columns, metadata);
       for (const table of tables) await copySpooled(rows, table, sink);
