@@ -40,6 +40,10 @@ export function keptFields(
 const nameAt = (columns: ColumnSpec['columns'], field: number): string =>
   columns.find((column) => column.type !== 'cross' && column.position === field + 1)?.name ?? `field${field + 1}`;
 
+/** Without a copy of the bytes. */
+const latin1 = ({ buffer, byteOffset }: Uint8Array, from: number, to: number): string =>
+  Buffer.from(buffer, byteOffset + from, to - from).toString('latin1');
+
 export class KeptTexts {
   readonly #reader: FieldReader;
   readonly #fields: readonly number[];
@@ -61,7 +65,7 @@ export class KeptTexts {
       reader.read(at);
       const { content, from, to } = reader;
       this.#fields.forEach((wanted, place) => {
-        if (wanted === field) texts[place] = Buffer.from(content.subarray(from, to)).toString('latin1');
+        if (wanted === field) texts[place] = latin1(content, from, to);
       });
       if (reader.end >= reader.bytes.length || reader.bytes[reader.end] === NEWLINE) break;
       at = reader.end + 1;
