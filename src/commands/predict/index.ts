@@ -5,23 +5,26 @@ import { notLocal } from '../../base/local-path.ts';
 import type { Host } from '../../base/seams.ts';
 import { visibleLines } from '../../base/visible.ts';
 import { openCheckpointModel } from '../../cluster/client/checkpoint-model.ts';
-import { forwardReadingOf, modelOf, scoreNamesOf } from '../../cluster/job/job-model.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
+import { FORWARD_HEAD_BYTES } from '../../data/formats/format.ts';
 import { DATA_FORMATS, type DataFormat, formatOf } from '../../data/formats/registry.ts';
 import { openForward } from '../../data/forward.ts';
 import { inputBlocks } from '../../host/inputs.ts';
 import type { Job } from '../../job/schema.ts';
-import { Predictor, type Tally } from '../../roles/evaluator/predictor.ts';
-import { EVALUATION_BATCH } from '../../roles/trainer/tasks/evaluate-task.ts';
+import { Predictor } from '../../roles/evaluator/predictor.ts';
+import type { Tally } from '../../roles/evaluator/score-groups.ts';
 import { durationFlag } from '../base/duration-flag.ts';
 import { refuseEmpty } from '../base/given-path.ts';
 import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { type Score, type Scored, scoreModel } from '../evaluate/score-model.ts';
 import { type Destination, outputFile, standardOutput } from './destination.ts';
-import { lineWriter, OUTPUT_FORMATS } from './lines.ts';
+import { OUTPUT_FORMATS } from './lines.ts';
 import { namedModel } from './named-model.ts';
+import { createPartMaker, type PartMakerOptions } from './part-maker.ts';
 import { type Summary, summaryOf, summaryText } from './summary.ts';
+import { createThreadPool, type ThreadPool } from './thread-pool.ts';
+import { THREAD_WORD } from './thread-word.ts';
 
 /** The standard input or output. */
 const STANDARD = '-';
@@ -88,6 +91,13 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     }),
     as: Flags.option({ options: OUTPUT_FORMATS, default: 'csv' as const, description: 'Format of the output.' })(),
     replace: Flags.boolean({ description: 'Overwrite an existing file.' }),
+    threads: Flags.integer({
+      min: 1,
+      max: 64,
+      default: 1,
+      helpValue: 'N',
+      description: 'Threads that read and score. The output is the same for any number.',
+    }),
     strict: Flags.boolean({ description: 'Exit with code 3 if a record has no score; all are written all the same.' }),
   };
 
@@ -152,24 +162,27 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     format: DataFormat,
     to: Destination,
   ): Promise<Summary | undefined> {
-    const { data, keep, as } = this.flags;
+    const { data, keep, as, threads } = this.flags;
     const file = input === undefined ? 'stdin' : data;
-    const model = modelOf(record);
     const source = await openForward(file, inputBlocks(input, signal));
-    const reading = { ...forwardReadingOf(record, model, format), file, keep, batchSize: EVALUATION_BATCH };
-    const { kept, groups } = await formatOf(format).readForward(source, reading);
-    const scores = scoreNamesOf(record, model);
-    const writer = lineWriter(as, { kept, scores });
+    const bytes = await source.peek(FORWARD_HEAD_BYTES);
+    const head = { bytes, isWhole: bytes.length < FORWARD_HEAD_BYTES };
+    const making = { record, format, file, keep, as, head };
+    const maker = createPartMaker(making);
+    const pool = threads === 1 ? undefined : await startPool(threads, making);
     const startMs = host.clock.monotonicMs();
-    let isWanted = await to.write(writer.head);
+    let isWanted = await to.write(maker.lineHead);
     const predictor = new Predictor({
-      ...{ model, outputs: scores.length, groups },
-      async take(group) {
-        isWanted = await to.write(writer.lines(group));
+      parts: maker.parts(source),
+      make: pool?.make ?? maker.make,
+      // Each thread has one to make and one to come.
+      atOnce: threads === 1 ? 1 : 2 * threads,
+      async take(lines) {
+        isWanted = await to.write(lines);
         return isWanted;
       },
     });
-    const tally = await withModel((client, stop) => predictor.run(client, stop));
+    const tally = await withModel((client, stop) => predictor.run(client, stop)).finally(() => pool?.close());
     if (!isWanted) return undefined;
     return summaryOf(record.job.name, tally.from, tally, host.clock.monotonicMs() - startMs);
   }
@@ -181,6 +194,13 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     else process.stderr.write(`${json ? JSON.stringify(summary) : visibleLines(summaryText(summary))}\n`);
     return strict && summary.bad > 0 ? EXIT.data : EXIT.done;
   }
+}
+
+async function startPool(threads: number, making: PartMakerOptions): Promise<ThreadPool> {
+  const { startThread } = await import('../../host/threads.ts');
+  const entry = new URL('../../../bin/paddlet.ts', import.meta.url);
+  const head = { ...making.head, bytes: new Uint8Array(making.head.bytes) };
+  return createThreadPool(Array.from({ length: threads }, () => startThread(entry, THREAD_WORD, { ...making, head })));
 }
 
 /** Throws `Usage` when the model takes no records of the format that is wanted. */

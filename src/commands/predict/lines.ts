@@ -1,7 +1,7 @@
 /** Scores as text: CSV (RFC 4180) or JSON lines, a line a record. */
 import { PaddletError } from '../../base/errors.ts';
 import { LONGEST_FLOAT, writeFloat } from '../../checkpoint/export/float-text.ts';
-import type { ScoredGroup } from '../../roles/evaluator/predictor.ts';
+import type { ScoredGroup } from '../../roles/evaluator/score-groups.ts';
 
 export const OUTPUT_FORMATS = ['csv', 'jsonl'] as const;
 export type OutputFormat = (typeof OUTPUT_FORMATS)[number];

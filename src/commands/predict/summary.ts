@@ -1,5 +1,5 @@
 /** What a prediction was, for people and for scripts. */
-import type { Tally } from '../../roles/evaluator/predictor.ts';
+import type { Tally } from '../../roles/evaluator/score-groups.ts';
 
 export interface Summary {
   readonly job: string;

@@ -4,6 +4,7 @@ import type { ChunkCutter } from '../chunk-cutter.ts';
 import type { ColumnSpec } from '../columns/column.ts';
 import type { NumberStatistics, StatisticsBuilder } from '../columns/statistics.ts';
 import type { ForwardBytes } from '../forward.ts';
+import type { ForwardPart } from '../forward-parts.ts';
 import type { LabelRule } from '../labels.ts';
 import type { Traits } from '../oddities.ts';
 import type { OpenFiles } from '../open-files.ts';
@@ -48,8 +49,17 @@ export interface Format {
    * All records of a source of any size, for predictions: labels, weights, groups and times may be missing. Throws
    * `DataInvalid`.
    */
-  readForward(source: ForwardBytes, options: ForwardOptions): Promise<ForwardRecords>;
+  openForward(head: ForwardHead, options: ForwardOptions): ForwardReader;
 }
+
+/** The first bytes of a source: `FORWARD_HEAD_BYTES` of them, or all that it has. */
+export interface ForwardHead {
+  readonly bytes: Uint8Array;
+  readonly isWhole: boolean;
+}
+
+/** As many as the first line of any format may have. */
+export const FORWARD_HEAD_BYTES = 1 << 20;
 
 export interface ForwardOptions extends Pick<ReadOptions, 'batchSize' | 'columns' | 'inputWidth'> {
   /** For messages, and for columns in its path. */
@@ -59,15 +69,17 @@ export interface ForwardOptions extends Pick<ReadOptions, 'batchSize' | 'columns
   readonly fields: number | undefined;
   /** Columns whose texts are carried over: names of the header, or 1-based positions. Formats without columns: none. */
   readonly keep: readonly string[];
-  /** What is read at a time: the records of one group are all in it. */
+  /** What is read at a time: a part is so long, but for its last record. */
   readonly sliceBytes?: number;
 }
 
-export interface ForwardRecords {
+export interface ForwardReader {
   /** Names of the kept columns. */
   readonly kept: readonly string[];
-  /** In the order of the source. Memory is bounded by one group, which is read when it is asked for. */
-  readonly groups: AsyncGenerator<ForwardGroup>;
+  /** The whole source, its head included, in parts that hold whole records; one is read when it is asked for. */
+  parts(source: ForwardBytes): AsyncGenerator<ForwardPart>;
+  /** The records of a part that a reader with the same head and options has cut. Throws `DataInvalid`. */
+  read(part: ForwardPart): readonly ForwardGroup[];
 }
 
 export interface ForwardGroup {

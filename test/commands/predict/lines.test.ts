@@ -1,7 +1,7 @@
 /** Predictions as text that other programs read. */
 import { expect, test } from 'vitest';
 import { type LineNames, lineWriter, type OutputFormat } from '../../../src/commands/predict/lines.ts';
-import type { ScoredGroup } from '../../../src/roles/evaluator/predictor.ts';
+import type { ScoredGroup } from '../../../src/roles/evaluator/score-groups.ts';
 
 function written(format: OutputFormat, names: LineNames, group: Partial<ScoredGroup>): Buffer {
   const { head, lines } = lineWriter(format, names);

@@ -80,10 +80,31 @@ test('a job by its name, its folder, or its name in a store; a checkpoint by its
   const job = await endedJob();
   const data = ['--data', 'test.libsvm'];
   const outs = [];
-  for (const words of [['small'], ['.paddlet/small'], ['small', '--store', job.url], ['.paddlet/small/checkpoints'], []]) {
+  for (const words of [
+    ['small'],
+    ['.paddlet/small'],
+    ['small', '--store', job.url],
+    ['.paddlet/small/checkpoints'],
+    [],
+  ]) {
     outs.push((await predict(job, ...words, ...data)).out);
   }
   expect(outs).toEqual(outs.map(() => expect.stringMatching(/^score,error\n(0\.\d+,\n){3}$/)));
+});
+
+test('threads write the same bytes, and tell of the same errors', async () => {
+  const job = await endedJob();
+  const lines = Array.from({ length: 9_000 }, (_, at) => `1 ${at}:1 ${'0'.repeat(at % 300)}${at % 7}:0.5\n`);
+  writeFileSync(join(job.cwd, 'many.txt'), `${lines.join('')}1 1:x\n`);
+  const [one, three] = [
+    await predict(job, '--data', 'many.txt'),
+    await predict(job, '--data', 'many.txt', '--threads', '3'),
+  ];
+  expect(three.out).toBe(one.out);
+  expect(one.out.split('\n')).toHaveLength(9_003);
+  const told = ({ err }: Ran): string => err.replace(/ in .*/, '');
+  expect(told(three)).toBe(told(one));
+  expect(told(one)).toContain('many.txt:9001: value "x"');
 });
 
 test('from a pipe to a reader that has seen enough: it ends well, and long before its input', async () => {

@@ -1,6 +1,6 @@
 /** Records that are read forwards, each as something to compare. */
 
-import type { ForwardOptions } from '../../../src/data/formats/format.ts';
+import { FORWARD_HEAD_BYTES, type ForwardOptions } from '../../../src/data/formats/format.ts';
 import type { DataFormat } from '../../../src/data/formats/registry.ts';
 import { formatOf } from '../../../src/data/formats/registry.ts';
 import { openForward } from '../../../src/data/forward.ts';
@@ -20,14 +20,19 @@ export interface ReadForward {
 export async function readForward(format: DataFormat, bytes: Uint8Array | string, how: How = {}): Promise<ReadForward> {
   const source = await openForward('in', one(Buffer.from(bytes)));
   const options = { file: 'in', batchSize: 5, inputWidth: 0, mayHaveWeight: false, fields: undefined, keep: [] };
-  const { kept, groups } = await formatOf(format).readForward(source, { ...options, columns: undefined, ...how });
+  const head = await source.peek(FORWARD_HEAD_BYTES);
+  const isWhole = head.length < FORWARD_HEAD_BYTES;
+  const reader = formatOf(format).openForward({ bytes: head, isWhole }, { ...options, columns: undefined, ...how });
+  const { kept } = reader;
   const records: unknown[] = [];
   const texts: (readonly string[])[] = [];
   const sizes: number[] = [];
-  for await (const group of groups) {
-    records.push(...contentOf(group.records));
-    texts.push(...(group.kept ?? []));
-    sizes.push(group.records.records);
+  for await (const part of reader.parts(source)) {
+    for (const group of reader.read(part)) {
+      records.push(...contentOf(group.records));
+      texts.push(...(group.kept ?? []));
+      sizes.push(group.records.records);
+    }
   }
   return { kept, records, texts, groups: sizes };
 }

@@ -14,7 +14,7 @@ import { resolveFiles } from '../../place.ts';
 import { Selector } from '../../selection.ts';
 import type { Chunk, TaskRecords } from '../../source.ts';
 import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
-import { readCsvForward } from './forward.ts';
+import { openCsvForward } from './forward.ts';
 import { indexCsv } from './indexer.ts';
 import { headOf } from './layout.ts';
 import { fitsLayout, type LinePlan, pathBytes, planOf } from './plan.ts';
@@ -29,7 +29,7 @@ export const csvFormat: Format = {
   index: indexCsv,
   readHead,
   read,
-  readForward: readCsvForward,
+  openForward: openCsvForward,
 };
 
 function readHead(

@@ -1,58 +1,59 @@
 /** CSV read once, forwards, for predictions: what only training needs may be missing, and texts are carried over. */
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
+import { tooLong } from '../../chunk-check.ts';
 import type { ColumnSpec, FieldColumn } from '../../columns/column.ts';
-import type { ForwardBytes } from '../../forward.ts';
+import { cutParts, type ForwardPart } from '../../forward-parts.ts';
 import type { LabelRule } from '../../labels.ts';
-import type { ForwardGroup, ForwardOptions, ForwardRecords, ReadColumns } from '../format.ts';
+import type { ForwardGroup, ForwardHead, ForwardOptions, ForwardReader, ReadColumns } from '../format.ts';
+import { LineEnd, wholeLines } from './fields.ts';
 import { GroupSink } from './group-sink.ts';
 import { openQuote } from './indexer.ts';
 import { keptFields } from './kept-fields.ts';
-import { type FileHead, HEAD_BYTES, headOf } from './layout.ts';
+import { type FileHead, headOf } from './layout.ts';
 import { type LinePlan, planOf } from './plan.ts';
-import { readSlices } from './stretch.ts';
+import { placeOf } from './stretch.ts';
+import { readText } from './text.ts';
 
 /** No column of the plan has a label. */
 const NO_LABEL: LabelRule = { task: 'regression' };
 
-export async function readCsvForward(source: ForwardBytes, options: ForwardOptions): Promise<ForwardRecords> {
-  const { file, keep, columns } = options;
+export function openCsvForward({ bytes, isWhole }: ForwardHead, options: ForwardOptions): ForwardReader {
+  const { file, keep, columns, sliceBytes } = options;
   assert(columns !== undefined, 'CSV has columns');
-  const bytes = await source.peek(HEAD_BYTES);
-  const isWhole = bytes.length < HEAD_BYTES;
   const placed = withoutLabel(columns, options, headOf(file, bytes, isWhole, { ...columns, columns: [] }));
   const head = headOf(file, bytes, isWhole, withoutTraining(placed));
-  if (head === undefined) return { kept: keep, groups: noGroups() };
+  if (head === undefined) return { kept: keep, async *parts() {}, read: () => [] };
   const kept = keptFields(file, keep, head, placed);
   const inputs: ReadColumns = { ...columns, ...withoutTraining(placed) };
-  await source.take(head.offset);
   const plan = planOf(inputs, head.layout, NO_LABEL, file);
-  const sink = new GroupSink({ ...options, columns: inputs, plan, kept: kept.map(({ field }) => field) });
-  return { kept: kept.map(({ name }) => name), groups: groupsOf(source, options, head, plan, sink) };
+  const group = { ...options, columns: inputs, plan, kept: kept.map(({ field }) => field) };
+  return {
+    kept: kept.map(({ name }) => name),
+    async *parts(source) {
+      await source.take(head.offset);
+      const { offset, line } = head;
+      const wholeRecords = (text: Uint8Array): number => wholeLines(text, plan.bytes);
+      yield* cutParts(source, { offset, line, wholeRecords, lineEnd: () => new LineEnd(plan.bytes), sliceBytes });
+    },
+    read: (part) => readPart(part, plan, new GroupSink(group, part.bytes), file),
+  };
 }
 
-async function* noGroups(): AsyncGenerator<ForwardGroup> {}
-
-async function* groupsOf(
-  source: ForwardBytes,
-  { file, sliceBytes }: ForwardOptions,
-  { offset, line }: FileHead,
+function readPart(
+  { bytes, offset, first, long }: ForwardPart,
   plan: LinePlan,
   sink: GroupSink,
-): AsyncGenerator<ForwardGroup> {
-  const stretch = {
-    ...{ file, from: offset, firstLine: line },
-    read: (_: number, bytes: number) => source.take(bytes),
-    ...(sliceBytes === undefined ? {} : { sliceBytes }),
-  };
-  const slices = readSlices(stretch, plan, sink, sink);
-  for (;;) {
-    const { done, value: stopped } = await slices.next();
-    yield* sink.takeGroups();
-    if (stopped?.kind === 'open') throw openQuote(file, stopped);
-    assert(stopped === undefined, 'the sink takes all records, up to the end of the source');
-    if (done === true) return;
+  file: string,
+): readonly ForwardGroup[] {
+  if (long?.isOpen) throw openQuote(file, { kind: 'open', line: long.line, column: 1 });
+  if (long?.begins !== undefined && long.begins !== plan.bytes.comment) {
+    const reason = tooLong(long.bytes);
+    sink.bad({ file, line: long.line, byteOffset: long.start, reason }, -long.bytes, 0);
   }
+  const done = readText({ file, bytes, offset, firstLine: first }, plan, sink);
+  if (done.openQuote !== undefined) throw openQuote(file, { kind: 'open', ...placeOf(bytes, first, done) });
+  return sink.groups();
 }
 
 /** Columns that a prediction needs nothing of. A header may lack them; without one the others have positions. */

@@ -1,4 +1,4 @@
-/** Puts the records of each slice of text together in groups, with the texts that are carried over. */
+/** Puts the records of some text together in groups, with the texts that are carried over. */
 import { LIMITS } from '../../../base/limits.ts';
 import { type ColumnRecords, columnRecords } from '../../columns/column-records.ts';
 import type { ColumnPiece } from '../../columns/piece.ts';
@@ -7,10 +7,8 @@ import type { BadRecord } from '../../source.ts';
 import type { ForwardGroup, ReadColumns } from '../format.ts';
 import { KeptTexts } from './kept-fields.ts';
 import { type LinePlan, pathBytes } from './plan.ts';
-import type { SliceWatch } from './stretch.ts';
 
 const ZEROS = new Float32Array(LIMITS.pieceRecords);
-const NOTHING = new Uint8Array(0);
 
 export interface GroupSinkOptions {
   readonly file: string;
@@ -28,17 +26,21 @@ interface Group {
   readonly kept: string[][];
 }
 
-export class GroupSink implements PieceSink, SliceWatch {
+export class GroupSink implements PieceSink {
   readonly #options: GroupSinkOptions;
-  /** The text that the records which come are in, and how far it is read. */
-  #text: Uint8Array = NOTHING;
+  /** How much text there is, and how far it is read. */
+  readonly #textBytes: number;
   #at = 0;
-  #texts: KeptTexts | undefined;
+  readonly #texts: KeptTexts | undefined;
   #group: Group | undefined;
-  #ready: ForwardGroup[] = [];
+  readonly #ready: ForwardGroup[] = [];
 
-  constructor(options: GroupSinkOptions) {
+  /** `text`: the records are in it. */
+  constructor(options: GroupSinkOptions, text: Uint8Array) {
+    const { plan, kept } = options;
     this.#options = options;
+    this.#textBytes = text.length;
+    this.#texts = kept.length === 0 ? undefined : new KeptTexts(text, plan.bytes, kept);
   }
 
   get quota(): number {
@@ -49,18 +51,6 @@ export class GroupSink implements PieceSink, SliceWatch {
   get badRecords(): number {
     return this.#group?.into.badRecords ?? 0;
   }
-
-  show(_slice: Uint8Array, lines: Uint8Array): void {
-    this.#end();
-    const { plan, kept } = this.#options;
-    this.#text = lines;
-    this.#at = 0;
-    this.#texts = kept.length === 0 ? undefined : new KeptTexts(lines, plan.bytes, kept);
-  }
-
-  retire(): void {}
-
-  interrupt(): void {}
 
   add(piece: ColumnPiece, firstLine: number): void {
     const group = this.#open();
@@ -81,18 +71,16 @@ export class GroupSink implements PieceSink, SliceWatch {
     this.#took(group, end);
   }
 
-  /** Those that are whole: all of the text that was shown. */
-  takeGroups(): ForwardGroup[] {
+  /** Of all records so far. */
+  groups(): readonly ForwardGroup[] {
     this.#end();
-    const groups = this.#ready;
-    this.#ready = [];
-    return groups;
+    return this.#ready;
   }
 
   #open(): Group {
     if (this.#group !== undefined) return this.#group;
     const { file, columns, plan, batchSize } = this.#options;
-    const left = this.#text.length - this.#at;
+    const left = this.#textBytes - this.#at;
     // A good record has a byte between two fields: of few long lines no more is allocated than they need.
     const records = Math.min(batchSize, Math.max(1, Math.ceil((left + 1) / plan.fields)));
     const size = { records, bytes: left + records * pathBytes(file, columns), batchSize };

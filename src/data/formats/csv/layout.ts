@@ -6,11 +6,12 @@ import { otherThanText } from '../../appearance.ts';
 import { BOM, NEWLINE } from '../../ascii.ts';
 import type { ColumnSpec, FieldColumn } from '../../columns/column.ts';
 import type { FileLayout } from '../../source.ts';
+import { FORWARD_HEAD_BYTES } from '../format.ts';
 import { dialectBytes, FieldReader, fieldsOf } from './fields.ts';
 import { fieldColumns } from './plan.ts';
 
 /** The first line of a file with values has to end within so many bytes. */
-export const HEAD_BYTES = 1 << 20;
+export const HEAD_BYTES = FORWARD_HEAD_BYTES;
 const SHOWN_NAMES = 12;
 const SHOWN_CHARACTERS = 40;
 

@@ -13,13 +13,10 @@ const SLICE_BYTES = 1 << 20;
 export interface Stretch {
   readonly file: string;
   readonly from: number;
-  /** Undefined: the end of the file, wherever that is. */
-  readonly to?: number | undefined;
+  readonly to: number;
   readonly firstLine: number;
   /** Shorter only where the file ends. */
   readonly read: (offset: number, bytes: number) => Promise<Uint8Array>;
-  /** What is read at a time. */
-  readonly sliceBytes?: number;
 }
 
 /** What follows the bytes of a stretch. */
@@ -40,36 +37,20 @@ export type Stopped =
   | { readonly kind: 'open'; readonly line: number; readonly column: number };
 
 export async function readStretch(
-  stretch: Stretch,
+  { file, from, to, firstLine, read }: Stretch,
   plan: LinePlan,
   sink: PieceSink,
   watch: SliceWatch,
 ): Promise<Stopped | undefined> {
-  const slices = readSlices(stretch, plan, sink, watch);
-  for (;;) {
-    const { done, value } = await slices.next();
-    if (done === true) return value;
-  }
-}
-
-/** The same, slice by slice: who waits between them needs room for the records of one. */
-export async function* readSlices(
-  { file, from, to, firstLine, read, sliceBytes = SLICE_BYTES }: Stretch,
-  plan: LinePlan,
-  sink: PieceSink,
-  watch: SliceWatch,
-): AsyncGenerator<void, Stopped | undefined> {
   let line = firstLine;
   /** The beginning of a record whose end is in a later slice. */
   let held: Uint8Array = new Uint8Array(0);
   let long: LongLine | undefined;
-  let at = from;
-  for (let isLast = at === to; !isLast; ) {
-    const wanted = to === undefined ? sliceBytes : Math.min(sliceBytes, to - at);
-    let slice = await read(at, wanted);
-    if (slice.length === 0 && to !== undefined) return { kind: 'short' };
+  for (let at = from; at < to; ) {
+    let slice = await read(at, Math.min(SLICE_BYTES, to - at));
+    if (slice.length === 0) return { kind: 'short' };
     at += slice.length;
-    isLast = to === undefined ? slice.length < wanted : at === to;
+    const isLast = at === to;
     if (long !== undefined) {
       const found = long.end.find(slice);
       const end = found ?? slice.length;
@@ -94,7 +75,6 @@ export async function* readSlices(
     const place = placeOf(bytes, line, done);
     line += done.lines;
     watch.retire(at - held.length);
-    yield;
     if (held.length <= LIMITS.recordBytes) continue;
     long = { start: at - held.length, end: new LineEnd(plan.bytes), place };
     watch.interrupt();
@@ -116,7 +96,11 @@ interface LongLine {
 type Place = Pick<Stopped & { kind: 'open' }, 'line' | 'column'>;
 
 /** The quote that is not closed, or where the reading stopped. */
-function placeOf(bytes: Uint8Array, firstLine: number, { bytes: start, lines, openQuote = start }: ReadText): Place {
+export function placeOf(
+  bytes: Uint8Array,
+  firstLine: number,
+  { bytes: start, lines, openQuote = start }: ReadText,
+): Place {
   const before = bytes.subarray(start, openQuote);
   const breaks = before.reduce((count, byte) => count + (byte === NEWLINE ? 1 : 0), 0);
   return { line: firstLine + lines + breaks, column: openQuote - start - before.lastIndexOf(NEWLINE) };
