@@ -12,7 +12,7 @@ import { openForward } from '../../data/forward.ts';
 import { inputBlocks } from '../../host/inputs.ts';
 import type { Job } from '../../job/schema.ts';
 import { Predictor } from '../../roles/evaluator/predictor.ts';
-import type { Tally } from '../../roles/evaluator/score-groups.ts';
+import { NO_TALLY, type Tally } from '../../roles/evaluator/score-groups.ts';
 import { durationFlag } from '../base/duration-flag.ts';
 import { refuseEmpty } from '../base/given-path.ts';
 import { withJob } from '../base/with-job.ts';
@@ -171,7 +171,8 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     const maker = createPartMaker(making);
     const pool = threads === 1 ? undefined : await startPool(threads, making);
     const startMs = host.clock.monotonicMs();
-    let isWanted = await to.write(maker.lineHead);
+    let begun: Promise<boolean> | undefined;
+    let isWanted = true;
     const predictor = new Predictor({
       parts: maker.parts(source),
       make: pool?.make ?? maker.make,
@@ -182,7 +183,12 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
         return isWanted;
       },
     });
-    const tally = await withModel((client, stop) => predictor.run(client, stop)).finally(() => pool?.close());
+    const tally = await withModel(async (client, stop) => {
+      // Once, and not before there is a model.
+      begun ??= to.write(maker.lineHead);
+      isWanted = await begun;
+      return isWanted ? predictor.run(client, stop) : NO_TALLY;
+    }).finally(() => pool?.close());
     if (!isWanted) return undefined;
     return summaryOf(record.job.name, tally.from, tally, host.clock.monotonicMs() - startMs);
   }
