@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** Entry point, in development (`npx node bin/paddlet.ts`) and of the bundle. */
 import { EXIT } from '../src/base/errors.ts';
+import { THREAD_WORD } from '../src/commands/predict/thread-word.ts';
 import { versionLine } from '../src/commands/version.ts';
 import { guardOutputs } from '../src/host/outputs.ts';
 
@@ -16,8 +17,18 @@ async function start(): Promise<void> {
   if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-v' || argv[0] === 'version')) {
     process.exit(await printVersion());
   }
+  if (argv[0] === THREAD_WORD && (await runThread())) return;
   const { main } = await import('../src/commands/main.ts');
   process.exit(await main(argv));
+}
+
+/** False in the main thread: then it is no command. */
+async function runThread(): Promise<boolean> {
+  const { parentPort, workerData } = await import('node:worker_threads');
+  if (parentPort === null) return false;
+  const { makeParts } = await import('../src/commands/predict/thread.ts');
+  makeParts(parentPort, workerData);
+  return true;
 }
 
 /** Without loading any command. */

@@ -15,6 +15,9 @@ const SEA_CONFIG = {
   execArgvExtension: 'none',
 } as const;
 
+/** What threads are started from (src/host/threads.ts): an executable has no file for them. */
+const assetsOf = (bundle: string): Record<string, string> => ({ bundle });
+
 export interface ExecutableOptions {
   /** Absolute paths. */
   readonly bundlePath: string;
@@ -37,7 +40,7 @@ async function byPkg({ bundlePath, output, node, arch }: ExecutableOptions): Pro
     targets: [{ nodeRange: 'node24', platform: 'linux', arch, output }],
     nodePath: node.path,
     signature: false,
-    seaConfig: { ...SEA_CONFIG, useSnapshot: false, useCodeCache: true },
+    seaConfig: { ...SEA_CONFIG, assets: assetsOf(bundlePath), useSnapshot: false, useCodeCache: true },
   });
 }
 
@@ -52,7 +55,10 @@ async function forOtherArch({ bundlePath, output, node }: ExecutableOptions): Pr
   try {
     const blob = join(folder, 'blob');
     const config = join(folder, 'config.json');
-    await writeFile(config, JSON.stringify({ ...SEA_CONFIG, main: bundlePath, output: blob }));
+    await writeFile(
+      config,
+      JSON.stringify({ ...SEA_CONFIG, assets: assetsOf(bundlePath), main: bundlePath, output: blob }),
+    );
     await promisify(execFile)(process.execPath, ['--experimental-sea-config', config]);
     await copyFile(node.path, output);
     // It carries no types.

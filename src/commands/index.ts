@@ -29,6 +29,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('train', 'run', 'Run a whole cluster on this machine and train a job', () => import('./run/index.ts')),
   entry('train', 'init', 'Write a job file for a data file', () => import('./init/index.ts')),
   entry('train', 'evaluate', 'Score files with a trained model', () => import('./evaluate/index.ts')),
+  entry('train', 'predict', 'Score records one by one with a trained model', () => import('./predict/index.ts')),
   entry('cluster', 'master', 'Publish a job and hand out its tasks', () => import('./master.ts')),
   entry('cluster', 'pserver', 'Hold and serve a part of the parameters', () => import('./pserver.ts')),
   entry('cluster', 'trainer', 'Train on the tasks that the master hands out', () => import('./trainer.ts')),

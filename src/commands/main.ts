@@ -3,7 +3,7 @@ import { EXIT, type ExitCode, PaddletError } from '../base/errors.ts';
 import { armFailPoints } from '../base/fail-points.ts';
 import { failHands } from '../host/fail-hands.ts';
 import { isColorWanted } from '../host/host.ts';
-import { guardOutputs } from '../host/outputs.ts';
+import { guardOutputs, isReaderGone } from '../host/outputs.ts';
 import { reporter } from '../host/reports.ts';
 import { nearest } from '../job/complaints.ts';
 import { errorJson, errorText, exitCodeOf, fromOclif } from './base/errors.ts';
@@ -24,6 +24,7 @@ export async function main(argv: readonly string[]): Promise<ExitCode> {
     const failure = await outputs.flushed();
     // The output of a child of `run` is a log.
     if (failure === undefined || reporter() !== undefined) return code;
+    if (isReaderGone(failure) && (await isStream(target))) return code;
     printError(outputFailed(failure, commandId));
     return code === EXIT.done ? EXIT.machine : code;
   } catch (thrown) {
@@ -72,6 +73,9 @@ async function run(target: Target, argv: readonly string[]): Promise<ExitCode> {
     }
   }
 }
+
+const isStream = async (target: Target): Promise<boolean> =>
+  target.kind === 'command' && (await target.entry.load()).isStream;
 
 /** The longest run of leading words that names a command; a group of commands (`data`) shows its own overview. */
 function resolveTarget(argv: readonly string[]): Target {

@@ -8,16 +8,14 @@ import { basename, join } from 'node:path';
 import { PaddletError } from '../base/errors.ts';
 import type { DiskFile, FileFacts } from '../base/seams.ts';
 import { FileBlocks } from './file-blocks.ts';
-import { inflatedHead, inflateMembers } from './gzip-inflate.ts';
-import { refusePacked } from './packed.ts';
+import { beginsAsGzip, inflatedHead, inflateMembers } from './gzip-inflate.ts';
+import { LOOK_BYTES, refusePacked } from './packed.ts';
 import { absolutePath, type DataPlace, missing } from './place.ts';
 
 /** Raise this when a change would make the same file inflate to other bytes, or refuse it. */
 const INFLATED_VERSION = 2;
 const PARTIAL = '.partial';
 const HEAD_BYTES = 1 << 16;
-/** More than the magic numbers of packed files need. */
-const LOOK_BYTES = 1 << 12;
 const NEWLINE = 10;
 
 export interface Content {
@@ -119,10 +117,10 @@ async function openSource(place: DataPlace, source: string): Promise<DiskFile> {
   }
 }
 
-/** RFC 1952 §2.3.1: ID1 = 31, ID2 = 139, CM = 8 (deflate). No text or idx file begins so. */
 async function isGzip(file: DiskFile): Promise<boolean> {
   const magic = new Uint8Array(3);
-  return (await file.read(magic, 0)) === 3 && magic[0] === 31 && magic[1] === 139 && magic[2] === 8;
+  await file.read(magic, 0);
+  return beginsAsGzip(magic);
 }
 
 function cachedPath(place: DataPlace, source: string, facts: FileFacts): string {

@@ -6,11 +6,11 @@ const KEPT_BLOCKS = 2;
 const ZEROS = Buffer.alloc(BLOCK_BYTES);
 
 export class FileBlocks {
-  readonly #file: DiskFile;
+  readonly #file: Pick<DiskFile, 'read'>;
   /** By offset, the last used one last. */
   readonly #kept = new Map<number, Promise<Uint8Array>>();
 
-  constructor(file: DiskFile) {
+  constructor(file: Pick<DiskFile, 'read'>) {
     this.#file = file;
   }
 

@@ -11,9 +11,29 @@ import { inflateBytes } from './inflate-bytes.ts';
 
 const OUTPUT_BYTES = 1 << 18;
 
+/** RFC 1952 §2.3.1: ID1 = 31, ID2 = 139, CM = 8 (deflate). No text or idx file begins so. */
+export const beginsAsGzip = ([id1, id2, method]: Uint8Array): boolean => id1 === 31 && id2 === 139 && method === 8;
+
 /** Throws `DataInvalid`; what the caller throws passes through. */
-export async function* inflateMembers(path: string, file: DiskFile): AsyncGenerator<Uint8Array> {
-  const blocks = new FileBlocks(file);
+export const inflateMembers = (path: string, file: DiskFile): AsyncGenerator<Uint8Array> =>
+  inflateBlocks(new FileBlocks(file), (cause, inflated) => unreadable(path, file, cause, inflated));
+
+/** The same of what is read only once, in order: no look back says which member is broken. */
+export const inflateForward = (path: string, file: Pick<DiskFile, 'read'>): AsyncGenerator<Uint8Array> =>
+  inflateBlocks(new FileBlocks(file), async (cause, inflated) => {
+    if (!cause.code?.startsWith('Z_')) return cause;
+    const where = inflated === 0 ? '' : ` (after ${inflated} bytes inflated)`;
+    return new PaddletError('DataInvalid', `${path} is not a valid gzip file: ${cause.message}${where}`, {
+      cause,
+      hint: 'check it with gzip -t, and fetch it again',
+    });
+  });
+
+/** `explain`: the error for one that zlib or the reading of the blocks threw, after so many bytes. */
+async function* inflateBlocks(
+  blocks: FileBlocks,
+  explain: (cause: NodeJS.ErrnoException, inflated: number) => Promise<Error>,
+): AsyncGenerator<Uint8Array> {
   let start: number | undefined = 0;
   let inflated = 0;
   while (start !== undefined) {
@@ -28,7 +48,7 @@ export async function* inflateMembers(path: string, file: DiskFile): AsyncGenera
       }
       start = await blocks.afterZeros(start + next.value);
     } catch (cause) {
-      throw await unreadable(path, file, cause as NodeJS.ErrnoException, inflated);
+      throw await explain(cause as NodeJS.ErrnoException, inflated);
     } finally {
       await bytes.return(0);
     }

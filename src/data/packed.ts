@@ -37,6 +37,9 @@ const TAR_MAGIC = 257;
 /** Bytes 500 to 511 are unused in each kind of header. */
 const UNUSED = 500;
 
+/** More than the magic numbers of packed files need. */
+export const LOOK_BYTES = 1 << 12;
+
 /** `bytes`: the first of the (inflated) content. */
 export function packedAs(bytes: Uint8Array): Appearance | undefined {
   const text = Buffer.from(bytes.subarray(0, TAR_BYTES)).toString('latin1');

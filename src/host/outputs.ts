@@ -9,6 +9,9 @@ export interface Outputs {
   flushed(): Promise<Error | undefined>;
 }
 
+/** Whether a write failed because the reader went away, as `| head` does when it has enough. */
+export const isReaderGone = (failure: Error): boolean => (failure as NodeJS.ErrnoException).code === 'EPIPE';
+
 /** To be called once, before anything is written and after all modules are loaded. */
 export function guardOutputs(): Outputs {
   let failure: Error | undefined;

@@ -152,9 +152,12 @@ export const resolvedDialectSchema = z.strictObject({
 
 const DELIMITERS: Readonly<Record<string, string>> = { csv: ',', tsv: '\t' };
 
+/** Where the job does not say it. */
+export const delimiterOf = (format: string): string => DELIMITERS[format] ?? ',';
+
 export const resolveDialect = (format: string, file: DialectFile): Dialect => ({
   ...file,
-  delimiter: file.delimiter ?? DELIMITERS[format] ?? ',',
+  delimiter: file.delimiter ?? delimiterOf(format),
   quote: file.quote === 'none' ? null : file.quote,
 });
 

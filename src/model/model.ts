@@ -99,6 +99,8 @@ export interface Model {
    * of the label's class (multiclass).
    */
   evaluate(batch: Batch, values: PulledValues): { readonly metrics: MetricSums; readonly scores: Float32Array };
+  /** Of multiclass models: the probability of each class, records × classes. Labels are not looked at. */
+  classProbabilities?(batch: Batch, values: PulledValues): Float32Array;
 }
 
 /** For each table, the distinct ids that it is asked for; one list for all tables that look up the same input. */

@@ -34,6 +34,7 @@ export function createSoftmax(shape: Shape): Model {
     memory,
     step: (batch, values) => steps.step(batch, values),
     evaluate: (batch, values) => steps.evaluate(batch, values),
+    classProbabilities: (batch, values) => steps.classProbabilities(batch, values),
   };
 }
 
@@ -52,7 +53,7 @@ interface Wanted {
   readonly scores: number;
 }
 
-class SoftmaxSteps implements Pick<Model, 'step' | 'evaluate'> {
+class SoftmaxSteps implements Pick<Model, 'step' | 'evaluate' | 'classProbabilities'> {
   readonly #shape: Shape;
   readonly #kept: KeptMemory;
   readonly #scratch: KeptMemory;
@@ -83,6 +84,19 @@ class SoftmaxSteps implements Pick<Model, 'step' | 'evaluate'> {
     return { metrics, scores: floatsAt(this.#kept.heap, scores, batch.records).slice() };
   }
 
+  classProbabilities(batch: Batch, values: PulledValues): Float32Array {
+    checkShapes(batch, values, this.#shape);
+    const { inputWidth, classes } = this.#shape;
+    const { records } = batch;
+    const to = this.#kept.take(4 * records * classes);
+    const { heap } = this.#kept;
+    const scratch = this.#scratch.take(heap.kernels.softmaxScratch(0, inputWidth, classes));
+    return heap.withInputs([batch.dense[0]!.values, ...values.dense].map(bytesOf), ([inputs, w, b]) => {
+      heap.kernels.predictSoftmax(records, inputs!, inputWidth, classes, w!, b!, to, scratch);
+      return floatsAt(heap, to, records * classes).slice();
+    });
+  }
+
   #run(batch: Batch, values: PulledValues, sums: number, { gradientW, gradientB, scores }: Wanted): MetricSums {
     const { heap } = this.#kept;
     const { kernels } = heap;
@@ -111,9 +125,14 @@ class SoftmaxSteps implements Pick<Model, 'step' | 'evaluate'> {
   }
 }
 
-function checkBatch(batch: Batch, values: PulledValues, { inputWidth, classes }: Shape): void {
+function checkShapes(batch: Batch, values: PulledValues, { inputWidth, classes }: Shape): void {
   denseInput(batch, inputWidth);
   const [weights, bias] = values.dense;
   assert(weights?.length === inputWidth * classes && bias?.length === classes, 'W and b have their shapes');
+}
+
+function checkBatch(batch: Batch, values: PulledValues, shape: Shape): void {
+  checkShapes(batch, values, shape);
+  const { classes } = shape;
   for (const label of batch.labels) assert(Number.isInteger(label) && label >= 0 && label < classes, 'a known class');
 }

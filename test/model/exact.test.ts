@@ -156,7 +156,17 @@ test('softmax has the bits of the plain model for any batch and number of classe
       const [model, plain] = [createModel({ type: 'softmax' }, facts), referenceModel({ type: 'softmax' }, facts)];
       const data = randomDenseBatch({ records, width, classes, seed, ids: 0 });
       const weights = weighted ? randomWeights(records, seed + 2) : undefined;
-      expectSame(model, plain, denseBatch({ ...data, weights }), randomValues(model, 0, seed + 1));
+      const batch = denseBatch({ ...data, weights });
+      const values = randomValues(model, 0, seed + 1);
+      expectSame(model, plain, batch, values);
+      // Of the label's class the same bits; of the others, those of a batch with other labels.
+      const all = model.classProbabilities!(batch, values);
+      const classOf = (label: number): Float32Array => all.filter((_, at) => at % classes === label);
+      for (const label of [0, classes - 1]) {
+        const relabeled = { ...batch, labels: new Float32Array(records).fill(label) };
+        expect(words(classOf(label))).toEqual(words(model.evaluate(relabeled, values).scores));
+      }
+      expect(all).toHaveLength(records * classes);
     }),
     { numRuns: 40 },
   );

@@ -77,6 +77,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     doctor: ['base'],
     evaluate: ['base'],
     init: ['base', 'data'],
+    predict: ['base', 'evaluate'],
     resize: ['base', 'checkpoint'],
     restore: ['base', 'checkpoint'],
     run: ['base'],

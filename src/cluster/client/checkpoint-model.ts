@@ -11,12 +11,11 @@ import { withCheckpointAt } from '../../checkpoint/set/checkpoint-set.ts';
 import { type Carrying, recordCarriedIn } from '../job/carried-record.ts';
 import { trainedSpecOf } from '../job/job-model.ts';
 import type { JobRecord } from '../job/job-record.ts';
-import { localPulls } from './local-pulls.ts';
-import type { ParameterClient } from './parameter-client.ts';
+import { type LocalPulls, localPulls } from './local-pulls.ts';
 
 export interface CheckpointModel {
   readonly record: JobRecord;
-  readonly client: Pick<ParameterClient, 'pull'>;
+  readonly client: LocalPulls;
   readonly checkpoint: {
     /** Those that shards were read from. */
     readonly files: readonly string[];

@@ -6,8 +6,14 @@ import type { Parameters } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { ParameterClient } from './parameter-client.ts';
 
-export const localPulls = (parameters: Parameters, spec: ParameterSpec): Pick<ParameterClient, 'pull'> => ({
+export interface LocalPulls extends Pick<ParameterClient, 'pull'> {
+  /** Those of `ids` that training has met, in their order. `table`: index into the sparse tables of the model. */
+  knownIds(table: number, ids: BigUint64Array): BigUint64Array;
+}
+
+export const localPulls = (parameters: Parameters, spec: ParameterSpec): LocalPulls => ({
   pull: async (ids) => pullLocally(parameters, spec, ids),
+  knownIds: (table, ids) => parameters.existingIds(table, ids),
 });
 
 function pullLocally(parameters: Parameters, spec: ParameterSpec, idsOf: readonly IdList[]): PulledValues {

@@ -10,8 +10,7 @@ import type { Store } from '../../store/store.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
 import { trainedSpecOf } from '../job/job-model.ts';
 import type { JobRecord } from '../job/job-record.ts';
-import { localPulls } from './local-pulls.ts';
-import type { ParameterClient } from './parameter-client.ts';
+import { type LocalPulls, localPulls } from './local-pulls.ts';
 
 export interface StoredModelOptions {
   readonly host: Host;
@@ -23,7 +22,7 @@ export interface StoredModelOptions {
 }
 
 /** Throws `CheckpointMissing` when a shard is in no usable checkpoint. */
-export async function openStoredModel(options: StoredModelOptions): Promise<Pick<ParameterClient, 'pull'>> {
+export async function openStoredModel(options: StoredModelOptions): Promise<LocalPulls> {
   const { host, store, keys, record, folder } = options;
   const { training, cluster } = record.job;
   const spec = trainedSpecOf(record);

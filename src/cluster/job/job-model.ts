@@ -1,10 +1,12 @@
 /** The model of a job and its label rule: functions of the job's record, so that every role makes the same ones. */
 import { withZeros } from '../../checkpoint/load/warm-plan.ts';
 import { RowMaker } from '../../data/columns/rows.ts';
-import type { ReadColumns } from '../../data/formats/format.ts';
+import type { ForwardOptions, ReadColumns } from '../../data/formats/format.ts';
+import type { DataFormat } from '../../data/formats/registry.ts';
 import type { LabelRule } from '../../data/labels.ts';
 import type { Selection } from '../../data/selection.ts';
 import type { TaskReaderOptions } from '../../data/task-reader.ts';
+import { delimiterOf } from '../../job/columns.ts';
 import { columnSpecOf, selectionOf } from '../../job/schema.ts';
 import type { Model } from '../../model/model.ts';
 import { createModel } from '../../model/registry.ts';
@@ -53,6 +55,31 @@ export function readingOf(
     ...(columns === undefined ? {} : { columns }),
     ...(selection === undefined ? {} : { selection }),
   };
+}
+
+/** How records for predictions are read: of the job's format, or of another one with the same records. */
+export function forwardReadingOf(
+  record: JobRecord,
+  model: Model,
+  format: DataFormat,
+): Pick<ForwardOptions, 'columns' | 'inputWidth' | 'mayHaveWeight' | 'fields'> {
+  const { data } = record.job;
+  const { columns, inputWidth } = readingOf(record, model);
+  const isOther = columns !== undefined && format !== data.format;
+  return {
+    columns: isOther ? { ...columns, dialect: { ...columns.dialect, delimiter: delimiterOf(format) } } : columns,
+    inputWidth,
+    mayHaveWeight: data.labelWeights,
+    fields: record.train.columns?.fields,
+  };
+}
+
+/** Names of the scores of a record: one, or one a class. */
+export function scoreNamesOf(record: JobRecord, { task }: Pick<Model, 'task'>): string[] {
+  if (task !== 'multiclass') return ['score'];
+  const label = columnSpecOf(record.job)?.columns.find((column) => column.type === 'label');
+  const named = label?.type === 'label' ? label.classes : undefined;
+  return Array.from({ length: classesOf(record) }, (_, label) => named?.[label] ?? String(label));
 }
 
 /** One object for a record: what is worked out of the columns is kept with it. */

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 import { openCheckpointModel } from '../../cluster/client/checkpoint-model.ts';
-import { evaluateFiles } from '../../roles/evaluator/evaluate-files.ts';
+import { type Evaluated, evaluateFiles } from '../../roles/evaluator/evaluate-files.ts';
 import { durationFlag } from '../base/duration-flag.ts';
 import { refuseEmpty } from '../base/given-path.ts';
 import { listedIn, listedText } from '../base/listed-bad-records.ts';
@@ -67,7 +67,7 @@ files alone. Changes nothing of the job.`;
 
   private async evaluate(
     { host, record, folder }: Pick<OpenJob, 'host' | 'record'> & Partial<Pick<OpenJob, 'folder'>>,
-    withModel: (score: Score) => Promise<Scored>,
+    withModel: (score: Score<Evaluated>) => Promise<Scored<Evaluated>>,
   ): Promise<void> {
     const { flags } = this;
     const { train, test, testLabels, split } = record.job.data;
@@ -95,7 +95,7 @@ files alone. Changes nothing of the job.`;
     }
   }
 
-  private show(job: string, folder: string | undefined, { from, metrics, bad, dataset }: Scored): void {
+  private show(job: string, folder: string | undefined, { from, metrics, bad, dataset }: Scored<Evaluated>): void {
     const files = dataset.index.files.map(({ path }) => path);
     const listed = folder === undefined ? {} : listedIn(folder, bad);
     this.output({ job, model: from, files, ...metrics, bad, ...listed }, () => {

@@ -1,8 +1,8 @@
-/** Scores files with the model of a job: that of its live pservers, or else that of its checkpoints. */
+/** Scores records with the model of a job: that of its live pservers, or else that of its checkpoints. */
+import type { LocalPulls } from '../../cluster/client/local-pulls.ts';
 import { createParameterClient, type ParameterClient } from '../../cluster/client/parameter-client.ts';
 import { openStoredModel } from '../../cluster/client/stored-model.ts';
 import { modelOf } from '../../cluster/job/job-model.ts';
-import type { Evaluated } from '../../roles/evaluator/evaluate-files.ts';
 import { createIdRouter } from '../../tensor/id-router.ts';
 import { openLiveCluster } from '../base/live-cluster.ts';
 import { whileJobRuns } from '../base/while-job-runs.ts';
@@ -10,10 +10,13 @@ import type { OpenJob } from '../base/with-job.ts';
 import { isServed } from './is-served.ts';
 import { limitedPulls } from './limited-pulls.ts';
 
-export type Score = (client: Pick<ParameterClient, 'pull'>, signal: AbortSignal) => Promise<Evaluated>;
-export type Scored = Evaluated & { readonly from: 'pservers' | 'checkpoints' };
+/** Checkpoints also tell which ids they know. */
+export type ScoreClient = Pick<ParameterClient, 'pull'> & Partial<Pick<LocalPulls, 'knownIds'>>;
+export type Score<T> = (client: ScoreClient, signal: AbortSignal) => Promise<T>;
+export type Scored<T> = T & { readonly from: 'pservers' | 'checkpoints' };
 
-export async function scoreModel(job: OpenJob, score: Score): Promise<Scored> {
+/** When the job ends while its pservers are asked, `score` is called once more, with its checkpoints. */
+export async function scoreModel<T extends object>(job: OpenJob, score: Score<T>): Promise<Scored<T>> {
   const { host, store, keys, record, checkpointFolder, signal, retryStore } = job;
   const hasEnded = async (): Promise<boolean> => (await store.get(keys.result)) !== undefined;
   if ((await retryStore(() => isServed(store, keys, record))) && !(await retryStore(hasEnded))) {
@@ -26,12 +29,12 @@ export async function scoreModel(job: OpenJob, score: Score): Promise<Scored> {
   return { ...(await score(client, signal)), from: 'checkpoints' };
 }
 
-async function scoreLive(
+async function scoreLive<T>(
   job: OpenJob,
-  score: Score,
+  score: Score<T>,
   signal: AbortSignal,
   onFatal: (error: Error) => void,
-): Promise<Evaluated> {
+): Promise<T> {
   const { record, host, limitMs } = job;
   const { shards } = record.job.cluster;
   const { group, close } = openLiveCluster(job, onFatal);

@@ -5,6 +5,8 @@ import type { ColumnSpec } from '../columns/column.ts';
 import type { PieceSink } from '../columns/piece-sink.ts';
 import type { NumberStatistics, StatisticsBuilder } from '../columns/statistics.ts';
 import type { Content } from '../content.ts';
+import type { ForwardBytes } from '../forward.ts';
+import type { ForwardPart } from '../forward-parts.ts';
 import type { LabelRule } from '../labels.ts';
 import type { Traits } from '../oddities.ts';
 import type { OpenFiles } from '../open-files.ts';
@@ -52,6 +54,47 @@ export interface Format {
   readonly parserVersion?: number;
   /** The records of a task. Throws `DataChanged`, `DataInvalid`, `DataMissing`; a bad record is no error. */
   read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<ParsedTask>;
+  /**
+   * All records of a source of any size, for predictions: labels, weights, groups and times may be missing. Absent where
+   * a file is none that users have records to score in. Throws `DataInvalid`.
+   */
+  openForward?(head: ForwardHead, options: ForwardOptions): ForwardReader;
+}
+
+/** The first bytes of a source: `FORWARD_HEAD_BYTES` of them, or all that it has. */
+export interface ForwardHead {
+  readonly bytes: Uint8Array;
+  readonly isWhole: boolean;
+}
+
+/** As many as the first line of any format may have. */
+export const FORWARD_HEAD_BYTES = 1 << 20;
+
+export interface ForwardOptions extends Pick<ReadOptions, 'batchSize' | 'columns' | 'inputWidth'> {
+  /** For messages, and for columns in its path. */
+  readonly file: string;
+  readonly mayHaveWeight: boolean;
+  /** Of the job's files, without a header: fields of a line. */
+  readonly fields: number | undefined;
+  /** Columns whose texts are carried over: names of the header, or 1-based positions. Formats without columns: none. */
+  readonly keep: readonly string[];
+  /** What is read at a time: a part is so long, but for its last record. */
+  readonly sliceBytes?: number;
+}
+
+export interface ForwardReader {
+  /** Names of the kept columns. */
+  readonly kept: readonly string[];
+  /** The whole source, its head included, in parts that hold whole records; one is read when it is asked for. */
+  parts(source: ForwardBytes): AsyncGenerator<ForwardPart>;
+  /** The records of a part that a reader with the same head and options has cut. Throws `DataInvalid`. */
+  read(part: ForwardPart): readonly ForwardGroup[];
+}
+
+export interface ForwardGroup {
+  readonly records: TaskRecords;
+  /** Of each record, bad ones included, the texts of the kept columns: bytes as Latin-1. Undefined: none are kept. */
+  readonly kept?: readonly (readonly string[])[];
 }
 
 export interface WholeFile {

@@ -154,6 +154,16 @@ export interface ModelExports {
     sums: number,
     scratch: number,
   ): void;
+  predictSoftmax(
+    records: number,
+    inputs: number,
+    width: number,
+    classes: number,
+    w: number,
+    b: number,
+    probabilities: number,
+    scratch: number,
+  ): void;
 }
 
 export interface KernelExports

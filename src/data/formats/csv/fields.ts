@@ -176,6 +176,30 @@ export class LineEnd {
   }
 }
 
+/** Where the last record that is whole ends: with its line break, and no quote open. The text begins with a line. */
+export function wholeLines(text: Uint8Array, dialect: DialectBytes): number {
+  const last = text.lastIndexOf(NEWLINE) + 1;
+  const { quote, comment } = dialect;
+  if (quote === NONE || text.subarray(0, last).indexOf(quote) < 0) return last;
+  const reader = new FieldReader(text.subarray(0, last), dialect);
+  for (let start = 0; start < last; ) {
+    let at = start;
+    while (reader.isBlank(text[at])) at++;
+    if (text[at] === NEWLINE || text[at] === comment) {
+      start = text.indexOf(NEWLINE, at) + 1;
+      continue;
+    }
+    reader.begin();
+    for (at = start; ; at = reader.end + 1) {
+      reader.read(at);
+      if (reader.end >= last || text[reader.end] === NEWLINE) break;
+    }
+    if (reader.fault?.kind === 'open') return start;
+    start = reader.end + 1;
+  }
+  return last;
+}
+
 /** The fields of the line that begins at `start`, and where it ends; for headers. */
 export function fieldsOf(
   bytes: Uint8Array,

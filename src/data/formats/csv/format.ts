@@ -14,9 +14,10 @@ import { resolveFiles } from '../../place.ts';
 import { Selector } from '../../selection.ts';
 import type { Chunk, TaskRecords } from '../../source.ts';
 import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
+import { openCsvForward } from './forward.ts';
 import { indexCsv, readCsv } from './indexer.ts';
 import { headOf } from './layout.ts';
-import { type LinePlan, planOf } from './plan.ts';
+import { type LinePlan, pathBytes, planOf } from './plan.ts';
 import { readStretch } from './stretch.ts';
 import { readText } from './text.ts';
 
@@ -29,6 +30,7 @@ export const csvFormat: Format = {
   readHead,
   readFile: (content, how, into) => readCsv(content, how, into),
   read,
+  openForward: openCsvForward,
 };
 
 function readHead(
@@ -76,10 +78,6 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
   }
   return times.during('parse', () => into.finish());
 }
-
-/** Bytes of each record that are in the path: at most so many. */
-const pathBytes = (path: string, { columns }: ColumnSpec): number =>
-  columns.some((column) => column.type !== 'cross' && column.from === 'folder') ? 2 * path.length : 0;
 
 /** Of the records of a chunk, those of the dataset. */
 function selected(into: PieceSink, chunk: Chunk, file: string, { columns, selection }: ReadOptions): PieceSink {

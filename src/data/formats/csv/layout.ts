@@ -7,15 +7,18 @@ import { BOM, NEWLINE } from '../../ascii.ts';
 import type { ColumnSpec, FieldColumn } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
 import type { FileLayout } from '../../source.ts';
+import { FORWARD_HEAD_BYTES } from '../format.ts';
 import { dialectBytes, FieldReader, fieldsOf } from './fields.ts';
 
 /** The first line of a file with values has to end within so many bytes. */
-export const HEAD_BYTES = 1 << 20;
+export const HEAD_BYTES = FORWARD_HEAD_BYTES;
 const SHOWN_NAMES = 12;
 const SHOWN_CHARACTERS = 40;
 
 export interface FileHead {
   readonly layout: FileLayout;
+  /** Those of the header, by field; undefined without one. */
+  readonly names: readonly string[] | undefined;
   /** Where the records begin, and the 1-based line there. */
   readonly offset: number;
   readonly line: number;
@@ -62,8 +65,8 @@ export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: 
   const positions = fieldColumns(spec).map((column) => positionOf(column, texts, place, spec));
   refuseSamePlace(fieldColumns(spec), positions, place);
   const layout = { fields: texts.length, positions };
-  if (!spec.dialect.header) return { layout, offset: at, line };
-  return { layout, offset: Math.min(end + 1, bytes.length), line: line + breaks + 1 };
+  if (!spec.dialect.header) return { layout, names: undefined, offset: at, line };
+  return { layout, names: texts, offset: Math.min(end + 1, bytes.length), line: line + breaks + 1 };
 }
 
 const FAULTS = { open: 'a quote is not closed', after: 'text follows a closing quote' } as const;

@@ -125,6 +125,10 @@ function targetOf(column: FieldColumn, { numbers, single, lists, texts }: Column
   }
 }
 
+/** Bytes of each record that are in the path: at most so many. */
+export const pathBytes = (path: string, { columns }: ColumnSpec): number =>
+  columns.some((column) => column.type !== 'cross' && column.from === 'folder') ? 2 * path.length : 0;
+
 /** The value of `name=value`, a folder of the path; escaped as in URLs. Throws `DataInvalid`. */
 export function folderValue(path: string, name: string): string {
   const folder = path

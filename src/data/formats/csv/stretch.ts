@@ -96,7 +96,11 @@ interface LongLine {
 type Place = Pick<Stopped & { kind: 'open' }, 'line' | 'column'>;
 
 /** The quote that is not closed, or where the reading stopped. */
-function placeOf(bytes: Uint8Array, firstLine: number, { bytes: start, lines, openQuote = start }: ReadText): Place {
+export function placeOf(
+  bytes: Uint8Array,
+  firstLine: number,
+  { bytes: start, lines, openQuote = start }: ReadText,
+): Place {
   const before = bytes.subarray(start, openQuote);
   const breaks = before.reduce((count, byte) => count + (byte === NEWLINE ? 1 : 0), 0);
   return { line: firstLine + lines + breaks, column: openQuote - start - before.lastIndexOf(NEWLINE) };

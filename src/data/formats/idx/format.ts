@@ -8,6 +8,7 @@ import { DenseRecordsBuilder } from '../../dense-records.ts';
 import type { OpenFiles } from '../../open-files.ts';
 import type { Chunk } from '../../source.ts';
 import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
+import { openIdxForward } from './forward.ts';
 import { IMAGES_HEADER_BYTES, LABELS_HEADER_BYTES, readIdxHeader } from './header.ts';
 import { indexImages } from './indexer.ts';
 import { pairsOf } from './pairs.ts';
@@ -29,6 +30,7 @@ export const idxFormat: Format = {
     }
   },
   read,
+  openForward: openIdxForward,
 };
 
 async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<ParsedTask> {

@@ -23,27 +23,38 @@ export interface IdxHeader {
 export async function readIdxHeader(content: Content): Promise<IdxHeader> {
   const bytes = Buffer.alloc(IMAGES_HEADER_BYTES);
   const got = await content.file.read(bytes, 0);
+  const header = headerIn(content.path, bytes.subarray(0, got));
+  const { kind, count, width } = header;
+  const wanted = (kind === 'images' ? IMAGES_HEADER_BYTES : LABELS_HEADER_BYTES) + count * width;
+  if (content.bytes !== wanted) {
+    throw invalid(content.path, `has ${content.bytes} bytes, but its header promises ${wanted}`);
+  }
+  return header;
+}
+
+/** `begins`: the first bytes of the file, as many as a header may have. Throws `DataInvalid`. */
+export function headerIn(path: string, begins: Uint8Array): IdxHeader {
+  const bytes = Buffer.from(begins.buffer, begins.byteOffset, begins.length);
+  const got = bytes.length;
   const magic = got >= 4 ? bytes.readUInt32BE(0) : -1;
   if (magic !== IMAGES_MAGIC && magic !== LABELS_MAGIC) {
     throw invalid(
-      content,
+      path,
       `begins with ${magic < 0 ? `only ${got} bytes` : magic}, not with 2051 (images) or 2049 (labels)`,
     );
   }
   const kind = magic === IMAGES_MAGIC ? 'images' : 'labels';
   const headerBytes = kind === 'images' ? IMAGES_HEADER_BYTES : LABELS_HEADER_BYTES;
-  if (got < headerBytes) throw invalid(content, 'ends within its header');
+  if (got < headerBytes) throw invalid(path, 'ends within its header');
   const count = bytes.readUInt32BE(4);
   const width = kind === 'images' ? bytes.readUInt32BE(8) * bytes.readUInt32BE(12) : 1;
   if (width < 1 || width > LIMITS.denseInputs)
-    throw invalid(content, `has ${width} inputs a record (1 to ${LIMITS.denseInputs} can be read)`);
-  const wanted = headerBytes + count * width;
-  if (content.bytes !== wanted) throw invalid(content, `has ${content.bytes} bytes, but its header promises ${wanted}`);
+    throw invalid(path, `has ${width} inputs a record (1 to ${LIMITS.denseInputs} can be read)`);
   return { kind, count, width };
 }
 
-const invalid = (content: Content, what: string): PaddletError =>
-  new PaddletError('DataInvalid', `${content.path} ${what}`, { hint: 'is data.format right?' });
+export const invalid = (path: string, what: string): PaddletError =>
+  new PaddletError('DataInvalid', `${path} ${what}`, { hint: 'is data.format right?' });
 
 /** The labels of a file of images by MNIST's names: `train-images-idx3-ubyte` → `train-labels-idx1-ubyte`. */
 export function labelsPathOf(imagesPath: string): string | undefined {

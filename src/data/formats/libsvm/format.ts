@@ -15,6 +15,7 @@ import { type DataPlace, resolveFiles } from '../../place.ts';
 import { Selector } from '../../selection.ts';
 import type { Chunk, IndexedFile, TaskRecords } from '../../source.ts';
 import { type Format, type FoundFiles, type Indexing, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
+import { openLibsvmForward } from './forward.ts';
 import { FEWEST_FEATURE_BYTES } from './parser.ts';
 import { scanText } from './scanner.ts';
 import { parseText, type TextSink } from './text.ts';
@@ -30,6 +31,7 @@ export const libsvmFormat: Format = {
   index,
   readHead,
   read,
+  openForward: openLibsvmForward,
 };
 
 function readHead({ file, bytes }: { file: string; bytes: Uint8Array }, labels: LabelRule): TaskRecords {

@@ -32,4 +32,4 @@ export { gatherRows, scatterRows } from './gather';
 export { isBatch } from './sparse-batch';
 export { stepLinear } from './linear-model';
 export { stepFactors } from './factorization-machine';
-export { stepSoftmax, softmaxScratch } from './softmax-model';
+export { predictSoftmax, stepSoftmax, softmaxScratch } from './softmax-model';

@@ -75,12 +75,7 @@ export function stepSoftmax(
   for (let record: u32 = 0; record < records; record++) {
     const label = <u32>load<f32>(labels + (record << 2));
     const left = collectInputs(inputs + ((record * width) << 2), width, padded << 2);
-    for (let c: u32 = 0; c < padded; c += 4) {
-      if (c + 12 <= padded) {
-        forward12(rows + (c << 2), c << 2, left);
-        c += 8;
-      } else forward4(rows + (c << 2), c << 2, left);
-    }
+    writeLogits(rows, padded, left);
     const own = <f64>load<f32>(logits + (label << 2));
     const best = largestLogit(classes);
     const highest = <f64>load<f32>(logits + (best << 2));
@@ -110,6 +105,46 @@ export function stepSoftmax(
   for (let c: u32 = 0; c < classes; c++) {
     const sum = load<f64>(biasSums + (c << 3));
     store<f32>(gradientB + (c << 2), records == 0 ? 0 : <f32>(sum / <f64>records));
+  }
+}
+
+/**
+ * The probability of each class, as f32: `probabilities` has room for records × classes. That of a label has the bits
+ * of its score.
+ */
+export function predictSoftmax(
+  records: u32,
+  inputs: usize,
+  width: u32,
+  classes: u32,
+  w: usize,
+  b: usize,
+  probabilities: usize,
+  scratch: usize,
+): void {
+  softmaxScratch(scratch, width, classes);
+  const padded = paddedTo(classes);
+  copyRows(b, classes, paddedBias, padded, 1);
+  if (padded != classes) copyRows(w, classes, paddedW, padded, width);
+  const rows = padded == classes ? w : paddedW;
+  for (let record: u32 = 0; record < records; record++) {
+    writeLogits(rows, padded, collectInputs(inputs + ((record * width) << 2), width, padded << 2));
+    const highest = <f64>load<f32>(logits + (largestLogit(classes) << 2));
+    const total = writePowers(classes, highest);
+    for (let c: u32 = 0; c < classes; c++) {
+      store<f32>(probabilities, <f32>(load<f64>(powers + (c << 3)) / total));
+      probabilities += 4;
+    }
+  }
+}
+
+/** Logits of all classes, the padding included. */
+@inline function writeLogits(rows: usize, padded: u32, left: u32): void {
+  for (let c: u32 = 0; c < padded; c += 4) {
+    if (c + 12 <= padded) {
+      forward12(rows + (c << 2), c << 2, left);
+      c += 8;
+    } else forward4(rows + (c << 2), c << 2, left);
   }
 }
 

@@ -6,6 +6,7 @@ import { type FileHead, HEAD_BYTES, headOf } from '../../../../src/data/formats/
 import { CSV, category, cross, LABEL, number } from '../../columns/samples.ts';
 
 const COLUMNS: Column[] = [LABEL, number('age'), category('sex'), cross('both', ['sex', 'sex'])];
+const NAMES = ['label', 'age', 'sex'];
 
 interface How {
   readonly columns?: Column[];
@@ -37,7 +38,12 @@ const at = (text: string, how?: How): FileHead => {
 
 describe('a header', () => {
   test('says where columns are, by name in any order', () => {
-    expect(at('label,age,sex\n1,2,m\n')).toEqual({ layout: { fields: 3, positions: [0, 1, 2] }, offset: 14, line: 2 });
+    expect(at('label,age,sex\n1,2,m\n')).toEqual({
+      layout: { fields: 3, positions: [0, 1, 2] },
+      names: NAMES,
+      offset: 14,
+      line: 2,
+    });
     expect(at('x,sex,label,y,age\n').layout).toEqual({ fields: 5, positions: [2, 4, 1] });
   });
 
@@ -48,13 +54,19 @@ describe('a header', () => {
 
   test('may have CRLF, blanks around names, and no line break at its end', () => {
     expect(at('label, age\t,sex\r\n1')).toMatchObject({ layout: { positions: [0, 1, 2] }, offset: 17, line: 2 });
-    expect(at('label,age,sex')).toEqual({ layout: { fields: 3, positions: [0, 1, 2] }, offset: 13, line: 2 });
+    expect(at('label,age,sex')).toEqual({
+      layout: { fields: 3, positions: [0, 1, 2] },
+      names: NAMES,
+      offset: 13,
+      line: 2,
+    });
   });
 
   test('may have quoted names with delimiters, quotes and line breaks', () => {
     const columns = [LABEL, number('a, "b"'), number('c\nd')];
     expect(at('"c\nd","a, ""b""",label\n1,2,3\n', { columns })).toEqual({
       layout: { fields: 3, positions: [2, 1, 0] },
+      names: ['c\nd', 'a, "b"', 'label'],
       offset: 23,
       line: 3,
     });
@@ -95,7 +107,12 @@ describe('files without records', () => {
   });
 
   test('a header alone has one', () => {
-    expect(at('label,age,sex\n')).toEqual({ layout: { fields: 3, positions: [0, 1, 2] }, offset: 14, line: 2 });
+    expect(at('label,age,sex\n')).toEqual({
+      layout: { fields: 3, positions: [0, 1, 2] },
+      names: NAMES,
+      offset: 14,
+      line: 2,
+    });
   });
 });
 
@@ -104,7 +121,7 @@ describe('without a header', () => {
 
   test('columns are where their positions say, and the first line is a record', () => {
     const found = at('\n# x\n1,2,3\n', { columns, dialect: { header: false, comment: '#' } });
-    expect(found).toEqual({ layout: { fields: 3, positions: [1, 0] }, offset: 5, line: 3 });
+    expect(found).toEqual({ layout: { fields: 3, positions: [1, 0] }, names: undefined, offset: 5, line: 3 });
   });
 
   test('positions beyond the fields are refused', () => {

@@ -1,0 +1,232 @@
+import { resolve } from 'node:path';
+import { Args, Flags } from '@oclif/core';
+import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
+import { notLocal } from '../../base/local-path.ts';
+import type { Host } from '../../base/seams.ts';
+import { visibleLines } from '../../base/visible.ts';
+import { openCheckpointModel } from '../../cluster/client/checkpoint-model.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
+import { FORWARD_HEAD_BYTES } from '../../data/formats/format.ts';
+import { type DataFormat, formatOf, formatsWhere } from '../../data/formats/registry.ts';
+import { openForward } from '../../data/forward.ts';
+import { inputBlocks } from '../../host/inputs.ts';
+import type { Job } from '../../job/schema.ts';
+import { Predictor } from '../../roles/evaluator/predictor.ts';
+import { NO_TALLY, type Tally } from '../../roles/evaluator/score-groups.ts';
+import { durationFlag } from '../base/duration-flag.ts';
+import { refuseEmpty } from '../base/given-path.ts';
+import { withJob } from '../base/with-job.ts';
+import { jobFlags, PaddletCommand } from '../base-command.ts';
+import { type Score, type Scored, scoreModel } from '../evaluate/score-model.ts';
+import { type Destination, outputFile, standardOutput } from './destination.ts';
+import { OUTPUT_FORMATS } from './lines.ts';
+import { namedModel } from './named-model.ts';
+import { createPartMaker, type PartMakerOptions } from './part-maker.ts';
+import { type Summary, summaryOf, summaryText } from './summary.ts';
+import { createThreadPool, type ThreadPool } from './thread-pool.ts';
+import { THREAD_WORD } from './thread-word.ts';
+
+/** The standard input or output. */
+const STANDARD = '-';
+
+interface OpenModel {
+  readonly record: JobRecord;
+  readonly host: Host;
+  readonly signal: AbortSignal;
+  /** Calls it with what the parameters are pulled from; once more if that is gone. */
+  readonly withModel: (score: Score<Tally>) => Promise<Scored<Tally>>;
+}
+
+const SCORED_FORMATS = formatsWhere(({ openForward }) => openForward !== undefined);
+
+export default class PredictCommand extends PaddletCommand<typeof PredictCommand> {
+  static override summary = 'Score records one by one with a trained model';
+  static override description =
+    `Writes a line for each record of a file or of the standard input, in their order: the probability (binary), the
+value (regression), or the probability of each class. Labels may be missing. A record that cannot be read has no score
+but an error. While the job runs, the parameters come from its pservers, afterwards from its checkpoints; those of a
+path need neither store nor cluster. Works in bounded memory; gzip is recognized. Changes nothing.`;
+  static override examples = [
+    {
+      command: '<%= config.bin %> predict --data new.csv --keep id --output scores.csv',
+      description: 'With the only job in ./.paddlet; each line has the id of the record.',
+    },
+    {
+      command: 'zcat log.gz | <%= config.bin %> predict clicks --data - --format csv --as jsonl | head',
+      description: 'From and to a pipe, as JSON lines.',
+    },
+    {
+      command: '<%= config.bin %> predict /backup/clicks --data new.csv --output scores.csv',
+      description: 'With a copy of a checkpoint folder, without the store of its job.',
+    },
+  ];
+  static override isStream = true;
+  static override args = {
+    model: Args.string({
+      // Oclif would take what is piped in for the name.
+      ignoreStdin: true,
+      description:
+        'A job, by its name or its folder; or the path of a checkpoint folder or a merged model. Default: the job of --dir or --store.',
+    }),
+  };
+  static override flags = {
+    ...jobFlags,
+    timeout: durationFlag('60s', 'How long to wait for an answer of the store or of the pservers.'),
+    data: Flags.string({ required: true, helpValue: 'FILE', description: 'File to score; - for the standard input.' }),
+    format: Flags.option({
+      options: SCORED_FORMATS,
+      description: 'Format of the records. Default: that of the job; of the standard input it has to be said.',
+    })(),
+    keep: Flags.string({
+      multiple: true,
+      multipleNonGreedy: true,
+      delimiter: ',',
+      default: [],
+      helpValue: 'COLUMN',
+      description: 'Column of csv or tsv to write beside the scores: its name, or its position. May be repeated.',
+    }),
+    output: Flags.string({
+      char: 'o',
+      default: STANDARD,
+      helpValue: 'FILE',
+      description: 'File to write, which appears when it is whole; - for the standard output.',
+    }),
+    as: Flags.option({ options: OUTPUT_FORMATS, default: 'csv' as const, description: 'Format of the output.' })(),
+    replace: Flags.boolean({ description: 'Overwrite an existing file.' }),
+    threads: Flags.integer({
+      min: 1,
+      max: 64,
+      default: 1,
+      helpValue: 'N',
+      description: 'Threads that read and score. The output is the same for any number.',
+    }),
+    strict: Flags.boolean({ description: 'Exit with code 3 if a record has no score; all are written all the same.' }),
+  };
+
+  override async execute(): Promise<ExitCode> {
+    const { flags, args } = this;
+    refuseEmpty([flags.data], '--data');
+    refuseEmpty([flags.output], '--output');
+    if (flags.data === STANDARD && flags.format === undefined) {
+      throw new PaddletError('Usage', 'the format of the standard input is not known', {
+        hint: 'say it with --format',
+      });
+    }
+    const host = this.host('predict');
+    const input = await this.input(host);
+    const signal = this.interruption();
+    const model = namedModel(args.model, flags);
+    if (model.kind === 'job') {
+      return withJob({ flags: model.flags, host, signal }, (job) =>
+        this.predictTo({ ...job, withModel: (score) => scoreModel(job, score) }, input),
+      );
+    }
+    const { record, client } = await openCheckpointModel({ host, path: model.path });
+    const withModel = async (score: Score<Tally>): Promise<Scored<Tally>> => ({
+      ...(await score(client, signal)),
+      from: 'checkpoints',
+    });
+    return this.predictTo({ record, host, signal, withModel }, input);
+  }
+
+  private async predictTo(model: OpenModel, input: string | undefined): Promise<ExitCode> {
+    const { output, replace, format: wanted, keep } = this.flags;
+    const format = formatFor(model.record.job, wanted, keep);
+    const to = output === STANDARD ? standardOutput() : await outputFile(model.host, resolve(output), replace);
+    try {
+      const summary = await this.predict(model, input, format, to);
+      await to.finish();
+      return this.show(summary);
+    } catch (error) {
+      // The first error says what went wrong.
+      await to.discard().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** The path of a file; undefined for the standard input. */
+  private async input({ disk }: Host): Promise<string | undefined> {
+    const { data } = this.flags;
+    if (data === STANDARD) return undefined;
+    const found = await disk.inspect(resolve(data));
+    if (found === undefined) {
+      const hint = notLocal(data) ?? 'relative paths start at the current folder';
+      throw new PaddletError('DataMissing', `no such data file: ${data}`, { hint });
+    }
+    if (found.kind !== 'folder') return resolve(data);
+    throw new PaddletError('DataInvalid', `${data} is a folder`, { hint: 'name one file, or pipe several in' });
+  }
+
+  /** Undefined when the reader of the output is gone. */
+  private async predict(
+    { record, host, signal, withModel }: OpenModel,
+    input: string | undefined,
+    format: DataFormat,
+    to: Destination,
+  ): Promise<Summary | undefined> {
+    const { data, keep, as, threads } = this.flags;
+    const file = input === undefined ? 'stdin' : data;
+    const source = await openForward(file, inputBlocks(input, signal));
+    const bytes = await source.peek(FORWARD_HEAD_BYTES);
+    const head = { bytes, isWhole: bytes.length < FORWARD_HEAD_BYTES };
+    const making = { record, format, file, keep, as, head };
+    const maker = createPartMaker(making);
+    const pool = threads === 1 ? undefined : await startPool(threads, making);
+    const startMs = host.clock.monotonicMs();
+    let begun: Promise<boolean> | undefined;
+    let isWanted = true;
+    const predictor = new Predictor({
+      parts: maker.parts(source),
+      make: pool?.make ?? maker.make,
+      // Each thread has one to make and one to come.
+      atOnce: threads === 1 ? 1 : 2 * threads,
+      async take(lines) {
+        isWanted = await to.write(lines);
+        return isWanted;
+      },
+    });
+    const tally = await withModel(async (client, stop) => {
+      // Once, and not before there is a model.
+      begun ??= to.write(maker.lineHead);
+      isWanted = await begun;
+      return isWanted ? predictor.run(client, stop) : NO_TALLY;
+    }).finally(() => pool?.close());
+    if (!isWanted) return undefined;
+    return summaryOf(record.job.name, tally.from, tally, host.clock.monotonicMs() - startMs);
+  }
+
+  private show(summary: Summary | undefined): ExitCode {
+    if (summary === undefined) return EXIT.done;
+    const { json, output, strict } = this.flags;
+    if (output !== STANDARD) this.output(summary, () => summaryText(summary));
+    else process.stderr.write(`${json ? JSON.stringify(summary) : visibleLines(summaryText(summary))}\n`);
+    return strict && summary.bad > 0 ? EXIT.data : EXIT.done;
+  }
+}
+
+async function startPool(threads: number, making: PartMakerOptions): Promise<ThreadPool> {
+  const { startThread } = await import('../../host/threads.ts');
+  const entry = new URL('../../../bin/paddlet.ts', import.meta.url);
+  const head = { ...making.head, bytes: new Uint8Array(making.head.bytes) };
+  return createThreadPool(Array.from({ length: threads }, () => startThread(entry, THREAD_WORD, { ...making, head })));
+}
+
+/** Throws `Usage` when the model takes no records of the format that is wanted. */
+function formatFor({ data }: Job, wanted: DataFormat = data.format, keep: readonly string[]): DataFormat {
+  const [given, own] = [formatOf(wanted), formatOf(data.format)];
+  const others = SCORED_FORMATS.filter((name) => formatOf(name).input === own.input);
+  if (given.openForward === undefined) {
+    throw new PaddletError('Usage', `the records of ${wanted} files are scored as text`, {
+      hint: `say what the file is with --format ${others.join(' or ')}`,
+    });
+  }
+  if (given.input !== own.input || given.hasLabelFiles !== own.hasLabelFiles) {
+    throw new PaddletError('Usage', `the model takes records of ${data.format}, not of ${wanted}`, {
+      hint: `--format may be ${others.join(' or ')}`,
+    });
+  }
+  if (keep.length > 0 && given.input !== 'columns') {
+    throw new PaddletError('Usage', `${wanted} has no columns to keep`, { hint: 'leave out --keep' });
+  }
+  return wanted;
+}

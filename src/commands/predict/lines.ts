@@ -1,0 +1,91 @@
+/** Scores as text: CSV (RFC 4180) or JSON lines, a line a record. */
+import { PaddletError } from '../../base/errors.ts';
+import { LONGEST_FLOAT, writeFloat } from '../../checkpoint/export/float-text.ts';
+import type { ScoredGroup } from '../../roles/evaluator/score-groups.ts';
+
+export const OUTPUT_FORMATS = ['csv', 'jsonl'] as const;
+export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
+
+/** Names of what a line has. */
+export interface LineNames {
+  readonly kept: readonly string[];
+  /** One, or one a class. */
+  readonly scores: readonly string[];
+}
+
+export interface LineWriter {
+  /** What is written before the first line. */
+  readonly head: Uint8Array;
+  lines(group: ScoredGroup): Uint8Array;
+}
+
+const ERROR = 'error';
+
+/** Throws `Usage` when two columns have the same name. */
+export function lineWriter(format: OutputFormat, names: LineNames): LineWriter {
+  const all = [...names.kept, ...names.scores, ERROR];
+  const twice = all.find((name, at) => all.indexOf(name) < at);
+  if (twice !== undefined) {
+    throw new PaddletError('Usage', `two columns of the output would be called ${twice}`, {
+      hint: 'keep each column once, and none with the name of a score; rename it in the input, if it has to be kept',
+    });
+  }
+  return format === 'csv' ? csvWriter(all) : jsonWriter(names);
+}
+
+const written = Buffer.alloc(LONGEST_FLOAT);
+
+/** A finite f32, with as many digits as say which one it is. */
+const scoreText = (score: number): string => written.toString('latin1', 0, writeFloat(written, 0, score));
+
+/** Texts of fields are bytes, as Latin-1. */
+function csvWriter(names: readonly string[]): LineWriter {
+  const asBytes = (text: string): string => Buffer.from(text).toString('latin1');
+  return {
+    head: Buffer.from(`${names.map((name) => csvField(asBytes(name))).join(',')}\n`, 'latin1'),
+    lines({ records, scores, outputs, errors, kept }) {
+      let text = '';
+      for (let record = 0; record < records; record++) {
+        for (const field of kept?.[record] ?? []) text += `${csvField(field)},`;
+        const error = errors.get(record);
+        for (let output = 0; output < outputs; output++) {
+          text += error === undefined ? `${scoreText(scores[record * outputs + output]!)},` : ',';
+        }
+        text += error === undefined ? '\n' : `${csvField(asBytes(error))}\n`;
+      }
+      return Buffer.from(text, 'latin1');
+    },
+  };
+}
+
+/** Blanks around a text are quoted, too: readers may drop them. */
+const csvField = (text: string): string =>
+  /[",\r\n]|^[ \t]|[ \t]$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+
+function jsonWriter({ kept: keptNames, scores: scoreNames }: LineNames): LineWriter {
+  const keys = keptNames.map((name) => `${JSON.stringify(name)}:`);
+  const isOne = scoreNames.length === 1;
+  const classKeys = scoreNames.map((name) => `${JSON.stringify(name)}:`);
+  return {
+    head: new Uint8Array(0),
+    lines({ records, scores, outputs, errors, kept }) {
+      let text = '';
+      for (let record = 0; record < records; record++) {
+        const texts = kept?.[record] ?? [];
+        const carried = texts.map((field, at) => `${keys[at]}${JSON.stringify(utf8(field))},`).join('');
+        const error = errors.get(record);
+        const own = Array.from(scores.subarray(record * outputs, (record + 1) * outputs), scoreText);
+        const scored = isOne ? own[0]! : `{${own.map((score, at) => `${classKeys[at]}${score}`).join(',')}}`;
+        const name = isOne ? 'score' : 'scores';
+        text +=
+          error === undefined
+            ? `{${carried}"${name}":${scored}}\n`
+            : `{${carried}"${name}":null,"${ERROR}":${JSON.stringify(error)}}\n`;
+      }
+      return Buffer.from(text);
+    },
+  };
+}
+
+/** Of a field whose bytes are another encoding's, the characters that cannot be read are replaced. */
+const utf8 = (bytes: string): string => Buffer.from(bytes, 'latin1').toString('utf8');

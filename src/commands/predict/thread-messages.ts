@@ -1,0 +1,38 @@
+/** What the process and its threads tell each other. */
+import { isErrorCode, PaddletError } from '../../base/errors.ts';
+import type { ForwardPart } from '../../data/forward-parts.ts';
+import type { PulledValues } from '../../model/model.ts';
+import type { MadePart } from '../../roles/evaluator/predictor.ts';
+import type { IdList } from '../../tensor/id-router.ts';
+
+export type ToThread =
+  | { readonly kind: 'part'; readonly id: number; readonly part: ForwardPart; readonly tellsIds: boolean }
+  /** The answer to what the thread has asked for, in its order; without one, the part is given up. */
+  | { readonly kind: 'answer'; readonly id: number; readonly answer: PulledValues | BigUint64Array | undefined };
+
+export type FromThread =
+  | { readonly kind: 'pull'; readonly id: number; readonly ids: readonly IdList[] }
+  | { readonly kind: 'knownIds'; readonly id: number; readonly table: number; readonly ids: BigUint64Array }
+  | { readonly kind: 'made'; readonly id: number; readonly made: MadePart }
+  | { readonly kind: 'failed'; readonly id: number; readonly error: SentError };
+
+/** An error of another thread: as data, since its class does not travel. */
+export interface SentError {
+  readonly message: string;
+  /** Of an expected error. */
+  readonly code?: string;
+  readonly hint?: string | undefined;
+  readonly stack?: string | undefined;
+}
+
+export function sentError(error: unknown): SentError {
+  if (error instanceof PaddletError) return { message: error.message, code: error.code, hint: error.hint };
+  return error instanceof Error ? { message: error.message, stack: error.stack } : { message: String(error) };
+}
+
+export function receivedError({ message, code, hint, stack }: SentError): Error {
+  if (isErrorCode(code)) return new PaddletError(code, message, hint === undefined ? {} : { hint });
+  const bug = new Error(message);
+  if (stack !== undefined) bug.stack = stack;
+  return bug;
+}

@@ -1,0 +1,50 @@
+/** LIBSVM and libFM text read once, forwards, for predictions. A label may be any number: it is not used. */
+import { BOM, HASH, NEWLINE } from '../../ascii.ts';
+import { tooLong } from '../../chunk-check.ts';
+import { cutParts, type ForwardPart, type LineEndFinder, lineBreaks } from '../../forward-parts.ts';
+import { sparseKernel } from '../../kernels/sparse-kernel.ts';
+import { SparseBlockBuilder } from '../../parsed/sparse-block-builder.ts';
+import { sparseRecords } from '../../parsed/sparse-records.ts';
+import type { ForwardGroup, ForwardHead, ForwardOptions, ForwardReader } from '../format.ts';
+import { FEWEST_FEATURE_BYTES } from './parser.ts';
+import { parseText } from './text.ts';
+
+export function openLibsvmForward(head: ForwardHead, options: ForwardOptions): ForwardReader {
+  const offset = BOM.every((byte, at) => head.bytes[at] === byte) ? BOM.length : 0;
+  return {
+    kept: [],
+    async *parts(source) {
+      await source.take(offset);
+      const wholeRecords = (bytes: Uint8Array): number => bytes.lastIndexOf(NEWLINE) + 1;
+      yield* cutParts(source, { offset, line: 1, wholeRecords, lineEnd: lineBreak, sliceBytes: options.sliceBytes });
+    },
+    read: (part) => readPart(part, options),
+  };
+}
+
+const lineBreak = (): LineEndFinder => ({
+  find(bytes) {
+    const newline = bytes.indexOf(NEWLINE);
+    return newline < 0 ? undefined : newline + 1;
+  },
+  breaks: 1,
+  isQuoted: false,
+});
+
+function readPart(
+  { bytes, offset, first, long }: ForwardPart,
+  { file, mayHaveWeight, batchSize }: ForwardOptions,
+): ForwardGroup[] {
+  // The last line may lack its end.
+  const records = lineBreaks(bytes) + 2;
+  const size = { records, features: Math.ceil(bytes.length / FEWEST_FEATURE_BYTES), batchSize };
+  const builder = new SparseBlockBuilder(size, sparseKernel());
+  builder.startPart(file);
+  if (long?.begins !== undefined && long.begins !== HASH) {
+    // As the parser counts: without the line break.
+    const reason = tooLong(long.bytes - (long.isEnded ? 1 : 0));
+    builder.bad({ file, line: long.line, byteOffset: long.start, reason });
+  }
+  parseText({ file, bytes, offset, firstLine: first }, { task: 'regression', mayHaveWeight }, builder);
+  return builder.records === 0 ? [] : [{ records: sparseRecords(builder.finish()) }];
+}

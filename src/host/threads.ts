@@ -1,0 +1,33 @@
+/** Threads of this program: each runs its entry point with a word in place of a command. */
+import { getAsset, isSea } from 'node:sea';
+import { Worker } from 'node:worker_threads';
+
+/** The bundle, in an executable: it has no file to start a thread from. */
+const BUNDLE = 'bundle';
+
+export interface Thread {
+  send(message: unknown): void;
+  onMessage(run: (message: unknown) => void): void;
+  /** It has failed or ended. */
+  onEnd(run: (error: Error) => void): void;
+  close(): Promise<void>;
+}
+
+/** `entry`: the file of the entry point, where there is one. */
+export function startThread(entry: URL, word: string, workerData: unknown): Thread {
+  const options = { argv: [word], workerData };
+  const worker = isSea()
+    ? new Worker(getAsset(BUNDLE, 'utf8'), { ...options, eval: true })
+    : new Worker(entry, options);
+  return {
+    send: (message) => worker.postMessage(message),
+    onMessage: (run) => void worker.on('message', run),
+    onEnd(run) {
+      worker.on('error', run);
+      worker.on('exit', (code) => run(new Error(`a thread has ended with ${code}`)));
+    },
+    close: async () => {
+      await worker.terminate();
+    },
+  };
+}

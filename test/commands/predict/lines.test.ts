@@ -1,0 +1,63 @@
+/** Predictions as text that other programs read. */
+import { expect, test } from 'vitest';
+import { type LineNames, lineWriter, type OutputFormat } from '../../../src/commands/predict/lines.ts';
+import type { ScoredGroup } from '../../../src/roles/evaluator/score-groups.ts';
+
+function written(format: OutputFormat, names: LineNames, group: Partial<ScoredGroup>): Buffer {
+  const { head, lines } = lineWriter(format, names);
+  const outputs = names.scores.length;
+  const rest = { records: 0, scores: new Float32Array(0), errors: new Map<number, string>(), kept: undefined };
+  return Buffer.concat([head, lines({ ...rest, outputs, ...group })]);
+}
+
+const ONE = { kept: [], scores: ['score'] };
+const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
+
+test('scores have as many digits as say which f32 they are', () => {
+  const scores = Float32Array.of(0.1, 1, 0, 1e-30, 1 / 3, -16777216);
+  const lines = String(written('csv', ONE, { records: 6, scores })).split('\n');
+  expect(lines).toEqual(['score,error', '0.1,', '1,', '0,', '1e-30,', '0.33333334,', '-16777216,', '']);
+  expect(lines.slice(1, 7).map((line) => Math.fround(Number.parseFloat(line)))).toEqual([...scores]);
+});
+
+test('a record without a score has an error', () => {
+  const group = { records: 2, scores: Float32Array.of(7, 0.5), errors: new Map([[0, 'value "x", bad']]) };
+  expect(String(written('csv', ONE, group))).toBe('score,error\n,"value ""x"", bad"\n0.5,\n');
+  expect(String(written('jsonl', ONE, group))).toBe('{"score":null,"error":"value \\"x\\", bad"}\n{"score":0.5}\n');
+});
+
+test('a column a class', () => {
+  const names = { kept: [], scores: ['rød', 'b,c'] };
+  const group = { records: 2, scores: Float32Array.of(0.25, 0.75, 9, 9), errors: new Map([[1, 'no']]) };
+  expect(String(written('csv', names, group))).toBe('rød,"b,c",error\n0.25,0.75,\n,,no\n');
+  const lines = String(written('jsonl', names, group))
+    .trim()
+    .split('\n');
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    { scores: { rød: 0.25, 'b,c': 0.75 } },
+    { scores: null, error: 'no' },
+  ]);
+});
+
+test('texts that are carried over are quoted where a reader would take them for something else', () => {
+  const texts = ['plain', 'a,b', 'say "no"', 'two\nlines', ' blank', 'tab\t', '', 'ø'];
+  const names = { kept: ['na,me'], scores: ['score'] };
+  const group = { records: 8, scores: new Float32Array(8), kept: texts.map((text) => [latin1(text)]) };
+  expect(String(written('csv', names, group))).toBe(
+    '"na,me",score,error\nplain,0,\n"a,b",0,\n"say ""no""",0,\n"two\nlines",0,\n" blank",0,\n"tab\t",0,\n,0,\nø,0,\n',
+  );
+  const lines = String(written('jsonl', names, group))
+    .trim()
+    .split('\n');
+  expect(lines.map((line) => JSON.parse(line)['na,me'])).toEqual(texts);
+});
+
+test('bytes of another encoding stay as they are in CSV', () => {
+  const group = { records: 1, scores: Float32Array.of(1), kept: [['\xe9']] };
+  expect(written('csv', { kept: ['x'], scores: ['s'] }, group)).toEqual(Buffer.from('x,s,error\n\xe9,1,\n', 'latin1'));
+  expect(String(written('jsonl', { kept: ['x'], scores: ['s'] }, group))).toBe('{"x":"\ufffd","score":1}\n');
+});
+
+test.each([['score'], ['error'], ['a', 'a']])('two columns of one name are refused (%s)', (...kept) => {
+  expect(() => lineWriter('csv', { kept, scores: ['score'] })).toThrow(`would be called ${kept.at(-1)}`);
+});
