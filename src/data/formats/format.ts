@@ -55,8 +55,8 @@ export interface Format {
   /** The records of a task. Throws `DataChanged`, `DataInvalid`, `DataMissing`; a bad record is no error. */
   read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<ParsedTask>;
   /**
-   * All records of a source of any size, for predictions: labels, weights, groups and times may be missing. Absent where
-   * a file is none that users have records to score in. Throws `DataInvalid`.
+   * All records of a source of any size, for predictions: labels, weights, groups and times may be missing. Absent
+   * where a file is none that users have records to score in. Throws `DataInvalid`.
    */
   openForward?(head: ForwardHead, options: ForwardOptions): ForwardReader;
 }

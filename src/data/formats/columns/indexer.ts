@@ -101,7 +101,7 @@ export async function readHeader(content: Content): Promise<{ readonly header: F
   return { header: decodeHeader(content.path, bytes.subarray(0, length)), bytes: bytes.length };
 }
 
-/** By the last block. Throws `DataInvalid`, also when the columns are not as the job reads them. */
+/** By the last block. Throws `DataInvalid`, even when only the columns are not those of the job. */
 export async function countColumns(content: Content, columns: ColumnSpec): Promise<number> {
   layoutOf(content.path, (await readHeader(content)).header, columns);
   const bytes = Buffer.alloc(HEAD_BYTES);
