@@ -47,7 +47,9 @@ describe('checkpoint commands', () => {
 
   test('inspect: the model and the data, of files that carry the record of their job', async () => {
     const data = { format: 'csv', columns: { click: 'label', price: 'number' } };
-    const meta = { job: carriedRecord(recordOf(aJob({ data }))) };
+    const price = { name: 'price', present: 2, missing: 0, mean: 1, deviation: 1, min: 0, max: 2 };
+    const train = { columns: { fields: 2, statistics: [price] } };
+    const meta = { job: carriedRecord(recordOf(aJob({ data }), { train })) };
     await saveCluster({ disk: createDisk(), pservers: 1, folder: at('carrying'), job: jobOf({ jobId: JOB_ID }), meta });
     const { code, result } = await json('checkpoint', 'inspect', 'carrying');
     expect(code).toBe(0);

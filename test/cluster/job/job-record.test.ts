@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import { batchPlanId, JOB_RECORD_VERSION, parseJobRecord } from '../../../src/cluster/job/job-record.ts';
 import { ROOT } from '../../source-files.ts';
-import { aJob } from './stored-job.ts';
+import { aJob, recordOf } from './stored-job.ts';
 
 const KEY = '/paddlet/a/job';
 
@@ -66,4 +66,25 @@ it('the batch plan is another one where gradients are clipped, and by another no
   const fail = planOf({ onBadGradient: 'fail' });
   expect(new Set([one, two, fail]).size).toBe(3);
   expect(fail).toBe(batchPlanId(aJob(), 'digest'));
+});
+
+it.each<[string, object[], string]>([
+  ['none', [], 'statistics of the columns none, expected x, q'],
+  ['in another order', [{ name: 'q', bounds: [1] }, { name: 'x' }], 'statistics of the columns q, x, expected x, q'],
+  ['without bounds', [{ name: 'x' }, { name: 'q' }], 'the bounds of column q are not those of quantiles'],
+  [
+    'with bounds for nothing',
+    [
+      { name: 'x', bounds: [1] },
+      { name: 'q', bounds: [1] },
+    ],
+    'the bounds of column x',
+  ],
+  ['with bounds out of order', [{ name: 'x' }, { name: 'q', bounds: [2, 1] }], 'the bounds of column q'],
+])('statistics have to be those of the number columns: %s', (_, statistics, message) => {
+  const columns = { x: 'number', q: { type: 'number', quantiles: 4 }, y: 'label' };
+  const all = statistics.map((one) => ({ present: 1, missing: 0, mean: 0, deviation: 1, min: 0, max: 1, ...one }));
+  const job = aJob({ data: { format: 'csv', columns } });
+  const record = recordOf(job, { train: { columns: { fields: 3, statistics: all as never } } });
+  expect(refusal(record)).toMatchObject({ code: 'StoreValueInvalid', message: expect.stringContaining(message) });
 });
