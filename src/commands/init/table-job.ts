@@ -30,11 +30,15 @@ export function csvLines({ form }: TableLook, looks: readonly TableLook[]): stri
   return lines.length === 0 ? [] : [line(1, 'csv', undefined), ...lines];
 }
 
+/** Not those that are labels: such records are bad. */
 function missingTexts(looks: readonly TableLook[]): string[] {
+  const labels = looks.flatMap(({ columns, label }) =>
+    label === undefined ? [] : typeOf(columns[label.column]!).top.map(({ text }) => text),
+  );
   const texts = looks.flatMap(({ columns, label }) =>
     columns.flatMap((facts, at) => (at === label?.column ? [] : typeOf(facts).missingTexts.map(({ text }) => text))),
   );
-  return [...new Set(texts)];
+  return [...new Set(texts)].filter((text) => !labels.includes(text));
 }
 
 export interface ChosenColumns {

@@ -121,7 +121,7 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
         this.predictTo({ ...job, withModel: (score) => scoreModel(job, score) }, input),
       );
     }
-    const { record, client } = await openCheckpointModel({ host, path: model.path });
+    const { record, client } = await openCheckpointModel({ host, path: model.path, signal });
     const withModel = async (score: Score<Tally>): Promise<Scored<Tally>> => ({
       ...(await score(client, signal)),
       from: 'checkpoints',
@@ -153,8 +153,14 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
       const hint = notLocal(data) ?? 'relative paths start at the current folder';
       throw new PaddletError('DataMissing', `no such data file: ${data}`, { hint });
     }
-    if (found.kind !== 'folder') return resolve(data);
-    throw new PaddletError('DataInvalid', `${data} is a folder`, { hint: 'name one file, or pipe several in' });
+    if (found.kind === 'file') return resolve(data);
+    if (found.kind === 'folder') {
+      throw new PaddletError('DataInvalid', `${data} is a folder`, { hint: 'name one file, or pipe several in' });
+    }
+    // A read of a named pipe cannot be interrupted.
+    throw new PaddletError('DataInvalid', `${data} is no file`, {
+      hint: 'a pipe or a device may be the standard input: --data - <FILE',
+    });
   }
 
   /** Undefined when the reader of the output is gone. */

@@ -21,9 +21,10 @@ export interface LineWriter {
 
 const ERROR = 'error';
 
-/** Throws `Usage` when two columns have the same name. */
+/** Throws `Usage` when two columns, or keys, have the same name. */
 export function lineWriter(format: OutputFormat, names: LineNames): LineWriter {
-  const all = [...names.kept, ...names.scores, ERROR];
+  const { kept, scores } = names;
+  const all = format === 'csv' ? [...kept, ...scores, errorColumn(scores)] : [...kept, keyOf(scores), ERROR];
   const twice = all.find((name, at) => all.indexOf(name) < at);
   if (twice !== undefined) {
     throw new PaddletError('Usage', `two columns of the output would be called ${twice}`, {
@@ -32,6 +33,16 @@ export function lineWriter(format: OutputFormat, names: LineNames): LineWriter {
   }
   return format === 'csv' ? csvWriter(all) : jsonWriter(names);
 }
+
+/** A class may have the name, too. */
+function errorColumn(scores: readonly string[]): string {
+  let name = ERROR;
+  while (scores.includes(name)) name += '_';
+  return name;
+}
+
+/** Classes are in an object of their own. */
+const keyOf = (scores: readonly string[]): string => (scores.length === 1 ? 'score' : 'scores');
 
 const written = Buffer.alloc(LONGEST_FLOAT);
 
@@ -65,6 +76,7 @@ const csvField = (text: string): string =>
 function jsonWriter({ kept: keptNames, scores: scoreNames }: LineNames): LineWriter {
   const keys = keptNames.map((name) => `${JSON.stringify(name)}:`);
   const isOne = scoreNames.length === 1;
+  const name = keyOf(scoreNames);
   const classKeys = scoreNames.map((name) => `${JSON.stringify(name)}:`);
   return {
     head: new Uint8Array(0),
@@ -76,7 +88,6 @@ function jsonWriter({ kept: keptNames, scores: scoreNames }: LineNames): LineWri
         const error = errors.get(record);
         const own = Array.from(scores.subarray(record * outputs, (record + 1) * outputs), scoreText);
         const scored = isOne ? own[0]! : `{${own.map((score, at) => `${classKeys[at]}${score}`).join(',')}}`;
-        const name = isOne ? 'score' : 'scores';
         text +=
           error === undefined
             ? `{${carried}"${name}":${scored}}\n`

@@ -55,7 +55,9 @@ export async function lookAtSparse(place: DataPlace, path: string, options: Spar
     const end = bytes.lastIndexOf(NEWLINE) + 1;
     held = bytes.slice(end);
     if (held.length > LIMITS.recordBytes) {
-      throw new PaddletError('DataInvalid', `${path}: a line does not end within ${LIMITS.recordBytes} bytes`);
+      throw new PaddletError('DataInvalid', `${path}: a line does not end within ${LIMITS.recordBytes} bytes`, {
+        hint: 'is it text, with a record a line?',
+      });
     }
     if (!reader.take(bytes.subarray(0, end))) return reader.look();
   }

@@ -119,12 +119,13 @@ function firstRows(path: string, { bytes, isWhole }: Head): { form: TableForm; r
 
 /** That of the header; a column without a name, or with that of another, is called by its place. */
 function nameOf({ header }: TableForm, first: readonly string[], at: number): Pick<ColumnGuess, 'name' | 'hasName'> {
-  const name = shownText(first[at]!);
+  const names = first.map(shownText);
+  const name = names[at]!;
   const isName = header && name !== '' && name.length <= LIMITS.columnNameCharacters;
-  const isFirst = first.indexOf(first[at]!) === at;
-  if (isName && isFirst) return { name, hasName: first.lastIndexOf(first[at]!) === at };
+  const isFirst = names.indexOf(name) === at;
+  if (isName && isFirst) return { name, hasName: names.lastIndexOf(name) === at };
   let place = `c${at + 1}`;
-  while (header && first.includes(place)) place += '_';
+  while (header && names.includes(place)) place += '_';
   return { name: place, hasName: false };
 }
 

@@ -36,6 +36,23 @@ const types = (job: Job): Record<string, string> =>
   Object.fromEntries(job.data.columns?.map(({ name, type }) => [name, type]) ?? []);
 
 describe('of a table', () => {
+  test('a label whose text stands for a missing number in another column', async () => {
+    file('dash.csv', [
+      'x,label',
+      ...repeat(200, (at) => `${at % 20 === 0 ? '-' : at % 50},${at % 2 === 0 ? '+' : '-'}`),
+    ]);
+    const { job } = await printed('--data', 'dash.csv', '--label', 'label');
+    expect(types(job)).toEqual({ x: 'number', label: 'label' });
+    expect(job.data.dialect?.missing).toEqual(['']);
+  });
+
+  test('names that differ only in bytes that are no UTF-8', async () => {
+    const rows = repeat(50, (at) => `${at},${at * 3},${at % 2}`).join('\n');
+    writeFileSync(join(cwd, 'latin.csv'), Buffer.from(`pr\xe9,pr\xe8,label\n${rows}\n`, 'latin1'));
+    const { job } = await printed('--data', 'latin.csv');
+    expect(Object.keys(types(job))).toHaveLength(3);
+  });
+
   test('columns, label, missing texts and split, each with its reason', async () => {
     file('log.csv', [
       'user_id,age,town,paid,tags,clicked',

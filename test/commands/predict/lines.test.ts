@@ -58,6 +58,16 @@ test('bytes of another encoding stay as they are in CSV', () => {
   expect(String(written('jsonl', { kept: ['x'], scores: ['s'] }, group))).toBe('{"x":"\ufffd","score":1}\n');
 });
 
+test('classes may be called as other columns are, where these can be told apart', () => {
+  const head = (kept: string[], scores: string[]): string => String(lineWriter('csv', { kept, scores }).head);
+  expect(head(['x'], ['error', 'info'])).toBe('x,error,info,error_\n');
+  expect(() => head(['info'], ['error', 'info'])).toThrow('would be called info');
+  const group = { records: 1, scores: Float32Array.of(0.5, 0.25), kept: [['k']] };
+  const names = { kept: ['info'], scores: ['error', 'info'] };
+  expect(String(written('jsonl', names, group))).toBe('{"info":"k","scores":{"error":0.5,"info":0.25}}\n');
+  expect(() => lineWriter('jsonl', { kept: ['scores'], scores: ['a', 'b'] })).toThrow('would be called scores');
+});
+
 test.each([['score'], ['error'], ['a', 'a']])('two columns of one name are refused (%s)', (...kept) => {
   expect(() => lineWriter('csv', { kept, scores: ['score'] })).toThrow(`would be called ${kept.at(-1)}`);
 });

@@ -65,6 +65,7 @@ test('what is refused, with what to do', async () => {
     [['--data', 'some.txt', '--keep', 'id'], 2, 'libsvm has no columns to keep'],
     [['--data', 'none.txt'], 3, 'no such data file: none.txt'],
     [['--data', 'folder'], 3, 'folder is a folder'],
+    [['--data', '/dev/zero'], 3, '/dev/zero is no file'],
     [['--data', ''], 2, '--data is empty'],
     [['--data', 'some.txt', '--output', 'folder', '--replace'], 2, 'exists already'],
     [['other', '--data', 'some.txt'], 2, 'there is no job other'],
