@@ -203,7 +203,8 @@ function columnRules({ data, model }: JobFile): RuleBroken[] {
     return [...broken, { path: ['data', 'format'], message }];
   }
   const { input, task } = outlineOf(model);
-  const file = { columns, csv: csv ?? dialectSchema.parse({}), format, knowsColumns };
+  const written = knowsColumns ? undefined : csv;
+  const file = { columns, csv: written ?? dialectSchema.parse({}), format, knowsColumns };
   const rules = brokenColumnRules(file, { model: model.type, input, task });
   return [...broken, ...rules.map(({ path, message }) => ({ path: ['data', ...path], message }))];
 }

@@ -9,6 +9,9 @@ import { columnSpecOf } from '../../job/schema.ts';
 import { refuseEmpty } from '../base/given-path.ts';
 import { cacheFlags, dataFlags, PaddletCommand } from '../base-command.ts';
 
+const NEXT = `To train on them, in the job: set data.format to columns, name these files in data.train and data.test, and remove
+data.csv and the position or from of each column. Records are scored as text with a header: predict --format csv.`;
+
 interface Written extends Converted {
   readonly from: string;
   readonly to: string;
@@ -93,9 +96,7 @@ labels stays as it was. Bad records keep their place.`;
   private describe(written: readonly Written[]): string {
     const right = ['records', 'bad', 'bytes'].map((head) => ({ head, align: 'right' as const }));
     const rows = written.map(({ to, records, bad, bytes }) => [to, records, bad, bytes]);
-    const edit =
-      'in the job: data.format: columns, data.train these files, no data.csv, no position or from of columns';
-    return `${this.table([{ head: 'file' }, ...right], rows)}\n\n${edit}`;
+    return `${this.table([{ head: 'file' }, ...right], rows)}\n\n${NEXT}`;
   }
 }
 

@@ -39,7 +39,8 @@ With a second file: the values and ranges that the first one lacks. With a job f
   ];
   static override args = {
     file: Args.string({ required: true, description: 'The file to look at.' }),
-    other: Args.string({ description: 'A file to compare with it.' }),
+    // What waits on the standard input is no name of a file.
+    other: Args.string({ ignoreStdin: true, description: 'A file to compare with it.' }),
   };
   static override flags = {
     ...dataFlags,

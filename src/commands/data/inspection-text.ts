@@ -145,7 +145,7 @@ function notesOf({ columns, label, leaks, bad, path }: TableLook): string[] {
       : [
           `${bad.records} records are bad: other numbers of fields, or text behind a quote (lines ${bad.lines.join(', ')}).`,
         ]),
-    `\`paddlet init --data ${path}\` writes a job file for it.`,
+    `\`paddlet init --data ${path}${labelled === undefined ? ' --label NAME' : ''}\` writes a job file for it.`,
   ];
 }
 

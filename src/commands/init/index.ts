@@ -1,9 +1,10 @@
-import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { type Look, lookAt } from '../../data/inspection/look.ts';
 import { type DataPlace, resolveFiles } from '../../data/place.ts';
+import { writeWhole } from '../../data/whole-file.ts';
 import { parseJobFile } from '../../job/load-job.ts';
 import { MODEL_TYPES } from '../../model/registry.ts';
 import { refuseEmpty } from '../base/given-path.ts';
@@ -64,7 +65,11 @@ with the reason of each guess as a comment. Read it before you train.`;
       });
     }
     const host = this.host();
-    if (output !== STDOUT && !force && (await host.disk.exists(resolve(output)))) {
+    const found = output === STDOUT ? undefined : await host.disk.inspect(resolve(output));
+    if (found !== undefined && found.kind !== 'file') {
+      throw new PaddletError('Usage', `${output} is no file`, { hint: 'name a file, or - for the standard output' });
+    }
+    if (found !== undefined && !force) {
       throw new PaddletError('Usage', `${output} exists already`, {
         hint: 'name another file with --output, or overwrite it with --force',
       });
@@ -76,7 +81,7 @@ with the reason of each guess as a comment. Read it before you train.`;
       process.stdout.write(text);
       return;
     }
-    await writeFile(host, resolve(output), text);
+    await writeWhole(host, resolve(output), (append) => append(Buffer.from(text)));
     const dataDir = this.flags['data-dir'];
     const where = dataDir === undefined ? output : `${output} --data-dir ${dataDir}`;
     const next = [`paddlet doctor ${where}`, `paddlet run ${where}`];
@@ -119,19 +124,4 @@ function pathFrom(folder: string, path: string): string {
   if (isAbsolute(path)) return path;
   const seen = relative(folder, resolve(path));
   return seen.startsWith('..') ? resolve(path) : seen;
-}
-
-async function writeFile({ disk, random }: Host, path: string, text: string): Promise<void> {
-  const partial = join(dirname(path), `.${random.uuid()}.partial`);
-  try {
-    const file = await disk.create(partial);
-    try {
-      await file.write(Buffer.from(text), 0);
-    } finally {
-      await file.close();
-    }
-    await disk.rename(partial, path);
-  } finally {
-    await disk.remove(partial);
-  }
 }

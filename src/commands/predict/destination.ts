@@ -26,8 +26,11 @@ export async function outputFile(
   replace: boolean,
 ): Promise<Destination> {
   const found = await disk.inspect(path);
-  if (found !== undefined && (found.kind !== 'file' || !replace)) {
-    throw new PaddletError('Usage', `${path}: exists already`, { hint: 'another --output, or --replace for a file' });
+  if (found !== undefined && found.kind !== 'file') {
+    throw new PaddletError('Usage', `${path} is no file`, { hint: 'leave out --output to write to a pipe' });
+  }
+  if (found !== undefined && !replace) {
+    throw new PaddletError('Usage', `${path}: exists already`, { hint: 'another --output, or --replace' });
   }
   const partial = `${path}.${random.uuid()}.part`;
   const file = await disk.create(partial);

@@ -1,4 +1,5 @@
 /** `paddlet init`: the job files that it writes, and whether jobs read the data as it says. */
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -221,6 +222,9 @@ next: paddlet doctor job.yaml
       'job.yaml exists already\nhint: name another file with --output, or overwrite it with --force',
     );
     expect(readFileSync(join(cwd, 'job.yaml'), 'utf8')).toBe(written);
+    execFileSync('mkfifo', [join(cwd, 'pipe')]);
+    const pipe = await paddlet('init', '--data', 'data.csv', '--output', 'pipe', '--force');
+    expect([pipe.code, pipe.err]).toEqual([2, expect.stringContaining('pipe is no file\nhint: name a file')]);
     const forced = await paddlet('init', '--data', 'data.csv', '--model', 'fm', '--force', '--json');
     expect(JSON.parse(forced.out)).toMatchObject({
       path: 'job.yaml',

@@ -67,7 +67,7 @@ test('what is refused, with what to do', async () => {
     [['--data', 'folder'], 3, 'folder is a folder'],
     [['--data', '/dev/zero'], 3, '/dev/zero is no file'],
     [['--data', ''], 2, '--data is empty'],
-    [['--data', 'some.txt', '--output', 'folder', '--replace'], 2, 'exists already'],
+    [['--data', 'some.txt', '--output', 'folder', '--replace'], 2, 'folder is no file'],
     [['other', '--data', 'some.txt'], 2, 'there is no job other'],
     [['small', '--data', 'some.txt', '--dir', '.paddlet/small'], 2, 'small and --dir exclude each other'],
   ] as const) {
