@@ -1,26 +1,12 @@
 /** `paddlet run`: stopped cleanly, resumed, shown again, and refused when changed. */
-import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import * as z from 'zod';
-import { openPlace, type Place, resultOf } from './harness.ts';
-import type { JobStore } from './job-store.ts';
+import { expectCleanCheckpoints } from './clean-checkpoints.ts';
+import { openPlace, resultOf } from './harness.ts';
 import { expectWhole, PASSES, plantedJob } from './planted-job.ts';
 import { expectMidRun, JOB_FOLDER, startRun } from './run.ts';
 
 const INTERRUPTED = 130;
 const USAGE = 2;
-
-const checkpointSchema = z.object({ uuid: z.uuid(), md5: z.string(), timestamp: z.number(), clean: z.boolean() });
-
-/** Each pserver has published a file after which it applied nothing. */
-async function expectCleanCheckpoints(place: Place, store: JobStore): Promise<void> {
-  for (const index of [0, 1]) {
-    const entry = await store.get(`/checkpoints/${index}`);
-    const { uuid, clean } = checkpointSchema.parse(JSON.parse(entry?.value ?? 'null'));
-    expect(clean).toBe(true);
-    expect(existsSync(place.path(JOB_FOLDER, 'checkpoints', String(index), uuid))).toBe(true);
-  }
-}
 
 test('Ctrl-C in mid-run; a changed job is refused; the same command goes on; then it shows the result', async () => {
   const place = openPlace();
@@ -57,16 +43,4 @@ test('Ctrl-C in mid-run; a changed job is refused; the same command goes on; the
 
   const other = await place.paddlet(...args, '--set', 'optimizer.learningRate=0.5');
   expect([other.code, JSON.parse(other.out)]).toMatchObject([USAGE, { error: { code: 'JobConflict' } }]);
-});
-
-test('paddlet stop in mid-run; the same command goes on', async () => {
-  const place = openPlace();
-  const { running, store, args } = await startRun(place, await plantedJob(place));
-  await store.passesOver(2, running);
-  expect(await place.json('stop', '--dir', JOB_FOLDER)).toEqual({ stopped: true });
-  expect((await running.ended).code).toBe(INTERRUPTED);
-  await expectMidRun(store);
-  await expectCleanCheckpoints(place, store);
-
-  await expectWhole(place, await resultOf(place.start('run again', args)), place.path(JOB_FOLDER, 'checkpoints'));
 });

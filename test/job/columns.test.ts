@@ -1,6 +1,5 @@
 /** Columns of a job file: their forms, what they become, and which are refused, with their place. */
 import { describe, expect, test } from 'vitest';
-import { LIMITS } from '../../src/base/limits.ts';
 import { parseJobFile } from '../../src/job/load-job.ts';
 import { parseJob } from '../../src/job/schema.ts';
 import { complaint, complaintOf, type How, job, specOf } from './column-jobs.ts';
@@ -244,11 +243,6 @@ describe('rules between columns', () => {
       '"1": label\n"5000": number',
       '7:13: data.columns.5000: expected a position of at most 4096',
       { csv: '{ header: false }' },
-    ],
-    [
-      'more columns than any file has',
-      `y: label\n${Array.from({ length: LIMITS.columns }, (_, at) => `x${at}: number`).join('\n')}`,
-      `5:12: data.columns: expected at most ${LIMITS.columns} columns, found ${LIMITS.columns + 1}`,
     ],
     [
       'a quote that divides',

@@ -44,7 +44,7 @@ export const FILES: readonly Mutation[] = [
     find: 'files: own.map(({ uuid }) => uuid),',
     replace: 'files: uuids,',
     schedules: { mode: 'async', disks: true },
-    tests: ['test/sim/kept.test.ts'],
+    tests: ['test/sim/kept.nightly.test.ts'],
   },
   {
     rule: 'a parting snapshot is the last state of the shards that it has, and of no other',
@@ -298,14 +298,14 @@ export const FILES: readonly Mutation[] = [
     file: 'src/roles/pserver/files/peer-disk.ts',
     find: 'const file = isAbsent(error) ? parseFile(options, path) : undefined;',
     replace: 'const file = Number.isNaN(error) ? parseFile(options, path) : undefined;',
-    tests: ['test/roles/pserver/files/peer-disk.test.ts', 'test/sim/moves.test.ts', 'test/sim/kept.test.ts'],
+    tests: ['test/roles/pserver/files/peer-disk.test.ts', 'test/sim/moves.test.ts', 'test/sim/kept.nightly.test.ts'],
   },
   {
     rule: 'a file that another pserver is reading stays, however many newer ones there are',
     file: 'src/roles/pserver/files/snapshots.ts',
     find: '...reads.underWay()]),',
     replace: ']),',
-    tests: ['test/sim/kept.test.ts'],
+    tests: ['test/sim/kept.nightly.test.ts'],
   },
   {
     rule: 'a pserver gives files only to one that means it',

@@ -382,13 +382,13 @@ export const MOVES: readonly Mutation[] = [
     file: 'src/roles/pserver/tasks/service.ts',
     find: 'if (this.#concludedUnder !== undefined) this.#resume();',
     replace: 'if (this.#concludedUnder !== undefined && !this.#isLeaving) this.#resume();',
-    tests: ['test/sim/kept.test.ts'],
+    tests: ['test/sim/kept.nightly.test.ts'],
   },
   {
     rule: 'sync mode: no unit comes that the pserver is about to take',
     file: 'src/roles/pserver/rounds/unit-taker.ts',
     find: '    for (const { unit } of due) this.#taking.add(unit);\n',
     replace: '',
-    tests: ['test/sim/kept.test.ts'],
+    tests: ['test/sim/kept.nightly.test.ts'],
   },
 ];

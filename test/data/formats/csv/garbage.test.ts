@@ -8,7 +8,7 @@ import { CSV, category, cross, list, number } from '../../columns/samples.ts';
 import { shown } from '../../parsed/compare.ts';
 import { indexOf, placeWith, readAll } from './read-files.ts';
 
-const BYTES = 1_000_000;
+const BYTES = 250_000;
 
 const COLUMNS: Column[] = [
   { name: 'y', type: 'label', position: 1 },
