@@ -12,10 +12,6 @@ describe('two pservers, two lanes, three rounds', () => {
     expect(rollbacks).toBe(0);
   });
 
-  it('even when two trainers compute one lane', () => {
-    expect(run({ workers: [0, 1, 1], confirming: BY_THE_RULE, restarts: 0 }).stuck).toEqual([]);
-  });
-
   it('even when a pserver restarts with what it applied, or loses it and all go back to the cut', () => {
     const { stuck, rollbacks } = run({ workers: [0, 1], confirming: BY_THE_RULE, restarts: 1 });
     expect(stuck).toEqual([]);
