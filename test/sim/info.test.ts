@@ -13,7 +13,7 @@ import type { SimulatedProcess } from './process.ts';
 import { runSchedule } from './schedule.ts';
 
 /** All roles are asked when they begin to listen, and at every so many requests of the cluster. */
-const ONE_IN = 10;
+const ONE_IN = 30;
 
 const TIMEOUT_MS = 600_000;
 

@@ -214,10 +214,10 @@ describe('bad records', () => {
     expect(bad).toEqual(['a.csv:5002: text follows a closing quote, at character 6: "b,"7,abcdefghijklmno"']);
   });
 
-  test.each([
-    ['quoted', `1,"${'x'.repeat(LIMITS.recordBytes)}"`, 0],
-    ['with line breaks at its end', `1,${'x'.repeat(LIMITS.recordBytes)},"a\n""b,\n"`, 2],
-  ])('are lines longer than a record may be: %s', (_, long, breaks) => expectTooLong(long, breaks));
+  test.each([['quoted', `1,"${'x'.repeat(LIMITS.recordBytes)}"`, 0]])(
+    'are lines longer than a record may be: %s',
+    (_, long, breaks) => expectTooLong(long, breaks),
+  );
 
   test('are none just below that length', async () => {
     const long = `1,"${'x'.repeat(LIMITS.recordBytes - 5)}"\n`;
