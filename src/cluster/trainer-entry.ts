@@ -1,5 +1,6 @@
 /** The value of `/trainer/<uuid>`: where a live trainer is, and in which job it works. */
 import * as z from 'zod';
+import { parsedJson } from '../base/parsed-json.ts';
 import { parseStoreValue } from '../core/tasks/state.ts';
 import type { KeyValue } from '../store/store.ts';
 
@@ -27,11 +28,4 @@ export const parseTrainerEntry = ({ key, value }: Pick<KeyValue, 'key' | 'value'
 export const isStartedByRun = (value: string): boolean => readable(value)?.startedBy === 'run';
 
 /** Undefined when another version wrote it. */
-function readable(value: string): TrainerEntry | undefined {
-  try {
-    return schema.safeParse(JSON.parse(value)).data;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-}
+const readable = (value: string): TrainerEntry | undefined => schema.safeParse(parsedJson(value)).data;

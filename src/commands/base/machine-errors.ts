@@ -40,12 +40,16 @@ export function fromSystem(error: unknown): unknown {
 const SHOWS_RESULT =
   'the job has ended and its result is in the store: `paddlet status` with the same --store, --chroot or --dir prints it';
 
+function hintFor(commandId: string): string {
+  if (commandId === 'run' || commandId === 'master') return SHOWS_RESULT;
+  // It writes as it goes.
+  if (commandId === 'predict') return 'the scores are not all written: run it again with another output';
+  return 'the command itself has succeeded: run it again with another output';
+}
+
 export function outputFailed(cause: Error, commandId: string): PaddletError {
   return new PaddletError('OutputFailed', `the output could not be written: ${cause.message}`, {
-    hint:
-      commandId === 'run' || commandId === 'master'
-        ? SHOWS_RESULT
-        : 'the command itself has succeeded: run it again with another output',
+    hint: hintFor(commandId),
     cause,
   });
 }

@@ -58,7 +58,9 @@ labels stays as it was. Bad records keep their place.`;
     const { format } = job.data;
     const columns = columnSpecOf(job);
     if (columns === undefined || formatOf(format).knowsColumns) {
-      throw new PaddletError('Usage', `${jobPath} has data.format ${format}, expected csv or tsv`);
+      throw new PaddletError('Usage', `${jobPath} has data.format ${format}, expected csv or tsv`, {
+        hint: 'other formats have no columns to convert, or are files of columns already',
+      });
     }
     const place = {
       host,

@@ -1,6 +1,7 @@
 /** The job that `--fresh` would delete. Reads only what is needed, so that one of another version is found too. */
 import { resolve } from 'node:path';
 import * as z from 'zod';
+import { parsedJson } from '../../base/parsed-json.ts';
 import { readEntries } from '../../checkpoint/registry/discover.ts';
 import { generationsOf } from '../../checkpoint/registry/entry.ts';
 import type { Keys } from '../../store/keys.ts';
@@ -39,14 +40,8 @@ export const recordOf = (value: string | undefined): z.infer<typeof recordSchema
   parsed(recordSchema, value);
 
 /** Undefined for what is missing, no JSON, or of another form. */
-export function parsed<T>(schema: z.ZodType<T>, value: string | undefined): T | undefined {
-  try {
-    return schema.safeParse(JSON.parse(value ?? 'null')).data;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-}
+export const parsed = <T>(schema: z.ZodType<T>, value: string | undefined): T | undefined =>
+  schema.safeParse(parsedJson(value ?? 'null')).data;
 
 export async function readJobBefore(store: Store, keys: Keys): Promise<JobBefore> {
   const gets = [keys.job, keys.psDesired, keys.tasksState, keys.result].map((get) => ({ get }));

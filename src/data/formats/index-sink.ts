@@ -1,13 +1,17 @@
-/** What an indexer does with the records of a file with columns: cuts them into chunks, and counts what they have. */
+/** How files with columns are indexed, whatever they are: their records are cut into chunks, and counted. */
+import { assert } from '../../base/assert.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { ColumnSpec } from '../columns/column.ts';
 import type { ColumnPiece } from '../columns/piece.ts';
 import type { PieceSink } from '../columns/piece-sink.ts';
 import { SelectingSink, splitBy } from '../columns/selecting.ts';
+import { type Content, openContent } from '../content.ts';
+import { ANY_LABEL } from '../labels.ts';
 import { noteLabel } from '../oddities.ts';
+import type { DataPlace } from '../place.ts';
 import { Selector } from '../selection.ts';
-import type { BadRecord } from '../source.ts';
-import type { Indexing } from './format.ts';
+import type { BadRecord, FileLayout, IndexedFile } from '../source.ts';
+import type { FoundFiles, Indexing, WholeFile } from './format.ts';
 
 export class IndexSink implements PieceSink {
   readonly quota = LIMITS.pieceRecords;
@@ -57,8 +61,36 @@ export class IndexSink implements PieceSink {
   }
 }
 
+/** Reads a file, and passes all of its records to the sink; as `Format.readFile`. */
+type ReadFile = (content: Content, how: WholeFile, sink: IndexSink) => Promise<FileLayout | undefined>;
+
+/** Reads each file once, in order. Throws what opening and reading them may throw. */
+export async function indexEach(
+  place: DataPlace,
+  { paths }: FoundFiles,
+  into: Indexing,
+  read: ReadFile,
+): Promise<IndexedFile[]> {
+  const { columns, labels = ANY_LABEL, onBytes } = into;
+  assert(columns !== undefined, 'the format has columns');
+  const files: IndexedFile[] = [];
+  for (const path of paths) {
+    const content = await openContent(place, path);
+    try {
+      into.cutter.startFile(files.length);
+      const layout = await read(content, { columns, labels, onBytes }, new IndexSink(into));
+      const records = into.cutter.endFile();
+      files.push({ path, bytes: content.bytes, records, ...(layout === undefined ? {} : { layout }) });
+    } finally {
+      await content.file.close();
+    }
+  }
+  boundClasses(into, columns);
+  return files;
+}
+
 /** Classes that a job names are there, whether records have them or not. */
-export function boundClasses({ bounds }: Indexing, { columns }: ColumnSpec): void {
+function boundClasses({ bounds }: Indexing, { columns }: ColumnSpec): void {
   for (const column of columns) {
     if (column.type === 'label' && column.classes !== undefined) bounds.labelBound = column.classes.length;
   }

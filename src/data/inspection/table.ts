@@ -74,9 +74,10 @@ export async function lookAtTable(
     throw new PaddletError('DataInvalid', `${path}: ${first.length} fields, more than ${LIMITS.columns}`);
   }
   const below = form.header ? rows.slice(1) : rows;
+  const names = first.map(shownText);
   const guesses = first.map((_, at) => {
     return guessOf(
-      nameOf(form, first, at),
+      nameOf(form, names, at),
       below.map((row) => row[at] ?? ''),
       form,
     );
@@ -118,8 +119,7 @@ function firstRows(path: string, { bytes, isWhole }: Head): { form: TableForm; r
 }
 
 /** That of the header; a column without a name, or with that of another, is called by its place. */
-function nameOf({ header }: TableForm, first: readonly string[], at: number): Pick<ColumnGuess, 'name' | 'hasName'> {
-  const names = first.map(shownText);
+function nameOf({ header }: TableForm, names: readonly string[], at: number): Pick<ColumnGuess, 'name' | 'hasName'> {
   const name = names[at]!;
   const isName = header && name !== '' && name.length <= LIMITS.columnNameCharacters;
   const isFirst = names.indexOf(name) === at;

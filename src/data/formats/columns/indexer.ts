@@ -1,46 +1,21 @@
 /** The index of columns files: each is read once, for its records and for what is known of its numbers. */
-import { assert } from '../../../base/assert.ts';
 import type { ColumnSpec } from '../../columns/column.ts';
 import type { PieceSink } from '../../columns/piece-sink.ts';
-import { type Content, openContent } from '../../content.ts';
-import { ANY_LABEL } from '../../labels.ts';
+import type { Content } from '../../content.ts';
 import type { DataPlace } from '../../place.ts';
 import type { FileLayout, IndexedFile } from '../../source.ts';
 import type { FoundFiles, Indexing, WholeFile } from '../format.ts';
-import { boundClasses, IndexSink, selectedFor } from '../index-sink.ts';
+import { type IndexSink, indexEach, selectedFor } from '../index-sink.ts';
 import { decodeBlock, HEAD_BYTES } from './block.ts';
 import { damaged, decodeHeader, type FileHeader, FRAME_BYTES, headerBytes, layoutOf } from './header.ts';
 import { BlockRecords, blockPlan, Fault } from './records.ts';
 import { blocksIn, type ReadBlock } from './stretch.ts';
 
-export async function indexColumns(place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]> {
-  const { columns } = into;
-  assert(columns !== undefined, 'a columns file has columns');
-  const files: IndexedFile[] = [];
-  for (const path of found.paths) files.push(await indexFile(place, path, files.length, columns, into));
-  boundClasses(into, columns);
-  return files;
-}
-
-async function indexFile(
-  place: DataPlace,
-  path: string,
-  file: number,
-  columns: ColumnSpec,
-  into: Indexing,
-): Promise<IndexedFile> {
-  const content = await openContent(place, path);
-  try {
-    into.cutter.startFile(file);
-    const sink = new IndexSink(into);
-    const { labels = ANY_LABEL, onBytes } = into;
+export const indexColumns = (place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]> =>
+  indexEach(place, found, into, async (content, how, sink) => {
     const { source } = (await readHeader(content)).header;
-    const layout = await readColumns(content, { columns, labels, onBytes }, selectedFor(sink, source, into), sink);
-    return { path, bytes: content.bytes, records: into.cutter.endFile(), layout };
-  } finally {
-    await content.file.close();
-  }
-}
+    return readColumns(content, how, selectedFor(sink, source, into), sink);
+  });
 
 /** As `Format.readFile`. `watch` is told of the bytes of each block, before and after its records. */
 export async function readColumns(

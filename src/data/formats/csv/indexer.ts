@@ -1,54 +1,30 @@
 /** The index of CSV files: each is parsed once, for its records and for what is known of its numbers. */
-import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
-import type { ColumnSpec } from '../../columns/column.ts';
 import type { PieceSink } from '../../columns/piece-sink.ts';
-import { type Content, openContent } from '../../content.ts';
-import { ANY_LABEL } from '../../labels.ts';
+import type { Content } from '../../content.ts';
 import type { DataPlace } from '../../place.ts';
 import type { FileLayout, IndexedFile } from '../../source.ts';
 import type { FoundFiles, Indexing, WholeFile } from '../format.ts';
-import { boundClasses, IndexSink, selectedFor } from '../index-sink.ts';
+import { indexEach, selectedFor } from '../index-sink.ts';
 import { HEAD_BYTES, headOf } from './layout.ts';
 import { planOf } from './plan.ts';
 import { readStretch, type SliceWatch, type Stopped } from './stretch.ts';
 
 export async function indexCsv(place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]> {
-  const { columns: spec } = into;
-  assert(spec !== undefined, 'CSV has columns');
-  const files: IndexedFile[] = [];
-  for (const path of found.paths) {
-    const file = await indexFile(place, path, files.length, spec, into);
-    if (!spec.dialect.header) refuseOtherWidth(files, file);
-    files.push(file);
-  }
-  boundClasses(into, spec);
-  return files;
-}
-
-async function indexFile(
-  place: DataPlace,
-  path: string,
-  file: number,
-  columns: ColumnSpec,
-  into: Indexing,
-): Promise<IndexedFile> {
-  const content = await openContent(place, path);
-  try {
-    into.cutter.startFile(file);
-    const sink = new IndexSink(into);
+  let first: LaidOut | undefined;
+  return await indexEach(place, found, into, async (content, how, sink) => {
+    const { path } = content;
     const watch: SliceWatch = {
       show: (_slice, lines, offset) => sink.show(lines, offset),
       retire: (to) => sink.retire(to),
       interrupt: () => sink.interrupt(),
     };
-    const { labels = ANY_LABEL, onBytes } = into;
-    const layout = await readCsv(content, { columns, labels, onBytes }, selectedFor(sink, path, into), watch);
-    const records = into.cutter.endFile();
-    return { path, bytes: content.bytes, records, ...(layout === undefined ? {} : { layout }) };
-  } finally {
-    await content.file.close();
-  }
+    const layout = await readCsv(content, how, selectedFor(sink, path, into), watch);
+    if (layout === undefined) return undefined;
+    first ??= { path, layout };
+    if (!how.columns.dialect.header) refuseOtherWidth(first, { path, layout });
+    return layout;
+  });
 }
 
 const NO_WATCH: SliceWatch = { show() {}, retire() {}, interrupt() {} };
@@ -98,10 +74,14 @@ export function openQuote(path: string, { line, column }: Stopped & { kind: 'ope
   });
 }
 
+interface LaidOut {
+  readonly path: string;
+  readonly layout: FileLayout;
+}
+
 /** Without headers, columns are where they are in the first file that has records. Throws `DataInvalid`. */
-function refuseOtherWidth(files: readonly IndexedFile[], { path, layout }: IndexedFile): void {
-  const first = files.find((file) => file.layout !== undefined);
-  if (first?.layout === undefined || layout === undefined || first.layout.fields === layout.fields) return;
+function refuseOtherWidth(first: LaidOut, { path, layout }: LaidOut): void {
+  if (first.layout.fields === layout.fields) return;
   throw new PaddletError(
     'DataInvalid',
     `${path} has ${layout.fields} fields a line, ${first.path} has ${first.layout.fields}`,

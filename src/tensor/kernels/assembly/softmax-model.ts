@@ -59,11 +59,8 @@ export function stepSoftmax(
   sums: usize,
   scratch: usize,
 ): void {
-  softmaxScratch(scratch, width, classes);
   const padded = paddedTo(classes);
-  copyRows(b, classes, paddedBias, padded, 1);
-  if (padded != classes) copyRows(w, classes, paddedW, padded, width);
-  const rows = padded == classes ? w : paddedW;
+  const rows = paddedRows(width, classes, w, b, scratch);
   const gradient = padded == classes ? gradientW : paddedGradient;
   if (gradientW != 0) memory.fill(gradient, 0, (width * padded) << 2);
   memory.fill(biasSums, 0, classes << 3);
@@ -122,11 +119,8 @@ export function predictSoftmax(
   probabilities: usize,
   scratch: usize,
 ): void {
-  softmaxScratch(scratch, width, classes);
   const padded = paddedTo(classes);
-  copyRows(b, classes, paddedBias, padded, 1);
-  if (padded != classes) copyRows(w, classes, paddedW, padded, width);
-  const rows = padded == classes ? w : paddedW;
+  const rows = paddedRows(width, classes, w, b, scratch);
   for (let record: u32 = 0; record < records; record++) {
     writeLogits(rows, padded, collectInputs(inputs + ((record * width) << 2), width, padded << 2));
     const highest = <f64>load<f32>(logits + (largestLogit(classes) << 2));
@@ -136,6 +130,16 @@ export function predictSoftmax(
       probabilities += 4;
     }
   }
+}
+
+/** Lays out the scratch memory, with the bias in it. Returns where the weights are, padded if they have to be. */
+function paddedRows(width: u32, classes: u32, w: usize, b: usize, scratch: usize): usize {
+  softmaxScratch(scratch, width, classes);
+  const padded = paddedTo(classes);
+  copyRows(b, classes, paddedBias, padded, 1);
+  if (padded == classes) return w;
+  copyRows(w, classes, paddedW, padded, width);
+  return paddedW;
 }
 
 /** Logits of all classes, the padding included. */
