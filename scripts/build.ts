@@ -7,6 +7,7 @@ import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/pro
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { bundle } from './build-steps/bundle.ts';
+import { ENGINE_OPTIONS } from './build-steps/engine-options.ts';
 import { makeExecutable } from './build-steps/executable.ts';
 import { nodeBinary } from './build-steps/node-binary.ts';
 import { thirdPartyNotices } from './build-steps/notices.ts';
@@ -28,7 +29,8 @@ await mkdir(build, { recursive: true });
 const { code, metafile } = await bundle('bin/paddlet.ts', root);
 const node = await nodeBinary(root, build, arch);
 const { size: nodeBytes } = await stat(node.path);
-const digest = createHash('sha256').update(code).update(`\n${node.version} ${arch} ${nodeBytes}`).digest('hex');
+const engine = `${node.version} ${arch} ${nodeBytes} ${ENGINE_OPTIONS.join(' ')}`;
+const digest = createHash('sha256').update(code).update(`\n${engine}`).digest('hex');
 const stamp = join(build, `made-${arch}`);
 
 if ((await textOf(stamp)) === digest && (await bytesOf(output)) > 0) {

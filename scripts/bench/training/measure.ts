@@ -6,7 +6,7 @@ import { LOOK_MS, type Look, Looks } from './looks.ts';
 import type { Paddlet, Result } from './paddlet.ts';
 import type { Peer, Task, Trained } from './peers.ts';
 import { measureRequests } from './requests.ts';
-import { jobOf, LEARNING_RATE, type Mode, type Row, type Scene } from './rows.ts';
+import { jobOf, LEARNING_RATE, type Mode, type Row, type Scene, trainersOf } from './rows.ts';
 
 export interface Trial {
   readonly looks: readonly Look[];
@@ -55,7 +55,7 @@ export async function measureRound(bench: Bench, scene: Scene, rows: readonly Ro
 function train(bench: Bench, scene: Scene, mode: Mode, data: DataSet): Promise<Trial> {
   const passes = bench.passesOf(scene);
   const job = jobOf(scene, mode, passes, data.fields);
-  return runJob(bench, { job, data, passes, processes: 2 * scene.ofEach, lookMs: LOOK_MS });
+  return runJob(bench, { job, data, passes, processes: scene.ofEach + trainersOf(scene, mode), lookMs: LOOK_MS });
 }
 
 export interface RunOptions {

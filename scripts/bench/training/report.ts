@@ -15,8 +15,10 @@ const SPAN_WORDS = { all: 'all passes', first: 'first pass, from text', later: '
 const TRAINER_MIB = 120;
 const PSERVER_MIB = 90;
 
+const MODE_WORDS = { async: '', sync: ', sync', twice: ', twice the trainers' } as const;
+
 export const nameOf = ({ number, scene, mode, span }: Row): string =>
-  `${number}. ${scene.name}${mode === 'sync' ? ', sync' : ''}: ${SPAN_WORDS[span]}`;
+  `${number}. ${scene.name}${MODE_WORDS[mode]}: ${SPAN_WORDS[span]}`;
 
 const trialOf = (round: Round, row: Row): Trial => round.trials.get(row.mode)!;
 const spanIn = (trial: Trial, { span }: Row): Span | undefined =>
@@ -58,7 +60,7 @@ export function figuresOf({ row, rounds }: Measured): Figure[] {
       },
     ];
   };
-  const ofAsync = rounds.map((round) => (row.mode === 'sync' ? speedOf(round.trials.get('async')!, row) : undefined));
+  const ofAsync = rounds.map((round) => (row.ofAsync ? speedOf(round.trials.get('async')!, row) : undefined));
   const requests = rounds.map(({ requests }) => (row.ofRequests === undefined ? undefined : requests));
   const other = (peer: 'native' | 'sklearn') =>
     rounds.map(
@@ -68,7 +70,7 @@ export function figuresOf({ row, rounds }: Measured): Figure[] {
     );
   return [
     own,
-    ...beside('async', ofAsync, row.ofAsync),
+    ...beside(row.mode === 'sync' ? 'async' : 'half the trainers', ofAsync, row.ofAsync),
     ...beside('push+pull alone', requests, row.ofRequests),
     ...beside('one thread of C', other('native'), row.ofNative),
     ...beside('scikit-learn', other('sklearn'), undefined),

@@ -3,7 +3,8 @@ import type { DataName } from './data.ts';
 import type { ModelName } from './peers.ts';
 import type { SpanName } from './spans.ts';
 
-export type Mode = 'async' | 'sync';
+/** `twice`: async, with twice as many trainers. */
+export type Mode = 'async' | 'sync' | 'twice';
 
 /** One job, which several rows may look at. */
 export interface Scene {
@@ -12,7 +13,7 @@ export interface Scene {
   readonly model: ModelName;
   readonly batchSize: number;
   readonly recordsPerTask: number;
-  /** So many pservers, and as many trainers. */
+  /** So many pservers, and as many trainers (`twice`: twice as many). */
   readonly ofEach: number;
   /** And in quick runs. */
   readonly passes: number;
@@ -68,6 +69,8 @@ export const TABLE: readonly Row[] = [
   { number: '7', scene: mnist, mode: 'async', span: 'all', ofNative: 0.3 },
   { number: '8', scene: a9a, mode: 'sync', span: 'all', ofAsync: 1 },
   { number: '8', scene: wideLr, mode: 'sync', span: 'later', ofAsync: 1 },
+  { number: '9', scene: largeBatch, mode: 'twice', span: 'all', ofAsync: 1 },
+  { number: '9', scene: small, mode: 'twice', span: 'all', ofAsync: 1 },
 ];
 
 /** The time of a whole command is no row of the table, and can be chosen like one. */
@@ -77,15 +80,18 @@ export const NUMBERS: readonly string[] = [...new Set(TABLE.map(({ number }) => 
 /** As the examples have them. */
 export const LEARNING_RATE: Readonly<Record<ModelName, number>> = { lr: 0.05, fm: 0.03, softmax: 0.001 };
 
+export const trainersOf = ({ ofEach }: Scene, mode: Mode): number => (mode === 'twice' ? 2 : 1) * ofEach;
+
 export function jobOf(scene: Scene, mode: Mode, passes: number, data: Readonly<Record<string, string>>) {
   const { model, batchSize, recordsPerTask, ofEach } = scene;
+  const inMode = mode === 'sync' ? { mode, lanes: LANES } : { mode: 'async' };
   return {
     name: 'bench-training',
     data: { ...data, recordsPerTask },
     model: model === 'fm' ? { type: model, factors: FACTORS } : { type: model },
     optimizer: { type: model === 'softmax' ? 'adam' : 'adagrad', learningRate: LEARNING_RATE[model] },
-    training: { mode, passes, batchSize, seed: 1, ...(mode === 'sync' ? { lanes: LANES } : {}) },
-    cluster: { pservers: ofEach, trainers: ofEach },
+    training: { ...inMode, passes, batchSize, seed: 1 },
+    cluster: { pservers: ofEach, trainers: trainersOf(scene, mode) },
     checkpoint: { interval: 'off' },
   };
 }
