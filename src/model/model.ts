@@ -3,7 +3,7 @@
  * values to loss and gradients. Pure: no clock, no randomness, summation in a fixed order, so the same input gives the
  * same bits.
  */
-import type { ArrayMemory } from '../tensor/array-memory.ts';
+import { type ArrayMemory, memoryOf } from '../tensor/array-memory.ts';
 import type { IdList } from '../tensor/id-router.ts';
 import type { ParameterSpec } from '../tensor/spec.ts';
 
@@ -75,7 +75,10 @@ export interface MetricSums {
   readonly squaredError: number;
 }
 
-/** The arrays may be the model's own, valid until its next step: `ownStep` copies them. */
+/**
+ * The arrays are the caller's. Those in the model's memory are free again when they are given back (`freeStep`), or
+ * some time after nothing refers to them any more.
+ */
 export interface StepResult {
   /** Gradients of Σ weight × loss / records, same shapes as the values. */
   readonly dense: readonly Float32Array[];
@@ -107,9 +110,15 @@ export interface Model {
 export const idsOf = ({ lookups }: Pick<Model, 'lookups'>, { sparse }: Batch): readonly IdList[] =>
   lookups.map((input) => sparse[input]!);
 
-/** The same with arrays of its own, which later steps do not touch. */
-export const ownStep = ({ dense, sparse, metrics }: StepResult): StepResult => ({
-  dense: dense.map((gradient) => gradient.slice()),
-  sparse: sparse.map((gradient) => gradient.slice()),
-  metrics,
-});
+/** Nothing refers to the arrays of the step any more. */
+export function freeStep({ memory }: Pick<Model, 'memory'>, { dense, sparse }: StepResult): void {
+  for (const array of [...dense, ...sparse]) if (memory !== undefined && memoryOf(array) === memory) memory.free(array);
+}
+
+/** The same in ordinary arrays; those that it had are given back. */
+export function ordinaryStep(model: Pick<Model, 'memory'>, step: StepResult): StepResult {
+  const dense = step.dense.map((gradient) => gradient.slice());
+  const sparse = step.sparse.map((gradient) => gradient.slice());
+  freeStep(model, step);
+  return { dense, sparse, metrics: step.metrics };
+}

@@ -55,11 +55,13 @@ interface Wanted {
 
 class SoftmaxSteps implements Pick<Model, 'step' | 'evaluate' | 'classProbabilities'> {
   readonly #shape: Shape;
+  readonly #memory: ArrayMemory;
   readonly #kept: KeptMemory;
   readonly #scratch: KeptMemory;
 
   constructor(shape: Shape, memory: ArrayMemory) {
     this.#shape = shape;
+    this.#memory = memory;
     this.#kept = new KeptMemory(memory);
     this.#scratch = new KeptMemory(memory);
   }
@@ -67,13 +69,10 @@ class SoftmaxSteps implements Pick<Model, 'step' | 'evaluate' | 'classProbabilit
   step(batch: Batch, values: PulledValues): StepResult {
     checkBatch(batch, values, this.#shape);
     const { inputWidth, classes } = this.#shape;
-    const sums = this.#kept.take(SUMS_BYTES + 4 * classes * (inputWidth + 1));
-    const gradientW = sums + SUMS_BYTES;
-    const gradientB = gradientW + 4 * classes * inputWidth;
-    const metrics = this.#run(batch, values, sums, { gradientW, gradientB, scores: 0 });
-    const { heap } = this.#kept;
-    const dense = [floatsAt(heap, gradientW, inputWidth * classes), floatsAt(heap, gradientB, classes)];
-    return { dense, sparse: [], metrics };
+    const [w, b] = [this.#memory.floats(inputWidth * classes), this.#memory.floats(classes)];
+    const wanted = { gradientW: w.byteOffset, gradientB: b.byteOffset, scores: 0 };
+    const metrics = this.#run(batch, values, this.#kept.take(SUMS_BYTES), wanted);
+    return { dense: [w, b], sparse: [], metrics };
   }
 
   evaluate(batch: Batch, values: PulledValues): ReturnType<Model['evaluate']> {

@@ -60,22 +60,13 @@ export class SparseSteps implements Pick<Model, 'step' | 'evaluate'> {
   }
 
   step(batch: Batch, values: PulledValues): StepResult {
-    const { widths } = this.#options;
+    const { widths, memory } = this.#options;
     const { records } = batch;
     const { count } = sparseInput(batch, values, widths);
-    const sizes = widths.map((width) => aligned(4 * width * count));
-    const first = this.#take(sizes.reduce((sum, size) => sum + size, 0));
-    let at = first;
-    const gradients = sizes.map((size) => {
-      at += size;
-      return at - size;
-    });
-    const { metrics, slopes } = this.#run(batch, values, { gradients, scores: 0, first: at });
-    return {
-      dense: [Float32Array.of(records === 0 ? 0 : slopes / records)],
-      sparse: widths.map((width, table) => floatsAt(this.#kept.heap, gradients[table]!, width * count)),
-      metrics,
-    };
+    const sparse = widths.map((width) => memory.floats(width * count));
+    const gradients = sparse.map(({ byteOffset }) => byteOffset);
+    const { metrics, slopes } = this.#run(batch, values, { gradients, scores: 0, first: this.#take(0) });
+    return { dense: [Float32Array.of(records === 0 ? 0 : slopes / records)], sparse, metrics };
   }
 
   evaluate(batch: Batch, values: PulledValues): ReturnType<Model['evaluate']> {

@@ -1,7 +1,7 @@
 /** Parameter memories that share the shards of a job, as pservers do, and what of a job can be done with them. */
 import { createModelHasher, type Digests, inNameOrder } from '../../src/checkpoint/set/model-digest.ts';
 import type { Job } from '../../src/job/schema.ts';
-import { type Batch, type MetricSums, type Model, ownStep, type PulledValues } from '../../src/model/model.ts';
+import { type Batch, type MetricSums, type Model, ordinaryStep, type PulledValues } from '../../src/model/model.ts';
 import { GradientCheck } from '../../src/roles/trainer/compute/gradient-check.ts';
 import { blockShards } from '../../src/tensor/blocks.ts';
 import { NO_IDS } from '../../src/tensor/id-router.ts';
@@ -73,7 +73,7 @@ export function computeLane(model: Model, batch: Batch, values: PulledValues, ma
   const { records } = batch;
   if (records === 0) return EMPTY;
   const ids = idsIn(batch);
-  const { dense, sparse, metrics } = ownStep(model.step(batch, values));
+  const { dense, sparse, metrics } = ordinaryStep(model, model.step(batch, values));
   const check = new GradientCheck(maxGradientNorm, { warn: () => {} });
   check.check({ dense, sparse, ids: [] }, () => 'a lane');
   return {

@@ -2,7 +2,7 @@
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import type { LanePush } from '../../../cluster/client/lane-sender.ts';
 import { noMetrics } from '../../../model/metrics.ts';
-import { idsOf, type Model, ownStep, type PulledValues } from '../../../model/model.ts';
+import { idsOf, type Model, ordinaryStep, type PulledValues } from '../../../model/model.ts';
 import type { IdList, IdRouter } from '../../../tensor/id-router.ts';
 import type { GradientCheck } from '../compute/gradient-check.ts';
 import { type IdUnion, stepInUnion, uniteIds } from '../compute/id-union.ts';
@@ -73,7 +73,7 @@ export function computeLane(
   }
   const step = stepInUnion(model, batch, values, batches.union, number);
   // Kept until its round is done, while other lanes are computed.
-  const { dense, sparse, metrics } = ownStep(step);
+  const { dense, sparse, metrics } = ordinaryStep(model, step);
   const gradients = { dense, sparse, ids: idsOf(model, batch) };
   gradientCheck.check(gradients, () => records.describe());
   return {

@@ -8,7 +8,7 @@ import type { ParameterClient, Pulled } from '../../../cluster/client/parameter-
 import { throwIfAborted } from '../../../cluster/waiting.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
-import { type MetricSums, type Model, ownStep, type StepResult } from '../../../model/model.ts';
+import { freeStep, type MetricSums, type Model, type StepResult } from '../../../model/model.ts';
 import type { Activity } from '../activity.ts';
 import { accumulateGradients, type Contribution, oldestVersions } from '../compute/accumulate-gradients.ts';
 import type { GradientCheck } from '../compute/gradient-check.ts';
@@ -121,12 +121,11 @@ export class TaskTraining {
     }
   }
 
-  /** With arrays of its own: they are needed until the push is acknowledged, and other batches are computed before. */
   #step({ batches, union }: BatchGroup, number: number, { values }: Pulled): StepResult | undefined {
     const batch = batches[number]!;
     if (batch.records === 0) return undefined;
     const { model, gradientCheck } = this.#options;
-    const step = ownStep(stepInUnion(model, batch, values, union, number));
+    const step = stepInUnion(model, batch, values, union, number);
     return { ...step, metrics: gradientCheck.metricsOf(step.metrics) };
   }
 
@@ -152,6 +151,7 @@ export class TaskTraining {
       () => next?.failed(),
     );
     this.#pushes.send(pushing, ({ duplicate, recovery }) => {
+      for (const { step: pushed } of contributions) if (pushed !== undefined) freeStep(model, pushed);
       // Of several pushes on their way only the last one says under which number the task is closed.
       if (last) this.#progress.recovery = recovery;
       if (duplicate) this.#progress.duplicate += count;
