@@ -5,6 +5,7 @@
 import { PaddletError } from '../base/errors.ts';
 import type { DenseParameter } from './dense-parameter.ts';
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
+import type { PulledRows } from './pulled-rows.ts';
 import { badMessage } from './refusals.ts';
 import type { SparseTable } from './sparse-table.ts';
 
@@ -28,6 +29,8 @@ export interface Push {
   readonly actions: Uint8Array;
   /** What the learning rate is multiplied by. */
   readonly rateScale: number;
+  /** Absent when a shard that is present takes no update. */
+  readonly pulled?: PulledRows | undefined;
 }
 
 /**
@@ -131,11 +134,13 @@ interface Located {
 }
 
 /** Finds all rows, and reserves room for those that are new. */
-function locate({ heap, sparse }: Push, { idsAt, counts, actionsAt, located }: Located): void {
+function locate({ heap, sparse, pulled }: Push, { idsAt, counts, actionsAt, located }: Located): void {
   try {
     let locatedAt = located;
     for (let part = 0; part < sparse.length; part++) {
-      sparse[part]!.table.locate(idsAt[part]!, counts[part]!, actionsAt, locatedAt);
+      const { table } = sparse[part]!;
+      const isKnown = pulled?.recall(table, idsAt[part]!, counts[part]!, locatedAt) === true;
+      if (!isKnown) table.locate(idsAt[part]!, counts[part]!, actionsAt, locatedAt);
       locatedAt += 4 * counts[part]!;
     }
     if (heap.kernels.reservePending() === 0) throw outOfMemory('the new rows of a push', heap.reservedBytes);

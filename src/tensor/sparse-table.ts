@@ -131,9 +131,9 @@ export class SparseTable {
     return count;
   }
 
-  /** Writes the values of `count` rows to kernel memory. Throws `WrongShard`. */
-  pull(ids: number, count: number, out: number): void {
-    const bad = this.#heap.kernels.pullRows(this.#table, ids, count, out);
+  /** Writes the values of `count` rows to kernel memory, and to `found`, unless it is 0, where they are. Throws `WrongShard`. */
+  pull(ids: number, count: number, out: number, found: number): void {
+    const bad = this.#heap.kernels.pullRows(this.#table, ids, count, out, found);
     if (bad >= 0) throw this.#refuse(ids, bad);
   }
 
@@ -166,6 +166,12 @@ export class SparseTable {
     this.#ascending.forget();
     const bad = this.#heap.kernels.locateRows(this.#table, ids, count, actions, located);
     if (bad >= 0) throw this.#refuse(ids, bad);
+  }
+
+  /** As `locate`, from where a pull of the same ids has `found` rows; all of their shards are present and take updates. */
+  recall(ids: number, count: number, found: number, located: number): void {
+    this.#ascending.forget();
+    this.#heap.kernels.recallRows(this.#table, ids, count, found, located);
   }
 
   apply(ids: number, count: number, gradients: number, located: number): void {

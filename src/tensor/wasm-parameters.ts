@@ -6,16 +6,18 @@ import { DenseParameter } from './dense-parameter.ts';
 import { KernelHeap } from './kernel-heap.ts';
 import { createOptimizer } from './kernel-optimizer.ts';
 import { hasLearningRate } from './optimizer.ts';
-import type {
-  DenseBlock,
-  DensePart,
-  ParameterMemoryStats,
-  Parameters,
-  ParametersOptions,
-  ShardRows,
-  SparsePart,
-  Staging,
+import {
+  type DenseBlock,
+  type DensePart,
+  type ParameterMemoryStats,
+  type Parameters,
+  type ParametersOptions,
+  SHARD_ACTION,
+  type ShardRows,
+  type SparsePart,
+  type Staging,
 } from './parameters.ts';
+import { PulledRows } from './pulled-rows.ts';
 import { applyPush, checkPush, type Push } from './push.ts';
 import { badMessage, unknownParameter, wrongShard } from './refusals.ts';
 import type { RowMemory } from './row-memory.ts';
@@ -45,11 +47,13 @@ class WasmParameters implements Parameters {
   readonly #shardCount: number;
   readonly #hasRate: boolean;
   readonly #present = new Set<number>();
+  readonly #pulled: PulledRows;
 
   constructor(options: WasmParametersOptions) {
     const { spec, shards } = options;
     this.#hasRate = [...spec.dense, ...spec.sparse].every(({ optimizer }) => hasLearningRate(optimizer));
     this.#heap = new KernelHeap(options.memoryLimitBytes);
+    this.#pulled = new PulledRows(this.#heap);
     this.#dense = spec.dense.map((dense) => {
       const optimizer = createOptimizer(this.#heap, dense.optimizer);
       return new DenseParameter(this.#heap, dense, optimizer, options);
@@ -81,6 +85,7 @@ class WasmParameters implements Parameters {
 
   dropShard(shard: number): void {
     assert(this.#present.delete(shard), 'the shard that is dropped is present');
+    this.#pulled.forget();
     for (const part of [...this.#dense, ...this.#sparse]) part.dropShard(shard);
   }
 
@@ -114,18 +119,22 @@ class WasmParameters implements Parameters {
     const out = this.#heap.addressOf(into);
     if (out !== undefined) {
       // Ids outside of kernel memory are copied in, which may move `into`, but not its address.
-      this.#heap.withInputs([ids], ([idsAt]) => target.pull(idsAt!, count, out));
+      this.#heap.withInputs([ids], ([idsAt]) => {
+        this.#pulled.during(target, idsAt!, count, (found) => target.pull(idsAt!, count, out, found));
+      });
       return;
     }
     const rowBytes = 4 * target.spec.width;
     const rows = Math.max(1, Math.floor(PULL_PIECE_BYTES / rowBytes));
     this.#heap.withInputs([ids], ([idsAt]) =>
       this.#heap.withScratch(Math.min(count, rows) * rowBytes, (scratch) => {
-        for (let from = 0; from < count; from += rows) {
-          const some = Math.min(rows, count - from);
-          target.pull(idsAt! + 8 * from, some, scratch);
-          into.set(this.#heap.bytes.subarray(scratch, scratch + some * rowBytes), from * rowBytes);
-        }
+        this.#pulled.during(target, idsAt!, count, (found) => {
+          for (let from = 0; from < count; from += rows) {
+            const some = Math.min(rows, count - from);
+            target.pull(idsAt! + 8 * from, some, scratch, found && found + 4 * from);
+            into.set(this.#heap.bytes.subarray(scratch, scratch + some * rowBytes), from * rowBytes);
+          }
+        });
       }),
     );
   }
@@ -136,7 +145,13 @@ class WasmParameters implements Parameters {
 
   push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale = 1): void {
     assert(rateScale === 1 || (this.#hasRate && rateScale > 0 && rateScale < 1), 'a rate is only made smaller');
-    applyPush({ ...this.#resolve(sparse, dense, actions), rateScale });
+    const pulled = this.#allApply(actions) ? this.#pulled : undefined;
+    applyPush({ ...this.#resolve(sparse, dense, actions), rateScale, pulled });
+  }
+
+  #allApply(actions: Uint8Array): boolean {
+    for (const shard of this.#present) if (actions[shard] !== SHARD_ACTION.apply) return false;
+    return true;
   }
 
   check(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): void {

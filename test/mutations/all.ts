@@ -19,6 +19,7 @@ import { PLACING } from './placing.ts';
 import { PLANS } from './plans.ts';
 import { PROOF_OF_DEATH } from './proof-of-death.ts';
 import { PSERVER_REPLICAS } from './pserver-replicas.ts';
+import { PULLED_ROWS } from './pulled-rows.ts';
 import { REPLICAS } from './replicas.ts';
 import { REPLICATE } from './replicate.ts';
 import { ROUNDS } from './rounds.ts';
@@ -28,6 +29,7 @@ import { WIRE } from './wire.ts';
 export const MUTATIONS: readonly Mutation[] = [
   ...OWNERSHIP,
   ...DATA,
+  ...PULLED_ROWS,
   ...TASKS,
   ...ROUNDS,
   ...PLACING,

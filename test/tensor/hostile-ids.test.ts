@@ -75,7 +75,7 @@ function countingTable(multiplier: bigint, shards: number) {
     pull(ids: readonly bigint[]): number[] {
       const idsAt = put(idBytes(ids));
       const values = put(new Uint8Array(4 * ids.length));
-      expect(kernels.pullRows(address, idsAt, ids.length, values)).toBe(-1);
+      expect(kernels.pullRows(address, idsAt, ids.length, values, 0)).toBe(-1);
       const counts = [...floats(values, ids.length)];
       for (const used of [idsAt, values]) kernels.deallocate(used);
       return counts;

@@ -59,9 +59,11 @@ export interface TableExports {
   forgetPending(): void;
   collectIds(part: number, from: number, out: number, room: number): number;
   collectedIds(): number;
-  pullRows(table: number, ids: number, count: number, out: number): number;
+  pullRows(table: number, ids: number, count: number, out: number, found: number): number;
   checkShards(table: number, ids: number, count: number, actions: number): number;
   locateRows(table: number, ids: number, count: number, actions: number, located: number): number;
+  recallRows(table: number, ids: number, count: number, found: number, located: number): void;
+  areSameIds(a: number, b: number, count: number): number;
   filterBytes(count: number): number;
   mayRepeat(table: number, ids: number, count: number, places: number, filter: number): number;
   repeatSetBytes(count: number): number;

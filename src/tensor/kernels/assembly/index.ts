@@ -26,7 +26,17 @@ export {
 export { reservePending, forgetPending } from './table-growth';
 export { expectAscending, addAscending } from './import';
 export { filterBytes, mayRepeat, repeatSetBytes, firstRepeated } from './repeated';
-export { pullRows, checkShards, locateRows, applyRows, addLocated, readField, writeField } from './rows';
+export {
+  pullRows,
+  checkShards,
+  locateRows,
+  recallRows,
+  areSameIds,
+  applyRows,
+  addLocated,
+  readField,
+  writeField,
+} from './rows';
 export { dedupe, countOwners, deal } from './router';
 export { gatherRows, scatterRows } from './gather';
 export { isBatch } from './sparse-batch';

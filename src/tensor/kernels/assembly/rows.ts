@@ -59,8 +59,11 @@ function settle(table: u32, ids: usize, count: u32): void {
   }
 }
 
-/** Values of n rows to `out`, initial ones for absent rows. Index of the first id whose shard is absent, or -1. */
-export function pullRows(table: u32, ids: usize, n: u32, out: usize): i32 {
+/**
+ * Values of n rows to `out`, initial ones for absent rows; to `found`, unless it is 0, where each row is, or ABSENT.
+ * Index of the first id whose shard is absent, or -1.
+ */
+export function pullRows(table: u32, ids: usize, n: u32, out: usize, found: usize): i32 {
   const width = widthOf(table);
   const bytes = width << 2;
   for (let start: u32 = 0; start < n; start += STRIDE) {
@@ -69,6 +72,7 @@ export function pullRows(table: u32, ids: usize, n: u32, out: usize): i32 {
     const good = lookAhead(table, some, count);
     if (good != count) return <i32>(start + good);
     settle(table, some, count);
+    if (found != 0) memory.copy(found + (start << 2), candidates, count << 2);
     for (let i: u32 = 0; i < count; i++) {
       const row = load<u32>(candidates + (i << 2));
       if (row == ABSENT) initialValues(table, load<u64>(some + (i << 3)), out);
@@ -122,6 +126,33 @@ export function locateRows(table: u32, ids: usize, n: u32, actions: usize, locat
     }
   }
   return -1;
+}
+
+/**
+ * As `locateRows` where every shard of the ids takes updates, from what a pull has `found`: only rows that were absent
+ * are looked for. No shard of the ids may have been dropped since.
+ */
+export function recallRows(table: u32, ids: usize, n: u32, found: usize, located: usize): void {
+  memory.copy(located, found, n << 2);
+  for (let i: u32 = 0; i < n; i++) {
+    if (load<u32>(located + (i << 2)) != ABSENT) continue;
+    const id = load<u64>(ids + (i << 3));
+    const hash = hashIn(table, id);
+    const part = partOf(table, hash);
+    const row = findRow(table, part, hash, id);
+    if (row == ABSENT) expectRow(part);
+    store<u32>(located + (i << 2), row);
+  }
+}
+
+/** Whether two lists of n ids are the same. */
+export function areSameIds(a: usize, b: usize, n: u32): bool {
+  const end = <usize>n << 3;
+  let at: usize = 0;
+  for (; at + 16 <= end; at += 16) {
+    if (v128.any_true(v128.xor(v128.load(a + at), v128.load(b + at)))) return false;
+  }
+  return at == end || load<u64>(a + at) == load<u64>(b + at);
 }
 
 /** Applies n gradients to the rows located before; room for absent ones was reserved. */

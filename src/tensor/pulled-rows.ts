@@ -1,0 +1,84 @@
+/**
+ * Where pulls have found their rows, for the push of the same ids: most mini-batches are pushed under the ids that they
+ * were pulled under, and looking for a row costs more than updating it. A row stays where it is while its shard is
+ * present, so all that is kept is forgotten when a shard is dropped.
+ */
+import { LIMITS } from '../base/limits.ts';
+import type { KernelHeap } from './kernel-heap.ts';
+import type { SparseTable } from './sparse-table.ts';
+
+/** Shorter lists are found as fast as they are kept. */
+const FEWEST_IDS = 512;
+/** An id, and where its row is. */
+const ID_BYTES = 8;
+const ENTRY_BYTES = ID_BYTES + 4;
+
+interface Kept {
+  readonly table: SparseTable;
+  readonly count: number;
+  /** Of the ids; where their rows are follows. */
+  readonly address: number;
+}
+
+export class PulledRows {
+  readonly #heap: KernelHeap;
+  /** Those of the last pulls, the oldest first. */
+  #lists: Kept[] = [];
+  #bytes = 0;
+
+  constructor(heap: KernelHeap) {
+    this.#heap = heap;
+  }
+
+  /**
+   * Runs `pull` with the address of a u32 for each of `count` rows at `ids`, to be told where each is; with 0 when that
+   * is not to be kept.
+   */
+  during(table: SparseTable, ids: number, count: number, pull: (found: number) => void): void {
+    const byteLength = ENTRY_BYTES * count;
+    const isKept = count >= FEWEST_IDS && byteLength <= LIMITS.pulledRowsBytes / 2;
+    // No room is no reason to fail a pull.
+    const address = isKept ? this.#heap.kernels.allocate(byteLength) >>> 0 : 0;
+    if (address === 0) {
+      pull(0);
+      return;
+    }
+    try {
+      pull(address + ID_BYTES * count);
+    } catch (error) {
+      this.#heap.free(address);
+      throw error;
+    }
+    this.#heap.bytes.copyWithin(address, ids, ids + ID_BYTES * count);
+    this.#lists.push({ table, count, address });
+    this.#bytes += byteLength;
+    while (this.#bytes > LIMITS.pulledRowsBytes) this.#drop(this.#lists.shift()!);
+  }
+
+  /**
+   * Locates the rows of a push like the table itself, where a pull has found these ids. False when none has. All of
+   * their shards take updates. Arguments are addresses.
+   */
+  recall(table: SparseTable, ids: number, count: number, located: number): boolean {
+    const at = this.#lists.findIndex((kept) => kept.table === table && kept.count === count && this.#isOf(kept, ids));
+    if (at < 0) return false;
+    // It is pushed once.
+    const [kept] = this.#lists.splice(at, 1);
+    table.recall(ids, count, kept!.address + ID_BYTES * count, located);
+    this.#drop(kept!);
+    return true;
+  }
+
+  forget(): void {
+    for (const kept of this.#lists.splice(0)) this.#drop(kept);
+  }
+
+  #isOf({ address, count }: Kept, ids: number): boolean {
+    return this.#heap.kernels.areSameIds(address, ids, count) !== 0;
+  }
+
+  #drop({ address, count }: Kept): void {
+    this.#heap.free(address);
+    this.#bytes -= ENTRY_BYTES * count;
+  }
+}

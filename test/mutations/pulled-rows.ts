@@ -1,0 +1,28 @@
+/** Rules of rows that a pull has found, for the push of the same ids. */
+import type { Mutation } from './mutation.ts';
+
+const TESTS = ['test/tensor/pulled-rows.test.ts'];
+
+export const PULLED_ROWS: readonly Mutation[] = [
+  {
+    rule: 'rows that a pull has found are forgotten when a shard is dropped',
+    file: 'src/tensor/wasm-parameters.ts',
+    find: "    assert(this.#present.delete(shard), 'the shard that is dropped is present');\n    this.#pulled.forget();\n",
+    replace: "    assert(this.#present.delete(shard), 'the shard that is dropped is present');\n",
+    tests: TESTS,
+  },
+  {
+    rule: 'rows that a pull has found are those of the same ids alone',
+    file: 'src/tensor/pulled-rows.ts',
+    find: 'return this.#heap.kernels.areSameIds(address, ids, count) !== 0;',
+    replace: 'return this.#heap.kernels.areSameIds(address, ids, count) < 2;',
+    tests: TESTS,
+  },
+  {
+    rule: 'a push that a shard skips is located shard by shard',
+    file: 'src/tensor/wasm-parameters.ts',
+    find: 'const pulled = this.#allApply(actions) ? this.#pulled : undefined;',
+    replace: 'const pulled = this.#allApply(actions) || actions.length > 0 ? this.#pulled : undefined;',
+    tests: TESTS,
+  },
+];
