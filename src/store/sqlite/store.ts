@@ -47,6 +47,9 @@ export interface SqliteStoreOptions {
   readonly history?: HistoryLimits;
 }
 
+/** Events that somebody watches; all of them up to `revision`, perhaps some after it. */
+type WatchedHistory = ReturnType<SqliteTables['history']> & { readonly revision: bigint };
+
 interface Watcher {
   readonly prefix: string;
   next: bigint;
@@ -83,7 +86,7 @@ export class SqliteStore implements Store {
   #revision: bigint;
   #replaced: PaddletError | undefined;
   /** Read by the current poll, not delivered yet. */
-  #events: ReturnType<SqliteTables['history']> | undefined;
+  #events: WatchedHistory | undefined;
 
   constructor(file: SqliteFile, options: SqliteStoreOptions) {
     this.url = options.url;
@@ -237,13 +240,15 @@ export class SqliteStore implements Store {
     if (this.#observer.wantsProof(beforeMs)) void this.#prove();
   }
 
-  #readEvents(): ReturnType<SqliteTables['history']> | undefined {
+  #readEvents(): WatchedHistory | undefined {
     const revision = this.#tables.revision();
     if (revision < this.#revision) throw this.#setReplaced('was put back to an earlier state');
     this.#revision = revision;
     let next: bigint | undefined;
     for (const watcher of this.#watchers) if (next === undefined || watcher.next < next) next = watcher.next;
-    return next === undefined ? undefined : this.#tables.history(next);
+    if (next === undefined) return undefined;
+    const prefixes = new Set([...this.#watchers].map(({ prefix }) => prefix));
+    return { ...this.#tables.history(next, [...prefixes].sort()), revision };
   }
 
   #deliver(): void {
@@ -251,13 +256,13 @@ export class SqliteStore implements Store {
     this.#events = undefined;
     if (history === undefined) return;
     for (const watcher of [...this.#watchers]) {
-      if (watcher.next > history.compacted) this.#deliverTo(watcher, history.revisions);
+      if (watcher.next > history.compacted) this.#deliverTo(watcher, history);
       else this.#endWatch(watcher, compacted(watcher.next, history.compacted));
     }
   }
 
-  #deliverTo(watcher: Watcher, revisions: ReturnType<SqliteTables['history']>['revisions']): void {
-    for (const { revision, events } of revisions) {
+  #deliverTo(watcher: Watcher, history: WatchedHistory): void {
+    for (const { revision, events } of history.revisions) {
       if (!this.#watchers.has(watcher)) return;
       if (revision < watcher.next) continue;
       watcher.next = revision + 1n;
@@ -266,6 +271,7 @@ export class SqliteStore implements Store {
       );
       if (own.length > 0) watcher.handlers.onEvents(own, revision);
     }
+    if (watcher.next <= history.revision) watcher.next = history.revision + 1n;
   }
 
   #endWatch(watcher: Watcher, error: PaddletError): void {

@@ -129,9 +129,20 @@ export class SqliteTables {
     }));
   }
 
-  /** Events of whole revisions from `from` on, and up to where history was dropped, read in this order. */
-  history(from: bigint): { readonly revisions: RevisionEvents[]; readonly compacted: bigint } {
-    const rows = this.#sql('SELECT * FROM event WHERE revision >= ? ORDER BY revision, seq').all(from);
+  /**
+   * Events of keys under the prefixes, of revisions from `from` on, and up to where history was dropped, read in this
+   * order. What nobody watches is not brought here: values of tasks change hundreds of times a second.
+   */
+  history(
+    from: bigint,
+    prefixes: readonly string[],
+  ): { readonly revisions: RevisionEvents[]; readonly compacted: bigint } {
+    const ranges = prefixes.map((prefix) => [prefix, prefixEnd(prefix)].filter((end) => end !== undefined));
+    const isUnder = ranges.map(({ length }) => (length === 1 ? 'key >= ?' : '(key >= ? AND key < ?)')).join(' OR ');
+    const rows = this.#sql(`SELECT * FROM event WHERE revision >= ? AND (${isUnder}) ORDER BY revision, seq`).all(
+      from,
+      ...ranges.flat(),
+    );
     // Read last: what was dropped before the events were read is then certainly seen as dropped.
     const { compacted } = this.#sql('SELECT compacted FROM meta').get() as { compacted: bigint };
     const revisions: { revision: bigint; events: WatchEvent[] }[] = [];
