@@ -87,7 +87,7 @@ export const dataFields = {
   labelWeights: z
     .boolean()
     .default(false)
-    .describe('Whether labels of libsvm data may have a weight, as in `1:0.5`: so much the record counts.'),
+    .describe('Whether labels of libsvm and libffm data may have a weight, as in `1:0.5`: so much the record counts.'),
   maxBadRecords: countOf(0, 2 ** 31 - 1)
     .default(0)
     .describe('Bad records that a task may have; with more, it fails.'),

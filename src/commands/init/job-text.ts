@@ -94,7 +94,7 @@ function nameOf(path: string): string {
   const file = path.split('/').findLast((part) => part !== '' && !/[*?]/.test(part)) ?? 'job';
   const name = file
     .replace(/\.gz$/, '')
-    .replace(/\.(?:csv|tsv|txt|data|libsvm|libfm|svm|dat)$/, '')
+    .replace(/\.(?:csv|tsv|txt|data|libsvm|libfm|svm|libffm|ffm|dat)$/, '')
     .replace(NAME, '-')
     .replace(/^[^A-Za-z0-9]+/, '')
     .slice(0, NAME_CHARACTERS);
@@ -112,7 +112,8 @@ function dataPart(wanted: WantedJob): DataPart {
     case 'table':
       return tablePart(wanted, look, testLook?.kind === 'table' ? testLook : undefined);
     case 'libsvm':
-      return sparsePart(wanted, look);
+    case 'libffm':
+      return sparsePart(wanted, look, look.kind);
     case 'idx':
       if (model !== undefined && model !== 'softmax') {
         throw new PaddletError('Usage', `${model} takes no images: idx files are for softmax`, {
@@ -164,9 +165,9 @@ const hasBad = ({ label, columns, bad }: TableLook): boolean =>
   bad.records > 0 ||
   columns.some((facts, at) => typeOf(facts).bad > 0 || (at === label?.column && typeOf(facts).missing > 0));
 
-function sparsePart({ test, model = 'lr' }: WantedJob, look: SparseLook): DataPart {
+function sparsePart({ test, model = 'lr' }: WantedJob, look: SparseLook, format: 'libsvm' | 'libffm'): DataPart {
   if (model === 'softmax') {
-    throw new PaddletError('Usage', 'softmax takes no libsvm text: it wants columns of numbers, or idx files', {
+    throw new PaddletError('Usage', `softmax takes no ${format} text: it wants columns of numbers, or idx files`, {
       hint: 'use --model lr or --model fm',
     });
   }
@@ -183,7 +184,7 @@ function sparsePart({ test, model = 'lr' }: WantedJob, look: SparseLook): DataPa
   }
   const task = isBinary ? 'binary' : 'regression';
   return {
-    format: 'libsvm',
+    format,
     lines: [
       ...(hasWeights ? [line(1, 'labelWeights', true, 'label:weight')] : []),
       ...(bad.records > 0
