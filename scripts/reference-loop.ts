@@ -14,7 +14,7 @@ import type { TaskRecords } from '../src/data/source.ts';
 import { createTaskReader } from '../src/data/task-reader.ts';
 import { cutTasks } from '../src/data/tasks.ts';
 import { createHost } from '../src/host/host.ts';
-import type { ModelSpec } from '../src/model/registry.ts';
+import type { ModelFacts, ModelSpec } from '../src/model/registry.ts';
 import type { OptimizerChoice } from '../src/tensor/optimizer.ts';
 import { referenceModel } from '../test/model/reference.ts';
 import { evaluateTasks, labelRuleOf, ReferenceTrainer } from './reference/trainer.ts';
@@ -48,10 +48,16 @@ const place = {
   cacheFolder: flags.cache,
 };
 
-async function readAll(what: string, classes?: number) {
+async function readAll(what: string, known?: ModelFacts) {
+  const classes = known?.classes;
   const format = flags.format as DataFormat;
   const index = await loadOrBuildIndex(place, { what, format, recordsPerTask: RECORDS_PER_TASK });
-  const facts = { inputWidth: Number(index.featureBound), classes: classes ?? index.labelBound };
+  const { featureBound, fieldBound: fields } = index;
+  const facts = {
+    inputWidth: Number(featureBound),
+    classes: classes ?? index.labelBound,
+    fields: known?.fields ?? fields,
+  };
   const model = referenceModel(JSON.parse(flags.model ?? '') as ModelSpec, facts);
   const reader = createTaskReader(place, {
     format,
@@ -59,6 +65,7 @@ async function readAll(what: string, classes?: number) {
     labels: labelRuleOf(model, facts.classes),
     inputWidth: facts.inputWidth,
     batchSize: Number(flags.batch),
+    readsFields: model.readsFields,
   });
   const tasks: TaskRecords[] = [];
   for (const chunks of cutTasks(index, RECORDS_PER_TASK)) tasks.push(await reader.read(chunks));
@@ -67,7 +74,7 @@ async function readAll(what: string, classes?: number) {
 }
 
 const { model, tasks, facts } = await readAll(train);
-const { tasks: testTasks } = await readAll(test, facts.classes);
+const { tasks: testTasks } = await readAll(test, facts);
 const heldOut = Math.round(tasks.length * Number(flags['hold-out']));
 const validation = tasks.splice(tasks.length - heldOut, heldOut);
 const choice = {

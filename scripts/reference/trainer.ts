@@ -106,6 +106,10 @@ export class ReferenceTrainer {
     const values = Float32Array.from({ length }, () => {
       if (initializer.type === 'zeros') return 0;
       if (initializer.type === 'normal') return initializer.mean + initializer.stddev * this.random.normal();
+      if (initializer.type === 'uniform') {
+        const { low, high } = initializer;
+        return low + (high - low) * this.random.uniform();
+      }
       throw new Error(`the reference loop knows no initializer ${initializer.type}`);
     });
     return { optimizer, values, state: optimizer.state(length) };

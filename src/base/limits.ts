@@ -170,6 +170,8 @@ export const LIMITS = {
   taskInputs: 2 ** 28,
   /** Columns of a job, and fields of a line. */
   columns: 4096,
+  /** Fields that features may be of; a column is one. */
+  fields: 4096,
   columnNameCharacters: 1024,
   /** Texts of labels that one list names. */
   columnTexts: 4096,

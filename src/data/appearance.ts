@@ -1,4 +1,4 @@
-/** What a file that cannot be read as libsvm looks like, from some of its lines. Pure. */
+/** What a file that cannot be read as libsvm or libffm looks like, from some of its lines. Pure. */
 import { type Appearance, convert, packedAs } from './packed.ts';
 
 type Test = readonly [matches: (lines: readonly string[]) => boolean, appearance: Appearance];
@@ -16,6 +16,7 @@ const VALUELESS = new RegExp(`^\\s*${NUMBER}(?:\\s+\\d+)+\\s*$`);
 const BINARY_LABEL = /^\s*[+-]?[01](?:\s|$)/;
 /** Its labels are grades. */
 const RANKING = /^\s*(?![+-]?[01]\s)\S+\s+qid:\d+(?:\s|$)/;
+const SPARSE = new RegExp(`^\\s*${NUMBER}(?::${NUMBER})?(?:\\s+qid:\\d+)?(?:\\s+\\d+:${NUMBER})+\\s*$`);
 const FIELDS = /^\s*\S+(?:\s+\d+:\d+:\S+)+\s*$/;
 const NAMESPACES = /^[^|,{]*\|\S*\s/;
 /** The same where bars may also separate columns: it has a name with a value. */
@@ -67,7 +68,14 @@ const LIBFFM: Test = [
   all((line) => FIELDS.test(line)),
   {
     what: 'libffm (label field:id:value)',
-    hint: 'remove the fields: libsvm and libfm have id:value',
+    hint: 'set data.format to libffm',
+  },
+];
+const LIBSVM: Test = [
+  all((line) => SPARSE.test(line)),
+  {
+    what: 'libsvm (label id:value)',
+    hint: 'set data.format to libsvm',
   },
 ];
 const VOWPAL_WABBIT: Appearance = {
@@ -138,11 +146,15 @@ const OTHER_TEXT: readonly Test[] = [
   [separatedBy(';'), { what: 'values separated by semicolons (CSV)', hint: columnsHint('csv') }],
 ];
 
-/** Undefined when the lines (not empty, perhaps cut off) look like nothing that is known. */
-export function appearanceOf(lines: readonly string[]): Appearance | undefined {
+/**
+ * Undefined when the lines (not empty, perhaps cut off) look like nothing that is known. `hasFields`: they are expected
+ * to be libffm.
+ */
+export function appearanceOf(lines: readonly string[], hasFields = false): Appearance | undefined {
   if (lines.length === 0) return undefined;
   const packed = packedAs(Buffer.from(lines[0]!, 'latin1'));
-  return packed ?? [...NO_TEXT, ...OTHER_TEXT].find(([matches]) => matches(lines))?.[1];
+  const others = hasFields ? OTHER_TEXT.with(OTHER_TEXT.indexOf(LIBFFM), LIBSVM) : OTHER_TEXT;
+  return packed ?? [...NO_TEXT, ...others].find(([matches]) => matches(lines))?.[1];
 }
 
 /** The same, of lines that are expected to be text of columns. */

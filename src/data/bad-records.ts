@@ -46,7 +46,8 @@ export const noGoodRecord = (paths: readonly string[], bad: readonly BadRecord[]
 function explain(bad: readonly BadRecord[], format: DataFormat): { shown: string; hint?: string } {
   const shown = bad.slice(0, SHOWN_RECORDS).map(describeBad).join('; ');
   const texts = bad.flatMap(({ text }) => (text === undefined ? [] : [text]));
-  const appearance = formatOf(format).input === 'columns' ? otherThanText(texts) : appearanceOf(texts);
+  const { input, hasFields } = formatOf(format);
+  const appearance = input === 'columns' ? otherThanText(texts) : appearanceOf(texts, hasFields);
   if (appearance === undefined) return { shown };
   return { shown: `${shown}; it looks like ${appearance.what}`, hint: appearance.hint };
 }

@@ -56,7 +56,7 @@ export async function indexFiles(
   const { format, recordsPerTask, columns, selected, onBytes = () => {} } = request;
   assert(Number.isInteger(recordsPerTask) && recordsPerTask >= 1, 'recordsPerTask is a positive whole number');
   const cutter = new ChunkCutter(recordsPerTask);
-  const bounds: Bounds = { featureBound: 0n, labelBound: 0, traits: noTraits() };
+  const bounds: Bounds = { featureBound: 0n, fieldBound: 0, labelBound: 0, traits: noTraits() };
   const statistics = columns && new StatisticsBuilder(slotsOf(columns.columns));
   const into = { cutter, bounds, onBytes, columns, statistics, ...selected };
   const files = await formatOf(format).index(place, found, into);
@@ -64,9 +64,9 @@ export async function indexFiles(
   if (records === 0)
     throw selected === undefined ? noRecord(found.paths) : noneSelected(found.paths, selected.selection);
   const { chunks } = cutter;
-  const { labelBound, traits } = bounds;
+  const { fieldBound, labelBound, traits } = bounds;
   const featureBound = String(bounds.featureBound);
-  const facts = { files, chunks, records, featureBound, labelBound, traits };
+  const facts = { files, chunks, records, featureBound, fieldBound, labelBound, traits };
   const ofColumns = statistics === undefined ? {} : { statistics: statistics.finish() };
   return { format, ...facts, ...ofColumns, digest: digestOf({ format, files, chunks }, columns, selected) };
 }

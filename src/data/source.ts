@@ -62,6 +62,8 @@ export interface DataIndex {
    * all of them.
    */
   readonly featureBound: string;
+  /** Highest field of a feature seen + 1, or the columns that make features; 0 where features have no fields. */
+  readonly fieldBound: number;
   /**
    * Highest whole label seen + 1, the number of classes of multiclass labels; at most 2^53 - 1, which stands for all
    * that is more.

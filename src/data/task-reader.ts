@@ -67,7 +67,7 @@ function digestOf(columns: ReadColumns): string {
 
 function keyOf(
   place: DataPlace,
-  { format, labels, batchSize, files, columns, selection }: TaskReaderOptions,
+  { format, labels, batchSize, files, columns, selection, readsFields }: TaskReaderOptions,
   parserVersion: number,
   chunks: readonly Chunk[],
 ): Buffer {
@@ -85,8 +85,8 @@ function keyOf(
     const ofLayout = layout === undefined ? [] : [layout.fields, ...layout.positions];
     return [path, absolutePath(place, path), ...numbers, ...ofLayout];
   });
-  const isPlain = columns === undefined && selection === undefined;
-  const how = isPlain ? undefined : canonicalJson([columns ? digestOf(columns) : null, selection ?? null]);
+  const all = [columns ? digestOf(columns) : null, selection ?? null, readsFields ? 'fields' : null];
+  const how = all.every((one) => one === null) ? undefined : canonicalJson(all);
   return blockKey({ format, parserVersion, labels, batchSize, how, chunks: parts });
 }
 

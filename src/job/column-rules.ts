@@ -112,7 +112,7 @@ function columnRules(
     column.type === 'cross' ||
     (column.type === 'number' && column.quantiles !== undefined);
   if (input === 'dense' && isCategory) {
-    refuse(`${model} takes numbers only: leave the column out, or use the model lr or fm`);
+    refuse(`${model} takes numbers only: leave the column out, or use the model lr, fm or ffm`);
   }
   if (
     column.type === 'number' &&

@@ -87,7 +87,7 @@ export const dataFields = {
   labelWeights: z
     .boolean()
     .default(false)
-    .describe('Whether labels of libsvm data may have a weight, as in `1:0.5`: so much the record counts.'),
+    .describe('Whether labels of libsvm and libffm data may have a weight, as in `1:0.5`: so much the record counts.'),
   maxBadRecords: countOf(0, 2 ** 31 - 1)
     .default(0)
     .describe('Bad records that a task may have; with more, it fails.'),
@@ -118,6 +118,14 @@ export const modelSchema = z.discriminatedUnion('type', [
     type: z.literal('fm').describe('Factorization machine of degree two.'),
     factors: countOf(1, 1024).default(8).describe("Length of each feature's factor vector."),
     initStddev: notNegative().default(0.01).describe('Standard deviation of the initial factor vectors.'),
+    task: binaryOrRegression(),
+    saveDir,
+  }),
+  z.strictObject({
+    type: z.literal('ffm').describe('Field-aware factorization machine: a vector of each feature for each field.'),
+    factors: countOf(1, 1024).default(4).describe('Length of each of these vectors.'),
+    initScale: notNegative().default(1).describe('Initial vectors are uniform from 0 to this, divided by √factors.'),
+    normalize: z.boolean().default(true).describe('Whether the values of each record are divided by their L2 norm.'),
     task: binaryOrRegression(),
     saveDir,
   }),
@@ -188,10 +196,10 @@ const byParameter = (what: string) =>
     .default({});
 
 export const tablesSchema = byParameter('table').describe(
-  'Settings of single sparse tables by name (lr: w; fm: w, v): an optimizer other than `optimizer`.',
+  'Settings of single sparse tables by name (lr: w; fm and ffm: w, v): an optimizer other than `optimizer`.',
 );
 export const blocksSchema = byParameter('parameter').describe(
-  'Settings of single dense parameters by name (lr and fm: bias; softmax: W, b): an optimizer other than `optimizer`.',
+  'Settings of single dense parameters by name (lr, fm and ffm: bias; softmax: W, b): an optimizer other than `optimizer`.',
 );
 
 const stalenessFields = {

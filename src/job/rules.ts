@@ -162,11 +162,12 @@ function syncRules({ training, tasks }: JobFile): RuleBroken[] {
 }
 
 function modelRules({ data, model }: JobFile): RuleBroken[] {
-  const { input } = outlineOf(model);
-  const taken = formatOf(data.format).input;
-  if (taken === input || taken === 'columns') return [];
-  const formats = eitherOf(formatsWhere((format) => format.input === input || format.input === 'columns'));
-  const records = input === 'dense' ? 'dense inputs' : 'sparse records';
+  const { input, readsFields } = outlineOf(model);
+  const suits = (format: Format): boolean =>
+    (format.input === input || format.input === 'columns') && (format.hasFields || !readsFields);
+  if (suits(formatOf(data.format))) return [];
+  const formats = eitherOf(formatsWhere(suits));
+  const records = readsFields ? 'the fields of features' : input === 'dense' ? 'dense inputs' : 'sparse records';
   return [
     {
       path: ['model', 'type'],

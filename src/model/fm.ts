@@ -47,7 +47,7 @@ export function createFactorizationMachine(options: Partial<FmOptions> = {}): Mo
       sums,
     );
   };
-  const steps = new SparseSteps({ memory, widths: [1, factors], scratchBytes: 4 * factors, run });
+  const steps = new SparseSteps({ memory, widths: [1, factors], scratchBytes: () => 4 * factors, run });
   return {
     type: 'fm',
     input: 'sparse',

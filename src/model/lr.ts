@@ -41,7 +41,7 @@ export function createLinear(options: Partial<LrOptions> = {}): Model {
       sums,
     );
   };
-  const steps = new SparseSteps({ memory, widths: [1], scratchBytes: 0, run });
+  const steps = new SparseSteps({ memory, widths: [1], scratchBytes: () => 0, run });
   return {
     type: 'lr',
     input: 'sparse',

@@ -18,6 +18,8 @@ export interface SparseInput extends IdList {
   readonly rows: Uint32Array;
   /** Undefined when every value is 1: the same bits as with ones, faster. */
   readonly values: Float32Array | undefined;
+  /** For each feature, what it is a value of; there where the model reads them. */
+  readonly fields?: Uint16Array | undefined;
 }
 
 /** Numbers of each record, as many for one as for another. */
@@ -89,6 +91,8 @@ export interface StepResult {
 export interface Model {
   readonly type: string;
   readonly input: 'sparse' | 'dense';
+  /** Batches have the fields of their features. */
+  readonly readsFields?: true;
   readonly task: 'binary' | 'multiclass' | 'regression';
   readonly parameters: ParameterSpec;
   /** For each sparse table, the number of the batch's sparse input whose ids it looks up. */

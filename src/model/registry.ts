@@ -1,17 +1,19 @@
 /** The built-in models by name. */
+import { createFieldAwareMachine, type FfmOptions } from './ffm.ts';
 import { createFactorizationMachine, type FmOptions } from './fm.ts';
 import { createLinear, type LrOptions } from './lr.ts';
 import type { Model } from './model.ts';
 import { createSoftmax } from './softmax.ts';
 
-export const MODEL_TYPES = ['lr', 'softmax', 'fm'] as const;
+export const MODEL_TYPES = ['lr', 'softmax', 'fm', 'ffm'] as const;
 export type ModelType = (typeof MODEL_TYPES)[number];
 
 /** Options as the job file names them; their defaults are those of the models. */
 export type ModelSpec =
   | ({ readonly type: 'lr' } & Partial<LrOptions>)
   | { readonly type: 'softmax' }
-  | ({ readonly type: 'fm' } & Partial<FmOptions>);
+  | ({ readonly type: 'fm' } & Partial<FmOptions>)
+  | ({ readonly type: 'ffm' } & Partial<FfmOptions>);
 
 /** What only the data can say; of the index that the job trains on. */
 export interface ModelFacts {
@@ -19,14 +21,17 @@ export interface ModelFacts {
   readonly inputWidth: number;
   /** `labelBound` of the index; used by models of classes. */
   readonly classes: number;
+  /** `fieldBound` of the index; used by models that read fields. */
+  readonly fields: number;
 }
 
 /** Facts that every model accepts: what a model is called, takes and declares by name does not depend on the data. */
-const ANY_FACTS: ModelFacts = { inputWidth: 1, classes: 2 };
+const ANY_FACTS: ModelFacts = { inputWidth: 1, classes: 2, fields: 1 };
 
 /** What a model is before any data is known. */
 export interface ModelOutline {
   readonly input: Model['input'];
+  readonly readsFields: boolean;
   readonly task: Model['task'];
   /** Names of its sparse tables and of its dense parameters. */
   readonly tables: readonly string[];
@@ -34,9 +39,10 @@ export interface ModelOutline {
 }
 
 export function outlineOf(spec: ModelSpec): ModelOutline {
-  const { input, task, parameters } = createModel(spec, ANY_FACTS);
+  const { input, readsFields = false, task, parameters } = createModel(spec, ANY_FACTS);
   return {
     input,
+    readsFields,
     task,
     tables: parameters.sparse.map(({ name }) => name),
     blocks: parameters.dense.map(({ name }) => name),
@@ -52,5 +58,7 @@ export function createModel(spec: ModelSpec, facts: ModelFacts): Model {
       return createSoftmax(facts);
     case 'fm':
       return createFactorizationMachine(spec);
+    case 'ffm':
+      return createFieldAwareMachine(facts, spec);
   }
 }

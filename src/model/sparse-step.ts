@@ -4,7 +4,7 @@ import type { ArrayMemory } from '../tensor/array-memory.ts';
 import type { KernelExports } from '../tensor/kernels/exports.ts';
 import { sparseInput } from './batch-shape.ts';
 import { bytesOf, floatsAt, KeptMemory, SUMS_BYTES, sumsAt } from './kernel-step.ts';
-import type { Batch, MetricSums, Model, PulledValues, StepResult } from './model.ts';
+import type { Batch, MetricSums, Model, PulledValues, SparseInput, StepResult } from './model.ts';
 
 /** Where a batch, its values and what comes out are in kernel memory. */
 export interface SparseAddresses {
@@ -13,6 +13,8 @@ export interface SparseAddresses {
   readonly labels: number;
   /** 0 when every value is 1. */
   readonly values: number;
+  /** 0 when the model reads no fields. */
+  readonly fields: number;
   /** 0 when every weight is 1. */
   readonly weights: number;
   /** The rows of each table. */
@@ -38,7 +40,10 @@ export interface SparseModelOptions {
   readonly memory: ArrayMemory;
   /** Of the tables. */
   readonly widths: readonly number[];
-  readonly scratchBytes: number;
+  /** Of a batch with so many features. */
+  readonly scratchBytes: (features: number) => number;
+  /** Of a model that reads the fields of features. */
+  readonly readsFields?: true;
   readonly run: SparseKernel;
 }
 
@@ -62,26 +67,34 @@ export class SparseSteps implements Pick<Model, 'step' | 'evaluate'> {
   step(batch: Batch, values: PulledValues): StepResult {
     const { widths, memory } = this.#options;
     const { records } = batch;
-    const { count } = sparseInput(batch, values, widths);
+    const { count, rows } = this.#input(batch, values);
     const sparse = widths.map((width) => memory.floats(width * count));
     const gradients = sparse.map(({ byteOffset }) => byteOffset);
-    const { metrics, slopes } = this.#run(batch, values, { gradients, scores: 0, first: this.#take(0) });
+    const first = this.#take(0, rows.length);
+    const { metrics, slopes } = this.#run(batch, values, { gradients, scores: 0, first });
     return { dense: [Float32Array.of(records === 0 ? 0 : slopes / records)], sparse, metrics };
   }
 
   evaluate(batch: Batch, values: PulledValues): ReturnType<Model['evaluate']> {
     const { widths } = this.#options;
     const { records } = batch;
-    sparseInput(batch, values, widths);
-    const scores = this.#take(aligned(4 * records));
+    const { rows } = this.#input(batch, values);
+    const scores = this.#take(aligned(4 * records), rows.length);
     const to = { gradients: widths.map(() => 0), scores, first: scores + aligned(4 * records) };
     const { metrics } = this.#run(batch, values, to);
     return { metrics, scores: floatsAt(this.#kept.heap, scores, records).slice() };
   }
 
+  #input(batch: Batch, values: PulledValues): SparseInput {
+    const { widths, readsFields } = this.#options;
+    const input = sparseInput(batch, values, widths);
+    assert(!readsFields || input.fields?.length === input.rows.length, 'a field a feature');
+    return input;
+  }
+
   /** Room for so much, and after it what every call needs. */
-  #take(byteLength: number): number {
-    return this.#kept.take(byteLength + SUMS_BYTES + this.#options.scratchBytes);
+  #take(byteLength: number, features: number): number {
+    return this.#kept.take(byteLength + SUMS_BYTES + this.#options.scratchBytes(features));
   }
 
   #run(
@@ -93,17 +106,20 @@ export class SparseSteps implements Pick<Model, 'step' | 'evaluate'> {
     const bias = values.dense[0]![0]!;
     const input = sparse[0]!;
     const { count } = input;
-    const arrays = [input.offsets, input.rows, labels, ...values.sparse];
+    const arrays: (Float32Array | Uint32Array | Uint16Array)[] = [input.offsets, input.rows, labels, ...values.sparse];
     if (input.values !== undefined) arrays.push(input.values);
     if (weights !== undefined) arrays.push(weights);
+    const fields = this.#options.readsFields && input.fields;
+    if (fields !== undefined) arrays.push(fields);
     return heap.withInputs(arrays.map(bytesOf), ([offsetsAt, rowsAt, labelsAt, ...rest]) => {
       const features = input.rows.length;
       const isBatch = heap.kernels.isBatch(records, offsetsAt!, rowsAt!, features, count);
       assert(isBatch !== 0, 'offsets ascend to the number of features, and each row is that of a distinct id');
       const tables = rest.slice(0, values.sparse.length);
       const arraysAt = { offsets: offsetsAt!, rows: rowsAt!, labels: labelsAt! };
-      const [valuesAt, weightsAt] = optionalAddresses(rest.slice(tables.length), [input.values, weights]);
-      const own = { ...arraysAt, tables, values: valuesAt!, weights: weightsAt! };
+      const optional = [input.values, weights, fields];
+      const [valuesAt, weightsAt, fieldsAt] = optionalAddresses(rest.slice(tables.length), optional);
+      const own = { ...arraysAt, tables, values: valuesAt!, weights: weightsAt!, fields: fieldsAt! };
       const sums = to.first;
       this.#options.run(heap.kernels, { records, count }, bias, { ...own, ...to, sums, scratch: sums + SUMS_BYTES });
       return sumsAt(heap, sums, records);

@@ -41,6 +41,13 @@ test.each([
   expect(look(...lines)).toBe(what);
 });
 
+test('libffm and libsvm given as each other say which format it is', () => {
+  expect(appearanceOf(['1 0:5:1 1:9:0.5', '0 0:3:1'])?.hint).toBe('set data.format to libffm');
+  const sparse = ['1 5:1 9:0.5', '0:2 qid:3 3:1'];
+  expect(appearanceOf(sparse, true)).toEqual({ what: 'libsvm (label id:value)', hint: 'set data.format to libsvm' });
+  expect(appearanceOf(['1 0:5:x'], true)).toBeUndefined();
+});
+
 test('a single bad token among good ones looks like nothing else', () => {
   expect(look('1 5:x')).toBeUndefined();
   expect(look('1 5:1 oops 6:1', '0 1:1 2')).toBeUndefined();

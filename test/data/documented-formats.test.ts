@@ -56,6 +56,7 @@ test.each(examples)('the $kind example of docs/data.md ($data) is read as it say
     files: index.files,
     labels: isDense ? { task: 'multiclass', classes: 2 } : { task: 'binary', mayHaveWeight: job.data.labelWeights },
     inputWidth: Number(index.featureBound),
+    readsFields: job.data.format === 'libffm',
     batchSize: 100,
     columns,
     selection: selectionOf(job, 'train'),
@@ -103,7 +104,8 @@ function describeRecord(
   const [input] = sparse;
   const features = Array.from(input?.rows ?? [], (row, at) => {
     const id = Buffer.from(input!.ids).readBigUInt64LE(8 * row);
-    return `${names.get(id) ?? id} ${input!.values?.[at] ?? 1}`;
+    const field = input!.fields === undefined ? '' : ` of field ${input!.fields[at]}`;
+    return `${names.get(id) ?? id} ${input!.values?.[at] ?? 1}${field}`;
   });
   const group = groups === undefined ? NO_GROUP : Buffer.from(groups).readBigUInt64LE(0);
   return [

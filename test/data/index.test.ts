@@ -58,7 +58,7 @@ async function scan(content: string, recordsPerTask: number, bufferBytes: number
   write('scan.txt', content);
   const opened = await openContent(place, 'scan.txt');
   const cutter = new ChunkCutter(recordsPerTask);
-  const bounds = { featureBound: 0n, labelBound: 0, traits: noTraits() };
+  const bounds = { featureBound: 0n, fieldBound: 0, labelBound: 0, traits: noTraits() };
   let bytes = 0;
   cutter.startFile(0);
   await scanText(opened, cutter, bounds, (count) => (bytes += count), { bufferBytes });

@@ -33,13 +33,14 @@ test('docs/job.schema.json is the schema of this version', () => {
 
 describe('docs/job-file.md', () => {
   test.each(fields)('has %s with its default', (path, { default: value, const: constant }) => {
-    const row = guide.split('\n').find((line) => {
+    const rows = guide.split('\n').filter((line) => {
       const names = line.startsWith('| `') ? line.split('|')[1] : undefined;
       return names?.includes(`\`${path}\``) && (constant === undefined || line.includes(`\`${constant}\``));
     });
-    expect(row, `a row for ${path} ${constant ?? ''}`).toBeDefined();
+    expect(rows.length, `a row for ${path} ${constant ?? ''}`).toBeGreaterThan(0);
     const text = typeof value === 'string' ? value : JSON.stringify(value);
-    if (value !== undefined && !path.startsWith('optimizer.')) expect(row).toContain(`| \`${text}\` |`);
+    // Models may have different defaults, each with a row of its own.
+    if (value !== undefined && !path.startsWith('optimizer.')) expect(rows.join('\n')).toContain(`| \`${text}\` |`);
   });
 
   test('names no field that does not exist', () => {

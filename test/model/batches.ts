@@ -10,6 +10,9 @@ export interface Shape {
   readonly classes: number;
 }
 
+/** Fields of models; random batches have a few features of others. */
+export const FIELDS = 5;
+
 interface Records extends Pick<Batch, 'weights'> {
   readonly records: number;
   readonly labels: Float32Array;
@@ -54,8 +57,10 @@ export function randomSparseBatch({ records, ids, seed, classes }: Shape): Spars
     offsets.push(rows.length);
     labels.push(labelFrom(random.uniform(), classes));
   }
+  const fields = createRandomStream(seed + 1_000_003);
   return {
     records,
+    fields: Uint16Array.from(rows, () => Math.floor((FIELDS + 0.3) * fields.uniform())),
     offsets: Uint32Array.from(offsets),
     rows: Uint32Array.from(rows),
     values: Float32Array.from(values),

@@ -7,6 +7,7 @@ import type { ArrayMemory } from '../../src/tensor/array-memory.ts';
 import * as fc from '../properties.ts';
 import {
   denseBatch,
+  FIELDS,
   randomDenseBatch,
   randomSparseBatch,
   randomValues,
@@ -22,6 +23,12 @@ const anySparse: fc.Arbitrary<ModelSpec> = fc.oneof(
     type: fc.constant('fm' as const),
     task: fc.constantFrom('binary', 'regression'),
     factors: fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 15, max: 41 })),
+  }),
+  fc.record({
+    type: fc.constant('ffm' as const),
+    task: fc.constantFrom('binary', 'regression'),
+    factors: fc.constantFrom(1, 2, 3, 4, 5, 7, 8, 16),
+    normalize: fc.boolean(),
   }),
 );
 
@@ -71,8 +78,8 @@ function movedInto(memory: ArrayMemory, data: SparseRecords, values: PulledValue
   return [moved, { dense: values.dense.map(floats), sparse: values.sparse.map(floats) }];
 }
 
-describe('lr and fm', () => {
-  const facts = { inputWidth: 1, classes: 2 };
+describe('lr, fm and ffm', () => {
+  const facts = { inputWidth: 1, classes: 2, fields: FIELDS };
 
   test('have the bits of the plain model for any batch, also in their own memory', () => {
     fc.assert(
@@ -118,7 +125,7 @@ describe('lr and fm', () => {
     );
   });
 
-  test.each(['lr', 'fm'] as const)('%s passes on NaN and infinity of values, features and labels', (type) => {
+  test.each(['lr', 'fm', 'ffm'] as const)('%s passes on NaN and infinity of values, features and labels', (type) => {
     const model = createModel({ type }, facts);
     const data = randomSparseBatch({ records: 12, ids: 9, seed: 3, classes: 2 });
     const isWellBehaved = (step: StepResult): boolean =>
@@ -152,7 +159,7 @@ test('softmax has the bits of the plain model for any batch and number of classe
   const anyClasses = fc.oneof(fc.integer({ min: 2, max: 17 }), fc.constantFrom(100, 250));
   fc.assert(
     fc.property(anyWidth, anyClasses, anyShape, fc.boolean(), (width, classes, { records, seed }, weighted) => {
-      const facts = { inputWidth: width, classes };
+      const facts = { inputWidth: width, classes, fields: 0 };
       const [model, plain] = [createModel({ type: 'softmax' }, facts), referenceModel({ type: 'softmax' }, facts)];
       const data = randomDenseBatch({ records, width, classes, seed, ids: 0 });
       const weights = weighted ? randomWeights(records, seed + 2) : undefined;

@@ -5,6 +5,7 @@ import { type Batch, type Model, ordinaryStep, type PulledValues, type StepResul
 import { createModel, MODEL_TYPES, type ModelSpec } from '../../src/model/registry.ts';
 import {
   denseBatch,
+  FIELDS,
   randomDenseBatch,
   randomSparseBatch,
   randomValues,
@@ -14,6 +15,7 @@ import {
 import {
   type NaiveOutput,
   type NaiveValues,
+  naiveFfm,
   naiveFm,
   naiveLinear,
   naiveSoftmaxLoss,
@@ -21,7 +23,7 @@ import {
   numericGradient,
 } from './naive-models.ts';
 
-const FACTS = { inputWidth: 5, classes: 3 };
+const FACTS = { inputWidth: 5, classes: 3, fields: FIELDS };
 const widened = (values: PulledValues): NaiveValues => ({
   dense: values.dense.map((a) => [...a]),
   sparse: values.sparse.map((a) => [...a]),
@@ -37,12 +39,15 @@ function expectClose(actual: readonly Float32Array[], expected: readonly (readon
   });
 }
 
-const SPARSE: [ModelSpec & { type: 'lr' | 'fm' }, NaiveOutput][] = [
+const SPARSE: [ModelSpec & { type: 'lr' | 'fm' | 'ffm' }, NaiveOutput][] = [
   [{ type: 'lr' }, naiveLinear],
   [{ type: 'lr', task: 'regression' }, naiveLinear],
   [{ type: 'fm', factors: 3 }, naiveFm(3)],
   [{ type: 'fm', factors: 1, task: 'regression' }, naiveFm(1)],
   [{ type: 'fm' }, naiveFm(8)],
+  [{ type: 'ffm' }, naiveFfm(4, FIELDS)],
+  [{ type: 'ffm', factors: 3, task: 'regression' }, naiveFfm(3, FIELDS)],
+  [{ type: 'ffm', factors: 2, normalize: false }, naiveFfm(2, FIELDS, false)],
 ];
 
 describe.each(SPARSE)('%j', (spec, output) => {
@@ -125,7 +130,49 @@ describe('softmax', () => {
   });
 
   test('data without classes does not suit', () => {
-    expect(() => createModel({ type: 'softmax' }, { inputWidth: 5, classes: 1 })).toThrow('needs inputs and classes');
+    expect(() => createModel({ type: 'softmax' }, { inputWidth: 5, classes: 1, fields: 0 })).toThrow(
+      'needs inputs and classes',
+    );
+  });
+});
+
+describe('ffm', () => {
+  const batchOf = (fields: readonly number[]): Batch =>
+    sparseBatch({
+      records: 1,
+      labels: Float32Array.of(1),
+      offsets: Uint32Array.of(0, fields.length),
+      rows: Uint32Array.from(fields, (_, at) => at),
+      values: undefined,
+      fields: Uint16Array.from(fields),
+      ids: new Uint8Array(8 * fields.length),
+      count: fields.length,
+    });
+
+  test('a feature of a field that the model does not have is in no pair, and has no gradient but the linear one', () => {
+    const model = createModel({ type: 'ffm', normalize: false }, { ...FACTS, fields: 2 });
+    for (const unknown of [2, 65_535]) {
+      const batch = batchOf([0, unknown, 1]);
+      const { dense, sparse } = randomValues(model, 3, 5);
+      const { sparse: gradients } = ownStep(model.step(batch, { dense, sparse }));
+      expect([...gradients[1]!.subarray(8, 16)]).toEqual(Array(8).fill(0));
+      expect([...gradients[0]!].every((gradient) => gradient === gradients[0]![0])).toBe(true);
+      const moved = { dense, sparse: [sparse[0]!, sparse[1]!.map((value, at) => (at >= 8 && at < 16 ? 9 : value))] };
+      expect(model.evaluate(batch, moved)).toEqual(model.evaluate(batch, { dense, sparse }));
+    }
+  });
+
+  test('a batch without fields is a bug that is found', () => {
+    const model = createModel({ type: 'ffm' }, FACTS);
+    const { fields: _, ...data } = randomSparseBatch({ records: 5, ids: 9, seed: 3, classes: 2 });
+    expect(() => model.step(sparseBatch(data), randomValues(model, data.count, 1))).toThrow('a field a feature');
+  });
+
+  test('rows that are too wide, and data without fields, do not suit', () => {
+    const made = (fields: number, factors: number) => () => createModel({ type: 'ffm', factors }, { ...FACTS, fields });
+    expect(made(4096, 16)).not.toThrow();
+    expect(made(4096, 17)).toThrow('ffm needs 1 to 65536 floats a row: 4096 fields × 17 factors are 69632');
+    expect(made(0, 4)).toThrow('0 fields × 4 factors are 0');
   });
 });
 
@@ -158,7 +205,7 @@ describe('every model', () => {
     expect([...step.dense, ...step.sparse]).toEqual(copy);
   });
 
-  test.each(['lr', 'fm'] as const)('%s does not depend on how the ids are numbered', (type) => {
+  test.each(['lr', 'fm', 'ffm'] as const)('%s does not depend on how the ids are numbered', (type) => {
     const model = createModel({ type }, FACTS);
     const data = randomSparseBatch({ records: 30, ids: 20, seed: 5, classes: 2 });
     const values = randomValues(model, data.count, 6);

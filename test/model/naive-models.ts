@@ -12,10 +12,11 @@ export interface NaiveValues {
 
 export type NaiveOutput = (batch: SparseRecords, values: NaiveValues, record: number) => number;
 
-const featuresOf = (batch: SparseRecords, record: number): { row: number; x: number }[] =>
+const featuresOf = (batch: SparseRecords, record: number): { row: number; x: number; field: number }[] =>
   Array.from(batch.rows.subarray(batch.offsets[record], batch.offsets[record + 1]), (row, at) => ({
     row,
     x: batch.values?.[batch.offsets[record]! + at] ?? 1,
+    field: batch.fields?.[batch.offsets[record]! + at] ?? 0,
   }));
 
 export const naiveLinear: NaiveOutput = (batch, { dense, sparse }, record) =>
@@ -31,6 +32,27 @@ export const naiveFm =
     features.forEach((a, i) => {
       for (const b of features.slice(i + 1)) {
         for (let f = 0; f < factors; f++) z += v[a.row * factors + f]! * v[b.row * factors + f]! * a.x * b.x;
+      }
+    });
+    return z;
+  };
+
+/** Juan et al. 2016, eq. 4, with a bias and a linear part: a sum over all pairs of known fields. */
+export const naiveFfm =
+  (factors: number, fields: number, normalize = true): NaiveOutput =>
+  (batch, { dense, sparse }, record) => {
+    const [w, v] = sparse as [readonly number[], readonly number[]];
+    const features = featuresOf(batch, record);
+    const norm = normalize ? Math.hypot(...features.map(({ x }) => x)) || 1 : 1;
+    let z = dense[0]![0]!;
+    features.forEach((a, i) => {
+      z += (w[a.row]! * a.x) / norm;
+      for (const b of features.slice(i + 1)) {
+        if (a.field >= fields || b.field >= fields) continue;
+        for (let f = 0; f < factors; f++) {
+          const [ofA, ofB] = [a.row * fields + b.field, b.row * fields + a.field];
+          z += v[ofA * factors + f]! * v[ofB * factors + f]! * (a.x / norm) * (b.x / norm);
+        }
       }
     });
     return z;

@@ -12,7 +12,7 @@ const f = Math.fround;
 /** The model as the registry makes it, but computed here. */
 export function referenceModel(spec: ModelSpec, facts: ModelFacts): Model {
   const { memory: _, ...model } = createModel(spec, facts);
-  const run = spec.type === 'softmax' ? runSoftmax : runSparse;
+  const run = spec.type === 'softmax' ? runSoftmax : spec.type === 'ffm' ? fieldAware(spec, facts) : runSparse;
   return {
     ...model,
     step(batch, values) {
@@ -57,13 +57,14 @@ function addOutput(sums: Sums, task: Model['task'], z: number, label: number, we
 
 interface Feature {
   readonly row: number;
+  readonly field: number;
   readonly x: number;
 }
 
-function featuresOf({ offsets, rows, values }: SparseInput, record: number): Feature[] {
+function featuresOf({ offsets, rows, values, fields }: SparseInput, record: number): Feature[] {
   const features: Feature[] = [];
   for (let at = offsets[record]!; at < offsets[record + 1]!; at++) {
-    features.push({ row: rows[at]!, x: values?.[at] ?? 1 });
+    features.push({ row: rows[at]!, field: fields?.[at] ?? 0, x: values?.[at] ?? 1 });
   }
   return features;
 }
@@ -128,6 +129,65 @@ function runSparse(model: Model, batch: Batch, values: PulledValues): Outcome {
   const bias = Float32Array.of(records === 0 ? 0 : slopes / records);
   return { dense: [bias], sparse: v === undefined ? [gradientW] : [gradientW, gradientV], metrics: sums, scores };
 }
+
+/** Each divided by the L2 norm of the record's values, in f64. */
+function normalized(features: readonly Feature[]): Feature[] {
+  const norm = Math.sqrt(features.reduce((sum, { x }) => sum + x * x, 0));
+  return features.map((feature) => ({ ...feature, x: norm === 0 ? feature.x : f(feature.x / norm) }));
+}
+
+/** Pairs of features, both of fields that the model has, in the order of the first, then of the second. */
+const pairedOf = (features: readonly Feature[], fields: number): [Feature, Feature][] =>
+  features
+    .flatMap((a, at) => features.slice(at + 1).map((b): [Feature, Feature] => [a, b]))
+    .filter(([a, b]) => a.field < fields && b.field < fields);
+
+const fieldAware =
+  ({ factors = 4, normalize = true }: ModelSpec & { type: 'ffm' }, { fields }: ModelFacts) =>
+  (model: Model, batch: Batch, values: PulledValues): Outcome => {
+    const { records, labels } = batch;
+    const data = batch.sparse[0]!;
+    const [w, v] = values.sparse as [Float32Array, Float32Array];
+    const whole = factors - (factors % 4);
+    const sums = noSums(records);
+    const gradientW = new Float32Array(w.length);
+    const gradientV = new Float32Array(v.length);
+    /** Where the vector of a feature for a field begins. */
+    const vectorOf = ({ row }: Feature, field: number): number => (row * fields + field) * factors;
+    let slopes = 0;
+    const scores = Float32Array.from({ length: records }, (_, record) => {
+      const plain = featuresOf(data, record);
+      const features = normalize ? normalized(plain) : plain;
+      const pairs = pairedOf(features, fields);
+      const wholes = [0, 0, 0, 0];
+      const rest = [0, 0, 0, 0];
+      for (const [a, b] of pairs) {
+        for (let factor = 0; factor < factors; factor++) {
+          const product = f(v[vectorOf(a, b.field) + factor]! * v[vectorOf(b, a.field) + factor]!);
+          const into = factor < whole ? wholes : rest;
+          into[factor % 4] = f(into[factor % 4]! + f(product * f(a.x * b.x)));
+        }
+      }
+      const pairwise = wholes.map((sum, n) => f(sum + rest[n]!));
+      const z = values.dense[0]![0]! + weighed(features, w) + folded(pairwise, f);
+      const weight = batch.weights?.[record] ?? 1;
+      const score = addOutput(sums, model.task, z, labels[record]!, weight);
+      slopes += weight * (score - labels[record]!);
+      const slope = f((weight * (score - labels[record]!)) / records);
+      for (const { row, x } of features) gradientW[row]! += f(slope * x);
+      for (const [a, b] of pairs) {
+        const kappa = f(slope * f(a.x * b.x));
+        for (let factor = 0; factor < factors; factor++) {
+          const [left, right] = [vectorOf(a, b.field) + factor, vectorOf(b, a.field) + factor];
+          gradientV[left]! += f(kappa * v[right]!);
+          gradientV[right]! += f(kappa * v[left]!);
+        }
+      }
+      return score;
+    });
+    const bias = Float32Array.of(records === 0 ? 0 : slopes / records);
+    return { dense: [bias], sparse: [gradientW, gradientV], metrics: sums, scores };
+  };
 
 /** b + (even + odd) in f32: inputs that are not 0, by turns. */
 function logitsOf(inputs: readonly (readonly [number, number])[], weights: Float32Array, bias: Float32Array): number[] {

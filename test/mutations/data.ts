@@ -154,9 +154,16 @@ export const DATA: readonly Mutation[] = [
   {
     rule: 'parsed tasks of other selections are others in the cache',
     file: 'src/data/task-reader.ts',
-    find: 'selection ?? null]);',
-    replace: 'null]);',
+    find: 'selection ?? null, readsFields',
+    replace: 'null, readsFields',
     tests: ['test/data/selection.test.ts'],
+  },
+  {
+    rule: 'parsed tasks with fields are others in the cache than those without',
+    file: 'src/data/task-reader.ts',
+    find: "readsFields ? 'fields' : null];",
+    replace: 'null];',
+    tests: ['test/data/formats/libsvm/fields.test.ts'],
   },
   {
     rule: 'records that a sample leaves out count by those that stay',

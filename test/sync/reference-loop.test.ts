@@ -5,6 +5,7 @@ import { expect, it } from 'vitest';
 import type { Digests } from '../../src/checkpoint/set/model-digest.ts';
 import { createRoundPlan } from '../../src/core/rounds/plan.ts';
 import type { Job } from '../../src/job/schema.ts';
+import { createModel } from '../../src/model/registry.ts';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 import { foldLanes, type LaneGradients } from '../../src/tensor/lane-fold.ts';
 import { SHARD_ACTION } from '../../src/tensor/parameters.ts';
@@ -13,7 +14,7 @@ import { OPTIMIZERS } from '../tensor/optimizers.ts';
 import { laneFor } from '../tensor/rounds.ts';
 import { referenceLoop, referenceOf } from './reference-loop.ts';
 import { computeLane, digestsOf, EMPTY, idsIn, makeParts, SHARDS, valuesIn } from './shared-shards.ts';
-import { JOB_FILE, jobOf, type Loaded, load, makeImages, makeText, RECORDS } from './small-jobs.ts';
+import { addFields, JOB_FILE, jobOf, type Loaded, load, makeImages, makeText, RECORDS } from './small-jobs.ts';
 
 /** The job in parameter memories that share the shards, as pservers do. */
 function trainInParts(job: Job, { model, tasks }: Loaded, pservers: number): Digests {
@@ -56,6 +57,20 @@ it.each(OPTIMIZERS)('$type: lr and fm in one memory and in several', async (opti
     const loaded = await load(job, place);
     for (const pservers of [1, 3]) expect(trainInParts(job, loaded, pservers)).toEqual(digestsIn(plain));
   }
+});
+
+it('ffm on libffm text', async () => {
+  const place = testPlace();
+  makeText(place, [3, 40]);
+  addFields(place);
+  const job = jobOf({ model: { type: 'ffm', factors: 3 }, data: { ...JOB_FILE.data, format: 'libffm' } });
+  const plain = await referenceLoop(job, place);
+  expect(plain.applied).toBe(2 * (RECORDS - 2));
+  const loaded = await load(job, place);
+  expect(loaded.model.parameters.sparse[1]!.width).toBe(6 * 3);
+  // As trainers compute it.
+  const model = createModel(job.model, { inputWidth: 0, classes: 2, fields: 6 });
+  for (const one of [loaded, { ...loaded, model }]) expect(trainInParts(job, one, 3)).toEqual(digestsIn(plain));
 });
 
 it('an optimizer of its own for each table and for the bias', async () => {

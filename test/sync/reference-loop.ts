@@ -61,19 +61,21 @@ export async function referenceLoop(job: Job, place: DataPlace): Promise<Referen
   const spec = columnSpecOf(job);
   const known = spec && { columns: spec.columns, statistics: index.statistics ?? [] };
   const inputWidth = known === undefined ? Number(index.featureBound) : new RowMaker(known).width;
-  const model = referenceModel(job.model, { inputWidth, classes });
+  const model = referenceModel(job.model, { inputWidth, classes, fields: index.fieldBound });
   const weights = { mayHaveWeight: job.data.labelWeights };
   const labels =
     model.task === 'multiclass' ? { task: model.task, classes, ...weights } : { task: model.task, ...weights };
   const { batchSize } = job.training;
+  const modelUse = { input: model.input, readsFields: model.readsFields };
   const options = {
     format: job.data.format,
     files: index.files,
     labels,
     inputWidth,
+    readsFields: model.readsFields,
     batchSize,
     selection,
-    ...(spec && { columns: { ...spec, statistics: index.statistics ?? [], input: model.input } }),
+    ...(spec && { columns: { ...spec, statistics: index.statistics ?? [], ...modelUse } }),
   };
   const reader = createTaskReader(place, options);
   const tasks: TaskRecords[] = [];

@@ -1,5 +1,5 @@
 /** Made data and jobs in sync mode that train in no time. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadOrBuildIndex } from '../../src/data/index-file.ts';
 import type { TaskRecords } from '../../src/data/source.ts';
@@ -24,6 +24,16 @@ export function makeText(place: TestPlace, bad: readonly number[] = [], weightOf
     return bad.includes(record) ? 'no record' : `${label}${weight} ${features.join(' ')}`;
   });
   writeFileSync(join(place.folder, 'train.txt'), `${lines.join('\n')}\n`);
+}
+
+/** The same text as libffm. */
+export function addFields(place: TestPlace): void {
+  const path = join(place.folder, 'train.txt');
+  const text = readFileSync(path, 'utf8');
+  writeFileSync(
+    path,
+    text.replace(/ (\d+):/g, (_, id: string) => ` ${Number(id) % 6}:${id}:`),
+  );
 }
 
 /** Images of 41 × 41, so that the weights take more than one block. */
@@ -63,12 +73,23 @@ export async function load(job: Job, place: TestPlace): Promise<Loaded> {
   const labelled = trainLabels.length === 0 ? {} : { labels: trainLabels };
   const index = await loadOrBuildIndex(place, { what: train, format, recordsPerTask, ...labelled });
   const classes = index.labelBound;
-  const model = referenceModel(job.model, { inputWidth: Number(index.featureBound), classes });
+  const model = referenceModel(job.model, {
+    inputWidth: Number(index.featureBound),
+    classes,
+    fields: index.fieldBound,
+  });
   const weights = { mayHaveWeight: labelWeights };
   const labels =
     model.task === 'multiclass' ? { task: model.task, classes, ...weights } : { task: model.task, ...weights };
   const { batchSize } = job.training;
-  const options = { format, files: index.files, labels, inputWidth: Number(index.featureBound), batchSize };
+  const options = {
+    format,
+    files: index.files,
+    labels,
+    inputWidth: Number(index.featureBound),
+    batchSize,
+    readsFields: model.readsFields,
+  };
   const reader = createTaskReader(place, options);
   const tasks = await Promise.all(cutTasks(index, recordsPerTask).map((chunks) => reader.read(chunks)));
   await reader.close();

@@ -8,6 +8,7 @@ import { stampOf } from '../../src/core/placement.ts';
 import { createRoundPlan } from '../../src/core/rounds/plan.ts';
 import { shuffled, shuffledTask } from '../../src/core/shuffle.ts';
 import { categoryId, crossId, missingId, numberedId, vocabularySeed } from '../../src/data/columns/hash.ts';
+import { createFieldAwareMachine } from '../../src/model/ffm.ts';
 import { createFactorizationMachine } from '../../src/model/fm.ts';
 import { createLinear } from '../../src/model/lr.ts';
 import type { Model, PulledValues } from '../../src/model/model.ts';
@@ -116,11 +117,17 @@ const SPARSE = {
   offsets: Uint32Array.of(0, 2, 3, 6),
   rows: Uint32Array.of(0, 1, 1, 2, 0, 2),
   values: Float32Array.of(1, 0.5, -2, 1, 1, 0.25),
+  fields: Uint16Array.of(0, 1, 2, 0, 1, 1),
   ids: new Uint8Array(new BigUint64Array([5n, 9n, 2n ** 63n]).buffer),
   count: 3,
 };
 const LABELS = Float32Array.of(1, 0, 1);
-const SPARSE_FACTS = { ids: ['5', '9', (2n ** 63n).toString()], offsets: [0, 2, 3, 6], columns: [0, 1, 1, 2, 0, 2] };
+const SPARSE_FACTS = {
+  ids: ['5', '9', (2n ** 63n).toString()],
+  offsets: [0, 2, 3, 6],
+  columns: [0, 1, 1, 2, 0, 2],
+  fields: [...SPARSE.fields],
+};
 
 function modelCase(model: Model, batch: Parameters<Model['step']>[0], values: PulledValues) {
   const { dense, sparse, metrics } = model.step(batch, values);
@@ -148,6 +155,9 @@ function models() {
   const dense = { records: 2, labels: Float32Array.of(2, 0), sparse: [], dense: [rows] };
   const w = Float32Array.of(0.25, -0.5, 1);
   const v = Float32Array.of(0.5, -0.25, 0.125, 1, -0.5, 0.75);
+  /** Of two factors for each of two fields: the third one is unknown. */
+  const wide = Float32Array.of(0.5, -0.25, 0.125, 1, -0.5, 0.75, 0.25, -1, 1, 0.5, -0.125, 0.25);
+  const ffm = { dense: [Float32Array.of(0.125)], sparse: [w, wide] };
   const lr = { dense: [Float32Array.of(0.125)], sparse: [w] };
   const weights = Float32Array.of(0.5, 0, -0.5, 0.25, 0.125, 0, -1, 0.5, 0.25);
   return {
@@ -158,6 +168,8 @@ function models() {
       modelCase(createLinear({ task: 'binary' }), { ...sparse, weights: Float32Array.of(0.5, 0, 3) }, lr),
       modelCase(createLinear({ task: 'regression' }), sparse, lr),
       modelCase(createFactorizationMachine({ factors: 2 }), sparse, { dense: lr.dense, sparse: [w, v] }),
+      modelCase(createFieldAwareMachine({ fields: 2 }, { factors: 2 }), sparse, ffm),
+      modelCase(createFieldAwareMachine({ fields: 2 }, { factors: 2, normalize: false }), sparse, ffm),
       modelCase(createSoftmax({ inputWidth: 3, classes: 3 }), dense, {
         dense: [weights, Float32Array.of(0, 0.5, -0.5)],
         sparse: [],

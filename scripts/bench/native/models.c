@@ -1,5 +1,5 @@
 /* The limits of the models: forward, loss, metrics and gradient of mini-batches, as one would write them in C. Reads
- * batches from a file, then a command a line: lr | fm | softmax. Answers with the milliseconds that one sweep over all
+ * batches from a file, then a command a line: lr | fm | ffm | softmax. Answers with the milliseconds that one sweep over all
  * batches took. Values of features are 1. Softmax applies AdaGrad to its weights after each batch. */
 #include <math.h>
 #include <stdint.h>
@@ -8,11 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { FACTORS = 16, CLASSES = 10 };
+enum { FACTORS = 16, CLASSES = 10, FIELDS = 39, FIELD_FACTORS = 4, WIDEST = FIELDS * FIELD_FACTORS };
 
 struct batch {
   uint32_t records, features, distinct, width;
-  uint32_t *offsets, *columns;
+  uint32_t *offsets, *columns, *fields;
   float *labels, *inputs;
 };
 
@@ -66,6 +66,37 @@ static void fm(const struct batch *b, const float *restrict w, const float *rest
       float *to = h + (size_t)b->columns[i] * FACTORS;
       g[b->columns[i]] += slope;
       for (int f = 0; f < FACTORS; f++) to[f] += slope * (s[f] - row[f]);
+    }
+  }
+}
+
+/* Values are divided by the norm of their record: the product of two is one over the number of its features. */
+static void ffm(const struct batch *b, const float *restrict w, const float *restrict v, float *restrict g,
+                float *restrict h, float *restrict bias) {
+  memset(g, 0, 4 * (size_t)b->distinct);
+  memset(h, 0, 4 * (size_t)b->distinct * WIDEST);
+  for (uint32_t r = 0; r < b->records; r++) {
+    uint32_t from = b->offsets[r], to = b->offsets[r + 1];
+    float z = 0, x = 1 / sqrtf(to - from), p = x * x, sums[FIELD_FACTORS] = {0};
+    for (uint32_t i = from; i < to; i++) z += w[b->columns[i]] * x;
+    for (uint32_t i = from; i < to; i++) {
+      const float *row = v + (size_t)b->columns[i] * WIDEST, *other = v + b->fields[i] * FIELD_FACTORS;
+      for (uint32_t j = i + 1; j < to; j++) {
+        const float *a = row + b->fields[j] * FIELD_FACTORS, *c = other + (size_t)b->columns[j] * WIDEST;
+        for (int f = 0; f < FIELD_FACTORS; f++) sums[f] += a[f] * c[f] * p;
+      }
+    }
+    float slope = slopeOf(*bias + z + (sums[0] + sums[1] + sums[2] + sums[3]), b->labels[r], b->records);
+    for (uint32_t i = from; i < to; i++) g[b->columns[i]] += slope * x;
+    for (uint32_t i = from; i < to; i++) {
+      size_t own = (size_t)b->columns[i] * WIDEST, field = b->fields[i] * FIELD_FACTORS;
+      for (uint32_t j = i + 1; j < to; j++) {
+        size_t left = own + b->fields[j] * FIELD_FACTORS, right = (size_t)b->columns[j] * WIDEST + field;
+        for (int f = 0; f < FIELD_FACTORS; f++) {
+          h[left + f] += slope * p * v[right + f];
+          h[right + f] += slope * p * v[left + f];
+        }
+      }
     }
   }
 }
@@ -124,13 +155,14 @@ int main(int argc, char **argv) {
     if (fread(b, 4, 4, file) != 4) return 3;
     b->offsets = readArray(file, b->records + 1);
     b->columns = readArray(file, b->features);
+    b->fields = readArray(file, b->features);
     b->labels = readArray(file, b->records);
     b->inputs = readArray(file, (size_t)b->records * b->width);
     if (b->distinct > rows) rows = b->distinct;
     if ((size_t)(b->width + 1) * CLASSES > rows) rows = (size_t)(b->width + 1) * CLASSES;
   }
-  float *w = malloc(4 * rows), *g = malloc(4 * rows), *v = malloc(4 * FACTORS * rows), *h = malloc(4 * FACTORS * rows);
-  for (size_t i = 0; i < FACTORS * rows; i++) v[i] = 0.01f * ((i * 7919) % 13) - 0.06f;
+  float *w = malloc(4 * rows), *g = malloc(4 * rows), *v = malloc(4 * WIDEST * rows), *h = malloc(4 * WIDEST * rows);
+  for (size_t i = 0; i < WIDEST * rows; i++) v[i] = 0.01f * ((i * 7919) % 13) - 0.06f;
   for (size_t i = 0; i < rows; i++) w[i] = 0.01f * ((i * 31) % 17) - 0.08f;
   float bias = 0;
   char op[32];
@@ -139,6 +171,7 @@ int main(int argc, char **argv) {
     for (uint32_t i = 0; i < count; i++) {
       if (!strcmp(op, "lr")) lr(&batches[i], w, g, &bias);
       if (!strcmp(op, "fm")) fm(&batches[i], w, v, g, h, &bias);
+      if (!strcmp(op, "ffm")) ffm(&batches[i], w, v, g, h, &bias);
       if (!strcmp(op, "softmax")) softmax(&batches[i], w, v, g);
     }
     double took = now() - start;

@@ -19,7 +19,7 @@ interface ModelSource {
 
 /** `makeModel` makes a model that is not built in; without it the job's `model` section says which one it is. */
 export function modelOf(record: JobRecord, context: ModelSource = {}): Model {
-  const facts = { inputWidth: inputWidthOf(record), classes: classesOf(record) };
+  const facts = { inputWidth: inputWidthOf(record), classes: classesOf(record), fields: record.train.fieldBound };
   const model = context.makeModel?.(record) ?? createModel(record.job.model, facts);
   const zeroed = record.warmStart?.zeroed ?? [];
   return zeroed.length === 0 ? model : { ...model, parameters: withZeros(model.parameters, zeroed) };
@@ -45,13 +45,14 @@ export function readingOf(
   record: JobRecord,
   model: Model,
   part?: Selection['part'],
-): Pick<TaskReaderOptions, 'format' | 'labels' | 'inputWidth' | 'columns' | 'selection'> {
+): Pick<TaskReaderOptions, 'format' | 'labels' | 'inputWidth' | 'columns' | 'selection' | 'readsFields'> {
   const selection = part && selectionOf(record.job, part);
   const columns = columnsOf(record, model);
   return {
     format: record.job.data.format,
     labels: labelRuleOf(record, model),
     inputWidth: inputWidthOf(record),
+    ...(model.readsFields && { readsFields: true }),
     ...(columns === undefined ? {} : { columns }),
     ...(selection === undefined ? {} : { selection }),
   };
@@ -62,13 +63,14 @@ export function forwardReadingOf(
   record: JobRecord,
   model: Model,
   format: DataFormat,
-): Pick<ForwardOptions, 'columns' | 'inputWidth' | 'mayHaveWeight' | 'fields'> {
+): Pick<ForwardOptions, 'columns' | 'inputWidth' | 'mayHaveWeight' | 'fields' | 'readsFields'> {
   const { data } = record.job;
-  const { columns, inputWidth } = readingOf(record, model);
+  const { columns, inputWidth, readsFields } = readingOf(record, model);
   const isOther = columns !== undefined && format !== data.format;
   return {
     columns: isOther ? { ...columns, dialect: { ...columns.dialect, delimiter: delimiterOf(format) } } : columns,
     inputWidth,
+    readsFields,
     mayHaveWeight: data.labelWeights,
     fields: record.train.columns?.fields,
   };
@@ -85,10 +87,18 @@ export function scoreNamesOf(record: JobRecord, { task }: Pick<Model, 'task'>): 
 /** One object for a record: what is worked out of the columns is kept with it. */
 const known = new WeakMap<JobRecord, ReadColumns>();
 
-function columnsOf(record: JobRecord, { input }: Pick<Model, 'input'>): ReadColumns | undefined {
+function columnsOf(
+  record: JobRecord,
+  { input, readsFields }: Pick<Model, 'input' | 'readsFields'>,
+): ReadColumns | undefined {
   const spec = columnSpecOf(record.job);
   if (spec === undefined) return undefined;
-  const columns = known.get(record) ?? { ...spec, statistics: record.train.columns?.statistics ?? [], input };
+  const columns = known.get(record) ?? {
+    ...spec,
+    statistics: record.train.columns?.statistics ?? [],
+    input,
+    ...(readsFields && { readsFields }),
+  };
   known.set(record, columns);
   return columns;
 }

@@ -36,6 +36,8 @@ const dataFactsSchema = z.strictObject({
   /** Decimal text: up to 2^64, which is more than a JSON number holds. */
   featureBound: z.string().regex(/^\d{1,20}$/),
   labelBound: count,
+  /** Highest field of a feature + 1, or the columns that make features; 0 where features have no fields. */
+  fieldBound: count.max(LIMITS.fields),
   digest: z.string(),
   /** Of data with columns. */
   columns: z
@@ -51,7 +53,7 @@ const dataFactsSchema = z.strictObject({
  * The version of all keys of a job: raised whenever one of them changes its name or its value. An executable reads only
  * its own version.
  */
-export const JOB_RECORD_VERSION = 9;
+export const JOB_RECORD_VERSION = 10;
 
 const recordSchema = z.strictObject({
   version: z.literal(JOB_RECORD_VERSION),

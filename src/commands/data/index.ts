@@ -117,9 +117,10 @@ with records of another format is refused.`;
       columns,
       index.files.map(({ path, records, bytes }) => [path, records, bytes]),
     );
+    const ofFields = index.fieldBound > 0 ? `field bound ${index.fieldBound}, ` : '';
     const bounds =
       index.statistics === undefined
-        ? `feature bound ${index.featureBound}, label bound ${index.labelBound}`
+        ? `feature bound ${index.featureBound}, ${ofFields}label bound ${index.labelBound}`
         : `label bound ${index.labelBound}`;
     const numbers = index.statistics?.length ? `\n\n${this.describeNumbers(index.statistics)}` : '';
     return `${files}${numbers}\n\n${index.records} records in ${tasks} tasks; ${bounds}\ndigest ${index.digest}`;

@@ -130,6 +130,7 @@ With a second file: the values and ranges that the first one lacks. With a job f
       case 'table':
         return tableText(look, this.screen());
       case 'libsvm':
+      case 'libffm':
         return sparseText(look, this.screen());
       case 'idx':
         return denseText(look, this.screen());

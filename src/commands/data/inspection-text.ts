@@ -184,6 +184,7 @@ export function sparseText(look: SparseLook, screen: Screen): string {
     ['values', values === undefined ? '' : numbersText(values, screen)],
     ['different ids', countText(look.ids, look.areIdsExact)],
     ['highest id', look.highestId ?? '-'],
+    ...(look.fields === undefined ? [] : [['fields', String(look.fields)]]),
     ['density', look.density === 0 ? '-' : percent(look.density)],
     ['weights', look.hasWeights ? 'labels have weights' : 'none'],
     ['groups', look.hasGroups ? 'qid' : 'none'],
@@ -195,7 +196,7 @@ export function sparseText(look: SparseLook, screen: Screen): string {
     ...(bad.records === 0 ? [] : [`${bad.records} records are bad:`]),
     ...bad.first.map(({ line, reason }) => `  line ${line}: ${reason}`),
   ];
-  const head = `${path}: ${isWhole ? '' : 'the first '}${records} records of libsvm`;
+  const head = `${path}: ${isWhole ? '' : 'the first '}${records} records of ${look.fields === undefined ? 'libsvm' : 'libffm'}`;
   return [head, fitted(screen, left('what', 'it has'), facts), notes.join('\n')]
     .filter((text) => text !== '')
     .join('\n\n');

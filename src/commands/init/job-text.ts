@@ -60,24 +60,29 @@ export function jobText(wanted: WantedJob): WrittenJob {
     line(1, 'recordsPerTask', recordsPerTask(records)),
     ...part.lines,
     modelLine(model, task),
-    line(
-      0,
-      'optimizer',
-      model === 'softmax' ? { type: 'adam', learningRate: 0.01 } : { type: 'adagrad', learningRate: 0.05 },
-    ),
+    line(0, 'optimizer', OPTIMIZERS[model]),
     line(0, 'training', { mode: 'async', passes: passesOf(records), batchSize: records < SMALL ? 32 : 128, seed: 1 }),
     line(0, 'cluster', { pservers: 2, trainers: 2 }, 'processes on this machine'),
   ];
   return { text: `${text.join('\n')}\n`, summary: part.summary };
 }
 
+const OPTIMIZERS = {
+  lr: { type: 'adagrad', learningRate: 0.05 },
+  fm: { type: 'adagrad', learningRate: 0.05 },
+  // Its values are normalized, so that gradients are small.
+  ffm: { type: 'adagrad', learningRate: 0.1, initialAccumulator: 0.0001 },
+  softmax: { type: 'adam', learningRate: 0.01 },
+} as const;
+
 function modelLine(model: ModelType, task: DataPart['task']): string {
   const others = {
     lr: 'fm finds pairs of values that matter together',
     fm: 'lr is simpler and faster',
+    ffm: 'fm is smaller, and needs no fields',
     softmax: undefined,
   };
-  const factors = model === 'fm' ? { factors: 8 } : {};
+  const factors = model === 'fm' ? { factors: 8 } : model === 'ffm' ? { factors: 4 } : {};
   return line(0, 'model', { type: model, ...(task === 'regression' ? { task } : {}), ...factors }, others[model]);
 }
 
@@ -94,7 +99,7 @@ function nameOf(path: string): string {
   const file = path.split('/').findLast((part) => part !== '' && !/[*?]/.test(part)) ?? 'job';
   const name = file
     .replace(/\.gz$/, '')
-    .replace(/\.(?:csv|tsv|txt|data|libsvm|libfm|svm|dat)$/, '')
+    .replace(/\.(?:csv|tsv|txt|data|libsvm|libfm|svm|libffm|ffm|dat)$/, '')
     .replace(NAME, '-')
     .replace(/^[^A-Za-z0-9]+/, '')
     .slice(0, NAME_CHARACTERS);
@@ -112,7 +117,8 @@ function dataPart(wanted: WantedJob): DataPart {
     case 'table':
       return tablePart(wanted, look, testLook?.kind === 'table' ? testLook : undefined);
     case 'libsvm':
-      return sparsePart(wanted, look);
+    case 'libffm':
+      return sparsePart(wanted, look, look.kind);
     case 'idx':
       if (model !== undefined && model !== 'softmax') {
         throw new PaddletError('Usage', `${model} takes no images: idx files are for softmax`, {
@@ -164,10 +170,16 @@ const hasBad = ({ label, columns, bad }: TableLook): boolean =>
   bad.records > 0 ||
   columns.some((facts, at) => typeOf(facts).bad > 0 || (at === label?.column && typeOf(facts).missing > 0));
 
-function sparsePart({ test, model = 'lr' }: WantedJob, look: SparseLook): DataPart {
+function sparsePart({ test, model: wanted }: WantedJob, look: SparseLook, format: 'libsvm' | 'libffm'): DataPart {
+  const model = wanted ?? (format === 'libffm' ? 'ffm' : 'lr');
   if (model === 'softmax') {
-    throw new PaddletError('Usage', 'softmax takes no libsvm text: it wants columns of numbers, or idx files', {
+    throw new PaddletError('Usage', `softmax takes no ${format} text: it wants columns of numbers, or idx files`, {
       hint: 'use --model lr or --model fm',
+    });
+  }
+  if (model === 'ffm' && format === 'libsvm') {
+    throw new PaddletError('Usage', 'ffm reads the fields of features, and libsvm text has none', {
+      hint: 'use --model lr or --model fm, or write the data as libffm or CSV',
     });
   }
   const { distinctLabels, labels, hasWeights, bad } = look;
@@ -183,7 +195,7 @@ function sparsePart({ test, model = 'lr' }: WantedJob, look: SparseLook): DataPa
   }
   const task = isBinary ? 'binary' : 'regression';
   return {
-    format: 'libsvm',
+    format,
     lines: [
       ...(hasWeights ? [line(1, 'labelWeights', true, 'label:weight')] : []),
       ...(bad.records > 0

@@ -6,11 +6,12 @@ import type { Host } from '../../base/seams.ts';
 import { visibleLines } from '../../base/visible.ts';
 import { openCheckpointModel } from '../../cluster/client/checkpoint-model.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
-import { FORWARD_HEAD_BYTES } from '../../data/formats/format.ts';
+import { FORWARD_HEAD_BYTES, type Format } from '../../data/formats/format.ts';
 import { type DataFormat, formatOf, formatsWhere } from '../../data/formats/registry.ts';
 import { openForward } from '../../data/forward.ts';
 import { inputBlocks } from '../../host/inputs.ts';
 import type { Job } from '../../job/schema.ts';
+import { outlineOf } from '../../model/registry.ts';
 import { Predictor } from '../../roles/evaluator/predictor.ts';
 import { NO_TALLY, type Tally } from '../../roles/evaluator/score-groups.ts';
 import { durationFlag } from '../base/duration-flag.ts';
@@ -218,15 +219,17 @@ async function startPool(threads: number, making: PartMakerOptions): Promise<Thr
 }
 
 /** Throws `Usage` when the model takes no records of the format that is wanted. */
-function formatFor({ data }: Job, wanted: DataFormat = data.format, keep: readonly string[]): DataFormat {
+function formatFor({ data, model }: Job, wanted: DataFormat = data.format, keep: readonly string[]): DataFormat {
   const [given, own] = [formatOf(wanted), formatOf(data.format)];
-  const others = SCORED_FORMATS.filter((name) => formatOf(name).input === own.input);
+  const { readsFields } = outlineOf(model);
+  const suits = ({ input, hasFields }: Format): boolean => input === own.input && (hasFields || !readsFields);
+  const others = SCORED_FORMATS.filter((name) => suits(formatOf(name)));
   if (given.openForward === undefined) {
     throw new PaddletError('Usage', `the records of ${wanted} files are scored as text`, {
       hint: `say what the file is with --format ${others.join(' or ')}`,
     });
   }
-  if (given.input !== own.input || given.hasLabelFiles !== own.hasLabelFiles) {
+  if (!suits(given) || given.hasLabelFiles !== own.hasLabelFiles) {
     throw new PaddletError('Usage', `the model takes records of ${data.format}, not of ${wanted}`, {
       hint: `--format may be ${others.join(' or ')}`,
     });

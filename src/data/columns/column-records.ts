@@ -10,7 +10,7 @@ import { sparseRecords } from '../parsed/sparse-records.ts';
 import { RecordPositions } from '../record-positions.ts';
 import type { BadRecord, TaskRecords } from '../source.ts';
 import { slotsOf } from './column.ts';
-import { type FeatureMaker, featureMaker } from './features.ts';
+import { featureMaker, type PieceFeatures } from './features.ts';
 import type { KnownColumns } from './numbers.ts';
 import type { ColumnPiece } from './piece.ts';
 import { RowMaker } from './rows.ts';
@@ -25,6 +25,13 @@ export interface ColumnRecords {
   finish(): { readonly records: TaskRecords; readonly block?: SparseBlock };
 }
 
+export interface UsedColumns extends KnownColumns {
+  /** What the model takes. */
+  readonly input: 'sparse' | 'dense';
+  /** Whether it reads the fields of features. */
+  readonly readsFields?: boolean | undefined;
+}
+
 export interface RecordsSize {
   /** Indexed records of the task. */
   readonly records: number;
@@ -33,8 +40,7 @@ export interface RecordsSize {
   readonly batchSize: number;
 }
 
-/** `input`: what the model takes. */
-export function columnRecords(input: 'sparse' | 'dense', columns: KnownColumns, size: RecordsSize): ColumnRecords {
+export function columnRecords(columns: UsedColumns, size: RecordsSize): ColumnRecords {
   const inputs = slotsOf(columns.columns);
   const perRecord = 2 * inputs.numbers.length + inputs.single.length + columns.columns.length;
   if (size.records * perRecord > LIMITS.taskInputs) {
@@ -42,15 +48,16 @@ export function columnRecords(input: 'sparse' | 'dense', columns: KnownColumns, 
       hint: `at most ${LIMITS.taskInputs} in all: lower data.recordsPerTask`,
     });
   }
-  return input === 'sparse' ? sparseColumns(columns, size) : denseColumns(columns, size);
+  return columns.input === 'sparse' ? sparseColumns(columns, size) : denseColumns(columns, size);
 }
 
-function sparseColumns(columns: KnownColumns, { records, bytes, batchSize }: RecordsSize): ColumnRecords {
+function sparseColumns(columns: UsedColumns, { records, bytes, batchSize }: RecordsSize): ColumnRecords {
+  const { readsFields } = columns;
   const maker = featureMaker(columns);
   // An id of a list takes two bytes of text, with what separates it from the next one.
   const hasLists = slotsOf(columns.columns).lists.length > 0;
   const features = maker.mostFeatures(records, hasLists ? Math.ceil(bytes / 2) + records : 0);
-  const builder = new SparseBlockBuilder({ records, features, batchSize }, sparseKernel());
+  const builder = new SparseBlockBuilder({ records, features, batchSize, hasFields: readsFields }, sparseKernel());
   return {
     get quota() {
       return builder.quota;
@@ -63,7 +70,7 @@ function sparseColumns(columns: KnownColumns, { records, bytes, batchSize }: Rec
     },
     startPart: (file) => builder.startPart(file),
     add(piece, firstLine) {
-      builder.add(readRecords(piece, maker, builder.firstEnd), firstLine);
+      builder.add(readRecords(piece, maker.featuresOf(piece, readsFields), builder.firstEnd), firstLine);
     },
     bad: (record) => builder.bad(record),
     finish() {
@@ -74,9 +81,9 @@ function sparseColumns(columns: KnownColumns, { records, bytes, batchSize }: Rec
 }
 
 /** Ends count from `firstEnd`. */
-function readRecords(piece: ColumnPiece, maker: FeatureMaker, firstEnd: number): Omit<ReadRecords, 'status'> {
+function readRecords(piece: ColumnPiece, made: PieceFeatures, firstEnd: number): Omit<ReadRecords, 'status'> {
   const { records, labels, weights, groups } = piece;
-  const { count, ends, ids, values } = maker.featuresOf(piece);
+  const { count, ends, ids, values, fields } = made;
   for (let record = 0; record < records; record++) ends[record]! += firstEnd;
   const runs: number[] = [];
   for (let record = 0; record < records; record++) {
@@ -92,6 +99,7 @@ function readRecords(piece: ColumnPiece, maker: FeatureMaker, firstEnd: number):
     ends,
     ids: bytesOf(ids),
     values,
+    fields,
     runs: Uint32Array.from(runs),
   };
 }

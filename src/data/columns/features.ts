@@ -22,6 +22,8 @@ export interface PieceFeatures {
   readonly ids: Uint32Array;
   /** Undefined when all are 1. */
   readonly values: Float32Array | undefined;
+  /** The number of the column that made each; undefined where no model reads them. */
+  readonly fields: Uint16Array | undefined;
 }
 
 type Maker =
@@ -85,7 +87,7 @@ export class FeatureMaker {
     return this.#most * records + listIds;
   }
 
-  featuresOf(piece: ColumnPiece): PieceFeatures {
+  featuresOf(piece: ColumnPiece, readsFields = false): PieceFeatures {
     const { records } = piece;
     const crosses = this.#crosses.map((cross) => crossed(cross, piece));
     const ends = this.#endsOf(piece);
@@ -97,13 +99,18 @@ export class FeatureMaker {
     };
     into.at.set(ends.subarray(0, Math.max(0, records - 1)), 1);
     // Column by column, each in a loop of its own: a column after the other goes behind what its records have.
-    for (const maker of this.#makers) {
+    const fields = readsFields ? new Uint16Array(count) : undefined;
+    for (const [field, maker] of this.#makers.entries()) {
+      const from = fields && into.at.slice();
       if (maker.kind === 'number') putNumbers(maker, piece.numbers[maker.slot]!, into);
       else if (maker.kind === 'parts') putParts(maker.parts, piece.numbers[maker.slot]!, into);
       else if (maker.kind === 'list') putLists(piece.lists[maker.slot]!, piece.listIds, into);
       else putIds(maker.kind === 'single' ? piece.single[maker.slot]! : crosses[maker.number]!, into);
+      from?.forEach((place, record) => {
+        fields!.fill(field, place, into.at[record]!);
+      });
     }
-    return { count, ends, ids: into.ids, values: into.values };
+    return { count, ends, ids: into.ids, values: into.values, fields };
   }
 
   /** Of each record, where its features end. */

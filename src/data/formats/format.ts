@@ -2,8 +2,9 @@
 import type { Model } from '../../model/model.ts';
 import type { ChunkCutter } from '../chunk-cutter.ts';
 import type { ColumnSpec } from '../columns/column.ts';
+import type { UsedColumns } from '../columns/column-records.ts';
 import type { PieceSink } from '../columns/piece-sink.ts';
-import type { NumberStatistics, StatisticsBuilder } from '../columns/statistics.ts';
+import type { StatisticsBuilder } from '../columns/statistics.ts';
 import type { Content } from '../content.ts';
 import type { ForwardBytes } from '../forward.ts';
 import type { ForwardPart } from '../forward-parts.ts';
@@ -23,6 +24,8 @@ export interface Format {
   readonly input: Model['input'] | 'columns';
   /** Its files say themselves which columns they have: a job says nothing of their places. */
   readonly knowsColumns?: boolean;
+  /** Whether its features are of fields; those of columns are of the field of their column. */
+  readonly hasFields: boolean;
   /** Whether labels are in files of their own (`trainLabels` of the job); otherwise each record has its label. */
   readonly hasLabelFiles: boolean;
   /** The files of a request. Throws `DataMissing`, and what opening a file may throw. */
@@ -70,7 +73,7 @@ export interface ForwardHead {
 /** As many as the first line of any format may have. */
 export const FORWARD_HEAD_BYTES = 1 << 20;
 
-export interface ForwardOptions extends Pick<ReadOptions, 'batchSize' | 'columns' | 'inputWidth'> {
+export interface ForwardOptions extends Pick<ReadOptions, 'batchSize' | 'columns' | 'inputWidth' | 'readsFields'> {
   /** For messages, and for columns in its path. */
   readonly file: string;
   readonly mayHaveWeight: boolean;
@@ -133,6 +136,8 @@ export interface FoundFiles {
 export interface Bounds {
   /** Highest feature id + 1 (sparse), or inputs of a record (dense). */
   featureBound: bigint;
+  /** Highest field + 1; 0 where there are none. */
+  fieldBound: number;
   /** Highest whole label + 1, at most 2^53 - 1. */
   labelBound: number;
   readonly traits: Traits;
@@ -168,6 +173,8 @@ export interface ReadOptions {
   readonly batchSize: number;
   /** Inputs of a record (dense formats): `featureBound` of the index that the job trains on. */
   readonly inputWidth: number;
+  /** Whether the model reads the fields of features; of formats with columns, `columns` says it. */
+  readonly readsFields?: boolean | undefined;
   /** Of formats with columns. */
   readonly columns?: ReadColumns | undefined;
   /** As the index was made with. */
@@ -176,9 +183,4 @@ export interface ReadOptions {
 }
 
 /** Columns of a job: the same object for all of its tasks. */
-export interface ReadColumns extends ColumnSpec {
-  /** Of the index that the job trains on. */
-  readonly statistics: readonly NumberStatistics[];
-  /** What the model takes. */
-  readonly input: Model['input'];
-}
+export interface ReadColumns extends ColumnSpec, UsedColumns {}

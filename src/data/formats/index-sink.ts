@@ -1,7 +1,7 @@
 /** How files with columns are indexed, whatever they are: their records are cut into chunks, and counted. */
 import { assert } from '../../base/assert.ts';
 import { LIMITS } from '../../base/limits.ts';
-import type { ColumnSpec } from '../columns/column.ts';
+import { type ColumnSpec, fieldsOf } from '../columns/column.ts';
 import type { ColumnPiece } from '../columns/piece.ts';
 import type { PieceSink } from '../columns/piece-sink.ts';
 import { SelectingSink, splitBy } from '../columns/selecting.ts';
@@ -86,6 +86,7 @@ export async function indexEach(
     }
   }
   boundClasses(into, columns);
+  into.bounds.fieldBound = fieldsOf(columns.columns);
   return files;
 }
 

@@ -3,12 +3,13 @@ import { columnsFormat } from './columns/format.ts';
 import { csvFormat } from './csv/format.ts';
 import type { Format } from './format.ts';
 import { idxFormat } from './idx/format.ts';
-import { libsvmFormat } from './libsvm/format.ts';
+import { libffmFormat, libsvmFormat } from './libsvm/format.ts';
 
 const FORMATS = {
   libsvm: libsvmFormat,
   // The two are the same text (libsvm/parser.ts).
   libfm: libsvmFormat,
+  libffm: libffmFormat,
   idx: idxFormat,
   // They differ in what separates fields unless the job says it.
   csv: csvFormat,

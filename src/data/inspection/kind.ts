@@ -4,7 +4,7 @@ import { otherThanTable } from '../appearance.ts';
 import { BOM } from '../ascii.ts';
 import type { Head } from '../content.ts';
 
-export type Kind = 'table' | 'libsvm' | 'idx';
+export type Kind = 'table' | 'libsvm' | 'libffm' | 'idx';
 
 const LINES = 64;
 /** Others may be bad. */
@@ -12,7 +12,10 @@ const MOST_LINES = 0.9;
 const SHOWN_BYTES = 4096;
 const IDX = [0, 0, 8];
 const NUMBER = '[+-]?(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][+-]?\\d+)?';
-const SPARSE = new RegExp(`^\\s*${NUMBER}(?::${NUMBER})?(?:\\s+(?:\\d+|qid):${NUMBER})*\\s*(?:#.*)?$`);
+const SPARSE = {
+  libsvm: new RegExp(`^\\s*${NUMBER}(?::${NUMBER})?(?:\\s+(?:\\d+|qid):${NUMBER})*\\s*(?:#.*)?$`),
+  libffm: new RegExp(`^\\s*${NUMBER}(?::${NUMBER})?(?:\\s+(?:\\d+:\\d+|qid):${NUMBER})*\\s*(?:#.*)?$`),
+} as const;
 const FEATURE = /\s\d+:/;
 const WEIGHTED = new RegExp(`^\\s*${NUMBER}:`);
 
@@ -25,17 +28,19 @@ export function kindOf(path: string, { bytes, isWhole }: Head): Kind {
       hint: isWhole ? 'name a file with data' : 'is it text of lines?',
     });
   }
-  const sparse = lines.filter((line) => SPARSE.test(line));
-  const featured = sparse.filter((line) => FEATURE.test(line));
-  if (sparse.length >= MOST_LINES * lines.length && 2 * featured.length > lines.length) return 'libsvm';
+  for (const kind of ['libsvm', 'libffm'] as const) {
+    const sparse = lines.filter((line) => SPARSE[kind].test(line));
+    const featured = sparse.filter((line) => FEATURE.test(line));
+    if (sparse.length >= MOST_LINES * lines.length && 2 * featured.length > lines.length) return kind;
+  }
   const other = otherThanTable([Buffer.from(bytes.subarray(0, SHOWN_BYTES)).toString('latin1'), ...lines]);
   if (other === undefined) return 'table';
   throw new PaddletError('DataInvalid', `${path} is ${other.what}`, { hint: other.hint });
 }
 
-/** Of libsvm: whether labels have a weight. */
-export const hasWeights = (bytes: Uint8Array): boolean =>
-  firstLines(bytes).some((line) => SPARSE.test(line) && WEIGHTED.test(line));
+/** Whether labels have a weight. */
+export const hasWeights = (kind: 'libsvm' | 'libffm', bytes: Uint8Array): boolean =>
+  firstLines(bytes).some((line) => SPARSE[kind].test(line) && WEIGHTED.test(line));
 
 /** Those that are neither empty nor a comment, as Latin-1. */
 function firstLines(bytes: Uint8Array): string[] {

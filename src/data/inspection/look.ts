@@ -8,7 +8,7 @@ import { type LookOptions, lookAtTable, type TableLook } from './table.ts';
 
 export type Look =
   | ({ readonly kind: 'table' } & TableLook)
-  | ({ readonly kind: 'libsvm' } & SparseLook)
+  | ({ readonly kind: 'libsvm' | 'libffm' } & SparseLook)
   | ({ readonly kind: 'idx' } & DenseLook);
 
 export interface AnyLookOptions extends Omit<LookOptions, 'first'> {
@@ -27,8 +27,14 @@ export async function lookAt(place: DataPlace, path: string, options: AnyLookOpt
         kind,
         ...(await lookAtTable(place, path, head, { ...rest, first: first?.kind === kind ? first : undefined })),
       };
-    case 'libsvm': {
-      const sparse = { ...rest, hasWeights: hasWeights(head.bytes), first: first?.kind === kind ? first : undefined };
+    case 'libsvm':
+    case 'libffm': {
+      const sparse = {
+        ...rest,
+        format: kind,
+        hasWeights: hasWeights(kind, head.bytes),
+        first: first?.kind === kind ? first : undefined,
+      };
       return { kind, ...(await lookAtSparse(place, path, sparse)) };
     }
     case 'idx':

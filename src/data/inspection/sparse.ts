@@ -1,10 +1,10 @@
-/** A look at libsvm or libfm text: read by the parser that training uses, slice by slice, in bounded memory. */
+/** A look at libsvm, libfm or libffm text: read by the parser that training uses, slice by slice, in bounded memory. */
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { Batch, SparseInput } from '../../model/model.ts';
 import { NEWLINE } from '../ascii.ts';
 import { contentBlocks } from '../content.ts';
-import { libsvmFormat } from '../formats/libsvm/format.ts';
+import { libffmFormat, libsvmFormat } from '../formats/libsvm/format.ts';
 import type { DataPlace } from '../place.ts';
 import { DistinctValues, hashOfId } from './distinct.ts';
 import { type NumberFacts, NumberProfile, slotOf } from './histogram.ts';
@@ -26,6 +26,8 @@ export interface SparseLook {
   readonly ids: number;
   readonly areIdsExact: boolean;
   readonly highestId: string | undefined;
+  /** Of libffm: highest field + 1. */
+  readonly fields?: number;
   /** The share of all ids up to the highest that a record has, on average. */
   readonly density: number;
   /** Of the features of a second file: those whose ids the first one lacks. */
@@ -34,6 +36,7 @@ export interface SparseLook {
 }
 
 export interface SparseOptions {
+  readonly format: 'libsvm' | 'libffm';
   readonly hasWeights: boolean;
   readonly records?: number | undefined;
   readonly first?: SparseLook | undefined;
@@ -75,6 +78,7 @@ class SparseReader {
   readonly #firstBad: { line: number; reason: string }[] = [];
   readonly #new = { known: 0, features: 0 };
   #highest = -1n;
+  #fieldBound = 0;
   #records = 0;
   #bad = 0;
   #lines = 0;
@@ -93,7 +97,8 @@ class SparseReader {
     const { hasWeights: mayHaveWeight, records: most = Number.POSITIVE_INFINITY } = this.#options;
     // The widest rule: what a model takes is not known.
     const labels = { task: 'regression', mayHaveWeight } as const;
-    const read = libsvmFormat.readHead!({ file: this.#path, bytes, isWhole: false }, labels);
+    const { readHead } = this.#options.format === 'libffm' ? libffmFormat : libsvmFormat;
+    const read = readHead({ file: this.#path, bytes, isWhole: false }, labels);
     const wanted = Math.min(read.records, most - this.#records - this.#bad);
     if (wanted < read.records) this.#isWhole = false;
     const batch = read.batch(0, wanted);
@@ -129,7 +134,9 @@ class SparseReader {
     if (input !== undefined) this.#takeIds(input);
   }
 
-  #takeIds({ ids, count, rows }: SparseInput): void {
+  #takeIds({ ids, count, rows, fields }: SparseInput): void {
+    if (fields !== undefined)
+      this.#fieldBound = fields.reduce((bound, field) => Math.max(bound, field + 1), this.#fieldBound);
     const { first } = this.#options;
     const view = Buffer.from(ids.buffer, ids.byteOffset, ids.byteLength);
     /** Of each id, whether another file has it. */
@@ -166,6 +173,7 @@ class SparseReader {
       ids: this.#ids.count,
       areIdsExact: this.#ids.isExact,
       highestId: this.#highest < 0n ? undefined : String(this.#highest),
+      ...(this.#options.format === 'libffm' && { fields: this.#fieldBound }),
       density: width === 0 || this.#records === 0 ? 0 : this.#features / this.#records / width,
       newIds: this.#options.first === undefined ? undefined : this.#new,
       distinct: this.#ids,

@@ -31,15 +31,17 @@ const FRAME = {
   classes: 13,
   mayHaveWeight: 14,
   featuresPerRecord: 15,
-  nextLine: 16,
-  records: 17,
-  features: 18,
-  runCount: 19,
-  hasValues: 20,
-  hasWeights: 21,
-  hasGroups: 22,
+  fieldsEnd: 16,
+  fields: 17,
+  nextLine: 18,
+  records: 19,
+  features: 20,
+  runCount: 21,
+  hasValues: 22,
+  hasWeights: 23,
+  hasGroups: 24,
 } as const;
-const FRAME_WORDS = 23;
+const FRAME_WORDS = 25;
 
 /** As the kernels call them. */
 export const LABEL_RULES = { binary: 0, multiclass: 1, regression: 2 } as const;
@@ -60,6 +62,8 @@ export interface ReadRecords {
   readonly ids: Uint8Array;
   /** Undefined when all are 1. */
   readonly values: Float32Array | undefined;
+  /** Undefined when features have none. */
+  readonly fields?: Uint16Array | undefined;
   /** Pairs: the records before a run of lines that follow each other, and the first of these lines. */
   readonly runs: Uint32Array;
 }
@@ -79,8 +83,11 @@ export class SparseKernel {
   /** Where the last call put the ids that it read. */
   #ids = 0;
 
-  /** The text that is read from now on: whole lines; the last one may lack its line break. */
-  begin(text: Uint8Array, firstLine: number, rule: LabelRule): void {
+  /**
+   * The text that is read from now on: whole lines; the last one may lack its line break. `hasFields`: features are
+   * `field:id:value`.
+   */
+  begin(text: Uint8Array, firstLine: number, rule: LabelRule, hasFields = false): void {
     const isEnded = text.length === 0 || text.at(-1) === NEWLINE;
     this.#textEnd = TEXT_AT + text.length + (isEnded ? 0 : 1);
     this.#instance.reserve(this.#textEnd);
@@ -94,6 +101,7 @@ export class SparseKernel {
     frame[FRAME.classes] = rule.task === 'multiclass' ? rule.classes : 0;
     frame[FRAME.mayHaveWeight] = rule.mayHaveWeight === true ? 1 : 0;
     frame[FRAME.featuresPerRecord] = LIMITS.featuresPerRecord;
+    frame[FRAME.fieldsEnd] = hasFields ? LIMITS.fields : 0;
     frame[FRAME.line] = 0;
     this.#firstLine = firstLine;
     this.#nextLine = -1;
@@ -134,8 +142,11 @@ export class SparseKernel {
     const runs = ends + 4 * most;
     const values = runs + 8 * most;
     const ids = roundUp(values + 4 * features);
-    this.#instance.reserve(ids + 8 * features);
+    const hasFields = this.#frame()[FRAME.fieldsEnd] !== 0;
+    const fields = ids + 8 * features;
+    this.#instance.reserve(fields + (hasFields ? 2 * features : 0));
     const frame = this.#frame();
+    frame[FRAME.fields] = fields;
     frame.set([most, labels, weights, groups, ends, ids, values, runs, firstEnd], FRAME.quota);
     frame[FRAME.nextLine] = this.#nextLine;
     const status = this.#instance.kernels.parseLines(FRAME_AT);
@@ -154,6 +165,7 @@ export class SparseKernel {
       ends: new Uint32Array(buffer, ends, count),
       ids: new Uint8Array(buffer, ids, 8 * read),
       values: frame[FRAME.hasValues] === 0 ? undefined : new Float32Array(buffer, values, read),
+      fields: hasFields ? new Uint16Array(buffer, fields, read) : undefined,
       runs: new Uint32Array(buffer, runs, 2 * frame[FRAME.runCount]!),
     };
   }

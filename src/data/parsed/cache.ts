@@ -167,8 +167,11 @@ export function blockKey({ format, parserVersion, labels, batchSize, how, chunks
 }
 
 /** Of its large arrays. */
-const arrayBytes = ({ labels, weights, groups, offsets, rows, values, ids }: SparseBlock): number =>
-  [labels, weights, groups, offsets, rows, values, ids].reduce((sum, array) => sum + (array?.byteLength ?? 0), 0);
+const arrayBytes = ({ labels, weights, groups, offsets, rows, values, fields, ids }: SparseBlock): number =>
+  [labels, weights, groups, offsets, rows, values, fields, ids].reduce(
+    (sum, array) => sum + (array?.byteLength ?? 0),
+    0,
+  );
 
 const areSame = (a: readonly SourceFacts[], b: readonly SourceFacts[]): boolean =>
   a.length === b.length && a.every((one, at) => isSameFile(one, b[at]!));

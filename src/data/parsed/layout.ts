@@ -5,6 +5,7 @@
 import { crc32 } from 'node:zlib';
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
 import { parsedJson } from '../../base/parsed-json.ts';
 import type { FileFacts } from '../../base/seams.ts';
 import type { Batch } from '../../model/model.ts';
@@ -12,7 +13,7 @@ import { isWeight } from '../labels.ts';
 import { plannedBatch, type SparseBlock, type SparseNotes, START } from './sparse-block.ts';
 
 /** Raised when the bytes change; what a parser makes of data has a version of its own. */
-export const BLOCK_VERSION = 1;
+export const BLOCK_VERSION = 2;
 const MAGIC = Buffer.from('PDLTDATA', 'latin1');
 export const HEADER_BYTES = 128;
 const ENTRY_BYTES = 24;
@@ -30,7 +31,7 @@ const HEADER = {
   batchSize: 40,
   batches: 44,
   denseWidth: 48,
-  fields: 52,
+  inputs: 52,
   key: 64,
   keyEnd: 96,
 } as const;
@@ -53,6 +54,7 @@ export const SECTION = {
   weights: 34,
   groups: 35,
   times: 36,
+  fields: 37,
 } as const;
 
 export interface KeptBlock {
@@ -84,6 +86,7 @@ export function encodeBlock(key: Uint8Array, { block, sources }: KeptBlock): Buf
     [SECTION.ids, block.ids],
   ];
   if (block.values !== undefined) sections.push([SECTION.values, bytesOf(block.values)]);
+  if (block.fields !== undefined) sections.push([SECTION.fields, bytesOf(block.fields)]);
   if (block.weights !== undefined) sections.push([SECTION.weights, bytesOf(block.weights)]);
   if (block.groups !== undefined) sections.push([SECTION.groups, block.groups]);
   const tableEnd = HEADER_BYTES + ENTRY_BYTES * sections.length;
@@ -98,7 +101,7 @@ export function encodeBlock(key: Uint8Array, { block, sources }: KeptBlock): Buf
   file.writeUInt32LE(block.labels.length, HEADER.good);
   file.writeUInt32LE(block.batchSize, HEADER.batchSize);
   file.writeUInt32LE(block.starts.length / START.words - 1, HEADER.batches);
-  file.writeUInt32LE(1, HEADER.fields);
+  file.writeUInt32LE(1, HEADER.inputs);
   file.set(key, HEADER.key);
   let at = tableEnd;
   sections.forEach(([kind, bytes], number) => {
@@ -128,7 +131,7 @@ export function decodeBlock(key: Uint8Array, file: Buffer): KeptBlock {
   check(goodEnd === good && starts[0] === 0 && starts[1] === 0 && starts[2] === 0, 'its batches do not add up');
   const runPositions = u32(sections, SECTION.runPositions);
   check(records === 0 || runPositions[0] === 0, 'it has no lines');
-  const [values, weights] = [sections.get(SECTION.values), sections.get(SECTION.weights)];
+  const [values, fields, weights] = [SECTION.values, SECTION.fields, SECTION.weights].map((kind) => sections.get(kind));
   const facts = f64(sections, SECTION.sources);
   const kept: KeptBlock = {
     sources: Array.from({ length: Math.floor(facts.length / 4) }, (_, at) => {
@@ -150,6 +153,7 @@ export function decodeBlock(key: Uint8Array, file: Buffer): KeptBlock {
       offsets: u32(sections, SECTION.offsets, good + batches),
       rows: u32(sections, SECTION.rows, features),
       values: values === undefined ? undefined : f32(values, features),
+      fields: fields && fieldsOf(fields, features),
       ids: bytesOf(u32(sections, SECTION.ids, 2 * distinct)),
       badPositions: u32(sections, SECTION.badPositions, records - good),
       runPositions,
@@ -188,7 +192,7 @@ function sectionsOf(key: Uint8Array, file: Buffer): Sections {
   check(file.readBigUInt64LE(HEADER.fileBytes) === BigInt(file.length), 'it is not as long as it says');
   check(file.readUInt32LE(HEADER.crc32) === crc32(file.subarray(HEADER.fileBytes)), 'its check sum differs');
   check(file.subarray(HEADER.key, HEADER.keyEnd).equals(key), 'it is a block of other data');
-  check(file.readUInt32LE(HEADER.kind) === SPARSE && file.readUInt32LE(HEADER.fields) === 1, 'it is of another kind');
+  check(file.readUInt32LE(HEADER.kind) === SPARSE && file.readUInt32LE(HEADER.inputs) === 1, 'it is of another kind');
   const count = file.readUInt32LE(HEADER.sections);
   check(HEADER_BYTES + ENTRY_BYTES * count <= file.length, 'its sections are cut off');
   const sections = new Map<number, Uint8Array>();
@@ -227,6 +231,15 @@ function f64(sections: Sections, kind: number, count?: number): Float64Array {
 
 const f32 = (bytes: Uint8Array, count: number): Float32Array =>
   new Float32Array(bytes.buffer, bytes.byteOffset, countIn(bytes, 4, count));
+
+function fieldsOf(bytes: Uint8Array, count: number): Uint16Array {
+  const fields = new Uint16Array(bytes.buffer, bytes.byteOffset, countIn(bytes, 2, count));
+  check(
+    fields.every((field) => field < LIMITS.fields),
+    `it has a field above ${LIMITS.fields - 1}`,
+  );
+  return fields;
+}
 
 function weightsOf(bytes: Uint8Array, count: number): Float32Array {
   const weights = f32(bytes, count);

@@ -13,7 +13,7 @@ interface Picked {
 
 /** The good ones of the records at these indexed positions, in their order. */
 export function pickedBatch(block: SparseBlock, positions: ArrayLike<number>): Batch {
-  const { starts, offsets, rows, values } = block;
+  const { starts, offsets, rows, values, fields } = block;
   const { goods, batches } = goodOnes(block, positions);
   const ends = new Uint32Array(goods.length + 1);
   for (let at = 0; at < goods.length; at++) {
@@ -24,6 +24,7 @@ export function pickedBatch(block: SparseBlock, positions: ArrayLike<number>): B
   const count = ends[goods.length]!;
   const ids = new Uint32Array(2 * count);
   const pickedValues = values && new Float32Array(count);
+  const pickedFields = fields && new Uint16Array(count);
   const halves = new Uint32Array(block.ids.buffer, block.ids.byteOffset, block.ids.byteLength / 4);
   for (let at = 0; at < goods.length; at++) {
     const batch = START.words * batches[at]!;
@@ -36,6 +37,7 @@ export function pickedBatch(block: SparseBlock, positions: ArrayLike<number>): B
       ids[2 * (from + feature)] = halves[id]!;
       ids[2 * (from + feature) + 1] = halves[id + 1]!;
       if (pickedValues !== undefined) pickedValues[from + feature] = values![first + feature]!;
+      if (pickedFields !== undefined) pickedFields[from + feature] = fields![first + feature]!;
     }
   }
   const bytes = new Uint8Array(ids.buffer);
@@ -45,6 +47,7 @@ export function pickedBatch(block: SparseBlock, positions: ArrayLike<number>): B
     // The kernel's arrays are valid until its next call.
     rows: found.places.slice(),
     values: pickedValues,
+    ...(pickedFields && { fields: pickedFields }),
     ids: found.ids.slice(),
     count: found.distinct,
   };

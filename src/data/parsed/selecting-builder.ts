@@ -43,8 +43,8 @@ export class SelectingBuilder {
     this.#inner.startPart(file);
   }
 
-  feature(low: number, high: number, value: number): void {
-    this.#inner.feature(low, high, value);
+  feature(low: number, high: number, value: number, field: number): void {
+    this.#inner.feature(low, high, value, field);
   }
 
   weight(value: number): void {
@@ -84,12 +84,14 @@ export class SelectingBuilder {
     if (kept.length > 0) this.#inner.add(this.#picked(read, kept), firstLine);
   }
 
-  #picked({ labels, weights, groups, ends, ids, values, runs }: Omit<ReadRecords, 'status'>, kept: readonly number[]) {
+  #picked(read: Omit<ReadRecords, 'status'>, kept: readonly number[]) {
+    const { labels, weights, groups, ends, ids, values, fields, runs } = read;
     const first = this.#inner.firstEnd;
     const startOf = (record: number): number => (record === 0 ? 0 : ends[record - 1]! - first);
     const features = kept.reduce((sum, record) => sum + ends[record]! - first - startOf(record), 0);
     const keptIds = new Uint8Array(8 * features);
     const keptValues = values && new Float32Array(features);
+    const keptFields = fields && new Uint16Array(features);
     const keptGroups = groups && new Uint8Array(8 * kept.length);
     const keptEnds = new Uint32Array(kept.length);
     let to = 0;
@@ -97,6 +99,7 @@ export class SelectingBuilder {
       const [from, end] = [startOf(record), ends[record]! - first];
       keptIds.set(ids.subarray(8 * from, 8 * end), 8 * to);
       keptValues?.set(values!.subarray(from, end), to);
+      keptFields?.set(fields!.subarray(from, end), to);
       keptGroups?.set(groups!.subarray(8 * record, 8 * record + 8), 8 * at);
       to += end - from;
       keptEnds[at] = first + to;
@@ -113,6 +116,7 @@ export class SelectingBuilder {
       ends: keptEnds,
       ids: keptIds,
       values: keptValues,
+      fields: keptFields,
       runs: keptRuns(runs, kept),
     };
   }

@@ -20,6 +20,8 @@ export interface BlockSize {
   /** At most so many. */
   readonly features: number;
   readonly batchSize: number;
+  /** Whether the fields of features are kept. */
+  readonly hasFields?: boolean | undefined;
 }
 
 export class SparseBlockBuilder {
@@ -35,6 +37,7 @@ export class SparseBlockBuilder {
   readonly #rows: Uint32Array;
   /** From the first value on that is not 1. */
   #values: Float32Array | undefined;
+  readonly #fields: Uint16Array | undefined;
   #ids = new Uint8Array(8192);
   #records = 0;
   #good = 0;
@@ -63,6 +66,7 @@ export class SparseBlockBuilder {
     this.#labels = new Float32Array(size.records);
     this.#offsets = new Uint32Array(size.records + batches);
     this.#rows = new Uint32Array(size.features);
+    this.#fields = size.hasFields ? new Uint16Array(size.features) : undefined;
   }
 
   get records(): number {
@@ -100,6 +104,10 @@ export class SparseBlockBuilder {
     this.#offsets.set(read.ends, this.#good + this.#batch + 1);
     if (read.values !== undefined) this.#allValues().set(read.values, this.#features);
     else this.#values?.fill(1, this.#features, this.#features + features);
+    if (this.#fields !== undefined) {
+      assert(read.fields !== undefined, 'what a model reads fields of has them');
+      this.#fields.set(read.fields, this.#features);
+    }
     this.#lines.addRuns(read.runs, records, firstLine);
     this.#features += features;
     this.#good += records;
@@ -115,10 +123,11 @@ export class SparseBlockBuilder {
   }
 
   /** Adds a feature to the record being read; its id in two u32 halves. */
-  feature(low: number, high: number, value: number): void {
+  feature(low: number, high: number, value: number, field: number): void {
     const at = this.#features + this.#pending;
     if (this.#values === undefined && Math.fround(value) !== 1) this.#allValues();
     if (this.#values !== undefined) this.#values[at] = value;
+    if (this.#fields !== undefined) this.#fields[at] = field;
     this.#single.push(low, high);
     this.#pending += 1;
   }
@@ -184,6 +193,7 @@ export class SparseBlockBuilder {
       offsets: this.#offsets.subarray(0, this.#good + this.#batch),
       rows: this.#rows.subarray(0, this.#features),
       values: this.#values?.subarray(0, this.#features),
+      fields: this.#fields?.subarray(0, this.#features),
       ids: this.#ids.subarray(0, 8 * this.#distinct),
       badPositions: Uint32Array.from(this.#badPositions),
       runPositions: positions,

@@ -28,6 +28,8 @@ export interface SparseBlock {
   readonly rows: Uint32Array;
   /** Undefined when all are 1. */
   readonly values: Float32Array | undefined;
+  /** Of each feature; undefined where no model reads them. */
+  readonly fields?: Uint16Array | undefined;
   /** The distinct ids of each batch in order of first appearance, u64 little-endian. */
   readonly ids: Uint8Array;
   /** Indexed positions of the bad records, ascending. */
@@ -45,7 +47,7 @@ export interface SparseNotes {
 }
 
 export function plannedBatch(block: SparseBlock, number: number): Batch {
-  const { starts, offsets, rows, values, ids } = block;
+  const { starts, offsets, rows, values, fields, ids } = block;
   const at = START.words * number;
   const [good, feature, distinct] = [starts[at]!, starts[at + 1]!, starts[at + 2]!];
   const [goodEnd, featureEnd, distinctEnd] = [starts[at + 3]!, starts[at + 4]!, starts[at + 5]!];
@@ -53,6 +55,7 @@ export function plannedBatch(block: SparseBlock, number: number): Batch {
     offsets: offsets.subarray(good + number, goodEnd + number + 1),
     rows: rows.subarray(feature, featureEnd),
     values: values?.subarray(feature, featureEnd),
+    ...(fields && { fields: fields.subarray(feature, featureEnd) }),
     ids: ids.subarray(8 * distinct, 8 * distinctEnd),
     count: distinctEnd - distinct,
   };

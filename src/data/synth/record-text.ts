@@ -2,7 +2,7 @@
 import { mix32 } from '../../base/mix32.ts';
 import type { PlantedOptions, PlantedRecord } from './planted-model.ts';
 
-export const SYNTH_FORMATS = ['libsvm', 'csv', 'tsv'] as const;
+export const SYNTH_FORMATS = ['libsvm', 'libffm', 'csv', 'tsv'] as const;
 export type SynthFormat = (typeof SYNTH_FORMATS)[number];
 
 export interface RecordText {
@@ -23,6 +23,10 @@ const namesOf = ({ perRecord, numbers }: PlantedOptions): string[] =>
 export function textOf(options: Written): RecordText {
   const { format, features, perRecord, numbers } = options;
   if (format === 'libsvm') return { head: '', line: ({ label, ids }) => `${label} ${ids.join(':1 ')}:1\n` };
+  if (format === 'libffm') {
+    const features = (ids: Uint32Array): string => Array.from(ids, (id, field) => `${field}:${id}:1`).join(' ');
+    return { head: '', line: ({ label, ids }) => `${label} ${features(ids)}\n` };
+  }
   const delimiter = format === 'csv' ? ',' : '\t';
   const vocabulary = Math.floor(features / perRecord);
   const fieldOf = (id: number, field: number): string => {
@@ -37,10 +41,10 @@ export function textOf(options: Written): RecordText {
   };
 }
 
-/** A job file; undefined for libsvm, whose job says nothing of columns. */
+/** A job file; undefined for formats whose job says nothing of columns. */
 export function jobOf(options: Written): string | undefined {
   const { format, factors } = options;
-  if (format === 'libsvm') return undefined;
+  if (format === 'libsvm' || format === 'libffm') return undefined;
   const columns = namesOf(options).map((name) =>
     name.startsWith('n') ? `    ${name}: { type: number, normalize: log }` : `    ${name}: category`,
   );

@@ -103,11 +103,14 @@ function checkOptions(options: SynthOptions): void {
   if (!Number.isInteger(factors) || factors < 0 || factors > LIMITS.syntheticFactors) {
     throw new PaddletError('Usage', `factors must be a whole number from 0 to ${LIMITS.syntheticFactors}`);
   }
+  if (format === 'libffm' && perRecord > LIMITS.fields) {
+    throw new PaddletError('Usage', `perRecord must be at most ${LIMITS.fields}, the fields that libffm may have`);
+  }
   if (!Number.isInteger(numbers) || numbers < 0 || numbers > perRecord) {
     throw new PaddletError('Usage', `numbers must be a whole number from 0 to ${perRecord}, the fields of a record`);
   }
-  if (numbers > 0 && format === 'libsvm') {
-    throw new PaddletError('Usage', 'numbers are for the formats csv and tsv: of libsvm all fields are ids');
+  if (numbers > 0 && (format === 'libsvm' || format === 'libffm')) {
+    throw new PaddletError('Usage', 'numbers are for the formats csv and tsv: elsewhere all fields are ids');
   }
   if (!Number.isFinite(noise) || noise < 0)
     throw new PaddletError('Usage', 'noise must be a number that is not negative');

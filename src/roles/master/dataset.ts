@@ -119,8 +119,8 @@ export async function loadDataset(
 }
 
 export function factsOf({ index, tasks }: Dataset): DataFacts {
-  const { records, featureBound, labelBound, digest } = index;
-  return { records, tasks: tasks.length, featureBound, labelBound, digest };
+  const { records, featureBound, labelBound, fieldBound, digest } = index;
+  return { records, tasks: tasks.length, featureBound, labelBound, fieldBound, digest };
 }
 
 /** With what is known of the columns: all data of the job is read with that of the training records. */

@@ -140,6 +140,28 @@ export interface ModelExports {
     scores: number,
     sums: number,
   ): void;
+  stepFields(
+    records: number,
+    offsets: number,
+    rows: number,
+    values: number,
+    fieldOf: number,
+    labels: number,
+    weights: number,
+    distinct: number,
+    isBinary: boolean,
+    isNormalized: boolean,
+    bias: number,
+    w: number,
+    v: number,
+    fields: number,
+    factors: number,
+    xs: number,
+    gradientW: number,
+    gradientV: number,
+    scores: number,
+    sums: number,
+  ): void;
   softmaxScratch(scratch: number, width: number, classes: number): number;
   stepSoftmax(
     records: number,

@@ -43,7 +43,7 @@ export const recordOf = (job: Job, { train, ...others }: RecordOptions = {}): Jo
   created: 1,
   dataDir: '/data',
   batchPlanId: batchPlanId(job, DIGEST),
-  train: { records: 3, tasks: 1, featureBound: '4', labelBound: 2, digest: DIGEST, ...train },
+  train: { records: 3, tasks: 1, featureBound: '4', labelBound: 2, fieldBound: 0, digest: DIGEST, ...train },
   units: unitsOf(job),
   ...others,
   job,

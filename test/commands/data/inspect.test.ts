@@ -23,6 +23,7 @@ const rows = (towns: readonly string[], from: number): string =>
   ].join('\n');
 writeFileSync(join(cwd, 'a.csv'), rows(['Oslo', 'Rome', 'Rome', 'NA', 'Bern'], 0));
 writeFileSync(join(cwd, 'b.csv'), rows(['Oslo', 'Paris', 'Rome', 'NA', 'Bern'], 5));
+writeFileSync(join(cwd, 'd.libffm'), '1 0:3:1 7:7:0.5\n0 0:3:1\n');
 writeFileSync(join(cwd, 'c.libsvm'), '1 3:1 7:0.5\n0 3:1\n0 9:2\n');
 writeFileSync(
   join(cwd, 'job.yaml'),
@@ -90,6 +91,12 @@ clicked  label                        0 75 %, 1 25 %
     expect(comparison.columns.map(({ name }: { name: string }) => name)).toEqual(['town', 'amount']);
     const asJob = JSON.parse((await paddlet('data', 'inspect', 'a.csv', '--job', 'job.yaml', '--json')).out);
     expect(asJob.columns[0].ids).toMatchObject({ distinct: 3, isExact: true });
+  });
+
+  test('libffm', async () => {
+    const { out } = await paddlet('data', 'inspect', 'd.libffm');
+    expect(out).toContain('d.libffm: 2 records of libffm');
+    expect(out).toMatch(/^fields +8$/m);
   });
 
   test('libsvm', async () => {

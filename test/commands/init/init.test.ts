@@ -188,6 +188,17 @@ describe('of other formats', () => {
     expect(job.data.split).toBeUndefined();
   });
 
+  test('libffm: ffm, or another model', async () => {
+    file(
+      'a.ffm',
+      repeat(50, (at) => `${at % 2} 0:${at}:1 1:3:0.5`),
+    );
+    expect((await printed('--data', 'a.ffm')).job).toMatchObject({
+      ...{ name: 'a', data: { format: 'libffm' }, model: { type: 'ffm', task: 'binary', factors: 4 } },
+    });
+    expect((await printed('--data', 'a.ffm', '--model', 'lr')).job).toMatchObject({ model: { type: 'lr' } });
+  });
+
   test('idx: softmax, without a split', async () => {
     const u32 = (value: number): number[] => [0, 0, 0, value];
     writeFileSync(join(cwd, 'train-labels-idx1-ubyte'), Buffer.from([0, 0, 8, 1, ...u32(3), 0, 2, 2]));
@@ -248,6 +259,7 @@ next: paddlet doctor job.yaml
     [['reals.csv'], 2, 'no column of reals.csv looks like a label'],
     [['two.libsvm'], 2, 'the labels of two.libsvm are 1 and 2'],
     [['two.libsvm', '--model', 'softmax'], 2, 'softmax takes no libsvm text'],
+    [['two.libsvm', '--model', 'ffm'], 2, 'ffm reads the fields of features'],
     [['three.csv', '--test', 'two.libsvm'], 2, 'two.libsvm has another format than three.csv'],
     [['three.csv', '--json', '--output', '-'], 2, '--json and --output -: expected one of them'],
   ])('%j is refused, and nothing is written', async (args, code, message) => {

@@ -1,6 +1,6 @@
 /** From pieces of columns to features by id. */
 import { describe, expect, test } from 'vitest';
-import type { Column, NumberColumn } from '../../../src/data/columns/column.ts';
+import { type Column, fieldsOf, type NumberColumn } from '../../../src/data/columns/column.ts';
 import { FeatureMaker } from '../../../src/data/columns/features.ts';
 import { categoryId, crossId, missingId, numberedId, vocabularySeed } from '../../../src/data/columns/hash.ts';
 import { category, cross, idsOf, LABEL, list, number, pieceWith, type Sample, statisticsOf } from './samples.ts';
@@ -63,6 +63,28 @@ describe('features of a record', () => {
     const x = numberId('x');
     expect(idsOf(ids)).toEqual([5n, 6n, x, x, missing('x'), 2n ** 32n + 7n, x]);
     expect([...values!]).toEqual([1, 1, 1, 2, 1, 1, 3]);
+  });
+
+  test('are of the field of their column, with what says that a number is missing', () => {
+    const columns = [
+      LABEL,
+      list('tags'),
+      category('sex'),
+      number('x'),
+      cross('both', ['sex', 'shop']),
+      category('shop'),
+    ];
+    const piece = {
+      ...pieceWith(columns, { x: 1, sex: 1n, shop: 2n, tags: [1n, 2n] }),
+      records: 2,
+      numbers: [Float32Array.of(1, Number.NaN)],
+      single: [Uint32Array.of(1, 0, 2, 0), Uint32Array.of(3, 0, 4, 0)],
+      lists: [{ starts: Uint32Array.of(0, 2), ends: Uint32Array.of(2, 2) }],
+    };
+    const maker = makerOf(columns, [1, 3]);
+    expect([...maker.featuresOf(piece, true).fields!]).toEqual([0, 0, 1, 2, 3, 4, 1, 2, 2, 3, 4]);
+    expect(maker.featuresOf(piece).fields).toBeUndefined();
+    expect(fieldsOf(columns)).toBe(5);
   });
 
   test('are no more than was said', () => {

@@ -55,5 +55,6 @@ export function contentOf(records: TaskRecords): unknown[] {
 function featuresOf({ sparse: [input], dense: [row] }: Batch): unknown {
   if (input === undefined) return [...row!.values];
   const ids = new BigUint64Array(input.ids.slice(0, 8 * input.count).buffer);
-  return Array.from(input.rows, (place, at) => `${ids[place]}:${input.values?.[at] ?? 1}`);
+  const { rows, values, fields } = input;
+  return Array.from(rows, (place, at) => `${fields ? `${fields[at]}:` : ''}${ids[place]}:${values?.[at] ?? 1}`);
 }

@@ -52,6 +52,13 @@ test('weights, groups, ids of 64 bits, labels as they are', async () => {
   });
 });
 
+test('libffm: how many fields there are', async () => {
+  const text = '1:0.5 qid:7 3:9:1\n-1:1 0:18446744073709551615:2 # c\n';
+  expect(await look(text, 'fields.txt')).toMatchObject({
+    ...{ kind: 'libffm', records: 2, hasWeights: true, hasGroups: true, fields: 4, ids: 2 },
+  });
+});
+
 test('bad records have their lines, behind any number of blocks', async () => {
   const text = `${lines(0, 11_000)}\n1 2:x\n${lines(0, 3)}\n`;
   const found = await look(text, 'bad.txt');

@@ -220,7 +220,7 @@ describe('reading', () => {
 
   test.each([
     ['JSON', '{"a": 1, "b": 2}\n{"a": 3, "b": 4}\n'],
-    ['libffm', '1 0:5:1 1:9:0.5\n0 0:3:1 1:2:1\n'],
+    ['libffm', '1 0:5:a 1:9:b\n0 0:3:c 1:2:d\n'],
     ['Vowpal Wabbit', '1 |f price:0.23 sqft:0.25\n-1 |f price:0.1 sqft:0.5\n'],
     ['UTF-16 text', Buffer.from('\ufeffa,b\n1,2\n', 'utf16le')],
     ['a zip archive', 'PK\u0003\u0004\u0014\u0000'],

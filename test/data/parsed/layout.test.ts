@@ -8,10 +8,11 @@ import { decodeBlock, encodeBlock, HEADER_BYTES, SECTION } from '../../../src/da
 import * as fc from '../../properties.ts';
 import { GOLDEN_KEY, goldenBlock, WEIGHTED_TEXT } from './golden-block.ts';
 
-const GOLDEN = readFileSync(join(import.meta.dirname, '../../golden/data/v1.block'));
-const WEIGHTED = readFileSync(join(import.meta.dirname, '../../golden/data/v1-weighted.block'));
+const GOLDEN = readFileSync(join(import.meta.dirname, '../../golden/data/v2.block'));
+const WEIGHTED = readFileSync(join(import.meta.dirname, '../../golden/data/v2-weighted.block'));
+const OLD = readFileSync(join(import.meta.dirname, '../../golden/data/v1.block'));
 /** The same, section by section: docs/data-cache.md shows it. */
-const VECTOR = JSON.parse(readFileSync(join(import.meta.dirname, '../../golden/data/v1.json'), 'utf8')) as unknown;
+const VECTOR = JSON.parse(readFileSync(join(import.meta.dirname, '../../golden/data/v2.json'), 'utf8')) as unknown;
 
 /** A copy at an address that is a multiple of eight. */
 const copyOf = (bytes: Uint8Array): Buffer => {
@@ -66,7 +67,7 @@ function vectorOf(bytes: Buffer): unknown {
 }
 
 describe('a block', () => {
-  test('has the bytes of version 1', () => {
+  test('has the bytes of version 2', () => {
     expect(encodeBlock(GOLDEN_KEY, goldenBlock())).toEqual(GOLDEN);
   });
 
@@ -74,14 +75,15 @@ describe('a block', () => {
     expect(vectorOf(GOLDEN)).toEqual(VECTOR);
   });
 
-  test('has sections of weights and groups where a record has one', () => {
-    const kept = goldenBlock(WEIGHTED_TEXT);
+  test('has sections of weights and groups where a record has one, and of fields where they are read', () => {
+    const kept = goldenBlock(WEIGHTED_TEXT, true);
     expect(encodeBlock(GOLDEN_KEY, kept)).toEqual(WEIGHTED);
-    const { weights, groups } = decodeBlock(GOLDEN_KEY, copyOf(WEIGHTED)).block;
+    const { weights, groups, fields } = decodeBlock(GOLDEN_KEY, copyOf(WEIGHTED)).block;
     expect(weights).toEqual(Float32Array.of(0.25, 1));
     expect(groups).toEqual(Uint8Array.of(...Array(8).fill(255), 2, 1, 0, 0, 0, 0, 0, 0));
+    expect(fields).toEqual(Uint16Array.of(3, 4095, 258));
     const plain = decodeBlock(GOLDEN_KEY, copyOf(GOLDEN)).block;
-    expect([plain.weights, plain.groups]).toEqual([undefined, undefined]);
+    expect([plain.weights, plain.groups, plain.fields]).toEqual([undefined, undefined, undefined]);
   });
 
   test('whose weights are below 0 is refused', () => {
@@ -89,6 +91,15 @@ describe('a block', () => {
     const bytes = copyOf(WEIGHTED);
     bytes.writeFloatLE(-0.5, at);
     expect(fault(summed(bytes))).toBe('it has a weight below 0, or one that is no number');
+  });
+
+  test('whose fields are too high, or too few, is refused', () => {
+    const bytes = copyOf(WEIGHTED);
+    bytes.writeUInt16LE(4096, WEIGHTED.indexOf(Buffer.from(Uint16Array.of(3, 4095, 258).buffer)));
+    expect(fault(summed(bytes))).toBe('it has a field above 4095');
+    const { block, sources } = goldenBlock(WEIGHTED_TEXT, true);
+    const short = encodeBlock(GOLDEN_KEY, { block: { ...block, fields: Uint16Array.of(1, 2) }, sources });
+    expect(fault(copyOf(short))).toBe('a section has 4 bytes, not 6');
   });
 
   test('whose values are all 1 has no values', () => {
@@ -103,7 +114,8 @@ describe('a block', () => {
 
 describe('what is no block of that key', () => {
   test.each<[string, (bytes: Buffer) => Buffer, string]>([
-    ['of a later version', (bytes) => changed(bytes, 8, [2]), 'it has version 2, not 1'],
+    ['of version 1', () => OLD, 'it has version 1, not 2'],
+    ['of a later version', (bytes) => changed(bytes, 8, [3]), 'it has version 3, not 2'],
     ['of other data', (bytes) => changed(bytes, 64, [9]), 'it is a block of other data'],
     ['of a kind to come', (bytes) => changed(bytes, 24, [2]), 'it is of another kind'],
     ['with a section to come', (bytes) => changed(bytes, HEADER_BYTES, [36]), 'it has a section 36'],

@@ -27,7 +27,11 @@ async function read(place: TestPlace, what: string): Promise<TaskRecords[]> {
 
 function train(tasks: readonly TaskRecords[], spec: ModelSpec, passes: number): ReferenceTrainer {
   const optimizer = { type: 'adagrad', learningRate: 0.2, initialAccumulator: 0.1, epsilon: 1e-7, l2: 0 } as const;
-  const trainer = new ReferenceTrainer(referenceModel(spec, { inputWidth: 0, classes: 2 }), { optimizer }, 1);
+  const trainer = new ReferenceTrainer(
+    referenceModel(spec, { inputWidth: 0, classes: 2, fields: 0 }),
+    { optimizer },
+    1,
+  );
   for (let pass = 0; pass < passes; pass++) trainer.pass(tasks, 128, pass);
   return trainer;
 }

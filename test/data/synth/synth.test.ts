@@ -51,6 +51,15 @@ describe('made data', () => {
     expect(noisy.report.test.auc).toBeLessThan(plain.report.test.auc! - 0.03);
   });
 
+  test('as libffm: the field of a feature is its place in the record', async () => {
+    const [plain, place] = [testPlace(), testPlace()];
+    await writeSynth(plain.host, plain.folder, SMALL);
+    expect(await writeSynth(place.host, place.folder, { ...SMALL, format: 'libffm' })).not.toHaveProperty('job');
+    const text = readFileSync(join(place.folder, 'train.libffm'), 'utf8');
+    expect(text).toMatch(/^[01] 0:\d+:1 1:\d+:1 2:\d+:1 .* 9:\d+:1\n/);
+    expect(text.replace(/ \d+:/g, ' ')).toBe(readFileSync(join(plain.folder, 'train.libsvm'), 'utf8'));
+  });
+
   test('as columns, with a job that reads them', async () => {
     const place = testPlace();
     const log = { ...SMALL, features: 400, perRecord: 4, numbers: 2, factors: 0, format: 'tsv' } as const;
@@ -77,6 +86,7 @@ describe('made data', () => {
     [{ numbers: 2 }, 'numbers are for the formats csv and tsv'],
     [{ records: 0 }, 'records must be'],
     [{ perRecord: 1.5 }, 'perRecord must be'],
+    [{ perRecord: 4097, features: 5000, format: 'libffm' }, 'perRecord must be at most 4096'],
     [{ features: 9 }, '9 features are too few for 10 a record'],
     [{ features: 1e9 }, 'at most'],
     [{ factors: -1 }, 'factors must be'],

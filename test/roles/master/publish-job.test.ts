@@ -18,7 +18,7 @@ function publish(facts: Partial<DataIndex>) {
   const host = { ...master.host, log, random: { uuid: randomUUID, fraction: () => 0.5 } };
   const context = { ...master, host };
   const empty = { format: 'libsvm', files: [], chunks: [], digest: 'd' };
-  const index = { ...empty, records: 1, featureBound: '1', labelBound: 2, traits: noTraits(), ...facts };
+  const index = { ...empty, records: 1, featureBound: '1', fieldBound: 0, labelBound: 2, traits: noTraits(), ...facts };
   const train = { index, tasks: [[]], taskRecords: Uint32Array.of(1), tasksAtOnce: 1 };
   const published = publishJob({
     context,

@@ -46,7 +46,14 @@ async function published(carried: string | undefined): Promise<{ record: JobReco
   const layout = { fields: 3, positions: [0, 1, 2] };
   const index = {
     ...{ format: 'csv', files: [{ path: 'new.csv', bytes: 1, records: 3, layout }], chunks: [], digest: 'd' },
-    ...{ records: 3, featureBound: '1', labelBound: 2, traits: noTraits(), statistics: facts(50, [40, 60]) },
+    ...{
+      records: 3,
+      featureBound: '1',
+      fieldBound: 0,
+      labelBound: 2,
+      traits: noTraits(),
+      statistics: facts(50, [40, 60]),
+    },
   };
   const train = { index, tasks: [[]], taskRecords: Uint32Array.of(3), tasksAtOnce: 1 };
   await publishJob({

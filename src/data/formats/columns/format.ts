@@ -19,6 +19,7 @@ import { blocksIn } from './stretch.ts';
 
 export const columnsFormat: Format = {
   input: 'columns',
+  hasFields: true,
   knowsColumns: true,
   hasLabelFiles: false,
   parserVersion: 1,
@@ -42,7 +43,7 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
   assert(columns !== undefined, 'a columns file has columns');
   const records = countRecords(options.files, chunks);
   const bytes = chunks.reduce((sum, chunk) => sum + chunk.bytes, 0);
-  const into = columnRecords(columns.input, columns, { records, bytes, batchSize });
+  const into = columnRecords(columns, { records, bytes, batchSize });
   for (const chunk of chunks) {
     const file = files.path(chunk.file);
     const { layout } = options.files[chunk.file]!;

@@ -23,6 +23,7 @@ import { readText } from './text.ts';
 
 export const csvFormat: Format = {
   input: 'columns',
+  hasFields: true,
   hasLabelFiles: false,
   parserVersion: 1,
   find: async (place, { what }) => ({ paths: await resolveFiles(place, what), labels: [] }),
@@ -44,7 +45,7 @@ function readHead(
   const statistics = new StatisticsBuilder(slotsOf(spec.columns)).finish();
   const lines = bytes.reduce((count, byte) => count + (byte === 10 ? 1 : 0), 1);
   const size = { records: lines, bytes: bytes.length + lines * pathBytes(file, spec), batchSize: lines };
-  const records = columnRecords('sparse', { columns: spec.columns, statistics }, size);
+  const records = columnRecords({ columns: spec.columns, statistics, input: 'sparse' }, size);
   records.startPart(file);
   if (head === undefined) return records.finish().records;
   const { layout, offset, line } = head;
@@ -62,7 +63,7 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
     if (isOverlong(chunk)) return sum;
     return sum + chunk.bytes + chunk.records * pathBytes(files.path(chunk.file), columns);
   }, 0);
-  const into = columnRecords(columns.input, columns, { records, bytes, batchSize });
+  const into = columnRecords(columns, { records, bytes, batchSize });
   for (const chunk of chunks) {
     const file = files.path(chunk.file);
     into.startPart(file);

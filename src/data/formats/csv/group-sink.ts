@@ -84,7 +84,7 @@ export class GroupSink implements PieceSink {
     // A good record has a byte between two fields: of few long lines no more is allocated than they need.
     const records = Math.min(batchSize, Math.max(1, Math.ceil((left + 1) / plan.fields)));
     const size = { records, bytes: left + records * pathBytes(file, columns), batchSize };
-    const into = columnRecords(columns.input, columns, size);
+    const into = columnRecords(columns, size);
     into.startPart(file);
     this.#group = { into, records, kept: [] };
     return this.#group;

@@ -15,6 +15,7 @@ import { pairsOf } from './pairs.ts';
 
 export const idxFormat: Format = {
   input: 'dense',
+  hasFields: false,
   hasLabelFiles: true,
   async find(place, wanted) {
     const pairs = await pairsOf(place, wanted);

@@ -1,4 +1,4 @@
-/** LIBSVM and libFM text as a data format. */
+/** Text of sparse records as two data formats: LIBSVM and libFM, and libffm, whose features have fields. */
 import { crc32 } from 'node:zlib';
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
@@ -15,7 +15,7 @@ import { type DataPlace, resolveFiles } from '../../place.ts';
 import { Selector } from '../../selection.ts';
 import type { Chunk, IndexedFile, TaskRecords } from '../../source.ts';
 import { type Format, type FoundFiles, type Indexing, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
-import { openLibsvmForward } from './forward.ts';
+import { openTextForward } from './forward.ts';
 import { FEWEST_FEATURE_BYTES } from './parser.ts';
 import { scanText } from './scanner.ts';
 import { parseText, type TextSink } from './text.ts';
@@ -23,40 +23,62 @@ import { parseText, type TextSink } from './text.ts';
 /** Some milliseconds of parsing. */
 const SLICE_BYTES = 1 << 20;
 
-export const libsvmFormat: Format = {
-  input: 'sparse',
-  hasLabelFiles: false,
-  parserVersion: 2,
-  find: async (place, { what }) => ({ paths: await resolveFiles(place, what), labels: [] }),
-  index,
-  readHead,
-  read,
-  openForward: openLibsvmForward,
-};
+export const libsvmFormat = sparseText(false);
+export const libffmFormat = sparseText(true);
 
-function readHead({ file, bytes }: { file: string; bytes: Uint8Array }, labels: LabelRule): TaskRecords {
+function sparseText(hasFields: boolean): Format & Required<Pick<Format, 'readHead'>> {
+  return {
+    input: 'sparse',
+    hasFields,
+    hasLabelFiles: false,
+    parserVersion: 2,
+    find: async (place, { what }) => ({ paths: await resolveFiles(place, what), labels: [] }),
+    index: (place, found, into) => index(place, found, into, hasFields),
+    readHead: (head, labels) => readHead(head, labels, hasFields),
+    read: (files, options, chunks) => read(files, options, chunks, hasFields),
+    openForward: (head, options) => openTextForward(head, options, hasFields),
+  };
+}
+
+/** With fields, if the text has any: what reads a head may show them. */
+function readHead(
+  { file, bytes }: { file: string; bytes: Uint8Array },
+  labels: LabelRule,
+  hasFields: boolean,
+): TaskRecords {
   const lines = bytes.reduce((count, byte) => count + (byte === NEWLINE ? 1 : 0), 1);
-  const size = { records: lines, features: Math.ceil(bytes.length / FEWEST_FEATURE_BYTES), batchSize: lines };
+  const size = {
+    records: lines,
+    features: Math.ceil(bytes.length / FEWEST_FEATURE_BYTES),
+    batchSize: lines,
+    hasFields,
+  };
   const builder = new SparseBlockBuilder(size, sparseKernel());
   const start = BOM.every((byte, at) => bytes[at] === byte) ? BOM.length : 0;
   builder.startPart(file);
-  parseText({ file, bytes: bytes.subarray(start), offset: start, firstLine: 1 }, labels, builder);
+  parseText({ file, bytes: bytes.subarray(start), offset: start, firstLine: 1, hasFields }, labels, builder);
   return sparseRecords(builder.finish());
 }
 
-async function index(place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]> {
+async function index(place: DataPlace, found: FoundFiles, into: Indexing, hasFields: boolean): Promise<IndexedFile[]> {
   const files: IndexedFile[] = [];
-  for (const path of found.paths) files.push(await indexFile(place, path, files.length, into));
+  for (const path of found.paths) files.push(await indexFile(place, path, files.length, into, hasFields));
   return files;
 }
 
-async function indexFile(place: DataPlace, path: string, file: number, into: Indexing): Promise<IndexedFile> {
+async function indexFile(
+  place: DataPlace,
+  path: string,
+  file: number,
+  into: Indexing,
+  hasFields: boolean,
+): Promise<IndexedFile> {
   const { cutter, bounds, onBytes, selection } = into;
   const content = await openContent(place, path);
   try {
     cutter.startFile(file);
     const selector = selection && new Selector(selection, path);
-    const hasFeatures = await scanText(content, cutter, bounds, onBytes, { selector });
+    const hasFeatures = await scanText(content, cutter, bounds, onBytes, { selector, hasFields });
     if ((await content.file.size()) !== content.bytes) {
       throw new PaddletError('DataChanged', `${path} changed while it was being indexed`);
     }
@@ -68,12 +90,17 @@ async function indexFile(place: DataPlace, path: string, file: number, into: Ind
   }
 }
 
-async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<ParsedTask> {
-  const { batchSize } = options;
+async function read(
+  files: OpenFiles,
+  options: ReadOptions,
+  chunks: readonly Chunk[],
+  hasFields: boolean,
+): Promise<ParsedTask> {
+  const { batchSize, readsFields } = options;
   const records = countRecords(options.files, chunks);
   const bytes = chunks.reduce((sum, chunk) => sum + (isOverlong(chunk) ? 0 : chunk.bytes), 0);
   const features = Math.ceil(bytes / FEWEST_FEATURE_BYTES);
-  const builder = new SparseBlockBuilder({ records, features, batchSize }, sparseKernel());
+  const builder = new SparseBlockBuilder({ records, features, batchSize, hasFields: readsFields }, sparseKernel());
   for (const chunk of chunks) {
     const file = files.path(chunk.file);
     builder.startPart(file);
@@ -87,7 +114,7 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
       selection === undefined
         ? builder
         : new SelectingBuilder(builder, new Selector(selection, file), positionOf(chunk, file));
-    if (!(await parseChunk(files, chunk, options, sink))) throw changed(file, chunk);
+    if (!(await parseChunk(files, chunk, options, sink, hasFields))) throw changed(file, chunk);
     // Which records are left out follows from the position, which comes over the wire.
     if (builder.records !== end) throw changed(file, chunk);
   }
@@ -104,6 +131,7 @@ async function parseChunk(
   chunk: Chunk,
   { labels, times = UNTIMED }: ReadOptions,
   into: TextSink,
+  hasFields: boolean,
 ): Promise<boolean> {
   const file = files.path(chunk.file);
   let crc = 0;
@@ -123,7 +151,7 @@ async function parseChunk(
     if (at === chunk.bytes && crc !== chunk.crc32) return false;
     if (held.length > 2 * LIMITS.recordBytes) return false;
     if (end === 0) continue;
-    const part = { file, bytes: text, offset, firstLine };
+    const part = { file, bytes: text, offset, firstLine, hasFields };
     const lines = times.during('parse', () => parseText(part, labels, into));
     if (lines === undefined) return false;
     firstLine += lines;

@@ -1,4 +1,4 @@
-/** LIBSVM and libFM text read once, forwards, for predictions. A label may be any number: it is not used. */
+/** LIBSVM, libFM and libffm text read once, forwards, for predictions. A label may be any number: it is not used. */
 import { BOM, HASH, NEWLINE } from '../../ascii.ts';
 import { tooLong } from '../../chunk-check.ts';
 import { cutParts, type ForwardPart, type LineEndFinder, lineBreaks } from '../../forward-parts.ts';
@@ -9,7 +9,7 @@ import type { ForwardGroup, ForwardHead, ForwardOptions, ForwardReader } from '.
 import { FEWEST_FEATURE_BYTES } from './parser.ts';
 import { parseText } from './text.ts';
 
-export function openLibsvmForward(head: ForwardHead, options: ForwardOptions): ForwardReader {
+export function openTextForward(head: ForwardHead, options: ForwardOptions, hasFields: boolean): ForwardReader {
   const offset = BOM.every((byte, at) => head.bytes[at] === byte) ? BOM.length : 0;
   return {
     kept: [],
@@ -18,7 +18,7 @@ export function openLibsvmForward(head: ForwardHead, options: ForwardOptions): F
       const wholeRecords = (bytes: Uint8Array): number => bytes.lastIndexOf(NEWLINE) + 1;
       yield* cutParts(source, { offset, line: 1, wholeRecords, lineEnd: lineBreak, sliceBytes: options.sliceBytes });
     },
-    read: (part) => readPart(part, options),
+    read: (part) => readPart(part, options, hasFields),
   };
 }
 
@@ -33,11 +33,13 @@ const lineBreak = (): LineEndFinder => ({
 
 function readPart(
   { bytes, offset, first, long }: ForwardPart,
-  { file, mayHaveWeight, batchSize }: ForwardOptions,
+  { file, mayHaveWeight, batchSize, readsFields }: ForwardOptions,
+  hasFields: boolean,
 ): ForwardGroup[] {
   // The last line may lack its end.
   const records = lineBreaks(bytes) + 2;
-  const size = { records, features: Math.ceil(bytes.length / FEWEST_FEATURE_BYTES), batchSize };
+  const features = Math.ceil(bytes.length / FEWEST_FEATURE_BYTES);
+  const size = { records, features, batchSize, hasFields: readsFields };
   const builder = new SparseBlockBuilder(size, sparseKernel());
   builder.startPart(file);
   if (long?.begins !== undefined && long.begins !== HASH) {
@@ -45,6 +47,6 @@ function readPart(
     const reason = tooLong(long.bytes - (long.isEnded ? 1 : 0));
     builder.bad({ file, line: long.line, byteOffset: long.start, reason });
   }
-  parseText({ file, bytes, offset, firstLine: first }, { task: 'regression', mayHaveWeight }, builder);
+  parseText({ file, bytes, offset, firstLine: first, hasFields }, { task: 'regression', mayHaveWeight }, builder);
   return builder.records === 0 ? [] : [{ records: sparseRecords(builder.finish()) }];
 }

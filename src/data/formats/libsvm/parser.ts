@@ -1,8 +1,9 @@
 /**
  * Text of LIBSVM and libFM: a record a line, `label id:value id:value …`, separated by blanks; a `#` begins a comment
- * that runs to the end of the line; lines with nothing else are no records. Ids are u64, values f32; 0 is kept.
- * (LIBSVM README; libFM 1.4.2 manual, §2.1. Their formats agree on all of this.) After the label may come its group,
- * `qid:number` (SVMrank), and at the label its weight, `label:weight` (XGBoost, "Text Input Format of DMatrix").
+ * that runs to the end of the line; lines with nothing else are no records. Ids are u64, values f32; 0 is kept. (LIBSVM
+ * README; libFM 1.4.2 manual, §2.1. Their formats agree on all of this.) After the label may come its group,
+ * `qid:number` (SVMrank), and at the label its weight, `label:weight` (XGBoost, "Text Input Format of DMatrix"). Text
+ * of libffm is the same but for its features, `field:id:value` (libffm README).
  */
 import { LIMITS } from '../../../base/limits.ts';
 import { COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64, quote, SPACE, textOf } from '../../ascii.ts';
@@ -10,7 +11,7 @@ import { tooLong } from '../../chunk-check.ts';
 import { expectedLabels, isWeight, type LabelRule, labelOf } from '../../labels.ts';
 import type { BadRecord } from '../../source.ts';
 
-/** A feature takes at least four bytes of text, as in " 1:1". */
+/** A feature takes at least four bytes of text, as in " 1:1"; with a field it takes more. */
 export const FEWEST_FEATURE_BYTES = 4;
 
 const SMALL_ID_DIGITS = 9;
@@ -29,14 +30,16 @@ export interface TextPart {
   /** Of `bytes[0]` in the file's content. */
   readonly offset: number;
   readonly firstLine: number;
+  /** Whether features are `field:id:value`. */
+  readonly hasFields?: boolean;
 }
 
 /** What takes the records of a task, one after the other. */
 export interface RecordSink {
   /** The records that follow are of this file. */
   startPart(file: string): void;
-  /** Adds a feature to the record being read; its id in two u32 halves. */
-  feature(low: number, high: number, value: number): void;
+  /** Adds a feature to the record being read; its id in two u32 halves. `field`: 0 where the text has none. */
+  feature(low: number, high: number, value: number, field: number): void;
   /** Of the record being read; without them it counts 1, and has no group. */
   weight(value: number): void;
   group(low: number, high: number): void;
@@ -73,7 +76,9 @@ export class LineParser {
   private readonly rule: LabelRule;
   private readonly into: RecordSink;
   private readonly id = { low: 0, high: 0 };
-  /** Where the feature just read ended. */
+  /** The field just read. */
+  private field = 0;
+  /** Where the feature or field just read ended. */
   private at = 0;
 
   constructor(part: TextPart, rule: LabelRule, into: RecordSink) {
@@ -103,7 +108,7 @@ export class LineParser {
 
   /** Reads the record in [from, to), which begins with no blank. Undefined when good, else why it is bad. */
   private record(from: number, to: number, line: number): string | undefined {
-    const { bytes, into } = this;
+    const { bytes, into, part } = this;
     if (to - from > LIMITS.recordBytes) return tooLong(to - from);
     let at = this.tokenEnd(from, to);
     const labelEnd = this.labelEnd(from, at);
@@ -125,7 +130,9 @@ export class LineParser {
         at = end;
         continue;
       }
-      const reason = this.feature(at, to);
+      this.at = at;
+      const fault = part.hasFields ? this.readField(at, to) : undefined;
+      const reason = fault ?? this.feature(this.at, to);
       if (reason !== undefined) return reason;
       at = this.at;
     }
@@ -149,6 +156,23 @@ export class LineParser {
     return true;
   }
 
+  /** Reads `field:` at the beginning of a feature. */
+  private readField(from: number, to: number): string | undefined {
+    const { bytes } = this;
+    const token = bytes.subarray(from, this.tokenEnd(from, to));
+    const colon = token.indexOf(COLON);
+    if (colon < 0 || token.indexOf(COLON, colon + 1) < 0) {
+      return `feature ${quote(token, 0, token.length)} is not field:id:value`;
+    }
+    const { id } = this;
+    if (!parseU64(token, 0, colon, id) || id.high > 0 || id.low >= LIMITS.fields) {
+      return `field ${quote(token, 0, colon)} is not a whole number from 0 to ${LIMITS.fields - 1}`;
+    }
+    this.field = id.low;
+    this.at = from + colon + 1;
+    return undefined;
+  }
+
   private feature(from: number, to: number): string | undefined {
     const { bytes } = this;
     let at = from;
@@ -170,7 +194,7 @@ export class LineParser {
     if (!Number.isFinite(Math.fround(value))) {
       return `value ${quote(bytes, at + 1, end)} of feature ${quote(bytes, from, at)} is not a finite 32-bit number`;
     }
-    this.into.feature(this.id.low, this.id.high, value);
+    this.into.feature(this.id.low, this.id.high, value, this.field);
     this.at = end;
     return undefined;
   }

@@ -1,6 +1,6 @@
 /**
  * Finds the records of a text file: one sweep over its bytes, in bounded memory. Parses only what it needs to
- * find where records are and how large ids and labels get; bad records are found when their task is read.
+ * find where records are and how large ids, fields and labels get; bad records are found when their task is read.
  */
 import { LIMITS } from '../../../base/limits.ts';
 import { BOM, COLON, HASH, isBlank, NEWLINE, parseU64 } from '../../ascii.ts';
@@ -13,6 +13,13 @@ import { writtenLabel } from './parser.ts';
 
 const BUFFER_BYTES = 4 << 20;
 
+export interface ScanOptions {
+  readonly selector?: Selector | undefined;
+  /** Whether features are `field:id:value`. */
+  readonly hasFields?: boolean;
+  readonly bufferBytes?: number;
+}
+
 /**
  * Passes the file's records to the cutter, raises `bounds`, and reports each stretch read to `onBytes`. The buffer
  * grows with the longest line, up to twice LIMITS.recordBytes. Returns whether a record has a feature.
@@ -22,12 +29,9 @@ export async function scanText(
   cutter: ChunkCutter,
   bounds: Bounds,
   onBytes: (count: number) => void,
-  {
-    selector,
-    bufferBytes = BUFFER_BYTES,
-  }: { readonly selector?: Selector | undefined; readonly bufferBytes?: number } = {},
+  { selector, hasFields = false, bufferBytes = BUFFER_BYTES }: ScanOptions = {},
 ): Promise<boolean> {
-  const scanner = new TextScanner(cutter, bounds, selector);
+  const scanner = new TextScanner(cutter, bounds, selector, hasFields);
   // For the whole content, where it is smaller: it ends where a buffer is not filled.
   let buffer = new Uint8Array(Math.min(bufferBytes, content.bytes + 2));
   let held = 0;
@@ -71,6 +75,7 @@ class TextScanner {
   private readonly cutter: ChunkCutter;
   private readonly bounds: Bounds;
   private readonly selector: Selector | undefined;
+  private readonly hasFields: boolean;
   /** Of the next record in the file, those counted that are left out. */
   private position = 0;
   private readonly id = { low: 0, high: 0 };
@@ -81,10 +86,11 @@ class TextScanner {
   /** Where the line being skipped began, and whether it is a record; undefined when none is. */
   private skipped: { readonly start: number; readonly isRecord: boolean } | undefined;
 
-  constructor(cutter: ChunkCutter, bounds: Bounds, selector: Selector | undefined) {
+  constructor(cutter: ChunkCutter, bounds: Bounds, selector: Selector | undefined, hasFields: boolean) {
     this.cutter = cutter;
     this.bounds = bounds;
     this.selector = selector;
+    this.hasFields = hasFields;
   }
 
   /**
@@ -159,10 +165,12 @@ class TextScanner {
     return label;
   }
 
-  /** Raises the feature bound by a record, even a bad one. Returns where its line ends. */
+  /** Raises the bounds of ids and fields by a record, even a bad one. Returns where its line ends. */
   private record(buffer: Uint8Array, from: number): number {
     let at = tokenEnd(buffer, from);
     let id = 0;
+    /** The last byte that was no digit. */
+    let before = 0;
     for (let byte = buffer[at]!; byte !== NEWLINE; byte = buffer[++at]!) {
       const digit = byte - 48;
       if (digit >= 0 && digit <= 9) id = id * 10 + digit;
@@ -171,12 +179,20 @@ class TextScanner {
         if (byte === COLON) {
           // That of a group, `qid:`, has no digit before it.
           if (buffer[at - 1]! <= 57) this.hasFeatures = true;
-          if (id >= this.floor) this.raiseFeatureBound(buffer, at);
+          if (this.hasFields && before !== COLON) this.raiseFieldBound(id);
+          else if (id >= this.floor) this.raiseFeatureBound(buffer, at);
         }
         id = 0;
+        before = byte;
       }
     }
     return buffer.indexOf(NEWLINE, at);
+  }
+
+  /** That of a record whose fields are too high is bad. */
+  private raiseFieldBound(field: number): void {
+    const { bounds } = this;
+    if (field < LIMITS.fields && field >= bounds.fieldBound) bounds.fieldBound = field + 1;
   }
 
   /** By the id whose digits end at `to`, if it is a u64. */

@@ -16,7 +16,7 @@ export function parseText(part: TextPart, rule: LabelRule, into: TextSink): numb
   const { kernel } = into;
   const parser = new LineParser(part, rule, into);
   if (part.bytes.length > LIMITS.kernelTextBytes) return parsePlainly(part, parser, into);
-  kernel.begin(part.bytes, part.firstLine, rule);
+  kernel.begin(part.bytes, part.firstLine, rule, part.hasFields);
   for (;;) {
     const read = kernel.next(into.quota, into.firstEnd);
     into.add(read, part.firstLine);

@@ -1,4 +1,5 @@
-// Lines of LIBSVM and libFM text. `formats/libsvm/parser.ts` is the plain form, and reads each line that is unusual.
+// Lines of LIBSVM, libFM and libffm text. `formats/libsvm/parser.ts` is the plain form, and reads each line that is
+// unusual.
 
 import { COLON, HASH, isBlank, isEnd, isExact, NEWLINE, numberEnd, parseNumber } from './ascii';
 
@@ -34,6 +35,10 @@ class Frame {
   /** Whether a weight may follow a label. */
   mayHaveWeight: u32;
   featuresPerRecord: u32;
+  /** How many fields there are; 0 when features have none: `id:value` instead of `field:id:value`. */
+  fieldsEnd: u32;
+  /** Room for a u16 every four bytes of text, if features have fields. */
+  fields: u32;
   /** The line that continues the run before. */
   nextLine: u32;
   /** What was read. */
@@ -60,6 +65,8 @@ export function parseLines(frame: Frame): u32 {
   const ids = <usize>frame.ids;
   const values = <usize>frame.values;
   const featuresPerRecord = frame.featuresPerRecord;
+  const fieldsEnd = frame.fieldsEnd;
+  const fields = <usize>frame.fields;
   let at = <usize>frame.at;
   let line = frame.line;
   let nextLine = frame.nextLine;
@@ -112,6 +119,16 @@ export function parseLines(frame: Frame): u32 {
       if (byte == HASH) {
         at = lineEnd(at);
         break;
+      }
+      if (fieldsEnd != 0) {
+        const field = parseField(at);
+        if (field >= fieldsEnd) {
+          isUnusual = true;
+          break;
+        }
+        store<u16>(fields + (<usize>features << 1), <u16>field);
+        at = numberEnd + 1;
+        byte = load<u8>(at);
       }
       let id: u64 = 0;
       const idFrom = at;
@@ -204,6 +221,19 @@ function parseGroup(from: usize): u64 {
   }
   numberEnd = at;
   return at != from && at - from <= 19 && isEnd(byte) ? group : NO_GROUP;
+}
+
+/** The number at `from` before a colon; `u32.MAX_VALUE` when it is none, or is for the plain form. */
+function parseField(from: usize): u32 {
+  let field: u32 = 0;
+  let at = from;
+  let byte = <u32>load<u8>(at);
+  for (let digit = byte - 48; digit <= 9; digit = byte - 48) {
+    field = field * 10 + digit;
+    byte = load<u8>(++at);
+  }
+  numberEnd = at;
+  return byte == COLON && at != from && at - from <= 9 ? field : u32.MAX_VALUE;
 }
 
 /** NaN for the plain form. */

@@ -42,4 +42,5 @@ export { gatherRows, scatterRows } from './gather';
 export { isBatch } from './sparse-batch';
 export { stepLinear } from './linear-model';
 export { stepFactors } from './factorization-machine';
+export { stepFields } from './field-aware-machine';
 export { predictSoftmax, stepSoftmax, softmaxScratch } from './softmax-model';

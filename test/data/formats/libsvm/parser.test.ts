@@ -24,15 +24,17 @@ interface How {
   readonly firstLine?: number;
   readonly batchSize?: number;
   readonly plainly?: boolean;
+  readonly hasFields?: boolean;
 }
 
-function blockOf(text: string, rule: LabelRule, { offset = 0, firstLine = 1, batchSize = 4, plainly = false }: How) {
+function blockOf(text: string, rule: LabelRule, how: How) {
+  const { offset = 0, firstLine = 1, batchSize = 4, plainly = false, hasFields = false } = how;
   const bytes = Buffer.from(text, 'latin1');
   const builder = new SparseBlockBuilder(
-    { records: text.length + 1, features: text.length + 1, batchSize },
+    { records: text.length + 1, features: text.length + 1, batchSize, hasFields },
     sparseKernel(),
   );
-  const part = { file: 'f', bytes, offset, firstLine };
+  const part = { file: 'f', bytes, offset, firstLine, hasFields };
   if (plainly) parseLibsvm(part, rule, builder);
   else {
     builder.startPart('f');
@@ -62,7 +64,9 @@ function unfold(batch: Unfolded): NonNullable<NaiveRecord['good']>[] {
       features.push([ids[batch.rows[at]!]!, batch.values?.[at] ?? 1]);
     }
     const weight = batch.weights?.[record] ?? 1;
-    return { label: batch.labels[record]!, weight, group: groups?.[record] ?? NO_GROUP, features };
+    const fields = batch.fields && [...batch.fields.subarray(batch.offsets[record], batch.offsets[record + 1])];
+    const group = groups?.[record] ?? NO_GROUP;
+    return { label: batch.labels[record]!, weight, group, features, ...(fields && { fields }) };
   });
 }
 
@@ -76,7 +80,9 @@ function bitsOf(block: SparseBlock): unknown {
   const good = block.labels.length;
   const weights = bits(block.weights ?? new Float32Array(good).fill(1));
   const groups = [...(block.groups ?? new Uint8Array(8 * good).fill(0xff))];
-  return { records, batchSize, ...lists, values: bits(values), labels: bits(block.labels), weights, groups, notes };
+  const fields = block.fields && [...block.fields];
+  const floats = { values: bits(values), labels: bits(block.labels), weights };
+  return { records, batchSize, ...lists, ...floats, groups, fields, notes };
 }
 
 const reasons = (text: string, rule: LabelRule = BINARY) => parse(text, rule).bad.map(({ reason }) => reason);
@@ -131,31 +137,49 @@ const group = fc.oneof(
     weight: 1,
   },
 );
-const record = fc
-  .tuple(
-    fc.tuple(label, weight, group).map((parts) => parts.join('')),
-    fc.array(
-      fc.tuple(blank, feature).map(([b, f]) => b + f),
-      { maxLength: 8 },
-    ),
-    fc.constantFrom('', ' ', '\t', ' # 1:1', '#c'),
-  )
-  .map(([l, features, tail]) => l + features.join('') + tail);
-const line = fc.oneof(
-  { arbitrary: record, weight: 8 },
-  { arbitrary: fc.constantFrom('', ' ', '# comment', '  # 1 2:3', '\r'), weight: 1 },
-  { arbitrary: fc.string({ maxLength: 12 }).map((text) => text.replace(/[\n\v\f\u00a0-\uffff]/g, '?')), weight: 1 },
+const field = fc.oneof(
+  { arbitrary: fc.nat(4095).map(String), weight: 20 },
+  { arbitrary: fc.constantFrom('4096', '-1', '', 'x', '00000000012', '18446744073709551616', '1.5'), weight: 1 },
 );
-const text = fc
-  .tuple(fc.array(line, { maxLength: 12 }), fc.constantFrom('\n', '\r\n'), fc.boolean())
-  .map(([lines, end, ended]) => lines.join(end) + (ended ? end : ''));
+const withField = fc.oneof(
+  { arbitrary: fc.tuple(field, feature).map(([f, rest]) => `${f}:${rest}`), weight: 20 },
+  { arbitrary: feature, weight: 1 },
+);
+const recordOf = (feature: fc.Arbitrary<string>) =>
+  fc
+    .tuple(
+      fc.tuple(label, weight, group).map((parts) => parts.join('')),
+      fc.array(
+        fc.tuple(blank, feature).map(([b, f]) => b + f),
+        { maxLength: 8 },
+      ),
+      fc.constantFrom('', ' ', '\t', ' # 1:1', '#c'),
+    )
+    .map(([l, features, tail]) => l + features.join('') + tail);
+const lineOf = (feature: fc.Arbitrary<string>) =>
+  fc.oneof(
+    { arbitrary: recordOf(feature), weight: 8 },
+    { arbitrary: fc.constantFrom('', ' ', '# comment', '  # 1 2:3', '\r'), weight: 1 },
+    { arbitrary: fc.string({ maxLength: 12 }).map((text) => text.replace(/[\n\v\f\u00a0-\uffff]/g, '?')), weight: 1 },
+  );
+const textOf = (feature: fc.Arbitrary<string>) =>
+  fc
+    .tuple(fc.array(lineOf(feature), { maxLength: 12 }), fc.constantFrom('\n', '\r\n'), fc.boolean())
+    .map(([lines, end, ended]) => lines.join(end) + (ended ? end : ''));
 
-describe('libsvm text', () => {
+const text = textOf(feature);
+/** Text, and whether its features have fields. */
+const either = fc.oneof(
+  text.map((content) => [content, false] as const),
+  textOf(withField).map((content) => [content, true] as const),
+);
+
+describe('libsvm and libffm text', () => {
   test('is read as a naive parser reads it', () => {
     fc.assert(
-      fc.property(text, fc.constantFrom(BINARY, WEIGHTED), (content, rule) => {
-        const expected = parseNaively(content, rule.mayHaveWeight);
-        const actual = parse(content, rule);
+      fc.property(either, fc.constantFrom(BINARY, WEIGHTED), ([content, hasFields], rule) => {
+        const expected = parseNaively(content, rule.mayHaveWeight, hasFields);
+        const actual = parse(content, rule, { hasFields });
         expect(actual.records).toBe(expected.length);
         expect(actual.bad.map((bad) => bad.line)).toEqual(
           expected.filter((r) => r.good === undefined).map((r) => r.line),
@@ -175,9 +199,10 @@ describe('libsvm text', () => {
       { task: 'regression', mayHaveWeight: true },
     );
     fc.assert(
-      fc.property(text, rules, fc.integer({ min: 1, max: 6 }), (content, rule, batchSize) => {
-        const actual = blockOf(content, rule, { batchSize, offset: 100, firstLine: 7 });
-        const expected = blockOf(content, rule, { batchSize, offset: 100, firstLine: 7, plainly: true });
+      fc.property(either, rules, fc.integer({ min: 1, max: 6 }), ([content, hasFields], rule, batchSize) => {
+        const how = { batchSize, offset: 100, firstLine: 7, hasFields };
+        const actual = blockOf(content, rule, how);
+        const expected = blockOf(content, rule, { ...how, plainly: true });
         expect(bitsOf(actual)).toEqual(bitsOf(expected));
       }),
       { numRuns: 3000 },
@@ -186,10 +211,11 @@ describe('libsvm text', () => {
 
   test('batches are slices by position, with distinct ids in order of first appearance', () => {
     fc.assert(
-      fc.property(text, fc.nat(12), fc.nat(12), fc.integer({ min: 1, max: 5 }), (content, a, b, batchSize) => {
-        const all = parseNaively(content, true);
+      fc.property(either, fc.nat(12), fc.nat(12), fc.integer({ min: 1, max: 5 }), (given, a, b, batchSize) => {
+        const [content, hasFields] = given;
+        const all = parseNaively(content, true, hasFields);
         const [from, to] = [Math.min(a, b, all.length), Math.min(Math.max(a, b), all.length)];
-        const records = parse(content, WEIGHTED, { batchSize });
+        const records = parse(content, WEIGHTED, { batchSize, hasFields });
         const batch = sparse(records, from, to);
         const good = all.slice(from, to).flatMap((r) => r.good ?? []);
         expect(unfold(batch)).toEqual(good);
@@ -255,6 +281,21 @@ describe('libsvm text', () => {
     [`1 \x1b[31m${'y'.repeat(60)}`, `feature "\\x1b[31m${'y'.repeat(35)}…" has no ":"`],
   ])('%j is a bad record', (content, reason) => {
     expect(reasons(content)).toEqual([reason]);
+  });
+
+  test.each([
+    ['1 7', 'feature "7" is not field:id:value'],
+    ['1 3:1', 'feature "3:1" is not field:id:value'],
+    ['1 1:1:1 qid:3', 'feature "qid:3" is not field:id:value'],
+    ['1 4096:3:1', 'field "4096" is not a whole number from 0 to 4095'],
+    ['1 :3:1', 'field "" is not a whole number from 0 to 4095'],
+    ['1 -1:3:1', 'field "-1" is not a whole number from 0 to 4095'],
+    ['1 4294967299:3:1', 'field "4294967299" is not a whole number from 0 to 4095'],
+    ['1 1:x:1', 'feature id "x" is not a whole number from 0 to 2^64-1'],
+    ['1 1:3:', 'value "" of feature "3" is not a finite 32-bit number'],
+    ['1 1:3:4:5', 'value "4:5" of feature "3" is not a finite 32-bit number'],
+  ])('%j is a bad record of libffm', (content, reason) => {
+    expect(parse(`${content}\n0 4095:7:1`, BINARY, { hasFields: true }).bad.map((bad) => bad.reason)).toEqual([reason]);
   });
 
   test('a bad record says file, line and byte offset, and keeps its position', () => {

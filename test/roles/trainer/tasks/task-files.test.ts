@@ -2,12 +2,16 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { DiskFile } from '../../../../src/base/seams.ts';
+import { modelOf } from '../../../../src/cluster/job/job-model.ts';
 import type { JobRecord } from '../../../../src/cluster/job/job-record.ts';
 import { buildIndex } from '../../../../src/data/index-builder.ts';
 import type { DataPlace } from '../../../../src/data/place.ts';
 import { cutTasks } from '../../../../src/data/tasks.ts';
+import { jobFileSchema, resolveJob } from '../../../../src/job/schema.ts';
 import type { TaskChunks } from '../../../../src/protocol/messages/all-messages.ts';
+import { loadDataset, taskChunks, trainFactsOf } from '../../../../src/roles/master/dataset.ts';
 import { openTaskFiles } from '../../../../src/roles/trainer/tasks/task-files.ts';
+import { recordOf } from '../../../cluster/job/stored-job.ts';
 import { testPlace } from '../../../data/place.ts';
 
 const real = testPlace();
@@ -51,6 +55,26 @@ test('tasks of the same file open it once; another file closes it', async () => 
   expect(files.open).toBe(1);
   await reader.close();
   expect(files.open).toBe(0);
+});
+
+test('features have their fields where the model reads them, of text and of columns', async () => {
+  const fieldsIn = async (data: object, type: string): Promise<unknown> => {
+    const job = resolveJob(jobFileSchema.parse({ name: 'f', data: { train: 'f.txt', ...data }, model: { type } }));
+    const dataset = await loadDataset(real, job, ['f.txt'], [], 'train');
+    const record = recordOf(job, { train: trainFactsOf(dataset) });
+    const reader = openTaskFiles(real, record, modelOf(record), { batchSize: 2, part: 'train' });
+    const task = await reader.read(taskChunks(dataset, 0));
+    await reader.close();
+    const [input] = task.batch(0, 2).sparse;
+    return input!.fields && [record.train.fieldBound, ...input!.fields];
+  };
+  writeFileSync(join(real.folder, 'f.txt'), '1 5:1:1 2:2:1\n0 3:1:1\n');
+  expect(await fieldsIn({ format: 'libffm' }, 'ffm')).toEqual([6, 5, 2, 3]);
+  expect(await fieldsIn({ format: 'libffm' }, 'lr')).toBeUndefined();
+  writeFileSync(join(real.folder, 'f.txt'), 'a,y,b\nx,1,2\nz,0,\n');
+  const columns = { a: 'category', y: 'label', b: 'number' };
+  expect(await fieldsIn({ format: 'csv', columns }, 'ffm')).toEqual([2, 0, 1, 0, 1, 1]);
+  expect(await fieldsIn({ format: 'csv', columns }, 'fm')).toBeUndefined();
 });
 
 test('after a failure the file is opened again: it may be another one by now', async () => {
