@@ -131,7 +131,10 @@ export class SparseTable {
     return count;
   }
 
-  /** Writes the values of `count` rows to kernel memory, and to `found`, unless it is 0, where they are. Throws `WrongShard`. */
+  /**
+   * Writes the values of `count` rows to kernel memory, and to `found`, unless it is 0, where they are. Throws
+   * `WrongShard`.
+   */
   pull(ids: number, count: number, out: number, found: number): void {
     const bad = this.#heap.kernels.pullRows(this.#table, ids, count, out, found);
     if (bad >= 0) throw this.#refuse(ids, bad);
@@ -168,7 +171,7 @@ export class SparseTable {
     if (bad >= 0) throw this.#refuse(ids, bad);
   }
 
-  /** As `locate`, from where a pull of the same ids has `found` rows; all of their shards are present and take updates. */
+  /** As `locate`, from where a pull of the same ids has `found` rows. All of their shards take updates. */
   recall(ids: number, count: number, found: number, located: number): void {
     this.#ascending.forget();
     this.#heap.kernels.recallRows(this.#table, ids, count, found, located);

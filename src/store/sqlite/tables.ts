@@ -131,7 +131,7 @@ export class SqliteTables {
 
   /**
    * Events of keys under the prefixes, of revisions from `from` on, and up to where history was dropped, read in this
-   * order. What nobody watches is not brought here: values of tasks change hundreds of times a second.
+   * order. Others are not brought here: values of tasks change hundreds of times a second.
    */
   history(
     from: bigint,
