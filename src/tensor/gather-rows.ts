@@ -4,8 +4,8 @@ import { type ArrayMemory, memoryOf } from './array-memory.ts';
 
 /**
  * The rows at `positions`, one after the other: what goes to one pserver. `rows` is n × width, and is itself the answer
- * when it has these rows in this order and is not in kernel memory, where a model may write next; else they are put in
- * what `room` returns.
+ * when it has these rows in this order and is not in kernel memory, which is used again while requests may be on their
+ * way; else they are put in what `room` returns.
  */
 export function gatherRows(
   rows: Float32Array,

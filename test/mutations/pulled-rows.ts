@@ -25,4 +25,11 @@ export const PULLED_ROWS: readonly Mutation[] = [
     replace: 'const pulled = this.#allApply(actions) || actions.length > 0 ? this.#pulled : undefined;',
     tests: TESTS,
   },
+  {
+    rule: 'ids whose rows are looked for in an older version are copied before a pull that may move them',
+    file: 'src/roles/pserver/pre-image.ts',
+    find: 'const own = ids.slice();',
+    replace: 'const own = ids;',
+    tests: ['test/roles/pserver/rounds/views.test.ts'],
+  },
 ];

@@ -244,7 +244,7 @@ function gatherBlocks(
   allocate: (length: number) => Float32Array,
 ): Float32Array {
   const total = floatsOf(spec, blocks);
-  // What is sent is never the model's own: a request that was given up may be on its way during the next step.
+  // What is sent is never in the model's memory: a request that was given up may be on its way when that is used again.
   if (total === from.length && memoryOf(from) === undefined) return from;
   const gathered = allocate(total);
   let at = 0;

@@ -2,6 +2,7 @@
  * The version before the current one, readable beside it: what a round changed, as it was before (docs/design.md §6).
  * Each group of units has its own, and a unit that goes to another pserver takes its part along.
  */
+import { assert } from '../../base/assert.ts';
 import { blockLength } from '../../tensor/blocks.ts';
 import type { RoundGradients } from '../../tensor/lane-fold.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
@@ -48,6 +49,7 @@ export class PreImage {
     const rowBytes = 4 * this.#of.spec.sparse[table]!.width;
     const oldCount = old.ids.byteLength / 8;
     const count = ids.byteLength / 8;
+    assert(into.byteLength === count * rowBytes, 'there is a row for each id');
     const both = new Uint8Array(old.ids.byteLength + ids.byteLength);
     both.set(old.ids);
     both.set(ids, old.ids.byteLength);
@@ -97,8 +99,10 @@ export function withOldValues(parameters: ValueSource, images: readonly PreImage
       for (const image of images) image.putBlocks(parameter, blocks, into);
     },
     pullSparse(table, ids, into) {
-      parameters.pullSparse(table, ids, into);
-      for (const image of images) image.putRows(table, ids, into);
+      // They may be in kernel memory, which may grow in the pull: views of it end then.
+      const own = ids.slice();
+      parameters.pullSparse(table, own, into);
+      for (const image of images) image.putRows(table, own, into);
     },
   };
 }

@@ -8,7 +8,7 @@ import type { ParameterClient, Pulled } from '../../../cluster/client/parameter-
 import { throwIfAborted } from '../../../cluster/waiting.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
-import { freeStep, type MetricSums, type Model, type StepResult } from '../../../model/model.ts';
+import { freeStep, type MetricSums, type Model, ordinaryStep, type StepResult } from '../../../model/model.ts';
 import type { Activity } from '../activity.ts';
 import { accumulateGradients, type Contribution, oldestVersions } from '../compute/accumulate-gradients.ts';
 import type { GradientCheck } from '../compute/gradient-check.ts';
@@ -58,7 +58,7 @@ export class TaskTraining {
   readonly #progress: TaskProgress;
   readonly #source: PullSource;
   readonly #pushes: Pushes;
-  #contributions: Contribution[] = [];
+  readonly #contributions: Contribution[] = [];
 
   constructor(options: TrainTaskOptions, progress: TaskProgress, firstPush: number, where: 'first' | 'last') {
     const { pulls, pullAhead, signal } = options;
@@ -92,6 +92,7 @@ export class TaskTraining {
       });
       throw error;
     } finally {
+      this.#free(this.#contributions.splice(0));
       this.#source.close();
     }
   }
@@ -124,9 +125,15 @@ export class TaskTraining {
   #step({ batches, union }: BatchGroup, number: number, { values }: Pulled): StepResult | undefined {
     const batch = batches[number]!;
     if (batch.records === 0) return undefined;
-    const { model, gradientCheck } = this.#options;
-    const step = stepInUnion(model, batch, values, union, number);
+    const { model, gradientCheck, pushEvery } = this.#options;
+    const computed = stepInUnion(model, batch, values, union, number);
+    // Any number of steps that are summed up later does not fit into kernel memory.
+    const step = pushEvery === 1 ? computed : ordinaryStep(model, computed);
     return { ...step, metrics: gradientCheck.metricsOf(step.metrics) };
+  }
+
+  #free(contributions: readonly Contribution[]): void {
+    for (const { step } of contributions) if (step !== undefined) freeStep(this.#options.model, step);
   }
 
   async #push(b: number, last: boolean, step: StepResult | undefined): Promise<void> {
@@ -135,23 +142,29 @@ export class TaskTraining {
     const { pass, task, records } = this.#progress;
     const push = Math.floor(b / pushEvery);
     const end = Math.min((b + 1) * batchSize, records.records);
-    const contributions = this.#contributions;
-    const gradients = accumulateGradients(router, model, contributions);
-    const count = contributions.reduce((sum, { batch }) => sum + batch.records, 0);
-    const used = oldestVersions(contributions);
-    this.#contributions = [];
+    const gradients = accumulateGradients(router, model, this.#contributions);
     gradientCheck.check(gradients, () => records.describe(push * pushEvery * batchSize, end));
     activity.enter('push');
     await this.#pushes.room();
+    const contributions = this.#contributions.splice(0);
+    const count = contributions.reduce((sum, { batch }) => sum + batch.records, 0);
+    const used = oldestVersions(contributions);
     const header = { pass, task, push, last, good: records.goodBefore(end), used };
     const next = gated ? undefined : pulls.takeAlong();
     const pushing = client.push(header, gradients, signal, next?.group.union.ids);
+    // However it ends: no request reads the gradients any more.
     pushing.then(
-      ({ pulled }) => (pulled === undefined ? next?.failed() : next?.arrived(pulled)),
-      () => next?.failed(),
+      ({ pulled }) => {
+        this.#free(contributions);
+        if (pulled === undefined) next?.failed();
+        else next?.arrived(pulled);
+      },
+      () => {
+        this.#free(contributions);
+        next?.failed();
+      },
     );
     this.#pushes.send(pushing, ({ duplicate, recovery }) => {
-      for (const { step: pushed } of contributions) if (pushed !== undefined) freeStep(model, pushed);
       // Of several pushes on their way only the last one says under which number the task is closed.
       if (last) this.#progress.recovery = recovery;
       if (duplicate) this.#progress.duplicate += count;

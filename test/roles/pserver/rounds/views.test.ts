@@ -127,3 +127,25 @@ it('a cut before the first round has no rows', () => {
   expect(HELD.map((shard) => parameters.exportRows(shard, 0).ids.length).some((rows) => rows > 0)).toBe(true);
   for (const shard of HELD) expect(view.exportRows(shard, 0)).toMatchObject({ ids: new BigUint64Array(0) });
 });
+
+it('the version before a round is pulled as it was by ids in memory that grows in the pull', () => {
+  const ids = Array.from({ length: 60_000 }, (_, id) => BigInt(id));
+  const spec = { dense: [], sparse: [{ name: 'rows', width: 1, initializer: { type: 'zeros' as const } }] };
+  const parameters = makeParameters({ spec, shards: 2 });
+  const gradients = bytesOf(new Float32Array(ids.length).fill(1));
+  const round = { dense: [], sparse: [{ table: 0, ids: idBytes(ids), gradients }] };
+  const before = keepPreImage({ spec, router: createIdRouter({ shards: 2 }), shards: 2 }, parameters, round);
+  parameters.push(round.sparse, [], new Uint8Array(2).fill(SHARD_ACTION.apply));
+  const source = withOldValues(parameters, [before]);
+  const staged = parameters.stage(8 * ids.length);
+  staged.bytes().set(idBytes(ids));
+  const sizes = new Set<number>();
+  // Each pull keeps where it has found its rows, up to a bound: some of them make the memory grow.
+  for (let pull = 0; pull < 20; pull++) {
+    const values = new Float32Array(ids.length).fill(9);
+    source.pullSparse(0, staged.bytes(), bytesOf(values));
+    expect(values.every((value) => value === 0)).toBe(true);
+    sizes.add(parameters.stats().reservedBytes);
+  }
+  expect(sizes.size).toBeGreaterThan(1);
+});
