@@ -68,7 +68,12 @@ export async function listenAsPserver({
   part,
   plan: { recordsPerTask, batchSize },
 }: ServeOptions): Promise<number> {
-  const parameters = createParameters({ spec: trainedSpec(spec, { optimizer: SGD }), seed: 1, shards: SHARDS });
+  const parameters = createParameters({
+    spec: trainedSpec(spec, { optimizer: SGD }),
+    seed: 1,
+    shards: SHARDS,
+    recallsPulls: true,
+  });
   const units = unitsOf(part);
   const plan = createPushPlan({
     ...{ records: TASKS * recordsPerTask, tasks: TASKS, recordsPerTask, maxBadRecords: recordsPerTask },

@@ -134,4 +134,6 @@ export interface ParametersOptions {
   readonly seed: number;
   /** Shards of the job. */
   readonly shards: number;
+  /** Ids are mostly pushed as they were pulled: where a pull has found its rows is kept for that. */
+  readonly recallsPulls?: boolean;
 }

@@ -30,6 +30,10 @@ export class PulledRows {
     this.#heap = heap;
   }
 
+  get isEmpty(): boolean {
+    return this.#lists.length === 0;
+  }
+
   /**
    * Runs `pull` with the address of a u32 for each of `count` rows at `ids`, to be told where each is; with 0 when that
    * is not to be kept.

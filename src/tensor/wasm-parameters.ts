@@ -47,13 +47,14 @@ class WasmParameters implements Parameters {
   readonly #shardCount: number;
   readonly #hasRate: boolean;
   readonly #present = new Set<number>();
-  readonly #pulled: PulledRows;
+  /** Undefined: pushes are not of ids as they were pulled. */
+  readonly #pulled: PulledRows | undefined;
 
   constructor(options: WasmParametersOptions) {
     const { spec, shards } = options;
     this.#hasRate = [...spec.dense, ...spec.sparse].every(({ optimizer }) => hasLearningRate(optimizer));
     this.#heap = new KernelHeap(options.memoryLimitBytes);
-    this.#pulled = new PulledRows(this.#heap);
+    this.#pulled = options.recallsPulls === true ? new PulledRows(this.#heap) : undefined;
     this.#dense = spec.dense.map((dense) => {
       const optimizer = createOptimizer(this.#heap, dense.optimizer);
       return new DenseParameter(this.#heap, dense, optimizer, options);
@@ -85,7 +86,7 @@ class WasmParameters implements Parameters {
 
   dropShard(shard: number): void {
     assert(this.#present.delete(shard), 'the shard that is dropped is present');
-    this.#pulled.forget();
+    this.#pulled?.forget();
     for (const part of [...this.#dense, ...this.#sparse]) part.dropShard(shard);
   }
 
@@ -120,7 +121,7 @@ class WasmParameters implements Parameters {
     if (out !== undefined) {
       // Ids outside of kernel memory are copied in, which may move `into`, but not its address.
       this.#heap.withInputs([ids], ([idsAt]) => {
-        this.#pulled.during(target, idsAt!, count, (found) => target.pull(idsAt!, count, out, found));
+        this.#whilePulling(target, idsAt!, count, (found) => target.pull(idsAt!, count, out, found));
       });
       return;
     }
@@ -128,7 +129,7 @@ class WasmParameters implements Parameters {
     const rows = Math.max(1, Math.floor(PULL_PIECE_BYTES / rowBytes));
     this.#heap.withInputs([ids], ([idsAt]) =>
       this.#heap.withScratch(Math.min(count, rows) * rowBytes, (scratch) => {
-        this.#pulled.during(target, idsAt!, count, (found) => {
+        this.#whilePulling(target, idsAt!, count, (found) => {
           for (let from = 0; from < count; from += rows) {
             const some = Math.min(rows, count - from);
             target.pull(idsAt! + 8 * from, some, scratch, found && found + 4 * from);
@@ -139,13 +140,18 @@ class WasmParameters implements Parameters {
     );
   }
 
+  #whilePulling(table: SparseTable, ids: number, count: number, pull: (found: number) => void): void {
+    if (this.#pulled === undefined) pull(0);
+    else this.#pulled.during(table, ids, count, pull);
+  }
+
   pullDense(parameter: number, blocks: Uint32Array, into: Uint8Array): void {
     this.#parameter(parameter).pull(blocks, into);
   }
 
   push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale = 1): void {
     assert(rateScale === 1 || (this.#hasRate && rateScale > 0 && rateScale < 1), 'a rate is only made smaller');
-    const pulled = this.#allApply(actions) ? this.#pulled : undefined;
+    const pulled = this.#pulled?.isEmpty === false && this.#allApply(actions) ? this.#pulled : undefined;
     applyPush({ ...this.#resolve(sparse, dense, actions), rateScale, pulled });
   }
 

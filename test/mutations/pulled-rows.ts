@@ -1,4 +1,4 @@
-/** Rules of rows that a pull has found, for the push of the same ids. */
+/** Rules of what is kept between a pull and its push: where rows are, and gradients. */
 import type { Mutation } from './mutation.ts';
 
 const TESTS = ['test/tensor/pulled-rows.test.ts'];
@@ -7,7 +7,7 @@ export const PULLED_ROWS: readonly Mutation[] = [
   {
     rule: 'rows that a pull has found are forgotten when a shard is dropped',
     file: 'src/tensor/wasm-parameters.ts',
-    find: "    assert(this.#present.delete(shard), 'the shard that is dropped is present');\n    this.#pulled.forget();\n",
+    find: "    assert(this.#present.delete(shard), 'the shard that is dropped is present');\n    this.#pulled?.forget();\n",
     replace: "    assert(this.#present.delete(shard), 'the shard that is dropped is present');\n",
     tests: TESTS,
   },
@@ -21,8 +21,8 @@ export const PULLED_ROWS: readonly Mutation[] = [
   {
     rule: 'a push that a shard skips is located shard by shard',
     file: 'src/tensor/wasm-parameters.ts',
-    find: 'const pulled = this.#allApply(actions) ? this.#pulled : undefined;',
-    replace: 'const pulled = this.#allApply(actions) || actions.length > 0 ? this.#pulled : undefined;',
+    find: 'this.#pulled?.isEmpty === false && this.#allApply(actions)',
+    replace: 'this.#pulled?.isEmpty === false',
     tests: TESTS,
   },
   {
@@ -31,5 +31,12 @@ export const PULLED_ROWS: readonly Mutation[] = [
     find: 'const own = ids.slice();',
     replace: 'const own = ids;',
     tests: ['test/roles/pserver/rounds/views.test.ts'],
+  },
+  {
+    rule: 'the gradients of a push that failed are given back',
+    file: 'src/roles/trainer/tasks/train-task.ts',
+    find: '      () => {\n        this.#free(contributions);\n',
+    replace: '      () => {\n',
+    tests: ['test/roles/trainer/tasks/kept-gradients.test.ts'],
   },
 ];

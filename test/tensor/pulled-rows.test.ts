@@ -12,7 +12,8 @@ const gradients = (from: number): Float32Array => Float32Array.from({ length: CO
 const push = (to: Parameters, from: number, ids = IDS, actions = applyAll()): void =>
   to.push([rowsPart(0, ids, gradients(from))], [], actions);
 const pull = (from: Parameters): Float32Array => pullRows(from, 0, IDS, WIDTH);
-const make = (): Parameters => makeParameters({ spec: SPEC, optimizer: { type: 'adagrad', ...RATES } });
+const make = (): Parameters =>
+  makeParameters({ spec: SPEC, recallsPulls: true, optimizer: { type: 'adagrad', ...RATES } });
 const RATES = { learningRate: 0.1, l2: 0, epsilon: 1e-7, initialAccumulator: 0.1 };
 
 /** What the same pushes give when none of them was pulled before. */

@@ -169,7 +169,8 @@ class TextScanner {
   private record(buffer: Uint8Array, from: number): number {
     let at = tokenEnd(buffer, from);
     let id = 0;
-    /** The last byte that was no digit. */
+    /** Before the last colon, and the last byte that was no digit. */
+    let field = 0;
     let before = 0;
     for (let byte = buffer[at]!; byte !== NEWLINE; byte = buffer[++at]!) {
       const digit = byte - 48;
@@ -179,8 +180,12 @@ class TextScanner {
         if (byte === COLON) {
           // That of a group, `qid:`, has no digit before it.
           if (buffer[at - 1]! <= 57) this.hasFeatures = true;
-          if (this.hasFields && before !== COLON) this.raiseFieldBound(id);
-          else if (id >= this.floor) this.raiseFeatureBound(buffer, at);
+          // A field has a second colon behind its id: lines of other formats have no such thing.
+          if (this.hasFields && before !== COLON) field = id;
+          else {
+            if (this.hasFields) this.raiseFieldBound(field);
+            if (id >= this.floor) this.raiseFeatureBound(buffer, at);
+          }
         }
         id = 0;
         before = byte;

@@ -31,11 +31,12 @@ export interface TaskServiceOptions extends ShardServiceOptions {
 export async function startTaskService(options: TaskServiceOptions): Promise<ShardService> {
   const { context, record, spec, fence, lease, orphans } = options;
   const { shards } = record.job.cluster;
-  const { seed } = record.job.training;
+  const { seed, pushEvery, pullEvery } = record.job.training;
   const { units } = record;
   const areCopied = record.job.cluster.replicas > 1;
   const heads = new OwnedHeads({ context, fence, signal: lease.lost, areCopied }, []);
-  const parameters = createParameters({ spec, seed, shards });
+  const recallsPulls = pushEvery === 1 && pullEvery === 1;
+  const parameters = createParameters({ spec, seed, shards, recallsPulls });
   const job = { spec, shards, units, tasks: record.train.tasks };
   const owned = new OwnedShards(job, heads, { parameters, ledgers: new Map(), seqs: new Map() });
   const taker = new UnitTaker({ ...options, shards: owned, orphans });

@@ -54,6 +54,8 @@ describe('the index of libffm', () => {
     // That record is bad, and its field none that a model could have.
     ['1 4096:1:1\n1 2:1:1 # 5:1:1\n', 3, '2'],
     ['1 qid:5\n1 x:1:1\n', 1, '2'],
+    // A line of libsvm is bad, and says nothing of fields.
+    ['1 4000:1 9:5\n1 2:1:1\n', 3, '2'],
   ])('of %j has fields below %i and ids below %s', async (text, fieldBound, featureBound) => {
     const request = { what: 'a.txt', format: 'libffm', recordsPerTask: 10 } as const;
     expect(await buildIndex(placeWith({ 'a.txt': text }), request)).toMatchObject({ fieldBound, featureBound });

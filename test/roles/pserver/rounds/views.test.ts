@@ -131,7 +131,7 @@ it('a cut before the first round has no rows', () => {
 it('the version before a round is pulled as it was by ids in memory that grows in the pull', () => {
   const ids = Array.from({ length: 60_000 }, (_, id) => BigInt(id));
   const spec = { dense: [], sparse: [{ name: 'rows', width: 1, initializer: { type: 'zeros' as const } }] };
-  const parameters = makeParameters({ spec, shards: 2 });
+  const parameters = makeParameters({ spec, shards: 2, recallsPulls: true });
   const gradients = bytesOf(new Float32Array(ids.length).fill(1));
   const round = { dense: [], sparse: [{ table: 0, ids: idBytes(ids), gradients }] };
   const before = keepPreImage({ spec, router: createIdRouter({ shards: 2 }), shards: 2 }, parameters, round);

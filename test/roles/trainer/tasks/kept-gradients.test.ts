@@ -54,9 +54,14 @@ const clientWith = (part: Pick<Client, 'push'> & Partial<Client>): Client => ({
   ...part,
 });
 
-async function train(client: Client, every: { pushEvery: number; pullEvery: number; pullAhead: number }) {
+interface Every {
+  readonly pushEvery: number;
+  readonly pullEvery: number;
+  readonly pullAhead: number;
+}
+
+async function train(client: Client, every: Every, model = createModel(SPEC, FACTS)) {
   const activity = { enter: () => {}, position: () => {}, trained: () => {} };
-  const model = createModel(SPEC, FACTS);
   const router = createIdRouter({ shards: 8 });
   const { signal } = new AbortController();
   const pulls = new PullQueue({ client, id: 'trainer', ahead: every.pullAhead });
@@ -128,5 +133,31 @@ describe('the gradients of a push', () => {
     expect([pulls, ended]).toEqual([2, false]);
     answer.resolve(ACKNOWLEDGED);
     await expect(training).rejects.toThrow('the pull failed');
+  });
+
+  test.each([1, 2])('leave the memory of the model however the push ends, with pushEvery %i', async (pushEvery) => {
+    const model = createModel(SPEC, FACTS);
+    const every = { pushEvery, pullEvery: 1, pullAhead: 1 };
+    const used = (): number => model.memory!.heap.kernels.allocatedBytes();
+    await train(clientWith({ push: async () => ACKNOWLEDGED }), every, model);
+    const before = used();
+    const refused = clientWith({
+      push: async ({ push }) => {
+        if (push === 1) throw new Error('refused');
+        return ACKNOWLEDGED;
+      },
+    });
+    await expect(train(refused, every, model)).rejects.toThrow('refused');
+    let pulls = 0;
+    const pullsFail = clientWith({
+      push: async () => ACKNOWLEDGED,
+      async pullToTrain() {
+        pulls += 1;
+        if (pulls === 4) throw new Error('the pull failed');
+        return PULLED;
+      },
+    });
+    await expect(train(pullsFail, every, model)).rejects.toThrow('the pull failed');
+    expect(used()).toBe(before);
   });
 });
