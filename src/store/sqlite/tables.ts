@@ -154,16 +154,18 @@ export class SqliteTables {
     return { revisions, compacted };
   }
 
-  /** Drops the oldest events above the limits. */
+  /** Drops the oldest events above the limits. Rows are looked at one by one only where their bytes are too many. */
   trimHistory(limits: HistoryLimits): void {
-    const rows = this.#sql('SELECT revision, bytes FROM event ORDER BY revision DESC, seq DESC').iterate();
-    let events = 0;
+    const newestFirst = 'FROM event ORDER BY revision DESC, seq DESC';
+    const excess = this.#sql(`SELECT revision ${newestFirst} LIMIT 1 OFFSET ?`).get(limits.events);
+    if (excess !== undefined) this.dropHistory((excess as { revision: bigint }).revision);
+    const total = this.#sql('SELECT sum(bytes) AS bytes FROM event').get() as { bytes: bigint | null };
+    if (Number(total.bytes ?? 0n) <= limits.bytes) return;
     let bytes = 0;
-    for (const row of rows as Iterable<unknown>) {
+    for (const row of this.#sql(`SELECT revision, bytes ${newestFirst}`).iterate() as Iterable<unknown>) {
       const { revision, bytes: size } = row as { revision: bigint; bytes: bigint };
-      events += 1;
       bytes += Number(size);
-      if (events <= limits.events && bytes <= limits.bytes) continue;
+      if (bytes <= limits.bytes) continue;
       this.dropHistory(revision);
       return;
     }
