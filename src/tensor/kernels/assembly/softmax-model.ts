@@ -1,9 +1,9 @@
 // Multinomial logistic regression on dense inputs, a whole mini-batch at a time: p = softmax(x W + b).
 //
-// Inputs are f32, or bytes that stand for byte / 255 (`inputBytes` is 4 or 1). Those of 0, most of an image, add nothing
-// and are passed over. Those that are left count from 0: the even ones add x W to one sum for each class, the odd ones
-// to another, in f32, and the logit is b + (even + odd). Probabilities and losses are f64, summed in the order of the
-// classes and of the records. The slope of a class is
+// Inputs are f32, or bytes that stand for byte / 255 (`inputBytes` is 4 or 1). Those of 0, most of an image, add
+// nothing and are passed over. Those that are left count from 0: the even ones add x W to one sum for each class, the
+// odd ones to another, in f32, and the logit is b + (even + odd). Probabilities and losses are f64, summed in the order
+// of the classes and of the records. The slope of a class is
 // f32(weight × (p − onehot) / records), to which W's gradient adds x × slope, in f32, record by record.
 //
 // Rows of W are padded to whole vectors: `scratch` has W and its gradient so, and what one record needs.
