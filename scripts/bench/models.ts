@@ -90,7 +90,7 @@ function valuesFor({ memory, parameters }: Model, batch: Batch): PulledValues {
 
 /** As native/models.c reads them. */
 function writeBatches(path: string, batches: readonly Batch[]): void {
-  const words = (array: Float32Array | Uint32Array): Buffer =>
+  const words = (array: Float32Array | Uint32Array | Uint8Array): Buffer =>
     Buffer.from(new Uint8Array(array.buffer, array.byteOffset, array.byteLength));
   const parts = batches.flatMap(({ records, labels, sparse: [features], dense: [inputs] }) => {
     const rows = features?.rows ?? new Uint32Array(0);

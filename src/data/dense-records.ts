@@ -1,12 +1,9 @@
-/** The records of one task as bytes of images with their labels; a batch turns them into rows of floats. */
+/** The records of one task as bytes of images with their labels; a batch is a part of these. */
 import { assert } from '../base/assert.ts';
 import type { Batch } from '../model/model.ts';
 import { expectedLabels, type LabelRule, labelOf } from './labels.ts';
 import { RecordPositions } from './record-positions.ts';
 import type { TaskRecords } from './source.ts';
-
-/** byte / 255 in f32. */
-const UNIT = Float32Array.from({ length: 256 }, (_, byte) => byte / 255);
 
 export interface ImagesPart {
   readonly file: string;
@@ -59,28 +56,23 @@ export class DenseRecordsBuilder {
 
   finish(): TaskRecords {
     const { width, pixels, labels, positions } = this;
-    const between = (first: number, last: number): Batch => {
-      const values = new Float32Array((last - first) * width);
-      const base = first * width;
-      for (let at = 0; at < values.length; at++) values[at] = UNIT[pixels[base + at]!]!;
-      return {
-        records: last - first,
-        labels: labels.subarray(first, last),
-        sparse: [],
-        dense: [{ width, values }],
-      };
-    };
+    const batchOf = (batchLabels: Float32Array, values: Uint8Array): Batch => ({
+      records: batchLabels.length,
+      labels: batchLabels,
+      sparse: [],
+      dense: [{ width, values }],
+    });
+    const between = (first: number, last: number): Batch =>
+      batchOf(labels.subarray(first, last), pixels.subarray(first * width, last * width));
     const of = (goods: Uint32Array): Batch => {
-      const values = new Float32Array(goods.length * width);
+      const values = new Uint8Array(goods.length * width);
       goods.forEach((good, at) => {
-        for (let input = 0; input < width; input++) values[at * width + input] = UNIT[pixels[good * width + input]!]!;
+        values.set(pixels.subarray(good * width, (good + 1) * width), at * width);
       });
-      return {
-        records: goods.length,
-        labels: Float32Array.from(goods, (good) => labels[good]!),
-        sparse: [],
-        dense: [{ width, values }],
-      };
+      return batchOf(
+        Float32Array.from(goods, (good) => labels[good]!),
+        values,
+      );
     };
     return positions.taskRecords(between, of);
   }

@@ -33,7 +33,7 @@ export class KeptMemory {
   }
 }
 
-export const bytesOf = (array: Float32Array | Uint32Array | Uint16Array): Uint8Array =>
+export const bytesOf = (array: Float32Array | Uint32Array | Uint16Array | Uint8Array): Uint8Array =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 
 export const floatsAt = (heap: KernelHeap, address: number, length: number): Float32Array =>

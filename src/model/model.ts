@@ -25,8 +25,8 @@ export interface SparseInput extends IdList {
 /** Numbers of each record, as many for one as for another. */
 export interface DenseInput {
   readonly width: number;
-  /** records × width. */
-  readonly values: Float32Array;
+  /** records × width: floats, or bytes that stand for byte / 255 in f32, as of images. The bits are the same. */
+  readonly values: Float32Array | Uint8Array;
 }
 
 /** The good records of a mini-batch, as the model wants them. */

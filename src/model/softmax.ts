@@ -90,8 +90,19 @@ class SoftmaxSteps implements Pick<Model, 'step' | 'evaluate' | 'classProbabilit
     const to = this.#kept.take(4 * records * classes);
     const { heap } = this.#kept;
     const scratch = this.#scratch.take(heap.kernels.softmaxScratch(0, inputWidth, classes));
-    return heap.withInputs([batch.dense[0]!.values, ...values.dense].map(bytesOf), ([inputs, w, b]) => {
-      heap.kernels.predictSoftmax(records, inputs!, inputWidth, classes, w!, b!, to, scratch);
+    const { values: numbers } = batch.dense[0]!;
+    return heap.withInputs([numbers, ...values.dense].map(bytesOf), ([inputs, w, b]) => {
+      heap.kernels.predictSoftmax(
+        records,
+        inputs!,
+        numbers.BYTES_PER_ELEMENT,
+        inputWidth,
+        classes,
+        w!,
+        b!,
+        to,
+        scratch,
+      );
       return floatsAt(heap, to, records * classes).slice();
     });
   }
@@ -101,12 +112,14 @@ class SoftmaxSteps implements Pick<Model, 'step' | 'evaluate' | 'classProbabilit
     const { kernels } = heap;
     const { inputWidth, classes } = this.#shape;
     const scratch = this.#scratch.take(kernels.softmaxScratch(0, inputWidth, classes));
-    const arrays = [batch.dense[0]!.values, batch.labels, ...values.dense];
+    const { values: numbers } = batch.dense[0]!;
+    const arrays = [numbers, batch.labels, ...values.dense];
     if (batch.weights !== undefined) arrays.push(batch.weights);
     return heap.withInputs(arrays.map(bytesOf), ([inputs, labels, w, b, weights = 0]) => {
       kernels.stepSoftmax(
         batch.records,
         inputs!,
+        numbers.BYTES_PER_ELEMENT,
         labels!,
         weights,
         inputWidth,

@@ -11,6 +11,7 @@ import { parseJobFile } from '../../src/job/load-job.ts';
 import { columnSpecOf, type Job, selectionOf } from '../../src/job/schema.ts';
 import { NO_GROUP } from '../../src/model/model.ts';
 import { loadDataset } from '../../src/roles/master/dataset.ts';
+import { floatsOf } from '../model/batches.ts';
 import { ROOT } from '../source-files.ts';
 import { testPlace } from './place.ts';
 
@@ -111,7 +112,7 @@ function describeRecord(
   return [
     `${labels[0]}`,
     ...features,
-    ...dense.map(({ values }) => `inputs ${[...values].join(' ')}`),
+    ...dense.map((input) => `inputs ${[...floatsOf(input)].join(' ')}`),
     ...(weights === undefined || weights[0] === 1 ? [] : [`weight ${weights[0]}`]),
     ...(group === NO_GROUP ? [] : [`group ${group}`]),
   ].join(' | ');

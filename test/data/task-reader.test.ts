@@ -150,9 +150,11 @@ describe('reading tasks of idx files', () => {
     const batch = task.batch(0, 3);
     await reader.close();
     expect([...batch.labels]).toEqual([3, 0, 0]);
-    expect([...batch.dense[0]!.values]).toEqual(
-      [3, 4, 5, 6, 7, 8, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5].map((p) => Math.fround(p / 255)),
-    );
+    const pixels = [3, 4, 5, 6, 7, 8, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5];
+    expect(batch.dense).toEqual([{ width: 6, values: Uint8Array.from(pixels) }]);
+    const picked = task.pick(Uint32Array.of(2, 0));
+    expect([...picked.labels]).toEqual([0, 3]);
+    expect(picked.dense).toEqual([{ width: 6, values: Uint8Array.from([...pixels.slice(12), ...pixels.slice(0, 6)]) }]);
     expect(task.describe(0, 3)).toBe('x-images-idx3-ubyte, records 4 to 5; y-images-idx3-ubyte, record 1');
   });
 
@@ -166,7 +168,7 @@ describe('reading tasks of idx files', () => {
     ]);
     const batch = task.batch(2, 5);
     expect([...batch.labels]).toEqual([2, 0]);
-    expect(batch.dense[0]!.values[6]).toBe(Math.fround(4 / 255));
+    expect(batch.dense[0]!.values[6]).toBe(4);
   });
 
   test('labels are taken in the order listed, by name, or as the only other file', async () => {
@@ -246,6 +248,6 @@ describe('reading tasks of idx files', () => {
     expect(task).toMatchObject({ records: 1000, bad: [] });
     const { dense, labels: classes } = task.batch(990, 1000);
     expect([...classes]).toEqual([7, 8, 9, 0, 1, 2, 3, 4, 5, 6]);
-    expect(Math.max(...dense[0]!.values)).toBe(1);
+    expect(Math.max(...dense[0]!.values)).toBe(255);
   });
 });

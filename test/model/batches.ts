@@ -38,6 +38,10 @@ export const denseBatch = ({ records, labels, weights, ...input }: DenseRecords)
   ...{ sparse: [], dense: [input] },
 });
 
+/** The numbers that the model computes with. */
+export const floatsOf = ({ values }: Pick<DenseInput, 'values'>): Float32Array =>
+  values instanceof Uint8Array ? Float32Array.from(values, (byte) => byte / 255) : values;
+
 /** Up to six features a record, some twice in it, some records empty. */
 export function randomSparseBatch({ records, ids, seed, classes }: Shape): SparseRecords {
   const random = createRandomStream(seed);

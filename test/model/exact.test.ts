@@ -154,27 +154,55 @@ describe('lr, fm and ffm', () => {
   });
 });
 
+/** 0 where the numbers are. */
+const someBytes = (floats: Float32Array | Uint8Array): Uint8Array =>
+  Uint8Array.from(floats, (x) => Math.min(255, Math.ceil(100 * Math.abs(x))));
+
 test('softmax has the bits of the plain model for any batch and number of classes', () => {
   const anyWidth = fc.integer({ min: 1, max: 33 });
   const anyClasses = fc.oneof(fc.integer({ min: 2, max: 17 }), fc.constantFrom(100, 250));
   fc.assert(
-    fc.property(anyWidth, anyClasses, anyShape, fc.boolean(), (width, classes, { records, seed }, weighted) => {
-      const facts = { inputWidth: width, classes, fields: 0 };
-      const [model, plain] = [createModel({ type: 'softmax' }, facts), referenceModel({ type: 'softmax' }, facts)];
-      const data = randomDenseBatch({ records, width, classes, seed, ids: 0 });
-      const weights = weighted ? randomWeights(records, seed + 2) : undefined;
-      const batch = denseBatch({ ...data, weights });
-      const values = randomValues(model, 0, seed + 1);
-      expectSame(model, plain, batch, values);
-      // Of the label's class the same bits; of the others, those of a batch with other labels.
-      const all = model.classProbabilities!(batch, values);
-      const classOf = (label: number): Float32Array => all.filter((_, at) => at % classes === label);
-      for (const label of [0, classes - 1]) {
-        const relabeled = { ...batch, labels: new Float32Array(records).fill(label) };
-        expect(words(classOf(label))).toEqual(words(model.evaluate(relabeled, values).scores));
-      }
-      expect(all).toHaveLength(records * classes);
-    }),
+    fc.property(
+      anyWidth,
+      anyClasses,
+      anyShape,
+      fc.boolean(),
+      fc.boolean(),
+      (width, classes, shape, weighted, inBytes) => {
+        const { records, seed } = shape;
+        const facts = { inputWidth: width, classes, fields: 0 };
+        const [model, plain] = [createModel({ type: 'softmax' }, facts), referenceModel({ type: 'softmax' }, facts)];
+        const data = randomDenseBatch({ records, width, classes, seed, ids: 0 });
+        const weights = weighted ? randomWeights(records, seed + 2) : undefined;
+        const batch = denseBatch({ ...data, weights, values: inBytes ? someBytes(data.values) : data.values });
+        const values = randomValues(model, 0, seed + 1);
+        expectSame(model, plain, batch, values);
+        // Of the label's class the same bits; of the others, those of a batch with other labels.
+        const all = model.classProbabilities!(batch, values);
+        const classOf = (label: number): Float32Array => all.filter((_, at) => at % classes === label);
+        for (const label of [0, classes - 1]) {
+          const relabeled = { ...batch, labels: new Float32Array(records).fill(label) };
+          expect(words(classOf(label))).toEqual(words(model.evaluate(relabeled, values).scores));
+        }
+        expect(all).toHaveLength(records * classes);
+      },
+    ),
     { numRuns: 40 },
   );
+});
+
+describe('softmax of bytes', () => {
+  const width = 256;
+  const facts = { inputWidth: width, classes: 10, fields: 0 };
+  const model = createModel({ type: 'softmax' }, facts);
+  const bytes = Uint8Array.from({ length: width }, (_, byte) => byte);
+
+  test('takes each as byte / 255, rounded to f32', () => {
+    // A gradient of W is input × slope: from one record with the slope 1 it is the input.
+    const values = { dense: [new Float32Array(width * 10), Float32Array.of(0, ...Array(9).fill(1000))], sparse: [] };
+    const labels = Float32Array.of(0);
+    const { dense } = model.step(denseBatch({ records: 1, labels, width, values: bytes }), values);
+    const ofClass0 = dense[0]!.filter((_, at) => at % 10 === 0);
+    expect([...ofClass0]).toEqual(Array.from(bytes, (byte) => -Math.fround(byte / 255) + 0));
+  });
 });

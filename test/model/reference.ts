@@ -3,9 +3,10 @@
  * (docs/decisions/0119-model-kernels.md has the order of all sums). The kernels must give the same bits.
  */
 import { MAX_LOG_LOSS } from '../../src/model/metrics.ts';
-import type { Batch, MetricSums, Model, PulledValues, SparseInput } from '../../src/model/model.ts';
+import type { Batch, DenseInput, MetricSums, Model, PulledValues, SparseInput } from '../../src/model/model.ts';
 import { createModel, type ModelFacts, type ModelSpec } from '../../src/model/registry.ts';
 import { exp, log, log1p } from '../../src/tensor/math.ts';
+import { floatsOf } from './batches.ts';
 
 const f = Math.fround;
 
@@ -202,7 +203,9 @@ function logitsOf(inputs: readonly (readonly [number, number])[], weights: Float
 
 function runSoftmax(_: Model, batch: Batch, values: PulledValues): Outcome {
   const { records, labels } = batch;
-  const { width, values: inputs } = batch.dense[0]!;
+  const [dense] = batch.dense as [DenseInput];
+  const { width } = dense;
+  const inputs = floatsOf(dense);
   const [weights, bias] = values.dense as [Float32Array, Float32Array];
   const classes = bias.length;
   const sums = noSums(records);

@@ -166,6 +166,7 @@ export interface ModelExports {
   stepSoftmax(
     records: number,
     inputs: number,
+    inputBytes: number,
     labels: number,
     weights: number,
     width: number,
@@ -181,6 +182,7 @@ export interface ModelExports {
   predictSoftmax(
     records: number,
     inputs: number,
+    inputBytes: number,
     width: number,
     classes: number,
     w: number,

@@ -1,8 +1,9 @@
 // Multinomial logistic regression on dense inputs, a whole mini-batch at a time: p = softmax(x W + b).
 //
-// Inputs of 0, most of an image, add nothing and are passed over. Those that are left count from 0: the even ones add
-// x W to one sum for each class, the odd ones to another, in f32, and the logit is b + (even + odd). Probabilities and
-// losses are f64, summed in the order of the classes and of the records. The slope of a class is
+// Inputs are f32, or bytes that stand for byte / 255 (`inputBytes` is 4 or 1). Those of 0, most of an image, add
+// nothing and are passed over. Those that are left count from 0: the even ones add x W to one sum for each class, the
+// odd ones to another, in f32, and the logit is b + (even + odd). Probabilities and losses are f64, summed in the order
+// of the classes and of the records. The slope of a class is
 // f32(weight × (p − onehot) / records), to which W's gradient adds x × slope, in f32, record by record.
 //
 // Rows of W are padded to whole vectors: `scratch` has W and its gradient so, and what one record needs.
@@ -47,6 +48,7 @@ export function softmaxScratch(scratch: usize, width: u32, classes: u32): u32 {
 export function stepSoftmax(
   records: u32,
   inputs: usize,
+  inputBytes: u32,
   labels: usize,
   weights: usize,
   width: u32,
@@ -71,7 +73,7 @@ export function stepSoftmax(
   let squaredError: f64 = 0;
   for (let record: u32 = 0; record < records; record++) {
     const label = <u32>load<f32>(labels + (record << 2));
-    const left = collectInputs(inputs + ((record * width) << 2), width, padded << 2);
+    const left = collectInputs(inputs + record * width * inputBytes, inputBytes, width, padded << 2);
     writeLogits(rows, padded, left);
     const own = <f64>load<f32>(logits + (label << 2));
     const best = largestLogit(classes);
@@ -112,6 +114,7 @@ export function stepSoftmax(
 export function predictSoftmax(
   records: u32,
   inputs: usize,
+  inputBytes: u32,
   width: u32,
   classes: u32,
   w: usize,
@@ -122,7 +125,7 @@ export function predictSoftmax(
   const padded = paddedTo(classes);
   const rows = paddedRows(width, classes, w, b, scratch);
   for (let record: u32 = 0; record < records; record++) {
-    writeLogits(rows, padded, collectInputs(inputs + ((record * width) << 2), width, padded << 2));
+    writeLogits(rows, padded, collectInputs(inputs + record * width * inputBytes, inputBytes, width, padded << 2));
     const highest = <f64>load<f32>(logits + (largestLogit(classes) << 2));
     const total = writePowers(classes, highest);
     for (let c: u32 = 0; c < classes; c++) {
@@ -163,26 +166,54 @@ function copyRows(from: usize, fromWidth: u32, to: usize, toWidth: u32, rows: u3
   }
 }
 
-/** Writes the inputs that are not 0, and how far their rows are from the first; returns their number. */
-function collectInputs(inputs: usize, width: u32, stride: u32): u32 {
+/** Writes the inputs that are not 0, as f32, and how far their rows are from the first; returns their number. */
+@inline function collectInputs(inputs: usize, inputBytes: u32, width: u32, stride: u32): u32 {
+  return inputBytes == 1 ? collectBytes(inputs, width, stride) : collectFloats(inputs, width, stride);
+}
+
+function collectFloats(inputs: usize, width: u32, stride: u32): u32 {
   const zero = f32x4.splat(0);
   let left: u32 = 0;
   let i: u32 = 0;
   for (; i + 4 <= width; i += 4) {
     const four = v128.load(inputs + (i << 2));
     for (let bits = i32x4.bitmask(f32x4.ne(four, zero)); bits != 0; bits &= bits - 1) {
-      left = collect(inputs, i + ctz(bits), stride, left);
+      const at = i + ctz(bits);
+      left = collect(load<f32>(inputs + (at << 2)), at * stride, left);
     }
   }
   for (; i < width; i++) {
-    if (load<f32>(inputs + (i << 2)) != 0) left = collect(inputs, i, stride, left);
+    const x = load<f32>(inputs + (i << 2));
+    if (x != 0) left = collect(x, i * stride, left);
   }
   return left;
 }
 
-@inline function collect(inputs: usize, i: u32, stride: u32, left: u32): u32 {
-  store<u32>(places + (left << 2), i * stride);
-  store<u32>(inputsLeft + (left << 2), load<u32>(inputs + (i << 2)));
+function collectBytes(inputs: usize, width: u32, stride: u32): u32 {
+  const zero = i8x16.splat(0);
+  let left: u32 = 0;
+  let i: u32 = 0;
+  for (; i + 16 <= width; i += 16) {
+    for (let bits = i8x16.bitmask(i8x16.ne(v128.load(inputs + i), zero)); bits != 0; bits &= bits - 1) {
+      const at = i + ctz(bits);
+      left = collect(unitOf(load<u8>(inputs + at)), at * stride, left);
+    }
+  }
+  for (; i < width; i++) {
+    const byte = load<u8>(inputs + i);
+    if (byte != 0) left = collect(unitOf(byte), i * stride, left);
+  }
+  return left;
+}
+
+/** Rounds as a division in f64 that is rounded to f32 does: both numbers are exact. */
+@inline function unitOf(byte: u8): f32 {
+  return <f32>byte / 255;
+}
+
+@inline function collect(x: f32, place: u32, left: u32): u32 {
+  store<u32>(places + (left << 2), place);
+  store<f32>(inputsLeft + (left << 2), x);
   return left + 1;
 }
 
