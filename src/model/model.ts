@@ -115,7 +115,7 @@ export const idsOf = ({ lookups }: Pick<Model, 'lookups'>, { sparse }: Batch): r
   lookups.map((input) => sparse[input]!);
 
 /** Nothing refers to the arrays of the step any more. */
-export function freeStep({ memory }: Pick<Model, 'memory'>, { dense, sparse }: StepResult): void {
+export function freeStep({ memory }: Pick<Model, 'memory'>, { dense, sparse }: Omit<StepResult, 'metrics'>): void {
   for (const array of [...dense, ...sparse]) if (memory !== undefined && memoryOf(array) === memory) memory.free(array);
 }
 

@@ -1,13 +1,35 @@
 /** Rules of sync mode: lanes, versions, cuts. */
 import type { Mutation } from './mutation.ts';
 
+const LOOP = ['test/roles/trainer/rounds/loop.test.ts'];
+
 export const ROUNDS: readonly Mutation[] = [
+  {
+    rule: 'gradients of a lane are given back only when its round is past',
+    file: 'src/roles/trainer/rounds/loop.ts',
+    find: 'this.#kept.restrict(this.#work.kept());',
+    replace: 'this.#kept.restrict([]);',
+    tests: LOOP,
+  },
+  {
+    rule: 'gradients of a lane whose round is past are given back once',
+    file: 'src/roles/trainer/rounds/kept-lanes.ts',
+    find: '      this.#kept.delete(delivery);\n',
+    replace: '',
+    tests: LOOP,
+  },
+  {
+    rule: 'gradients that are kept when a trainer ends are given back',
+    file: 'src/roles/trainer/rounds/loop.ts',
+    find: '      this.#kept.restrict([]);\n',
+    replace: '',
+    tests: LOOP,
+  },
   {
     rule: 'a lane of the next round is pushed only when every pserver has confirmed the version, even without values',
     file: 'src/cluster/client/version-client.ts',
-    find: '      placement.pservers.map((pserver, position) =>\n        this.#pullVersion(',
-    replace:
-      '      placement.pservers.map(async (pserver, position) => slices[position]?.pullSegments().length === 0 ? undefined :\n        this.#pullVersion(',
+    find: 'return this.#pullVersion(',
+    replace: 'return joined.segments().length === 0 ? undefined : this.#pullVersion(',
     schedules: { mode: 'sync' },
   },
   {

@@ -17,8 +17,8 @@ const OVERSIZE_FACTOR = 4;
 const DROPPED_AFTER = 256;
 
 export interface PulledValuesPool {
-  /** Arrays with arbitrary content for all dense parameters and so many rows of each table. */
-  acquire(rows: readonly number[]): PulledValues;
+  /** Arrays with arbitrary content for all dense parameters, unless there are some, and so many rows of each table. */
+  acquire(rows: readonly number[], dense?: PulledValues['dense']): PulledValues;
   release(values: PulledValues): void;
 }
 
@@ -28,8 +28,8 @@ export function createPulledValuesPool(spec: ParameterSpec, memory?: ArrayMemory
   const dense = spec.dense.map((parameter) => ({ length: elementCount(parameter), pool: createBufferPool() }));
   const sparse = spec.sparse.map(({ width }) => ({ width, pool: createBufferPool() }));
   return {
-    acquire: (rows) => ({
-      dense: dense.map(({ length, pool }) => pool.acquire(length)),
+    acquire: (rows, given) => ({
+      dense: given ?? dense.map(({ length, pool }) => pool.acquire(length)),
       sparse: sparse.map(({ width, pool }, table) => pool.acquire(rows[table]! * width)),
     }),
     release(values) {
@@ -44,8 +44,8 @@ export function createPulledValuesPool(spec: ParameterSpec, memory?: ArrayMemory
 }
 
 const poolIn = (spec: ParameterSpec, memory: ArrayMemory): PulledValuesPool => ({
-  acquire: (rows) => ({
-    dense: spec.dense.map((parameter) => memory.floats(elementCount(parameter))),
+  acquire: (rows, given) => ({
+    dense: given ?? spec.dense.map((parameter) => memory.floats(elementCount(parameter))),
     sparse: spec.sparse.map(({ width }, table) => memory.floats(rows[table]! * width)),
   }),
   release({ dense, sparse }) {

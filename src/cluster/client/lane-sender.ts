@@ -44,6 +44,8 @@ export class LaneDelivery {
 
   constructor(push: LanePush) {
     this.push = push;
+    const routed = push.gradients?.routed;
+    this.sliced = routed && { placement: routed.version, slices: routed.slices };
   }
 }
 

@@ -30,8 +30,15 @@ export interface PserverSlice {
   readonly isEmpty: boolean;
   /** Adds them to `into`, and returns that. */
   pullSegments(into?: Uint8Array[]): Uint8Array[];
-  /** Copies the segments of the answer to a pull to where they belong in `into`. `BadMessage`: these are not those. */
-  scatter(answer: Answer, into: PulledValues): void;
+  /** Those of the tables alone. */
+  rowSegments(into: Uint8Array[]): void;
+  /**
+   * Copies the segments of the answer to a pull to where they belong in `into`; returns how many they are.
+   * `BadMessage`: these are not those. `wanted`: of the whole answer, when it has others after those of this slice.
+   */
+  scatter(answer: Answer, into: PulledValues, wanted?: number): number;
+  /** The same of the tables alone, whose segments begin with that one. Returns the one after them. */
+  scatterRows(answer: Answer, into: PulledValues, first: number): number;
   pushSegments(gradients: GradientArrays): Uint8Array[];
   /** Neither the slice nor a request that was made of it is needed any more. */
   release(): void;
@@ -52,8 +59,11 @@ export interface RoutedIds {
 export interface Slicer {
   /** `ids`: by table. */
   route(placement: Placement, ids: readonly IdList[]): RoutedIds;
-  /** Arrays for all values of these ids, with arbitrary content: the slices together fill them. */
-  allocate(ids: readonly IdList[]): PulledValues;
+  /**
+   * Arrays for all values of these ids, with arbitrary content: the slices together fill them. `dense`: those of
+   * another list, which are to serve this one, too.
+   */
+  allocate(ids: readonly IdList[], dense?: PulledValues['dense']): PulledValues;
   /** Takes back values that nothing refers to any more. */
   recycle(values: PulledValues): void;
 }
@@ -110,7 +120,11 @@ export function createSlicer(options: {
       };
       return { ids, version: placement.version, slices, release };
     },
-    allocate: (ids) => valuesPool.acquire(ids.map(({ count }) => count)),
+    allocate: (ids, dense) =>
+      valuesPool.acquire(
+        ids.map(({ count }) => count),
+        dense,
+      ),
     recycle: (values) => valuesPool.release(values),
   };
 }
@@ -151,8 +165,12 @@ class Slice implements PserverSlice {
 
   pullSegments(into: Uint8Array[] = []): Uint8Array[] {
     for (const { parameter } of this.fields.dense) into.push(bytesOf(this.#blocks(parameter)));
-    for (const { table } of this.fields.sparse) into.push(this.#route(table).ids);
+    this.rowSegments(into);
     return into;
+  }
+
+  rowSegments(into: Uint8Array[]): void {
+    for (const { table } of this.fields.sparse) into.push(this.#route(table).ids);
   }
 
   pushSegments(gradients: GradientArrays): Uint8Array[] {
@@ -170,10 +188,9 @@ class Slice implements PserverSlice {
     return into;
   }
 
-  scatter(answer: Answer, into: PulledValues): void {
+  scatter(answer: Answer, into: PulledValues, wanted = this.fields.dense.length + this.fields.sparse.length): number {
     const { spec } = this.#source;
-    const { dense, sparse } = this.fields;
-    const wanted = dense.length + sparse.length;
+    const { dense } = this.fields;
     if (answer.segmentCount !== wanted) throw badAnswer(`${answer.segmentCount} segments, not ${wanted}`);
     let index = 0;
     for (const { parameter: p } of dense) {
@@ -185,11 +202,17 @@ class Slice implements PserverSlice {
         into.dense[p]!,
       );
     }
-    for (const { table: t } of sparse) {
-      const { width } = spec.sparse[t]!;
+    return this.scatterRows(answer, into, index);
+  }
+
+  scatterRows(answer: Answer, into: PulledValues, first: number): number {
+    let index = first;
+    for (const { table: t } of this.fields.sparse) {
+      const { width } = this.#source.spec.sparse[t]!;
       const { positions } = this.#route(t);
       scatterRows(into.sparse[t]!, width, positions, floatsIn(answer, index++, positions.length * width));
     }
+    return index;
   }
 
   release(): void {

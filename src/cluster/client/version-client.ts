@@ -6,16 +6,16 @@
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { RoundPosition } from '../../core/rounds/lane-work.ts';
-import type { PulledValues } from '../../model/model.ts';
 import type { ArrayMemory } from '../../tensor/array-memory.ts';
 import type { IdList, IdRouter } from '../../tensor/id-router.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
 import { orAborted, throwIfAborted } from '../waiting.ts';
-import { LaneDelivery, type LanePush, LaneSender, NO_FIELDS } from './lane-sender.ts';
+import { JoinedPull, type PulledList } from './joined-pull.ts';
+import { LaneDelivery, type LanePush, LaneSender } from './lane-sender.ts';
 import { allSettledOrThrow, type PserverGroup } from './pserver-group.ts';
 import { RoundBarrier, type TimelineVersion } from './round-barrier.ts';
-import { createSlicer, type PserverSlice, type Slicer } from './slicer.ts';
+import { createSlicer, type Slicer } from './slicer.ts';
 
 /** A pserver that waits for lanes answers after this time which ones are missing. */
 const VERSION_WAIT_MS = 5_000;
@@ -23,8 +23,8 @@ const VERSION_WAIT_MS = 5_000;
 export interface Exchange {
   /** The version that all pservers are to reach. */
   readonly at: TimelineVersion;
-  /** By table, ids whose values of that version are pulled; undefined: no values. */
-  readonly ids: readonly IdList[] | undefined;
+  /** Of each list, by table, ids whose values of that version are pulled. */
+  readonly lists: readonly (readonly IdList[])[];
   /** Lanes of the round before. */
   readonly deliveries: readonly LaneDelivery[];
   /** All requests are on their way: the thread is free for other work. */
@@ -49,14 +49,14 @@ export interface VersionClient {
   begin(push: LanePush): LaneDelivery;
   /**
    * Delivers the lanes to every pserver, and waits until every unit of shards has the version: the barrier. A unit that
-   * moves in that time gets the lanes again from here. Undefined when no values are pulled. Throws `VersionGone`,
+   * moves in that time gets the lanes again from here. Gives the values of each list. Throws `VersionGone`,
    * `RoundAhead`, `StaleTimeline`. An aborted exchange frees all its answers.
    */
-  exchange(exchange: Exchange, signal: AbortSignal): Promise<PulledValues | undefined>;
+  exchange(exchange: Exchange, signal: AbortSignal): Promise<readonly PulledList[]>;
   /** Delivers the lanes without waiting for a version. */
   deliver(deliveries: readonly LaneDelivery[], signal: AbortSignal): Promise<void>;
-  /** Takes back pulled values that nothing refers to any more: later pulls use their memory. */
-  recycle(values: PulledValues): void;
+  /** Takes back the values of an exchange, to which nothing refers any more: later pulls use their memory. */
+  recycle(pulled: readonly PulledList[]): void;
   /** True when every unit of shards is known to be past that round: its lanes are not needed any more. */
   isPast(at: TimelineVersion): boolean;
 }
@@ -75,8 +75,8 @@ export const createVersionClient = (options: VersionClientOptions): VersionClien
 /** One pull of a version from one pserver. */
 interface VersionPull {
   readonly pserver: PlacedPserver;
-  readonly slice: PserverSlice | undefined;
-  readonly values: PulledValues | undefined;
+  readonly joined: JoinedPull;
+  readonly lists: readonly PulledList[];
 }
 
 class SyncClient implements VersionClient {
@@ -112,8 +112,8 @@ class SyncClient implements VersionClient {
     return delivery;
   }
 
-  exchange(exchange: Exchange, signal: AbortSignal): Promise<PulledValues | undefined> {
-    const attempt = (placement: Placement): Promise<PulledValues | undefined> =>
+  exchange(exchange: Exchange, signal: AbortSignal): Promise<readonly PulledList[]> {
+    const attempt = (placement: Placement): Promise<readonly PulledList[]> =>
       this.#exchangeIn(placement, exchange, signal);
     return this.#group.withPlacement(`version ${exchange.at.version}`, attempt, signal);
   }
@@ -126,8 +126,10 @@ class SyncClient implements VersionClient {
     return this.#group.withPlacement('lanes', attempt, signal);
   }
 
-  recycle(values: PulledValues): void {
-    this.#slicer.recycle(values);
+  recycle(pulled: readonly PulledList[]): void {
+    pulled.forEach(({ values: { dense, sparse } }, list) => {
+      this.#slicer.recycle({ dense: list === 0 ? dense : [], sparse });
+    });
   }
 
   isPast(at: TimelineVersion): boolean {
@@ -136,13 +138,12 @@ class SyncClient implements VersionClient {
   }
 
   /** Rejects with the first failure. Pulls that are still unanswered then only free their answers. */
-  async #exchangeIn(placement: Placement, exchange: Exchange, signal: AbortSignal): Promise<PulledValues | undefined> {
-    const { ids, deliveries, onSent, onDelivered } = exchange;
+  async #exchangeIn(placement: Placement, exchange: Exchange, signal: AbortSignal): Promise<readonly PulledList[]> {
+    const { deliveries, onSent, onDelivered } = exchange;
     // Routing ids keeps the thread busy, and lanes that were begun would not be sent in that time.
     const beingSent = this.#group.sending();
     if (beingSent !== undefined) await orAborted(beingSent, signal);
-    const values = ids === undefined ? undefined : this.#slicer.allocate(ids);
-    const slices = ids === undefined ? [] : this.#slicer.route(placement, ids).slices;
+    const lists = this.#begun(placement, exchange.lists);
     const abandoned = new AbortController();
     const { promise: failed, reject } = Promise.withResolvers<never>();
     const delivered = Promise.all(deliveries.flatMap((delivery) => this.#lanes.send(delivery, placement)));
@@ -153,39 +154,51 @@ class SyncClient implements VersionClient {
     });
     reported.catch(reject);
     const pulled = Promise.all(
-      placement.pservers.map((pserver, position) =>
-        this.#pullVersion(exchange, { pserver, slice: slices[position], values }, abandoned.signal),
-      ),
+      placement.pservers.map((pserver, position) => {
+        const joined = new JoinedPull(lists.map(({ routed }) => routed.slices[position]!));
+        return this.#pullVersion(exchange, { pserver, joined, lists }, abandoned.signal);
+      }),
     );
     onSent?.();
     try {
       await orAborted(Promise.race([pulled, failed]), signal);
-      for (const slice of slices) slice.release();
-      return values;
+      return lists;
     } catch (error) {
       // Nothing is scattered any more once the exchange is abandoned.
       abandoned.abort();
-      if (values !== undefined) this.#slicer.recycle(values);
+      this.recycle(lists);
       throw error;
     } finally {
       abandoned.abort();
     }
   }
 
+  #begun(placement: Placement, lists: readonly (readonly IdList[])[]): PulledList[] {
+    const begun: PulledList[] = [];
+    for (const ids of lists) {
+      const values = this.#slicer.allocate(ids, begun[0]?.values.dense);
+      begun.push({ values, routed: this.#slicer.route(placement, ids) });
+    }
+    return begun;
+  }
+
   /** Waits for the version at one pserver until the exchange is abandoned. */
   async #pullVersion(exchange: Exchange, pull: VersionPull, abandoned: AbortSignal): Promise<void> {
     const { at, onPending, onReached, deliveries } = exchange;
-    const { pserver, slice, values } = pull;
+    const { pserver, joined, lists } = pull;
     const { timeline, version } = at;
-    const fields = { timeline, version, maxWaitMs: VERSION_WAIT_MS, ...(slice?.fields ?? NO_FIELDS) };
+    const fields = { timeline, version, maxWaitMs: VERSION_WAIT_MS, ...joined.fields };
     for (let waitedMs = 0; ; waitedMs += VERSION_WAIT_MS) {
       try {
-        const reply = await this.#group.ask(pserver, 'pullVersion', fields, slice?.pullSegments() ?? []);
+        const reply = await this.#group.ask(pserver, 'pullVersion', fields, joined.segments());
         try {
           this.#versions.observe(pserver, at);
           if (!abandoned.aborted) onReached?.(waitedMs + reply.header.waitedMs);
           // The values of an abandoned exchange may belong to another pull by now.
-          if (values !== undefined && !abandoned.aborted) slice?.scatter(reply, values);
+          if (!abandoned.aborted) {
+            const into = lists.map(({ values }) => values);
+            joined.scatter(reply, into);
+          }
         } finally {
           reply.free();
         }

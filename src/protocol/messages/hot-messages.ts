@@ -73,7 +73,8 @@ export const HOT_MESSAGES = {
   },
   /**
    * Sync mode: exactly that version, waited for so long. An answer, even to a pull of nothing, says that every shard
-   * here has reached it. Segments as of `pull`. `waitedMs`: how long the request waited here for lanes.
+   * here has reached it. Segments as of `pull`; a table comes once for each list of ids that is pulled from it.
+   * `waitedMs`: how long the request waited here for lanes.
    */
   pullVersion: {
     request: {

@@ -119,10 +119,7 @@ it('a lane goes again where it failed, and where it is lost, with the same gradi
   a!.answer(taken(4));
   b!.refuse('ConnectionLost');
   await turn();
-  const exchanging = client.exchange(
-    { at: { timeline: 0, version: 5 }, ids: undefined, deliveries: [delivery] },
-    never,
-  );
+  const exchanging = client.exchange({ at: { timeline: 0, version: 5 }, lists: [], deliveries: [delivery] }, never);
   await turn();
   const some = take();
   expect(named(some)).toEqual(['pullVersion pserver 0', 'pushLane pserver 1', 'pullVersion pserver 1']);
@@ -143,7 +140,7 @@ it('a version is confirmed when each unit is, wherever it is by then', async () 
   for (const { answer } of take()) answer(taken(4));
   await turn();
   let isConfirmed = false;
-  const exchange = { at: { timeline: 0, version: 5 }, ids: undefined, deliveries: [delivery] };
+  const exchange = { at: { timeline: 0, version: 5 }, lists: [], deliveries: [delivery] };
   const exchanging = client.exchange(exchange, never).then(() => {
     isConfirmed = true;
   });
@@ -174,7 +171,7 @@ it('a version is confirmed when each unit is, wherever it is by then', async () 
 it('an answer says how long its pserver waited for lanes, and what it waited before it said so', async () => {
   const waited: number[] = [];
   const onReached = (waitedMs: number): void => void waited.push(waitedMs);
-  const exchange = { at: { timeline: 0, version: 5 }, ids: undefined, deliveries: [], onReached };
+  const exchange = { at: { timeline: 0, version: 5 }, lists: [], deliveries: [], onReached };
   const exchanging = client.exchange(exchange, never);
   await turn();
   const [first, second] = take();

@@ -1,11 +1,17 @@
-/** The mini-batches of several lanes in one round, with the union of their ids: one pull serves them all. */
+/**
+ * The mini-batches of several lanes in one round, with the ids that are pulled for them: of each lane by itself, so
+ * that it is pushed under the ids that it was pulled under, or of several lanes together where there are many.
+ */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import type { PulledList } from '../../../cluster/client/joined-pull.ts';
 import type { LanePush } from '../../../cluster/client/lane-sender.ts';
 import { noMetrics } from '../../../model/metrics.ts';
-import { idsOf, type Model, ordinaryStep, type PulledValues } from '../../../model/model.ts';
-import type { IdList, IdRouter } from '../../../tensor/id-router.ts';
+import { freeStep, idsOf, type Model, ordinaryStep } from '../../../model/model.ts';
+import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { GradientCheck } from '../compute/gradient-check.ts';
 import { type IdUnion, stepInUnion, uniteIds } from '../compute/id-union.ts';
+import type { KeptLanes } from './kept-lanes.ts';
 import type { LaneReader, LaneRecords } from './lane-reader.ts';
 
 export interface LaneBatches {
@@ -14,12 +20,17 @@ export interface LaneBatches {
   /** By lane, without those that could not be read; undefined when the lane is empty in this round. */
   readonly records: ReadonlyMap<number, LaneRecords | undefined>;
   readonly failures: ReadonlyMap<number, PaddletError>;
-  /** By table, the ids to pull; undefined when no lane has a good record. */
-  readonly ids: readonly IdList[] | undefined;
-  readonly union: IdUnion;
-  /** For each lane with good records, the number of its batch in the union. */
-  readonly batchNumbers: ReadonlyMap<number, number>;
+  /** What is pulled, each as a list by itself; none when no lane has a good record. */
+  readonly unions: readonly IdUnion[];
+  /** For each lane with good records, where its batch is among the unions. */
+  readonly places: ReadonlyMap<number, { readonly union: number; readonly batch: number }>;
 }
+
+/**
+ * Lists that are pulled at most: the values of all of them are held together, and an id that is in several lists is
+ * pulled for each.
+ */
+const MOST_LISTS = 8;
 
 export async function prepareLanes(
   { reader, router, model }: { reader: LaneReader; router: IdRouter; model: Pick<Model, 'lookups'> },
@@ -34,20 +45,26 @@ export async function prepareLanes(
     else if (isPaddletError(one.reason)) failures.set(lanes[i]!, one.reason);
     else throw one.reason;
   });
-  const filled = [...records].filter(([, one]) => one !== undefined && one.batch.records > 0);
-  const union = uniteIds(
-    router,
-    model,
-    filled.map(([, one]) => one!.batch),
+  const filled = [...records].flatMap(([lane, one]) => (one?.batch.records ? [{ lane, batch: one.batch }] : []));
+  const most = Math.min(MOST_LISTS, Math.floor(LIMITS.parameters / Math.max(1, model.lookups.length)));
+  const size = Math.ceil(filled.length / most);
+  const places = new Map(
+    filled.map(({ lane }, i) => [lane, { union: Math.floor(i / size), batch: i % size }] as const),
   );
-  const batchNumbers = new Map(filled.map(([lane], number) => [lane, number]));
-  return { round, lanes, records, failures, ids: filled.length === 0 ? undefined : union.ids, union, batchNumbers };
+  const unions: IdUnion[] = [];
+  for (let from = 0; from < filled.length; from += size) {
+    const some = filled.slice(from, from + size).map(({ batch }) => batch);
+    unions.push(uniteIds(router, model, some));
+  }
+  return { round, lanes, records, failures, unions, places };
 }
 
 export interface ComputedWith {
   readonly timeline: number;
-  readonly values: PulledValues | undefined;
+  /** For each of the unions. */
+  readonly pulled: readonly PulledList[];
   readonly gradientCheck: GradientCheck;
+  readonly kept: Pick<KeptLanes, 'hasRoom'>;
 }
 
 /**
@@ -58,7 +75,7 @@ export function computeLane(
   model: Model,
   batches: LaneBatches,
   lane: number,
-  { timeline, values, gradientCheck }: ComputedWith,
+  { timeline, pulled, gradientCheck, kept }: ComputedWith,
 ): LanePush {
   const records = batches.records.get(lane);
   const at = { timeline, round: batches.round, lane };
@@ -67,15 +84,23 @@ export function computeLane(
   }
   const { position, batch, good } = records;
   const ledgerEntry = { pass: position.pass, task: position.task, push: position.push, last: position.last, good };
-  const number = batches.batchNumbers.get(lane);
-  if (number === undefined || values === undefined) {
+  const place = batches.places.get(lane);
+  if (place === undefined) {
     return { ...at, batch: ledgerEntry, records: 0, metrics: noMetrics, gradients: undefined };
   }
-  const step = stepInUnion(model, batch, values, batches.union, number);
-  // Kept until its round is done, while other lanes are computed.
-  const { dense, sparse, metrics } = ordinaryStep(model, step);
-  const gradients = { dense, sparse, ids: idsOf(model, batch) };
-  gradientCheck.check(gradients, () => records.describe());
+  const union = batches.unions[place.union]!;
+  const { values, routed } = pulled[place.union]!;
+  const computed = stepInUnion(model, batch, values, union, place.batch);
+  // Any number of lanes that are kept until their round is done does not fit into kernel memory.
+  const { dense, sparse, metrics } = kept.hasRoom(computed) ? computed : ordinaryStep(model, computed);
+  const isOwn = union.positions[place.batch] === undefined;
+  const gradients = { dense, sparse, ids: idsOf(model, batch), routed: isOwn ? routed : undefined };
+  try {
+    gradientCheck.check(gradients, () => records.describe());
+  } catch (error) {
+    freeStep(model, gradients);
+    throw error;
+  }
   return {
     ...at,
     ...{ batch: ledgerEntry, records: batch.records, metrics: gradientCheck.metricsOf(metrics), gradients },

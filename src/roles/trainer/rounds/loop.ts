@@ -8,6 +8,7 @@ import { unreachable } from '../../../base/assert.ts';
 import { backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import { abortAfter } from '../../../cluster/abort.ts';
+import type { PulledList } from '../../../cluster/client/joined-pull.ts';
 import { type LaneDelivery, laneOfError } from '../../../cluster/client/lane-sender.ts';
 import type { MasterClient } from '../../../cluster/client/master-client.ts';
 import type { VersionClient } from '../../../cluster/client/version-client.ts';
@@ -16,12 +17,13 @@ import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { orAborted, pauseOrAborted, throwIfAborted } from '../../../cluster/waiting.ts';
 import { createLaneWork, type LaneStep, type LaneWork } from '../../../core/rounds/lane-work.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
-import type { Model, PulledValues } from '../../../model/model.ts';
-import type { IdRouter } from '../../../tensor/id-router.ts';
+import type { Model } from '../../../model/model.ts';
+import type { IdList, IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
 import type { GradientCheck } from '../compute/gradient-check.ts';
 import type { RequestTimes } from '../request-times.ts';
 import { ExchangeTimes } from './exchange-times.ts';
+import { KeptLanes } from './kept-lanes.ts';
 import type { LaneAssignment } from './lane-assignment.ts';
 import { type LaneBatches, prepareLanes } from './lane-batches.ts';
 import { LanePrefetch } from './lane-prefetch.ts';
@@ -62,13 +64,14 @@ export async function runRounds(options: RoundLoopOptions): Promise<void> {
     await loop.run();
   } finally {
     options.activity.end();
-    await loop.drain();
+    await loop.end();
   }
 }
 
 class RoundLoop {
   readonly #options: RoundLoopOptions;
   readonly #work: LaneWork<LaneDelivery>;
+  readonly #kept: KeptLanes;
   readonly #reports: LaneReports;
   readonly #prefetch: LanePrefetch;
   readonly #times: ExchangeTimes;
@@ -82,6 +85,7 @@ class RoundLoop {
     const { plan, record, context } = options;
     this.#options = options;
     this.#work = createLaneWork(plan.firstOf(record.job.training.passes));
+    this.#kept = new KeptLanes(options.model);
     this.#reports = createLaneReports({ ...options, log: context.host.log });
     this.#times = new ExchangeTimes(context.host.clock, options.times);
     this.#prefetch = new LanePrefetch((round, lanes) => prepareLanes(options, round, lanes));
@@ -91,6 +95,7 @@ class RoundLoop {
     const { lanes, stopSignal } = this.#options;
     for (;;) {
       throwIfAborted(stopSignal);
+      this.#kept.restrict(this.#work.kept());
       if (lanes.isDone()) return;
       this.#work.assigned(lanes.mine());
       try {
@@ -107,11 +112,15 @@ class RoundLoop {
   }
 
   /**
-   * Returns the lanes to the master, and delivers what is computed, so that the round does not wait for this trainer.
+   * On a stop returns the lanes to the master, and delivers what is computed, so that the round does not wait for this
+   * trainer.
    */
-  async drain(): Promise<void> {
-    if (!this.#options.isDraining()) return;
-    await Promise.all([this.#reports.returned(), this.#deliverKept()]);
+  async end(): Promise<void> {
+    try {
+      if (this.#options.isDraining()) await Promise.all([this.#reports.returned(), this.#deliverKept()]);
+    } finally {
+      this.#kept.restrict([]);
+    }
   }
 
   async #deliverKept(): Promise<void> {
@@ -199,12 +208,12 @@ class RoundLoop {
   async #compute(lanes: readonly number[]): Promise<void> {
     const { activity, client, reader } = this.#options;
     const { timeline, version } = this.#work.at()!;
-    const pulled = this.#pulled;
+    const ready = this.#pulled;
     this.#pulled = undefined;
-    if (pulled !== undefined && pulled.timeline === timeline && pulled.batches.round === version) {
-      const ready = lanes.filter((lane) => pulled.batches.records.has(lane));
-      if (ready.length > 0) {
-        await this.#push(pulled, ready);
+    if (ready !== undefined && ready.timeline === timeline && ready.batches.round === version) {
+      const mine = lanes.filter((lane) => ready.batches.records.has(lane));
+      if (mine.length > 0) {
+        await this.#push(ready, mine);
         return;
       }
     }
@@ -215,34 +224,35 @@ class RoundLoop {
     if (batches.records.size === 0) return;
     activity.enter('pull');
     const onReached = (waitedMs: number): void => this.#times.reached(waitedMs);
-    const exchange = { at: { timeline, version }, ids: batches.ids, deliveries: [], onReached };
-    let values: PulledValues | undefined;
+    const exchange = { at: { timeline, version }, lists: listsOf(batches), deliveries: [], onReached };
+    let pulled: readonly PulledList[];
     this.#times.begin();
     try {
-      values = await client.exchange(exchange, this.#interrupted());
+      pulled = await client.exchange(exchange, this.#interrupted());
       this.#times.end(0);
     } catch (error) {
       if (!isFatal(error)) throw error;
       for (const lane of batches.records.keys()) await this.#laneFailed(version, lane, error);
       return;
     }
-    await this.#push({ timeline, batches, values }, [...batches.records.keys()]);
+    await this.#push({ timeline, batches, pulled }, [...batches.records.keys()]);
   }
 
-  async #push(pulled: PulledBatches, lanes: readonly number[]): Promise<void> {
+  async #push(ready: PulledBatches, lanes: readonly number[]): Promise<void> {
     const { context, client } = this.#options;
     const isPast = await pushLanes(
       {
         ...this.#options,
         clock: context.host.clock,
+        kept: this.#kept,
         onComputed: (lane, delivery) => this.#work.computed(lane, delivery),
-        onFailed: (lane, error) => this.#laneFailed(pulled.batches.round, lane, error),
+        onFailed: (lane, error) => this.#laneFailed(ready.batches.round, lane, error),
       },
-      pulled,
+      ready,
       lanes,
     );
     if (isPast) this.#confirmed();
-    if (pulled.values !== undefined) client.recycle(pulled.values);
+    client.recycle(ready.pulled);
   }
 
   #confirmed(): void {
@@ -263,10 +273,10 @@ class RoundLoop {
     const kept = this.#work.kept();
     this.#times.begin();
     try {
-      const values = await client.exchange(
+      const pulled = await client.exchange(
         {
           at: { timeline, version: next },
-          ids: batches.ids,
+          lists: listsOf(batches),
           deliveries: kept,
           onSent: () => {
             if (plan.placeOf(next + 1) !== undefined) this.#prefetch.start(next + 1, mine);
@@ -282,7 +292,7 @@ class RoundLoop {
       );
       this.#times.end(kept.length);
       this.#confirmed();
-      this.#pulled = { timeline, batches, values };
+      this.#pulled = { timeline, batches, pulled };
     } catch (error) {
       if (retry?.signal.aborted === true) this.#work.retry();
       if (!isFatal(error)) throw error;
@@ -331,6 +341,8 @@ class RoundLoop {
     this.#work.positionKnown(await client.roundPosition({ above: now.version }, signal));
   }
 }
+
+const listsOf = ({ unions }: LaneBatches): (readonly IdList[])[] => unions.map(({ ids }) => ids);
 
 /** An error that asking for the position again does not help, and that is no interruption. */
 const isFatal = (error: unknown): error is PaddletError =>

@@ -70,6 +70,7 @@ class Rig {
     expect(this.cluster.log.filter((line) => line !== 'duplicate' && line !== 'pending')).toEqual([]);
     // Whatever was given up on the way: every answer was freed.
     expect(this.cluster.answers.open).toBe(0);
+    expect(this.trainers.map((trainer) => trainer.gradientsHeld())).toEqual(this.trainers.map(() => 0));
   }
 
   /** Runs until the first pserver has that version. */
@@ -288,9 +289,11 @@ describe('leaving', () => {
     rig.deal('t0', 'absent');
     await rig.run(() => !rig.cluster.pservers[0]!.gate.missing().includes(0));
     rig.cluster.kill(1);
+    expect(leaving.gradientsHeld()).toBeGreaterThan(0);
     leaving.stop();
     await rig.run(() => leaving.outcome !== 'running');
     expect(leaving.outcome).toBe('interrupted');
+    expect(leaving.gradientsHeld()).toBe(0);
   });
 });
 

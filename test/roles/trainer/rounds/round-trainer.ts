@@ -1,4 +1,5 @@
 /** One trainer of the rig: the real loop, view, reader and clients, and a master that says what the test wants. */
+
 import { Registry } from 'prom-client';
 import { PaddletError } from '../../../../src/base/errors.ts';
 import type { Clock } from '../../../../src/base/seams.ts';
@@ -17,6 +18,7 @@ import { createLaneReader } from '../../../../src/roles/trainer/rounds/lane-read
 import { runRounds } from '../../../../src/roles/trainer/rounds/loop.ts';
 import type { Dice } from '../../../sim/dice.ts';
 import type { Timeline } from '../../../sim/timeline.ts';
+import { CountedGradients } from './counted-gradients.ts';
 import { MODEL, PASSES, planOf, recordsOf, SPEC } from './rounds-job.ts';
 import { createRouter, type RigCluster, SHARDS } from './rounds-rig.ts';
 
@@ -87,6 +89,8 @@ export interface RigTrainer {
   stop(): void;
   readonly spent: () => Readonly<Record<string, number>>;
   tasksHeld(): number;
+  /** Arrays of gradients that were not given back. */
+  gradientsHeld(): number;
 }
 
 export interface TrainerOptions {
@@ -131,6 +135,7 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
   const group = createPserverGroup(context, record, cluster.view());
   const router = createRouter();
   const activity = createActivity(clock);
+  const gradients = new CountedGradients();
   const trainer: RigTrainer = {
     id,
     outcome: 'running',
@@ -144,6 +149,7 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     },
     spent: () => activity.spentMs(),
     tasksHeld: () => reader.held(),
+    gradientsHeld: () => gradients.held.size,
   };
   const client = master.client();
   const onFatal = (error: Error): void => {
@@ -163,7 +169,7 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     context,
     record,
     id,
-    model: { ...MODEL, ...options.model } as never,
+    model: gradients.of({ ...MODEL, ...options.model }) as never,
     plan,
     reader,
     master: client,
