@@ -22,9 +22,11 @@ export async function bundle(entry: string, root: string): Promise<Bundle> {
     platform: 'node',
     format: 'cjs',
     target: 'node24',
-    minify: true,
-    // Stack traces of bug reports need names.
-    keepNames: true,
+    // Stack traces of bug reports need names. esbuild's `keepNames` would give them back to minified functions each time
+    // that one is made, closures on the way of a request included.
+    minifyIdentifiers: false,
+    minifyWhitespace: true,
+    minifySyntax: true,
     legalComments: 'none',
     metafile: true,
     logLevel: 'error',
