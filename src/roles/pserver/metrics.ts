@@ -31,23 +31,26 @@ export function registerPserverMetrics(
   stats: () => (ParameterMemoryStats & { units: number; shards: number }) | undefined,
   copies: () => CopyCounts | undefined,
 ): PserverMetrics {
-  const pushes = new Counter({
+  /** Of requests. Plain numbers: prom-client looks up the labels of each increase. */
+  const counts = { applied: 0, duplicate: 0, pushedBytes: 0, pulls: 0, pulledBytes: 0 };
+  new Counter({
     name: 'paddlet_pserver_pushes_total',
     help: 'Pushes by outcome: applied, or dropped as duplicate',
     labelNames: ['outcome'],
     registers: [registry],
+    collect() {
+      this.reset();
+      for (const outcome of ['applied', 'duplicate'] as const) this.inc({ outcome }, counts[outcome]);
+    },
   });
-  const received = new Counter({
-    name: 'paddlet_pserver_pushed_bytes_total',
-    help: 'Bytes of applied gradients',
-    registers: [registry],
-  });
-  const pulls = new Counter({ name: 'paddlet_pserver_pulls_total', help: 'Pulls answered', registers: [registry] });
-  const sent = new Counter({
-    name: 'paddlet_pserver_pulled_bytes_total',
-    help: 'Bytes of values answered to pulls',
-    registers: [registry],
-  });
+  counter(registry, 'paddlet_pserver_pushed_bytes_total', 'Bytes of applied gradients', () => counts.pushedBytes);
+  counter(registry, 'paddlet_pserver_pulls_total', 'Pulls answered', () => counts.pulls);
+  counter(
+    registry,
+    'paddlet_pserver_pulled_bytes_total',
+    'Bytes of values answered to pulls',
+    () => counts.pulledBytes,
+  );
   gauge(registry, 'paddlet_pserver_rows', 'Rows of sparse tables held', () => stats()?.rows);
   gauge(registry, 'paddlet_pserver_bytes', 'Bytes of parameters and optimizer state', () => stats()?.bytes);
   gauge(registry, 'paddlet_pserver_reserved_bytes', 'Bytes of kernel memory reserved', () => stats()?.reservedBytes);
@@ -83,7 +86,6 @@ export function registerPserverMetrics(
     return { ...spent, other: Math.max(0, spent.other - idle), idle };
   };
   registerTimes(registry, spentMs);
-  let duplicates = 0;
   return {
     times,
     spentMs,
@@ -93,15 +95,14 @@ export function registerPserverMetrics(
     moved: (outcome) => moves.inc({ outcome }),
     waitedForStaleness: (ms) => waited.inc(ms / 1000),
     pushed(outcome, bytes) {
-      pushes.inc({ outcome });
-      received.inc(bytes);
-      if (outcome === 'duplicate') duplicates += 1;
+      counts[outcome] += 1;
+      counts.pushedBytes += bytes;
     },
     pulled(bytes) {
-      pulls.inc();
-      sent.inc(bytes);
+      counts.pulls += 1;
+      counts.pulledBytes += bytes;
     },
-    duplicatePushes: () => duplicates,
+    duplicatePushes: () => counts.duplicate,
   };
 }
 
@@ -114,6 +115,18 @@ function registerTimes(registry: Registry, spentMs: () => Readonly<Record<Pserve
     collect() {
       this.reset();
       for (const [phase, ms] of Object.entries(spentMs())) this.inc({ phase }, ms / 1000);
+    },
+  });
+}
+
+function counter(registry: Registry, name: string, help: string, read: () => number): void {
+  new Counter({
+    name,
+    help,
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(read());
     },
   });
 }
