@@ -22,8 +22,8 @@ export async function bundle(entry: string, root: string): Promise<Bundle> {
     platform: 'node',
     format: 'cjs',
     target: 'node24',
-    // Stack traces of bug reports need names. esbuild's `keepNames` would give them back to minified functions each time
-    // that one is made, closures on the way of a request included.
+    // Stack traces of bug reports need names. With `keepNames` esbuild would give minified functions theirs back each
+    // time that one is made, closures on the way of a request included.
     minifyIdentifiers: false,
     minifyWhitespace: true,
     minifySyntax: true,

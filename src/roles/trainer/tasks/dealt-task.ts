@@ -5,13 +5,14 @@ import type { BadRecordFiles } from '../../../data/bad-record-files.ts';
 import { refuseTooManyBad } from '../../../data/bad-records.ts';
 import type { ParsedCache } from '../../../data/parsed/cache.ts';
 import type { DataPlace } from '../../../data/place.ts';
+import type { Selection } from '../../../data/selection.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import type { Model } from '../../../model/model.ts';
 import type { DealtTask } from '../../../protocol/messages/all-messages.ts';
 import type { Activity } from '../activity.ts';
 import { EVALUATION_BATCH } from './evaluate-task.ts';
 import { passOrderOf } from './pass-order.ts';
-import { openTaskFiles } from './task-files.ts';
+import { openTaskFiles, type TaskFiles } from './task-files.ts';
 import type { TaskProgress } from './train-task.ts';
 
 export interface HeldTask {
@@ -37,29 +38,45 @@ export interface ReadingOptions {
   readonly stopSignal: AbortSignal;
 }
 
-export function beginReading(options: ReadingOptions, dealt: DealtTask): HeldTask {
-  const records = readTask(options, dealt);
-  // Awaited when the task's turn comes.
-  records.catch(() => {});
-  const stopping = new AbortController();
-  const signal = AbortSignal.any([options.stopSignal, stopping.signal]);
-  return { dealt, records, stopping, signal, progress: undefined };
-}
+/** Reads tasks of both queues. Files stay open until they are closed here, or tasks are of others. */
+export class TaskReading {
+  readonly #options: ReadingOptions;
+  readonly #files: Readonly<Record<Selection['part'], TaskFiles>>;
 
-async function readTask(options: ReadingOptions, dealt: DealtTask): Promise<TaskRecords> {
-  const { place, record, model, cache, badRecords } = options;
-  const { times } = options.activity;
-  const batchSize = dealt.queue === 'evaluate' ? EVALUATION_BATCH : record.job.training.batchSize;
-  const part = dealt.queue === 'evaluate' ? 'test' : 'train';
-  const files = openTaskFiles(place, record, model, { batchSize, part, cache, times });
-  try {
-    const records = await files.read(dealt);
+  constructor(options: ReadingOptions) {
+    const { place, record, model, cache } = options;
+    const { times } = options.activity;
+    this.#options = options;
+    const open = (part: Selection['part'], batchSize: number): TaskFiles =>
+      openTaskFiles(place, record, model, { batchSize, part, cache, times });
+    this.#files = {
+      train: open('train', record.job.training.batchSize),
+      test: open('test', EVALUATION_BATCH),
+    };
+  }
+
+  begin(dealt: DealtTask): HeldTask {
+    const records = this.#read(dealt);
+    // Awaited when the task's turn comes.
+    records.catch(() => {});
+    const stopping = new AbortController();
+    const signal = AbortSignal.any([this.#options.stopSignal, stopping.signal]);
+    return { dealt, records, stopping, signal, progress: undefined };
+  }
+
+  /** What is being read is read to its end. */
+  async close(): Promise<void> {
+    await Promise.all(Object.values(this.#files).map((files) => files.close()));
+  }
+
+  async #read(dealt: DealtTask): Promise<TaskRecords> {
+    const { record, badRecords } = this.#options;
+    const part = dealt.queue === 'evaluate' ? 'test' : 'train';
+    const records = await this.#files[part].read(dealt);
     await badRecords.list({ set: part, task: dealt.task, bad: records.bad });
     // Judged before the first push of the task (docs/design.md §5).
     refuseTooManyBad(records, record.job.data);
     return dealt.queue === 'evaluate' ? records : passOrderOf(record)(records, dealt);
-  } finally {
-    await files.close();
   }
 }
 

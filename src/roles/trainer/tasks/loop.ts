@@ -10,7 +10,7 @@ import { LONG_POLL_MS } from '../../../cluster/client/master-client.ts';
 import { createSignal, pauseOrAborted } from '../../../cluster/waiting.ts';
 import type { DealtTask } from '../../../protocol/messages/all-messages.ts';
 import { SAVE_BUSY_MS } from '../model/model-saver.ts';
-import { addressOf, beginReading, type HeldTask } from './dealt-task.ts';
+import { addressOf, type HeldTask, TaskReading } from './dealt-task.ts';
 import { EndReports } from './end-reports.ts';
 import { evaluateTask } from './evaluate-task.ts';
 import type { TaskLoopOptions } from './loop-options.ts';
@@ -38,6 +38,7 @@ class TaskLoop {
   readonly #options: TaskLoopOptions;
   readonly #ends: EndReports;
   readonly #trainer: TaskTrainer;
+  readonly #reading: TaskReading;
   readonly #held: HeldTask[] = [];
   /** Those that come next. */
   readonly #upcoming: HeldTask[] = [];
@@ -61,6 +62,7 @@ class TaskLoop {
     const mayWait = (): boolean => this.#upcoming.length > 0 && this.#finishing.size < MOST_FINISHING;
     this.#ends = new EndReports({ ...options, clock, mayWait });
     this.#trainer = new TaskTrainer(options, this.#ends);
+    this.#reading = new TaskReading(options);
     this.#fetchSignal = AbortSignal.any([options.stopSignal, this.#fetching.signal]);
   }
 
@@ -83,9 +85,8 @@ class TaskLoop {
     this.#fetching.abort();
     const { isEnded, master } = this.#options;
     const ends = this.#ends.close();
-    if (isEnded()) return;
-    const messages = this.#held.map((task) => returned(this.#options, task));
-    await Promise.all([ends, ...messages].map((message) => message && master.tell(message)));
+    const messages = isEnded() ? [] : [ends, ...this.#held.map((task) => returned(this.#options, task))];
+    await Promise.all([this.#reading.close(), ...messages.map((message) => message && master.tell(message))]);
   }
 
   /** Throws what has failed and is no failure of a task. */
@@ -128,7 +129,7 @@ class TaskLoop {
     }
     for (const dealt of all) {
       failPoint('trainer.dealt');
-      const task = beginReading(this.#options, dealt);
+      const task = this.#reading.begin(dealt);
       this.#held.push(task);
       this.#upcoming.push(task);
       if (dealt.queue !== 'evaluate') this.#trainer.prepare(task);

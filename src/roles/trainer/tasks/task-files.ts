@@ -1,7 +1,4 @@
-/**
- * Reads tasks one after the other, and keeps the files of the last one open: in sync mode a trainer reads a task every
- * few rounds, mostly of the same file.
- */
+/** Reads tasks one after the other, and keeps the files of the last one open: mostly the next is of the same file. */
 
 import { readingOf } from '../../../cluster/job/job-model.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';

@@ -9,7 +9,7 @@ import { cutTasks } from '../../../../src/data/tasks.ts';
 import { parseJobFile } from '../../../../src/job/load-job.ts';
 import { createLinear } from '../../../../src/model/lr.ts';
 import type { DealtTask } from '../../../../src/protocol/messages/dealt-task.ts';
-import { beginReading, type ReadingOptions } from '../../../../src/roles/trainer/tasks/dealt-task.ts';
+import { type ReadingOptions, TaskReading } from '../../../../src/roles/trainer/tasks/dealt-task.ts';
 import { testPlace } from '../../../data/place.ts';
 
 const RECORDS = 40;
@@ -33,7 +33,9 @@ test('records are shuffled by seed, pass and task where the job says so, but not
       stopSignal: new AbortController().signal,
     } as unknown as ReadingOptions;
     const dealt: DealtTask = { queue, pass, task: 3, attempt: 1, files, chunks: [...chunks!] };
-    const records = await beginReading(options, dealt).records;
+    const reading = new TaskReading(options);
+    const records = await reading.begin(dealt).records;
+    await reading.close();
     return [...records.batch(0, RECORDS).sparse[0]!.values!];
   };
   const inOrder = Array.from({ length: RECORDS }, (_, at) => at);
@@ -62,14 +64,16 @@ test('bad records are listed, also of a task that fails because of them', async 
     },
     stopSignal: new AbortController().signal,
   } as unknown as ReadingOptions;
+  const reading = new TaskReading(options);
   for (const [task, queue] of [
     [7, 'train'],
     [7, 'repair'],
     [8, 'evaluate'],
   ] as const) {
     const dealt: DealtTask = { queue, pass: 0, task, attempt: 1, files, chunks: [...chunks!] };
-    await expect(beginReading(options, dealt).records).rejects.toMatchObject({ code: 'TooManyBadRecords' });
+    await expect(reading.begin(dealt).records).rejects.toMatchObject({ code: 'TooManyBadRecords' });
   }
+  await reading.close();
   expect(readdirSync(badRecordFolder(place.folder)).sort()).toEqual([
     'test-8-abcdef01.jsonl',
     'train-7-abcdef01.jsonl',
