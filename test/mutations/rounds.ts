@@ -26,6 +26,13 @@ export const ROUNDS: readonly Mutation[] = [
     tests: LOOP,
   },
   {
+    rule: 'a lane that was pulled together with others is pushed under a route of its own',
+    file: 'src/roles/trainer/rounds/lane-batches.ts',
+    find: 'routed: isOwn ? routed : undefined',
+    replace: 'routed',
+    tests: ['test/roles/trainer/rounds/lane-batches.test.ts'],
+  },
+  {
     rule: 'a lane of the next round is pushed only when every pserver has confirmed the version, even without values',
     file: 'src/cluster/client/version-client.ts',
     find: 'return this.#pullVersion(',

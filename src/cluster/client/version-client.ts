@@ -175,11 +175,16 @@ class SyncClient implements VersionClient {
 
   #begun(placement: Placement, lists: readonly (readonly IdList[])[]): PulledList[] {
     const begun: PulledList[] = [];
-    for (const ids of lists) {
-      const values = this.#slicer.allocate(ids, begun[0]?.values.dense);
-      begun.push({ values, routed: this.#slicer.route(placement, ids) });
+    try {
+      for (const ids of lists) {
+        const values = this.#slicer.allocate(ids, begun[0]?.values.dense);
+        begun.push({ values, routed: this.#slicer.route(placement, ids) });
+      }
+      return begun;
+    } catch (error) {
+      this.recycle(begun);
+      throw error;
     }
-    return begun;
   }
 
   /** Waits for the version at one pserver until the exchange is abandoned. */

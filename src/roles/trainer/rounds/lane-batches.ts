@@ -7,7 +7,7 @@ import { LIMITS } from '../../../base/limits.ts';
 import type { PulledList } from '../../../cluster/client/joined-pull.ts';
 import type { LanePush } from '../../../cluster/client/lane-sender.ts';
 import { noMetrics } from '../../../model/metrics.ts';
-import { freeStep, idsOf, type Model, ordinaryStep } from '../../../model/model.ts';
+import { type Batch, freeStep, idsOf, type Model, ordinaryStep } from '../../../model/model.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { GradientCheck } from '../compute/gradient-check.ts';
 import { type IdUnion, stepInUnion, uniteIds } from '../compute/id-union.ts';
@@ -27,13 +27,14 @@ export interface LaneBatches {
 }
 
 /**
- * Lists that are pulled at most: the values of all of them are held together, and an id that is in several lists is
- * pulled for each.
+ * Lists that are pulled at most, and what their rows may have together: an id that is in several lists is pulled for
+ * each, and a pserver answers with all of them in one frame. Above that all lanes are one list.
  */
 const MOST_LISTS = 8;
+const MOST_LIST_BYTES = LIMITS.frameBytes / 4;
 
 export async function prepareLanes(
-  { reader, router, model }: { reader: LaneReader; router: IdRouter; model: Pick<Model, 'lookups'> },
+  { reader, router, model }: { reader: LaneReader; router: IdRouter; model: Pick<Model, 'lookups' | 'parameters'> },
   round: number,
   lanes: readonly number[],
 ): Promise<LaneBatches> {
@@ -46,8 +47,9 @@ export async function prepareLanes(
     else throw one.reason;
   });
   const filled = [...records].flatMap(([lane, one]) => (one?.batch.records ? [{ lane, batch: one.batch }] : []));
-  const most = Math.min(MOST_LISTS, Math.floor(LIMITS.parameters / Math.max(1, model.lookups.length)));
-  const size = Math.ceil(filled.length / most);
+  const mostLists = Math.min(MOST_LISTS, Math.floor(LIMITS.parameters / Math.max(1, model.lookups.length)));
+  const bytes = filled.reduce((sum, { batch }) => sum + bytesOfRows(model, batch), 0);
+  const size = bytes > MOST_LIST_BYTES ? filled.length : Math.ceil(filled.length / mostLists);
   const places = new Map(
     filled.map(({ lane }, i) => [lane, { union: Math.floor(i / size), batch: i % size }] as const),
   );
@@ -58,6 +60,9 @@ export async function prepareLanes(
   }
   return { round, lanes, records, failures, unions, places };
 }
+
+const bytesOfRows = (model: Pick<Model, 'lookups' | 'parameters'>, batch: Batch): number =>
+  idsOf(model, batch).reduce((sum, { count }, table) => sum + 4 * count * model.parameters.sparse[table]!.width, 0);
 
 export interface ComputedWith {
   readonly timeline: number;

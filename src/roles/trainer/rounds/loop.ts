@@ -252,6 +252,10 @@ class RoundLoop {
       lanes,
     );
     if (isPast) this.#confirmed();
+    // Lanes that share a list are pushed under routes of their own.
+    ready.batches.unions.forEach(({ positions }, list) => {
+      if (positions.length > 1) ready.pulled[list]!.routed.release();
+    });
     client.recycle(ready.pulled);
   }
 

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest';
-import type { Batch } from '../../../../src/model/model.ts';
-import { prepareLanes } from '../../../../src/roles/trainer/rounds/lane-batches.ts';
+import { LIMITS } from '../../../../src/base/limits.ts';
+import type { PulledList } from '../../../../src/cluster/client/joined-pull.ts';
+import { createLinear } from '../../../../src/model/lr.ts';
+import type { Batch, Model } from '../../../../src/model/model.ts';
+import { GradientCheck } from '../../../../src/roles/trainer/compute/gradient-check.ts';
+import { KeptLanes } from '../../../../src/roles/trainer/rounds/kept-lanes.ts';
+import { computeLane, prepareLanes } from '../../../../src/roles/trainer/rounds/lane-batches.ts';
 import type { LaneReader } from '../../../../src/roles/trainer/rounds/lane-reader.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 
@@ -13,17 +18,30 @@ function batchOf(lane: number): Batch {
 }
 
 const reader: Pick<LaneReader, 'read'> = {
-  read: async (_, lane) => (lane === 1 ? undefined : { batch: batchOf(lane) }) as never,
+  read: async (_, lane) => (lane === 1 ? undefined : { batch: batchOf(lane), position: {}, good: undefined }) as never,
 };
+
+/** Of one table with rows of that width. */
+const modelOf = (width: number): Pick<Model, 'lookups' | 'parameters'> => ({
+  lookups: [0],
+  parameters: { dense: [], sparse: [{ name: 'w', width }] } as unknown as Model['parameters'],
+});
+
+test('lanes share a list whose rows would be more than a part of a frame', async () => {
+  const router = createIdRouter({ shards: 8 });
+  const listsAt = async (width: number): Promise<number> => {
+    const options = { reader: reader as LaneReader, router, model: modelOf(width) };
+    return (await prepareLanes(options, 0, [0, 3, 4, 5])).unions.length;
+  };
+  const fitting = LIMITS.frameBytes / 4 / 4 / 12;
+  expect(await listsAt(Math.floor(fitting))).toBe(4);
+  expect(await listsAt(Math.ceil(fitting))).toBe(1);
+});
 
 test.each([4, 9, 10, 11, 40])('%i lanes are pulled in at most 8 lists, in which each finds its ids', async (count) => {
   const lanes = Array.from({ length: count }, (_, lane) => lane);
   const router = createIdRouter({ shards: 8 });
-  const { unions, places } = await prepareLanes(
-    { reader: reader as LaneReader, router, model: { lookups: [0] } },
-    0,
-    lanes,
-  );
+  const { unions, places } = await prepareLanes({ reader: reader as LaneReader, router, model: modelOf(1) }, 0, lanes);
   // One lane is empty, and another has no good record.
   expect([...places.keys()]).toEqual(lanes.filter((lane) => lane !== 1 && lane !== 2));
   expect(unions.length).toBeLessThanOrEqual(8);
@@ -34,5 +52,27 @@ test.each([4, 9, 10, 11, 40])('%i lanes are pulled in at most 8 lists, in which 
     expect([...at].map((place) => all[place])).toEqual(idsOf(lane));
     // Pushed as it was pulled.
     if (count - 2 <= 8) expect(positions[batch]).toBeUndefined();
+  }
+});
+
+test('a lane adds the same, with a list of its own or with others in one, and is routed again then', async () => {
+  const model = createLinear();
+  const router = createIdRouter({ shards: 8 });
+  const compute = async (lanes: readonly number[], lane: number) => {
+    const batches = await prepareLanes({ reader: reader as LaneReader, router, model }, 0, lanes);
+    const pulled = batches.unions.map(({ ids: [list] }): PulledList => {
+      const ids = [...new BigUint64Array(list!.ids.slice(0, 8 * list!.count).buffer)];
+      const values = { dense: [Float32Array.of(0.5)], sparse: [Float32Array.from(ids, (id) => Number(id) / 64)] };
+      return { values, routed: { version: 1 } as PulledList['routed'] };
+    });
+    const gradientCheck = new GradientCheck(undefined, { warn: () => {} });
+    return computeLane(model, batches, lane, { timeline: 0, pulled, gradientCheck, kept: new KeptLanes(model) });
+  };
+  const many = Array.from({ length: 20 }, (_, lane) => lane);
+  for (const lane of [0, 4, 19]) {
+    const alone = (await compute([lane], lane)).gradients!;
+    const together = (await compute(many, lane)).gradients!;
+    expect([together.dense, together.sparse]).toEqual([alone.dense, alone.sparse]);
+    expect([alone.routed?.version, together.routed]).toEqual([1, undefined]);
   }
 });
