@@ -1,8 +1,8 @@
 /**
- * `npx node scripts/bench/replicas.ts [--pservers 3] [--seconds 10] [--rows 1000] [--rounds 2] [--copies 1,2,3]`: what
- * copies of units cost. The same client pushes to the same job with so many copies, in turns. It prints pushes a second,
- * beside those with the first number of copies in the same round, the processor time that a push takes all pservers,
- * and their resident memory in the end.
+ * `npx node scripts/bench/replicas.ts [--pservers 3] [--seconds 10] [--rows 1000] [--rounds 2] [--copies 1,2,3]`:
+ * what copies of units cost. The same client pushes to the same job with so many copies, in turns. It prints pushes a
+ * second, beside those with the first number of copies in the same round, the processor time that a push takes all
+ * pservers, and their resident memory in the end.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';

@@ -120,7 +120,7 @@ function schemaOf(field: Field): z.ZodType {
     case 'real':
       return z.number();
     case 'share':
-      return z.number().gt(0).max(1);
+      return z.number().refine((value) => value > 0 && value <= 1, 'above 0, at most 1');
     case 'flag':
       return z.boolean();
     case 'text':
