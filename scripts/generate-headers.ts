@@ -45,13 +45,16 @@ function pairsOf(columns: readonly Column[], others: number): string {
   return [String(required), ...optional.map(({ name }) => `(${name} === undefined ? 0 : 1)`)].join(' + ');
 }
 
+const isOfMaps = (kind: Column['kind']): boolean => ['map', 'list', 'usually'].includes(kind);
+
 function writeCall(column: Column): string {
   const { name, kind, max } = column;
   if (kind === 'text') return `pen.text(${name}, ${max});`;
   if (kind === 'decimal') return `pen.text(${name}, ${max});`;
   if (kind === 'choice') return `pen.choice(${name}, ${choicesOf(column)});`;
   if (kind === 'flag') return `pen.flag(${name});`;
-  if (kind === 'map' || kind === 'list') return `${writeFunction(column)}(pen, ${name});`;
+  if (kind === 'counts') return `pen.counts(${name});`;
+  if (isOfMaps(kind)) return `${writeFunction(column)}(pen, ${name});`;
   return `pen.number(${name});`;
 }
 
@@ -82,7 +85,7 @@ function writeFunction({ name, kind, columns }: Column): string {
       ...writeFields(columns, 'value', 0, []),
     ]),
   );
-  if (kind === 'map') return one;
+  if (kind !== 'list') return one;
   const all = `write${capitalized(name)}`;
   functions.add(
     all,
@@ -103,6 +106,8 @@ function readCall(column: Column): string {
   if (kind === 'choice') return `cursor.choice(${choicesOf(column)})`;
   if (kind === 'flag') return 'cursor.flag()';
   if (kind === 'real') return 'cursor.real()';
+  if (kind === 'share') return 'cursor.share()';
+  if (kind === 'counts') return `cursor.counts(${column.maxItems}, ${max})`;
   if (kind === 'count') return `cursor.count(${max === Number.MAX_SAFE_INTEGER ? 'MAX_COUNT' : max})`;
   return `${readFunction(column)}(cursor)`;
 }
@@ -142,7 +147,7 @@ function readFunction({ name, kind, columns, max }: Column): string {
       ...readFields(columns, 0, []),
     ]),
   );
-  if (kind === 'map') return one;
+  if (kind !== 'list') return one;
   const all = `read${capitalized(name)}`;
   functions.add(
     all,

@@ -1,8 +1,8 @@
 /**
- * `npx node scripts/bench/replicas.ts [--pservers 3] [--seconds 10] [--rows 1000] [--rounds 2]`: what copies of units
- * cost. The same client pushes to the same job with 1, 2 and 3 copies, in turns. It prints pushes a second, beside
- * those with one copy in the same round, the processor time that a push takes all pservers, and their resident memory
- * in the end.
+ * `npx node scripts/bench/replicas.ts [--pservers 3] [--seconds 10] [--rows 1000] [--rounds 2] [--copies 1,2,3]`:
+ * what copies of units cost. The same client pushes to the same job with so many copies, in turns. It prints pushes a
+ * second, beside those with the first number of copies in the same round, the processor time that a push takes all
+ * pservers, and their resident memory in the end.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -19,12 +19,13 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '10' },
     rows: { type: 'string', default: '1000' },
     rounds: { type: 'string', default: '2' },
+    copies: { type: 'string', default: '1,2,3' },
     paddlet: { type: 'string', default: join(resolve(import.meta.dirname, '../..'), 'dist/paddlet') },
   },
 });
 const pservers = Number(values.pservers);
 const rows = Number(values.rows);
-const COPIES = [1, 2, 3];
+const COPIES = values.copies.split(',').map(Number);
 const JOB = 'bench-replicas';
 const WARM_UP_MS = 2_000;
 const KIB = 1024;
@@ -83,16 +84,16 @@ async function measure(replicas: number): Promise<Measured> {
 print(`${pservers} pservers, ${rows} new rows a push, load ${loadavg()[0]!.toFixed(1)}`);
 const ratios = new Map<number, number[]>(COPIES.map((copies) => [copies, []]));
 for (let round = 0; round < Number(values.rounds); round++) {
-  let single = 0;
+  let first = 0;
   for (const copies of COPIES) {
     const { perSecond, processorMsPerPush, residentMiB, rowsMade } = await measure(copies);
-    if (copies === 1) single = perSecond;
-    ratios.get(copies)!.push(perSecond / single);
-    const speed = `${perSecond.toFixed(0)} pushes/s, ${(perSecond / single).toFixed(2)} of 1 copy`;
+    if (copies === COPIES[0]) first = perSecond;
+    ratios.get(copies)!.push(perSecond / first);
+    const speed = `${perSecond.toFixed(0)} pushes/s, ${(perSecond / first).toFixed(2)} of the first`;
     const processor = `${processorMsPerPush.toFixed(2)} ms of processor time a push`;
     print(`${copies} copies: ${speed}; ${processor}; ${residentMiB.toFixed(0)} MiB resident with ${rowsMade} rows`);
   }
 }
-for (const [copies, all] of ratios) print(`${copies} copies: median ${median(all).toFixed(2)} of 1 copy`);
+for (const [copies, all] of ratios) print(`${copies} copies: median ${median(all).toFixed(2)} of the first`);
 print(`load ${loadavg()[0]!.toFixed(1)}`);
 process.exit(0);

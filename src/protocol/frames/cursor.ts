@@ -97,6 +97,20 @@ export class Cursor {
     return value;
   }
 
+  /** Above 0, at most 1. */
+  share(): number {
+    const value = this.#number();
+    if (!(value > 0 && value <= 1)) this.#failed = true;
+    return value;
+  }
+
+  counts(maxItems: number, max: number): number[] {
+    const list: number[] = [];
+    const items = this.openList(maxItems);
+    for (let i = 0; i < items && !this.#failed; i++) list.push(this.count(max));
+    return list;
+  }
+
   /** Of 1 to `maxCharacters` ASCII characters; `last` is the text read last in this place. */
   text(maxCharacters: number, last: LastText): string {
     const length = this.#argument(this.#byte() - TEXT);

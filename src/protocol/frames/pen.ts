@@ -97,6 +97,15 @@ export class Pen {
     }
   }
 
+  counts(values: unknown): void {
+    if (!Array.isArray(values)) {
+      this.#failed = true;
+      return;
+    }
+    this.openList(values.length);
+    for (const value of values) this.number(value);
+  }
+
   /** ASCII only. */
   text(value: unknown, maxCharacters: number): void {
     if (typeof value !== 'string' || value.length > maxCharacters) {

@@ -15,6 +15,9 @@ interface Count {
 interface Real {
   readonly kind: 'real';
 }
+interface Share {
+  readonly kind: 'share';
+}
 interface Flag {
   readonly kind: 'flag';
 }
@@ -39,12 +42,24 @@ interface ListOf<F extends Fields> {
   readonly fields: F;
   readonly max: number;
 }
+interface ListOfCounts {
+  readonly kind: 'counts';
+  readonly max: number;
+  readonly maxItems: number;
+}
+/** What a `schema` allows. Nearly always it is a map of these fields; whatever else it is is left to the library. */
+interface Usually<S extends z.ZodType> {
+  readonly kind: 'usually';
+  readonly fields: Fields;
+  readonly schema: S;
+}
 interface Optional<F extends Required> {
   readonly kind: 'optional';
   readonly field: F;
 }
 
-type Required = Count | Real | Flag | Text | Decimal | Choice<string> | MapOf<Fields> | ListOf<Fields>;
+type Scalar = Count | Real | Share | Flag | Text | Decimal | Choice<string>;
+type Required = Scalar | MapOf<Fields> | ListOf<Fields> | ListOfCounts | Usually<z.ZodType>;
 export type Field = Required | Optional<Required>;
 export interface Fields {
   readonly [name: string]: Field;
@@ -54,6 +69,8 @@ export interface Fields {
 export const count = (max: number = Number.MAX_SAFE_INTEGER): Count => ({ kind: 'count', max });
 /** A finite number. */
 export const real: Real = { kind: 'real' };
+/** A number above 0, at most 1. */
+export const share: Share = { kind: 'share' };
 export const flag: Flag = { kind: 'flag' };
 /** 1 to `max` characters. */
 export const text = (max: number): Text => ({ kind: 'text', max });
@@ -63,12 +80,17 @@ export const choice = <T extends string>(...of: readonly T[]): Choice<T> => ({ k
 export const mapOf = <F extends Fields>(fields: F): MapOf<F> => ({ kind: 'map', fields });
 /** At most `max` maps. */
 export const listOf = <F extends Fields>(max: number, fields: F): ListOf<F> => ({ kind: 'list', fields, max });
+/** At most `maxItems` whole numbers from 0 to `max`. */
+export const listOfCounts = (maxItems: number, max: number): ListOfCounts => ({ kind: 'counts', maxItems, max });
+export const usually = <S extends z.ZodType>(fields: Fields, schema: S): Usually<S> => {
+  return { kind: 'usually', fields, schema };
+};
 export const optional = <F extends Required>(field: F): Optional<F> => ({ kind: 'optional', field });
 
 type SchemaOf<F> =
   F extends Optional<infer Inner>
     ? z.ZodOptional<SchemaOf<Inner>>
-    : F extends Count | Real
+    : F extends Count | Real | Share
       ? z.ZodType<number>
       : F extends Text | Decimal
         ? z.ZodType<string>
@@ -80,7 +102,11 @@ type SchemaOf<F> =
               ? z.ZodObject<ShapeOf<M>, z.core.$strict>
               : F extends ListOf<infer M>
                 ? z.ZodArray<z.ZodObject<ShapeOf<M>, z.core.$strict>>
-                : never;
+                : F extends ListOfCounts
+                  ? z.ZodArray<z.ZodNumber>
+                  : F extends Usually<infer S>
+                    ? S
+                    : never;
 export type ShapeOf<F extends Fields> = { -readonly [Name in keyof F]: SchemaOf<F[Name]> };
 
 /** The schemas of the fields, for a `z.strictObject`. */
@@ -93,6 +119,8 @@ function schemaOf(field: Field): z.ZodType {
       return z.int().min(0).max(field.max);
     case 'real':
       return z.number();
+    case 'share':
+      return z.number().refine((value) => value > 0 && value <= 1, 'above 0, at most 1');
     case 'flag':
       return z.boolean();
     case 'text':
@@ -105,6 +133,10 @@ function schemaOf(field: Field): z.ZodType {
       return z.strictObject(shapeOf(field.fields));
     case 'list':
       return z.array(z.strictObject(shapeOf(field.fields))).max(field.max);
+    case 'counts':
+      return z.array(z.int().min(0).max(field.max)).max(field.maxItems);
+    case 'usually':
+      return field.schema;
     case 'optional':
       return schemaOf(field.field).optional();
   }
@@ -115,8 +147,10 @@ export interface Column {
   readonly name: string;
   readonly kind: Required['kind'];
   readonly isOptional: boolean;
-  /** Largest number, most characters or most items; 0 for other kinds. */
+  /** Largest number or most characters; of a list of maps, most items; 0 for other kinds. */
   readonly max: number;
+  /** Of a list of numbers. */
+  readonly maxItems: number;
   readonly choices: readonly string[];
   /** Of a map, or of each item of a list. */
   readonly columns: readonly Column[];
@@ -131,8 +165,9 @@ export const columnsOf = (fields: Fields): readonly Column[] =>
       kind: inner.kind,
       isOptional,
       max: maxOf(inner),
+      maxItems: 'maxItems' in inner ? inner.maxItems : 0,
       choices: inner.kind === 'choice' ? inner.of : [],
-      columns: inner.kind === 'map' || inner.kind === 'list' ? columnsOf(inner.fields) : [],
+      columns: 'fields' in inner ? columnsOf(inner.fields) : [],
     };
   });
 

@@ -1,12 +1,26 @@
 /**
- * The messages that come thousands of times a second: pulls and pushes of both modes, with their replies. Each field is
- * written once, here, with its type and bound; everything else is made from it. After a change: `npm run
- * build:headers`.
+ * The messages that come thousands of times a second: pulls and pushes of both modes, with their replies, and what a
+ * push costs where units have copies. Each field is written once, here, with its type and bound; everything else is
+ * made from it. After a change: `npm run build:headers`.
  */
 
 import type * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
-import { choice, count, decimal, flag, listOf, mapOf, optional, real, type ShapeOf, text } from './field-table.ts';
+import {
+  choice,
+  count,
+  decimal,
+  flag,
+  listOfCounts,
+  mapOf,
+  optional,
+  real,
+  type ShapeOf,
+  text,
+  usually,
+} from './field-table.ts';
+import { parts, placedPush, pushOfTask } from './push-fields.ts';
+import { updateHeader } from './unit-moves.ts';
 
 const name = text(LIMITS.nameCharacters);
 
@@ -19,14 +33,8 @@ const ofJob = { job: name, batchPlanId: name };
 const placement = mapOf({ revision: decimal, shards: count() });
 export type PlacementStamp = z.infer<z.ZodObject<ShapeOf<(typeof placement)['fields']>>>;
 
-/** The parts of a pull or a push, numbers counting the model's dense parameters and sparse tables. */
-const parts = {
-  dense: listOf(LIMITS.parameters, { parameter: count(LIMITS.parameters) }),
-  sparse: listOf(LIMITS.parameters, { table: count(LIMITS.parameters) }),
-};
-
-/** Push number `push` of a task. `good` counts the task's good records up to and including this push. */
-const pushOfTask = { pass: count(), task: count(), push: count(), last: flag, good: count() };
+/** A process that has a unit, or a copy of it. */
+const owner = mapOf({ index: count(LIMITS.pservers - 1), token: decimal });
 
 /** Sums over the good records of a mini-batch, each times its weight, and how many they are. */
 const metrics = mapOf({ records: count(), weight: real, loss: real, correct: real, squaredError: real });
@@ -106,5 +114,28 @@ export const HOT_MESSAGES = {
     },
     /** `duplicate`: the round has that lane, or is past. `version` is that of the shards after it. */
     reply: { outcome: choice('taken', 'duplicate'), version: count() },
+  },
+  /**
+   * What the primary has to say to the copies of its units at the member (docs/design.md §7,
+   * `core/replicas/peer-link.ts`). It carries no placement stamp: unit, epoch and both processes are in each frame, and
+   * the copies check them by the store. Segments: frames, one row of u64 each; the tails of the beginnings among them
+   * (`roles/pserver/replicas/frame-rows.ts`); then those of the update. Segment of the reply: the answer to each frame.
+   * Rows, not maps, as there is one for each unit in every update.
+   */
+  replicate: {
+    request: {
+      ...ofJob,
+      primary: owner,
+      member: owner,
+      /** Units whose copies at the member the primary has nothing to do with any more. */
+      left: listOfCounts(LIMITS.units, LIMITS.units - 1),
+      /** Of the update that is staged, counted by the primary from 1; 0 without one. */
+      order: count(),
+      /** The update was placed before the member was concerned. */
+      late: flag,
+      /** Closures and rounds are rare. */
+      update: optional(usually({ type: choice('push'), ...placedPush }, updateHeader)),
+    },
+    reply: {},
   },
 };

@@ -5,32 +5,17 @@
  */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
-import { count, message, ofJob } from './fields.ts';
-import { owner, updateHeader } from './unit-moves.ts';
+import { shapeOf } from './field-table.ts';
+import { message, ofJob } from './fields.ts';
+import { HOT_MESSAGES } from './hot-messages.ts';
+import { owner } from './unit-moves.ts';
 
-const unit = count.max(LIMITS.units - 1);
+const { replicate } = HOT_MESSAGES;
 const betweenBoth = { ...ofJob, primary: owner, member: owner };
 
 export const replicationMessages = {
   /** First on each connection. `windowBytes`: what the primary may have staged at the member (decision 110). */
   openReplicas: message('openReplicas', betweenBoth, { windowBytes: z.int().min(1).max(LIMITS.replicaWindowBytes) }),
-  /**
-   * What the primary has to say to the copies of its units at the member. Segments: frames, one row of u64 each; the
-   * tails of the beginnings among them (`roles/pserver/replicas/frame-rows.ts`); then those of the update. Segment of
-   * the reply: the answer to each frame. Rows, not maps, as there is one for each unit in every update.
-   */
-  replicate: message(
-    'replicate',
-    {
-      ...betweenBoth,
-      /** Units whose copies at the member the primary has nothing to do with any more. */
-      left: z.array(unit).max(LIMITS.units),
-      /** Of the update that is staged, counted by the primary from 1; 0 without one. */
-      order: count,
-      /** The update was placed before the member was concerned. */
-      late: z.boolean(),
-      update: updateHeader.optional(),
-    },
-    {},
-  ),
+  /** What it is is written beside its fields. */
+  replicate: message('replicate', shapeOf(replicate.request), shapeOf(replicate.reply)),
 };

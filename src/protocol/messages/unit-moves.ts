@@ -5,7 +5,9 @@
  */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
+import { shapeOf } from './field-table.ts';
 import { count, decimal, message, metricSums, ofJob, roundRef, taskRef } from './fields.ts';
+import { parts, placedPush, pushOfTask } from './push-fields.ts';
 
 export const owner = z.strictObject({ index: count.max(LIMITS.pservers - 1), token: decimal });
 
@@ -20,10 +22,6 @@ const moveName = z.strictObject({
 
 const table = count.max(LIMITS.parameters - 1);
 const parameter = count.max(LIMITS.parameters - 1);
-const parts = {
-  dense: z.array(z.strictObject({ parameter })).max(LIMITS.parameters),
-  sparse: z.array(z.strictObject({ table })).max(LIMITS.parameters),
-};
 const passMetrics = z.strictObject({ pass: count, ...metricSums.shape });
 
 /** A part of the copy of a shard. Segments: as `roles/pserver/units/copy-pieces.ts` says. */
@@ -42,16 +40,12 @@ const pieceHeader = z.discriminatedUnion('part', [
   z.strictObject({ part: z.literal('ledger'), seq: count }),
 ]);
 
-/** What the learning rate is multiplied by: a rate is only made smaller. */
-const rateScale = z.number().refine((scale) => scale > 0 && scale <= 1, 'above 0, at most 1');
-const position = { ...taskRef, push: count, last: z.boolean(), good: count };
-
 /**
  * Segments: of a push the shards that applied it (u32); then, as of a round, for each dense part blocks (u32) and
  * gradients (f32), and for each sparse part ids (u64) and gradients.
  */
 export const updateHeader = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('push'), ...position, rateScale, ...parts }),
+  z.strictObject({ type: z.literal('push'), ...shapeOf(placedPush) }),
   z.strictObject({
     type: z.literal('close'),
     tasks: z.array(z.strictObject({ ...taskRef, records: count })).max(LIMITS.closedTasksAtOnce),
@@ -60,8 +54,8 @@ export const updateHeader = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('round'),
     ...roundRef,
-    batches: z.array(z.strictObject({ ...position, metrics: metricSums })).max(LIMITS.lanes),
-    ...parts,
+    batches: z.array(z.strictObject({ ...shapeOf(pushOfTask), metrics: metricSums })).max(LIMITS.lanes),
+    ...shapeOf(parts),
   }),
 ]);
 

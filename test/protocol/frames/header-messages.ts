@@ -47,6 +47,20 @@ const message = (type: string, fields: Record<string, fc.Arbitrary<unknown>>, op
 const hold = fc.record({ trainer: text, pushes: small, since: version }, { requiredKeys: ['trainer', 'pushes'] });
 const used = fc.record({ revision, version });
 const lane = { timeline: small, round: fc.maxSafeNat(), lane: fc.nat(4095) };
+const owner = fc.record({ index: fc.nat(255), token: revision });
+const placed = {
+  type: fc.constant('push'),
+  ...position,
+  rateScale: fc.double({ min: 0.001, max: 1, noNaN: true }),
+  ...both,
+};
+const replicate = {
+  primary: owner,
+  member: owner,
+  left: fc.array(small, { maxLength: 30 }),
+  order: version,
+  late: fc.boolean(),
+};
 const outcome = (...of: string[]) => fc.constantFrom(...of);
 
 /** With ordinary prototypes. */
@@ -60,12 +74,14 @@ export const requests = likeDecoded(
   message('pushLane', { ...job, ...lane, batch: fc.record(position), records: small, metrics, ...placement, ...both }, [
     'batch',
   ]),
+  message('replicate', { ...job, ...replicate, update: fc.record(placed) }, ['update']),
 );
 export const replies = likeDecoded(
   message('pull', { version }),
   message('push', { outcome: outcome('applied', 'duplicate'), recovery: fc.maxSafeNat(), version }, ['version']),
   message('pullVersion', { waitedMs: small }),
   message('pushLane', { outcome: outcome('taken', 'duplicate'), version }),
+  message('replicate', {}),
 );
 /** In the order of fields in which they are sent. */
 export const inOrder = fc.oneof(requests, replies);
@@ -76,7 +92,7 @@ export const mangled = fc
   .map(([header, n, how, value]) => {
     const copy = structuredClone(header);
     const places = [copy];
-    for (const field of ['placement', 'used', 'hold', 'batch', 'metrics', 'pull']) {
+    for (const field of ['placement', 'used', 'hold', 'batch', 'metrics', 'pull', 'primary', 'member', 'update']) {
       if (copy[field] !== undefined) places.push(copy[field] as Fields);
     }
     for (const field of ['dense', 'sparse']) places.push(...((copy[field] ?? []) as Fields[]));

@@ -52,6 +52,14 @@ const LANE = {
   round: 2,
   lane: 4095,
 };
+const COPIES = {
+  type: 'replicate',
+  job,
+  batchPlanId,
+  primary: { index: 0, token: '7' },
+  member: { index: 255, token: '18446744073709551615' },
+};
+const PLACED = { type: 'push', pass: 3, task: 70_000, push: 300, last: true, good: 4_294_967_295 };
 const SUMS = { records: 64, metrics: { records: 64, weight: 64, loss: 0.71, correct: 2 ** 40, squaredError: 3 } };
 
 it('the code for headers is the one that their tables make', () => {
@@ -84,10 +92,23 @@ describe('headers of hot messages', () => {
     { ...LANE, batch: { pass: 0, task: 5, push: 2, last: true, good: 384 }, ...SUMS, placement, dense, sparse },
     { ...LANE, ...SUMS, placement, dense: [], sparse: [] },
     { type: 'pushLane', outcome: 'taken', version: 9 },
+    { ...COPIES, left: [], order: 70_000, late: false, update: { ...PLACED, rateScale: 1, dense, sparse } },
+    { ...COPIES, left: [3], order: 7, late: true, update: { ...PLACED, rateScale: 0.5, dense: [], sparse } },
+    { ...COPIES, left: [0, 1023], order: 0, late: false },
+    { type: 'replicate' },
   ])('are written and read without the library: %j', (header) => {
     const written = write(header);
     expect(written).toEqual(new Uint8Array(encodeCbor(header)));
     expect(read(written!, kindOf(header))).toEqual(header);
+  });
+
+  it.each([
+    { ...COPIES, left: [], order: 1, late: false, update: { type: 'close', tasks: [] } },
+    { ...COPIES, left: [], order: 1, late: false, update: { ...PLACED, rateScale: 0, dense, sparse } },
+    { ...COPIES, left: [], order: 1, late: false, update: { ...PLACED, rateScale: 1.5, dense, sparse } },
+    { ...COPIES, left: [4096], order: 0, late: false },
+  ])('are left to the library where they are unusual or not valid: %j', (header) => {
+    expect(read(encodedUnchecked(header))).toBeUndefined();
   });
 
   it('are written as the library writes them', () => {
@@ -165,7 +186,7 @@ describe('headers of hot messages', () => {
   it('are refused with any field but the optional ones left out', () => {
     fc.assert(
       fc.property(inOrder, fc.nat(), (header, n) => {
-        const optional = ['used', 'batch', 'hold', 'pull', ...(header.type === 'push' ? ['version'] : [])];
+        const optional = ['used', 'batch', 'hold', 'pull', 'update', ...(header.type === 'push' ? ['version'] : [])];
         const keys = Object.keys(header).filter((key) => !optional.includes(key));
         const rest = { ...header };
         delete rest[keys[n % keys.length]!];

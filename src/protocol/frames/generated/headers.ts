@@ -13,6 +13,7 @@ const OPENING = {
   push: opening('push'),
   pullVersion: opening('pullVersion'),
   pushLane: opening('pushLane'),
+  replicate: opening('replicate'),
 } as const;
 
 const KEY = {
@@ -48,11 +49,22 @@ const KEY = {
   loss: shortText('loss'),
   correct: shortText('correct'),
   squaredError: shortText('squaredError'),
+  primary: shortText('primary'),
+  index: shortText('index'),
+  token: shortText('token'),
+  member: shortText('member'),
+  left: shortText('left'),
+  order: shortText('order'),
+  late: shortText('late'),
+  update: shortText('update'),
+  type: shortText('type'),
+  rateScale: shortText('rateScale'),
   outcome: shortText('outcome'),
   recovery: shortText('recovery'),
   waitedMs: shortText('waitedMs'),
 } as const;
 
+const TYPE_PUSH = choices('push');
 const OUTCOME_APPLIED_DUPLICATE = choices('applied', 'duplicate');
 const OUTCOME_TAKEN_DUPLICATE = choices('taken', 'duplicate');
 
@@ -62,6 +74,7 @@ const LAST = {
   batchPlanId: new LastText(),
   revision: new LastText(),
   trainer: new LastText(),
+  token: new LastText(),
 } as const;
 
 function writePlacement(pen: Pen, value: unknown): void {
@@ -180,7 +193,7 @@ function readHold(cursor: Cursor): unknown {
 function readDenseItem(cursor: Cursor): unknown {
   const pairs = cursor.openMap();
   cursor.key(KEY.parameter);
-  const parameter = cursor.count(1024);
+  const parameter = cursor.count(1023);
   cursor.expect(pairs === 1);
   return { parameter };
 }
@@ -195,7 +208,7 @@ function readDense(cursor: Cursor): unknown {
 function readSparseItem(cursor: Cursor): unknown {
   const pairs = cursor.openMap();
   cursor.key(KEY.table);
-  const table = cursor.count(1024);
+  const table = cursor.count(1023);
   cursor.expect(pairs === 1);
   return { table };
 }
@@ -530,6 +543,149 @@ function readPushLaneRequest(cursor: Cursor, pairs: number): unknown {
   return map;
 }
 
+function writePrimary(pen: Pen, value: unknown): void {
+  if (!isPlainMap(value)) {
+    pen.fail();
+    return;
+  }
+  const { index, token } = value;
+  pen.openMap(value, 2);
+  pen.bytes(KEY.index);
+  pen.number(index);
+  pen.bytes(KEY.token);
+  pen.text(token, 20);
+}
+
+function writeMember(pen: Pen, value: unknown): void {
+  if (!isPlainMap(value)) {
+    pen.fail();
+    return;
+  }
+  const { index, token } = value;
+  pen.openMap(value, 2);
+  pen.bytes(KEY.index);
+  pen.number(index);
+  pen.bytes(KEY.token);
+  pen.text(token, 20);
+}
+
+function writeUpdate(pen: Pen, value: unknown): void {
+  if (!isPlainMap(value)) {
+    pen.fail();
+    return;
+  }
+  const { type, pass, task, push, last, good, rateScale, dense, sparse } = value;
+  pen.openMap(value, 9);
+  pen.bytes(KEY.type);
+  pen.choice(type, TYPE_PUSH);
+  pen.bytes(KEY.pass);
+  pen.number(pass);
+  pen.bytes(KEY.task);
+  pen.number(task);
+  pen.bytes(KEY.push);
+  pen.number(push);
+  pen.bytes(KEY.last);
+  pen.flag(last);
+  pen.bytes(KEY.good);
+  pen.number(good);
+  pen.bytes(KEY.rateScale);
+  pen.number(rateScale);
+  pen.bytes(KEY.dense);
+  writeDense(pen, dense);
+  pen.bytes(KEY.sparse);
+  writeSparse(pen, sparse);
+}
+
+function writeReplicateRequest(pen: Pen, header: PlainMap): void {
+  const { job, batchPlanId, primary, member, left, order, late, update } = header;
+  pen.openMap(header, 8 + (update === undefined ? 0 : 1));
+  pen.bytes(OPENING.replicate);
+  pen.bytes(KEY.job);
+  pen.text(job, 256);
+  pen.bytes(KEY.batchPlanId);
+  pen.text(batchPlanId, 256);
+  pen.bytes(KEY.primary);
+  writePrimary(pen, primary);
+  pen.bytes(KEY.member);
+  writeMember(pen, member);
+  pen.bytes(KEY.left);
+  pen.counts(left);
+  pen.bytes(KEY.order);
+  pen.number(order);
+  pen.bytes(KEY.late);
+  pen.flag(late);
+  if (update !== undefined) {
+    pen.bytes(KEY.update);
+    writeUpdate(pen, update);
+  }
+}
+
+function readPrimary(cursor: Cursor): unknown {
+  const pairs = cursor.openMap();
+  cursor.key(KEY.index);
+  const index = cursor.count(1023);
+  cursor.key(KEY.token);
+  const token = cursor.decimal(LAST.token);
+  cursor.expect(pairs === 2);
+  return { index, token };
+}
+
+function readMember(cursor: Cursor): unknown {
+  const pairs = cursor.openMap();
+  cursor.key(KEY.index);
+  const index = cursor.count(1023);
+  cursor.key(KEY.token);
+  const token = cursor.decimal(LAST.token);
+  cursor.expect(pairs === 2);
+  return { index, token };
+}
+
+function readUpdate(cursor: Cursor): unknown {
+  const pairs = cursor.openMap();
+  cursor.key(KEY.type);
+  const type = cursor.choice(TYPE_PUSH);
+  cursor.key(KEY.pass);
+  const pass = cursor.count(MAX_COUNT);
+  cursor.key(KEY.task);
+  const task = cursor.count(MAX_COUNT);
+  cursor.key(KEY.push);
+  const push = cursor.count(MAX_COUNT);
+  cursor.key(KEY.last);
+  const last = cursor.flag();
+  cursor.key(KEY.good);
+  const good = cursor.count(MAX_COUNT);
+  cursor.key(KEY.rateScale);
+  const rateScale = cursor.share();
+  cursor.key(KEY.dense);
+  const dense = readDense(cursor);
+  cursor.key(KEY.sparse);
+  const sparse = readSparse(cursor);
+  cursor.expect(pairs === 9);
+  return { type, pass, task, push, last, good, rateScale, dense, sparse };
+}
+
+function readReplicateRequest(cursor: Cursor, pairs: number): unknown {
+  cursor.key(KEY.job);
+  const job = cursor.text(256, LAST.job);
+  cursor.key(KEY.batchPlanId);
+  const batchPlanId = cursor.text(256, LAST.batchPlanId);
+  cursor.key(KEY.primary);
+  const primary = readPrimary(cursor);
+  cursor.key(KEY.member);
+  const member = readMember(cursor);
+  cursor.key(KEY.left);
+  const left = cursor.counts(4096, 4095);
+  cursor.key(KEY.order);
+  const order = cursor.count(MAX_COUNT);
+  cursor.key(KEY.late);
+  const late = cursor.flag();
+  const update = cursor.meets(KEY.update) ? readUpdate(cursor) : undefined;
+  cursor.expect(pairs === 8 + (update === undefined ? 0 : 1));
+  const map: Record<string, unknown> = { type: 'replicate', job, batchPlanId, primary, member, left, order, late };
+  if (update !== undefined) map.update = update;
+  return map;
+}
+
 function writePullReply(pen: Pen, header: PlainMap): void {
   const { version } = header;
   pen.openMap(header, 2);
@@ -605,6 +761,16 @@ function readPushLaneReply(cursor: Cursor, pairs: number): unknown {
   return { type: 'pushLane', outcome, version };
 }
 
+function writeReplicateReply(pen: Pen, header: PlainMap): void {
+  pen.openMap(header, 1);
+  pen.bytes(OPENING.replicate);
+}
+
+function readReplicateReply(cursor: Cursor, pairs: number): unknown {
+  cursor.expect(pairs === 1);
+  return { type: 'replicate' };
+}
+
 export interface HotHeader {
   readonly type: string;
   readonly opening: Uint8Array;
@@ -618,12 +784,14 @@ export const HOT_HEADERS: Readonly<Record<FrameKind, readonly HotHeader[]>> = {
     { type: 'push', opening: OPENING.push, write: writePushRequest, read: readPushRequest },
     { type: 'pullVersion', opening: OPENING.pullVersion, write: writePullVersionRequest, read: readPullVersionRequest },
     { type: 'pushLane', opening: OPENING.pushLane, write: writePushLaneRequest, read: readPushLaneRequest },
+    { type: 'replicate', opening: OPENING.replicate, write: writeReplicateRequest, read: readReplicateRequest },
   ],
   reply: [
     { type: 'pull', opening: OPENING.pull, write: writePullReply, read: readPullReply },
     { type: 'push', opening: OPENING.push, write: writePushReply, read: readPushReply },
     { type: 'pullVersion', opening: OPENING.pullVersion, write: writePullVersionReply, read: readPullVersionReply },
     { type: 'pushLane', opening: OPENING.pushLane, write: writePushLaneReply, read: readPushLaneReply },
+    { type: 'replicate', opening: OPENING.replicate, write: writeReplicateReply, read: readReplicateReply },
   ],
   error: [],
   join: [],
