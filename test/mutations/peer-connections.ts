@@ -12,13 +12,6 @@ const WHOLE = ['test/roles/pserver/replicas/hosted-links.test.ts'];
 
 export const PEER_CONNECTIONS: readonly Mutation[] = [
   {
-    rule: 'commit positions that went with an update do not make later ones go early',
-    file: HOST,
-    find: '    else this.#forgetCommits();\n',
-    replace: '',
-    tests: HOST_TESTS,
-  },
-  {
     rule: 'a connection that is lost is closed: it would send what was given to it before',
     file: KEPT,
     find: '      channel.close();\n',
