@@ -126,7 +126,7 @@ export class LinksHost<P extends SharedPayload> {
   close(): void {
     this.#isClosed = true;
     this.#asked.clear();
-    this.#forgetCommits();
+    this.#cancelCommits?.();
     this.#connections.closeAll();
   }
 
@@ -151,26 +151,19 @@ export class LinksHost<P extends SharedPayload> {
     for (const batch of this.#links.batches(this.#areCommitsDue)) this.#connections.send(batch);
     this.#areCommitsDue = false;
     if (this.#links.haveCommits) this.#planCommits();
-    else this.#forgetCommits();
     if (!this.#arePeersOther) return;
     this.#arePeersOther = false;
     // A peer that is not needed any more was told so just now.
     this.#connections.keep(queue.peers());
   }
 
-  /** Those that come to wait before these are due go with them: who waits less than that does no harm. */
+  /** Those that come to wait before they are due go with the others: who waits less than that does no harm. */
   #planCommits(): void {
     this.#cancelCommits ??= this.#options.clock.after(COMMITS_WAIT_MS, () => {
       this.#cancelCommits = undefined;
       this.#areCommitsDue = true;
       this.#takeTurn();
     });
-  }
-
-  /** All have gone with updates: those that come later wait as long. */
-  #forgetCommits(): void {
-    this.#cancelCommits?.();
-    this.#cancelCommits = undefined;
   }
 
   #offerRoom(id: number): void {
