@@ -98,11 +98,13 @@ function writeFunction({ name, kind, columns }: Column): string {
   return all;
 }
 
-function readCall(column: Column): string {
+/** `parent`: the map that the field is in, '' for the header itself. */
+function readCall(column: Column, parent: string): string {
   const { name, kind, max } = column;
-  if (kind === 'text' || kind === 'decimal') texts.add(name);
-  if (kind === 'text') return `cursor.text(${max}, LAST.${name})`;
-  if (kind === 'decimal') return `cursor.decimal(LAST.${name})`;
+  const place = parent === '' ? name : `${parent}${capitalized(name)}`;
+  if (kind === 'text' || kind === 'decimal') texts.add(place);
+  if (kind === 'text') return `cursor.text(${max}, LAST.${place})`;
+  if (kind === 'decimal') return `cursor.decimal(LAST.${place})`;
   if (kind === 'choice') return `cursor.choice(${choicesOf(column)})`;
   if (kind === 'flag') return 'cursor.flag()';
   if (kind === 'real') return 'cursor.real()';
@@ -118,14 +120,14 @@ function objectOf(before: string, fields: readonly string[]): string[] {
   return line.length <= 118 ? [line] : [`${before} {`, ...fields.map((field) => `  ${field},`), '};'];
 }
 
-function readFields(columns: readonly Column[], others: number, given: readonly string[]): string[] {
+function readFields(columns: readonly Column[], others: number, given: readonly string[], parent: string): string[] {
   const required = columns.filter(({ isOptional }) => !isOptional).map(({ name }) => name);
   const optional = columns.filter(({ isOptional }) => isOptional).map(({ name }) => name);
   const fields = [...given, ...required];
   const reading = columns.flatMap((column) => {
     const { name, isOptional } = column;
-    if (isOptional) return [`const ${name} = cursor.meets(KEY.${name}) ? ${readCall(column)} : undefined;`];
-    return [`cursor.key(KEY.${name});`, `const ${name} = ${readCall(column)};`];
+    if (isOptional) return [`const ${name} = cursor.meets(KEY.${name}) ? ${readCall(column, parent)} : undefined;`];
+    return [`cursor.key(KEY.${name});`, `const ${name} = ${readCall(column, parent)};`];
   });
   const expected = `cursor.expect(pairs === ${pairsOf(columns, others)});`;
   if (optional.length === 0) return [...reading, expected, ...objectOf('return', fields)];
@@ -144,7 +146,7 @@ function readFunction({ name, kind, columns, max }: Column): string {
     one,
     body(`function ${one}(cursor: Cursor): unknown`, [
       'const pairs = cursor.openMap();',
-      ...readFields(columns, 0, []),
+      ...readFields(columns, 0, [], name),
     ]),
   );
   if (kind !== 'list') return one;
@@ -174,7 +176,10 @@ function messageCode(type: string, side: 'request' | 'reply'): string {
   );
   functions.add(
     `read${name}`,
-    body(`function read${name}(cursor: Cursor, pairs: number): unknown`, readFields(columns, 1, [`type: '${type}'`])),
+    body(
+      `function read${name}(cursor: Cursor, pairs: number): unknown`,
+      readFields(columns, 1, [`type: '${type}'`], ''),
+    ),
   );
   return `    { type: '${type}', opening: ${opening}, write: write${name}, read: read${name} },`;
 }

@@ -200,10 +200,11 @@ class SyncClient implements VersionClient {
           this.#versions.observe(pserver, at);
           if (!abandoned.aborted) onReached?.(waitedMs + reply.header.waitedMs);
           // The values of an abandoned exchange may belong to another pull by now.
-          if (!abandoned.aborted) {
-            const into = lists.map(({ values }) => values);
-            joined.scatter(reply, into);
-          }
+          if (abandoned.aborted) return;
+          joined.scatter(
+            reply,
+            lists.map(({ values }) => values),
+          );
         } finally {
           reply.free();
         }

@@ -16,6 +16,6 @@ const betweenBoth = { ...ofJob, primary: owner, member: owner };
 export const replicationMessages = {
   /** First on each connection. `windowBytes`: what the primary may have staged at the member (decision 110). */
   openReplicas: message('openReplicas', betweenBoth, { windowBytes: z.int().min(1).max(LIMITS.replicaWindowBytes) }),
-  /** What it is is written beside its fields. */
+  /** A hot message: its fields are described there. */
   replicate: message('replicate', shapeOf(replicate.request), shapeOf(replicate.reply)),
 };

@@ -4,10 +4,12 @@
  */
 import { beforeEach, expect, it } from 'vitest';
 import { isPaddletError, PaddletError } from '../../../src/base/errors.ts';
+import type { PulledList } from '../../../src/cluster/client/joined-pull.ts';
 import type { LanePush } from '../../../src/cluster/client/lane-sender.ts';
 import type { PserverGroup } from '../../../src/cluster/client/pserver-group.ts';
 import { createVersionClient, type VersionClient } from '../../../src/cluster/client/version-client.ts';
 import type { PlacedPserver, Placement } from '../../../src/cluster/placement/placement-view.ts';
+import { ArrayMemory } from '../../../src/tensor/array-memory.ts';
 import { createIdRouter } from '../../../src/tensor/id-router.ts';
 import type { ParameterSpec } from '../../../src/tensor/spec.ts';
 import { placedAt, placementOf, SHARDS } from './placed.ts';
@@ -183,4 +185,20 @@ it('an answer says how long its pserver waited for lanes, and what it waited bef
   again!.answer({ type: 'pullVersion', waitedMs: 3 });
   await exchanging;
   expect(waited).toEqual([17, 5_003]);
+});
+
+it('gives back the values of all lists, those that they share once', () => {
+  const memory = new ArrayMemory();
+  const given: Float32Array[] = [];
+  const free = memory.free.bind(memory);
+  memory.free = (array: Float32Array) => {
+    given.push(array);
+    free(array);
+  };
+  const [bias, first, second] = [memory.floats(3), memory.floats(4), memory.floats(5)];
+  const listOf = (rows: Float32Array): PulledList =>
+    ({ values: { dense: [bias], sparse: [rows] } }) as unknown as PulledList;
+  const router = createIdRouter({ shards: SHARDS });
+  createVersionClient({ spec: SPEC, shards: SHARDS, group, router, memory }).recycle([listOf(first), listOf(second)]);
+  expect(given).toEqual([bias, first, second]);
 });

@@ -72,9 +72,11 @@ const OUTCOME_TAKEN_DUPLICATE = choices('taken', 'duplicate');
 const LAST = {
   job: new LastText(),
   batchPlanId: new LastText(),
-  revision: new LastText(),
-  trainer: new LastText(),
-  token: new LastText(),
+  placementRevision: new LastText(),
+  holdTrainer: new LastText(),
+  usedRevision: new LastText(),
+  primaryToken: new LastText(),
+  memberToken: new LastText(),
 } as const;
 
 function writePlacement(pen: Pen, value: unknown): void {
@@ -170,7 +172,7 @@ function writePullRequest(pen: Pen, header: PlainMap): void {
 function readPlacement(cursor: Cursor): unknown {
   const pairs = cursor.openMap();
   cursor.key(KEY.revision);
-  const revision = cursor.decimal(LAST.revision);
+  const revision = cursor.decimal(LAST.placementRevision);
   cursor.key(KEY.shards);
   const shards = cursor.count(MAX_COUNT);
   cursor.expect(pairs === 2);
@@ -180,7 +182,7 @@ function readPlacement(cursor: Cursor): unknown {
 function readHold(cursor: Cursor): unknown {
   const pairs = cursor.openMap();
   cursor.key(KEY.trainer);
-  const trainer = cursor.text(256, LAST.trainer);
+  const trainer = cursor.text(256, LAST.holdTrainer);
   cursor.key(KEY.pushes);
   const pushes = cursor.count(MAX_COUNT);
   const since = cursor.meets(KEY.since) ? cursor.count(MAX_COUNT) : undefined;
@@ -301,7 +303,7 @@ function writePushRequest(pen: Pen, header: PlainMap): void {
 function readUsed(cursor: Cursor): unknown {
   const pairs = cursor.openMap();
   cursor.key(KEY.revision);
-  const revision = cursor.decimal(LAST.revision);
+  const revision = cursor.decimal(LAST.usedRevision);
   cursor.key(KEY.version);
   const version = cursor.count(MAX_COUNT);
   cursor.expect(pairs === 2);
@@ -625,7 +627,7 @@ function readPrimary(cursor: Cursor): unknown {
   cursor.key(KEY.index);
   const index = cursor.count(1023);
   cursor.key(KEY.token);
-  const token = cursor.decimal(LAST.token);
+  const token = cursor.decimal(LAST.primaryToken);
   cursor.expect(pairs === 2);
   return { index, token };
 }
@@ -635,7 +637,7 @@ function readMember(cursor: Cursor): unknown {
   cursor.key(KEY.index);
   const index = cursor.count(1023);
   cursor.key(KEY.token);
-  const token = cursor.decimal(LAST.token);
+  const token = cursor.decimal(LAST.memberToken);
   cursor.expect(pairs === 2);
   return { index, token };
 }

@@ -6,7 +6,7 @@ import type { LaneDelivery } from '../../../cluster/client/lane-sender.ts';
 import { freeStep, type Model, type StepResult } from '../../../model/model.ts';
 
 /** Of the model's memory, which has values and batches, too. */
-const MOST_BYTES = 512 * 1024 * 1024;
+export const MOST_KEPT_BYTES = 512 * 1024 * 1024;
 
 type Arrays = Pick<StepResult, 'dense' | 'sparse'>;
 
@@ -21,7 +21,7 @@ export class KeptLanes {
 
   /** Whether these may stay in the model's memory, beside those that are kept. */
   hasRoom(gradients: Arrays): boolean {
-    return this.#bytes + bytesOf(gradients) <= MOST_BYTES;
+    return this.#bytes + bytesOf(gradients) <= MOST_KEPT_BYTES;
   }
 
   add(delivery: LaneDelivery): void {
@@ -31,8 +31,9 @@ export class KeptLanes {
 
   /** Gives back all others: nothing sends them any more. */
   restrict(to: readonly LaneDelivery[]): void {
+    const staying = new Set(to);
     for (const delivery of this.#kept) {
-      if (to.includes(delivery)) continue;
+      if (staying.has(delivery)) continue;
       this.#kept.delete(delivery);
       this.#bytes -= bytesOfLane(delivery);
       if (delivery.push.gradients !== undefined) freeStep(this.#model, delivery.push.gradients);

@@ -96,7 +96,7 @@ export function computeLane(
   const union = batches.unions[place.union]!;
   const { values, routed } = pulled[place.union]!;
   const computed = stepInUnion(model, batch, values, union, place.batch);
-  // Any number of lanes that are kept until their round is done does not fit into kernel memory.
+  // Kept until its round is done, while any number of other lanes is computed: not all may fit into kernel memory.
   const { dense, sparse, metrics } = kept.hasRoom(computed) ? computed : ordinaryStep(model, computed);
   const isOwn = union.positions[place.batch] === undefined;
   const gradients = { dense, sparse, ids: idsOf(model, batch), routed: isOwn ? routed : undefined };

@@ -1,5 +1,4 @@
 /** One trainer of the rig: the real loop, view, reader and clients, and a master that says what the test wants. */
-
 import { Registry } from 'prom-client';
 import { PaddletError } from '../../../../src/base/errors.ts';
 import type { Clock } from '../../../../src/base/seams.ts';
