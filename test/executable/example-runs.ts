@@ -1,6 +1,7 @@
 /** Runs of the examples on real data, each with the marks of its data set (../shared/data/README.md). */
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import type { JobResult } from '../../src/cluster/job/job-result.ts';
 import { isRealDataMissing, REAL_DATA } from '../data/place.ts';
 import { ROOT } from '../source-files.ts';
 import { openPlace, resultOf } from './harness.ts';
@@ -26,8 +27,19 @@ export interface Example {
 /** To be added to a name. */
 export const why = isRealDataMissing ? ` (no data sets in ${REAL_DATA})` : '';
 
-/** It reaches its marks, and every record counts once. */
-export async function expectMarks({ file, mode, records, passes, marks, sets = [] }: Example): Promise<void> {
+export async function expectMarks(run: Example): Promise<void> {
+  await testScores(run);
+}
+
+/** It reaches its marks, and every record counts once. Gives what it has reached on its test file. */
+export async function testScores({
+  file,
+  mode,
+  records,
+  passes,
+  marks,
+  sets = [],
+}: Example): Promise<JobResult['metrics']['test']> {
   const place = openPlace();
   const flags = sets.flatMap((set) => ['--set', set]);
   const run = place.start('run', ['run', example(file), '--json', ...flags], { PADDLET_DATA: REAL_DATA });
@@ -42,4 +54,5 @@ export async function expectMarks({ file, mode, records, passes, marks, sets = [
   expect(test?.accuracy).toBeGreaterThanOrEqual(marks.accuracy);
   if (marks.auc !== undefined) expect(test?.auc).toBeGreaterThanOrEqual(marks.auc);
   if (marks.logloss !== undefined) expect(test?.logloss).toBeLessThanOrEqual(marks.logloss);
+  return test;
 }

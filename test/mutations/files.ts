@@ -39,6 +39,13 @@ export const FILES: readonly Mutation[] = [
     tests: ['test/checkpoint/load', 'test/sim/warm-start.test.ts'],
   },
   {
+    rule: 'a warm start takes over no vectors of another model',
+    file: 'src/roles/master/publish-job.ts',
+    find: 'if (there === nameOf(model)) return;',
+    replace: 'return;',
+    tests: ['test/roles/master/warm-statistics.test.ts'],
+  },
+  {
     rule: "only a file in a pserver's own folder says that the folder was there",
     file: 'src/roles/pserver/tasks/load-former.ts',
     find: 'files: own.map(({ uuid }) => uuid),',

@@ -105,7 +105,9 @@ async function warmed({ context, job, dataDir }: PublishOptions, own: JobRecord)
   log.info(`warm start: checking ${wish.from}`);
   const record = await withCheckpointAt(disk, wish.from, async (set) => {
     const read = readAsThere(context, set.facts, own, wish.from);
-    return { ...read, warmStart: await planWarmStart(set, { wish, spec: trainedSpecOf(read, context) }) };
+    const plan = await planWarmStart(set, { wish, spec: trainedSpecOf(read, context) });
+    if (plan.loaded.some(({ name }) => name === 'v')) refuseOtherVectors(set.facts, job.model, wish.from);
+    return { ...read, warmStart: plan };
   });
   const { warmStart } = record;
   const { loaded, zeroed, initialized, leftOut, files } = warmStart;
@@ -117,6 +119,23 @@ async function warmed({ context, job, dataDir }: PublishOptions, own: JobRecord)
   }
   log.info('warm start: planned', { files: files.length, zeroed, initialized, leftOut });
   return record;
+}
+
+/**
+ * Vectors of the same width mean something else in another model: of `ffm` they are cut into one for each field. Files
+ * without a record that can be read are taken by their width alone.
+ */
+function refuseOtherVectors(facts: Carrying, model: Job['model'], from: string): void {
+  const nameOf = (of: Job['model']): string => ('factors' in of ? `${of.type} with ${of.factors} factors` : of.type);
+  try {
+    const there = nameOf(recordCarriedIn(facts, from).job.model);
+    if (there === nameOf(model)) return;
+    throw new PaddletError('JobInvalid', `warmStart: v in ${from} is of ${there}, the job is ${nameOf(model)}`, {
+      hint: 'leave v out of warmStart.vars',
+    });
+  } catch (error) {
+    if (!isPaddletError(error, 'VersionMismatch')) throw error;
+  }
 }
 
 /** With the statistics of the number columns that the job of the checkpoint has, too. */

@@ -1,4 +1,4 @@
-/** What a job with a warm start is published with: statistics of the checkpoint that it starts from, or its own. */
+/** What a job with a warm start takes over beside parameters, and what it refuses by the job that these are of. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import type { ExpectedJob } from '../../../src/checkpoint/load/load.ts';
@@ -20,18 +20,22 @@ const facts = (mean: number, bounds: number[]) => [
   { name: 'age', present: 3, missing: 0, mean, deviation: 1, min: 0, max: 9, bounds },
 ];
 const before = recordOf(other, { train: { columns: { fields: 3, statistics: facts(5, [4, 6]) } } });
-const JOB: ExpectedJob = {
-  ...{ jobId: before.id, seed: other.training.seed, shards: other.cluster.shards },
-  parameters: trainedSpecOf(before),
-};
+const expected = (record: JobRecord): ExpectedJob => ({
+  ...{ jobId: record.id, seed: other.training.seed, shards: other.cluster.shards },
+  parameters: trainedSpecOf(record),
+});
+const withModel = (model: Job['model']): JobRecord => recordOf({ ...other, model }, { train: before.train });
 
-/** The record of a job that starts from files with this record, and the warnings of its master. */
-async function published(carried: string | undefined): Promise<{ record: JobRecord; warnings: string[] }> {
+/** The record of a job that starts from files of `there` with this record, and the warnings of its master. */
+async function published(
+  carried: string | undefined,
+  { there, model }: { there: JobRecord; model: Job['model'] } = { there: before, model: other.model },
+): Promise<{ record: JobRecord; warnings: string[] }> {
   const disk = createSimulatedDisk();
   await saveCluster({
     disk,
     pservers: 2,
-    job: JOB,
+    job: expected(there),
     folder: '/old',
     meta: carried === undefined ? {} : { job: carried },
   });
@@ -42,14 +46,14 @@ async function published(carried: string | undefined): Promise<{ record: JobReco
   const host = { ...master.host, disk, log, random: { uuid: randomUUID, fraction: () => 0.5 } };
   const context = { ...master, host };
   const warmStart = { from: '/old', vars: ['*'], optimizerState: true, missing: 'fail' } as const;
-  const job: Job = { ...other, data: { ...other.data, train: ['new.csv'] }, warmStart };
+  const job: Job = { ...other, model, data: { ...other.data, train: ['new.csv'] }, warmStart };
   const layout = { fields: 3, positions: [0, 1, 2] };
   const index = {
     ...{ format: 'csv', files: [{ path: 'new.csv', bytes: 1, records: 3, layout }], chunks: [], digest: 'd' },
     ...{
       records: 3,
       featureBound: '1',
-      fieldBound: 0,
+      fieldBound: 3,
       labelBound: 2,
       traits: noTraits(),
       statistics: facts(50, [40, 60]),
@@ -77,4 +81,16 @@ it('has its own, and says so, where the files have no record that it can read', 
   expect(without.warnings).toEqual([expect.stringContaining('/old: has no record of its job')]);
   const { record } = await published(JSON.stringify({ ...before, version: before.version + 1 }));
   expect(record.train.columns?.statistics).toEqual(facts(50, [40, 60]));
+});
+
+it('takes over no vectors that another model has, though they are as wide', async () => {
+  const ffm = { type: 'ffm', factors: 4, task: 'binary', initScale: 1, normalize: true } as const;
+  const fm = { type: 'fm', factors: 12, task: 'binary', initStddev: 0.01 } as const;
+  const there = withModel(fm);
+  await expect(published(carriedRecord(there), { there, model: ffm })).rejects.toMatchObject({
+    code: 'JobInvalid',
+    message: 'warmStart: v in /old is of fm with 12 factors, the job is ffm with 4 factors',
+  });
+  const { record } = await published(carriedRecord(there), { there, model: fm });
+  expect(record.warmStart?.loaded.map(({ name }) => name)).toContain('v');
 });

@@ -1,0 +1,128 @@
+/**
+ * `npx node scripts/bench/trainer-heap.ts [--batches 100000] [--mode async]`: how much V8's heap of a trainer, of a
+ * pserver and of the master grows while that many mini-batches are trained. A collection comes before each look, by
+ * V8's inspector, so only what is kept counts. It fails when the trainer's has grown by 1 MiB or more.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { WebSocket } from 'ws';
+
+const { values } = parseArgs({
+  options: { batches: { type: 'string', default: '100000' }, mode: { type: 'string', default: 'async' } },
+});
+const BATCHES = Number(values.batches);
+/** Code is compiled and pools are filled until then. */
+const WARM_BATCHES = 20_000;
+const BATCH_SIZE = 32;
+const LARGEST_GROWTH_BYTES = 2 ** 20;
+const LOOK_MS = 500;
+const ROLES = ['trainer', 'pserver', 'master'] as const;
+type Role = (typeof ROLES)[number];
+
+const root = resolve(import.meta.dirname, '../..');
+const folder = mkdtempSync(join(tmpdir(), 'paddlet-heap-'));
+const node = [process.execPath, join(root, 'bin/paddlet.ts')] as const;
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+await call('data', 'synth', '--out', 'synth', '--records', '32768', '--features', '10000', '--per-record', '14');
+const job = {
+  name: 'heap',
+  data: { format: 'libsvm', train: 'synth/train.libsvm', recordsPerTask: 32 * BATCH_SIZE },
+  model: { type: 'lr' },
+  optimizer: { type: 'adagrad', learningRate: 0.05 },
+  training: { mode: values.mode, passes: 1_000_000, batchSize: BATCH_SIZE },
+  cluster: { pservers: 1, trainers: 1 },
+  checkpoint: { interval: 'off' },
+};
+writeFileSync(join(folder, 'job.json'), JSON.stringify(job));
+
+const run = spawn(
+  node[0],
+  ['--inspect=127.0.0.1:0', node[1], 'run', 'job.json', '--data-dir', '.', '--expose-metrics'],
+  {
+    cwd: folder,
+    stdio: 'ignore',
+  },
+);
+const ended = once(run, 'exit');
+process.once('exit', () => run.kill('SIGTERM'));
+await trained(WARM_BATCHES);
+const before = await heaps();
+await trained(WARM_BATCHES + BATCHES);
+const after = await heaps();
+run.kill('SIGINT');
+await ended;
+rmSync(folder, { recursive: true, force: true });
+
+const mib = (bytes: number): string => (bytes / 2 ** 20).toFixed(2);
+for (const role of ROLES)
+  print(
+    `${role}: ${mib(before[role])} MiB after a collection, ${mib(after[role] - before[role])} MiB more after ${BATCHES}`,
+  );
+if (after.trainer - before.trainer >= LARGEST_GROWTH_BYTES) throw new Error('the heap of the trainer grows');
+
+async function call(...args: string[]): Promise<void> {
+  const child = spawn(node[0], [node[1], ...args], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`paddlet ${args.join(' ')} ended with ${code}`);
+}
+
+async function trained(batches: number): Promise<void> {
+  for (;;) {
+    if (run.exitCode !== null) throw new Error(`the run ended with ${run.exitCode}; its logs are in ${folder}`);
+    const address = inLog('trainer', / at (127\.\S+:\d+)/);
+    const records = address === undefined ? 0 : await recordsOf(address);
+    if (records >= batches * BATCH_SIZE) return;
+    await sleep(LOOK_MS);
+  }
+}
+
+/** Trained on by the trainer with that address. */
+async function recordsOf(address: string): Promise<number> {
+  const answer = await fetch(`http://${address}/metrics`);
+  const series = /^paddlet_trainer_records_total\S* (\S+)$/m.exec(await answer.text());
+  if (series === null) throw new Error(`the trainer answers ${answer.status}, and no number of records`);
+  return Number(series[1]);
+}
+
+/** What the first process of the role has said. Undefined: it has not, so far. */
+function inLog(role: Role, pattern: RegExp): string | undefined {
+  try {
+    const logs = join(folder, '.paddlet/heap/logs');
+    const name = readdirSync(logs).find((one) => one.startsWith(role));
+    return name === undefined ? undefined : pattern.exec(readFileSync(join(logs, name), 'utf8'))?.[1];
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Bytes in use after a collection. */
+async function heaps(): Promise<Record<Role, number>> {
+  const used = { trainer: 0, pserver: 0, master: 0 };
+  for (const role of ROLES) used[role] = await heapOf(inLog(role, /Debugger listening on (ws:\S+)/)!);
+  return used;
+}
+
+/** https://chromedevtools.github.io/devtools-protocol/v8/ */
+async function heapOf(url: string): Promise<number> {
+  const socket = new WebSocket(url);
+  await once(socket, 'open');
+  const ask = async (id: number, method: string): Promise<unknown> => {
+    socket.send(JSON.stringify({ id, method }));
+    for (;;) {
+      const [data] = (await once(socket, 'message')) as [Buffer];
+      const answer = JSON.parse(data.toString()) as { id?: number; result?: unknown };
+      if (answer.id === id) return answer.result;
+    }
+  };
+  await ask(1, 'HeapProfiler.collectGarbage');
+  const { usedSize } = (await ask(2, 'Runtime.getHeapUsage')) as { usedSize: number };
+  socket.close();
+  return usedSize;
+}
