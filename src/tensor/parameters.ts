@@ -5,6 +5,7 @@
  * This file is the interface; `createParameters` in `wasm-parameters.ts` makes one.
  */
 
+import type { LaneGradients, LaneSum } from './lane-fold.ts';
 import type { TrainedSpec } from './optimizer.ts';
 import type { RowMemory } from './row-memory.ts';
 
@@ -41,6 +42,12 @@ export interface DensePart {
   readonly blocks: Uint32Array;
   /** The blocks' gradients one after the other, f32. */
   readonly gradients: Uint8Array;
+}
+
+/** Values as they were before a push, part by part: of rows that did not exist, the initial ones. */
+export interface OldParts {
+  readonly dense: readonly Uint8Array<ArrayBuffer>[];
+  readonly sparse: readonly Uint8Array<ArrayBuffer>[];
 }
 
 /** One shard's part of one table, sorted by id (unsigned). The content of a checkpoint. */
@@ -102,6 +109,15 @@ export interface Parameters {
    * must be 1.
    */
   push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale?: number): void;
+
+  /** As `push`, and gives the values before it. No shard of the parts is skipped. */
+  pushKeeping(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): OldParts;
+
+  /**
+   * Runs `use` with the sum of the lanes (lane-fold.ts). A push of its parts by `use` finds rows where the pulls of the
+   * lanes have found them. Throws `OutOfMemory`.
+   */
+  withSum<T>(lanes: readonly LaneGradients[], use: (sum: LaneSum) => T): T;
 
   /** Throws what `push` would throw, except `OutOfMemory`; applies nothing. */
   check(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): void;

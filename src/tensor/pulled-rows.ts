@@ -60,16 +60,19 @@ export class PulledRows {
   }
 
   /**
-   * Locates the rows of a push like the table itself, where a pull has found these ids. False when none has. All of
-   * their shards take updates. Arguments are addresses.
+   * Runs `use` with the address of what a pull of these ids has found, a u32 for each. False when none has. Arguments are
+   * addresses.
    */
-  recall(table: SparseTable, ids: number, count: number, located: number): boolean {
+  take(table: SparseTable, ids: number, count: number, use: (found: number) => void): boolean {
     const at = this.#lists.findIndex((kept) => kept.table === table && kept.count === count && this.#isOf(kept, ids));
     if (at < 0) return false;
     // It is pushed once.
     const [kept] = this.#lists.splice(at, 1);
-    table.recall(ids, count, kept!.address + ID_BYTES * count, located);
-    this.#drop(kept!);
+    try {
+      use(kept!.address + ID_BYTES * count);
+    } finally {
+      this.#drop(kept!);
+    }
     return true;
   }
 

@@ -279,9 +279,9 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'a round that was forwarded leaves the version before it readable',
     file: 'src/roles/pserver/units/apply-round.ts',
-    find: '  const { old } = keepPreImage(of, parameters, own);\n  if (own.dense.length + own.sparse.length > 0) parameters.push(own.sparse, own.dense, actions);\n',
+    find: '  return applyKeeping(of, parameters, own, actions).old;\n',
     replace:
-      '  parameters.push(own.sparse, own.dense, actions);\n  const { old } = keepPreImage(of, parameters, own);\n',
+      '  parameters.push(own.sparse, own.dense, actions);\n  return applyKeeping(of, parameters, { dense: [], sparse: [] }, actions).old;\n',
     tests: SYNC_TESTS,
   },
   {

@@ -21,8 +21,8 @@ export const PULLED_ROWS: readonly Mutation[] = [
   {
     rule: 'a push that a shard skips is located shard by shard',
     file: 'src/tensor/wasm-parameters.ts',
-    find: 'this.#pulled?.isEmpty === false && this.#allApply(actions)',
-    replace: 'this.#pulled?.isEmpty === false',
+    find: 'this.#mayRecall() && this.#allApply(actions) ? this.#pulled : undefined',
+    replace: 'this.#mayRecall() ? this.#pulled : undefined',
     tests: TESTS,
   },
   {

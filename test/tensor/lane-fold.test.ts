@@ -1,14 +1,13 @@
 /** The gradient of a round depends on its lanes in their order and on nothing else (docs/design.md §6). */
 
 import { describe, expect, it } from 'vitest';
-import { createIdRouter } from '../../src/tensor/id-router.ts';
-import { foldLanes, type LaneGradients, type RoundGradients } from '../../src/tensor/lane-fold.ts';
+import type { LaneGradients, RoundGradients } from '../../src/tensor/lane-fold.ts';
 import * as fc from '../properties.ts';
-import { rowsPart, table } from './fixture.ts';
-import { anyRound, hexOf, idsOf, laneFor, type PlainLane, ROUND_SPEC } from './rounds.ts';
+import { makeParameters, rowsPart, table } from './fixture.ts';
+import { anyRound, hexOf, idsOf, laneFor, type PlainLane, ROUND_SPEC, sumOf } from './rounds.ts';
 
 const SHARDS = 7;
-const router = createIdRouter({ shards: SHARDS });
+const parameters = makeParameters({ spec: ROUND_SPEC, shards: SHARDS, present: [] });
 const f = Math.fround;
 
 /** Gradients by name: of each block, and of each row. */
@@ -79,7 +78,7 @@ function named(parts: readonly RoundGradients[]): Named {
   return all;
 }
 
-const fold = (lanes: readonly LaneGradients[]): RoundGradients => foldLanes(ROUND_SPEC, router, lanes);
+const fold = (lanes: readonly LaneGradients[]): RoundGradients => sumOf(parameters, lanes);
 
 describe('the gradient of a round', () => {
   it('has the bits of the plain form', () => {
@@ -106,15 +105,15 @@ describe('the gradient of a round', () => {
   });
 
   it('weighs lanes by their good records; empty ones weigh nothing', () => {
-    const spec = table(1);
+    const narrow = makeParameters({ spec: table(1) });
     const lane = (records: number, gradient: number): LaneGradients => {
       return { records, dense: [], sparse: records === 0 ? [] : [rowsPart(0, [5n], [gradient])] };
     };
-    const [part] = foldLanes(spec, router, [lane(1, 4), lane(0, 0), lane(3, 8)]).sparse;
+    const [part] = sumOf(narrow, [lane(1, 4), lane(0, 0), lane(3, 8)]).sparse;
     expect([...floats(part!.gradients)]).toEqual([7]);
     // Rows that a lane does not touch count as zeros of its records.
     const other: LaneGradients = { records: 2, dense: [], sparse: [rowsPart(0, [6n], [3])] };
-    const both = foldLanes(spec, router, [lane(2, 4), other]).sparse[0]!;
+    const both = sumOf(narrow, [lane(2, 4), other]).sparse[0]!;
     expect([idsOf(both.ids), [...floats(both.gradients)]]).toEqual([
       [5n, 6n],
       [2, 1.5],
@@ -128,15 +127,14 @@ describe('the gradient of a round', () => {
   });
 
   it('is summed in lane order, so another order has other bits', () => {
-    const spec = table(1);
+    const narrow = makeParameters({ spec: table(1) });
     const lanes = [2 ** 24, 1, 1, -(2 ** 24)].map((gradient) => {
       return { records: 1, dense: [], sparse: [rowsPart(0, [1n], [gradient])] };
     });
     const sum = (order: readonly number[]): number =>
       floats(
-        foldLanes(
-          spec,
-          router,
+        sumOf(
+          narrow,
           order.map((lane) => lanes[lane]!),
         ).sparse[0]!.gradients,
       )[0]!;

@@ -136,8 +136,7 @@ export class LanePushes {
         placed.begin(group);
         return undefined;
       }
-      const made = this.#groups.apply(group, this.#events.beforeRound);
-      return moves.applied(made, group.units);
+      return this.#groups.apply(group, this.#events.beforeRound, (make) => moves.applied(make, group.units));
     } catch (error) {
       if (isPaddletError(error)) onFatal(error);
       throw error;

@@ -9,10 +9,10 @@ import { addPassMetrics, type PassMetrics } from '../../../core/pass-metrics.ts'
 import { createRoundGates, type RoundGates } from '../../../core/rounds/gates.ts';
 import { type Grouping, shardsOfUnits } from '../../../core/units/units.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
-import { foldLanes, type RoundGradients } from '../../../tensor/lane-fold.ts';
+import type { LaneSum, RoundGradients } from '../../../tensor/lane-fold.ts';
 import type { ShardParts } from '../../../tensor/shard-parts.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
-import { keepPreImage, PreImage } from '../pre-image.ts';
+import { applyKeeping, PreImage } from '../pre-image.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { ForwardedRound, OldValues, TimedRounds, UnitRounds } from '../unit-rounds.ts';
 import {
@@ -121,12 +121,20 @@ export class RoundGroups {
 
   /**
    * Applies the round, of which the group has all lanes. All of it or nothing: `Parameters.push` checks and reserves
-   * before it changes anything. Returns what is forwarded to the targets of moves, when it is asked for.
+   * before it changes anything. `applied` is told how to get what is forwarded to the targets of moves: at once or
+   * never.
    */
-  apply(group: UnitGroup, before: (gradients: RoundGradients) => void): () => ForwardedRound {
-    const round = this.#sumOf(group);
-    this.#apply(group, group.units, round, before);
-    return () => round;
+  apply<T>(
+    group: UnitGroup,
+    before: (gradients: RoundGradients) => void,
+    applied: (make: () => ForwardedRound) => T,
+  ): T {
+    const { parameters } = this.#options.shards;
+    const of = this.#roundOf(group);
+    return parameters.withSum(lanesOf(group.kept), (sum) => {
+      this.#apply(group, group.units, { ...of, ...sum.parts() }, before);
+      return applied(() => ({ ...of, ...sum.copy() }));
+    });
   }
 
   /**
@@ -135,8 +143,13 @@ export class RoundGroups {
    */
   takeSum(group: UnitGroup): ForwardedRound {
     const { shards } = this.#options;
-    const sum = this.#sumOf(group);
-    shards.parameters.check(sum.sparse, sum.dense, shards.actions(this.shardsOf(group)));
+    const { parameters } = shards;
+    const checked = (sum: LaneSum): RoundGradients => {
+      const { sparse, dense } = sum.parts();
+      parameters.check(sparse, dense, shards.actions(this.shardsOf(group)));
+      return sum.copy();
+    };
+    const sum = { ...this.#roundOf(group), ...parameters.withSum(lanesOf(group.kept), checked) };
     group.kept.sum = sum;
     group.kept.lanes.forEach((lane, number) => {
       group.kept.lanes[number] = lane && { ...lane, dense: [], sparse: [] };
@@ -160,13 +173,12 @@ export class RoundGroups {
     this.#apply(group, units, round, before);
   }
 
-  #sumOf({ gate, kept }: UnitGroup): ForwardedRound {
-    const { spec, router } = this.#options;
-    // Of the group's shards alone.
-    const lanes = lanesOf(kept);
-    const batches = lanes.flatMap(({ position, metrics }) => (position === undefined ? [] : [{ position, metrics }]));
-    const at = { timeline: gate.timeline, round: gate.version() };
-    return { type: 'round', ...at, batches, ...foldLanes(spec, router, lanes) };
+  /** The round that the group has all lanes of, those of the group's shards alone, without its gradients. */
+  #roundOf({ gate, kept }: UnitGroup): Omit<ForwardedRound, keyof RoundGradients> {
+    const batches = lanesOf(kept).flatMap(({ position, metrics }) =>
+      position === undefined ? [] : [{ position, metrics }],
+    );
+    return { type: 'round', timeline: gate.timeline, round: gate.version(), batches };
   }
 
   /** To these units of the group. */
@@ -181,8 +193,7 @@ export class RoundGroups {
     const isWhole = units.length === group.units.length;
     const only = isWhole ? this.shardsOf(group) : this.#shardsOf(units);
     before(round);
-    const previous = [keepPreImage(this.#parts, parameters, round)];
-    if (hasAny(round)) parameters.push(round.sparse, round.dense, shards.actions(undefined));
+    const previous = [applyKeeping(this.#parts, parameters, round, shards.actions(undefined))];
     failPoint('round.applied');
     let { metrics } = group.kept;
     for (const { position, metrics: more } of round.batches) {
@@ -201,7 +212,5 @@ export class RoundGroups {
     return shardsOfUnits(units, this.#options.grouping);
   }
 }
-
-const hasAny = ({ dense, sparse }: RoundGradients): boolean => dense.length + sparse.length > 0;
 
 const NO_VALUES: OldValues = { dense: [], sparse: [] };

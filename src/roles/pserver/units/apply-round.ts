@@ -4,7 +4,7 @@ import type { RoundGradients } from '../../../tensor/lane-fold.ts';
 import { type Parameters, SHARD_ACTION } from '../../../tensor/parameters.ts';
 import { partsOfShards } from '../../../tensor/shard-parts.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
-import { keepPreImage } from '../pre-image.ts';
+import { applyKeeping } from '../pre-image.ts';
 import type { OldValues } from '../unit-rounds.ts';
 
 export interface ApplyRoundOptions {
@@ -27,7 +27,5 @@ export function applyRound(options: ApplyRoundOptions, { dense, sparse }: RoundG
   parameters.check(sparse, dense, actions);
   const of = { spec, shards, router: createIdRouter({ shards }) };
   const own = partsOfShards(of, { dense, sparse }, applying);
-  const { old } = keepPreImage(of, parameters, own);
-  if (own.dense.length + own.sparse.length > 0) parameters.push(own.sparse, own.dense, actions);
-  return old;
+  return applyKeeping(of, parameters, own, actions).old;
 }
