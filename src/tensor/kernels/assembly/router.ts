@@ -2,12 +2,6 @@
 
 import { firstPosition, lastPosition, mix64, rowHash, shardOfHash, shiftFor } from './hash';
 
-/** Ids that are looked at together, so that their memory accesses are independent and overlap. */
-const STRIDE: u32 = 64;
-const positions: usize = memory.data(64 * 4, 16);
-/** What was read ahead: kept, so that no compiler removes the reading. */
-let touched: u64 = 0;
-
 /**
  * Distinct ids of n, in order of first appearance, after the `known` ones that lists before have left in `distinct` and
  * `index`. `distinct` has room for all ids, `places` for n u32 and `index` for `size` u32, a power of two of at least 4/3
@@ -28,41 +22,23 @@ export function dedupe(
   const shift = shiftFor(size);
   const mask = lastPosition(shift);
   let count = known;
-  for (let start: u32 = 0; start < n; start += STRIDE) {
-    const some = min(STRIDE, n - start);
-    const from = ids + (start << 3);
-    lookAhead(from, some, distinct, index, shift, multiplier);
-    for (let i: u32 = 0; i < some; i++) {
-      const id = load<u64>(from + (i << 3));
-      let position = load<u32>(positions + (i << 2));
-      let entry = load<u32>(index + (position << 2));
-      while (entry != 0 && load<u64>(distinct + ((entry - 1) << 3)) != id) {
-        position = (position + 1) & mask;
-        entry = load<u32>(index + (position << 2));
-      }
-      if (entry == 0) {
-        store<u64>(distinct + (count << 3), id);
-        count++;
-        entry = count;
-        store<u32>(index + (position << 2), entry);
-      }
-      store<u32>(places + ((start + i) << 2), entry - 1);
+  for (let i: u32 = 0; i < n; i++) {
+    const id = load<u64>(ids + (i << 3));
+    let position = firstPosition(mix64(id), multiplier, shift);
+    let entry = load<u32>(index + (position << 2));
+    while (entry != 0 && load<u64>(distinct + ((entry - 1) << 3)) != id) {
+      position = (position + 1) & mask;
+      entry = load<u32>(index + (position << 2));
     }
+    if (entry == 0) {
+      store<u64>(distinct + (count << 3), id);
+      count++;
+      entry = count;
+      store<u32>(index + (position << 2), entry);
+    }
+    store<u32>(places + (i << 2), entry - 1);
   }
   return count;
-}
-
-/** Where the search of each id begins; reads what is there, and the id that it names. */
-@inline function lookAhead(ids: usize, count: u32, distinct: usize, index: usize, shift: u32, multiplier: u64): void {
-  for (let i: u32 = 0; i < count; i++) {
-    const position = firstPosition(mix64(load<u64>(ids + (i << 3))), multiplier, shift);
-    store<u32>(positions + (i << 2), position);
-    touched += load<u32>(index + (position << 2));
-  }
-  for (let i: u32 = 0; i < count; i++) {
-    const entry = load<u32>(index + (load<u32>(positions + (i << 2)) << 2));
-    touched += load<u64>(distinct + ((max<u32>(entry, 1) - 1) << 3));
-  }
 }
 
 /**
