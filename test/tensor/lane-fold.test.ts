@@ -2,8 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 import type { LaneGradients, RoundGradients } from '../../src/tensor/lane-fold.ts';
+import type { Parameters } from '../../src/tensor/parameters.ts';
 import * as fc from '../properties.ts';
-import { makeParameters, rowsPart, table } from './fixture.ts';
+import { applyAll, everything, makeParameters, pullRows, rowsPart, table } from './fixture.ts';
 import { anyRound, hexOf, idsOf, laneFor, type PlainLane, ROUND_SPEC, sumOf } from './rounds.ts';
 
 const SHARDS = 7;
@@ -140,5 +141,88 @@ describe('the gradient of a round', () => {
       )[0]!;
     expect(sum([0, 1, 2, 3])).toBe(0);
     expect(sum([1, 2, 0, 3])).toBe(0.5);
+  });
+});
+
+describe('a round that is pushed', () => {
+  const RATES = { learningRate: 0.1, l2: 0, epsilon: 1e-7, initialAccumulator: 0.1 };
+  const COUNT = 700;
+  const spec = table(2);
+  const make = (recallsPulls: boolean): Parameters =>
+    makeParameters({ spec, recallsPulls, optimizer: { type: 'adagrad', ...RATES } });
+  const idsFrom = (first: number): bigint[] => Array.from({ length: COUNT }, (_, i) => BigInt(first + 3 * i));
+  const laneOf = (first: number, records = 2): LaneGradients => {
+    const gradients = Array.from({ length: 2 * COUNT }, (_, i) => first + i / 8);
+    return { records, dense: [], sparse: [rowsPart(0, idsFrom(first), gradients)] };
+  };
+  /** Lanes that begin at these ids, of which they share most. Returns the values before. */
+  const round = (to: Parameters, firsts: readonly number[], before = (): void => {}): Float32Array =>
+    to.withSum(
+      firsts.map((first) => laneOf(first)),
+      (sum) => {
+        before();
+        const { sparse, dense } = sum.parts();
+        return floats(to.pushKeeping(sparse, dense, applyAll()).sparse[0]!);
+      },
+    );
+  const FIRSTS = [0, 30, 300];
+  const all = [...new Set(FIRSTS.flatMap(idsFrom))];
+  const pull = (from: Parameters, firsts = FIRSTS): void => {
+    for (const first of firsts) pullRows(from, 0, idsFrom(first), 2);
+  };
+
+  it('changes what it changes when no lane was pulled, and gives the values before', () => {
+    const [parameters, plain] = [make(true), make(false)];
+    // The first round makes rows; of the third, one lane was pulled before some of its rows were made, one was not.
+    const pulled = [FIRSTS, FIRSTS, [0, 900], FIRSTS];
+    const pushed = [FIRSTS, FIRSTS, [0, 30, 900], FIRSTS];
+    pushed.forEach((firsts, at) => {
+      pull(parameters, pulled[at]);
+      if (at === 2) for (const one of [parameters, plain]) one.push([rowsPart(0, [2997n], [1, 1])], [], applyAll());
+      const ids = [...new Set(firsts.flatMap(idsFrom))];
+      const before = [...pullRows(plain, 0, ids, 2)];
+      expect([...round(parameters, firsts)]).toEqual(before);
+      expect([...round(plain, firsts)]).toEqual(before);
+    });
+    expect(everything(parameters, 1)).toEqual(everything(plain, 1));
+  });
+
+  it('looks for rows again when a shard was dropped', () => {
+    const [parameters, plain] = [make(true), make(false)];
+    for (const one of [parameters, plain]) {
+      const dropped = (): void => {
+        one.dropShard(3);
+        one.addShard(3);
+      };
+      round(one, FIRSTS);
+      pull(one);
+      round(one, FIRSTS, dropped);
+    }
+    expect(everything(parameters, 1)).toEqual(everything(plain, 1));
+  });
+
+  it('is refused with nothing changed when a shard is not there', () => {
+    const parameters = make(true);
+    round(parameters, FIRSTS);
+    parameters.dropShard(3);
+    const before = everything(parameters, 1);
+    expect(() => round(parameters, FIRSTS)).toThrow('shard 3');
+    expect(everything(parameters, 1)).toEqual(before);
+  });
+
+  it('leaves no kernel memory taken, applied or thrown away', () => {
+    const parameters = make(true);
+    const turn = (): void => {
+      pull(parameters);
+      round(parameters, FIRSTS);
+      const fail = (): void => {
+        throw new Error('thrown away');
+      };
+      expect(() => round(parameters, FIRSTS, fail)).toThrow('thrown away');
+    };
+    for (let i = 0; i < 3; i++) turn();
+    const { reservedBytes } = parameters.stats();
+    for (let i = 0; i < 60; i++) turn();
+    expect(parameters.stats()).toMatchObject({ rows: all.length, reservedBytes });
   });
 });

@@ -118,7 +118,7 @@ export class LanePushes {
     const nowMs = this.#options.clock.monotonicMs();
     const shardsOf = groups.map((group) => this.#groups.shardsOf(group));
     const taking = shardsOf.includes(undefined) ? undefined : shardsOf.flatMap((shards) => shards!);
-    const whole = readLane(this.#options, request, taking);
+    const whole = readLane(this.#options, request, taking, this.#groups.memory);
     this.#received += whole.records;
     this.#groups.keep(groups, lane, whole);
     failPoint('lane.taken');

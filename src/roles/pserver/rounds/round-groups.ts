@@ -24,6 +24,7 @@ import {
   restrictKept,
   type UnitGroup,
 } from './kept-rounds.ts';
+import { LaneMemory } from './lane-memory.ts';
 import type { Lane } from './lanes.ts';
 
 export interface RoundGroupsOptions {
@@ -47,6 +48,8 @@ export interface RoundUnits {
 
 export class RoundGroups {
   readonly gates: RoundGates<KeptRounds>;
+  /** What lanes are kept in. */
+  readonly memory: LaneMemory;
   readonly #options: RoundGroupsOptions;
   /** What cuts lanes and old values into those of some shards. */
   readonly #parts: ShardParts;
@@ -54,6 +57,7 @@ export class RoundGroups {
   constructor(options: RoundGroupsOptions) {
     const { spec, router, timeline, lanes, shards, loaded, grouping } = options;
     this.#options = options;
+    this.memory = new LaneMemory(lanes);
     this.#parts = { spec, router, shards: grouping.shards };
     this.gates = createRoundGates({ timeline, lanes, mergeKept });
     for (const unit of shards.heads.units()) {
@@ -131,8 +135,10 @@ export class RoundGroups {
   ): T {
     const { parameters } = this.#options.shards;
     const of = this.#roundOf(group);
-    return parameters.withSum(lanesOf(group.kept), (sum) => {
+    const lanes = lanesOf(group.kept);
+    return parameters.withSum(lanes, (sum) => {
       this.#apply(group, group.units, { ...of, ...sum.parts() }, before);
+      for (const lane of lanes) this.memory.giveBack(lane);
       return applied(() => ({ ...of, ...sum.copy() }));
     });
   }
@@ -151,8 +157,9 @@ export class RoundGroups {
     };
     const sum = { ...this.#roundOf(group), ...parameters.withSum(lanesOf(group.kept), checked) };
     group.kept.sum = sum;
+    for (const lane of lanesOf(group.kept)) this.memory.giveBack(lane);
     group.kept.lanes.forEach((lane, number) => {
-      group.kept.lanes[number] = lane && { ...lane, dense: [], sparse: [] };
+      group.kept.lanes[number] = lane && { ...lane, dense: [], sparse: [], memory: undefined };
     });
     return sum;
   }
