@@ -13,29 +13,10 @@
 import { assert } from '../base/assert.ts';
 import { indexSize } from './id-router.ts';
 import type { KernelHeap } from './kernel-heap.ts';
-import type { DensePart, SparsePart } from './parameters.ts';
+import type { DensePart, LaneGradients, LaneSum, RoundGradients, SparsePart } from './parameters.ts';
 import type { PulledRows } from './pulled-rows.ts';
 import { randomMultiplier } from './random-multiplier.ts';
 import type { SparseTable } from './sparse-table.ts';
-
-export interface LaneGradients {
-  /** Good records that the gradients are the mean of. */
-  readonly records: number;
-  readonly dense: readonly DensePart[];
-  readonly sparse: readonly SparsePart[];
-}
-
-export interface RoundGradients {
-  readonly dense: readonly DensePart[];
-  /** Each id once a table. */
-  readonly sparse: readonly SparsePart[];
-}
-
-export interface LaneSum {
-  /** Views of kernel memory, which end with its next allocation. */
-  parts(): RoundGradients;
-  copy(): RoundGradients;
-}
 
 interface BlockSums {
   readonly parameter: number;
@@ -125,7 +106,7 @@ export class LaneFold implements LaneSum {
     this.#sparse.push({ table: parts[0]!.table, count, ids, found, sums, byteLength });
   }
 
-  /** Distinct ids, where their rows are as far as pulls have found them, and the places of all ids; gives their number. */
+  /** Distinct ids, where their rows are as far as pulls have found them, and the places of all; gives their number. */
   #dedupe(
     table: SparseTable,
     parts: readonly SparsePart[],

@@ -5,7 +5,6 @@
  * This file is the interface; `createParameters` in `wasm-parameters.ts` makes one.
  */
 
-import type { LaneGradients, LaneSum } from './lane-fold.ts';
 import type { TrainedSpec } from './optimizer.ts';
 import type { RowMemory } from './row-memory.ts';
 
@@ -42,6 +41,27 @@ export interface DensePart {
   readonly blocks: Uint32Array;
   /** The blocks' gradients one after the other, f32. */
   readonly gradients: Uint8Array;
+}
+
+/** What one lane brings to a round in sync mode. */
+export interface LaneGradients {
+  /** Good records that the gradients are the mean of. */
+  readonly records: number;
+  readonly dense: readonly DensePart[];
+  readonly sparse: readonly SparsePart[];
+}
+
+/** The mean over all lanes. */
+export interface RoundGradients {
+  readonly dense: readonly DensePart[];
+  /** Each id once a table. */
+  readonly sparse: readonly SparsePart[];
+}
+
+export interface LaneSum {
+  /** Views of kernel memory, which end with its next allocation. */
+  parts(): RoundGradients;
+  copy(): RoundGradients;
 }
 
 /** Values as they were before a push, part by part: of rows that did not exist, the initial ones. */

@@ -1,6 +1,7 @@
 /**
  * Where pulls have found their rows, for the push of the same ids: most mini-batches are pushed under the ids that they
- * were pulled under, and looking for a row costs more than updating it. A row stays where it is while its shard is
+ * were pulled under, and looking for a row costs more than updating it. In sync mode these are the lanes of a round,
+ * which lane-fold.ts sums up. A row stays where it is while its shard is
  * present, so all that is kept is forgotten when a shard is dropped.
  */
 import { LIMITS } from '../base/limits.ts';
@@ -60,8 +61,8 @@ export class PulledRows {
   }
 
   /**
-   * Runs `use` with the address of what a pull of these ids has found, a u32 for each. False when none has. Arguments are
-   * addresses.
+   * Runs `use` with the address of what a pull of these ids has found, a u32 for each. False when none has. Arguments
+   * are addresses.
    */
   take(table: SparseTable, ids: number, count: number, use: (found: number) => void): boolean {
     const at = this.#lists.findIndex((kept) => kept.table === table && kept.count === count && this.#isOf(kept, ids));

@@ -37,7 +37,7 @@ export interface Push {
   readonly pulled: PulledRows | undefined;
 }
 
-/** For old values that nobody asks for. */
+/** For old values that are not asked for. */
 const NOWHERE = 0;
 
 /**

@@ -5,11 +5,13 @@ import { checkOptimizerSpec, checkParameterSpec, checkShardCount } from './check
 import { DenseParameter } from './dense-parameter.ts';
 import { KernelHeap } from './kernel-heap.ts';
 import { createOptimizer } from './kernel-optimizer.ts';
-import { LaneFold, type LaneGradients, type LaneSum } from './lane-fold.ts';
+import { LaneFold } from './lane-fold.ts';
 import { hasLearningRate } from './optimizer.ts';
 import {
   type DenseBlock,
   type DensePart,
+  type LaneGradients,
+  type LaneSum,
   type OldParts,
   type ParameterMemoryStats,
   type Parameters,

@@ -294,8 +294,8 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'rounds are forwarded for the units that have applied them',
     file: 'src/roles/pserver/rounds/lane-pushes.ts',
-    find: 'return moves.applied(made, group.units);',
-    replace: 'return moves.applied(made, this.#groups.gates.groups().flatMap(({ units }) => units));',
+    find: '(make) => moves.applied(make, group.units)',
+    replace: '(make) => moves.applied(make, this.#groups.gates.groups().flatMap(({ units }) => units))',
     tests: SYNC_TESTS,
   },
   {

@@ -1,8 +1,7 @@
 /** The gradient of a round depends on its lanes in their order and on nothing else (docs/design.md §6). */
 
 import { describe, expect, it } from 'vitest';
-import type { LaneGradients, RoundGradients } from '../../src/tensor/lane-fold.ts';
-import type { Parameters } from '../../src/tensor/parameters.ts';
+import type { LaneGradients, Parameters, RoundGradients } from '../../src/tensor/parameters.ts';
 import * as fc from '../properties.ts';
 import { applyAll, everything, makeParameters, pullRows, rowsPart, table } from './fixture.ts';
 import { anyRound, hexOf, idsOf, laneFor, type PlainLane, ROUND_SPEC, sumOf } from './rounds.ts';
@@ -201,7 +200,7 @@ describe('a round that is pushed', () => {
     expect(everything(parameters, 1)).toEqual(everything(plain, 1));
   });
 
-  it('is refused with nothing changed when a shard is not there', () => {
+  it('is refused with nothing changed when a shard is missing', () => {
     const parameters = make(true);
     round(parameters, FIRSTS);
     parameters.dropShard(3);

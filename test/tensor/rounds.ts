@@ -1,8 +1,7 @@
 /** Rounds to test with: what the lanes of a job bring, random, and how it comes to one pserver of several. */
 
 import { blockLength, blockShards } from '../../src/tensor/blocks.ts';
-import type { LaneGradients, RoundGradients } from '../../src/tensor/lane-fold.ts';
-import type { Parameters } from '../../src/tensor/parameters.ts';
+import type { LaneGradients, Parameters, RoundGradients } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import * as fc from '../properties.ts';

@@ -4,8 +4,7 @@
  */
 import { assert } from '../../base/assert.ts';
 import { blockLength } from '../../tensor/blocks.ts';
-import type { RoundGradients } from '../../tensor/lane-fold.ts';
-import type { Parameters } from '../../tensor/parameters.ts';
+import type { Parameters, RoundGradients } from '../../tensor/parameters.ts';
 import { partsOfShards, type ShardParts } from '../../tensor/shard-parts.ts';
 import type { ValueSource } from './request-parts.ts';
 import type { OldValues } from './unit-rounds.ts';

@@ -2,8 +2,7 @@
 import { PaddletError } from '../../../base/errors.ts';
 import type { PushPosition } from '../../../core/shard/ledger.ts';
 import type { MetricSums } from '../../../model/model.ts';
-import type { LaneGradients } from '../../../tensor/lane-fold.ts';
-import type { DensePart } from '../../../tensor/parameters.ts';
+import type { DensePart, LaneGradients } from '../../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
 import { gradientParts } from '../request-parts.ts';
 import type { Header, Request } from '../requests.ts';
@@ -30,7 +29,8 @@ export function checkLaneNumber(lane: number, { lanes }: LaneChecks): void {
 
 /**
  * Checks the whole lane, so that applying the round can fail only for want of memory or by an overflow of sums. It is
- * to be applied to the shards `taking`; undefined: to all. It is kept in `memory`. Throws `BadMessage` and what `Parameters.check` throws.
+ * to be applied to the shards `taking`; undefined: to all. It is kept in `memory`. Throws `BadMessage` and what
+ * `Parameters.check` throws.
  */
 export function readLane(
   { spec, shards }: LaneChecks,

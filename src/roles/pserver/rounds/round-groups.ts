@@ -9,7 +9,7 @@ import { addPassMetrics, type PassMetrics } from '../../../core/pass-metrics.ts'
 import { createRoundGates, type RoundGates } from '../../../core/rounds/gates.ts';
 import { type Grouping, shardsOfUnits } from '../../../core/units/units.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
-import type { LaneSum, RoundGradients } from '../../../tensor/lane-fold.ts';
+import type { LaneSum, RoundGradients } from '../../../tensor/parameters.ts';
 import type { ShardParts } from '../../../tensor/shard-parts.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
 import { applyKeeping, PreImage } from '../pre-image.ts';

@@ -1,7 +1,6 @@
 /** Sync mode: applies a round to shards of a unit that is coming. */
 import { createIdRouter } from '../../../tensor/id-router.ts';
-import type { RoundGradients } from '../../../tensor/lane-fold.ts';
-import { type Parameters, SHARD_ACTION } from '../../../tensor/parameters.ts';
+import { type Parameters, type RoundGradients, SHARD_ACTION } from '../../../tensor/parameters.ts';
 import { partsOfShards } from '../../../tensor/shard-parts.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
 import { applyKeeping } from '../pre-image.ts';

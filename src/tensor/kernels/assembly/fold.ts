@@ -1,5 +1,5 @@
-// Weighted sums of rows and blocks, those of the lanes of a round (../../lane-fold.ts). Each float is computed in 64 bits
-// and rounded once.
+// Weighted sums of rows and blocks, those of the lanes of a round (../../lane-fold.ts). Each float is computed in 64
+// bits and rounded once.
 
 /** Adds `weight` times row i of n to row places[i] of `sums`. */
 export function addRows(sums: usize, places: usize, n: u32, width: u32, rows: usize, weight: f64): void {

@@ -4,9 +4,9 @@ import { firstPosition, lastPosition, mix64, rowHash, shardOfHash, shiftFor } fr
 
 /**
  * Distinct ids of n, in order of first appearance, after the `known` ones that lists before have left in `distinct` and
- * `index`. `distinct` has room for all ids, `places` for n u32 and `index` for `size` u32, a power of two of at least 4/3
- * of all ids. `multiplier`, odd and random and the same for all lists, decides where ids are in the index, and nothing
- * else. Writes the place of each id among the distinct ones; returns their number.
+ * `index`. `distinct` has room for all ids, `places` for n u32 and `index` for `size` u32, a power of two of at least
+ * 4/3 of all ids. `multiplier`, odd and random and the same for all lists, decides where ids are in the index, and
+ * nothing else. Writes the place of each id among the distinct ones; returns their number.
  */
 export function dedupe(
   ids: usize,
