@@ -160,7 +160,7 @@ export const LIMITS = {
   /** A line of text data. */
   recordBytes: 16 * MiB,
   featuresPerRecord: 1_048_576,
-  /** What a pserver keeps of its last pulls, so that their pushes find the rows at once: 12 bytes a row. */
+  /** What a pserver keeps of its last pulls, so that their pushes and rounds find the rows at once: 12 bytes a row. */
   pulledRowsBytes: 16 * MiB,
   /** Text that the kernel takes at a time, in up to 18 times as much memory; a longer line is parsed without it. */
   kernelTextBytes: 4 * MiB,

@@ -142,7 +142,7 @@ class WasmIdRouter implements IdRouter {
         const placesAt = distinctAt + 8 * count;
         const indexAt = placesAt + 4 * count;
         const { kernels } = this.#heap;
-        const distinct = kernels.dedupe(idsAt!, count, distinctAt, placesAt, indexAt, size, randomMultiplier());
+        const distinct = kernels.dedupe(idsAt!, count, distinctAt, 0, placesAt, indexAt, size, randomMultiplier());
         return {
           ids: this.#heap.bytes.slice(distinctAt, distinctAt + 8 * distinct),
           distinct,
@@ -242,8 +242,8 @@ class WasmIdRouter implements IdRouter {
   }
 }
 
-/** A power of two, so that at most 3/4 is filled. */
-function indexSize(count: number): number {
+/** Entries of the index of so many ids that are deduped: a power of two, so that at most 3/4 is filled. */
+export function indexSize(count: number): number {
   let size = 16;
   while (count * 4 > size * 3) size *= 2;
   return size;

@@ -43,6 +43,33 @@ export interface DensePart {
   readonly gradients: Uint8Array;
 }
 
+/** What one lane brings to a round in sync mode. */
+export interface LaneGradients {
+  /** Good records that the gradients are the mean of. */
+  readonly records: number;
+  readonly dense: readonly DensePart[];
+  readonly sparse: readonly SparsePart[];
+}
+
+/** The mean over all lanes. */
+export interface RoundGradients {
+  readonly dense: readonly DensePart[];
+  /** Each id once a table. */
+  readonly sparse: readonly SparsePart[];
+}
+
+export interface LaneSum {
+  /** Views of kernel memory, which end with its next allocation. */
+  parts(): RoundGradients;
+  copy(): RoundGradients;
+}
+
+/** Values as they were before a push, part by part: of rows that did not exist, the initial ones. */
+export interface OldParts {
+  readonly dense: readonly Uint8Array<ArrayBuffer>[];
+  readonly sparse: readonly Uint8Array<ArrayBuffer>[];
+}
+
 /** One shard's part of one table, sorted by id (unsigned). The content of a checkpoint. */
 export interface ShardRows {
   readonly ids: BigUint64Array;
@@ -102,6 +129,15 @@ export interface Parameters {
    * must be 1.
    */
   push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale?: number): void;
+
+  /** As `push`, and gives the values before it. No shard of the parts is skipped. */
+  pushKeeping(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): OldParts;
+
+  /**
+   * Runs `use` with the sum of the lanes (lane-fold.ts). A push of its parts by `use` finds rows where the pulls of the
+   * lanes have found them. Throws `OutOfMemory`.
+   */
+  withSum<T>(lanes: readonly LaneGradients[], use: (sum: LaneSum) => T): T;
 
   /** Throws what `push` would throw, except `OutOfMemory`; applies nothing. */
   check(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): void;

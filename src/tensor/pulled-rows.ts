@@ -1,6 +1,7 @@
 /**
  * Where pulls have found their rows, for the push of the same ids: most mini-batches are pushed under the ids that they
- * were pulled under, and looking for a row costs more than updating it. A row stays where it is while its shard is
+ * were pulled under, and looking for a row costs more than updating it. In sync mode these are the lanes of a round,
+ * which lane-fold.ts sums up. A row stays where it is while its shard is
  * present, so all that is kept is forgotten when a shard is dropped.
  */
 import { LIMITS } from '../base/limits.ts';
@@ -60,16 +61,19 @@ export class PulledRows {
   }
 
   /**
-   * Locates the rows of a push like the table itself, where a pull has found these ids. False when none has. All of
-   * their shards take updates. Arguments are addresses.
+   * Runs `use` with the address of what a pull of these ids has found, a u32 for each. False when none has. Arguments
+   * are addresses.
    */
-  recall(table: SparseTable, ids: number, count: number, located: number): boolean {
+  take(table: SparseTable, ids: number, count: number, use: (found: number) => void): boolean {
     const at = this.#lists.findIndex((kept) => kept.table === table && kept.count === count && this.#isOf(kept, ids));
     if (at < 0) return false;
     // It is pushed once.
     const [kept] = this.#lists.splice(at, 1);
-    table.recall(ids, count, kept!.address + ID_BYTES * count, located);
-    this.#drop(kept!);
+    try {
+      use(kept!.address + ID_BYTES * count);
+    } finally {
+      this.#drop(kept!);
+    }
     return true;
   }
 

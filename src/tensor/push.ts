@@ -5,6 +5,8 @@
 import { PaddletError } from '../base/errors.ts';
 import type { DenseParameter } from './dense-parameter.ts';
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
+import type { LaneFold } from './lane-fold.ts';
+import type { OldParts } from './parameters.ts';
 import type { PulledRows } from './pulled-rows.ts';
 import { badMessage } from './refusals.ts';
 import type { SparseTable } from './sparse-table.ts';
@@ -29,31 +31,66 @@ export interface Push {
   readonly actions: Uint8Array;
   /** What the learning rate is multiplied by. */
   readonly rateScale: number;
-  /** Absent when a shard that is present takes no update. */
-  readonly pulled?: PulledRows | undefined;
+  /** The parts may be those of this sum. */
+  readonly sum: LaneFold | undefined;
+  /** Undefined when a shard that is present takes no update: rows are looked for then. */
+  readonly pulled: PulledRows | undefined;
 }
+
+/** For old values that are not asked for. */
+const NOWHERE = 0;
 
 /**
  * Throws `BadMessage` (also for an id or a parameter that comes twice), `WrongShard`, `BadGradient` or `OutOfMemory`,
  * with nothing changed.
  */
 export function applyPush(push: Push): void {
-  const { sparse, dense, actions, rateScale } = push;
-  withChecked(push, ({ idsAt, counts, actionsAt, gradientsAt, located }) => {
-    locate(push, { idsAt, counts, actionsAt, located });
-    // Nothing below can fail.
-    scaleRates(push, rateScale);
-    let locatedAt = located;
-    for (let part = 0; part < sparse.length; part++) {
-      sparse[part]!.table.apply(idsAt[part]!, counts[part]!, gradientsAt[part]!, locatedAt);
-      locatedAt += 4 * counts[part]!;
-    }
-    for (let part = 0; part < dense.length; part++) {
-      const { parameter, blocks } = dense[part]!;
-      parameter.apply(blocks, gradientsAt[sparse.length + part]!, actions);
-    }
-    scaleRates(push, 1);
+  withChecked(push, (checked) => applyChecked(push, checked, NOWHERE));
+}
+
+/** As `applyPush`, and gives the values before it. */
+export function applyKeeping(push: Push): OldParts {
+  const { heap, sparse, dense } = push;
+  return withChecked(push, (checked) => {
+    const bytes = sparse.map(({ table }, part) => 4 * table.spec.width * checked.counts[part]!);
+    const all = bytes.reduce((sum, some) => sum + some, 0);
+    return heap.withScratch(all, (old) => {
+      const blocks = dense.map(({ parameter, blocks }, part) => {
+        const values = new Uint8Array(4 * checked.floats[part]!);
+        parameter.pull(blocks, values);
+        return values;
+      });
+      applyChecked(push, checked, old);
+      let at = old;
+      const rows = bytes.map((some) => {
+        at += some;
+        return heap.bytes.slice(at - some, at);
+      });
+      return { dense: blocks, sparse: rows };
+    });
   });
+}
+
+/** `old` is an address or `NOWHERE`: for the old values of all rows. */
+function applyChecked(push: Push, checked: Checked, old: number): void {
+  const { sparse, dense, actions, rateScale } = push;
+  const { idsAt, counts, gradientsAt, located } = checked;
+  locate(push, checked);
+  // Nothing below can fail.
+  scaleRates(push, rateScale);
+  let locatedAt = located;
+  let oldAt = old;
+  for (let part = 0; part < sparse.length; part++) {
+    const { table } = sparse[part]!;
+    table.apply(idsAt[part]!, counts[part]!, gradientsAt[part]!, locatedAt, oldAt);
+    locatedAt += 4 * counts[part]!;
+    if (old !== NOWHERE) oldAt += 4 * table.spec.width * counts[part]!;
+  }
+  for (let part = 0; part < dense.length; part++) {
+    const { parameter, blocks } = dense[part]!;
+    parameter.apply(blocks, gradientsAt[sparse.length + part]!, actions);
+  }
+  scaleRates(push, 1);
 }
 
 function scaleRates({ heap, sparse, dense }: Push, scale: number): void {
@@ -73,10 +110,12 @@ export function checkPush(push: Push): void {
 /** Sizes and gradients are right; ids and gradients are in kernel memory. */
 interface Checked extends Located {
   readonly gradientsAt: readonly number[];
+  /** Of each dense part. */
+  readonly floats: readonly number[];
 }
 
-function withChecked(push: Push, then: (checked: Checked) => void): void {
-  const { heap, sparse, dense, actions } = push;
+function withChecked<T>(push: Push, then: (checked: Checked) => T): T {
+  const { heap, sparse, dense, actions, sum } = push;
   refuseRepeatedParts(push);
   const inputs = [actions];
   const counts: number[] = [];
@@ -95,7 +134,7 @@ function withChecked(push: Push, then: (checked: Checked) => void): void {
     parameter.check(blocks, gradients.length, actions);
     inputs.push(gradients);
   }
-  heap.withInputs(inputs, (addresses) => {
+  return heap.withInputs(inputs, (addresses) => {
     const idsAt = addresses.slice(1, 1 + sparse.length);
     const gradientsAt = addresses.slice(1 + sparse.length);
     for (let part = 0; part < sparse.length; part++) {
@@ -104,11 +143,12 @@ function withChecked(push: Push, then: (checked: Checked) => void): void {
     for (let part = 0; part < dense.length; part++) {
       checkBlockGradients(heap, dense[part]!.parameter, gradientsAt[sparse.length + part]!, floats[part]!);
     }
-    heap.withScratch(4 * total, (located) => {
+    return heap.withScratch(4 * total, (located) => {
       for (let part = 0; part < sparse.length; part++) {
+        if (sum?.has(idsAt[part]!, counts[part]!) === true) continue;
         sparse[part]!.table.refuseRepeated(idsAt[part]!, counts[part]!, located);
       }
-      then({ idsAt, counts, actionsAt: addresses[0]!, gradientsAt, located });
+      return then({ idsAt, counts, actionsAt: addresses[0]!, gradientsAt, floats, located });
     });
   });
 }
@@ -134,19 +174,29 @@ interface Located {
 }
 
 /** Finds all rows, and reserves room for those that are new. */
-function locate({ heap, sparse, pulled }: Push, { idsAt, counts, actionsAt, located }: Located): void {
+function locate(push: Push, { idsAt, counts, actionsAt, located }: Located): void {
+  const { heap, sparse } = push;
   try {
     let locatedAt = located;
     for (let part = 0; part < sparse.length; part++) {
       const { table } = sparse[part]!;
-      const isKnown = pulled?.recall(table, idsAt[part]!, counts[part]!, locatedAt) === true;
-      if (!isKnown) table.locate(idsAt[part]!, counts[part]!, actionsAt, locatedAt);
-      locatedAt += 4 * counts[part]!;
+      const [ids, count] = [idsAt[part]!, counts[part]!];
+      if (!recall(push, table, ids, count, locatedAt)) table.locate(ids, count, actionsAt, locatedAt);
+      locatedAt += 4 * count;
     }
     if (heap.kernels.reservePending() === 0) throw outOfMemory('the new rows of a push', heap.reservedBytes);
   } finally {
     heap.kernels.forgetPending();
   }
+}
+
+/** Locates rows where pulls have found them. False when none has. */
+function recall({ sum, pulled }: Push, table: SparseTable, ids: number, count: number, located: number): boolean {
+  if (pulled === undefined) return false;
+  const found = sum?.foundOf(ids, count);
+  if (found === undefined) return pulled.take(table, ids, count, (at) => table.recall(ids, count, at, located));
+  table.recall(ids, count, found, located);
+  return true;
 }
 
 function checkRowGradients(heap: KernelHeap, table: SparseTable, ids: number, gradients: number, count: number): void {

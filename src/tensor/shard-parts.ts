@@ -2,8 +2,7 @@
 import { blockLength, blockShards } from './blocks.ts';
 import { gatherRows } from './gather-rows.ts';
 import type { IdRouter } from './id-router.ts';
-import type { RoundGradients } from './lane-fold.ts';
-import type { DensePart, SparsePart } from './parameters.ts';
+import type { DensePart, RoundGradients, SparsePart } from './parameters.ts';
 import type { ParameterSpec } from './spec.ts';
 
 export interface ShardParts {

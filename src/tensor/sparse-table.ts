@@ -171,14 +171,16 @@ export class SparseTable {
     if (bad >= 0) throw this.#refuse(ids, bad);
   }
 
-  /** As `locate`, from where a pull of the same ids has `found` rows. All of their shards take updates. */
+  /** As `locate`, from where pulls of the same ids have `found` rows. All shards that are present take updates. */
   recall(ids: number, count: number, found: number, located: number): void {
     this.#ascending.forget();
-    this.#heap.kernels.recallRows(this.#table, ids, count, found, located);
+    const bad = this.#heap.kernels.recallRows(this.#table, ids, count, found, located);
+    if (bad >= 0) throw this.#refuse(ids, bad);
   }
 
-  apply(ids: number, count: number, gradients: number, located: number): void {
-    this.#heap.kernels.applyRows(this.#table, ids, count, gradients, located);
+  /** Writes the values of the rows as they were before to `old`, unless it is 0. */
+  apply(ids: number, count: number, gradients: number, located: number, old: number): void {
+    this.#heap.kernels.applyRows(this.#table, ids, count, gradients, located, old);
   }
 
   /** The id at a place of a list in kernel memory: for messages. */

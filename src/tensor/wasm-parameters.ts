@@ -5,10 +5,14 @@ import { checkOptimizerSpec, checkParameterSpec, checkShardCount } from './check
 import { DenseParameter } from './dense-parameter.ts';
 import { KernelHeap } from './kernel-heap.ts';
 import { createOptimizer } from './kernel-optimizer.ts';
+import { LaneFold } from './lane-fold.ts';
 import { hasLearningRate } from './optimizer.ts';
 import {
   type DenseBlock,
   type DensePart,
+  type LaneGradients,
+  type LaneSum,
+  type OldParts,
   type ParameterMemoryStats,
   type Parameters,
   type ParametersOptions,
@@ -18,7 +22,7 @@ import {
   type Staging,
 } from './parameters.ts';
 import { PulledRows } from './pulled-rows.ts';
-import { applyPush, checkPush, type Push } from './push.ts';
+import { applyKeeping, applyPush, checkPush, type Push } from './push.ts';
 import { badMessage, unknownParameter, wrongShard } from './refusals.ts';
 import type { RowMemory } from './row-memory.ts';
 import { SparseTable, workspaceBytes } from './sparse-table.ts';
@@ -49,6 +53,8 @@ class WasmParameters implements Parameters {
   readonly #present = new Set<number>();
   /** Undefined: pushes are not of ids as they were pulled. */
   readonly #pulled: PulledRows | undefined;
+  /** In use just now. */
+  #sum: LaneFold | undefined;
 
   constructor(options: WasmParametersOptions) {
     const { spec, shards } = options;
@@ -87,6 +93,7 @@ class WasmParameters implements Parameters {
   dropShard(shard: number): void {
     assert(this.#present.delete(shard), 'the shard that is dropped is present');
     this.#pulled?.forget();
+    this.#sum?.forgetRows();
     for (const part of [...this.#dense, ...this.#sparse]) part.dropShard(shard);
   }
 
@@ -151,8 +158,28 @@ class WasmParameters implements Parameters {
 
   push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale = 1): void {
     assert(rateScale === 1 || (this.#hasRate && rateScale > 0 && rateScale < 1), 'a rate is only made smaller');
-    const pulled = this.#pulled?.isEmpty === false && this.#allApply(actions) ? this.#pulled : undefined;
-    applyPush({ ...this.#resolve(sparse, dense, actions), rateScale, pulled });
+    applyPush({ ...this.#resolve(sparse, dense, actions), rateScale });
+  }
+
+  pushKeeping(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): OldParts {
+    return applyKeeping({ ...this.#resolve(sparse, dense, actions), rateScale: 1 });
+  }
+
+  withSum<T>(lanes: readonly LaneGradients[], use: (sum: LaneSum) => T): T {
+    assert(this.#sum === undefined, 'there is one sum at a time');
+    const sum = new LaneFold(this.#heap, this.#pulled);
+    try {
+      sum.fold(lanes, { dense: this.#dense.length, tables: this.#sparse });
+      this.#sum = sum;
+      return use(sum);
+    } finally {
+      this.#sum = undefined;
+      sum.free();
+    }
+  }
+
+  #mayRecall(): boolean {
+    return this.#sum !== undefined || this.#pulled?.isEmpty === false;
   }
 
   #allApply(actions: Uint8Array): boolean {
@@ -174,6 +201,8 @@ class WasmParameters implements Parameters {
         return { parameter: this.#parameter(parameter), blocks: blocks.slice(), gradients };
       }),
       actions,
+      sum: this.#sum,
+      pulled: this.#mayRecall() && this.#allApply(actions) ? this.#pulled : undefined,
     };
   }
 

@@ -279,9 +279,9 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'a round that was forwarded leaves the version before it readable',
     file: 'src/roles/pserver/units/apply-round.ts',
-    find: '  const { old } = keepPreImage(of, parameters, own);\n  if (own.dense.length + own.sparse.length > 0) parameters.push(own.sparse, own.dense, actions);\n',
+    find: '  return applyKeeping(of, parameters, own, actions).old;\n',
     replace:
-      '  parameters.push(own.sparse, own.dense, actions);\n  const { old } = keepPreImage(of, parameters, own);\n',
+      '  parameters.push(own.sparse, own.dense, actions);\n  return applyKeeping(of, parameters, { dense: [], sparse: [] }, actions).old;\n',
     tests: SYNC_TESTS,
   },
   {
@@ -294,8 +294,8 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'rounds are forwarded for the units that have applied them',
     file: 'src/roles/pserver/rounds/lane-pushes.ts',
-    find: 'return moves.applied(made, group.units);',
-    replace: 'return moves.applied(made, this.#groups.gates.groups().flatMap(({ units }) => units));',
+    find: '(make) => moves.applied(make, group.units)',
+    replace: '(make) => moves.applied(make, this.#groups.gates.groups().flatMap(({ units }) => units))',
     tests: SYNC_TESTS,
   },
   {

@@ -2,6 +2,7 @@
 import type { Mutation } from './mutation.ts';
 
 const TESTS = ['test/tensor/pulled-rows.test.ts'];
+const SUM_TESTS = ['test/tensor/lane-fold.test.ts'];
 
 export const PULLED_ROWS: readonly Mutation[] = [
   {
@@ -10,6 +11,34 @@ export const PULLED_ROWS: readonly Mutation[] = [
     find: "    assert(this.#present.delete(shard), 'the shard that is dropped is present');\n    this.#pulled?.forget();\n",
     replace: "    assert(this.#present.delete(shard), 'the shard that is dropped is present');\n",
     tests: TESTS,
+  },
+  {
+    rule: 'where the rows of a sum are is forgotten when a shard is dropped',
+    file: 'src/tensor/wasm-parameters.ts',
+    find: '    this.#sum?.forgetRows();\n',
+    replace: '',
+    tests: SUM_TESTS,
+  },
+  {
+    rule: 'rows of a sum that no pull has found are looked for',
+    file: 'src/tensor/lane-fold.ts',
+    find: '    this.#heap.bytes.fill(0, found, places);\n',
+    replace: '',
+    tests: SUM_TESTS,
+  },
+  {
+    rule: 'the kernel memory of a sum is given back, even when its round is thrown away',
+    file: 'src/tensor/wasm-parameters.ts',
+    find: '      sum.free();\n',
+    replace: '',
+    tests: SUM_TESTS,
+  },
+  {
+    rule: 'the memory of a lane that was cut into parts is not used again',
+    file: 'src/roles/pserver/rounds/kept-rounds.ts',
+    find: '  memory: undefined,\n',
+    replace: '',
+    tests: ['test/roles/pserver/rounds/lane-memory.test.ts'],
   },
   {
     rule: 'rows that a pull has found are those of the same ids alone',
@@ -21,8 +50,8 @@ export const PULLED_ROWS: readonly Mutation[] = [
   {
     rule: 'a push that a shard skips is located shard by shard',
     file: 'src/tensor/wasm-parameters.ts',
-    find: 'this.#pulled?.isEmpty === false && this.#allApply(actions)',
-    replace: 'this.#pulled?.isEmpty === false',
+    find: 'this.#mayRecall() && this.#allApply(actions) ? this.#pulled : undefined',
+    replace: 'this.#mayRecall() ? this.#pulled : undefined',
     tests: TESTS,
   },
   {

@@ -6,12 +6,10 @@ import type { Digests } from '../../src/checkpoint/set/model-digest.ts';
 import { createRoundPlan } from '../../src/core/rounds/plan.ts';
 import type { Job } from '../../src/job/schema.ts';
 import { createModel } from '../../src/model/registry.ts';
-import { createIdRouter } from '../../src/tensor/id-router.ts';
-import { foldLanes, type LaneGradients } from '../../src/tensor/lane-fold.ts';
-import { SHARD_ACTION } from '../../src/tensor/parameters.ts';
+import { type LaneGradients, SHARD_ACTION } from '../../src/tensor/parameters.ts';
 import { testPlace } from '../data/place.ts';
 import { OPTIMIZERS } from '../tensor/optimizers.ts';
-import { laneFor } from '../tensor/rounds.ts';
+import { laneFor, sumOf } from '../tensor/rounds.ts';
 import { referenceLoop, referenceOf } from './reference-loop.ts';
 import { computeLane, digestsOf, EMPTY, idsIn, makeParts, SHARDS, valuesIn } from './shared-shards.ts';
 import { addFields, JOB_FILE, jobOf, type Loaded, load, makeImages, makeText, RECORDS } from './small-jobs.ts';
@@ -21,7 +19,6 @@ function trainInParts(job: Job, { model, tasks }: Loaded, pservers: number): Dig
   const { training } = job;
   const spec = model.parameters;
   const parts = makeParts(job, model, pservers);
-  const router = createIdRouter({ shards: SHARDS });
   const taskRecords = Uint32Array.from(tasks, ({ records }) => records);
   const plan = createRoundPlan({ ...training, taskRecords });
   for (let round = 0; round < plan.firstOf(training.passes); round++) {
@@ -33,7 +30,7 @@ function trainInParts(job: Job, { model, tasks }: Loaded, pservers: number): Dig
     });
     for (const { held, parameters } of parts) {
       const ofPart = lanes.map((lane): LaneGradients => laneFor(spec, lane, { shards: SHARDS, held }));
-      const { sparse, dense } = foldLanes(spec, router, ofPart);
+      const { sparse, dense } = sumOf(parameters, ofPart);
       const actions = new Uint8Array(SHARDS);
       for (const shard of held) actions[shard] = SHARD_ACTION.apply;
       if (sparse.length + dense.length > 0) parameters.push(sparse, dense, actions);

@@ -69,7 +69,7 @@ function countingTable(multiplier: bigint, shards: number) {
       floats(gradients, ids.length).fill(-1);
       expect(kernels.locateRows(address, idsAt, ids.length, actions, located)).toBe(-1);
       expect(kernels.reservePending()).toBe(1);
-      kernels.applyRows(address, idsAt, ids.length, gradients, located);
+      kernels.applyRows(address, idsAt, ids.length, gradients, located, 0);
       for (const used of [idsAt, actions, located, gradients]) kernels.deallocate(used);
     },
     pull(ids: readonly bigint[]): number[] {
@@ -114,7 +114,7 @@ describe.each(Object.keys(HASHES))('ids with hashes %s', (shape) => {
       (byteLength) => kernels.allocate(byteLength) >>> 0,
     ) as [number, number, number, number];
     new Uint8Array(memory.buffer).set(idBytes(plain), idsAt);
-    expect(kernels.dedupe(idsAt, COUNT, distinct, places, index, size, multiplier)).toBe(COUNT);
+    expect(kernels.dedupe(idsAt, COUNT, distinct, 0, places, index, size, multiplier)).toBe(COUNT);
     const positions = [...new Uint32Array(memory.buffer, index, size).entries()].flatMap(([at, used]) =>
       used === 0 ? [] : [at],
     );

@@ -1,7 +1,7 @@
 /** Rounds to test with: what the lanes of a job bring, random, and how it comes to one pserver of several. */
 
 import { blockLength, blockShards } from '../../src/tensor/blocks.ts';
-import type { LaneGradients } from '../../src/tensor/lane-fold.ts';
+import type { LaneGradients, Parameters, RoundGradients } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import * as fc from '../properties.ts';
@@ -87,6 +87,9 @@ export function laneFor(
   });
   return { records, dense, sparse };
 }
+
+export const sumOf = (parameters: Parameters, lanes: readonly LaneGradients[]): RoundGradients =>
+  parameters.withSum(lanes, (sum) => sum.copy());
 
 /** Ids of a part of a round. */
 export const idsOf = (bytes: Uint8Array): bigint[] => [...new BigUint64Array(new Uint8Array(bytes).buffer)];

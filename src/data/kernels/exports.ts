@@ -11,6 +11,7 @@ export interface DataKernelExports {
     ids: number,
     count: number,
     distinct: number,
+    known: number,
     places: number,
     index: number,
     size: number,

@@ -200,7 +200,7 @@ export class SparseKernel {
     const places = distinctAt + 8 * count;
     const index = places + 4 * count;
     this.#instance.reserve(index + 4 * size);
-    const distinct = this.#instance.kernels.dedupe(ids, count, distinctAt, places, index, size, randomMultiplier());
+    const distinct = this.#instance.kernels.dedupe(ids, count, distinctAt, 0, places, index, size, randomMultiplier());
     const { buffer } = this.#instance;
     return {
       ids: new Uint8Array(buffer, distinctAt, 8 * distinct),

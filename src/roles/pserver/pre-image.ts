@@ -4,8 +4,7 @@
  */
 import { assert } from '../../base/assert.ts';
 import { blockLength } from '../../tensor/blocks.ts';
-import type { RoundGradients } from '../../tensor/lane-fold.ts';
-import type { Parameters } from '../../tensor/parameters.ts';
+import type { Parameters, RoundGradients } from '../../tensor/parameters.ts';
 import { partsOfShards, type ShardParts } from '../../tensor/shard-parts.ts';
 import type { ValueSource } from './request-parts.ts';
 import type { OldValues } from './unit-rounds.ts';
@@ -74,20 +73,20 @@ export class PreImage {
   }
 }
 
-/** To be called before the round is applied. */
-export function keepPreImage(of: ShardParts, parameters: Parameters, round: RoundGradients): PreImage {
-  const { spec } = of;
-  const dense = round.dense.map(({ parameter, blocks, gradients }) => {
-    const values = new Uint8Array(gradients.byteLength);
-    parameters.pullDense(parameter, blocks, values);
-    return { parameter, blocks, values };
+/** Applies the round. Returns what it changed, as it was before. Throws what `Parameters.push` throws. */
+export function applyKeeping(
+  of: ShardParts,
+  parameters: Parameters,
+  { dense, sparse }: RoundGradients,
+  actions: Uint8Array,
+): PreImage {
+  // Copies: they may be in kernel memory, and so be gone after the push.
+  const ids = sparse.map((part) => part.ids.slice());
+  const old = parameters.pushKeeping(sparse, dense, actions);
+  return new PreImage(of, {
+    dense: dense.map(({ parameter, blocks }, at) => ({ parameter, blocks, values: old.dense[at]! })),
+    sparse: sparse.map(({ table }, at) => ({ table, ids: ids[at]!, values: old.sparse[at]! })),
   });
-  const sparse = round.sparse.map(({ table, ids }) => {
-    const values = new Uint8Array((ids.byteLength / 8) * 4 * spec.sparse[table]!.width);
-    parameters.pullSparse(table, ids, values);
-    return { table, ids, values };
-  });
-  return new PreImage(of, { dense, sparse });
 }
 
 /** The parameters, with the values of these images where they have any. */

@@ -2,7 +2,7 @@
 import type { PassMetrics } from '../../core/pass-metrics.ts';
 import type { PushPosition } from '../../core/shard/ledger.ts';
 import type { MetricSums } from '../../model/model.ts';
-import type { RoundGradients } from '../../tensor/lane-fold.ts';
+import type { RoundGradients } from '../../tensor/parameters.ts';
 import type { OwnedHead } from './owned-heads.ts';
 
 interface OldBlocks {

@@ -62,13 +62,13 @@ export interface TableExports {
   pullRows(table: number, ids: number, count: number, out: number, found: number): number;
   checkShards(table: number, ids: number, count: number, actions: number): number;
   locateRows(table: number, ids: number, count: number, actions: number, located: number): number;
-  recallRows(table: number, ids: number, count: number, found: number, located: number): void;
+  recallRows(table: number, ids: number, count: number, found: number, located: number): number;
   areSameIds(a: number, b: number, count: number): number;
   filterBytes(count: number): number;
   mayRepeat(table: number, ids: number, count: number, places: number, filter: number): number;
   repeatSetBytes(count: number): number;
   firstRepeated(ids: number, places: number, count: number, set: number, multiplier: bigint): number;
-  applyRows(table: number, ids: number, count: number, gradients: number, located: number): void;
+  applyRows(table: number, ids: number, count: number, gradients: number, located: number, old: number): void;
   addLocated(table: number, ids: number, count: number, located: number): void;
   expectAscending(part: number, shard: number, ids: number, count: number, last: bigint, isFirst: number): number;
   addAscending(part: number, ids: number, count: number, fields: number): void;
@@ -81,6 +81,7 @@ export interface RouterExports {
     ids: number,
     count: number,
     distinct: number,
+    known: number,
     places: number,
     index: number,
     size: number,
@@ -101,6 +102,13 @@ export interface RouterExports {
 export interface GatherExports {
   gatherRows(from: number, positions: number, n: number, width: number, to: number): void;
   scatterRows(from: number, positions: number, n: number, width: number, to: number): void;
+}
+
+export interface FoldExports {
+  addRows(sums: number, places: number, n: number, width: number, rows: number, weight: number): void;
+  addFloats(sums: number, floats: number, count: number, weight: number): void;
+  divideFloats(floats: number, count: number, divisor: number): void;
+  putFresh(places: number, n: number, known: number, list: number, to: number): void;
 }
 
 /** An address of 0 for `values` or `weights` says that all are 1; for gradients and scores, that none are wanted. */
@@ -200,4 +208,5 @@ export interface KernelExports
     TableExports,
     RouterExports,
     GatherExports,
+    FoldExports,
     ModelExports {}

@@ -1,8 +1,7 @@
 /** Whether gradients fit the model in number and size: what a primary has checked of a push, and forwards. */
 import { PaddletError } from '../../../base/errors.ts';
 import { blockCount, blockLength } from '../../../tensor/blocks.ts';
-import type { RoundGradients } from '../../../tensor/lane-fold.ts';
-import type { DensePart, SparsePart } from '../../../tensor/parameters.ts';
+import type { DensePart, RoundGradients, SparsePart } from '../../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
 
 const ID_BYTES = 8;

@@ -7,7 +7,7 @@ import type { BackupRoomOptions } from '../../../core/replicas/backup-room.ts';
 import { roomOfPart } from '../../../core/replicas/peer-link.ts';
 import { shardsOfUnits, unitOf } from '../../../core/units/units.ts';
 import { blockLength, blockShards } from '../../../tensor/blocks.ts';
-import type { RoundGradients } from '../../../tensor/lane-fold.ts';
+import type { RoundGradients } from '../../../tensor/parameters.ts';
 import type { ShardParts } from '../../../tensor/shard-parts.ts';
 import type { ForwardedUpdate } from '../units/forwarded-update.ts';
 

@@ -17,7 +17,7 @@ export interface BackToCut extends TimelineOptions {
 export async function backToCut(options: BackToCut, old: TimelineState, cut: Cut): Promise<TimelineState | undefined> {
   const { fence, spec, record, loading } = options;
   const { shards } = record.job.cluster;
-  const into = createParameters({ spec, seed: record.job.training.seed, shards });
+  const into = createParameters({ spec, seed: record.job.training.seed, shards, recallsPulls: true });
   const loaded = await loadCut({ ...loading, fence, into }, cut, old.shards.numbers);
   if (loaded === undefined) return undefined;
   failPoint('pserver.cut-loaded');

@@ -4,7 +4,7 @@
 import type { ShardMoment } from '../../../checkpoint/file/capture.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import type { PassMetrics } from '../../../core/pass-metrics.ts';
-import type { RoundGradients } from '../../../tensor/lane-fold.ts';
+import type { RoundGradients } from '../../../tensor/parameters.ts';
 import type { SnapshotSource } from '../files/snapshots.ts';
 import type { OwnedShards } from '../shards.ts';
 import { type RoundView, viewRound } from './round-view.ts';

@@ -45,9 +45,11 @@ export function restrictKept(of: ShardParts, kept: KeptRounds, shards: readonly 
   kept.previous = kept.previous.map((image) => image.partOf(shards)).filter(({ isEmpty }) => !isEmpty);
 }
 
+/** Some arrays may be those of `lane`, so that its memory cannot be used again. */
 export const laneOfShards = (of: ShardParts, lane: Lane, shards: readonly number[]): Lane => ({
   ...lane,
   ...partsOfShards(of, lane, shards),
+  memory: undefined,
 });
 
 /** All lanes of a complete round, in lane order. */

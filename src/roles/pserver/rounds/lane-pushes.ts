@@ -7,7 +7,7 @@
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Clock } from '../../../base/seams.ts';
-import type { RoundGradients } from '../../../tensor/lane-fold.ts';
+import type { RoundGradients } from '../../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
 import type { Header, Reply, Request } from '../requests.ts';
 import type { OwnedShards } from '../shards.ts';
@@ -118,7 +118,7 @@ export class LanePushes {
     const nowMs = this.#options.clock.monotonicMs();
     const shardsOf = groups.map((group) => this.#groups.shardsOf(group));
     const taking = shardsOf.includes(undefined) ? undefined : shardsOf.flatMap((shards) => shards!);
-    const whole = readLane(this.#options, request, taking);
+    const whole = readLane(this.#options, request, taking, this.#groups.memory);
     this.#received += whole.records;
     this.#groups.keep(groups, lane, whole);
     failPoint('lane.taken');
@@ -136,8 +136,7 @@ export class LanePushes {
         placed.begin(group);
         return undefined;
       }
-      const made = this.#groups.apply(group, this.#events.beforeRound);
-      return moves.applied(made, group.units);
+      return this.#groups.apply(group, this.#events.beforeRound, (make) => moves.applied(make, group.units));
     } catch (error) {
       if (isPaddletError(error)) onFatal(error);
       throw error;

@@ -2,14 +2,14 @@
 import { PaddletError } from '../../../base/errors.ts';
 import type { PushPosition } from '../../../core/shard/ledger.ts';
 import type { MetricSums } from '../../../model/model.ts';
-import type { LaneGradients } from '../../../tensor/lane-fold.ts';
-import type { DensePart, SparsePart } from '../../../tensor/parameters.ts';
+import type { DensePart, LaneGradients } from '../../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
 import { gradientParts } from '../request-parts.ts';
 import type { Header, Request } from '../requests.ts';
 import type { OwnedShards } from '../shards.ts';
+import type { CopiedLane, LaneMemory } from './lane-memory.ts';
 
-export interface Lane extends LaneGradients {
+export interface Lane extends LaneGradients, CopiedLane {
   /** Undefined when the lane has no mini-batch in this round. */
   readonly position: PushPosition | undefined;
   readonly metrics: MetricSums;
@@ -29,12 +29,14 @@ export function checkLaneNumber(lane: number, { lanes }: LaneChecks): void {
 
 /**
  * Checks the whole lane, so that applying the round can fail only for want of memory or by an overflow of sums. It is
- * to be applied to the shards `taking`; undefined: to all. Throws `BadMessage` and what `Parameters.check` throws.
+ * to be applied to the shards `taking`; undefined: to all. It is kept in `memory`. Throws `BadMessage` and what
+ * `Parameters.check` throws.
  */
 export function readLane(
   { spec, shards }: LaneChecks,
   request: Request<'pushLane'>,
   taking: readonly number[] | undefined,
+  memory: LaneMemory,
 ): Lane {
   const { header } = request;
   checkBatch(shards, header, taking);
@@ -47,7 +49,7 @@ export function readLane(
     metrics: header.metrics,
     position: header.batch,
     // The parts are viewed again: checking may have moved the memory that they are in.
-    ...copyOf(gradientParts(request)),
+    ...memory.copyOf(gradientParts(request)),
   };
 }
 
@@ -79,19 +81,6 @@ function checkBlocks({ spec, shards }: Omit<LaneChecks, 'lanes'>, lane: number, 
     const { name } = spec.dense[parameter]!;
     throw badLane(lane, `${count} blocks of ${name} in ${present.length} parts, not ${expected.length}`);
   });
-}
-
-interface LaneParts {
-  readonly dense: readonly DensePart[];
-  readonly sparse: readonly SparsePart[];
-}
-
-function copyOf({ dense, sparse }: LaneParts): LaneParts {
-  const copied = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes);
-  return {
-    dense: dense.map((part) => ({ ...part, blocks: part.blocks.slice(), gradients: copied(part.gradients) })),
-    sparse: sparse.map((part) => ({ ...part, ids: copied(part.ids), gradients: copied(part.gradients) })),
-  };
 }
 
 const badLane = (lane: number, why: string): PaddletError => new PaddletError('BadMessage', `lane ${lane}: ${why}`);

@@ -9,10 +9,10 @@ import { addPassMetrics, type PassMetrics } from '../../../core/pass-metrics.ts'
 import { createRoundGates, type RoundGates } from '../../../core/rounds/gates.ts';
 import { type Grouping, shardsOfUnits } from '../../../core/units/units.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
-import { foldLanes, type RoundGradients } from '../../../tensor/lane-fold.ts';
+import type { LaneSum, RoundGradients } from '../../../tensor/parameters.ts';
 import type { ShardParts } from '../../../tensor/shard-parts.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
-import { keepPreImage, PreImage } from '../pre-image.ts';
+import { applyKeeping, PreImage } from '../pre-image.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { ForwardedRound, OldValues, TimedRounds, UnitRounds } from '../unit-rounds.ts';
 import {
@@ -24,6 +24,7 @@ import {
   restrictKept,
   type UnitGroup,
 } from './kept-rounds.ts';
+import { LaneMemory } from './lane-memory.ts';
 import type { Lane } from './lanes.ts';
 
 export interface RoundGroupsOptions {
@@ -47,6 +48,8 @@ export interface RoundUnits {
 
 export class RoundGroups {
   readonly gates: RoundGates<KeptRounds>;
+  /** What lanes are kept in. */
+  readonly memory: LaneMemory;
   readonly #options: RoundGroupsOptions;
   /** What cuts lanes and old values into those of some shards. */
   readonly #parts: ShardParts;
@@ -54,6 +57,7 @@ export class RoundGroups {
   constructor(options: RoundGroupsOptions) {
     const { spec, router, timeline, lanes, shards, loaded, grouping } = options;
     this.#options = options;
+    this.memory = new LaneMemory(lanes);
     this.#parts = { spec, router, shards: grouping.shards };
     this.gates = createRoundGates({ timeline, lanes, mergeKept });
     for (const unit of shards.heads.units()) {
@@ -121,12 +125,22 @@ export class RoundGroups {
 
   /**
    * Applies the round, of which the group has all lanes. All of it or nothing: `Parameters.push` checks and reserves
-   * before it changes anything. Returns what is forwarded to the targets of moves, when it is asked for.
+   * before it changes anything. `applied` is told how to get what is forwarded to the targets of moves: at once or
+   * never.
    */
-  apply(group: UnitGroup, before: (gradients: RoundGradients) => void): () => ForwardedRound {
-    const round = this.#sumOf(group);
-    this.#apply(group, group.units, round, before);
-    return () => round;
+  apply<T>(
+    group: UnitGroup,
+    before: (gradients: RoundGradients) => void,
+    applied: (make: () => ForwardedRound) => T,
+  ): T {
+    const { parameters } = this.#options.shards;
+    const of = this.#roundOf(group);
+    const lanes = lanesOf(group.kept);
+    return parameters.withSum(lanes, (sum) => {
+      this.#apply(group, group.units, { ...of, ...sum.parts() }, before);
+      for (const lane of lanes) this.memory.giveBack(lane);
+      return applied(() => ({ ...of, ...sum.copy() }));
+    });
   }
 
   /**
@@ -135,11 +149,17 @@ export class RoundGroups {
    */
   takeSum(group: UnitGroup): ForwardedRound {
     const { shards } = this.#options;
-    const sum = this.#sumOf(group);
-    shards.parameters.check(sum.sparse, sum.dense, shards.actions(this.shardsOf(group)));
+    const { parameters } = shards;
+    const checked = (sum: LaneSum): RoundGradients => {
+      const { sparse, dense } = sum.parts();
+      parameters.check(sparse, dense, shards.actions(this.shardsOf(group)));
+      return sum.copy();
+    };
+    const sum = { ...this.#roundOf(group), ...parameters.withSum(lanesOf(group.kept), checked) };
     group.kept.sum = sum;
+    for (const lane of lanesOf(group.kept)) this.memory.giveBack(lane);
     group.kept.lanes.forEach((lane, number) => {
-      group.kept.lanes[number] = lane && { ...lane, dense: [], sparse: [] };
+      group.kept.lanes[number] = lane && { ...lane, dense: [], sparse: [], memory: undefined };
     });
     return sum;
   }
@@ -160,13 +180,12 @@ export class RoundGroups {
     this.#apply(group, units, round, before);
   }
 
-  #sumOf({ gate, kept }: UnitGroup): ForwardedRound {
-    const { spec, router } = this.#options;
-    // Of the group's shards alone.
-    const lanes = lanesOf(kept);
-    const batches = lanes.flatMap(({ position, metrics }) => (position === undefined ? [] : [{ position, metrics }]));
-    const at = { timeline: gate.timeline, round: gate.version() };
-    return { type: 'round', ...at, batches, ...foldLanes(spec, router, lanes) };
+  /** The round that the group has all lanes of, those of the group's shards alone, without its gradients. */
+  #roundOf({ gate, kept }: UnitGroup): Omit<ForwardedRound, keyof RoundGradients> {
+    const batches = lanesOf(kept).flatMap(({ position, metrics }) =>
+      position === undefined ? [] : [{ position, metrics }],
+    );
+    return { type: 'round', timeline: gate.timeline, round: gate.version(), batches };
   }
 
   /** To these units of the group. */
@@ -181,8 +200,7 @@ export class RoundGroups {
     const isWhole = units.length === group.units.length;
     const only = isWhole ? this.shardsOf(group) : this.#shardsOf(units);
     before(round);
-    const previous = [keepPreImage(this.#parts, parameters, round)];
-    if (hasAny(round)) parameters.push(round.sparse, round.dense, shards.actions(undefined));
+    const previous = [applyKeeping(this.#parts, parameters, round, shards.actions(undefined))];
     failPoint('round.applied');
     let { metrics } = group.kept;
     for (const { position, metrics: more } of round.batches) {
@@ -201,7 +219,5 @@ export class RoundGroups {
     return shardsOfUnits(units, this.#options.grouping);
   }
 }
-
-const hasAny = ({ dense, sparse }: RoundGradients): boolean => dense.length + sparse.length > 0;
 
 const NO_VALUES: OldValues = { dense: [], sparse: [] };

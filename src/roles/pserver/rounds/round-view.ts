@@ -3,8 +3,7 @@
  * §8: sync capture is of one round, by row and block pre-images). What a round is about to change is kept first, once.
  */
 import type { Capturable } from '../../../checkpoint/file/capture.ts';
-import type { RoundGradients } from '../../../tensor/lane-fold.ts';
-import type { DenseBlock, Parameters, ShardRows } from '../../../tensor/parameters.ts';
+import type { DenseBlock, Parameters, RoundGradients, ShardRows } from '../../../tensor/parameters.ts';
 
 export interface RoundView extends Capturable {
   /** To be called before a round is applied that changes these. */

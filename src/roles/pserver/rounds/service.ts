@@ -36,7 +36,10 @@ export async function startRoundService(options: RoundServiceOptions): Promise<S
   const { cut } = await cuts.changed.until(() => cuts.current(), stopSignal);
   const heads = new OwnedHeads({ context, fence, signal: lease.lost, areCopied: replicas > 1 }, []);
   const job = { spec, shards, units, tasks: record.train.tasks };
-  const owned = new OwnedShards(job, heads, { parameters: createParameters({ spec, seed, shards }), ...NO_UNITS });
+  const owned = new OwnedShards(job, heads, {
+    parameters: createParameters({ spec, seed, shards, recallsPulls: true }),
+    ...NO_UNITS,
+  });
   const whole = { ...options, batches: roundPlanOf(record), loading };
   const work = new RoundWork(whole, cut.timeline, owned);
   const service = new RoundService(whole, work);

@@ -1,10 +1,9 @@
 /** Sync mode: applies a round to shards of a unit that is coming. */
 import { createIdRouter } from '../../../tensor/id-router.ts';
-import type { RoundGradients } from '../../../tensor/lane-fold.ts';
-import { type Parameters, SHARD_ACTION } from '../../../tensor/parameters.ts';
+import { type Parameters, type RoundGradients, SHARD_ACTION } from '../../../tensor/parameters.ts';
 import { partsOfShards } from '../../../tensor/shard-parts.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
-import { keepPreImage } from '../pre-image.ts';
+import { applyKeeping } from '../pre-image.ts';
 import type { OldValues } from '../unit-rounds.ts';
 
 export interface ApplyRoundOptions {
@@ -27,7 +26,5 @@ export function applyRound(options: ApplyRoundOptions, { dense, sparse }: RoundG
   parameters.check(sparse, dense, actions);
   const of = { spec, shards, router: createIdRouter({ shards }) };
   const own = partsOfShards(of, { dense, sparse }, applying);
-  const { old } = keepPreImage(of, parameters, own);
-  if (own.dense.length + own.sparse.length > 0) parameters.push(own.sparse, own.dense, actions);
-  return old;
+  return applyKeeping(of, parameters, own, actions).old;
 }

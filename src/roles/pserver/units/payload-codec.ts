@@ -8,7 +8,7 @@ import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import type { PushPosition } from '../../../core/shard/ledger.ts';
 import type { RequestHeader } from '../../../protocol/messages/all-messages.ts';
-import type { RoundGradients } from '../../../tensor/lane-fold.ts';
+import type { RoundGradients } from '../../../tensor/parameters.ts';
 import { checkTask } from '../checks.ts';
 import type { CopyPiece, PieceHeader } from './copy-pieces.ts';
 import type { ForwardedUpdate } from './forwarded-update.ts';

@@ -1,5 +1,5 @@
 /** The part of an update that concerns one unit, with arrays of its own: those of a request are gone when it ends. */
-import type { RoundGradients } from '../../../tensor/lane-fold.ts';
+import type { RoundGradients } from '../../../tensor/parameters.ts';
 import { partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
 import type { ForwardedUpdate } from './forwarded-update.ts';
 

@@ -38,6 +38,7 @@ export {
   writeField,
 } from './rows';
 export { dedupe, countOwners, deal } from './router';
+export { addRows, addFloats, divideFloats, putFresh } from './fold';
 export { gatherRows, scatterRows } from './gather';
 export { isBatch } from './sparse-batch';
 export { stepLinear } from './linear-model';

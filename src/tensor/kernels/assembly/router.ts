@@ -3,15 +3,25 @@
 import { firstPosition, lastPosition, mix64, rowHash, shardOfHash, shiftFor } from './hash';
 
 /**
- * Distinct ids of n, in order of first appearance. `distinct` has room for n ids, `places` for n u32 and `index` for
- * `size` u32, a power of two of at least 4/3 n. `multiplier`, odd and random, decides where ids are in the index, and
+ * Distinct ids of n, in order of first appearance, after the `known` ones that lists before have left in `distinct` and
+ * `index`. `distinct` has room for all ids, `places` for n u32 and `index` for `size` u32, a power of two of at least
+ * 4/3 of all ids. `multiplier`, odd and random and the same for all lists, decides where ids are in the index, and
  * nothing else. Writes the place of each id among the distinct ones; returns their number.
  */
-export function dedupe(ids: usize, n: u32, distinct: usize, places: usize, index: usize, size: u32, multiplier: u64): u32 {
-  memory.fill(index, 0, size << 2);
+export function dedupe(
+  ids: usize,
+  n: u32,
+  distinct: usize,
+  known: u32,
+  places: usize,
+  index: usize,
+  size: u32,
+  multiplier: u64,
+): u32 {
+  if (known == 0) memory.fill(index, 0, <usize>size << 2);
   const shift = shiftFor(size);
   const mask = lastPosition(shift);
-  let count: u32 = 0;
+  let count = known;
   for (let i: u32 = 0; i < n; i++) {
     const id = load<u64>(ids + (i << 3));
     let position = firstPosition(mix64(id), multiplier, shift);

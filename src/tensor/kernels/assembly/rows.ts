@@ -129,20 +129,22 @@ export function locateRows(table: u32, ids: usize, n: u32, actions: usize, locat
 }
 
 /**
- * As `locateRows` where every shard of the ids takes updates, from what a pull has `found`: only rows that were absent
- * are looked for. No shard of the ids may have been dropped since.
+ * As `locateRows` where every shard that is present takes updates, from what a pull has `found`: only rows that were
+ * absent, or were not pulled, are looked for. No shard may have been dropped since.
  */
-export function recallRows(table: u32, ids: usize, n: u32, found: usize, located: usize): void {
+export function recallRows(table: u32, ids: usize, n: u32, found: usize, located: usize): i32 {
   memory.copy(located, found, n << 2);
   for (let i: u32 = 0; i < n; i++) {
     if (load<u32>(located + (i << 2)) != ABSENT) continue;
     const id = load<u64>(ids + (i << 3));
     const hash = hashIn(table, id);
     const part = partOf(table, hash);
+    if (part == 0) return <i32>i;
     const row = findRow(table, part, hash, id);
     if (row == ABSENT) expectRow(part);
     store<u32>(located + (i << 2), row);
   }
+  return -1;
 }
 
 /** Whether two lists of n ids are the same. */
@@ -155,8 +157,11 @@ export function areSameIds(a: usize, b: usize, n: u32): bool {
   return at == end || load<u64>(a + at) == load<u64>(b + at);
 }
 
-/** Applies n gradients to the rows located before; room for absent ones was reserved. */
-export function applyRows(table: u32, ids: usize, n: u32, gradients: usize, located: usize): void {
+/**
+ * Applies n gradients to the rows located before; room for absent ones was reserved. The values before that go to
+ * `old`, unless it is 0: initial ones of absent rows, zeros of skipped ones.
+ */
+export function applyRows(table: u32, ids: usize, n: u32, gradients: usize, located: usize, old: usize): void {
   const width = widthOf(table);
   const bytes = width << 2;
   const step = stepOffset(table);
@@ -170,9 +175,13 @@ export function applyRows(table: u32, ids: usize, n: u32, gradients: usize, loca
       let row = load<u32>(rows + (i << 2));
       if (row != SKIPPED) {
         if (row == ABSENT) row = materialize(table, some, i);
+        if (old != 0) copyFloats(old, row + ROW_VALUES, width);
         update(optimizer, row + ROW_VALUES, gradients, width, row + step);
+      } else if (old != 0) {
+        memory.fill(old, 0, bytes);
       }
       gradients += bytes;
+      if (old != 0) old += bytes;
     }
   }
 }

@@ -5,7 +5,7 @@ import type { UnitParts } from '../../../../src/roles/pserver/replicas/part-size
 import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import { blockCount, blockLength, blockShards, denseBlockFloats } from '../../../../src/tensor/blocks.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
-import type { RoundGradients } from '../../../../src/tensor/lane-fold.ts';
+import type { RoundGradients } from '../../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../../src/tensor/shard-hash.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
 import * as fc from '../../../properties.ts';

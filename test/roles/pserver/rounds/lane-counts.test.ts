@@ -75,7 +75,7 @@ it('fails the job when two trainers count the records of a lane differently', ()
 
 it('also while the lane is only kept', () => {
   const { batch, metrics } = lane(0, 2, 2);
-  const kept = { position: batch, metrics, records: 2, dense: [], sparse: [] };
+  const kept = { position: batch, metrics, records: 2, dense: [], sparse: [], memory: undefined };
   checkSameLane(of(), kept, lane(0, 2, 2));
   expect(contradictions).toEqual([]);
   expect(() => checkSameLane(of(), kept, lane(0, 1, 1))).toThrow(expect.objectContaining({ code: 'WrongCounts' }));

@@ -12,8 +12,7 @@ import { Rounds, type RoundsOptions } from '../../../../src/roles/pserver/rounds
 import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
 import type { ForwardedRound } from '../../../../src/roles/pserver/unit-rounds.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
-import type { LaneGradients } from '../../../../src/tensor/lane-fold.ts';
-import type { Parameters } from '../../../../src/tensor/parameters.ts';
+import type { LaneGradients, Parameters } from '../../../../src/tensor/parameters.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
 import { FakeClock } from '../../../store/support.ts';
 import { bytesOf, idBytes } from '../../../tensor/fixture.ts';

@@ -1,8 +1,7 @@
 /** Lanes, pulls of versions and cuts as a pserver in sync mode answers them (docs/protocol.md). */
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { LaneGradients } from '../../../../src/tensor/lane-fold.ts';
 import type { OptimizerSpec } from '../../../../src/tensor/optimizer.ts';
-import type { Parameters } from '../../../../src/tensor/parameters.ts';
+import type { LaneGradients, Parameters } from '../../../../src/tensor/parameters.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
 import { blocksPart, everything, makeParameters, pullRows, rowsPart } from '../../../tensor/fixture.ts';
 import { type LaneHeader, RoundsRig } from './rounds-rig.ts';

@@ -4,12 +4,11 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import { keepPreImage, withOldValues } from '../../../../src/roles/pserver/pre-image.ts';
+import { applyKeeping, withOldValues } from '../../../../src/roles/pserver/pre-image.ts';
 import type { ValueSource } from '../../../../src/roles/pserver/request-parts.ts';
 import { type RoundView, viewRound } from '../../../../src/roles/pserver/rounds/round-view.ts';
 import { blockShards } from '../../../../src/tensor/blocks.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
-import { foldLanes } from '../../../../src/tensor/lane-fold.ts';
 import type { OptimizerSpec } from '../../../../src/tensor/optimizer.ts';
 import { type Parameters, SHARD_ACTION } from '../../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../../src/tensor/shard-hash.ts';
@@ -30,14 +29,12 @@ const start = (optimizer: OptimizerSpec): Parameters =>
 
 /** As a pserver applies a round. Returns the version before it. */
 function apply(parameters: Parameters, lanes: readonly PlainLane[], views: readonly RoundView[]): ValueSource {
-  const round = foldLanes(
-    ROUND_SPEC,
-    router,
-    lanes.map((lane) => laneFor(ROUND_SPEC, lane, { shards: SHARDS, held: HELD })),
-  );
-  for (const view of views) view.keep(round);
-  const before = keepPreImage({ spec: ROUND_SPEC, router, shards: SHARDS }, parameters, round);
-  parameters.push(round.sparse, round.dense, actions);
+  const mine = lanes.map((lane) => laneFor(ROUND_SPEC, lane, { shards: SHARDS, held: HELD }));
+  const before = parameters.withSum(mine, (sum) => {
+    const round = sum.parts();
+    for (const view of views) view.keep(round);
+    return applyKeeping({ spec: ROUND_SPEC, router, shards: SHARDS }, parameters, round, actions);
+  });
   return withOldValues(parameters, [before]);
 }
 
@@ -134,8 +131,8 @@ it('the version before a round is pulled as it was by ids in memory that grows i
   const parameters = makeParameters({ spec, shards: 2, recallsPulls: true });
   const gradients = bytesOf(new Float32Array(ids.length).fill(1));
   const round = { dense: [], sparse: [{ table: 0, ids: idBytes(ids), gradients }] };
-  const before = keepPreImage({ spec, router: createIdRouter({ shards: 2 }), shards: 2 }, parameters, round);
-  parameters.push(round.sparse, [], new Uint8Array(2).fill(SHARD_ACTION.apply));
+  const of = { spec, router: createIdRouter({ shards: 2 }), shards: 2 };
+  const before = applyKeeping(of, parameters, round, new Uint8Array(2).fill(SHARD_ACTION.apply));
   const source = withOldValues(parameters, [before]);
   const staged = parameters.stage(8 * ids.length);
   staged.bytes().set(idBytes(ids));
