@@ -19,6 +19,9 @@ const BATCHES = Number(values.batches);
 /** Code is compiled and pools are filled until then. */
 const WARM_BATCHES = 20_000;
 const BATCH_SIZE = 32;
+const RECORDS = 32_768;
+/** More than are waited for: the run is stopped. */
+const PASSES = Math.ceil((2 * (WARM_BATCHES + BATCHES) * BATCH_SIZE) / RECORDS);
 const LARGEST_GROWTH_BYTES = 2 ** 20;
 const LOOK_MS = 500;
 const ROLES = ['trainer', 'pserver', 'master'] as const;
@@ -29,13 +32,13 @@ const folder = mkdtempSync(join(tmpdir(), 'paddlet-heap-'));
 const node = [process.execPath, join(root, 'bin/paddlet.ts')] as const;
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-await call('data', 'synth', '--out', 'synth', '--records', '32768', '--features', '10000', '--per-record', '14');
+await call('data', 'synth', '--out', 'synth', '--records', `${RECORDS}`, '--features', '10000', '--per-record', '14');
 const job = {
   name: 'heap',
   data: { format: 'libsvm', train: 'synth/train.libsvm', recordsPerTask: 32 * BATCH_SIZE },
   model: { type: 'lr' },
   optimizer: { type: 'adagrad', learningRate: 0.05 },
-  training: { mode: values.mode, passes: 1_000_000, batchSize: BATCH_SIZE },
+  training: { mode: values.mode, passes: PASSES, batchSize: BATCH_SIZE },
   cluster: { pservers: 1, trainers: 1 },
   checkpoint: { interval: 'off' },
 };

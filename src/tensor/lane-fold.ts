@@ -28,9 +28,12 @@ interface BlockSums {
 interface RowSums {
   readonly table: number;
   readonly count: number;
-  /** Addresses: of the ids, of where their rows are or 0 for those that no pull has found, of the sums. */
+  /**
+   * Addresses: of the ids, of where their rows are or 0 for those that no pull has found (undefined: none was found by
+   * one), of the sums.
+   */
   readonly ids: number;
-  readonly found: number;
+  readonly found: number | undefined;
   readonly sums: number;
   readonly byteLength: number;
 }
@@ -93,7 +96,7 @@ export class LaneFold implements LaneSum {
     const found = ids + 8 * all;
     const places = found + 4 * all;
     this.#heap.bytes.fill(0, found, places);
-    const count = this.#dedupe(table, parts, { all, ids, found, places });
+    const { count, isFound } = this.#dedupe(table, parts, { all, ids, found, places });
     const byteLength = 4 * width * count;
     const sums = this.#takeZeros(byteLength);
     let at = places;
@@ -103,19 +106,23 @@ export class LaneFold implements LaneSum {
       at += 4 * n;
     }
     kernels.divideFloats(sums, width * count, total);
-    this.#sparse.push({ table: parts[0]!.table, count, ids, found, sums, byteLength });
+    this.#sparse.push({ table: parts[0]!.table, count, ids, found: isFound ? found : undefined, sums, byteLength });
   }
 
-  /** Distinct ids, where their rows are as far as pulls have found them, and the places of all; gives their number. */
+  /**
+   * Distinct ids, where their rows are as far as pulls have found them, and the places of all. Gives the number of ids,
+   * and whether any pull has found rows: without one, all are looked for together, which is faster.
+   */
   #dedupe(
     table: SparseTable,
     parts: readonly SparsePart[],
     to: { readonly all: number; readonly ids: number; readonly found: number; readonly places: number },
-  ): number {
+  ): { readonly count: number; readonly isFound: boolean } {
     const { kernels } = this.#heap;
     const multiplier = randomMultiplier();
     const size = indexSize(to.all);
     let known = 0;
+    let isFound = false;
     let places = to.places;
     this.#heap.withScratch(4 * size, (index) => {
       for (const { ids } of parts) {
@@ -123,12 +130,13 @@ export class LaneFold implements LaneSum {
         this.#heap.withInputs([ids], ([idsAt]) => {
           const before = known;
           known = kernels.dedupe(idsAt!, n, to.ids, before, places, index, size, multiplier);
-          this.#pulled?.take(table, idsAt!, n, (found) => kernels.putFresh(places, n, before, found, to.found));
+          const put = (found: number): void => kernels.putFresh(places, n, before, found, to.found);
+          if (this.#pulled?.take(table, idsAt!, n, put) === true) isFound = true;
         });
         places += 4 * n;
       }
     });
-    return known;
+    return { count: known, isFound };
   }
 
   parts(): RoundGradients {

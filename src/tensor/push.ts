@@ -55,17 +55,18 @@ export function applyKeeping(push: Push): OldParts {
     const bytes = sparse.map(({ table }, part) => 4 * table.spec.width * checked.counts[part]!);
     const all = bytes.reduce((sum, some) => sum + some, 0);
     return heap.withScratch(all, (old) => {
-      const blocks = dense.map(({ parameter, blocks }, part) => {
-        const values = new Uint8Array(4 * checked.floats[part]!);
-        parameter.pull(blocks, values);
-        return values;
+      // All memory first: when there is none, nothing may have changed.
+      const blocks = dense.map((_, part) => new Uint8Array(4 * checked.floats[part]!));
+      const rows = bytes.map((some) => new Uint8Array(some));
+      dense.forEach(({ parameter, blocks: wanted }, part) => {
+        parameter.pull(wanted, blocks[part]!);
       });
       applyChecked(push, checked, old);
       let at = old;
-      const rows = bytes.map((some) => {
-        at += some;
-        return heap.bytes.slice(at - some, at);
-      });
+      for (const values of rows) {
+        values.set(heap.bytes.subarray(at, at + values.length));
+        at += values.length;
+      }
       return { dense: blocks, sparse: rows };
     });
   });

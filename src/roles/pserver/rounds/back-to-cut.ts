@@ -16,8 +16,9 @@ export interface BackToCut extends TimelineOptions {
  */
 export async function backToCut(options: BackToCut, old: TimelineState, cut: Cut): Promise<TimelineState | undefined> {
   const { fence, spec, record, loading } = options;
-  const { shards } = record.job.cluster;
-  const into = createParameters({ spec, seed: record.job.training.seed, shards, recallsPulls: true });
+  const { shards, replicas } = record.job.cluster;
+  const { seed } = record.job.training;
+  const into = createParameters({ spec, seed, shards, recallsPulls: replicas === 1 });
   const loaded = await loadCut({ ...loading, fence, into }, cut, old.shards.numbers);
   if (loaded === undefined) return undefined;
   failPoint('pserver.cut-loaded');

@@ -36,8 +36,9 @@ export async function startRoundService(options: RoundServiceOptions): Promise<S
   const { cut } = await cuts.changed.until(() => cuts.current(), stopSignal);
   const heads = new OwnedHeads({ context, fence, signal: lease.lost, areCopied: replicas > 1 }, []);
   const job = { spec, shards, units, tasks: record.train.tasks };
+  // With copies the sum of a round comes back from them under ids of its own: no pull is recalled.
   const owned = new OwnedShards(job, heads, {
-    parameters: createParameters({ spec, seed, shards, recallsPulls: true }),
+    parameters: createParameters({ spec, seed, shards, recallsPulls: replicas === 1 }),
     ...NO_UNITS,
   });
   const whole = { ...options, batches: roundPlanOf(record), loading };

@@ -289,6 +289,28 @@ describe('a unit on its way', () => {
     expect(to.rounds.stateOf(1).previous).toBeUndefined();
   });
 
+  it('is told only of rounds that it has applied itself', () => {
+    from.push(0, 0);
+    // It has no lane now: a group of its own.
+    from.leaveAndReturn(1);
+    const told: unknown[] = [];
+    from.rig.moves = {
+      wait: () => undefined,
+      applied: (make, units) => {
+        told.push([units, make().round]);
+        return undefined;
+      },
+    };
+    from.push(0, 1);
+    from.push(0, 2);
+    expect(told).toEqual([[[0], 0]]);
+    from.push(0, 0);
+    expect(told).toEqual([
+      [[0], 0],
+      [[1], 0],
+    ]);
+  });
+
   const noRound = { type: 'round', timeline: 0, round: 0, batches: [], dense: [], sparse: [] } as const;
 
   it('is refused in another timeline than its target is on, and so is a round', () => {
