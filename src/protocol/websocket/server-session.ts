@@ -1,7 +1,7 @@
 /**
- * One accepted connection: handles its requests in the order they came, one after the other, and answers each. A
- * request may let those of its type begin before it is answered; all others wait for it. Bounds what it holds for a peer
- * that asks too much or does not read its answers.
+ * One accepted connection: handles its requests in the order they came, one after the other, and answers each. One may
+ * let those of its type begin before it is answered; all others wait for it. Bounds what it holds for a peer that asks
+ * too much or does not read its answers.
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
