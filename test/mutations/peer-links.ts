@@ -225,8 +225,8 @@ export const PEER_LINKS: readonly Mutation[] = [
   {
     rule: 'a batch is answered when all its beginnings are',
     file: INBOX,
-    find: '!isBegin || answer !== undefined',
-    replace: 'isBegin || true',
+    find: 'isBegin && answer === undefined',
+    replace: 'isBegin && false',
     tests: SCHEDULES,
   },
   {

@@ -68,7 +68,7 @@ export const PSERVER_REPLICAS: readonly Mutation[] = [
   {
     ...PLACING,
     rule: 'no update of a task is placed while another one of it is not decided',
-    find: 'this.undecided(tasks) !== undefined || ',
+    find: '    this.#hold(request.tasks, promise);\n',
     replace: '',
   },
   {

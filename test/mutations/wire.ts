@@ -15,6 +15,20 @@ export const WIRE: readonly Mutation[] = [
     tests: ['test/protocol/join'],
   },
   {
+    rule: 'a pull waits for the pushes before it',
+    file: 'src/protocol/websocket/server-session.ts',
+    find: 'passed === undefined || request.type === passed.type',
+    replace: 'true',
+    tests: ['test/protocol/websocket/order.test.ts'],
+  },
+  {
+    rule: 'pushes behind one that waits for its copies begin',
+    file: 'src/roles/pserver/tasks/push-pull.ts',
+    find: '    request.letPass?.();\n',
+    replace: '',
+    tests: ['test/roles/pserver/tasks/push-pull.test.ts'],
+  },
+  {
     rule: 'frames of joining have no request id',
     file: 'src/protocol/join/frames.ts',
     find: 'if (frame.requestId !== 0) ',

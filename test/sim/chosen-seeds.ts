@@ -4,20 +4,20 @@ import type { Mode } from './mode.ts';
 
 export const CHOSEN_SEEDS: Readonly<Record<Mode, Readonly<Record<Kind, readonly number[]>>>> = {
   async: {
-    usual: [0, 1],
-    disks: [0, 1, 2, 5, 20, 21, 23, 25, 26, 27],
-    copies: [0, 1, 17, 19],
-    'copies and disks': [0, 1, 26, 31, 35],
-    continued: [0, 1, 7, 25, 30],
-    'continued with copies': [0, 1, 15, 23, 25],
+    usual: [0, 1, 14, 17, 18, 30],
+    disks: [0, 1, 3, 10, 17, 20, 21, 23, 24, 27, 39],
+    copies: [0, 1, 17, 21, 24],
+    'copies and disks': [0, 1, 22, 24, 31],
+    continued: [0, 1, 14],
+    'continued with copies': [0, 1, 12, 24],
   },
   sync: {
-    usual: [0, 1, 19],
-    disks: [0, 1, 3, 21, 27, 29],
-    copies: [0, 1, 22, 24],
-    'copies and disks': [0, 1, 31],
-    continued: [0, 1, 10, 16, 19, 23],
-    'continued with copies': [0, 1, 21, 22],
+    usual: [0, 1, 19, 31, 39],
+    disks: [0, 1, 3, 19, 20, 21, 27, 33],
+    copies: [0, 1, 22, 38],
+    'copies and disks': [0, 1, 28, 31],
+    continued: [0, 1, 23],
+    'continued with copies': [0, 1, 22],
   },
 };
 

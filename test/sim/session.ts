@@ -1,5 +1,6 @@
 /**
- * The server's end of a simulated connection: requests in order, one after the other, as `ServerSession` handles them.
+ * The server's end of a simulated connection: requests in order, one after the other, as `ServerSession` handles them:
+ * one may let those of its type pass.
  */
 import { isPaddletError, PaddletError } from '../../src/base/errors.ts';
 import type { Cancel } from '../../src/base/seams.ts';
@@ -34,7 +35,10 @@ export class SimulatedSession implements Session {
   readonly #queue: SentRequest[] = [];
   readonly #onClosed = new Set<() => void>();
   #running = 0;
-  #isBusy = false;
+  /** It holds up all those behind it. */
+  #busy: SentRequest | undefined;
+  /** They hold up those of other types. */
+  readonly #passed = new Set<SentRequest>();
   #isDraining = false;
   #isClosed = false;
 
@@ -69,36 +73,50 @@ export class SimulatedSession implements Session {
   }
 
   #pump(): void {
-    while (!this.#isBusy && !this.#isClosed) {
-      const request = this.#queue.shift();
-      if (request === undefined) return;
+    while (!this.#isClosed) {
+      const request = this.#queue[0];
+      if (request === undefined || !this.#mayBegin(request)) return;
+      this.#queue.shift();
       if (this.#isDraining) this.#answer(request, new PaddletError('Draining', 'this role is closing'));
       else this.#handle(request);
     }
   }
 
+  #mayBegin({ parcel }: SentRequest): boolean {
+    if (this.#busy !== undefined) return false;
+    const [passed] = this.#passed;
+    return passed === undefined || parcel.header.type === passed.parcel.header.type;
+  }
+
   #handle(request: SentRequest): void {
-    let holdsUp = false;
     this.#running += 1;
+    const letPass = (): void => {
+      this.#passed.add(request);
+      if (this.#busy !== request) return;
+      this.#busy = undefined;
+      this.#pump();
+    };
     try {
       const { header } = request.parcel;
-      const result = this.#handler(receive(request.parcel), this);
+      const result = this.#handler({ ...receive(request.parcel), letPass }, this);
       if (!(result instanceof Promise)) {
+        this.#passed.delete(request);
         this.#finish(request, result);
         return;
       }
-      holdsUp = !WAITING_REQUESTS.has(header.type);
-      if (holdsUp) this.#isBusy = true;
+      if (!WAITING_REQUESTS.has(header.type) && !this.#passed.has(request)) this.#busy = request;
       void result
         .then(
           (outgoing) => this.#finish(request, outgoing),
           (error: unknown) => this.#fail(request, error),
         )
         .finally(() => {
-          if (holdsUp) this.#isBusy = false;
+          if (this.#busy === request) this.#busy = undefined;
+          this.#passed.delete(request);
           this.#pump();
         });
     } catch (error) {
+      this.#passed.delete(request);
       this.#fail(request, error);
     }
   }

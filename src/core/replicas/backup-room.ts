@@ -114,12 +114,11 @@ export class BackupRoom<P> {
   }
 
   /** The copy of the unit has these staged, and nothing else. To be told after each of its steps. */
-  keep(unit: number, staged: readonly P[]): void {
+  keep(unit: number, staged: readonly { readonly payload: P }[]): void {
     const all = this.#byUnit.get(unit);
     if (all === undefined) return;
-    const kept = new Set(staged);
     for (const payload of all) {
-      if (kept.has(payload)) continue;
+      if (staged.some((one) => one.payload === payload)) continue;
       removeFrom(this.#byUnit, unit, payload);
       this.#release(payload, unit);
     }

@@ -16,7 +16,8 @@ interface OpenFrame {
 
 export class PeerInbox<P extends SharedPayload> {
   readonly room: BackupRoom<P>;
-  #batches: OpenFrame[][] = [];
+  /** By unit, in the order of the frames: each unit is in a batch at most once. */
+  #batches: Map<number, OpenFrame>[] = [];
 
   constructor(room: BackupRoomOptions) {
     this.room = new BackupRoom(room);
@@ -51,7 +52,10 @@ export class PeerInbox<P extends SharedPayload> {
     known.forEach((frame, at) => {
       if (frame !== frames[at]) for (const one of stagedBy(frame)) this.room.takeAgain(one.payload, one.unit);
     });
-    this.#batches.push(frames.map(({ link, frame }) => ({ link, isBegin: frame.type === 'begin', answer: undefined })));
+    const open = new Map<number, OpenFrame>();
+    for (const { link, frame } of frames)
+      open.set(link.unit, { link, isBegin: frame.type === 'begin', answer: undefined });
+    this.#batches.push(open);
     return known;
   }
 
@@ -66,8 +70,8 @@ export class PeerInbox<P extends SharedPayload> {
   /** Of a machine, whichever frame it is about. */
   answered(link: LinkName, answer: ReplicaAnswer): void {
     for (const frames of this.#batches) {
-      const open = frames.find((frame) => frame.answer === undefined && isSameLink(frame.link, link));
-      if (open === undefined) continue;
+      const open = frames.get(link.unit);
+      if (open === undefined || open.answer !== undefined || !isSameLink(open.link, link)) continue;
       open.answer = answer;
       return;
     }
@@ -76,15 +80,17 @@ export class PeerInbox<P extends SharedPayload> {
   /** There is no copy of the unit here: a frame of it has come, or the copy was freed just now. */
   hasNone(unit: number): void {
     this.room.keep(unit, []);
-    for (const open of this.#batches.flat())
-      if (open.link.unit === unit) open.answer ??= { type: 'refused', why: 'unfit' };
+    for (const frames of this.#batches) {
+      const open = frames.get(unit);
+      if (open !== undefined) open.answer ??= { type: 'refused', why: 'unfit' };
+    }
   }
 
   /** Of the batches that are answered now, in order. To be called when the frames that have come are submitted. */
   answers(): BatchAnswer[] {
     const answers: BatchAnswer[] = [];
     for (let batch = this.#batches[0]; batch !== undefined && isAnswered(batch); batch = this.#batches[0]) {
-      answers.push(batch.map(({ answer }) => answer));
+      answers.push(Array.from(batch.values(), ({ answer }) => answer));
       this.#batches.shift();
     }
     return answers;
@@ -94,5 +100,7 @@ export class PeerInbox<P extends SharedPayload> {
 const stagedBy = <P>({ link, frame }: LinkFrame<P>): { unit: number; payload: P }[] =>
   frame.type === 'stage' ? [{ unit: link.unit, payload: frame.update.payload }] : [];
 
-const isAnswered = (batch: readonly OpenFrame[]): boolean =>
-  batch.every(({ isBegin, answer }) => !isBegin || answer !== undefined);
+function isAnswered(batch: ReadonlyMap<number, OpenFrame>): boolean {
+  for (const { isBegin, answer } of batch.values()) if (isBegin && answer === undefined) return false;
+  return true;
+}

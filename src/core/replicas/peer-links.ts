@@ -61,17 +61,19 @@ export class PeerLinks<P extends SharedPayload> {
     }
   }
 
-  /** To which processes the unit's machine sends from now on (`Replica.peers`). */
-  setPeers(unit: number, peers: readonly UnitOwner[]): void {
+  /** To which processes the unit's machine sends from now on (`Replica.peers`). Tells whether they are others. */
+  setPeers(unit: number, peers: readonly UnitOwner[]): boolean {
     const left = this.queue.setPeers(unit, peers);
-    if (left.length === 0) return;
+    if (left === undefined) return false;
     for (const peer of left) this.#outboxTo(peer).leave(unit);
-    this.#removeGone();
+    if (left.length > 0) this.#removeGone();
+    return true;
   }
 
   /** Commit positions have not gone: after a while they are due. */
   get haveCommits(): boolean {
-    return [...this.#outboxes.values()].some((outbox) => outbox.hasCommits);
+    for (const outbox of this.#outboxes.values()) if (outbox.hasCommits) return true;
+    return false;
   }
 
   /** Commit positions are due at once where an update waits for room: they may free it. */

@@ -80,10 +80,10 @@ export class Primary<P> {
   }
 
   nextDeadline(): number | undefined {
-    const owing = this.#peers.flatMap(({ owesSinceMs, isGone }) =>
-      owesSinceMs === undefined || isGone ? [] : [owesSinceMs],
-    );
-    return owing.length === 0 ? undefined : Math.min(...owing) + this.#options.silenceMs;
+    let owingSinceMs: number | undefined;
+    for (const { owesSinceMs, isGone } of this.#peers)
+      if (owesSinceMs !== undefined && !isGone) owingSinceMs = Math.min(owingSinceMs ?? owesSinceMs, owesSinceMs);
+    return owingSinceMs === undefined ? undefined : owingSinceMs + this.#options.silenceMs;
   }
 
   // ---- what happens
@@ -182,7 +182,9 @@ export class Primary<P> {
     for (const peer of this.#peers) this.#sendTo(peer, now);
     this.#commit();
     for (const peer of this.#peers) this.#tellCommitted(peer, now);
-    this.#log.forgetThrough(Math.min(...this.#peers.map(({ acknowledged }) => acknowledged), this.#log.committed));
+    let held = this.#log.committed;
+    for (const { acknowledged } of this.#peers) held = Math.min(held, acknowledged);
+    this.#log.forgetThrough(held);
     this.#propose();
   }
 

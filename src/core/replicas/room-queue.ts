@@ -30,6 +30,8 @@ interface Waiter {
   needs: readonly Need[] | undefined;
 }
 
+const NO_PEERS: readonly UnitOwner[] = [];
+
 export class RoomQueue {
   readonly #roomAt: (peer: UnitOwner) => PeerRoom;
   readonly #peers = new Map<number, readonly UnitOwner[]>();
@@ -55,14 +57,16 @@ export class RoomQueue {
   }
 
   peersOf(unit: number): readonly UnitOwner[] {
-    return this.#peers.get(unit) ?? [];
+    return this.#peers.get(unit) ?? NO_PEERS;
   }
 
-  /** Gives those that were peers of the unit until now. */
-  setPeers(unit: number, peers: readonly UnitOwner[]): readonly UnitOwner[] {
+  /** Gives those that are no peers of the unit any more; undefined when all are as before. */
+  setPeers(unit: number, peers: readonly UnitOwner[]): readonly UnitOwner[] | undefined {
     const before = this.peersOf(unit);
+    // Nearly always: a machine gives the same list until it is another one.
+    if (before === peers) return undefined;
     const left = before.filter((peer) => !isIn(peers, peer));
-    if (left.length === 0 && before.length === peers.length) return left;
+    if (left.length === 0 && before.length === peers.length) return undefined;
     if (peers.length === 0) this.#peers.delete(unit);
     else this.#peers.set(unit, peers);
     for (const waiter of this.#waiting.values()) waiter.needs = undefined;

@@ -44,6 +44,8 @@ export interface Received<H> {
    * uses it again, when the answer was sent; nothing may refer to it then. Networks without it leave it out.
    */
   readonly answerMemory?: (byteLength: number) => Uint8Array;
+  /** Of a request: those of its type behind it may begin, though it is not answered. Networks may leave it out. */
+  readonly letPass?: () => void;
 }
 
 export interface Outgoing<H> {

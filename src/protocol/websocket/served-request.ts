@@ -1,5 +1,6 @@
 /** A request as its handler sees it, and what is lent to the handler until the answer is sent. */
 
+import { isPaddletError } from '../../base/errors.ts';
 import type { LandingPool } from '../frames/landing-pool.ts';
 import type { ReceivedFrame } from '../frames/link.ts';
 import type { RequestHeader } from '../messages/all-messages.ts';
@@ -7,6 +8,8 @@ import type { Landing, Received } from '../messages/channel.ts';
 import { requestOf } from '../messages/parse.ts';
 
 export class ServedRequest implements Received<RequestHeader> {
+  /** Of the session: those of its type behind it may begin. */
+  onPass: (() => void) | undefined;
   readonly #frame: ReceivedFrame;
   readonly #pool: LandingPool;
   #header: RequestHeader | undefined;
@@ -22,6 +25,16 @@ export class ServedRequest implements Received<RequestHeader> {
   get header(): RequestHeader {
     this.#header ??= requestOf(this.#frame);
     return this.#header;
+  }
+
+  /** Undefined: it is not valid. */
+  get type(): RequestHeader['type'] | undefined {
+    try {
+      return this.header.type;
+    } catch (error) {
+      if (isPaddletError(error)) return undefined;
+      throw error;
+    }
   }
 
   get requestId(): number {
@@ -50,6 +63,10 @@ export class ServedRequest implements Received<RequestHeader> {
     this.#lent ??= [];
     this.#lent.push(landing);
     return landing.bytes();
+  }
+
+  letPass(): void {
+    this.onPass?.();
   }
 
   free(): void {

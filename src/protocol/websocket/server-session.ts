@@ -1,6 +1,7 @@
 /**
- * One accepted connection: handles its requests in the order they came, one after the other, and answers each. Bounds
- * what it holds for a peer that asks too much or does not read its answers.
+ * One accepted connection: handles its requests in the order they came, one after the other, and answers each. One may
+ * let those of its type begin before it is answered; all others wait for it. Bounds what it holds for a peer that asks
+ * too much or does not read its answers.
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
@@ -30,7 +31,7 @@ export class ServerSession implements Session {
   readonly #options: SessionOptions;
   readonly #sender: FrameSender;
   /** Received, not begun. */
-  readonly #queue: ReceivedFrame[] = [];
+  readonly #queue: ServedRequest[] = [];
   /** Begun or queued, not answered. */
   #requests = 0;
   #requestBytes = 0;
@@ -38,8 +39,10 @@ export class ServerSession implements Session {
   #incomingBytes = 0;
   /** All of these, and the answers that are not read. */
   readonly #holder: Holder;
-  /** A request that holds up the ones behind it. */
-  #busy = false;
+  /** It holds up all those behind it. */
+  #busy: ServedRequest | undefined;
+  /** They hold up those of other types: they let pass, and are not answered. All are of one type. */
+  readonly #passed = new Set<ServedRequest>();
   #draining = false;
   #closed = false;
   readonly #stopFirstFrame: Cancel;
@@ -124,7 +127,7 @@ export class ServerSession implements Session {
     this.#requests++;
     this.#requestBytes += frame.byteLength;
     this.#holder.add(frame.byteLength);
-    this.#queue.push(frame);
+    this.#queue.push(new ServedRequest(frame, this.#wire.pool));
     this.#pump();
   }
 
@@ -142,31 +145,43 @@ export class ServerSession implements Session {
 
   /** Begins requests while there is room for their answers, whose size is not known before they are made. */
   #pump(): void {
-    while (!this.#busy && !this.#closed && this.#sender.queuedBytes <= this.#wire.limits.sendQueueBytes / 2) {
-      const frame = this.#queue.shift();
-      if (frame === undefined) return;
-      const request = new ServedRequest(frame, this.#wire.pool);
+    while (!this.#closed && this.#sender.queuedBytes <= this.#wire.limits.sendQueueBytes / 2) {
+      const request = this.#queue[0];
+      if (request === undefined || !this.#mayBegin(request)) return;
+      this.#queue.shift();
       if (this.#draining) {
-        this.#answerError(frame.requestId, new PaddletError('Draining', 'this role is closing'), request);
+        this.#answerError(request.requestId, new PaddletError('Draining', 'this role is closing'), request);
       } else if (!this.#options.held.hasRoom(0)) {
-        this.#answerError(frame.requestId, this.#overloaded(), request);
+        this.#answerError(request.requestId, this.#overloaded(), request);
       } else {
         this.#handle(request);
       }
     }
   }
 
+  #mayBegin(request: ServedRequest): boolean {
+    if (this.#busy !== undefined) return false;
+    const [passed] = this.#passed;
+    return passed === undefined || request.type === passed.type;
+  }
+
   #handle(request: ServedRequest): void {
+    request.onPass = () => {
+      this.#passed.add(request);
+      if (this.#busy !== request) return;
+      this.#busy = undefined;
+      this.#pump();
+    };
     try {
       // Before its handler, which takes it for valid.
       const { type } = request.header;
       const result = this.#options.handler(request, this);
       if (!(result instanceof Promise)) {
+        this.#passed.delete(request);
         this.#answer(request, result);
         return;
       }
-      const holdsUp = !WAITING_REQUESTS.has(type);
-      if (holdsUp) this.#busy = true;
+      if (!WAITING_REQUESTS.has(type) && !this.#passed.has(request)) this.#busy = request;
       void result
         .then(
           (outgoing) => this.#answer(request, outgoing),
@@ -174,10 +189,12 @@ export class ServerSession implements Session {
         )
         .catch(this.#wire.onBug)
         .finally(() => {
-          if (holdsUp) this.#busy = false;
+          if (this.#busy === request) this.#busy = undefined;
+          this.#passed.delete(request);
           this.#pump();
         });
     } catch (error) {
+      this.#passed.delete(request);
       this.#answerFailure(request, error);
     }
   }
@@ -279,7 +296,7 @@ export class ServerSession implements Session {
     this.#stopFirstFrame();
     this.#stopEnd();
     this.#stopLiveness();
-    for (const frame of this.#queue.splice(0)) frame.free();
+    for (const request of this.#queue.splice(0)) request.free();
     for (const run of [...this.#onClosed]) run();
     this.#onClosed.clear();
   }

@@ -93,7 +93,7 @@ export class LinkPserver {
     }
     this.links.effects(unit, effects);
     this.links.setPeers(unit, held.replica.peers());
-    const staged = held.replica.staged().map(({ payload }) => payload);
+    const staged = held.replica.staged();
     for (const inbox of this.inboxes.values()) inbox.room.keep(unit, staged);
     if (effects.some(({ type }) => type === 'discard')) this.free(unit);
   }

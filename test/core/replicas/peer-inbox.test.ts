@@ -22,7 +22,7 @@ describe('what a backup holds of a primary', () => {
     expect([room.admits(received(1, 940)), room.admits(received(1, 941))]).toEqual([true, false]);
     room.keep(1, []);
     expect(room.windowTakenBytes).toBe(60);
-    room.keep(2, ['b']);
+    room.keep(2, [{ payload: 'b' }]);
     expect(room.windowTakenBytes).toBe(0);
   });
 
@@ -31,7 +31,7 @@ describe('what a backup holds of a primary', () => {
     room.take('b', received(2, 150, true), [1]);
     expect([room.windowTakenBytes, room.lateTakenBytes]).toEqual([100, 150]);
     expect([room.admits(received(3, 50, true)), room.admits(received(3, 51, true))]).toEqual([true, false]);
-    room.keep(1, ['a']);
+    room.keep(1, [{ payload: 'a' }]);
     expect([room.windowTakenBytes, room.lateTakenBytes]).toEqual([100, 0]);
   });
 

@@ -3,12 +3,13 @@
  * here and to copies alike. What does not fit a copy is not applied to it; that copy is of no use any more.
  */
 import { failPoint } from '../../../base/fail-points.ts';
+import { shardsOfUnits } from '../../../core/units/units.ts';
 import type { WorkTimes } from '../metrics.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { CopiedRounds } from '../unit-rounds.ts';
 import type { ForwardedUpdate } from '../units/forwarded-update.ts';
 import type { CopiedUnits } from './copied-units.ts';
-import { applyingShards, type UnitParts } from './part-sizes.ts';
+import type { UnitParts } from './part-sizes.ts';
 import type { ReplicatedUpdate } from './replicated-update.ts';
 
 export interface CommittedUpdatesOptions {
@@ -54,24 +55,23 @@ export class CommittedUpdates {
 
   #apply(payload: ReplicatedUpdate, units: readonly number[]): void {
     const { owned, copied, times, onApplied, onUnfit } = this.#options;
-    const ascending = [...units].sort((a, b) => a - b);
-    const led = ascending.filter((unit) => owned.heads.of(unit) !== undefined);
+    const [led, others]: [number[], number[]] = [[], []];
+    for (const unit of [...units].sort((a, b) => a - b)) (owned.heads.of(unit) === undefined ? others : led).push(unit);
     if (led.length > 0) {
       times.during('push', () => this.#lead(led, payload.partOf(led)));
       onApplied(payload, led);
     }
-    if (led.length === ascending.length) return;
-    const others = ascending.filter((unit) => owned.heads.of(unit) === undefined);
+    if (others.length === 0) return;
     const unfit = copied.apply(others, payload.partOf(others));
     if (unfit.length > 0) onUnfit(unfit);
   }
 
-  /** It was judged and checked when it was placed. */
+  /** It was judged and checked when it was placed, and is of these units alone. */
   #lead(units: readonly number[], update: ForwardedUpdate): void {
     const { of, owned } = this.#options;
-    const shards = applyingShards(of, update, units);
     switch (update.type) {
       case 'push': {
+        const { shards } = update;
         const applying = shards.length === owned.numbers.length ? undefined : shards;
         owned.parameters.push(update.sparse, update.dense, owned.actions(applying), update.rateScale);
         failPoint('copies.committed');
@@ -79,9 +79,11 @@ export class CommittedUpdates {
         owned.advance(applying, false);
         return;
       }
-      case 'close':
+      case 'close': {
+        const shards = shardsOfUnits(units, of);
         for (const { pass, task, records } of update.tasks) owned.close(pass, task, records, shards);
         return;
+      }
       case 'round':
         this.#options.rounds!.commit(units, update);
         return;

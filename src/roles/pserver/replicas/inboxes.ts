@@ -4,7 +4,7 @@
  */
 import { PaddletError } from '../../../base/errors.ts';
 import type { BackupRoomOptions } from '../../../core/replicas/backup-room.ts';
-import { keyOfOwner, type LinkName, type ReplicaAnswer } from '../../../core/replicas/messages.ts';
+import { keyOfOwner, type LinkName, type PlacedUpdate, type ReplicaAnswer } from '../../../core/replicas/messages.ts';
 import { PeerInbox } from '../../../core/replicas/peer-inbox.ts';
 import type { BatchAnswer, LinkFrame, PeerBatch } from '../../../core/replicas/peer-link.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
@@ -76,7 +76,7 @@ export class Inboxes {
   }
 
   /** The copy has these staged, and nothing else. */
-  keep(unit: number, staged: readonly ReplicatedUpdate[]): void {
+  keep(unit: number, staged: readonly PlacedUpdate<ReplicatedUpdate>[]): void {
     for (const { inbox } of this.#primaries.values()) inbox.room.keep(unit, staged);
   }
 

@@ -6,7 +6,7 @@
 import { assert } from '../../../base/assert.ts';
 import type { Cancel, Clock, Log } from '../../../base/seams.ts';
 import type { ReplicaEffect } from '../../../core/replicas/events.ts';
-import { isIn, keyOfOwner, type LinkName, type ReplicaAnswer } from '../../../core/replicas/messages.ts';
+import { keyOfOwner, type LinkName, type ReplicaAnswer } from '../../../core/replicas/messages.ts';
 import type { BatchAnswer, SharedPayload } from '../../../core/replicas/peer-link.ts';
 import { PeerLinks } from '../../../core/replicas/peer-links.ts';
 import type { PlacedPart } from '../../../core/replicas/room-queue.ts';
@@ -80,10 +80,8 @@ export class LinksHost<P extends SharedPayload> {
 
   /** The machine of a unit has taken a step: its effects, and the peers that it has now. */
   stepped(unit: number, effects: readonly ReplicaEffect<P>[], peers: readonly UnitOwner[]): void {
-    const before = this.#links.queue.peersOf(unit);
     this.#links.effects(unit, effects);
-    this.#links.setPeers(unit, peers);
-    if (before.length !== peers.length || !before.every((peer) => isIn(peers, peer))) this.#arePeersOther = true;
+    if (this.#links.setPeers(unit, peers)) this.#arePeersOther = true;
     this.#takeTurn();
   }
 

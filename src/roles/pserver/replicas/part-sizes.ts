@@ -42,15 +42,17 @@ export function mostRoom(units: number): number {
 export function concernedUnits({ units }: UnitParts, update: ForwardedUpdate, among: readonly number[]): number[] {
   const ascending = [...among].sort((a, b) => a - b);
   if (update.type !== 'push') return ascending;
-  const applying = new Set(update.shards.map((shard) => unitOf(shard, units)));
-  return ascending.filter((unit) => applying.has(unit));
+  const isApplying = new Uint8Array(units);
+  for (const shard of update.shards) isApplying[unitOf(shard, units)] = 1;
+  return ascending.filter((unit) => isApplying[unit] === 1);
 }
 
 /** The shards of these units that apply the update, ascending. */
 export function applyingShards(of: UnitParts, update: ForwardedUpdate, units: readonly number[]): readonly number[] {
   if (update.type !== 'push') return shardsOfUnits(units, of);
-  const wanted = new Set(units);
-  return update.shards.filter((shard) => wanted.has(unitOf(shard, of.units))).sort((a, b) => a - b);
+  const isWanted = new Uint8Array(of.units);
+  for (const unit of units) isWanted[unit] = 1;
+  return update.shards.filter((shard) => isWanted[unitOf(shard, of.units)] === 1).sort((a, b) => a - b);
 }
 
 /** `units`: that it concerns. `shards`: of these, that apply it. */

@@ -3,6 +3,7 @@
  * there is room for it at all their peers. What was judged before the wait is judged again then: the same update may
  * have come a second time, or the units may be others.
  */
+import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { ForwardedUpdate } from '../units/forwarded-update.ts';
@@ -43,7 +44,7 @@ export class Placing {
   readonly updates = new PlacedUpdates();
   /** Of the updates that wait for room. */
   readonly #asking = new Set<(error: PaddletError) => void>();
-  /** Tasks that a placed update concerns which is not decided → when it is. */
+  /** Tasks of the updates that wait for room, or are placed and not decided → when that has ended. */
   readonly #tasks = new Map<string, Promise<void>>();
   #orders = 0;
   #isClosed = false;
@@ -58,7 +59,7 @@ export class Placing {
     return this.#orders;
   }
 
-  /** To be awaited before an update of these tasks is judged: one that was placed before it is not decided. */
+  /** To be awaited before an update of these tasks is judged: one that came before it is not decided. */
   undecided(tasks: readonly TaskName[]): Promise<void> | undefined {
     for (const task of tasks) {
       const ended = this.#tasks.get(keyOf(task));
@@ -67,11 +68,13 @@ export class Placing {
     return undefined;
   }
 
-  /** To be called right after it was judged. Rejects with `Suspended` when this pserver ends. */
+  /** To be called right after it was judged, as none of its tasks was `undecided`. Rejects when this pserver ends. */
   place(request: PlaceRequest): Promise<PlacingOutcome> {
+    assert(this.undecided(request.tasks) === undefined, 'updates of a task are placed one after the other');
     const { promise, resolve, reject } = Promise.withResolvers<PlacingOutcome>();
     if (this.#isClosed) throw suspended();
     this.#asking.add(reject);
+    this.#hold(request.tasks, promise);
     this.#options.host.ask(request.payload.bytesByUnit, (takeRoom) => {
       this.#asking.delete(reject);
       try {
@@ -93,22 +96,29 @@ export class Placing {
     this.updates.lostAll();
   }
 
+  #hold(tasks: readonly TaskName[], outcome: Promise<unknown>): void {
+    const forget = (): void => {
+      for (const task of tasks) this.#tasks.delete(keyOf(task));
+    };
+    // One turn later than who has asked: what is to be judged again is, before those behind it are.
+    const told = outcome.then(
+      () => {},
+      () => {},
+    );
+    const ended = told.then(forget);
+    for (const task of tasks) this.#tasks.set(keyOf(task), ended);
+  }
+
   #place(request: PlaceRequest, takeRoom: TakeRoom<ReplicatedUpdate>): Promise<PlacedOutcome> | undefined {
-    const { payload, tasks, isStill, make, isCounted } = request;
+    const { payload, isStill, make, isCounted } = request;
     const { machines, owned } = this.#options;
-    if (this.undecided(tasks) !== undefined || !isStill() || !this.#areAdmitted(payload.units)) return undefined;
+    if (!isStill() || !this.#areAdmitted(payload.units)) return undefined;
     payload.placed(this.nextOrder(), make());
     const parts = machines.nextNames(payload.units);
     takeRoom(payload, parts);
     const placed = this.updates.add(payload, parts, (isCommittedSomewhere) => {
       if (isCounted && isCommittedSomewhere) owned.advance([]);
     });
-    // A repeat is answered after it.
-    const forget = (): void => {
-      for (const task of tasks) this.#tasks.delete(keyOf(task));
-    };
-    const ended = placed.then(forget, forget);
-    for (const task of tasks) this.#tasks.set(keyOf(task), ended);
     for (const { unit } of parts) machines.step(unit, { type: 'place', payload });
     return placed;
   }

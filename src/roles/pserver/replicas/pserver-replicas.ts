@@ -287,21 +287,18 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
 
   #turn(steps: readonly Step[]): void {
     const served: number[] = [];
-    for (const step of steps) this.#carryOut(step, served);
+    const stepped = new Set<number>();
+    for (const step of steps) {
+      this.#carryOut(step, served);
+      stepped.add(step.unit);
+    }
     this.#committed.apply();
     for (const { unit, effects } of steps) {
       for (const effect of effects)
         if (effect.type === 'answer' && this.machines.of(unit) !== undefined)
           this.inboxes.answered(effect.link, effect.answer);
     }
-    for (const unit of new Set(steps.map((step) => step.unit)))
-      this.inboxes.keep(
-        unit,
-        this.machines
-          .of(unit)
-          ?.staged()
-          .map(({ payload }) => payload) ?? [],
-      );
+    for (const unit of stepped) this.inboxes.keep(unit, this.machines.of(unit)?.staged() ?? []);
     this.inboxes.giveAnswers();
     for (const unit of served) this.#leading.serve(unit);
     this.joins.goOn();
@@ -356,7 +353,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.#host.stepped(
       unit,
       effects.filter((effect) => effect.type !== 'send' || follows(effect.link.member)),
-      peers.filter(follows),
+      peers.every(follows) ? peers : peers.filter(follows),
     );
   }
 

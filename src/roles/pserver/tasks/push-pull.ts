@@ -116,10 +116,13 @@ function pushToCopies(
   const place = (): Reply | Promise<Reply> => {
     const verdict = judgePush(serving, header);
     if (verdict === 'duplicate') return duplicate(serving, session, wanted);
-    return placeUpdate(serving, replicas, judgedPush(serving, request, verdict), {
+    const answered = placeUpdate(serving, replicas, judgedPush(serving, request, verdict), {
       again: () => answerWhenReady(serving, ready, place),
       answer: () => counted(serving, request, session, wanted)(),
     });
+    // It has its turn among those of its task. While its copies are asked, pushes of other tasks can be placed.
+    request.letPass?.();
+    return answered;
   };
   return answerWhenReady(serving, ready, place);
 }

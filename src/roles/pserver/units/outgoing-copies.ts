@@ -101,6 +101,8 @@ export class OutgoingCopies implements MadeCopies {
 
   /** Whether the process follows the unit by the link of its replicas: no copy is being made for it any more. */
   follows(copy: CopyFor): boolean {
+    // It is asked of each unit in each update.
+    if (this.#making.size === 0) return true;
     const making = this.#making.get(keyOf(copy));
     return making === undefined || making.move.isCopied;
   }

@@ -122,7 +122,7 @@ export class HostedPserver implements Listener {
         }
     }
     this.host.stepped(unit, effects, held.replica.peers());
-    const staged = held.replica.staged().map(({ payload }) => payload);
+    const staged = held.replica.staged();
     for (const session of this.sessions.values()) session.inbox.room.keep(unit, staged);
     if (effects.some(({ type }) => type === 'discard')) this.#remove(unit);
     this.#planTick();

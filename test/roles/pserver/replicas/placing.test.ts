@@ -88,19 +88,30 @@ describe('an update', () => {
     expect(rig.machines.of(0)!.committed).toBe(0);
   });
 
-  it('of a task waits for the one before it: two of a kind are never placed', async () => {
+  it('of a task waits for the one before it, which waits for room or is not decided', async () => {
     const rig = new Rig();
     rig.place();
-    rig.place();
-    expect(rig.placing.undecided([TASK])).toBeUndefined();
-    const [first, second] = rig.asked;
-    first!((payload) => rig.taken.push(payload));
-    expect(rig.placing.undecided([TASK])).toBeDefined();
+    const waited = rig.placing.undecided([TASK]);
+    expect(waited).toBeDefined();
     expect(rig.placing.undecided([{ pass: 0, task: 2 }])).toBeUndefined();
-    second!((payload) => rig.taken.push(payload));
-    await new Promise(setImmediate);
-    expect(rig.outcomes.sort()).toEqual(['again', 'committed']);
+    expect(() => rig.place()).toThrow('one after the other');
+    rig.asked.shift()!((payload) => rig.taken.push(payload));
+    expect(rig.placing.undecided([TASK])).toBe(waited);
+    await waited;
+    expect(rig.outcomes).toEqual(['committed']);
     expect(rig.placing.undecided([TASK])).toBeUndefined();
+    rig.place();
+    await rig.room();
+    expect(rig.outcomes).toEqual(['committed', 'committed']);
+  });
+
+  it('that is judged again comes before those of its task that wait for it', async () => {
+    const rig = new Rig();
+    rig.place({ isStill: () => false });
+    const behind = rig.placing.undecided([TASK])!.then(() => rig.outcomes.push('behind'));
+    await rig.room();
+    await behind;
+    expect(rig.outcomes).toEqual(['again', 'behind']);
   });
 
   it('is refused with what its making throws, and takes no place', async () => {

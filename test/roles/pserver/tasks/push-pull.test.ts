@@ -3,7 +3,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { RequestHeader } from '../../../../src/protocol/messages/all-messages.ts';
 import { createHandler } from '../../../../src/roles/pserver/serve.ts';
 import type { Serving } from '../../../../src/roles/pserver/serving.ts';
-import { push, resetServed, SESSION, serving, shards, state } from '../served-rig.ts';
+import { createIdRouter } from '../../../../src/tensor/id-router.ts';
+import { push, resetServed, SESSION, SPEC, serving, shards, state } from '../served-rig.ts';
 
 beforeEach(resetServed);
 
@@ -49,5 +50,37 @@ describe('a push that takes a pull along', () => {
       });
     }
     expect(state.applied).toBe(0);
+  });
+});
+
+describe('a push to units that have copies', () => {
+  it('lets other pushes pass from when it is placed, and is answered when it is decided', async () => {
+    const placed = Promise.withResolvers<'committed'>();
+    const waited = Promise.withResolvers<void>();
+    let undecided: Promise<void> | undefined = waited.promise;
+    const did: string[] = [];
+    const placing = {
+      undecided: () => undecided,
+      place: () => {
+        did.push('placed');
+        return placed.promise;
+      },
+    };
+    const job = { spec: SPEC, shards: 2, units: 2, router: createIdRouter({ shards: 2 }) };
+    const replicas = { placing, job, wait: () => undefined } as never;
+    const current = serving({ replicas });
+    const handler = createHandler({ serving: () => current, info: () => ({}), files: () => undefined });
+    const request = { header: push(), segmentCount: 0, segment: () => new Uint8Array(0), free: () => {} };
+    const answer = Promise.resolve(handler({ ...request, letPass: () => did.push('let pass') }, SESSION)).finally(() =>
+      did.push('answered'),
+    );
+    expect(did).toEqual([]);
+    undecided = undefined;
+    waited.resolve();
+    await new Promise(setImmediate);
+    expect(did).toEqual(['placed', 'let pass']);
+    placed.resolve('committed');
+    expect((await answer).header).toMatchObject({ type: 'push', outcome: 'applied' });
+    expect(did).toEqual(['placed', 'let pass', 'answered']);
   });
 });
