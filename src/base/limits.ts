@@ -14,6 +14,8 @@ export const LIMITS = {
   frameSegments: 4096,
   /** Requests that one connection may have unanswered. */
   requestsInFlight: 1024,
+  /** Of these, pushes that have let others begin: what they take along is read when they are answered. */
+  passingRequests: 16,
   /** Calls that wait on one channel for a connection or for room; more are refused with `Overloaded`. */
   requestsWaiting: 16_384,
   /** Bytes of unanswered requests, and of answers not yet taken, that one connection may have before it pushes back. */

@@ -66,10 +66,25 @@ export const PSERVER_REPLICAS: readonly Mutation[] = [
     replace: '',
   },
   {
-    ...PLACING,
     rule: 'no update of a task is placed while another one of it is not decided',
-    find: '    this.#hold(request.tasks, promise);\n',
+    file: 'src/roles/pserver/tasks/push-pull.ts',
+    find: 'turn.wait() ?? ',
     replace: '',
+    tests: ['test/roles/pserver/tasks/push-pull.test.ts'],
+  },
+  {
+    rule: 'a push has the turn of its task until its answer is made, also while it is judged again',
+    file: 'src/roles/pserver/tasks/push-pull.ts',
+    find: 'again: () => answerWhenReady(serving, ready, place),',
+    replace: 'again: () => (turn.end(), answerWhenReady(serving, ready, place)),',
+    tests: ['test/roles/pserver/tasks/push-pull.test.ts'],
+  },
+  {
+    rule: 'a push is as stale as those placed before it make it',
+    file: 'src/roles/pserver/tasks/push-pull.ts',
+    find: ', placing.counted);',
+    replace: ');',
+    tests: ['test/roles/pserver/tasks/push-pull.test.ts'],
   },
   {
     ...PLACING,

@@ -51,7 +51,7 @@ describe('docs/protocol.md', () => {
     const rows = [...docs.matchAll(/^\| `(\w+)` \| (\d+)( MiB)? \|/gm)].filter(([, name]) =>
       Object.hasOwn(LIMITS, name!),
     );
-    expect(rows.length).toBe(7);
+    expect(rows.length).toBe(8);
     for (const [, name, value, unit] of rows) {
       expect(LIMITS[name as keyof typeof LIMITS], name).toBe(Number(value) * (unit === undefined ? 1 : 2 ** 20));
     }

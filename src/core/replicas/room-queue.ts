@@ -66,9 +66,9 @@ export class RoomQueue {
     // Nearly always: a machine gives the same list until it is another one.
     if (before === peers) return undefined;
     const left = before.filter((peer) => !isIn(peers, peer));
-    if (left.length === 0 && before.length === peers.length) return undefined;
     if (peers.length === 0) this.#peers.delete(unit);
     else this.#peers.set(unit, peers);
+    if (left.length === 0 && before.length === peers.length) return undefined;
     for (const waiter of this.#waiting.values()) waiter.needs = undefined;
     return left;
   }

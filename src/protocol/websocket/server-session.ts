@@ -162,7 +162,8 @@ export class ServerSession implements Session {
   #mayBegin(request: ServedRequest): boolean {
     if (this.#busy !== undefined) return false;
     const [passed] = this.#passed;
-    return passed === undefined || request.type === passed.type;
+    if (passed === undefined) return true;
+    return request.type === passed.type && this.#passed.size < this.#wire.limits.passingRequests;
   }
 
   #handle(request: ServedRequest): void {
@@ -189,6 +190,7 @@ export class ServerSession implements Session {
         )
         .catch(this.#wire.onBug)
         .finally(() => {
+          request.onPass = undefined;
           if (this.#busy === request) this.#busy = undefined;
           this.#passed.delete(request);
           this.#pump();

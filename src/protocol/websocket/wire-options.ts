@@ -28,6 +28,7 @@ export const WAITING_REQUESTS: ReadonlySet<RequestHeader['type']> = new Set<Requ
 
 export interface WireLimits extends FrameLimits {
   readonly requestsInFlight: number;
+  readonly passingRequests: number;
   readonly requestsWaiting: number;
   readonly sendQueueBytes: number;
   readonly heldBytes: number;

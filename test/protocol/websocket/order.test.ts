@@ -12,11 +12,12 @@ interface OpenPush extends PromiseWithResolvers<Outgoing<ReplyHeader>> {
 }
 
 /** Pushes let others pass when the test says so, and are answered when it says so. */
-async function served() {
+async function served(limits: { passingRequests?: number } = {}) {
   const begun: string[] = [];
   const pushes = new Map<number, OpenPush>();
   const waiters = new Map<string, () => void>();
   const { connect } = await rig({
+    limits,
     handler: (request) => {
       const { header } = request;
       const name = header.type === 'push' ? `push ${header.task}` : header.type;
@@ -69,6 +70,23 @@ describe('behind a request that lets those of its type pass', () => {
     await third;
     expect(begun).toEqual(['push 1', 'push 2', 'info', 'push 3']);
     expect(answered).toEqual(['push 2', 'push 1', 'info', 'push 3']);
+  });
+
+  it('only so many begin before one is answered', async () => {
+    const { begun, push, untilBegun, pushOf } = await served({ passingRequests: 2 });
+    const pushes = [push(1), push(2), push(3)];
+    for (const n of [1, 2]) {
+      await untilBegun(`push ${n}`);
+      pushOf(n).letPass();
+    }
+    // All three have come in one read.
+    expect(begun).toEqual(['push 1', 'push 2']);
+    pushOf(2).resolve(applied);
+    await pushes[1];
+    await untilBegun('push 3');
+    expect(begun).toEqual(['push 1', 'push 2', 'push 3']);
+    for (const n of [1, 3]) pushOf(n).resolve(applied);
+    await Promise.all(pushes);
   });
 
   it('others begin when it has failed', async () => {

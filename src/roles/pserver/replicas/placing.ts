@@ -3,7 +3,6 @@
  * there is room for it at all their peers. What was judged before the wait is judged again then: the same update may
  * have come a second time, or the units may be others.
  */
-import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { ForwardedUpdate } from '../units/forwarded-update.ts';
@@ -11,17 +10,11 @@ import type { LinksHost, TakeRoom } from './links-host.ts';
 import type { UnitMachines } from './machines.ts';
 import { type PlacedOutcome, PlacedUpdates } from './placed-updates.ts';
 import type { ReplicatedUpdate } from './replicated-update.ts';
-
-export interface TaskName {
-  readonly pass: number;
-  readonly task: number;
-}
+import { TaskTurns } from './task-turns.ts';
 
 export interface PlaceRequest {
   /** It has no place yet. */
   readonly payload: ReplicatedUpdate;
-  /** Whose ledgers it changes. */
-  readonly tasks: readonly TaskName[];
   /** Whether what was judged of it holds still. */
   readonly isStill: () => boolean;
   /** The update as it is placed. What it throws is the answer. */
@@ -44,13 +37,19 @@ export class Placing {
   readonly updates = new PlacedUpdates();
   /** Of the updates that wait for room. */
   readonly #asking = new Set<(error: PaddletError) => void>();
-  /** Tasks of the updates that wait for room, or are placed and not decided → when that has ended. */
-  readonly #tasks = new Map<string, Promise<void>>();
+  /** Whose ledgers they change. */
+  readonly turns = new TaskTurns();
   #orders = 0;
+  #counted = 0;
   #isClosed = false;
 
   constructor(options: PlacingOptions) {
     this.#options = options;
+  }
+
+  /** Updates that are placed, will raise the version of the shards, and have not. */
+  get counted(): number {
+    return this.#counted;
   }
 
   /** The next number of an update that comes into being here. */
@@ -59,22 +58,11 @@ export class Placing {
     return this.#orders;
   }
 
-  /** To be awaited before an update of these tasks is judged: one that came before it is not decided. */
-  undecided(tasks: readonly TaskName[]): Promise<void> | undefined {
-    for (const task of tasks) {
-      const ended = this.#tasks.get(keyOf(task));
-      if (ended !== undefined) return ended;
-    }
-    return undefined;
-  }
-
-  /** To be called right after it was judged, as none of its tasks was `undecided`. Rejects when this pserver ends. */
+  /** To be called right after it was judged, in the turn of its tasks. Rejects when this pserver ends. */
   place(request: PlaceRequest): Promise<PlacingOutcome> {
-    assert(this.undecided(request.tasks) === undefined, 'updates of a task are placed one after the other');
     const { promise, resolve, reject } = Promise.withResolvers<PlacingOutcome>();
     if (this.#isClosed) throw suspended();
     this.#asking.add(reject);
-    this.#hold(request.tasks, promise);
     this.#options.host.ask(request.payload.bytesByUnit, (takeRoom) => {
       this.#asking.delete(reject);
       try {
@@ -96,19 +84,6 @@ export class Placing {
     this.updates.lostAll();
   }
 
-  #hold(tasks: readonly TaskName[], outcome: Promise<unknown>): void {
-    const forget = (): void => {
-      for (const task of tasks) this.#tasks.delete(keyOf(task));
-    };
-    // One turn later than who has asked: what is to be judged again is, before those behind it are.
-    const told = outcome.then(
-      () => {},
-      () => {},
-    );
-    const ended = told.then(forget);
-    for (const task of tasks) this.#tasks.set(keyOf(task), ended);
-  }
-
   #place(request: PlaceRequest, takeRoom: TakeRoom<ReplicatedUpdate>): Promise<PlacedOutcome> | undefined {
     const { payload, isStill, make, isCounted } = request;
     const { machines, owned } = this.#options;
@@ -116,8 +91,11 @@ export class Placing {
     payload.placed(this.nextOrder(), make());
     const parts = machines.nextNames(payload.units);
     takeRoom(payload, parts);
+    if (isCounted) this.#counted += 1;
     const placed = this.updates.add(payload, parts, (isCommittedSomewhere) => {
-      if (isCounted && isCommittedSomewhere) owned.advance([]);
+      if (!isCounted) return;
+      this.#counted -= 1;
+      if (isCommittedSomewhere) owned.advance([]);
     });
     for (const { unit } of parts) machines.step(unit, { type: 'place', payload });
     return placed;
@@ -127,7 +105,5 @@ export class Placing {
     return units.every((unit) => this.#options.machines.of(unit)?.admits('update') === true);
   }
 }
-
-const keyOf = ({ pass, task }: TaskName): string => `${pass}/${task}`;
 
 const suspended = (): PaddletError => new PaddletError('Suspended', 'this pserver answers nothing any more');

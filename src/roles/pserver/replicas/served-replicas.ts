@@ -19,7 +19,7 @@ export interface ServedReplicas {
   readonly me: UnitOwner;
   readonly job: ReplicatedJob;
   readonly owned: Pick<OwnedShards, 'stamp' | 'heads'>;
-  readonly placing: Pick<Placing, 'place' | 'undecided' | 'nextOrder'>;
+  readonly placing: Pick<Placing, 'place' | 'turns' | 'counted' | 'nextOrder'>;
   readonly inboxes: Pick<Inboxes, 'opened' | 'received'>;
   readonly digests: Pick<CopyDigests, 'of'>;
   /** What is told of the copies. */

@@ -58,7 +58,7 @@ export class PlacedRounds {
       return;
     }
     const isStill = (): boolean => this.#waiting(units, sum).length === units.length;
-    await placing.place({ payload, tasks: [], isStill, make: () => sum, isCounted: false });
+    await placing.place({ payload, isStill, make: () => sum, isCounted: false });
   }
 
   /** Undefined when it is too large for all these units together. */

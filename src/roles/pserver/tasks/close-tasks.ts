@@ -10,7 +10,7 @@ import type { ServedReplicas } from '../replicas/served-replicas.ts';
 import type { Reply } from '../requests.ts';
 import type { Serving } from '../serving.ts';
 import type { ForwardedUpdate } from '../units/forwarded-update.ts';
-import { placeUpdate } from './place-updates.ts';
+import { inTurn, placeUpdate } from './place-updates.ts';
 
 interface ClosedTask {
   readonly pass: number;
@@ -36,10 +36,11 @@ export function closeTasks(serving: Closing, tasks: readonly ClosedTask[]): Repl
   }
   const isDone = (): boolean => tasks.every(({ pass, task }) => shards.committed.position(pass, task) === CLOSED);
   const { replicas } = serving;
+  const turn = replicas?.placing.turns.of(tasks);
   const ready = (): Promise<void> | undefined =>
     replicas === undefined
       ? (serving.moves?.wait('update') ?? serving.beforeUpdate())
-      : (replicas.placing.undecided(tasks) ?? replicas.wait('update') ?? serving.beforeUpdate());
+      : (turn!.wait() ?? replicas.wait('update') ?? serving.beforeUpdate());
   const close = (): Reply | Promise<Reply> => {
     const open = tasks.filter(({ pass, task }) => shards.committed.position(pass, task) !== CLOSED);
     if (open.length > 0 && serving.isFrozen()) {
@@ -54,11 +55,13 @@ export function closeTasks(serving: Closing, tasks: readonly ClosedTask[]): Repl
     const { stamp, heads } = to.owned;
     const make = (): ForwardedUpdate => ({ type: 'close', tasks: open });
     const isStill = (): boolean => to.owned.stamp === stamp && !serving.isFrozen() && !heads.areResting;
-    const judged = { make, decide: make, isStill, units: heads.units(), tasks: open };
+    const judged = { make, decide: make, isStill, units: heads.units() };
+    turn!.take();
     return placeUpdate(serving, to, judged, { again: () => answerWhenReady(serving, ready, close), answer: closed });
   };
   // Each new master asks again: what is closed already changes nothing.
-  return isDone() ? close() : answerWhenReady(serving, ready, close);
+  const closeWhenReady = (): Reply | Promise<Reply> => (isDone() ? close() : answerWhenReady(serving, ready, close));
+  return turn === undefined ? closeWhenReady() : inTurn(turn, closeWhenReady);
 }
 
 const closed = (): Reply => ({ header: { type: 'closeTasks' } });

@@ -7,6 +7,7 @@ import { answerAfter } from '../checks.ts';
 import type { PlacingOutcome } from '../replicas/placing.ts';
 import { ReplicatedUpdate } from '../replicas/replicated-update.ts';
 import type { ServedReplicas } from '../replicas/served-replicas.ts';
+import type { TaskTurn } from '../replicas/task-turns.ts';
 import type { Reply } from '../requests.ts';
 import type { Serving } from '../serving.ts';
 import type { ForwardedUpdate } from '../units/forwarded-update.ts';
@@ -15,7 +16,6 @@ export interface JudgedUpdate {
   /** Its arrays may be those of the request. Asked for again when it is placed: they may have moved. */
   readonly make: () => ForwardedUpdate;
   readonly units: readonly number[];
-  readonly tasks: readonly { readonly pass: number; readonly task: number }[];
   readonly isStill: () => boolean;
   /** As `make`, with what is decided as it is placed. */
   readonly decide: () => ForwardedUpdate;
@@ -28,15 +28,13 @@ export function placeUpdate(
   judged: JudgedUpdate,
   { again, answer }: { readonly again: () => Reply | Promise<Reply>; readonly answer: () => Reply },
 ): Promise<Reply> {
-  const { make, units, tasks, isStill, decide } = judged;
+  const { make, units, isStill, decide } = judged;
   const update = make();
   const payload = new ReplicatedUpdate({ of: job, update, units });
   let outcome: PlacingOutcome | undefined;
-  const placed = placing
-    .place({ payload, tasks, isStill, make: decide, isCounted: update.type === 'push' })
-    .then((ended) => {
-      outcome = ended;
-    });
+  const placed = placing.place({ payload, isStill, make: decide, isCounted: update.type === 'push' }).then((ended) => {
+    outcome = ended;
+  });
   return Promise.resolve(
     answerAfter(serving, placed, () => {
       if (outcome === 'again') return again();
@@ -44,6 +42,19 @@ export function placeUpdate(
       return answer();
     }),
   );
+}
+
+/** The turn ends with the answer, or with what is thrown. */
+export function inTurn(turn: TaskTurn, answer: () => Reply | Promise<Reply>): Reply | Promise<Reply> {
+  let later: Promise<Reply> | undefined;
+  try {
+    const answered = answer();
+    if (!(answered instanceof Promise)) return answered;
+    later = answered.finally(() => turn.end());
+    return later;
+  } finally {
+    if (later === undefined) turn.end();
+  }
 }
 
 /** A retry counts once: units that have committed it say that it is a duplicate. */

@@ -8,7 +8,7 @@ import { gradientParts, pullOf, readValues, segmentBytes } from '../request-part
 import type { Header, Reply, Request } from '../requests.ts';
 import type { Serving } from '../serving.ts';
 import type { ForwardedUpdate } from '../units/forwarded-update.ts';
-import { type JudgedUpdate, placeUpdate } from './place-updates.ts';
+import { inTurn, type JudgedUpdate, placeUpdate } from './place-updates.ts';
 
 /** Under a staleness bound a pull may have to wait for trainers that compute from older values. */
 export function pull(serving: Serving, request: Request<'pull'>, session: Session): Reply | Promise<Reply> {
@@ -111,12 +111,14 @@ function pushToCopies(
 ): Reply | Promise<Reply> {
   const { header } = request;
   const wanted = pullOf(serving.job.spec, request);
-  const ready = (): Promise<void> | undefined =>
-    replicas.placing.undecided([header]) ?? replicas.wait('update') ?? serving.beforeUpdate();
+  const turn = replicas.placing.turns.of([header]);
+  const ready = (): Promise<void> | undefined => turn.wait() ?? replicas.wait('update') ?? serving.beforeUpdate();
   const place = (): Reply | Promise<Reply> => {
     const verdict = judgePush(serving, header);
     if (verdict === 'duplicate') return duplicate(serving, session, wanted);
-    const answered = placeUpdate(serving, replicas, judgedPush(serving, request, verdict), {
+    const judged = judgedPush(serving, replicas, request, verdict);
+    turn.take();
+    const answered = placeUpdate(serving, replicas, judged, {
       again: () => answerWhenReady(serving, ready, place),
       answer: () => counted(serving, request, session, wanted)(),
     });
@@ -124,11 +126,16 @@ function pushToCopies(
     request.letPass?.();
     return answered;
   };
-  return answerWhenReady(serving, ready, place);
+  return inTurn(turn, () => answerWhenReady(serving, ready, place));
 }
 
 /** Checked now, as it can be refused no more when it is committed. */
-function judgedPush(serving: Serving, request: Request<'push'>, { shards: wanting }: Wanted): JudgedUpdate {
+function judgedPush(
+  serving: Serving,
+  { placing }: NonNullable<Serving['replicas']>,
+  request: Request<'push'>,
+  { shards: wanting }: Wanted,
+): JudgedUpdate {
   const { header } = request;
   const { shards, staleness } = serving;
   const { sparse, dense } = gradientParts(request);
@@ -138,13 +145,16 @@ function judgedPush(serving: Serving, request: Request<'push'>, { shards: wantin
   return {
     make: () => forwardedPush(serving, request, applying, 1),
     units: shards.heads.units(),
-    tasks: [header],
     isStill: () => {
       if (shards.stamp !== stamp || serving.isFrozen() || shards.heads.areResting) return false;
       const { outcome, shards: now } = { shards: undefined, ...shards.ledgers.judge(header) };
       return outcome === 'apply' && isSameList(now ?? shards.numbers, applying);
     },
-    decide: () => forwardedPush(serving, request, applying, staleness.judge(shards, header.used, header.push)),
+    decide: () => {
+      // Pushes that are placed before it are applied before it.
+      const rateScale = staleness.judge(shards, header.used, header.push, placing.counted);
+      return forwardedPush(serving, request, applying, rateScale);
+    },
   };
 }
 

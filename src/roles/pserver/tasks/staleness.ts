@@ -31,8 +31,11 @@ export interface ComparedShards {
 export interface Staleness {
   /** Updates applied: the version of the shards. */
   version(): number;
-  /** The factor for the learning rate, for a push that may be applied. Throws `TooStale`. */
-  judge(shards: ComparedShards, used: PulledVersion | undefined, push: number): number;
+  /**
+   * The factor for the learning rate, for a push that may be applied. `ahead`: updates that are not applied yet and
+   * will be before it. Throws `TooStale`.
+   */
+  judge(shards: ComparedShards, used: PulledVersion | undefined, push: number, ahead?: number): number;
   /**
    * Resolves when the trainer may pull; undefined: at once. Rejects with `NotReady` when other trainers delay it too
    * long.
@@ -67,10 +70,10 @@ export function createStaleness(options: StalenessOptions): Staleness {
   let refused = 0;
   return {
     version,
-    judge(shards, used, push) {
+    judge(shards, used, push, ahead = 0) {
       const isComparable = used !== undefined && shards.isComparable(used.revision);
       const revision = isComparable ? used.revision : shards.stamp.revision;
-      const verdict = judgeStaleness(rule, { revision, version: version() }, used);
+      const verdict = judgeStaleness(rule, { revision, version: version() + ahead }, used);
       const { staleness } = verdict;
       if (verdict.outcome === 'refuse') {
         refused += 1;

@@ -11,7 +11,6 @@ import { FakeClock } from '../../../store/support.ts';
 import { PARTS } from './updates.ts';
 
 const UNITS = [0, 1];
-const TASK = { pass: 0, task: 1 };
 
 class Rig {
   readonly machines: UnitMachines<ReplicatedUpdate>;
@@ -53,7 +52,7 @@ class Rig {
   place(request: Partial<PlaceRequest> = {}): void {
     const update = { type: 'close', tasks: [] } as const;
     const payload = new ReplicatedUpdate({ of: PARTS, update, units: UNITS });
-    const usual = { payload, tasks: [TASK], isStill: () => true, make: () => update, isCounted: true };
+    const usual = { payload, isStill: () => true, make: () => update, isCounted: true };
     this.placing.place({ ...usual, ...request }).then(
       (outcome) => this.outcomes.push(outcome),
       (error: PaddletError) => this.outcomes.push(error.code),
@@ -79,6 +78,17 @@ describe('an update', () => {
     expect(rig.versions).toBe(1);
   });
 
+  it('that raises the version counts from when it is placed until it has', () => {
+    const rig = new Rig();
+    rig.place();
+    rig.place({ isCounted: false });
+    expect(rig.placing.counted).toBe(0);
+    for (const onRoom of rig.asked) onRoom(() => {});
+    expect([rig.placing.counted, rig.versions]).toEqual([1, 0]);
+    rig.placing.close();
+    expect(rig.placing.counted).toBe(0);
+  });
+
   it('is judged again when there is room', async () => {
     const rig = new Rig();
     rig.place({ isStill: () => false });
@@ -86,32 +96,6 @@ describe('an update', () => {
     expect(rig.outcomes).toEqual(['again']);
     expect(rig.taken).toEqual([]);
     expect(rig.machines.of(0)!.committed).toBe(0);
-  });
-
-  it('of a task waits for the one before it, which waits for room or is not decided', async () => {
-    const rig = new Rig();
-    rig.place();
-    const waited = rig.placing.undecided([TASK]);
-    expect(waited).toBeDefined();
-    expect(rig.placing.undecided([{ pass: 0, task: 2 }])).toBeUndefined();
-    expect(() => rig.place()).toThrow('one after the other');
-    rig.asked.shift()!((payload) => rig.taken.push(payload));
-    expect(rig.placing.undecided([TASK])).toBe(waited);
-    await waited;
-    expect(rig.outcomes).toEqual(['committed']);
-    expect(rig.placing.undecided([TASK])).toBeUndefined();
-    rig.place();
-    await rig.room();
-    expect(rig.outcomes).toEqual(['committed', 'committed']);
-  });
-
-  it('that is judged again comes before those of its task that wait for it', async () => {
-    const rig = new Rig();
-    rig.place({ isStill: () => false });
-    const behind = rig.placing.undecided([TASK])!.then(() => rig.outcomes.push('behind'));
-    await rig.room();
-    await behind;
-    expect(rig.outcomes).toEqual(['again', 'behind']);
   });
 
   it('is refused with what its making throws, and takes no place', async () => {
@@ -136,7 +120,7 @@ describe('an update', () => {
   it('is answered when the pserver ends, whether it has a place or not', async () => {
     const rig = new Rig();
     rig.place();
-    rig.place({ tasks: [{ pass: 0, task: 2 }] });
+    rig.place();
     rig.asked[0]!(() => {});
     rig.machines.close();
     rig.placing.close();

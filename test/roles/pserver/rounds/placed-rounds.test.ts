@@ -2,9 +2,11 @@
  * Sync mode, where units have copies: the sum of a round is an update, and each unit is a version further when its
  * copies have it. The bits are those of a pserver without copies.
  */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../../src/base/errors.ts';
 import type { PlaceRequest, PlacingOutcome } from '../../../../src/roles/pserver/replicas/placing.ts';
+import { TaskTurns } from '../../../../src/roles/pserver/replicas/task-turns.ts';
 import type { RoundsOptions } from '../../../../src/roles/pserver/rounds/rounds.ts';
 import type { ForwardedRound } from '../../../../src/roles/pserver/unit-rounds.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
@@ -47,7 +49,8 @@ class Copies {
           this.placed.push({ ...request, ...decision });
           return decision.promise;
         },
-        undecided: () => undefined,
+        turns: new TaskTurns(),
+        counted: 0,
         nextOrder: () => 0,
       },
     };

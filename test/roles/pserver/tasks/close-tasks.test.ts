@@ -1,6 +1,8 @@
 /** Closures of discarded tasks, beside the file that was loaded and the last one that is written. */
+
 import { expect, it } from 'vitest';
 import { createShardLedgers } from '../../../../src/core/shard/ledgers.ts';
+import { TaskTurns } from '../../../../src/roles/pserver/replicas/task-turns.ts';
 import { closeTasks } from '../../../../src/roles/pserver/tasks/close-tasks.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 
@@ -71,7 +73,7 @@ it('is placed in all units that have copies, and closes nothing before they have
   const placed = Promise.withResolvers<'committed'>();
   const updates: unknown[] = [];
   const placing = {
-    undecided: () => undefined,
+    turns: new TaskTurns(),
     place: ({ payload, make }: { payload: { units: readonly number[] }; make: () => unknown }) => {
       updates.push([payload.units, make()]);
       return placed.promise;

@@ -1,6 +1,9 @@
 /** A push that takes a pull along: one request where there were two. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { PaddletError } from '../../../../src/base/errors.ts';
 import type { RequestHeader } from '../../../../src/protocol/messages/all-messages.ts';
+import type { PlaceRequest } from '../../../../src/roles/pserver/replicas/placing.ts';
+import { TaskTurns } from '../../../../src/roles/pserver/replicas/task-turns.ts';
 import { createHandler } from '../../../../src/roles/pserver/serve.ts';
 import type { Serving } from '../../../../src/roles/pserver/serving.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
@@ -54,33 +57,109 @@ describe('a push that takes a pull along', () => {
 });
 
 describe('a push to units that have copies', () => {
+  const job = { spec: SPEC, shards: 2, units: 2, router: createIdRouter({ shards: 2 }) };
+
+  /** What happens to pushes, which are placed when the test says so. */
+  class Copies {
+    readonly did: string[] = [];
+    /** Of those that wait for room, in their order. */
+    readonly asked: PromiseWithResolvers<'committed' | 'again'>[] = [];
+    admitted: Promise<void> | undefined;
+    counted = 0;
+    readonly #handler: ReturnType<typeof createHandler>;
+
+    constructor(other: Parameters<typeof serving>[0] = {}) {
+      const placing = {
+        turns: new TaskTurns(),
+        place: ({ make }: Pick<PlaceRequest, 'make'>) => {
+          const outcome = Promise.withResolvers<'committed' | 'again'>();
+          this.asked.push(outcome);
+          this.did.push(`placed ${this.asked.length}`);
+          return outcome.promise.then((ended) => {
+            if (ended === 'committed') make();
+            return ended;
+          });
+        },
+      };
+      Object.defineProperty(placing, 'counted', { get: () => this.counted });
+      const replicas = { placing, job, wait: () => this.admitted } as never;
+      const current = serving({ ...other, replicas });
+      this.#handler = createHandler({ serving: () => current, info: () => ({}), files: () => undefined });
+    }
+
+    async push(name: string, other: object = {}): Promise<string> {
+      const header = { ...push(), ...other };
+      const request = { header, segmentCount: 0, segment: () => new Uint8Array(0), free: () => {} };
+      const letPass = (): void => void this.did.push(`${name} lets pass`);
+      try {
+        await this.#handler({ ...request, letPass }, SESSION);
+        this.did.push(`${name} answered`);
+        return 'applied';
+      } catch (error) {
+        return (error as PaddletError).code;
+      }
+    }
+  }
+
   it('lets other pushes pass from when it is placed, and is answered when it is decided', async () => {
-    const placed = Promise.withResolvers<'committed'>();
-    const waited = Promise.withResolvers<void>();
-    let undecided: Promise<void> | undefined = waited.promise;
-    const did: string[] = [];
-    const placing = {
-      undecided: () => undecided,
-      place: () => {
-        did.push('placed');
-        return placed.promise;
-      },
-    };
-    const job = { spec: SPEC, shards: 2, units: 2, router: createIdRouter({ shards: 2 }) };
-    const replicas = { placing, job, wait: () => undefined } as never;
-    const current = serving({ replicas });
-    const handler = createHandler({ serving: () => current, info: () => ({}), files: () => undefined });
-    const request = { header: push(), segmentCount: 0, segment: () => new Uint8Array(0), free: () => {} };
-    const answer = Promise.resolve(handler({ ...request, letPass: () => did.push('let pass') }, SESSION)).finally(() =>
-      did.push('answered'),
-    );
-    expect(did).toEqual([]);
-    undecided = undefined;
-    waited.resolve();
+    const copies = new Copies();
+    const admission = Promise.withResolvers<void>();
+    copies.admitted = admission.promise;
+    const answer = copies.push('it');
     await new Promise(setImmediate);
-    expect(did).toEqual(['placed', 'let pass']);
-    placed.resolve('committed');
-    expect((await answer).header).toMatchObject({ type: 'push', outcome: 'applied' });
-    expect(did).toEqual(['placed', 'let pass', 'answered']);
+    expect(copies.did).toEqual([]);
+    copies.admitted = undefined;
+    admission.resolve();
+    await new Promise(setImmediate);
+    expect(copies.did).toEqual(['placed 1', 'it lets pass']);
+    copies.asked[0]!.resolve('committed');
+    expect(await answer).toBe('applied');
+    expect(copies.did).toEqual(['placed 1', 'it lets pass', 'it answered']);
+  });
+
+  it('has the turn of its task until its answer is made, also while it is judged again', async () => {
+    const copies = new Copies();
+    const first = copies.push('first');
+    const behind = copies.push('behind');
+    await new Promise(setImmediate);
+    expect(copies.did).toEqual(['placed 1', 'first lets pass']);
+    const admission = Promise.withResolvers<void>();
+    copies.admitted = admission.promise;
+    copies.asked[0]!.resolve('again');
+    await new Promise(setImmediate);
+    copies.admitted = undefined;
+    admission.resolve();
+    await new Promise(setImmediate);
+    expect(copies.did).toEqual(['placed 1', 'first lets pass', 'placed 2', 'first lets pass']);
+    copies.asked[1]!.resolve('committed');
+    await first;
+    await new Promise(setImmediate);
+    expect(copies.did.slice(4).sort()).toEqual(['behind lets pass', 'first answered', 'placed 3']);
+    copies.asked[2]!.resolve('committed');
+    await behind;
+  });
+
+  it('that is refused ends its turn', async () => {
+    const copies = new Copies();
+    const first = copies.push('first');
+    copies.asked[0]!.reject(new PaddletError('Suspended', 'cut off'));
+    expect(await first).toBe('Suspended');
+    const next = copies.push('next');
+    copies.asked[1]!.resolve('committed');
+    expect(await next).toBe('applied');
+  });
+
+  it('is as stale as those make it that are placed before it', async () => {
+    const copies = new Copies({ staleness: { rule: { policy: 'refuse', bound: 2 }, patienceMs: 1_000 } });
+    const used = { revision: shards.stamp.revision, version: 0 };
+    for (const [counted, outcome] of [
+      [3, 'TooStale'],
+      [2, 'applied'],
+    ] as const) {
+      copies.counted = counted;
+      const answer = copies.push('it', { used });
+      copies.asked.at(-1)!.resolve('committed');
+      expect(await answer).toBe(outcome);
+    }
   });
 });
