@@ -57,6 +57,7 @@ async function readAll(what: string, known?: ModelFacts) {
     inputWidth: Number(featureBound),
     classes: classes ?? index.labelBound,
     fields: known?.fields ?? fields,
+    seed: Number(flags.seed),
   };
   const model = referenceModel(JSON.parse(flags.model ?? '') as ModelSpec, facts);
   const reader = createTaskReader(place, {

@@ -129,7 +129,7 @@ function sweepOf(model: Model, batches: readonly Batch[]): () => void {
 
 async function measureCase(one: Case, records: number): Promise<Figure> {
   const folder = mkdtempSync(join(tmpdir(), 'paddlet-bench-'));
-  const model = createModel(one.spec, { inputWidth: PIXELS, classes: CLASSES, fields: FIELDS });
+  const model = createModel(one.spec, { inputWidth: PIXELS, classes: CLASSES, fields: FIELDS, seed: 1 });
   const batches = Array.from({ length: BATCHES }, (_, seed) =>
     model.input === 'dense' ? denseBatch(model, records, seed) : sparseBatch(model, one, records, seed),
   );

@@ -43,7 +43,7 @@ const COMMON = {
 
 const training = (passes: number, batchSize: number, seed = 1) => ({ mode: 'sync', passes, batchSize, lanes: 8, seed });
 
-export const JOB_NAMES = ['lr', 'fm', 'softmax'] as const;
+export const JOB_NAMES = ['lr', 'fm', 'softmax', 'mlp'] as const;
 export type JobName = (typeof JOB_NAMES)[number];
 
 export function jobNamed(name: JobName, dataDir: string): SyncJob {
@@ -72,6 +72,13 @@ export function jobNamed(name: JobName, dataDir: string): SyncJob {
         model: { type: 'softmax' },
         optimizer: { type: 'momentum', learningRate: 0.01 },
         training: training(5, 64),
+      });
+    case 'mlp':
+      return of({
+        data: MNIST,
+        model: { type: 'mlp', hidden: [64, 32], normalization: 'batch', dropout: 0.2 },
+        optimizer: { type: 'adam', learningRate: 0.001 },
+        training: training(2, 64),
       });
   }
 }

@@ -6,6 +6,7 @@ import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
 import { notLocal } from '../base/local-path.ts';
 import { DATA_FORMATS } from '../data/formats/registry.ts';
+import { ACTIVATIONS } from '../model/layers/activations.ts';
 import { columnsSchema, dialectSchema } from './columns.ts';
 import { parseDurationMs } from './duration.ts';
 import { negativeSamplingSchema, splitSchema } from './selection.ts';
@@ -129,6 +130,27 @@ export const modelSchema = z.discriminatedUnion('type', [
     task: binaryOrRegression(),
     saveDir,
   }),
+  z.strictObject({
+    type: z.literal('mlp').describe('Multilayer perceptron: dense layers on records of numbers.'),
+    hidden: z
+      .array(countOf(1, LIMITS.layerUnits))
+      .max(LIMITS.hiddenLayers)
+      .default([128])
+      .describe('Units of each hidden layer, from the inputs on.'),
+    activation: z.enum(ACTIVATIONS).default('relu').describe('Function between the layers.'),
+    normalization: z
+      .enum(['none', 'layer', 'batch'])
+      .default('none')
+      .describe(
+        'Normalization before each activation: of each record (`layer`), or of each unit over the mini-batch (`batch`).',
+      ),
+    dropout: rate().default(0).describe("Share of each hidden layer's outputs that a training step leaves out."),
+    task: z
+      .enum(['binary', 'multiclass', 'regression'])
+      .default('multiclass')
+      .describe('What the model predicts: a probability, one for each class, or a number.'),
+    saveDir,
+  }),
 ]);
 export type ModelSpec = z.infer<typeof modelSchema>;
 
@@ -199,7 +221,7 @@ export const tablesSchema = byParameter('table').describe(
   'Settings of single sparse tables by name (lr: w; fm and ffm: w, v): an optimizer other than `optimizer`.',
 );
 export const blocksSchema = byParameter('parameter').describe(
-  'Settings of single dense parameters by name (lr, fm and ffm: bias; softmax: W, b): an optimizer other than `optimizer`.',
+  'Settings of single dense parameters by name (lr, fm and ffm: bias; softmax: W, b; mlp: hidden1.W, …, output.b): an optimizer other than `optimizer`.',
 );
 
 const stalenessFields = {

@@ -1,7 +1,7 @@
 /**
  * What a model is to paddlet (docs/design.md §10): parameters it declares, and a function from a mini-batch and pulled
- * values to loss and gradients. Pure: no clock, no randomness, summation in a fixed order, so the same input gives the
- * same bits.
+ * values to loss and gradients. Pure: no clock, no randomness but what the place of the batch decides, summation in a
+ * fixed order, so the same input gives the same bits.
  */
 import { type ArrayMemory, memoryOf } from '../tensor/array-memory.ts';
 import type { IdList } from '../tensor/id-router.ts';
@@ -49,6 +49,14 @@ export interface Batch {
 export interface PulledValues {
   readonly dense: readonly Float32Array[];
   readonly sparse: readonly Float32Array[];
+}
+
+/** Which mini-batch of a job it is: what is drawn at random for it depends on this and on the job's seed alone. */
+export interface BatchPlace {
+  readonly pass: number;
+  readonly task: number;
+  /** In the task, counted from 0. */
+  readonly batch: number;
 }
 
 /** Records of this group have none. */
@@ -99,8 +107,11 @@ export interface Model {
   readonly lookups: readonly number[];
   /** Arrays of batches and values that are in this memory are used in place; others are copied in for each call. */
   readonly memory?: ArrayMemory;
-  /** Forward and backward. What it returns refers to no array of `values`: later values are put in their place. */
-  step(batch: Batch, values: PulledValues): StepResult;
+  /**
+   * Forward and backward. What it returns refers to no array of `values`: later values are put in their place. Models
+   * that draw at random, as for dropout, want to know which batch it is.
+   */
+  step(batch: Batch, values: PulledValues, place?: BatchPlace): StepResult;
   /**
    * Forward only. `scores` has one number a record: probability (binary), prediction (regression), or the probability
    * of the label's class (multiclass).

@@ -26,13 +26,17 @@ export interface InitializerOptions {
   readonly shape: readonly number[];
 }
 
+/** Philox's key of what is drawn under a name in a job: mix64(FNV-1a-64(name) XOR mix64(seed)). */
+export const randomKey = (name: string, seed: number): bigint =>
+  mix64(fnv1a64(name) ^ mix64(BigInt.asUintN(64, BigInt(seed))));
+
 /**
- * First values depend on (seed, name, position) only: the key is mix64(FNV-1a-64(name) XOR mix64(seed)), the counters
- * are described in `kernels/assembly/initializer.ts`. Uniform values are low + u × (high − low) in f32 with u a
+ * First values depend on (seed, name, position) only: the key is that of the name, the counters are described in
+ * `kernels/assembly/initializer.ts`. Uniform values are low + u × (high − low) in f32 with u a
  * multiple of 2^-24 in [0, 1); rounding may give `high` itself.
  */
 export function kernelInitializer({ initializer, name, seed, shape }: InitializerOptions): KernelInitializer {
-  const key = mix64(fnv1a64(name) ^ mix64(BigInt.asUintN(64, BigInt(seed))));
+  const key = randomKey(name, seed);
   switch (initializer.type) {
     case 'zeros':
       return { kind: KIND.constant, a: 0, b: 0, key };

@@ -80,12 +80,17 @@ export interface OptimizerChoice {
   readonly blocks?: ByName;
 }
 
-/** The model's parameters, each with its optimizer. */
+const ofStatistic = (rate: number): OptimizerSpec => ({ type: 'sgd', learningRate: rate, l2: 0 });
+
+/** The model's parameters, each with its optimizer. A statistic has its own. */
 export function trainedSpec({ dense, sparse }: ParameterSpec, choice: OptimizerChoice): TrainedSpec {
   const chosen = (names: ByName | undefined, name: string): OptimizerSpec =>
     names !== undefined && Object.hasOwn(names, name) ? names[name]!.optimizer : choice.optimizer;
   return {
-    dense: dense.map((one) => ({ ...one, optimizer: chosen(choice.blocks, one.name) })),
+    dense: dense.map((one) => {
+      const { name, statisticRate: rate } = one;
+      return { ...one, optimizer: rate === undefined ? chosen(choice.blocks, name) : ofStatistic(rate) };
+    }),
     sparse: sparse.map((one) => ({ ...one, optimizer: chosen(choice.tables, one.name) })),
   };
 }

@@ -11,6 +11,11 @@ export interface DenseSpec {
   readonly name: string;
   readonly shape: readonly number[];
   readonly initializer: Initializer;
+  /**
+   * A running mean of what mini-batches have, such as their mean and variance: it moves this share of the way to it.
+   * What is pushed as its gradient is value − statistic, and plain gradient descent applies it.
+   */
+  readonly statisticRate?: number;
 }
 
 export interface SparseSpec {

@@ -58,7 +58,7 @@ test('planted interactions of fields: ffm finds them, lr does not', async () => 
   const { tasks, fields } = await tasksOf();
   const held = tasks.at(-1)!;
   const accuracyOf = (spec: ModelSpec): number => {
-    const model = createModel(spec, { inputWidth: 0, classes: 2, fields });
+    const model = createModel(spec, { inputWidth: 0, classes: 2, fields, seed: 1 });
     const trainer = new ReferenceTrainer(model, { optimizer: OPTIMIZER, tables: {}, blocks: {} }, 1);
     for (let pass = 0; pass < 5; pass++) trainer.pass(tasks.slice(0, -1), 32, pass);
     const { metrics } = trainer.evaluate(held.batch(0, held.records));

@@ -2,17 +2,19 @@
  * The models in plain form: one record, one feature, one float at a time, rounded to f32 where the kernels round
  * (docs/decisions/0119-model-kernels.md has the order of all sums). The kernels must give the same bits.
  */
-import { MAX_LOG_LOSS } from '../../src/model/metrics.ts';
-import type { Batch, DenseInput, MetricSums, Model, PulledValues, SparseInput } from '../../src/model/model.ts';
+import { mlpLayers } from '../../src/model/mlp.ts';
+import type { Batch, DenseInput, Model, PulledValues, SparseInput } from '../../src/model/model.ts';
 import { createModel, type ModelFacts, type ModelSpec } from '../../src/model/registry.ts';
-import { exp, log, log1p } from '../../src/tensor/math.ts';
 import { floatsOf } from './batches.ts';
+import { plainNetwork } from './layers/plain-network.ts';
+import { addClasses, addOutput, noSums, type Outcome } from './plain-losses.ts';
 
 const f = Math.fround;
 
 /** The model as the registry makes it, but computed here. */
 export function referenceModel(spec: ModelSpec, facts: ModelFacts): Model {
   const { memory: _, ...model } = createModel(spec, facts);
+  if (spec.type === 'mlp') return plainNetwork(model, mlpLayers(facts, spec), facts.seed);
   const run = spec.type === 'softmax' ? runSoftmax : spec.type === 'ffm' ? fieldAware(spec, facts) : runSparse;
   return {
     ...model,
@@ -25,35 +27,6 @@ export function referenceModel(spec: ModelSpec, facts: ModelFacts): Model {
       return { scores, metrics };
     },
   };
-}
-
-interface Outcome {
-  readonly dense: Float32Array[];
-  readonly sparse: Float32Array[];
-  readonly metrics: MetricSums;
-  readonly scores: Float32Array;
-}
-
-type Sums = { -readonly [field in keyof MetricSums]: MetricSums[field] };
-
-const noSums = (records: number): Sums => ({ records, weight: 0, loss: 0, correct: 0, squaredError: 0 });
-
-const clipped = (loss: number): number => Math.min(Math.max(loss, 1e-15), MAX_LOG_LOSS);
-
-/** Adds a record with output z, so many times as its weight says; returns its score. */
-function addOutput(sums: Sums, task: Model['task'], z: number, label: number, weight: number): number {
-  sums.weight += weight;
-  if (task === 'regression') {
-    sums.loss += weight * (0.5 * (z - label) * (z - label));
-    sums.squaredError += weight * ((z - label) * (z - label));
-    return z;
-  }
-  const power = exp(-Math.abs(z));
-  const score = (z >= 0 ? 1 : power) / (1 + power);
-  sums.loss += weight * clipped(Math.max(z, 0) - label * z + log1p(power));
-  if (z > 0 === label > 0.5) sums.correct += weight;
-  sums.squaredError += weight * ((score - label) * (score - label));
-  return score;
 }
 
 interface Feature {
@@ -214,21 +187,9 @@ function runSoftmax(_: Model, batch: Batch, values: PulledValues): Outcome {
   const scores = Float32Array.from({ length: records }, (_, record) => {
     const row = inputs.subarray(record * width, (record + 1) * width);
     const left = [...row].map((x, i): [number, number] => [i, x]).filter(([, x]) => x !== 0);
-    const logits = logitsOf(left, weights, bias);
     const label = labels[record]!;
-    let best = 0;
-    logits.forEach((logit, c) => {
-      if (logit > logits[best]!) best = c;
-    });
-    const highest = logits[best]!;
-    const powers = logits.map((logit) => exp(logit - highest));
-    const total = powers.reduce((sum, power) => sum + power, 0);
-    const probability = powers[label]! / total;
     const weight = batch.weights?.[record] ?? 1;
-    sums.weight += weight;
-    sums.loss += weight * clipped(log(total) - (logits[label]! - highest));
-    if (best === label) sums.correct += weight;
-    sums.squaredError += weight * ((1 - probability) * (1 - probability));
+    const { powers, total, probability } = addClasses(sums, logitsOf(left, weights, bias), label, weight);
     powers.forEach((power, c) => {
       const slope = weight * (power / total - (c === label ? 1 : 0));
       biasSums[c]! += slope;

@@ -7,6 +7,7 @@ import { FILES } from './files.ts';
 import { HEADS } from './heads.ts';
 import { JOINS } from './joins.ts';
 import { LAST_ROUNDS } from './last-rounds.ts';
+import { MODELS } from './models.ts';
 import { MOVES } from './moves.ts';
 import { MOVING } from './moving.ts';
 import type { Mutation } from './mutation.ts';
@@ -29,6 +30,7 @@ import { WIRE } from './wire.ts';
 export const MUTATIONS: readonly Mutation[] = [
   ...OWNERSHIP,
   ...DATA,
+  ...MODELS,
   ...PULLED_ROWS,
   ...TASKS,
   ...ROUNDS,

@@ -5,14 +5,14 @@ export const TASKS: readonly Mutation[] = [
   {
     rule: 'what is not finite in a gradient that is clipped is not pushed',
     file: 'src/roles/trainer/compute/gradient-check.ts',
-    find: 'else values[i] = 0;',
-    replace: 'else values[i] = value;',
+    find: 'values[i] = 0;',
+    replace: 'values[i] = 1;',
     tests: ['test/roles/trainer/compute'],
   },
   {
     rule: 'dense parameters count for the norm of a gradient, and are clipped',
     file: 'src/roles/trainer/compute/gradient-check.ts',
-    find: 'clipNorm([...dense, ...sparse], this.#maxNorm)',
+    find: 'clipNorm([...learned, ...sparse], this.#maxNorm)',
     replace: 'clipNorm(sparse, this.#maxNorm)',
     tests: ['test/roles/trainer/compute'],
   },

@@ -26,7 +26,7 @@ function trainInParts(job: Job, { model, tasks }: Loaded, pservers: number): Dig
       const place = plan.batchOf(round, lane);
       if (place === undefined) return EMPTY;
       const batch = tasks[place.task]!.batch(place.from, place.to);
-      return computeLane(model, batch, valuesIn(model, parts, idsIn(batch)), training.maxGradientNorm);
+      return computeLane(model, batch, valuesIn(model, parts, idsIn(batch)), place, training.maxGradientNorm);
     });
     for (const { held, parameters } of parts) {
       const ofPart = lanes.map((lane): LaneGradients => laneFor(spec, lane, { shards: SHARDS, held }));
@@ -66,7 +66,7 @@ it('ffm on libffm text', async () => {
   const loaded = await load(job, place);
   expect(loaded.model.parameters.sparse[1]!.width).toBe(6 * 3);
   // As trainers compute it.
-  const model = createModel(job.model, { inputWidth: 0, classes: 2, fields: 6 });
+  const model = createModel(job.model, { inputWidth: 0, classes: 2, fields: 6, seed: 1 });
   for (const one of [loaded, { ...loaded, model }]) expect(trainInParts(job, one, 3)).toEqual(digestsIn(plain));
 });
 
@@ -142,6 +142,19 @@ it.each(OPTIMIZERS)('$type: softmax, whose weights are in two blocks', async (op
   const loaded = await load(job, place);
   const plain = digestsIn(await referenceLoop(job, place));
   for (const pservers of [1, 4]) expect(trainInParts(job, loaded, pservers)).toEqual(plain);
+});
+
+it.each(['layer', 'batch'] as const)('mlp with dropout and %s normalization', async (normalization) => {
+  const place = testPlace();
+  makeImages(place);
+  const data = { train: 'images', trainLabels: 'labels', format: 'idx', recordsPerTask: 16 };
+  const model = { type: 'mlp', hidden: [12, 5], normalization, dropout: 0.25 };
+  const job = jobOf({ data, model, optimizer: ADAM });
+  const plain = digestsIn(await referenceLoop(job, place));
+  const loaded = await load(job, place);
+  // As trainers compute it.
+  const kernels = createModel(job.model, { inputWidth: 41 * 41, classes: 10, fields: 0, seed: 5 });
+  for (const one of [loaded, { ...loaded, model: kernels }]) expect(trainInParts(job, one, 3)).toEqual(plain);
 });
 
 it('is known of a job file and a folder, which stays as it is', async () => {

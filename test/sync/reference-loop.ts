@@ -61,7 +61,10 @@ export async function referenceLoop(job: Job, place: DataPlace): Promise<Referen
   const spec = columnSpecOf(job);
   const known = spec && { columns: spec.columns, statistics: index.statistics ?? [] };
   const inputWidth = known === undefined ? Number(index.featureBound) : new RowMaker(known).width;
-  const model = referenceModel(job.model, { inputWidth, classes, fields: index.fieldBound });
+  const model = referenceModel(job.model, {
+    ...{ inputWidth, classes, fields: index.fieldBound },
+    seed: job.training.seed,
+  });
   const weights = { mayHaveWeight: job.data.labelWeights };
   const labels =
     model.task === 'multiclass' ? { task: model.task, classes, ...weights } : { task: model.task, ...weights };
@@ -121,7 +124,7 @@ export function trainPlainly(job: PlainJob, model: Model, tasks: readonly TaskRe
       const steps = lanes
         .map((place) => stepOf(model, memory, recordsIn, place))
         .filter((step) => step !== undefined)
-        .map((step) => clipped(step, job.training.maxGradientNorm));
+        .map((step) => clipped(step, model, job.training.maxGradientNorm));
       memory.apply(steps);
       for (const { metrics } of steps) sums = added(sums, metrics);
     }
@@ -161,16 +164,16 @@ function stepOf(
   if (records === 0) return undefined;
   const ids = idsOf(batch);
   const tables = model.parameters.sparse;
-  const result = model.step(batch, {
-    dense: memory.dense(),
-    sparse: tables.map(({ width }, table) => {
-      const values = new Float32Array(ids.length * width);
-      ids.forEach((id, i) => {
-        values.set(memory.row(table, id), i * width);
-      });
-      return values;
-    }),
+  const sparse = tables.map(({ width }, table) => {
+    const values = new Float32Array(ids.length * width);
+    ids.forEach((id, i) => {
+      values.set(memory.row(table, id), i * width);
+    });
+    return values;
   });
+  const { pass, task, push } = place;
+  const at = { pass, task, batch: push };
+  const result = model.step(batch, { dense: memory.dense(), sparse }, at);
   const rowsOf = (table: number, width: number): Map<bigint, Float32Array> =>
     new Map(ids.map((id, i) => [id, result.sparse[table]!.slice(i * width, (i + 1) * width)]));
   return {
@@ -181,10 +184,11 @@ function stepOf(
   };
 }
 
-/** `training.onBadGradient: clip`: of what the lane brings, all parameters and rows together. */
-function clipped(step: LaneStep, maxNorm: number | undefined): LaneStep {
+/** `training.onBadGradient: clip`: of what the lane brings, all parameters and rows together, but for statistics. */
+function clipped(step: LaneStep, { parameters }: Model, maxNorm: number | undefined): LaneStep {
   if (maxNorm === undefined) return step;
-  const parts = [...step.dense, ...step.sparse.flatMap((rows) => [...rows.values()])];
+  const isLearned = parameters.dense.map(({ statisticRate }) => statisticRate === undefined);
+  const parts = [...step.dense.filter((_, at) => isLearned[at]), ...step.sparse.flatMap((rows) => [...rows.values()])];
   const finite = (value: number): number => (Number.isFinite(value) ? value : 0);
   const squares = parts.flatMap((part) => [...part]).reduce((sum, value) => sum + finite(value) ** 2, 0);
   const scale = Math.min(1, maxNorm / (Math.sqrt(squares) + 1e-6));
@@ -193,7 +197,7 @@ function clipped(step: LaneStep, maxNorm: number | undefined): LaneStep {
   const areFinite = Object.values(step.metrics).every(Number.isFinite);
   return {
     records: step.records,
-    dense: step.dense.map(scaled),
+    dense: step.dense.map((part, at) => (isLearned[at] ? scaled(part) : part.map(finite))),
     sparse: step.sparse.map((rows) => new Map([...rows].map(([id, row]) => [id, scaled(row)]))),
     metrics: areFinite ? step.metrics : { records, weight: 0, loss: 0, correct: 0, squaredError: 0 },
   };
@@ -238,7 +242,11 @@ class PlainMemory {
 
   constructor(model: Model, { optimizer, tables, blocks, training }: PlainJob) {
     this.#model = model;
-    this.#denseOptimizers = model.parameters.dense.map(({ name }) => blocks[name]?.optimizer ?? optimizer);
+    this.#denseOptimizers = model.parameters.dense.map(({ name, statisticRate }) =>
+      statisticRate === undefined
+        ? (blocks[name]?.optimizer ?? optimizer)
+        : { type: 'sgd', learningRate: statisticRate, l2: 0 },
+    );
     this.#tableOptimizers = model.parameters.sparse.map(({ name }) => tables[name]?.optimizer ?? optimizer);
     this.#seed = training.seed;
     this.#blocks = model.parameters.dense.map((spec, at) => this.#firstBlocks(spec, this.#denseOptimizers[at]!));

@@ -1,5 +1,6 @@
 /** Parameter memories that share the shards of a job, as pservers do, and what of a job can be done with them. */
 import { createModelHasher, type Digests, inNameOrder } from '../../src/checkpoint/set/model-digest.ts';
+import type { LaneBatch } from '../../src/core/rounds/plan.ts';
 import type { Job } from '../../src/job/schema.ts';
 import { type Batch, type MetricSums, type Model, ordinaryStep, type PulledValues } from '../../src/model/model.ts';
 import { GradientCheck } from '../../src/roles/trainer/compute/gradient-check.ts';
@@ -69,12 +70,18 @@ export function valuesIn({ parameters: spec }: Model, parts: readonly Part[], id
   };
 }
 
-export function computeLane(model: Model, batch: Batch, values: PulledValues, maxGradientNorm?: number): LaneResult {
+export function computeLane(
+  model: Model,
+  batch: Batch,
+  values: PulledValues,
+  { pass, task, push }: Pick<LaneBatch, 'pass' | 'task' | 'push'>,
+  maxGradientNorm?: number,
+): LaneResult {
   const { records } = batch;
   if (records === 0) return EMPTY;
   const ids = idsIn(batch);
-  const { dense, sparse, metrics } = ordinaryStep(model, model.step(batch, values));
-  const check = new GradientCheck(maxGradientNorm, { warn: () => {} });
+  const { dense, sparse, metrics } = ordinaryStep(model, model.step(batch, values, { pass, task, batch: push }));
+  const check = new GradientCheck(maxGradientNorm, { warn: () => {} }, model.parameters.dense);
   check.check({ dense, sparse, ids: [] }, () => 'a lane');
   return {
     records,

@@ -102,6 +102,11 @@ const JOBS = [
     model: { type: 'softmax' },
     optimizer: OPTIMIZERS[4]!,
   },
+  {
+    data: { train: 'images', trainLabels: 'labels', format: 'idx', recordsPerTask: 16 },
+    model: { type: 'mlp', hidden: [5], normalization: 'batch', dropout: 0.5 },
+    optimizer: OPTIMIZERS[4]!,
+  },
 ];
 
 it.each(JOBS)('$model.type with $optimizer.type', async (more) => {
@@ -127,7 +132,9 @@ it.each(JOBS)('$model.type with $optimizer.type', async (more) => {
       const records = at && tasks[at.task]!;
       const batch = at && records!.batch(at.from, at.to);
       const result =
-        batch === undefined ? EMPTY : computeLane(model, batch, await pullAll(model, pservers, round, idsIn(batch)));
+        batch === undefined
+          ? EMPTY
+          : computeLane(model, batch, await pullAll(model, pservers, round, idsIn(batch)), at!);
       fresh.push({ round, lane, place: at, good: records?.goodBefore(at!.to) ?? 0, result });
     }
     sent.push(...fresh);

@@ -77,6 +77,7 @@ export async function load(job: Job, place: TestPlace): Promise<Loaded> {
     inputWidth: Number(index.featureBound),
     classes,
     fields: index.fieldBound,
+    seed: job.training.seed,
   });
   const weights = { mayHaveWeight: labelWeights };
   const labels =

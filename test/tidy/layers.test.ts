@@ -49,6 +49,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   },
   'checkpoint/file': { safetensors: [] },
   tensor: { kernels: ['generated'], generated: [] },
+  model: { layers: [] },
   data: {
     formats: ['kernels', 'parsed', 'columns'],
     columns: ['kernels', 'parsed'],

@@ -19,8 +19,14 @@ interface ModelSource {
 
 /** `makeModel` makes a model that is not built in; without it the job's `model` section says which one it is. */
 export function modelOf(record: JobRecord, context: ModelSource = {}): Model {
-  const facts = { inputWidth: inputWidthOf(record), classes: classesOf(record), fields: record.train.fieldBound };
-  const model = context.makeModel?.(record) ?? createModel(record.job.model, facts);
+  const { train, job } = record;
+  const facts = {
+    inputWidth: inputWidthOf(record),
+    classes: classesOf(record),
+    fields: train.fieldBound,
+    seed: job.training.seed,
+  };
+  const model = context.makeModel?.(record) ?? createModel(job.model, facts);
   const zeroed = record.warmStart?.zeroed ?? [];
   return zeroed.length === 0 ? model : { ...model, parameters: withZeros(model.parameters, zeroed) };
 }

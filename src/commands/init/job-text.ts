@@ -5,7 +5,7 @@ import type { SparseLook } from '../../data/inspection/sparse.ts';
 import type { TableLook } from '../../data/inspection/table.ts';
 import { typeOf } from '../../data/inspection/types.ts';
 import type { ModelType } from '../../model/registry.ts';
-import { chooseModel } from './model-choice.ts';
+import { chooseModel, isOfNumbers } from './model-choice.ts';
 import { columnLines, csvLines, splitLine } from './table-job.ts';
 import { line } from './yaml-lines.ts';
 
@@ -73,6 +73,7 @@ const OPTIMIZERS = {
   // Its values are normalized, so that gradients are small.
   ffm: { type: 'adagrad', learningRate: 0.1, initialAccumulator: 0.0001 },
   softmax: { type: 'adam', learningRate: 0.01 },
+  mlp: { type: 'adam', learningRate: 0.001 },
 } as const;
 
 function modelLine(model: ModelType, task: DataPart['task']): string {
@@ -80,10 +81,12 @@ function modelLine(model: ModelType, task: DataPart['task']): string {
     lr: 'fm finds pairs of values that matter together',
     fm: 'lr is simpler and faster',
     ffm: 'fm is smaller, and needs no fields',
-    softmax: undefined,
+    softmax: 'mlp has hidden layers',
+    mlp: 'softmax has no hidden layers',
   };
   const factors = model === 'fm' ? { factors: 8 } : model === 'ffm' ? { factors: 4 } : {};
-  return line(0, 'model', { type: model, ...(task === 'regression' ? { task } : {}), ...factors }, others[model]);
+  const usual = isOfNumbers(model) ? 'multiclass' : 'binary';
+  return line(0, 'model', { type: model, ...(task === usual ? {} : { task }), ...factors }, others[model]);
 }
 
 const passesOf = (records: number): number => (records < SMALL ? 30 : records < MEDIUM ? 10 : 3);
@@ -120,14 +123,14 @@ function dataPart(wanted: WantedJob): DataPart {
     case 'libffm':
       return sparsePart(wanted, look, look.kind);
     case 'idx':
-      if (model !== undefined && model !== 'softmax') {
-        throw new PaddletError('Usage', `${model} takes no images: idx files are for softmax`, {
-          hint: 'use --model softmax, or leave --model out',
+      if (model !== undefined && !isOfNumbers(model)) {
+        throw new PaddletError('Usage', `${model} takes no images: idx files are for softmax and mlp`, {
+          hint: 'use --model softmax or --model mlp, or leave --model out',
         });
       }
       return {
-        ...{ lines: [], format: 'idx', model: 'softmax', task: 'multiclass' },
-        summary: `softmax on ${look.inputs} inputs, ${look.classes.length} classes`,
+        ...{ lines: [], format: 'idx', model: model ?? 'softmax', task: 'multiclass' },
+        summary: `${model ?? 'softmax'} on ${look.inputs} inputs, ${look.classes.length} classes`,
       };
   }
 }
@@ -172,8 +175,8 @@ const hasBad = ({ label, columns, bad }: TableLook): boolean =>
 
 function sparsePart({ test, model: wanted }: WantedJob, look: SparseLook, format: 'libsvm' | 'libffm'): DataPart {
   const model = wanted ?? (format === 'libffm' ? 'ffm' : 'lr');
-  if (model === 'softmax') {
-    throw new PaddletError('Usage', `softmax takes no ${format} text: it wants columns of numbers, or idx files`, {
+  if (isOfNumbers(model)) {
+    throw new PaddletError('Usage', `${model} takes no ${format} text: it wants columns of numbers, or idx files`, {
       hint: 'use --model lr or --model fm',
     });
   }

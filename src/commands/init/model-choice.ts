@@ -22,8 +22,11 @@ const FEW = 20;
 const BINARY = ['0,1', '-1,1', '+1,-1'];
 /** What ends a label in one file and not in another, as in adult.test of UCI. */
 const ENDING = /[.,;\s]+$/;
+/** Models of numbers only. */
+export const isOfNumbers = (type: ModelType): boolean => type === 'softmax' || type === 'mlp';
+
 const OTHER = 'choose another model with --model lr or --model fm, or another label with --label';
-const SOFTMAX = 'use --model softmax, which takes columns of numbers, or name another label with --label';
+const SOFTMAX = 'use --model softmax or mlp, which take columns of numbers, or name another label with --label';
 
 /** Columns that a model of dense inputs takes: codes of few values as the numbers that they are. */
 export const isDense = (facts: ColumnFacts, { type }: TypedColumn): boolean =>
@@ -38,20 +41,20 @@ export function chooseModel(look: TableLook, wanted: ModelType | undefined, test
   };
   const { distinct, top } = typeOf(facts);
   if (distinct < 2) refuse('has only one value', 'name another column with --label');
+  const hasNumbers = look.columns.some((column, place) => place !== at && isDense(column, typeOf(column)));
+  if (wanted !== undefined && isOfNumbers(wanted) && !hasNumbers) {
+    throw new PaddletError('Usage', `${wanted} takes numbers only, and no column has numbers`, { hint: OTHER });
+  }
   if (distinct === 2 && wanted !== 'softmax') {
     const ofTest = test?.columns.find(({ name }) => name === facts.name)?.top.map(({ text }) => text) ?? [];
     return { type: wanted ?? 'lr', task: 'binary', ...binaryLabel(facts, ofTest) };
   }
   const areNumbers = facts.textRecords === 0;
-  const hasNumbers = look.columns.some((column, place) => place !== at && isDense(column, typeOf(column)));
   const areClasses = distinct <= (areNumbers ? FEW : CLASSES);
   const type = wanted ?? (areClasses && hasNumbers ? 'softmax' : 'lr');
-  if (type !== 'softmax') {
+  if (type !== 'softmax' && !(type === 'mlp' && areClasses)) {
     if (!areNumbers) refuse(`has ${distinct} values: ${type} predicts one of two, or a number`, SOFTMAX);
     return { type, task: 'regression', label: {}, why: `${distinct} different numbers` };
-  }
-  if (!hasNumbers) {
-    throw new PaddletError('Usage', 'softmax takes numbers only, and no column has numbers', { hint: OTHER });
   }
   if (distinct > CLASSES) refuse(`has ${distinct} values: too many classes`, OTHER);
   return {

@@ -3,7 +3,7 @@ import type { ColumnFacts } from '../../data/inspection/column-profile.ts';
 import type { TableLook } from '../../data/inspection/table.ts';
 import { type TypedColumn, typeOf } from '../../data/inspection/types.ts';
 import { dayText, percent, short } from '../data/inspection-text.ts';
-import { isDense, type ModelChoice } from './model-choice.ts';
+import { isDense, isOfNumbers, type ModelChoice } from './model-choice.ts';
 import { line } from './yaml-lines.ts';
 
 /** Of numbers most of which are close together. */
@@ -86,9 +86,9 @@ const labelColumn = ({ label }: TableLook, { label: settings, why }: ModelChoice
 
 function chosenColumn(facts: ColumnFacts, typed: TypedColumn, model: ModelChoice, hasTime: boolean): Chosen {
   const { type, why, isSkewed } = typed;
-  if (model.type === 'softmax' && type !== 'time' && type !== 'ignore') {
+  if (isOfNumbers(model.type) && type !== 'time' && type !== 'ignore') {
     if (!isDense(facts, typed))
-      return { type: 'ignore', why: `${why}: softmax takes numbers only, lr and fm take them` };
+      return { type: 'ignore', why: `${why}: ${model.type} takes numbers only, lr and fm take them` };
     return isSkewed ? { type: 'number', normalize: 'log', why } : { type: 'number', why };
   }
   switch (type) {

@@ -63,13 +63,13 @@ export function refuseOtherWidth(job: Job, train: DataFacts, { index }: Dataset)
  * because of them, `DataMissing`, `DataInvalid`.
  */
 export async function checkFirstRecords(place: DataPlace, job: Job): Promise<void> {
-  const { data, model, tasks } = job;
+  const { data, tasks } = job;
   // Tasks that fail may be left out.
-  if (tasks.maxDiscarded > 0 || model.type === 'softmax') return;
+  const labels = widestRule(job);
+  if (tasks.maxDiscarded > 0 || labels.task === 'multiclass') return;
   const { format, recordsPerTask, maxBadRecords } = data;
   const facts = { format, recordsPerTask, maxBadRecords, columns: columnSpecOf(job) };
   for (const what of [data.train, data.test]) {
-    const labels = { task: model.task, mayHaveWeight: data.labelWeights };
     const isSelected = what === data.train && selectionOf(job, 'train') !== undefined;
     if (what.length > 0) await refuseBadStart(place, { ...facts, what, labels, isSelected });
   }

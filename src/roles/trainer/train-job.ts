@@ -131,7 +131,7 @@ function taskLoopOptions(
     router,
     place,
     cache: parsedCacheOf(place, record.job),
-    gradientCheck: new GradientCheck(record.job.training.maxGradientNorm, context.host.log),
+    gradientCheck: new GradientCheck(record.job.training.maxGradientNorm, context.host.log, model.parameters.dense),
     badRecords: new BadRecordFiles(context.host, session.jobDir, record.id),
     isEnded: () => watch.end() !== undefined,
   };

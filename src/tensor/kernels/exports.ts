@@ -1,3 +1,5 @@
+import type { LayerExports } from './layer-exports.ts';
+
 /**
  * What `assembly/index.ts` exports. Addresses are byte offsets into kernel memory; those that come back are signed, so
  * read them with `>>> 0`. 64-bit integers are bigints, so only calls made once a table or block take them.
@@ -209,4 +211,5 @@ export interface KernelExports
     RouterExports,
     GatherExports,
     FoldExports,
-    ModelExports {}
+    ModelExports,
+    LayerExports {}

@@ -22,7 +22,7 @@ const CLIENT: Parameters<Predictor['run']>[0] = {
   knownIds: (_table, ids) => ids.filter((id) => id < 10n),
 };
 
-const MODEL = createModel({ type: 'lr', task: 'regression' }, { inputWidth: 0, classes: 0, fields: 0 });
+const MODEL = createModel({ type: 'lr', task: 'regression' }, { inputWidth: 0, classes: 0, fields: 0, seed: 1 });
 const OPTIONS = { file: 'in', batchSize: 4096, inputWidth: 0, mayHaveWeight: false, fields: undefined, keep: [] };
 
 /** Lines are scores or errors, as JSON. */

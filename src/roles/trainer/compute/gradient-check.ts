@@ -8,6 +8,7 @@ import type { Gradients } from '../../../cluster/client/parameter-client.ts';
 import { noMetrics } from '../../../model/metrics.ts';
 import type { MetricSums } from '../../../model/model.ts';
 import { areFinite } from '../../../tensor/finite-array.ts';
+import type { DenseSpec } from '../../../tensor/spec.ts';
 
 /** Added to the norm by which is divided, as PyTorch's `clip_grad_norm_` does. */
 const NORM_EPSILON = 1e-6;
@@ -15,11 +16,16 @@ const NORM_EPSILON = 1e-6;
 export class GradientCheck {
   readonly #maxNorm: number | undefined;
   readonly #log: Pick<Log, 'warn'>;
+  readonly #dense: readonly DenseSpec[];
   #bad = 0;
 
-  /** `maxNorm`: that gradients are clipped to; undefined: a bad one fails. */
-  constructor(maxNorm: number | undefined, log: Pick<Log, 'warn'>) {
+  /**
+   * `maxNorm`: that gradients are clipped to; undefined: a bad one fails. Statistics are no gradients: they have no
+   * part in the norm.
+   */
+  constructor(maxNorm: number | undefined, log: Pick<Log, 'warn'>, dense: readonly DenseSpec[] = []) {
     this.#maxNorm = maxNorm;
+    this.#dense = dense;
     this.#log = log;
   }
 
@@ -34,8 +40,12 @@ export class GradientCheck {
       if (isBad) throw badGradient(describe());
       return;
     }
-    if (isBad) this.#told(describe);
-    clipNorm([...dense, ...sparse], this.#maxNorm);
+    if (isBad) {
+      this.#told(describe);
+      for (const values of [...dense, ...sparse]) zeroBad(values);
+    }
+    const learned = dense.filter((_, at) => this.#dense[at]?.statisticRate === undefined);
+    clipNorm([...learned, ...sparse], this.#maxNorm);
   }
 
   /** What counts of the metrics of a mini-batch. Those that are not finite belong to a gradient that is not. */
@@ -52,16 +62,14 @@ export class GradientCheck {
   }
 }
 
+function zeroBad(values: Float32Array): void {
+  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i]!)) values[i] = 0;
+}
+
 /** Sums in f64 in the order of the arrays, which is that of parameters, tables and the first use of ids. */
 function clipNorm(arrays: readonly Float32Array[], maxNorm: number): void {
   let squares = 0;
-  for (const values of arrays) {
-    for (let i = 0; i < values.length; i++) {
-      const value = values[i]!;
-      if (Number.isFinite(value)) squares += value * value;
-      else values[i] = 0;
-    }
-  }
+  for (const values of arrays) for (let i = 0; i < values.length; i++) squares += values[i]! * values[i]!;
   const scale = maxNorm / (Math.sqrt(squares) + NORM_EPSILON);
   if (scale >= 1) return;
   for (const values of arrays) for (let i = 0; i < values.length; i++) values[i] = values[i]! * scale;

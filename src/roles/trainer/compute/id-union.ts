@@ -2,7 +2,14 @@
  * The distinct ids of several mini-batches together: for one pull that serves `pullEvery` batches, or one push that
  * carries the gradients of `pushEvery` batches. A single batch is its own union; nothing of it is copied.
  */
-import { type Batch, idsOf, type Model, type PulledValues, type StepResult } from '../../../model/model.ts';
+import {
+  type Batch,
+  type BatchPlace,
+  idsOf,
+  type Model,
+  type PulledValues,
+  type StepResult,
+} from '../../../model/model.ts';
 import { gatherRows } from '../../../tensor/gather-rows.ts';
 import type { IdList, IdRouter } from '../../../tensor/id-router.ts';
 
@@ -59,16 +66,17 @@ export function stepInUnion(
   values: PulledValues,
   union: IdUnion,
   number: number,
+  place: BatchPlace,
 ): StepResult {
   const positions = union.positions[number];
-  if (positions === undefined) return model.step(batch, values);
+  if (positions === undefined) return model.step(batch, values, place);
   const { memory } = model;
   const room = (length: number): Float32Array => memory?.floats(length) ?? new Float32Array(length);
   const sparse = values.sparse.map((rows, t) =>
     gatherRows(rows, model.parameters.sparse[t]!.width, positions[t]!, room),
   );
   try {
-    return model.step(batch, { dense: values.dense, sparse });
+    return model.step(batch, { dense: values.dense, sparse }, place);
   } finally {
     for (const rows of sparse) if (memory !== undefined && !values.sparse.includes(rows)) memory.free(rows);
   }

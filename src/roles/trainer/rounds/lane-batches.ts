@@ -95,7 +95,9 @@ export function computeLane(
   }
   const union = batches.unions[place.union]!;
   const { values, routed } = pulled[place.union]!;
-  const computed = stepInUnion(model, batch, values, union, place.batch);
+  const { pass, task, push } = position;
+  // A push of a lane is one mini-batch.
+  const computed = stepInUnion(model, batch, values, union, place.batch, { pass, task, batch: push });
   // Kept until its round is done, while any number of other lanes is computed: not all may fit into kernel memory.
   const { dense, sparse, metrics } = kept.hasRoom(computed) ? computed : ordinaryStep(model, computed);
   const isOwn = union.positions[place.batch] === undefined;

@@ -122,11 +122,12 @@ export class TaskTraining {
     }
   }
 
-  #step({ batches, union }: BatchGroup, number: number, { values }: Pulled): StepResult | undefined {
+  #step({ batches, union, first }: BatchGroup, number: number, { values }: Pulled): StepResult | undefined {
     const batch = batches[number]!;
     if (batch.records === 0) return undefined;
     const { model, gradientCheck, pushEvery } = this.#options;
-    const computed = stepInUnion(model, batch, values, union, number);
+    const { pass, task } = this.#progress;
+    const computed = stepInUnion(model, batch, values, union, number, { pass, task, batch: first + number });
     // Any number of steps that are summed up later does not fit into kernel memory.
     const step = pushEvery === 1 ? computed : ordinaryStep(model, computed);
     return { ...step, metrics: gradientCheck.metricsOf(step.metrics) };

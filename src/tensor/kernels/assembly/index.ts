@@ -45,3 +45,32 @@ export { stepLinear } from './linear-model';
 export { stepFactors } from './factorization-machine';
 export { stepFields } from './field-aware-machine';
 export { predictSoftmax, stepSoftmax, softmaxScratch } from './softmax-model';
+export { denseScratch, denseOutputs, denseInputGradient, denseWeightGradient } from './product';
+export {
+  addBias,
+  sumRecords,
+  addValues,
+  multiplyValues,
+  copyColumns,
+  unitsOfBytes,
+  relu,
+  reluGradient,
+  sigmoids,
+  sigmoidGradient,
+  tanhs,
+  tanhGradient,
+} from './elementwise';
+export { drawMultipliers } from './dropout';
+export {
+  normalizeRows,
+  rowsInputGradient,
+  normalizeColumns,
+  columnsInputGradient,
+  gainGradients,
+  statisticGradient,
+  normalizeByStatistics,
+} from './normalization';
+export { poolRows, poolGradient } from './embedding';
+export { pairInteractions, pairGradient } from './pair-interactions';
+export { lossOfClasses, probabilitiesOfClasses } from './class-loss';
+export { lossOfOutputs } from './output-loss';

@@ -63,3 +63,28 @@ export function storeLoss(sums: usize): void {
   store<f64>(sums, squaredError, 24);
   store<f64>(sums, slopes, 32);
 }
+
+/**
+ * The loss of one output a record. `weights` is 0 when all are 1, `slopes` and `scores` when none are wanted: slopes
+ * are f32(dloss/dz / records).
+ */
+export function lossOfOutputs(
+  records: u32,
+  outputs: usize,
+  labels: usize,
+  weights: usize,
+  isBinary: bool,
+  slopes: usize,
+  scores: usize,
+  sums: usize,
+): void {
+  startLoss();
+  for (let at: u32 = 0; at < records << 2; at += 4) {
+    const label = <f64>load<f32>(labels + at);
+    const weight = weightOf(weights, at >> 2);
+    const score = addOutput(<f64>load<f32>(outputs + at), label, weight, isBinary);
+    if (slopes != 0) store<f32>(slopes + at, <f32>((weight * (score - label)) / <f64>records));
+    if (scores != 0) store<f32>(scores + at, <f32>score);
+  }
+  storeLoss(sums);
+}

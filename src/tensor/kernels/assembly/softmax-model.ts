@@ -8,7 +8,8 @@
 //
 // Rows of W are padded to whole vectors: `scratch` has W and its gradient so, and what one record needs.
 
-import { clipped, weightOf } from './output-loss';
+import { addClasses, slopeOf, startClasses, storeClasses, writeProbabilities } from './class-loss';
+import { weightOf } from './output-loss';
 
 /** Classes rounded up to whole vectors. */
 @inline function paddedTo(classes: u32): u32 {
@@ -67,25 +68,14 @@ export function stepSoftmax(
   if (gradientW != 0) memory.fill(gradient, 0, (width * padded) << 2);
   memory.fill(biasSums, 0, classes << 3);
   memory.fill(slopes, 0, padded << 2);
-  let totalWeight: f64 = 0;
-  let loss: f64 = 0;
-  let correct: f64 = 0;
-  let squaredError: f64 = 0;
+  startClasses();
   for (let record: u32 = 0; record < records; record++) {
     const label = <u32>load<f32>(labels + (record << 2));
     const left = collectInputs(inputs + record * width * inputBytes, inputBytes, width, padded << 2);
     writeLogits(rows, padded, left);
-    const own = <f64>load<f32>(logits + (label << 2));
-    const best = largestLogit(classes);
-    const highest = <f64>load<f32>(logits + (best << 2));
-    const total = writePowers(classes, highest);
-    const probability = load<f64>(powers + (label << 3)) / total;
     const weight = weightOf(weights, record);
-    totalWeight += weight;
-    loss += weight * clipped(NativeMath.log(total) - (own - highest));
-    if (best == label) correct += weight;
-    squaredError += weight * ((1.0 - probability) * (1.0 - probability));
-    if (scores != 0) store<f32>(scores + (record << 2), <f32>probability);
+    const score = scores == 0 ? 0 : scores + (record << 2);
+    const total = addClasses(logits, classes, label, weight, powers, score);
     if (gradientW == 0) continue;
     writeSlopes(classes, total, label, weight, <f64>records);
     for (let c: u32 = 0; c < padded; c += 4) {
@@ -95,10 +85,7 @@ export function stepSoftmax(
       } else backward4(gradient + (c << 2), c << 2, left);
     }
   }
-  store<f64>(sums, totalWeight);
-  store<f64>(sums, loss, 8);
-  store<f64>(sums, correct, 16);
-  store<f64>(sums, squaredError, 24);
+  storeClasses(sums);
   if (gradientW == 0) return;
   if (padded != classes) copyRows(gradient, padded, gradientW, classes, width);
   for (let c: u32 = 0; c < classes; c++) {
@@ -126,12 +113,8 @@ export function predictSoftmax(
   const rows = paddedRows(width, classes, w, b, scratch);
   for (let record: u32 = 0; record < records; record++) {
     writeLogits(rows, padded, collectInputs(inputs + record * width * inputBytes, inputBytes, width, padded << 2));
-    const highest = <f64>load<f32>(logits + (largestLogit(classes) << 2));
-    const total = writePowers(classes, highest);
-    for (let c: u32 = 0; c < classes; c++) {
-      store<f32>(probabilities, <f32>(load<f64>(powers + (c << 3)) / total));
-      probabilities += 4;
-    }
+    writeProbabilities(logits, classes, powers, probabilities);
+    probabilities += classes << 2;
   }
 }
 
@@ -270,34 +253,9 @@ function forward4(rows: usize, offset: u32, left: u32): void {
   v128.store(logits + offset, f32x4.add(v128.load(paddedBias + offset), f32x4.add(a, b)));
 }
 
-/** The first of the largest: the predicted class. */
-function largestLogit(classes: u32): u32 {
-  let best: u32 = 0;
-  let highest = load<f32>(logits);
-  for (let c: u32 = 1; c < classes; c++) {
-    const logit = load<f32>(logits + (c << 2));
-    if (logit > highest) {
-      highest = logit;
-      best = c;
-    }
-  }
-  return best;
-}
-
-/** Writes e^(logit − highest), so that none overflows; returns their sum. */
-function writePowers(classes: u32, highest: f64): f64 {
-  let total: f64 = 0;
-  for (let c: u32 = 0; c < classes; c++) {
-    const power = NativeMath.exp(<f64>load<f32>(logits + (c << 2)) - highest);
-    store<f64>(powers + (c << 3), power);
-    total += power;
-  }
-  return total;
-}
-
 function writeSlopes(classes: u32, total: f64, label: u32, weight: f64, records: f64): void {
   for (let c: u32 = 0; c < classes; c++) {
-    const slope = weight * (load<f64>(powers + (c << 3)) / total - <f64>(c == label));
+    const slope = slopeOf(powers, c, total, label, weight);
     const sum = biasSums + (c << 3);
     store<f64>(sum, load<f64>(sum) + slope);
     store<f32>(slopes + (c << 2), <f32>(slope / records));

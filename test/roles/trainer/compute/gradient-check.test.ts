@@ -48,6 +48,18 @@ test('the squares of the largest floats have a sum', () => {
   expect(checked(gradientsOf([3e38, 3e38], [3e38]), 1).values).toEqual(Array(3).fill(Math.fround(1 / Math.sqrt(3))));
 });
 
+test('statistics are neither clipped nor part of the norm, and finite', () => {
+  const shape = { shape: [2], initializer: { type: 'zeros' } } as const;
+  const dense = [
+    { name: 'W', ...shape },
+    { name: 'mean', ...shape, statisticRate: 0.1 },
+  ];
+  const gradients = { dense: [Float32Array.of(3, 4), Float32Array.of(100, none)], sparse: [], ids: [] };
+  new GradientCheck(2.5, { warn: () => {} }, dense).check(gradients, () => 'f:1');
+  const scaled = [3, 4].map((value) => Math.fround(value * (2.5 / (5 + 1e-6))));
+  expect(valuesOf(gradients)).toEqual([...scaled, 100, 0]);
+});
+
 test('of many bad gradients few are logged, with their count', () => {
   const counts: unknown[] = [];
   const check = new GradientCheck(1, { warn: (_, facts) => void counts.push(facts?.soFar) });

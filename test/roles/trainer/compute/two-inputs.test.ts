@@ -115,7 +115,7 @@ test('a step in a union of batches is the step of each batch alone, and the sum 
       const total = all.reduce((sum, { records }) => sum + records, 0);
       const expected = new Map<string, number[]>();
       const contributions = all.map((batch, number) => {
-        const step = stepInUnion(IN_MEMORY, batch, values, union, number);
+        const step = stepInUnion(IN_MEMORY, batch, values, union, number, { pass: 0, task: 0, batch: number });
         const ids = idsOf(MODEL, batch);
         expect(step.sparse).toEqual(MODEL.step(batch, stored(ids)).sparse);
         for (const [row, gradient] of pushed(ids, step.sparse)) {

@@ -18,7 +18,10 @@ function batchOf(lane: number): Batch {
 }
 
 const reader: Pick<LaneReader, 'read'> = {
-  read: async (_, lane) => (lane === 1 ? undefined : { batch: batchOf(lane), position: {}, good: undefined }) as never,
+  read: async (_, lane) =>
+    (lane === 1
+      ? undefined
+      : { batch: batchOf(lane), position: { pass: 2, task: lane, push: 6 }, good: undefined }) as never,
 };
 
 /** Of one table with rows of that width. */
@@ -53,6 +56,25 @@ test.each([4, 9, 10, 11, 40])('%i lanes are pulled in at most 8 lists, in which 
     // Pushed as it was pulled.
     if (count - 2 <= 8) expect(positions[batch]).toBeUndefined();
   }
+});
+
+test('a lane tells the model which mini-batch it has', async () => {
+  const linear = createLinear();
+  const places: unknown[] = [];
+  const model: Model = {
+    ...linear,
+    step(batch, values, place) {
+      places.push(place);
+      return linear.step(batch, values);
+    },
+  };
+  const router = createIdRouter({ shards: 8 });
+  const batches = await prepareLanes({ reader: reader as LaneReader, router, model }, 0, [4]);
+  const values = { dense: [new Float32Array(1)], sparse: [new Float32Array(3)] };
+  const pulled = [{ values, routed: { version: 1 } as PulledList['routed'] }];
+  const gradientCheck = new GradientCheck(undefined, { warn: () => {} });
+  computeLane(model, batches, 4, { timeline: 0, pulled, gradientCheck, kept: new KeptLanes(model) });
+  expect(places).toEqual([{ pass: 2, task: 4, batch: 6 }]);
 });
 
 test('a lane adds the same, with a list of its own or with others in one, and is routed again then', async () => {

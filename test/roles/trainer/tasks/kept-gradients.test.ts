@@ -14,7 +14,7 @@ import { referenceModel } from '../../../model/reference.ts';
 
 const RECORDS = 12;
 const SPEC = { type: 'fm', factors: 3, task: 'regression' } as const;
-const FACTS = { inputWidth: 1, classes: 2, fields: 1 };
+const FACTS = { inputWidth: 1, classes: 2, fields: 1, seed: 1 };
 
 /** Records of one feature, all of the same id; labels tell batches apart. */
 function batchOf(from: number, to: number): Batch {

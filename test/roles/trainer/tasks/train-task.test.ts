@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { Pulled, PushHeader } from '../../../../src/cluster/client/parameter-client.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
 import { createLinear } from '../../../../src/model/lr.ts';
+import type { Model } from '../../../../src/model/model.ts';
 import { GradientCheck } from '../../../../src/roles/trainer/compute/gradient-check.ts';
 import { PullQueue } from '../../../../src/roles/trainer/tasks/pull-queue.ts';
 import { beginProgress, TaskTraining } from '../../../../src/roles/trainer/tasks/train-task.ts';
@@ -34,7 +35,12 @@ const PULLED = {
 } as unknown as Pulled;
 
 /** Trains a task whose records have no features, from push `next`, and tells what was sent. */
-async function sentBy({ records, batchSize, pushEvery }: PushCase, next: number, pullAhead: number): Promise<Sent[]> {
+async function sentBy(
+  { records, batchSize, pushEvery }: PushCase,
+  next: number,
+  pullAhead: number,
+  { pullEvery, places }: { readonly pullEvery: number; readonly places: unknown[] } = { pullEvery: 1, places: [] },
+): Promise<Sent[]> {
   const sent: Sent[] = [];
   /** Cut, and not pushed yet. */
   const batches: [number, number][] = [];
@@ -61,14 +67,22 @@ async function sentBy({ records, batchSize, pushEvery }: PushCase, next: number,
   const client = { pullToTrain: () => Promise.resolve(PULLED), recycle: () => {}, push };
   const activity = { enter: () => {}, position: () => {}, trained: () => {} };
   const { signal } = new AbortController();
+  const linear = createLinear();
+  const model: Model = {
+    ...linear,
+    step(batch, values, place) {
+      places.push(place);
+      return linear.step(batch, values);
+    },
+  };
   const pulls = new PullQueue({ client, id: 'trainer', ahead: pullAhead });
   const training = new TaskTraining(
     {
-      ...{ model: createLinear(), client, router: createIdRouter({ shards: 8 }), activity, signal, pulls, pullAhead },
-      ...{ batchSize, pushEvery, pullEvery: 1, gated: false },
+      ...{ model, client, router: createIdRouter({ shards: 8 }), activity, signal, pulls, pullAhead },
+      ...{ batchSize, pushEvery, pullEvery, gated: false },
       gradientCheck: new GradientCheck(undefined, { warn: () => {} }),
     },
-    beginProgress({ pass: 0, task: 0 }, task, 0),
+    beginProgress({ pass: 3, task: 8 }, task, 0),
     next,
     'last',
   );
@@ -88,4 +102,10 @@ describe('the pushes of a task', () => {
         expect(await sentBy(one, from, pullAhead)).toEqual(expected.slice(from));
     }
   });
+});
+
+test.each([1, 3])('each mini-batch is told its place, with %d of them a pull', async (pullEvery) => {
+  const places: unknown[] = [];
+  await sentBy({ records: 18, batchSize: 4, pushEvery: 1, pushes: [] }, 1, 0, { pullEvery, places });
+  expect(places).toEqual([1, 2, 3, 4].map((batch) => ({ pass: 3, task: 8, batch })));
 });

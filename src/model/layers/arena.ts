@@ -1,0 +1,64 @@
+/** Memory of a network: outputs and gradients of all layers, laid out once for the largest batch so far. */
+import type { ArrayMemory } from '../../tensor/array-memory.ts';
+import { KeptMemory, SUMS_BYTES } from '../kernel-step.ts';
+import type { Graph } from './graph.ts';
+import { bytesOfRows } from './layer.ts';
+
+/** Addresses, by layer. */
+export interface Arena {
+  readonly outputs: readonly number[];
+  readonly gradients: readonly number[];
+  readonly kept: readonly number[];
+  /** Of what a layer needs during a call. */
+  readonly scratch: number;
+  /** Room for a gradient that is added to another one. */
+  readonly spare: number;
+  readonly sums: number;
+}
+
+export class NetworkMemory {
+  readonly #graph: Graph;
+  readonly #memory: KeptMemory;
+  #records = 0;
+  #arena: Arena | undefined;
+
+  constructor(graph: Graph, memory: ArrayMemory) {
+    this.#graph = graph;
+    this.#memory = new KeptMemory(memory);
+  }
+
+  /** For so many records, or more. Throws `OutOfMemory`. */
+  arenaFor(records: number): Arena {
+    if (this.#arena !== undefined && records <= this.#records) return this.#arena;
+    const { byteLength } = this.#layOut(records, 0);
+    const { arena } = this.#layOut(records, this.#memory.take(byteLength));
+    this.#records = records;
+    this.#arena = arena;
+    return arena;
+  }
+
+  #layOut(records: number, from: number): { readonly arena: Arena; readonly byteLength: number } {
+    const { layers } = this.#graph;
+    const { kernels } = this.#memory.heap;
+    let at = from;
+    const room = (bytes: number): number => {
+      const place = at;
+      at += bytes;
+      return place;
+    };
+    const most = (sizes: readonly number[]): number => room(Math.ceil(Math.max(0, ...sizes) / 16) * 16);
+    const arena = {
+      sums: room(SUMS_BYTES),
+      outputs: layers.map(({ layer }) => room(bytesOfRows(records, layer.width))),
+      gradients: layers.map(({ layer, learns }) => room(learns ? bytesOfRows(records, layer.width) : 0)),
+      kept: layers.map(({ layer }) => room(layer.keptBytes?.(records) ?? 0)),
+      scratch: most(layers.map(({ layer }) => layer.scratchBytes?.(kernels, records) ?? 0)),
+      spare: most(
+        layers.flatMap(({ inputs, gradientsTo }) =>
+          inputs.map((input, i) => (gradientsTo[i] === 'added' ? bytesOfRows(records, layers[input]!.layer.width) : 0)),
+        ),
+      ),
+    };
+    return { arena, byteLength: at - from };
+  }
+}

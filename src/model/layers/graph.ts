@@ -1,0 +1,127 @@
+/** From a list of layers to what runs: each layer with its place, its parameters, and where gradients go. */
+import { PaddletError } from '../../base/errors.ts';
+import type { ParameterSpec } from '../../tensor/spec.ts';
+import type { Layer } from './layer.ts';
+import { createLayer, inputsOf, type LayerFacts, type LayerSpec } from './specs.ts';
+
+export interface PlacedLayer {
+  readonly layer: Layer;
+  /** Numbers of the layers that it reads. */
+  readonly inputs: readonly number[];
+  /** Number of its first dense parameter in the model. */
+  readonly firstDense: number;
+  /** Number of its table in the model. */
+  readonly table: number | undefined;
+  /** Whether something is learned in it or before it. */
+  readonly learns: boolean;
+  /**
+   * How the gradient of each input comes about on the way back: not at all, as this layer's alone so far, or added to
+   * that of layers behind this one.
+   */
+  readonly gradientsTo: readonly ('none' | 'first' | 'added')[];
+}
+
+export interface Graph {
+  readonly layers: readonly PlacedLayer[];
+  readonly parameters: ParameterSpec;
+  /** For each table, the sparse input of batches that it looks up. */
+  readonly lookups: readonly number[];
+  /** Of each sparse input. */
+  readonly columns: readonly (readonly string[] | undefined)[];
+}
+
+const refuse = (message: string, hint?: string): never => {
+  throw new PaddletError('JobInvalid', message, hint === undefined ? {} : { hint });
+};
+
+/** `outputs`: floats of the last layer for each record. Throws `JobInvalid`. */
+export function createGraph(specs: readonly LayerSpec[], facts: LayerFacts, outputs: number): Graph {
+  const names = namesOf(specs);
+  const layers: Layer[] = [];
+  const inputs: number[][] = [];
+  specs.forEach((spec, number) => {
+    const own = inputNumbers(spec, number, names);
+    const read = own.map((input) => layers[input]!);
+    layers.push(createLayer(names[number]!, spec, read, facts));
+    inputs.push(own);
+  });
+  const last = layers.at(-1) ?? refuse('a model has at least one layer');
+  if (last.width !== outputs) {
+    refuse(
+      `the last layer, ${last.name}, has ${last.width} outputs: expected ${outputs}`,
+      'end with a layer of type dense',
+    );
+  }
+  const unused = names.find((_, number) => number < layers.length - 1 && !inputs.some((own) => own.includes(number)));
+  if (unused !== undefined) refuse(`no layer reads the layer ${unused}`, 'name it in `from` of a layer behind it');
+  return placed(layers, inputs);
+}
+
+function namesOf(specs: readonly LayerSpec[]): string[] {
+  const counts = new Map<string, number>();
+  const names = specs.map(({ name, type }) => {
+    const count = (counts.get(type) ?? 0) + 1;
+    counts.set(type, count);
+    return name ?? `${type}${count}`;
+  });
+  const twice = names.find((name, number) => names.indexOf(name) < number);
+  if (twice !== undefined) refuse(`two layers are called ${twice}`);
+  return names;
+}
+
+function inputNumbers({ type, from }: LayerSpec, number: number, names: readonly string[]): number[] {
+  const [wanted, name] = [inputsOf(type), names[number]!];
+  if (wanted === 'none') {
+    if (from !== undefined) refuse(`the layer ${name} reads the data: it has no \`from\``);
+    return [];
+  }
+  const read = from === undefined ? [number - 1] : [from].flat().map((one) => names.indexOf(one));
+  const missing = read.findIndex((one) => one < 0 || one >= number);
+  if (missing >= 0) {
+    const what = from === undefined ? 'a layer' : [from].flat()[missing];
+    refuse(`the layer ${name} reads ${what}, but no layer before it is called so`, knownNames(names, number));
+  }
+  if (new Set(read).size < read.length) refuse(`the layer ${name} reads a layer twice`);
+  if (wanted === 'one' && read.length !== 1) refuse(`the layer ${name} reads one layer, not ${read.length}`);
+  return read;
+}
+
+const knownNames = (names: readonly string[], before: number): string =>
+  before === 0 ? 'the first layer is one that reads the data' : `before it: ${names.slice(0, before).join(', ')}`;
+
+function placed(layers: readonly Layer[], inputs: readonly number[][]): Graph {
+  const learns: boolean[] = [];
+  layers.forEach(({ dense, table }, number) => {
+    learns.push(dense.length > 0 || table !== undefined || inputs[number]!.some((input) => learns[input]!));
+  });
+  let denseCount = 0;
+  const tables = layers.flatMap(({ table }) => (table === undefined ? [] : [table]));
+  const sets = new Map<string, { readonly number: number; readonly columns: readonly string[] | undefined }>();
+  for (const { columns } of tables) {
+    const key = JSON.stringify(columns ?? null);
+    if (!sets.has(key)) sets.set(key, { number: sets.size, columns });
+  }
+  return {
+    layers: layers.map((layer, number) => {
+      const firstDense = denseCount;
+      denseCount += layer.dense.length;
+      return {
+        layer,
+        inputs: inputs[number]!,
+        firstDense,
+        table: layer.table && tables.indexOf(layer.table),
+        learns: learns[number]!,
+        gradientsTo: inputs[number]!.map((input) => {
+          if (!learns[input]) return 'none';
+          return inputs.slice(number + 1).some((later) => later.includes(input)) ? 'added' : 'first';
+        }),
+      };
+    }),
+    parameters: {
+      dense: layers.flatMap(({ dense }) => dense),
+      sparse: tables.map(({ name, width, initializer }) => ({ name, width, initializer })),
+    },
+    lookups: tables.map(({ columns }) => sets.get(JSON.stringify(columns ?? null))!.number),
+    columns: [...sets.values()].map(({ columns }) => columns),
+  };
+}

@@ -1,0 +1,113 @@
+/** Layers as a model lists them, and how each is made. A new layer is a file beside this one and two lines here. */
+import { PaddletError } from '../../base/errors.ts';
+import { type ActivationType, createActivation } from './activations.ts';
+import { createAdd, createConcat } from './combine.ts';
+import { createDense, type DenseOptions } from './dense.ts';
+import { createDropout, type DropoutOptions } from './dropout.ts';
+import { createEmbedding, createNumbers } from './inputs.ts';
+import type { Layer } from './layer.ts';
+import { type BatchNormOptions, createBatchNorm, createLayerNorm, type LayerNormOptions } from './normalization.ts';
+import { createPairs } from './pairs.ts';
+
+interface Columns {
+  /** Names of columns; by default all that the data has, as one. */
+  readonly columns?: readonly string[];
+}
+
+export type LayerKind =
+  /** The numbers of each record. */
+  | { readonly type: 'numbers' }
+  /** Vectors of the features of each column, side by side. They start normal with mean 0 and this deviation. */
+  | ({
+      readonly type: 'embedding';
+      readonly width: number;
+      readonly pooling?: 'sum' | 'mean';
+      readonly initStddev?: number;
+    } & Columns)
+  /** A weighted sum of all features: the linear part of a model. */
+  | ({ readonly type: 'linear' } & Columns)
+  | ({ readonly type: 'dense' } & DenseOptions)
+  | { readonly type: ActivationType }
+  | ({ readonly type: 'layerNorm' } & LayerNormOptions)
+  | ({ readonly type: 'batchNorm' } & BatchNormOptions)
+  | ({ readonly type: 'dropout' } & DropoutOptions)
+  | { readonly type: 'concat' }
+  | { readonly type: 'add' }
+  /** All pairs of the vectors of an embedding, as in a factorization machine. */
+  | { readonly type: 'fm' };
+
+export type LayerSpec = LayerKind & {
+  /** By default its type and the number of the layer among those of the type: `dense2`. */
+  readonly name?: string;
+  /** Names of the layers that it reads; by default the one before it. */
+  readonly from?: string | readonly string[];
+};
+
+/** What layers are made from besides their settings. */
+export interface LayerFacts {
+  /** Numbers of a record. */
+  readonly inputWidth: number;
+  /** Of the job. */
+  readonly seed: number;
+}
+
+/** How many layers a layer reads. */
+export function inputsOf(type: LayerKind['type']): 'none' | 'one' | 'several' {
+  if (type === 'numbers' || type === 'embedding' || type === 'linear') return 'none';
+  return type === 'concat' || type === 'add' ? 'several' : 'one';
+}
+
+/** `inputs`: as many as `inputsOf` says. Throws `JobInvalid`. */
+export function createLayer(name: string, spec: LayerSpec, inputs: readonly Layer[], facts: LayerFacts): Layer {
+  const input = inputs[0]!;
+  switch (spec.type) {
+    case 'numbers':
+      return createNumbers(name, facts.inputWidth);
+    case 'embedding': {
+      const { width, columns, pooling, initStddev = 0.01 } = spec;
+      const initializer = { type: 'normal', mean: 0, stddev: initStddev } as const;
+      return createEmbedding(name, { vectorWidth: width, columns, pooling, initializer });
+    }
+    case 'linear':
+      return createEmbedding(name, {
+        vectorWidth: 1,
+        columns: spec.columns,
+        isOne: true,
+        initializer: { type: 'zeros' },
+      });
+    case 'dense':
+      return createDense(name, spec, input);
+    case 'relu':
+    case 'sigmoid':
+    case 'tanh':
+      return createActivation(name, spec.type, input);
+    case 'layerNorm':
+      return createLayerNorm(name, spec, input);
+    case 'batchNorm':
+      return createBatchNorm(name, spec, input);
+    case 'dropout':
+      return createDropout(name, spec, input, facts);
+    case 'concat':
+      return createConcat(name, inputs);
+    case 'add':
+      refuseWidths(name, inputs);
+      return createAdd(name, inputs);
+    case 'fm':
+      if (input.vectorWidth === undefined) {
+        throw new PaddletError('JobInvalid', `the layer ${name} needs vectors, but ${input.name} has none`, {
+          hint: 'fm reads a layer of type embedding',
+        });
+      }
+      return createPairs(name, input);
+  }
+}
+
+function refuseWidths(name: string, inputs: readonly Layer[]): void {
+  const [first] = inputs;
+  const other = inputs.find(({ width }) => width !== first?.width);
+  if (other === undefined) return;
+  throw new PaddletError(
+    'JobInvalid',
+    `the layer ${name} adds layers of one width: ${first?.name} has ${first?.width}, ${other.name} has ${other.width}`,
+  );
+}

@@ -1,0 +1,132 @@
+/** Lists of layers that fit together, and what is said of those that do not. */
+import { describe, expect, test } from 'vitest';
+import { createGraph } from '../../../src/model/layers/graph.ts';
+import type { LayerSpec } from '../../../src/model/layers/specs.ts';
+import { createModel, outlineOf } from '../../../src/model/registry.ts';
+
+const graphOf = (layers: readonly LayerSpec[], outputs = 1) => createGraph(layers, { inputWidth: 5, seed: 1 }, outputs);
+
+describe('a list of layers', () => {
+  test.each<[string, readonly LayerSpec[], string]>([
+    ['is not empty', [], 'a model has at least one layer'],
+    ['begins with data', [{ type: 'dense', units: 1 }], 'the layer dense1 reads a layer, but no layer before it'],
+    [
+      'names layers before it',
+      [{ type: 'numbers' }, { type: 'dense', units: 1, from: 'tower' }],
+      'the layer dense1 reads tower, but no layer before it is called so',
+    ],
+    [
+      'has no layer behind itself',
+      [{ type: 'numbers' }, { type: 'dense', name: 'a', units: 1, from: 'a' }],
+      'the layer a reads a, but no layer before it',
+    ],
+    [
+      'has names once',
+      [{ type: 'numbers' }, { type: 'dense', name: 'x', units: 2 }, { type: 'dense', name: 'x', units: 1 }],
+      'two layers are called x',
+    ],
+    ['ends with the outputs', [{ type: 'numbers' }], 'the last layer, numbers1, has 5 outputs: expected 1'],
+    [
+      'has no layer that nothing reads',
+      [{ type: 'numbers' }, { type: 'relu' }, { type: 'dense', units: 1, from: 'numbers1' }],
+      'no layer reads the layer relu1',
+    ],
+    [
+      'reads data once',
+      [{ type: 'numbers' }, { type: 'linear', from: 'numbers1' }],
+      'the layer linear1 reads the data',
+    ],
+    [
+      'reads one layer where one is wanted',
+      [{ type: 'numbers' }, { type: 'relu' }, { type: 'dense', units: 1, from: ['numbers1', 'relu1'] }],
+      'the layer dense1 reads one layer, not 2',
+    ],
+    [
+      'reads a layer once',
+      [{ type: 'numbers' }, { type: 'add', from: ['numbers1', 'numbers1'] }],
+      'the layer add1 reads a layer twice',
+    ],
+    [
+      'adds what is as wide',
+      [{ type: 'numbers' }, { type: 'dense', units: 1 }, { type: 'add', from: ['numbers1', 'dense1'] }],
+      'the layer add1 adds layers of one width: numbers1 has 5, dense1 has 1',
+    ],
+    [
+      'has pairs of vectors',
+      [{ type: 'numbers' }, { type: 'fm' }],
+      'the layer fm1 needs vectors, but numbers1 has none',
+    ],
+  ])('%s', (_, layers, message) => {
+    expect(() => graphOf(layers)).toThrow(message);
+  });
+
+  test('has names of its own, and parameters that are called after them', () => {
+    const layers: LayerSpec[] = [
+      { type: 'numbers' },
+      { type: 'dense', units: 4 },
+      { type: 'relu' },
+      { type: 'dense', units: 3, bias: false },
+      { type: 'layerNorm' },
+      { type: 'dense', name: 'output', units: 1 },
+    ];
+    const { parameters } = graphOf(layers);
+    expect(parameters.dense.map(({ name, shape }) => [name, ...shape])).toEqual([
+      ['dense1.W', 5, 4],
+      ['dense1.b', 4],
+      ['dense2.W', 4, 3],
+      ['layerNorm1.gain', 3],
+      ['layerNorm1.bias', 3],
+      ['output.W', 3, 1],
+      ['output.b', 1],
+    ]);
+  });
+
+  test('has one input for tables of the same columns', () => {
+    const { lookups, columns } = graphOf([
+      { type: 'linear', name: 'w', columns: ['a', 'b'] },
+      { type: 'embedding', name: 'v', width: 2, columns: ['a', 'b'] },
+      { type: 'embedding', name: 'u', width: 2, columns: ['b'] },
+      { type: 'concat', from: ['v', 'u'] },
+      { type: 'fm' },
+      { type: 'add', from: ['w', 'fm1'] },
+    ]);
+    expect(lookups).toEqual([0, 0, 1]);
+    expect(columns).toEqual([['a', 'b'], ['b']]);
+  });
+});
+
+describe('mlp', () => {
+  const FACTS = { inputWidth: 7, classes: 3, fields: 0, seed: 1 };
+
+  test('is a tower of hidden layers', () => {
+    const { parameters } = createModel({ type: 'mlp', hidden: [4, 2], normalization: 'batch' }, FACTS);
+    expect(parameters.dense.map(({ name }) => name)).toEqual([
+      ...['hidden1.W', 'hidden1.b', 'hidden1.norm.gain', 'hidden1.norm.bias'],
+      ...['hidden1.norm.mean', 'hidden1.norm.variance', 'hidden2.W', 'hidden2.b', 'hidden2.norm.gain'],
+      ...['hidden2.norm.bias', 'hidden2.norm.mean', 'hidden2.norm.variance', 'output.W', 'output.b'],
+    ]);
+    expect(parameters.dense.at(-2)).toMatchObject({ shape: [2, 3] });
+  });
+
+  test('has one output unless it is of classes', () => {
+    const { parameters, task } = createModel({ type: 'mlp', hidden: [], task: 'regression' }, FACTS);
+    expect([task, parameters.dense[0]?.shape]).toEqual(['regression', [7, 1]]);
+  });
+
+  test('has no choice of an optimizer for its statistics', () => {
+    const { blocks } = outlineOf({ type: 'mlp', hidden: [4], normalization: 'batch' });
+    expect(blocks).toEqual([
+      'hidden1.W',
+      'hidden1.b',
+      'hidden1.norm.gain',
+      'hidden1.norm.bias',
+      'output.W',
+      'output.b',
+    ]);
+  });
+
+  test('wants inputs and classes', () => {
+    expect(() => createModel({ type: 'mlp' }, { ...FACTS, classes: 1 })).toThrow('mlp needs inputs and classes');
+    expect(() => createModel({ type: 'mlp' }, { ...FACTS, inputWidth: 0 })).toThrow('mlp needs inputs and classes');
+  });
+});

@@ -1,0 +1,47 @@
+/** Rules of models of layers: what they draw, their statistics, and where gradients go. */
+import type { Mutation } from './mutation.ts';
+
+export const MODELS: readonly Mutation[] = [
+  {
+    rule: 'running statistics have their own optimizer',
+    file: 'src/tensor/optimizer.ts',
+    find: 'rate === undefined ? chosen(choice.blocks, name) : ofStatistic(rate)',
+    replace: 'chosen(choice.blocks, name)',
+    tests: ['test/sync/reference-loop.test.ts'],
+  },
+  {
+    rule: 'clipping leaves running statistics alone',
+    file: 'src/roles/trainer/compute/gradient-check.ts',
+    find: 'this.#dense[at]?.statisticRate === undefined',
+    replace: 'this.#dense[at]?.statisticRate !== null',
+    tests: ['test/roles/trainer/compute/gradient-check.test.ts'],
+  },
+  {
+    rule: 'each mini-batch of a task draws for itself',
+    file: 'src/roles/trainer/tasks/train-task.ts',
+    find: '{ pass, task, batch: first + number }',
+    replace: '{ pass, task, batch: first }',
+    tests: ['test/roles/trainer/tasks'],
+  },
+  {
+    rule: 'each mini-batch of a lane draws for itself',
+    file: 'src/roles/trainer/rounds/lane-batches.ts',
+    find: '{ pass, task, batch: push }',
+    replace: '{ pass, task, batch: 0 }',
+    tests: ['test/roles/trainer/rounds'],
+  },
+  {
+    rule: 'a layer that several read has the gradients of all of them',
+    file: 'src/model/layers/graph.ts',
+    find: "? 'added' : 'first'",
+    replace: "? 'first' : 'first'",
+    tests: ['test/model/layers'],
+  },
+  {
+    rule: 'a part of a model that learns nothing is passed over backwards, and only such a part',
+    file: 'src/model/layers/graph.ts',
+    find: 'learns.push(dense.length > 0 || table !== undefined || inputs[number]!.some((input) => learns[input]!));',
+    replace: 'learns.push(dense.length > 0 || table !== undefined);',
+    tests: ['test/model/layers'],
+  },
+];
