@@ -50,18 +50,27 @@ function start(program: 'loops' | 'models', args: readonly string[]): Native | u
     if (binary === undefined) rmSync(folder, { recursive: true });
   }
   if (binary === undefined) return undefined;
-  const process = spawn(binary, args);
-  const answers = createInterface({ input: process.stdout })[Symbol.asyncIterator]();
+  const { run, close } = startPeer(binary, args);
   return {
-    async run(command) {
-      process.stdin.write(`${command}\n`);
-      const { value, done } = await answers.next();
-      if (done === true) throw new Error(`${binary} ended`);
-      return Number.parseFloat(value);
-    },
+    run,
     close() {
-      process.stdin.end();
+      close();
       rmSync(folder, { recursive: true });
     },
+  };
+}
+
+/** A process that answers each line with milliseconds. */
+export function startPeer(program: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env): Native {
+  const peer = spawn(program, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const answers = createInterface({ input: peer.stdout })[Symbol.asyncIterator]();
+  return {
+    async run(command) {
+      peer.stdin.write(`${command}\n`);
+      const { value, done } = await answers.next();
+      if (done === true) throw new Error(`${program} ${args.join(' ')} ended`);
+      return Number.parseFloat(value);
+    },
+    close: () => void peer.stdin.end(),
   };
 }

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { compileNative } from '../native.ts';
+import { findPython } from '../python.ts';
 
 const run = promisify(execFile);
 
@@ -58,28 +59,19 @@ export function nativePeer(folder: string): Peer | undefined {
   };
 }
 
-/** Debian's scikit-learn is for Debian's Python. */
-const PYTHONS = ['/usr/bin/python3', 'python3'];
 /** It repeats itself exactly: more passes tell no more. */
 const PASSES = 3;
 
 /** Undefined where it is missing. */
 export async function sklearnPeer(): Promise<Peer | undefined> {
-  for (const python of PYTHONS) {
-    try {
-      await run(python, ['-c', 'import sklearn']);
-    } catch {
-      // No such Python, or none with the library.
-      continue;
-    }
-    return async ({ model, plain, learningRate }) => {
-      if (model === 'fm') return undefined;
-      const script = join(import.meta.dirname, 'sklearn-peer.py');
-      // Ten classes are ten models to it.
-      const passes = model === 'softmax' ? 1 : PASSES;
-      const { stdout } = await run(python, [script, model, `${passes}`, `${learningRate}`, ...plain]);
-      return toTrained(stdout, passes);
-    };
-  }
-  return undefined;
+  const python = await findPython('import sklearn');
+  if (python === undefined) return undefined;
+  return async ({ model, plain, learningRate }) => {
+    if (model === 'fm') return undefined;
+    const script = join(import.meta.dirname, 'sklearn-peer.py');
+    // Ten classes are ten models to it.
+    const passes = model === 'softmax' ? 1 : PASSES;
+    const { stdout } = await run(python, [script, model, `${passes}`, `${learningRate}`, ...plain]);
+    return toTrained(stdout, passes);
+  };
 }
