@@ -34,15 +34,15 @@ export const DATA: readonly Mutation[] = [
   },
   {
     rule: 'a damaged block is not believed',
-    file: 'src/data/parsed/layout.ts',
-    find: "  check(file.readUInt32LE(HEADER.crc32) === crc32(file.subarray(HEADER.fileBytes)), 'its check sum differs');\n",
+    file: 'src/data/parsed/sections.ts',
+    find: "  check(file.readUInt32LE(AT.crc32) === crc32(file.subarray(AT.fileBytes)), 'its check sum differs');\n",
     replace: '  crc32(file);\n',
     tests: CACHE,
   },
   {
     rule: 'a block of another key is not believed',
-    file: 'src/data/parsed/layout.ts',
-    find: "  check(file.subarray(HEADER.key, HEADER.keyEnd).equals(key), 'it is a block of other data');\n",
+    file: 'src/data/parsed/sections.ts',
+    find: "  check(file.subarray(AT.key, AT.keyEnd).equals(key), 'it is a block of other data');\n",
     replace: '  check(key.length === 32, "");\n',
     tests: CACHE,
   },
@@ -69,7 +69,7 @@ export const DATA: readonly Mutation[] = [
   },
   {
     rule: 'the weight of a bad record is not that of the next one',
-    file: 'src/data/parsed/sparse-block-builder.ts',
+    file: 'src/data/parsed/block-builder.ts',
     find: '    this.#weight = 1;\n',
     replace: '',
     tests: ['test/data/formats/libsvm/parser.test.ts'],
