@@ -90,7 +90,7 @@ export interface StepResult {
 
 /** What a model of columns takes, by names of columns. */
 export interface ColumnInputs {
-  /** For each sparse input, the columns whose features it has. The field of a feature is the place of its column here. */
+  /** For each sparse input, the columns whose features it has. A feature's field is the place of its column here. */
   readonly sparse: readonly (readonly string[])[];
   /** Columns of numbers that make the dense input, in this order; without any, batches have no dense input. */
   readonly numbers: readonly string[];
