@@ -11,8 +11,8 @@ import { crc32 } from 'node:zlib';
 import { parseLibsvm } from '../../src/data/formats/libsvm/parser.ts';
 import { buildIndex } from '../../src/data/index-builder.ts';
 import { SparseKernel, sparseKernel } from '../../src/data/kernels/sparse-kernel.ts';
+import { BlockBuilder } from '../../src/data/parsed/block-builder.ts';
 import { ParsedCache } from '../../src/data/parsed/cache.ts';
-import { SparseBlockBuilder } from '../../src/data/parsed/sparse-block-builder.ts';
 import type { DataPlace } from '../../src/data/place.ts';
 import type { Chunk, DataIndex } from '../../src/data/source.ts';
 import { createTaskReader } from '../../src/data/task-reader.ts';
@@ -119,8 +119,8 @@ export function tokenize(kernel: SparseKernel, text: Buffer): void {
 }
 
 function parsePlainly({ records }: Shape, text: Buffer): void {
-  const size = { records, features: Math.ceil(text.length / 4), batchSize: BATCH };
-  const builder = new SparseBlockBuilder(size, sparseKernel());
+  const size = { records, features: [Math.ceil(text.length / 4)], batchSize: BATCH };
+  const builder = new BlockBuilder(size, sparseKernel());
   parseLibsvm({ file: 'data.txt', bytes: text, offset: 0, firstLine: 1 }, LABELS, builder);
   builder.finish();
 }

@@ -24,7 +24,7 @@ export class DenseRecordsBuilder {
     this.width = width;
     this.pixels = new Uint8Array(records * width);
     this.labels = new Float32Array(records);
-    this.positions = new RecordPositions(records, 'record');
+    this.positions = new RecordPositions(records);
   }
 
   add(part: ImagesPart, rule: LabelRule): void {

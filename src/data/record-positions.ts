@@ -7,16 +7,13 @@ export class RecordPositions {
   readonly bad: BadRecord[] = [];
   good = 0;
   records = 0;
-  private readonly unit: 'line' | 'record';
   private readonly parts: { readonly file: string; readonly first: number }[] = [];
-  /** Of each position: its 1-based line or record number. */
+  /** Of each position: its 1-based record number. */
   private readonly lines: Float64Array;
   /** Good records before each position. */
   private readonly before: Uint32Array;
 
-  /** `unit`: what `lines` number, for messages. */
-  constructor(records: number, unit: 'line' | 'record') {
-    this.unit = unit;
+  constructor(records: number) {
     this.lines = new Float64Array(records);
     this.before = new Uint32Array(records + 1);
   }
@@ -54,7 +51,7 @@ export class RecordPositions {
     };
   }
 
-  /** Such as `a9a.gz, lines 1001 to 1128`; parts of several files are separated by semicolons. */
+  /** Such as `images.gz, records 1001 to 1128`; parts of several files are separated by semicolons. */
   describe(from: number, to: number): string {
     const texts: string[] = [];
     this.parts.forEach(({ file, first }, at) => {
@@ -62,7 +59,7 @@ export class RecordPositions {
       const end = Math.min(to, this.parts[at + 1]?.first ?? this.records);
       if (start >= end) return;
       const lines = [this.lines[start]!, this.lines[end - 1]!];
-      texts.push(`${file}, ${this.unit}${lines[0] === lines[1] ? ` ${lines[0]}` : `s ${lines[0]} to ${lines[1]}`}`);
+      texts.push(`${file}, record${lines[0] === lines[1] ? ` ${lines[0]}` : `s ${lines[0]} to ${lines[1]}`}`);
     });
     return texts.join('; ');
   }

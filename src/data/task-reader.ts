@@ -10,8 +10,8 @@ import { countRecords } from './chunk-check.ts';
 import type { ParsedTask, ReadColumns, ReadOptions } from './formats/format.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
 import { OpenFiles } from './open-files.ts';
+import { blockRecords } from './parsed/block-records.ts';
 import { blockKey, isSameFile, type ParsedCache } from './parsed/cache.ts';
-import { sparseRecords } from './parsed/sparse-records.ts';
 import { absolutePath, type DataPlace } from './place.ts';
 import type { Chunk, TaskRecords } from './source.ts';
 
@@ -45,7 +45,7 @@ export function createTaskReader(place: DataPlace, options: TaskReaderOptions): 
       const paths = [...new Set(chunks.map(({ file }) => files.path(file)))];
       const sources = await factsOf(place, paths);
       const kept = sources && (await cache.load(key, records, sources, options.times));
-      if (kept !== undefined) return sparseRecords(kept);
+      if (kept !== undefined) return blockRecords(kept);
       const parsed = await parse(chunks);
       if (parsed.block !== undefined && sources !== undefined && (await areUnchanged(place, files, paths, sources))) {
         await cache.save(key, parsed.block, sources);

@@ -4,6 +4,7 @@ import { type Column, type Dialect, type FieldColumn, type TimeColumn, vocabular
 import { TIME_FORMATS } from '../data/columns/time.ts';
 import { patternFault } from '../data/columns/time-pattern.ts';
 import { isZone } from '../data/columns/time-zone.ts';
+import type { Model } from '../model/model.ts';
 import { type ColumnsFile, type DialectFile, resolveColumns, resolveDialect, WHOLE } from './columns.ts';
 
 export interface ColumnRuleBroken {
@@ -14,7 +15,7 @@ export interface ColumnRuleBroken {
 
 export interface ColumnsUse {
   readonly model: string;
-  readonly input: 'sparse' | 'dense';
+  readonly input: Model['input'];
   readonly task: 'binary' | 'multiclass' | 'regression';
 }
 

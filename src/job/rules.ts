@@ -167,7 +167,8 @@ function modelRules({ data, model }: JobFile): RuleBroken[] {
     (format.input === input || format.input === 'columns') && (format.hasFields || !readsFields);
   if (suits(formatOf(data.format))) return [];
   const formats = eitherOf(formatsWhere(suits));
-  const records = readsFields ? 'the fields of features' : input === 'dense' ? 'dense inputs' : 'sparse records';
+  const inputs = { sparse: 'sparse records', dense: 'dense inputs', columns: 'columns' };
+  const records = readsFields ? 'the fields of features' : inputs[input];
   return [
     {
       path: ['model', 'type'],

@@ -96,9 +96,19 @@ export interface StepResult {
   readonly metrics: MetricSums;
 }
 
+/** What a model of columns takes, by names of columns. */
+export interface ColumnInputs {
+  /** For each sparse input, the columns whose features it has. A feature's field is the place of its column here. */
+  readonly sparse: readonly (readonly string[])[];
+  /** Columns of numbers that make the dense input, in this order; without any, batches have no dense input. */
+  readonly numbers: readonly string[];
+}
+
 export interface Model {
   readonly type: string;
-  readonly input: 'sparse' | 'dense';
+  readonly input: 'sparse' | 'dense' | 'columns';
+  /** Of input `columns`: which ones its batches have, and where. */
+  readonly reads?: ColumnInputs;
   /** Batches have the fields of their features. */
   readonly readsFields?: true;
   readonly task: 'binary' | 'multiclass' | 'regression';

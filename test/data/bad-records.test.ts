@@ -4,14 +4,14 @@ import { PaddletError } from '../../src/base/errors.ts';
 import { refuseTooManyBad } from '../../src/data/bad-records.ts';
 import { parseLibsvm } from '../../src/data/formats/libsvm/parser.ts';
 import { sparseKernel } from '../../src/data/kernels/sparse-kernel.ts';
-import { SparseBlockBuilder } from '../../src/data/parsed/sparse-block-builder.ts';
-import { sparseRecords } from '../../src/data/parsed/sparse-records.ts';
+import { BlockBuilder } from '../../src/data/parsed/block-builder.ts';
+import { blockRecords } from '../../src/data/parsed/block-records.ts';
 
 function parsed(text: string) {
   const bytes = Buffer.from(text);
-  const into = new SparseBlockBuilder({ records: text.length, features: bytes.length, batchSize: 4 }, sparseKernel());
+  const into = new BlockBuilder({ records: text.length, features: [bytes.length], batchSize: 4 }, sparseKernel());
   parseLibsvm({ file: 'a.txt', bytes, offset: 0, firstLine: 1 }, { task: 'binary' }, into);
-  return sparseRecords(into.finish());
+  return blockRecords(into.finish());
 }
 
 function refusal(text: string, maxBadRecords = 0): PaddletError {

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { shuffledTask } from '../../src/core/shuffle.ts';
 import { parseLibsvm } from '../../src/data/formats/libsvm/parser.ts';
 import { sparseKernel } from '../../src/data/kernels/sparse-kernel.ts';
-import { SparseBlockBuilder } from '../../src/data/parsed/sparse-block-builder.ts';
-import { sparseRecords } from '../../src/data/parsed/sparse-records.ts';
+import { BlockBuilder } from '../../src/data/parsed/block-builder.ts';
+import { blockRecords } from '../../src/data/parsed/block-records.ts';
 import { reordered } from '../../src/data/reordered.ts';
 import type { TaskRecords } from '../../src/data/source.ts';
 import type { Batch } from '../../src/model/model.ts';
@@ -14,11 +14,11 @@ const BATCH = 3;
 /** A record a line; those with a label of 7 are bad. */
 function recordsOf(lines: readonly string[]): TaskRecords {
   const bytes = new TextEncoder().encode(lines.join(''));
-  const size = { records: lines.length, features: bytes.length, batchSize: BATCH };
-  const builder = new SparseBlockBuilder(size, sparseKernel());
+  const size = { records: lines.length, features: [bytes.length], batchSize: BATCH };
+  const builder = new BlockBuilder(size, sparseKernel());
   const rule = { task: 'binary', mayHaveWeight: true } as const;
   parseLibsvm({ file: 'data', bytes, offset: 0, firstLine: 1 }, rule, builder);
-  return sparseRecords(builder.finish());
+  return blockRecords(builder.finish());
 }
 
 /** Each record of a batch as text: independent of how ids are numbered. */

@@ -1,5 +1,6 @@
 /** The model of a job and its label rule: functions of the job's record, so that every role makes the same ones. */
 import { withZeros } from '../../checkpoint/load/warm-plan.ts';
+import { checkReads, rowsOf } from '../../data/columns/inputs.ts';
 import { RowMaker } from '../../data/columns/rows.ts';
 import type { ForwardOptions, ReadColumns } from '../../data/formats/format.ts';
 import type { DataFormat } from '../../data/formats/registry.ts';
@@ -27,6 +28,7 @@ export function modelOf(record: JobRecord, context: ModelSource = {}): Model {
     seed: job.training.seed,
   };
   const model = context.makeModel?.(record) ?? createModel(job.model, facts);
+  if (model.reads !== undefined) checkReads(model.reads, columnSpecOf(job)?.columns ?? []);
   const zeroed = record.warmStart?.zeroed ?? [];
   return zeroed.length === 0 ? model : { ...model, parameters: withZeros(model.parameters, zeroed) };
 }
@@ -57,7 +59,7 @@ export function readingOf(
   return {
     format: record.job.data.format,
     labels: labelRuleOf(record, model),
-    inputWidth: inputWidthOf(record),
+    inputWidth: inputWidthOf(record, model),
     ...(model.readsFields && { readsFields: true }),
     ...(columns === undefined ? {} : { columns }),
     ...(selection === undefined ? {} : { selection }),
@@ -95,7 +97,7 @@ const known = new WeakMap<JobRecord, ReadColumns>();
 
 function columnsOf(
   record: JobRecord,
-  { input, readsFields }: Pick<Model, 'input' | 'readsFields'>,
+  { input, readsFields, reads }: Pick<Model, 'input' | 'readsFields' | 'reads'>,
 ): ReadColumns | undefined {
   const spec = columnSpecOf(record.job);
   if (spec === undefined) return undefined;
@@ -104,14 +106,16 @@ function columnsOf(
     statistics: record.train.columns?.statistics ?? [],
     input,
     ...(readsFields && { readsFields }),
+    ...(reads && { reads }),
   };
   known.set(record, columns);
   return columns;
 }
 
-/** Inputs of a dense record. */
-function inputWidthOf({ job, train }: JobRecord): number {
+/** Inputs of a dense record: of all numbers, or of those that the model reads. */
+function inputWidthOf({ job, train }: JobRecord, { reads }: Pick<Model, 'reads'> = {}): number {
   const spec = columnSpecOf(job);
   if (spec === undefined) return Number(train.featureBound);
-  return new RowMaker({ columns: spec.columns, statistics: train.columns?.statistics ?? [] }).width;
+  const known = { columns: spec.columns, statistics: train.columns?.statistics ?? [] };
+  return (reads === undefined ? new RowMaker(known) : rowsOf(known, reads.numbers)).width;
 }

@@ -139,9 +139,11 @@ export function slotsOf(columns: readonly Column[]): ColumnSlots {
   };
 }
 
+export const makesFeatures = (column: Column): boolean =>
+  column.type === 'number' || column.type === 'cross' || isCategory(column);
+
 /** How many of the columns make features: those of one column are of one field, numbered in this order. */
-export const fieldsOf = (columns: readonly Column[]): number =>
-  columns.filter((column) => column.type === 'number' || column.type === 'cross' || isCategory(column)).length;
+export const fieldsOf = (columns: readonly Column[]): number => columns.filter(makesFeatures).length;
 
 const isCategory = (column: Column): column is CategoryColumn =>
   column.type === 'category' || column.type === 'categories';

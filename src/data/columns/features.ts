@@ -1,11 +1,19 @@
 /**
  * From raw columns to features by id. A number is one feature, whose id is that of the empty text in a vocabulary of
- * the column's name; that it is missing is a second one. Features of a record are in the order of the columns, whatever
- * the order of its fields, so the same records give the same bits.
+ * the column's name; that it is missing is a second one. Features of a record are in the order of the wanted columns,
+ * whatever the order of its fields, so the same records give the same bits.
  */
-import { assert } from '../../base/assert.ts';
+import { AssertionError, assert } from '../../base/assert.ts';
 import { crossIds } from '../kernels/cross-ids.ts';
-import { type Column, type ColumnSlots, type CrossColumn, isSingle, slotsOf, vocabularyOf } from './column.ts';
+import {
+  type Column,
+  type ColumnSlots,
+  type CrossColumn,
+  isSingle,
+  makesFeatures,
+  slotsOf,
+  vocabularyOf,
+} from './column.ts';
 import { categoryId, type Halves, halvesOf, missingId, vocabularySeed } from './hash.ts';
 import { type KnownColumns, type Normalize, NumberParts, normalizer, stand } from './numbers.ts';
 import type { ColumnPiece, ListIds } from './piece.ts';
@@ -22,7 +30,7 @@ export interface PieceFeatures {
   readonly ids: Uint32Array;
   /** Undefined when all are 1. */
   readonly values: Float32Array | undefined;
-  /** The number of the column that made each; undefined where no model reads them. */
+  /** The place of the column that made each, among the wanted ones; undefined where no model reads them. */
   readonly fields: Uint16Array | undefined;
 }
 
@@ -55,15 +63,6 @@ interface Cross {
   readonly parts: readonly CrossPart[];
 }
 
-/** By the columns, which are the same object for all tasks of a job: ids are worked out once. */
-const made = new WeakMap<KnownColumns, FeatureMaker>();
-
-export function featureMaker(columns: KnownColumns): FeatureMaker {
-  const maker = made.get(columns) ?? new FeatureMaker(columns);
-  made.set(columns, maker);
-  return maker;
-}
-
 export class FeatureMaker {
   readonly #makers: readonly Maker[];
   readonly #crosses: readonly Cross[];
@@ -72,11 +71,12 @@ export class FeatureMaker {
   readonly #most: number;
   readonly #allOnes: boolean;
 
-  constructor({ columns, statistics }: KnownColumns) {
+  /** `wanted`: the columns that features are made of, some of all. */
+  constructor({ columns, statistics }: KnownColumns, wanted: readonly Column[] = columns.filter(makesFeatures)) {
     const slots = slotsOf(columns);
-    const crosses = columns.filter((column) => column.type === 'cross');
+    const crosses = wanted.filter((column) => column.type === 'cross');
     this.#crosses = crosses.map((cross) => crossOf(cross, columns, slots, statistics));
-    this.#makers = columns.flatMap((column) => makerOf(column, slots, statistics, crosses));
+    this.#makers = wanted.map((column) => makerOf(column, slots, statistics, crosses));
     this.#always = this.#makers.filter(({ kind }) => kind !== 'list').length;
     this.#most = this.#always + this.#makers.filter(({ kind }) => kind === 'number').length;
     this.#allOnes = this.#makers.every(({ kind }) => kind !== 'number');
@@ -84,7 +84,7 @@ export class FeatureMaker {
 
   /** Most features of so many records, whose lists have so many ids in all. */
   mostFeatures(records: number, listIds: number): number {
-    return this.#most * records + listIds;
+    return this.#most * records + (this.#always < this.#makers.length ? listIds : 0);
   }
 
   featuresOf(piece: ColumnPiece, readsFields = false): PieceFeatures {
@@ -194,36 +194,34 @@ function makerOf(
   { numbers, single, lists }: ColumnSlots,
   statistics: readonly NumberStatistics[],
   crosses: readonly CrossColumn[],
-): Maker[] {
+): Maker {
   switch (column.type) {
     case 'number': {
       const slot = numbers.indexOf(column);
       const known = statistics[slot];
       assert(known?.name === column.name, 'statistics a number column');
-      if (column.quantiles !== undefined) return [{ kind: 'parts', slot, parts: new NumberParts(column, known) }];
+      if (column.quantiles !== undefined) return { kind: 'parts', slot, parts: new NumberParts(column, known) };
       const seed = vocabularySeed(column.name);
       const normalize = normalizer(column, known);
       const [low, high] = halvesOf(categoryId(NOTHING, seed));
-      return [
-        {
-          kind: 'number',
-          slot,
-          low,
-          high,
-          missingId: column.missing === 'mean' ? halvesOf(missingId(seed)) : undefined,
-          normalize,
-          missingValue: normalize(stand(column, known)),
-        },
-      ];
+      return {
+        kind: 'number',
+        slot,
+        low,
+        high,
+        missingId: column.missing === 'mean' ? halvesOf(missingId(seed)) : undefined,
+        normalize,
+        missingValue: normalize(stand(column, known)),
+      };
     }
     case 'category':
     case 'categories':
-      if (isSingle(column)) return [{ kind: 'single', slot: single.indexOf(column) }];
-      return [{ kind: 'list', slot: lists.indexOf(column) }];
+      if (isSingle(column)) return { kind: 'single', slot: single.indexOf(column) };
+      return { kind: 'list', slot: lists.indexOf(column) };
     case 'cross':
-      return [{ kind: 'cross', number: crosses.indexOf(column) }];
+      return { kind: 'cross', number: crosses.indexOf(column) };
     default:
-      return [];
+      throw new AssertionError(`a column of type ${column.type} makes features`);
   }
 }
 

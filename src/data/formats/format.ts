@@ -2,7 +2,7 @@
 import type { Model } from '../../model/model.ts';
 import type { ChunkCutter } from '../chunk-cutter.ts';
 import type { ColumnSpec } from '../columns/column.ts';
-import type { UsedColumns } from '../columns/column-records.ts';
+import type { UsedColumns } from '../columns/inputs.ts';
 import type { PieceSink } from '../columns/piece-sink.ts';
 import type { StatisticsBuilder } from '../columns/statistics.ts';
 import type { Content } from '../content.ts';
@@ -11,17 +11,17 @@ import type { ForwardPart } from '../forward-parts.ts';
 import type { LabelRule } from '../labels.ts';
 import type { Traits } from '../oddities.ts';
 import type { OpenFiles } from '../open-files.ts';
-import type { SparseBlock } from '../parsed/sparse-block.ts';
+import type { ParsedBlock } from '../parsed/block.ts';
 import type { DataPlace } from '../place.ts';
 import type { Selection } from '../selection.ts';
 import type { Chunk, FileLayout, IndexedFile, TaskRecords } from '../source.ts';
 
 export interface Format {
   /**
-   * What its records are: `sparse`, features by id, or `dense`, rows of so many inputs; a model takes one of the two.
-   * Of `columns` either is made.
+   * What its records are: `sparse`, features by id, or `dense`, rows of so many inputs. Of `columns` either is made,
+   * and what a model of columns reads.
    */
-  readonly input: Model['input'] | 'columns';
+  readonly input: Model['input'];
   /** Its files say themselves which columns they have: a job says nothing of their places. */
   readonly knowsColumns?: boolean;
   /** Whether its features are of fields; those of columns are of the field of their column. */
@@ -112,7 +112,7 @@ export interface WholeFile {
 export interface ParsedTask {
   readonly records: TaskRecords;
   /** What `records` shows, if it may be kept. */
-  readonly block?: SparseBlock;
+  readonly block?: ParsedBlock;
 }
 
 export interface WantedFiles {

@@ -46,16 +46,21 @@ const FRAME_WORDS = 25;
 /** As the kernels call them. */
 export const LABEL_RULES = { binary: 0, multiclass: 1, regression: 2 } as const;
 
-/** Records of some lines. */
-export interface ReadRecords {
-  readonly status: number;
+/** Some good records, besides their features. */
+export interface RecordFacts {
   readonly records: number;
-  readonly features: number;
   readonly labels: Float32Array;
   /** Undefined when all are 1. */
   readonly weights: Float32Array | undefined;
   /** u64 little-endian; undefined when no record has one. */
   readonly groups: Uint8Array | undefined;
+  /** Pairs: the records before a run of lines that follow each other, and the first of these lines. */
+  readonly runs: Uint32Array;
+}
+
+/** Features of these records. */
+export interface ReadFeatures {
+  readonly features: number;
   /** Of each record, where its features end. */
   readonly ends: Uint32Array;
   /** u64 little-endian. */
@@ -64,8 +69,11 @@ export interface ReadRecords {
   readonly values: Float32Array | undefined;
   /** Undefined when features have none. */
   readonly fields?: Uint16Array | undefined;
-  /** Pairs: the records before a run of lines that follow each other, and the first of these lines. */
-  readonly runs: Uint32Array;
+}
+
+/** Records of some lines. */
+export interface ReadRecords extends RecordFacts, ReadFeatures {
+  readonly status: number;
 }
 
 export interface DistinctIds {

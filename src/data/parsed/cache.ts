@@ -8,10 +8,11 @@ import { join } from 'node:path';
 import { isPaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { DataPlace } from '../place.ts';
+import type { ParsedBlock } from './block.ts';
 import { BlockMemory } from './block-memory.ts';
 import { KeptBytes } from './kept-bytes.ts';
-import { BLOCK_VERSION, decodeBlock, encodeBlock, HEADER_BYTES, type KeptBlock, type SourceFacts } from './layout.ts';
-import type { SparseBlock } from './sparse-block.ts';
+import { decodeBlock, encodeBlock, type KeptBlock, type SourceFacts } from './layout.ts';
+import { BLOCK_VERSION, HEADER_BYTES } from './sections.ts';
 
 /** Counts the time that a block which is found takes the thread. */
 export interface LoadTimes {
@@ -47,7 +48,7 @@ export class ParsedCache {
     records: number,
     sources: readonly SourceFacts[],
     times?: LoadTimes,
-  ): Promise<SparseBlock | undefined> {
+  ): Promise<ParsedBlock | undefined> {
     const name = key.toString('latin1');
     const inMemory = this.#memory.get(name);
     if (inMemory !== undefined && areSame(inMemory.sources, sources)) return inMemory.block;
@@ -78,7 +79,7 @@ export class ParsedCache {
   }
 
   /** Keeps the block, unless it is too large, or the disk takes no more. */
-  async save(key: Buffer, block: SparseBlock, sources: readonly SourceFacts[]): Promise<void> {
+  async save(key: Buffer, block: ParsedBlock, sources: readonly SourceFacts[]): Promise<void> {
     const most = Math.min(LIMITS.parsedBlockBytes, this.#options.bytes);
     if (!this.#canWrite || arrayBytes(block) > most) return;
     const bytes = encodeBlock(key, { block, sources });
@@ -167,11 +168,11 @@ export function blockKey({ format, parserVersion, labels, batchSize, how, chunks
 }
 
 /** Of its large arrays. */
-const arrayBytes = ({ labels, weights, groups, offsets, rows, values, fields, ids }: SparseBlock): number =>
-  [labels, weights, groups, offsets, rows, values, fields, ids].reduce(
-    (sum, array) => sum + (array?.byteLength ?? 0),
-    0,
-  );
+const arrayBytes = ({ labels, weights, groups, sparse, dense }: ParsedBlock): number =>
+  [
+    ...[labels, weights, groups, dense?.values],
+    ...sparse.flatMap(({ offsets, rows, values, fields, ids }) => [offsets, rows, values, fields, ids]),
+  ].reduce((sum, array) => sum + (array?.byteLength ?? 0), 0);
 
 const areSame = (a: readonly SourceFacts[], b: readonly SourceFacts[]): boolean =>
   a.length === b.length && a.every((one, at) => isSameFile(one, b[at]!));

@@ -1,9 +1,9 @@
 /** A batch of other records than a batch of its block has: put together from theirs. */
 import { LIMITS } from '../../base/limits.ts';
-import type { Batch } from '../../model/model.ts';
+import type { Batch, DenseInput, SparseInput } from '../../model/model.ts';
 import { sparseKernel } from '../kernels/sparse-kernel.ts';
-import { countBelow, type SparseBlock, START } from './sparse-block.ts';
-import { plainDistinct } from './sparse-block-builder.ts';
+import { type BlockFeatures, type BlockRows, countBelow, type ParsedBlock, START } from './block.ts';
+import { plainDistinct } from './input-builder.ts';
 
 /** Of each good record that is picked: which of the good ones it is, and which batch it is in. */
 interface Picked {
@@ -12,9 +12,17 @@ interface Picked {
 }
 
 /** The good ones of the records at these indexed positions, in their order. */
-export function pickedBatch(block: SparseBlock, positions: ArrayLike<number>): Batch {
-  const { starts, offsets, rows, values, fields } = block;
-  const { goods, batches } = goodOnes(block, positions);
+export function pickedBatch(block: ParsedBlock, positions: ArrayLike<number>): Batch {
+  const picked = goodOnes(block, positions);
+  return {
+    ...recordsAt(block, picked.goods),
+    sparse: block.sparse.map((features) => pickedInput(features, picked)),
+    dense: block.dense === undefined ? [] : [pickedRows(block.dense, picked.goods)],
+  };
+}
+
+function pickedInput(features: BlockFeatures, { goods, batches }: Picked): SparseInput {
+  const { starts, offsets, rows, values, fields } = features;
   const ends = new Uint32Array(goods.length + 1);
   for (let at = 0; at < goods.length; at++) {
     // The offsets of a batch are one more than its good records.
@@ -25,14 +33,14 @@ export function pickedBatch(block: SparseBlock, positions: ArrayLike<number>): B
   const ids = new Uint32Array(2 * count);
   const pickedValues = values && new Float32Array(count);
   const pickedFields = fields && new Uint16Array(count);
-  const halves = new Uint32Array(block.ids.buffer, block.ids.byteOffset, block.ids.byteLength / 4);
+  const halves = new Uint32Array(features.ids.buffer, features.ids.byteOffset, features.ids.byteLength / 4);
   for (let at = 0; at < goods.length; at++) {
     const batch = START.words * batches[at]!;
     const first = starts[batch + START.features]! + offsets[goods[at]! + batches[at]!]!;
     const distinct = starts[batch + START.distinct]!;
     const from = ends[at]!;
-    const features = ends[at + 1]! - from;
-    for (let feature = 0; feature < features; feature++) {
+    const end = ends[at + 1]!;
+    for (let feature = 0; from + feature < end; feature++) {
       const id = 2 * (distinct + rows[first + feature]!);
       ids[2 * (from + feature)] = halves[id]!;
       ids[2 * (from + feature) + 1] = halves[id + 1]!;
@@ -42,7 +50,7 @@ export function pickedBatch(block: SparseBlock, positions: ArrayLike<number>): B
   }
   const bytes = new Uint8Array(ids.buffer);
   const found = count <= LIMITS.kernelIds ? sparseKernel().distinctOf([bytes], count) : plainDistinct([bytes], count);
-  const input = {
+  return {
     offsets: ends,
     // The kernel's arrays are valid until its next call.
     rows: found.places.slice(),
@@ -51,10 +59,17 @@ export function pickedBatch(block: SparseBlock, positions: ArrayLike<number>): B
     ids: found.ids.slice(),
     count: found.distinct,
   };
-  return { ...recordsAt(block, goods), sparse: [input], dense: [] };
 }
 
-function goodOnes({ badPositions, batchSize }: SparseBlock, positions: ArrayLike<number>): Picked {
+function pickedRows({ width, values }: BlockRows, goods: Uint32Array): DenseInput {
+  const picked = new Float32Array(goods.length * width);
+  goods.forEach((good, at) => {
+    picked.set(values.subarray(good * width, (good + 1) * width), at * width);
+  });
+  return { width, values: picked };
+}
+
+function goodOnes({ badPositions, batchSize }: ParsedBlock, positions: ArrayLike<number>): Picked {
   const goods = new Uint32Array(positions.length);
   const batches = new Uint32Array(positions.length);
   let count = 0;
@@ -69,7 +84,7 @@ function goodOnes({ badPositions, batchSize }: SparseBlock, positions: ArrayLike
 }
 
 function recordsAt(
-  { labels, weights, groups }: SparseBlock,
+  { labels, weights, groups }: ParsedBlock,
   goods: Uint32Array,
 ): Pick<Batch, 'records' | 'labels' | 'weights' | 'groups'> {
   const pickedGroups = groups && new Uint8Array(8 * goods.length);

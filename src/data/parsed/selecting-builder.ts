@@ -1,11 +1,11 @@
 /** Leaves out records of libsvm text that are none of a dataset, before they are put into a block. */
-import type { ReadRecords, SparseKernel } from '../kernels/sparse-kernel.ts';
+import type { ReadFeatures, RecordFacts, SparseKernel } from '../kernels/sparse-kernel.ts';
 import { type Selector, weightOf } from '../selection.ts';
 import type { BadRecord } from '../source.ts';
-import type { SparseBlockBuilder } from './sparse-block-builder.ts';
+import type { BlockBuilder } from './block-builder.ts';
 
 export class SelectingBuilder {
-  readonly #inner: SparseBlockBuilder;
+  readonly #inner: BlockBuilder;
   readonly #selector: Selector;
   /** Of the next record. */
   #position: number;
@@ -13,7 +13,7 @@ export class SelectingBuilder {
   #weight: number | undefined;
 
   /** `position`: of the first record that comes. */
-  constructor(inner: SparseBlockBuilder, selector: Selector, position: number) {
+  constructor(inner: BlockBuilder, selector: Selector, position: number) {
     this.#inner = inner;
     this.#selector = selector;
     this.#position = position;
@@ -74,25 +74,40 @@ export class SelectingBuilder {
     else this.#inner.drop();
   }
 
-  add(read: Omit<ReadRecords, 'status'>, firstLine: number): void {
+  add(read: RecordFacts, firstLine: number, [input]: readonly ReadFeatures[]): void {
     const kept: number[] = [];
     for (let record = 0; record < read.records; record++) {
       const label = read.labels[record]!;
       if (this.#selector.keeps({ position: this.#position + record, label })) kept.push(record);
     }
     this.#position += read.records;
-    if (kept.length > 0) this.#inner.add(this.#picked(read, kept), firstLine);
+    if (kept.length > 0) this.#inner.add(this.#picked(read, kept), firstLine, [this.#pickedFeatures(input!, kept)]);
   }
 
-  #picked(read: Omit<ReadRecords, 'status'>, kept: readonly number[]) {
-    const { labels, weights, groups, ends, ids, values, fields, runs } = read;
+  #picked({ labels, weights, groups, runs }: RecordFacts, kept: readonly number[]): RecordFacts {
+    const keptGroups = groups && new Uint8Array(8 * kept.length);
+    kept.forEach((record, at) => {
+      keptGroups?.set(groups!.subarray(8 * record, 8 * record + 8), 8 * at);
+    });
+    const own = Float32Array.from(kept, (record) =>
+      weightOf(weights?.[record] ?? 1, this.#selector.factorOf(labels[record]!)),
+    );
+    return {
+      records: kept.length,
+      labels: Float32Array.from(kept, (record) => labels[record]!),
+      weights: own.every((weight) => weight === 1) ? undefined : own,
+      groups: keptGroups,
+      runs: keptRuns(runs, kept),
+    };
+  }
+
+  #pickedFeatures({ ends, ids, values, fields }: ReadFeatures, kept: readonly number[]): ReadFeatures {
     const first = this.#inner.firstEnd;
     const startOf = (record: number): number => (record === 0 ? 0 : ends[record - 1]! - first);
     const features = kept.reduce((sum, record) => sum + ends[record]! - first - startOf(record), 0);
     const keptIds = new Uint8Array(8 * features);
     const keptValues = values && new Float32Array(features);
     const keptFields = fields && new Uint16Array(features);
-    const keptGroups = groups && new Uint8Array(8 * kept.length);
     const keptEnds = new Uint32Array(kept.length);
     let to = 0;
     kept.forEach((record, at) => {
@@ -100,25 +115,10 @@ export class SelectingBuilder {
       keptIds.set(ids.subarray(8 * from, 8 * end), 8 * to);
       keptValues?.set(values!.subarray(from, end), to);
       keptFields?.set(fields!.subarray(from, end), to);
-      keptGroups?.set(groups!.subarray(8 * record, 8 * record + 8), 8 * at);
       to += end - from;
       keptEnds[at] = first + to;
     });
-    const own = Float32Array.from(kept, (record) =>
-      weightOf(weights?.[record] ?? 1, this.#selector.factorOf(labels[record]!)),
-    );
-    return {
-      records: kept.length,
-      features,
-      labels: Float32Array.from(kept, (record) => labels[record]!),
-      weights: own.every((weight) => weight === 1) ? undefined : own,
-      groups: keptGroups,
-      ends: keptEnds,
-      ids: keptIds,
-      values: keptValues,
-      fields: keptFields,
-      runs: keptRuns(runs, kept),
-    };
+    return { features, ends: keptEnds, ids: keptIds, values: keptValues, fields: keptFields };
   }
 }
 

@@ -5,7 +5,7 @@ import type { DataFormat } from '../../../src/data/formats/registry.ts';
 import { formatOf } from '../../../src/data/formats/registry.ts';
 import { openForward } from '../../../src/data/forward.ts';
 import type { TaskRecords } from '../../../src/data/source.ts';
-import type { Batch } from '../../../src/model/model.ts';
+import type { Batch, SparseInput } from '../../../src/model/model.ts';
 
 export type How = Partial<ForwardOptions>;
 
@@ -52,9 +52,13 @@ export function contentOf(records: TaskRecords): unknown[] {
   });
 }
 
-function featuresOf({ sparse: [input], dense: [row] }: Batch): unknown {
-  if (input === undefined) return [...row!.values];
+/** Of one input, what it has; of several, that of each. */
+function featuresOf({ sparse, dense }: Batch): unknown {
+  const all = [...sparse.map(featuresOfInput), ...dense.map(({ values }) => [...values])];
+  return all.length === 1 ? all[0] : all;
+}
+
+function featuresOfInput({ rows, values, fields, ...input }: SparseInput): string[] {
   const ids = new BigUint64Array(input.ids.slice(0, 8 * input.count).buffer);
-  const { rows, values, fields } = input;
   return Array.from(rows, (place, at) => `${fields ? `${fields[at]}:` : ''}${ids[place]}:${values?.[at] ?? 1}`);
 }

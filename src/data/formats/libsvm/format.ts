@@ -8,9 +8,9 @@ import { openContent } from '../../content.ts';
 import { sparseKernel } from '../../kernels/sparse-kernel.ts';
 import type { LabelRule } from '../../labels.ts';
 import type { OpenFiles } from '../../open-files.ts';
+import { BlockBuilder } from '../../parsed/block-builder.ts';
+import { blockRecords } from '../../parsed/block-records.ts';
 import { SelectingBuilder } from '../../parsed/selecting-builder.ts';
-import { SparseBlockBuilder } from '../../parsed/sparse-block-builder.ts';
-import { sparseRecords } from '../../parsed/sparse-records.ts';
 import { type DataPlace, resolveFiles } from '../../place.ts';
 import { Selector } from '../../selection.ts';
 import type { Chunk, IndexedFile, TaskRecords } from '../../source.ts';
@@ -49,15 +49,15 @@ function readHead(
   const lines = bytes.reduce((count, byte) => count + (byte === NEWLINE ? 1 : 0), 1);
   const size = {
     records: lines,
-    features: Math.ceil(bytes.length / FEWEST_FEATURE_BYTES),
+    features: [Math.ceil(bytes.length / FEWEST_FEATURE_BYTES)],
     batchSize: lines,
     hasFields,
   };
-  const builder = new SparseBlockBuilder(size, sparseKernel());
+  const builder = new BlockBuilder(size, sparseKernel());
   const start = BOM.every((byte, at) => bytes[at] === byte) ? BOM.length : 0;
   builder.startPart(file);
   parseText({ file, bytes: bytes.subarray(start), offset: start, firstLine: 1, hasFields }, labels, builder);
-  return sparseRecords(builder.finish());
+  return blockRecords(builder.finish());
 }
 
 async function index(place: DataPlace, found: FoundFiles, into: Indexing, hasFields: boolean): Promise<IndexedFile[]> {
@@ -99,8 +99,8 @@ async function read(
   const { batchSize, readsFields } = options;
   const records = countRecords(options.files, chunks);
   const bytes = chunks.reduce((sum, chunk) => sum + (isOverlong(chunk) ? 0 : chunk.bytes), 0);
-  const features = Math.ceil(bytes / FEWEST_FEATURE_BYTES);
-  const builder = new SparseBlockBuilder({ records, features, batchSize, hasFields: readsFields }, sparseKernel());
+  const features = [Math.ceil(bytes / FEWEST_FEATURE_BYTES)];
+  const builder = new BlockBuilder({ records, features, batchSize, hasFields: readsFields }, sparseKernel());
   for (const chunk of chunks) {
     const file = files.path(chunk.file);
     builder.startPart(file);
@@ -119,7 +119,7 @@ async function read(
     if (builder.records !== end) throw changed(file, chunk);
   }
   const block = (options.times ?? UNTIMED).during('parse', () => builder.finish());
-  return { records: sparseRecords(block), block };
+  return { records: blockRecords(block), block };
 }
 
 /**

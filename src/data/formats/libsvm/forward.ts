@@ -3,8 +3,8 @@ import { BOM, HASH, NEWLINE } from '../../ascii.ts';
 import { tooLong } from '../../chunk-check.ts';
 import { cutParts, type ForwardPart, type LineEndFinder, lineBreaks } from '../../forward-parts.ts';
 import { sparseKernel } from '../../kernels/sparse-kernel.ts';
-import { SparseBlockBuilder } from '../../parsed/sparse-block-builder.ts';
-import { sparseRecords } from '../../parsed/sparse-records.ts';
+import { BlockBuilder } from '../../parsed/block-builder.ts';
+import { blockRecords } from '../../parsed/block-records.ts';
 import type { ForwardGroup, ForwardHead, ForwardOptions, ForwardReader } from '../format.ts';
 import { FEWEST_FEATURE_BYTES } from './parser.ts';
 import { parseText } from './text.ts';
@@ -38,9 +38,9 @@ function readPart(
 ): ForwardGroup[] {
   // The last line may lack its end.
   const records = lineBreaks(bytes) + 2;
-  const features = Math.ceil(bytes.length / FEWEST_FEATURE_BYTES);
+  const features = [Math.ceil(bytes.length / FEWEST_FEATURE_BYTES)];
   const size = { records, features, batchSize, hasFields: readsFields };
-  const builder = new SparseBlockBuilder(size, sparseKernel());
+  const builder = new BlockBuilder(size, sparseKernel());
   builder.startPart(file);
   if (long?.begins !== undefined && long.begins !== HASH) {
     // As the parser counts: without the line break.
@@ -48,5 +48,5 @@ function readPart(
     builder.bad({ file, line: long.line, byteOffset: long.start, reason });
   }
   parseText({ file, bytes, offset, firstLine: first, hasFields }, { task: 'regression', mayHaveWeight }, builder);
-  return builder.records === 0 ? [] : [{ records: sparseRecords(builder.finish()) }];
+  return builder.records === 0 ? [] : [{ records: blockRecords(builder.finish()) }];
 }

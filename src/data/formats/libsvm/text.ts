@@ -2,11 +2,11 @@
 import { LIMITS } from '../../../base/limits.ts';
 import { READ } from '../../kernels/sparse-kernel.ts';
 import type { LabelRule } from '../../labels.ts';
-import type { SparseBlockBuilder } from '../../parsed/sparse-block-builder.ts';
+import type { BlockBuilder } from '../../parsed/block-builder.ts';
 import { LineParser, type RecordSink, type TextPart } from './parser.ts';
 
 /** What takes records from the kernel, and one by one from the plain parser. */
-export interface TextSink extends RecordSink, Pick<SparseBlockBuilder, 'kernel' | 'quota' | 'firstEnd' | 'add'> {}
+export interface TextSink extends RecordSink, Pick<BlockBuilder, 'kernel' | 'quota' | 'firstEnd' | 'add'> {}
 
 /**
  * As `parseLibsvm`, but for the start of the part. The lines of the text; undefined when it has more records than were
@@ -19,7 +19,7 @@ export function parseText(part: TextPart, rule: LabelRule, into: TextSink): numb
   kernel.begin(part.bytes, part.firstLine, rule, part.hasFields);
   for (;;) {
     const read = kernel.next(into.quota, into.firstEnd);
-    into.add(read, part.firstLine);
+    into.add(read, part.firstLine, [read]);
     if (read.status === READ.done) return kernel.lines;
     if (into.quota === 0) return undefined;
     if (read.status === READ.unusual) kernel.skipLine(parser.line(kernel.at, kernel.line));

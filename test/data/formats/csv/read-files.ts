@@ -11,6 +11,7 @@ import type { ParsedCache } from '../../../../src/data/parsed/cache.ts';
 import type { DataIndex, TaskRecords } from '../../../../src/data/source.ts';
 import { createTaskReader, type TaskReader } from '../../../../src/data/task-reader.ts';
 import { cutTasks } from '../../../../src/data/tasks.ts';
+import type { ColumnInputs, Model } from '../../../../src/model/model.ts';
 import { CSV, category, LABEL, number } from '../../columns/samples.ts';
 import { bitsOf } from '../../parsed/compare.ts';
 import { type TestPlace, testPlace } from '../../place.ts';
@@ -36,7 +37,9 @@ export interface How {
   readonly spec?: ColumnSpec;
   readonly recordsPerTask?: number;
   readonly labels?: LabelRule;
-  readonly input?: 'sparse' | 'dense';
+  readonly input?: Model['input'];
+  readonly readsFields?: true;
+  readonly reads?: ColumnInputs;
   readonly batchSize?: number;
   readonly cache?: ParsedCache;
   readonly onBytes?: (count: number) => void;
@@ -48,10 +51,11 @@ export function indexOf(place: TestPlace, how: How = {}): Promise<DataIndex> {
 }
 
 export function readerOf(place: TestPlace, index: DataIndex, how: How = {}): TaskReader {
-  const { format = 'csv', spec = SPEC, labels = { task: 'regression' }, input = 'sparse', batchSize = 7, cache } = how;
+  const { format = 'csv', spec = SPEC, labels = { task: 'regression' }, batchSize = 7, cache } = how;
+  const { reads, readsFields, input = reads === undefined ? 'sparse' : 'columns' } = how;
   return createTaskReader(place, {
     ...{ format, files: index.files, labels, inputWidth: 0, batchSize },
-    columns: { ...spec, statistics: index.statistics ?? [], input },
+    columns: { ...spec, statistics: index.statistics ?? [], input, reads, readsFields },
     ...(cache && { cache }),
   });
 }

@@ -4,9 +4,9 @@ import { parseLibsvm } from '../../../../src/data/formats/libsvm/parser.ts';
 import { parseText } from '../../../../src/data/formats/libsvm/text.ts';
 import { sparseKernel } from '../../../../src/data/kernels/sparse-kernel.ts';
 import type { LabelRule } from '../../../../src/data/labels.ts';
-import type { SparseBlock } from '../../../../src/data/parsed/sparse-block.ts';
-import { SparseBlockBuilder } from '../../../../src/data/parsed/sparse-block-builder.ts';
-import { sparseRecords } from '../../../../src/data/parsed/sparse-records.ts';
+import type { ParsedBlock } from '../../../../src/data/parsed/block.ts';
+import { BlockBuilder } from '../../../../src/data/parsed/block-builder.ts';
+import { blockRecords } from '../../../../src/data/parsed/block-records.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
 import type { Batch } from '../../../../src/model/model.ts';
 import type { SparseRecords } from '../../../model/batches.ts';
@@ -30,8 +30,8 @@ interface How {
 function blockOf(text: string, rule: LabelRule, how: How) {
   const { offset = 0, firstLine = 1, batchSize = 4, plainly = false, hasFields = false } = how;
   const bytes = Buffer.from(text, 'latin1');
-  const builder = new SparseBlockBuilder(
-    { records: text.length + 1, features: text.length + 1, batchSize, hasFields },
+  const builder = new BlockBuilder(
+    { records: text.length + 1, features: [text.length + 1], batchSize, hasFields },
     sparseKernel(),
   );
   const part = { file: 'f', bytes, offset, firstLine, hasFields };
@@ -44,7 +44,7 @@ function blockOf(text: string, rule: LabelRule, how: How) {
 }
 
 const parse = (text: string, rule: LabelRule = BINARY, how: How = {}): TaskRecords =>
-  sparseRecords(blockOf(text, rule, how));
+  blockRecords(blockOf(text, rule, how));
 
 type Unfolded = SparseRecords & Pick<Batch, 'weights' | 'groups'>;
 
@@ -71,16 +71,17 @@ function unfold(batch: Unfolded): NonNullable<NaiveRecord['good']>[] {
 }
 
 /** What a block holds, such that -0 and 0 differ. Values, weights and groups that say nothing may be there or not. */
-function bitsOf(block: SparseBlock): unknown {
-  const values = block.values ?? new Float32Array(block.rows.length).fill(1);
+function bitsOf(block: ParsedBlock): unknown {
+  const { starts, offsets, rows, ids, ...input } = block.sparse[0]!;
+  const values = input.values ?? new Float32Array(rows.length).fill(1);
   const bits = (floats: Float32Array): number[] => [...new Uint32Array(Float32Array.from(floats).buffer)];
-  const { records, batchSize, starts, offsets, rows, ids, badPositions, runPositions, runLines, notes } = block;
-  const numbers = { starts, offsets, rows, ids, badPositions, runPositions, runLines };
+  const { records, batchSize, goods, badPositions, runPositions, runLines, notes } = block;
+  const numbers = { goods, starts, offsets, rows, ids, badPositions, runPositions, runLines };
   const lists = Object.fromEntries(Object.entries(numbers).map(([name, list]) => [name, [...list]]));
   const good = block.labels.length;
   const weights = bits(block.weights ?? new Float32Array(good).fill(1));
   const groups = [...(block.groups ?? new Uint8Array(8 * good).fill(0xff))];
-  const fields = block.fields && [...block.fields];
+  const fields = input.fields && [...input.fields];
   const floats = { values: bits(values), labels: bits(block.labels), weights };
   return { records, batchSize, ...lists, ...floats, groups, fields, notes };
 }

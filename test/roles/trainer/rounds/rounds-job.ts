@@ -2,8 +2,8 @@
 import { createRoundPlan, type RoundPlan } from '../../../../src/core/rounds/plan.ts';
 import { parseLibsvm } from '../../../../src/data/formats/libsvm/parser.ts';
 import { sparseKernel } from '../../../../src/data/kernels/sparse-kernel.ts';
-import { SparseBlockBuilder } from '../../../../src/data/parsed/sparse-block-builder.ts';
-import { sparseRecords } from '../../../../src/data/parsed/sparse-records.ts';
+import { BlockBuilder } from '../../../../src/data/parsed/block-builder.ts';
+import { blockRecords } from '../../../../src/data/parsed/block-records.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
 import { noMetrics } from '../../../../src/model/metrics.ts';
 import type { Batch, Model, PulledValues, StepResult } from '../../../../src/model/model.ts';
@@ -29,10 +29,10 @@ export function recordsOf(task: number): TaskRecords {
     return isBad ? '1 x\n' : `${(task + i) % 2} 0:1 ${1 + ((task * 7 + i) % 23)}:0.5 ${100 + task}:0.25\n`;
   });
   const bytes = new TextEncoder().encode(lines.join(''));
-  const size = { records: lines.length, features: bytes.length, batchSize: BATCH };
-  const builder = new SparseBlockBuilder(size, sparseKernel());
+  const size = { records: lines.length, features: [bytes.length], batchSize: BATCH };
+  const builder = new BlockBuilder(size, sparseKernel());
   parseLibsvm({ file: `task ${task}`, bytes, offset: 0, firstLine: 1 }, { task: 'binary' }, builder);
-  return sparseRecords(builder.finish());
+  return blockRecords(builder.finish());
 }
 
 /** A linear one: its gradients depend on the values that they are computed from. */

@@ -1,10 +1,10 @@
 /** The records of a task as its readers see them, over a block. */
 import { assert } from '../../base/assert.ts';
 import type { TaskRecords } from '../source.ts';
+import { countBelow, goodBefore, type ParsedBlock, plannedBatch } from './block.ts';
 import { pickedBatch } from './other-batch.ts';
-import { countBelow, goodBefore, plannedBatch, type SparseBlock } from './sparse-block.ts';
 
-export function sparseRecords(block: SparseBlock): TaskRecords {
+export function blockRecords(block: ParsedBlock): TaskRecords {
   const { records, batchSize } = block;
   return {
     records,
@@ -25,13 +25,13 @@ export function sparseRecords(block: SparseBlock): TaskRecords {
   };
 }
 
-function lineOf({ runPositions, runLines }: SparseBlock, position: number): number {
+function lineOf({ runPositions, runLines }: ParsedBlock, position: number): number {
   const run = countBelow(runPositions, position + 1) - 1;
   return runLines[run]! + position - runPositions[run]!;
 }
 
 /** Such as `a9a.gz, lines 1001 to 1128`; parts of several files are separated by semicolons. */
-function describe(block: SparseBlock, from: number, to: number): string {
+function describe(block: ParsedBlock, from: number, to: number): string {
   const { parts } = block.notes;
   const texts: string[] = [];
   parts.forEach(({ file, first }, at) => {

@@ -7,21 +7,36 @@ import type { Batch, SparseInput } from '../../model/model.ts';
 import type { BadRecord } from '../source.ts';
 
 /** Numbers in `starts` for each batch, and behind the last one. */
-export const START = { good: 0, features: 1, distinct: 2, words: 3 } as const;
+export const START = { features: 0, distinct: 1, words: 2 } as const;
 
-export interface SparseBlock {
+export interface ParsedBlock {
   /** Indexed records, bad ones included. */
   readonly records: number;
   /** Records of a batch, by indexed position, bad ones included. */
   readonly batchSize: number;
-  /** By batch: good records, features and distinct ids before it; then all of them. */
-  readonly starts: Uint32Array;
+  /** By batch: good records before it; then all of them. */
+  readonly goods: Uint32Array;
   /** Of the good records. */
   readonly labels: Float32Array;
   /** Of the good records; undefined when all are 1. */
   readonly weights: Float32Array | undefined;
   /** Of the good records, u64 little-endian; undefined when none has one. */
   readonly groups: Uint8Array | undefined;
+  readonly sparse: readonly BlockFeatures[];
+  /** Of the good records; undefined when batches have no dense input. */
+  readonly dense: BlockRows | undefined;
+  /** Indexed positions of the bad records, ascending. */
+  readonly badPositions: Uint32Array;
+  /** Positions where a run of lines begins that follow each other, ascending from 0, and its first line. */
+  readonly runPositions: Uint32Array;
+  readonly runLines: Float64Array;
+  readonly notes: BlockNotes;
+}
+
+/** A sparse input of all batches. */
+export interface BlockFeatures {
+  /** By batch: features and distinct ids before it; then all of them. */
+  readonly starts: Uint32Array;
   /** For each batch one more than it has good records: where the features of each begin, from 0 in each batch. */
   readonly offsets: Uint32Array;
   /** Of each feature: its id, as a number among the distinct ones of the batch. */
@@ -32,26 +47,43 @@ export interface SparseBlock {
   readonly fields?: Uint16Array | undefined;
   /** The distinct ids of each batch in order of first appearance, u64 little-endian. */
   readonly ids: Uint8Array;
-  /** Indexed positions of the bad records, ascending. */
-  readonly badPositions: Uint32Array;
-  /** Positions where a run of lines begins that follow each other, ascending from 0, and its first line. */
-  readonly runPositions: Uint32Array;
-  readonly runLines: Float64Array;
-  readonly notes: SparseNotes;
 }
 
-export interface SparseNotes {
+/** The dense input of all batches. */
+export interface BlockRows {
+  /** Floats of a record. */
+  readonly width: number;
+  readonly values: Float32Array;
+}
+
+export interface BlockNotes {
   /** The files that the records come from, each with the position of its first record. */
   readonly parts: readonly { readonly file: string; readonly first: number }[];
   readonly bad: readonly BadRecord[];
 }
 
-export function plannedBatch(block: SparseBlock, number: number): Batch {
-  const { starts, offsets, rows, values, fields, ids } = block;
+export function plannedBatch(block: ParsedBlock, number: number): Batch {
+  const { goods, sparse, dense } = block;
+  const [good, goodEnd] = [goods[number]!, goods[number + 1]!];
+  return {
+    ...goodRecords(block, good, goodEnd),
+    sparse: sparse.map((features) => plannedInput(features, number, good, goodEnd)),
+    dense:
+      dense === undefined
+        ? []
+        : [{ width: dense.width, values: dense.values.subarray(good * dense.width, goodEnd * dense.width) }],
+  };
+}
+
+function plannedInput(
+  { starts, offsets, rows, values, fields, ids }: BlockFeatures,
+  number: number,
+  good: number,
+  goodEnd: number,
+): SparseInput {
   const at = START.words * number;
-  const [good, feature, distinct] = [starts[at]!, starts[at + 1]!, starts[at + 2]!];
-  const [goodEnd, featureEnd, distinctEnd] = [starts[at + 3]!, starts[at + 4]!, starts[at + 5]!];
-  const input: SparseInput = {
+  const [feature, distinct, featureEnd, distinctEnd] = [starts[at]!, starts[at + 1]!, starts[at + 2]!, starts[at + 3]!];
+  return {
     offsets: offsets.subarray(good + number, goodEnd + number + 1),
     rows: rows.subarray(feature, featureEnd),
     values: values?.subarray(feature, featureEnd),
@@ -59,12 +91,11 @@ export function plannedBatch(block: SparseBlock, number: number): Batch {
     ids: ids.subarray(8 * distinct, 8 * distinctEnd),
     count: distinctEnd - distinct,
   };
-  return { ...goodRecords(block, good, goodEnd), sparse: [input], dense: [] };
 }
 
 /** What a batch has of the good records from one on, up to another, besides their features. */
 export const goodRecords = (
-  { labels, weights, groups }: SparseBlock,
+  { labels, weights, groups }: ParsedBlock,
   from: number,
   to: number,
 ): Pick<Batch, 'records' | 'labels' | 'weights' | 'groups'> => ({
@@ -74,7 +105,7 @@ export const goodRecords = (
   groups: groups?.subarray(8 * from, 8 * to),
 });
 
-export function goodBefore({ records, badPositions }: SparseBlock, position: number): number {
+export function goodBefore({ records, badPositions }: ParsedBlock, position: number): number {
   assert(0 <= position && position <= records, `position ${position} is in ${records} records`);
   return position - countBelow(badPositions, position);
 }

@@ -1,0 +1,109 @@
+/** The inputs of batches of columns: which columns are of which, and what makes them. */
+import { assert } from '../../base/assert.ts';
+import { PaddletError } from '../../base/errors.ts';
+import type { ColumnInputs, Model } from '../../model/model.ts';
+import { type Column, makesFeatures, slotsOf } from './column.ts';
+import { FeatureMaker } from './features.ts';
+import type { KnownColumns } from './numbers.ts';
+import { RowMaker } from './rows.ts';
+
+/** Names that a hint lists. */
+const SHOWN_NAMES = 20;
+
+export interface UsedColumns extends KnownColumns {
+  /** What the model takes. */
+  readonly input: Model['input'];
+  /** Whether it reads the fields of features. */
+  readonly readsFields?: boolean | undefined;
+  /** Of input `columns`. */
+  readonly reads?: ColumnInputs | undefined;
+}
+
+export interface InputMakers {
+  /** Of each sparse input. */
+  readonly features: readonly FeatureMaker[];
+  readonly hasFields: boolean;
+  /** Of the dense input, if there is one. */
+  readonly rows: RowMaker | undefined;
+  /** What a record takes at most in all inputs, besides ids of lists. */
+  readonly perRecord: number;
+}
+
+/** By the columns, which are the same object for all tasks of a job: ids are worked out once. */
+const made = new WeakMap<UsedColumns, InputMakers>();
+
+export function makersOf(used: UsedColumns): InputMakers {
+  const makers = made.get(used) ?? newMakers(used);
+  made.set(used, makers);
+  return makers;
+}
+
+function newMakers(used: UsedColumns): InputMakers {
+  const { columns, input, readsFields = false } = used;
+  const { sparse, numbers } = readsOf(used);
+  const sets = sparse.map((names) => named(columns, names));
+  const rows = numbers.length === 0 ? undefined : rowsOf(used, numbers);
+  const inSets = sets.reduce((sum, set) => sum + 2 * slotsOf(set).numbers.length + set.length, 0);
+  return {
+    features: sets.map((set) => new FeatureMaker(used, set)),
+    hasFields: readsFields || input === 'columns',
+    rows,
+    perRecord: inSets + (rows?.width ?? 0),
+  };
+}
+
+/** Makes the rows of a dense input. */
+export const rowsOf = (known: KnownColumns, names: readonly string[]): RowMaker =>
+  new RowMaker(known, slotsOf(named(known.columns, names)).numbers);
+
+/** A model of sparse input takes the features of all columns at once, one of dense input all numbers. */
+function readsOf({ columns, input, reads }: UsedColumns): ColumnInputs {
+  const names = (of: readonly Column[]): string[] => of.map(({ name }) => name);
+  if (input === 'sparse') return { sparse: [names(columns.filter(makesFeatures))], numbers: [] };
+  if (input === 'dense') return { sparse: [], numbers: names(slotsOf(columns).numbers) };
+  assert(reads !== undefined, 'a model of columns says which ones it reads');
+  return reads;
+}
+
+function named(columns: readonly Column[], names: readonly string[]): Column[] {
+  const known = new Map(columns.map((column) => [column.name, column]));
+  return names.map((name) => {
+    const column = known.get(name);
+    assert(column !== undefined, 'a model reads columns that there are');
+    return column;
+  });
+}
+
+/** Throws `DataInvalid` where a model reads what these columns do not give it. */
+export function checkReads({ sparse, numbers }: ColumnInputs, columns: readonly Column[]): void {
+  const isNumber = (column: Column): boolean => column.type === 'number' && column.quantiles === undefined;
+  for (const [input, names] of sparse.entries()) checkNames(`reads.sparse[${input}]`, names, columns, makesFeatures);
+  checkNames('reads.numbers', numbers, columns, isNumber);
+}
+
+/** Each name is there once, and is that of a column that fits. */
+function checkNames(
+  path: string,
+  names: readonly string[],
+  columns: readonly Column[],
+  fits: (column: Column) => boolean,
+): void {
+  const known = new Map(columns.map((column) => [column.name, column]));
+  const seen = new Set<string>();
+  for (const [place, name] of names.entries()) {
+    const column = known.get(name);
+    const fault = seen.has(name)
+      ? `the column ${name} is there twice`
+      : column === undefined
+        ? `there is no column ${name}`
+        : fits(column)
+          ? undefined
+          : `the column ${name} is of type ${column.type}${column.type === 'number' ? ' with quantiles' : ''}`;
+    seen.add(name);
+    if (fault === undefined) continue;
+    const possible = columns.filter(fits).map((one) => one.name);
+    const more = possible.length > SHOWN_NAMES ? ` and ${possible.length - SHOWN_NAMES} more` : '';
+    const hint = `expected columns of data.columns, each once: ${possible.slice(0, SHOWN_NAMES).join(', ')}${more}`;
+    throw new PaddletError('DataInvalid', `${path}[${place}]: ${fault}`, { hint });
+  }
+}

@@ -1,0 +1,172 @@
+/** Puts a sparse input of a block together. Ids are numbered batch by batch, as soon as a batch is whole. */
+import { assert } from '../../base/assert.ts';
+import { createIdDictionary } from '../../base/id-dictionary.ts';
+import { LIMITS } from '../../base/limits.ts';
+import type { DistinctIds, ReadFeatures, SparseKernel } from '../kernels/sparse-kernel.ts';
+import { type BlockFeatures, START } from './block.ts';
+
+export interface InputSize {
+  readonly records: number;
+  readonly batches: number;
+  /** At most so many. */
+  readonly features: number;
+  readonly hasFields: boolean;
+}
+
+export class InputBuilder {
+  readonly #kernel: SparseKernel;
+  readonly #size: InputSize;
+  readonly #starts: Uint32Array;
+  readonly #offsets: Uint32Array;
+  /** Where the next offset goes. The first one of a batch is 0. */
+  #nextOffset = 1;
+  readonly #rows: Uint32Array;
+  /** From the first value on that is not 1. */
+  #values: Float32Array | undefined;
+  readonly #fields: Uint16Array | undefined;
+  #ids = new Uint8Array(8192);
+  #features = 0;
+  #distinct = 0;
+  #batch = 0;
+  /** Features of good records before the batch that is being read. */
+  #batchFeatures = 0;
+  /** The ids of the batch, in pieces, and of single features behind them: u32 halves. */
+  #pieces: Uint8Array[] = [];
+  #single: number[] = [];
+  /** Features of the record that is read feature by feature. */
+  #pending = 0;
+
+  constructor(size: InputSize, kernel: SparseKernel) {
+    this.#size = size;
+    this.#kernel = kernel;
+    this.#starts = new Uint32Array(START.words * (size.batches + 1));
+    this.#offsets = new Uint32Array(size.records + size.batches + 1);
+    this.#rows = new Uint32Array(size.features);
+    this.#fields = size.hasFields ? new Uint16Array(size.features) : undefined;
+  }
+
+  /** Features of the batch so far: the ends of the next records count from here. */
+  get firstEnd(): number {
+    return this.#features - this.#batchFeatures;
+  }
+
+  get pending(): number {
+    return this.#pending;
+  }
+
+  /** `isLast`: with these records the batch is whole. */
+  add({ features, ends, ids, values, fields }: ReadFeatures, isLast: boolean): void {
+    this.#offsets.set(ends, this.#nextOffset);
+    this.#nextOffset += ends.length;
+    if (values !== undefined) this.#allValues().set(values, this.#features);
+    else this.#values?.fill(1, this.#features, this.#features + features);
+    if (this.#fields !== undefined) {
+      assert(fields !== undefined, 'what a model reads fields of has them');
+      this.#fields.set(fields, this.#features);
+    }
+    this.#features += features;
+    if (isLast && this.#isAlone(ids) && features <= LIMITS.kernelIds) {
+      this.#endBatch(this.#kernel.distinctOfLast(features));
+      return;
+    }
+    this.#park();
+    // What the kernel has read is there until its next call only.
+    this.#pieces.push(this.#kernel.hasRead(ids) ? ids.slice() : ids);
+    if (isLast) this.endBatch();
+  }
+
+  /** Adds a feature to the record being read; its id in two u32 halves. */
+  feature(low: number, high: number, value: number, field: number): void {
+    const at = this.#features + this.#pending;
+    if (this.#values === undefined && Math.fround(value) !== 1) this.#allValues();
+    if (this.#values !== undefined) this.#values[at] = value;
+    if (this.#fields !== undefined) this.#fields[at] = field;
+    this.#single.push(low, high);
+    this.#pending += 1;
+  }
+
+  /** Ends the record being read. */
+  good(): void {
+    this.#features += this.#pending;
+    this.#pending = 0;
+    this.#offsets[this.#nextOffset++] = this.firstEnd;
+  }
+
+  /** Drops the features of the record being read. */
+  drop(): void {
+    this.#single.length -= 2 * this.#pending;
+    this.#pending = 0;
+  }
+
+  endBatch(): void {
+    this.#park();
+    this.#endBatch(this.#distinctOfPieces());
+  }
+
+  finish(): BlockFeatures {
+    return {
+      starts: this.#starts.subarray(0, START.words * (this.#batch + 1)),
+      offsets: this.#offsets.subarray(0, this.#nextOffset - 1),
+      rows: this.#rows.subarray(0, this.#features),
+      values: this.#values?.subarray(0, this.#features),
+      fields: this.#fields?.subarray(0, this.#features),
+      ids: this.#ids.subarray(0, 8 * this.#distinct),
+    };
+  }
+
+  /** Whether the batch has these records only, and the kernel their ids. */
+  #isAlone(ids: Uint8Array): boolean {
+    return this.#pieces.length === 0 && this.#single.length === 0 && this.#kernel.hasRead(ids);
+  }
+
+  /** Puts the ids of single features behind the pieces. */
+  #park(): void {
+    if (this.#single.length === 0) return;
+    this.#pieces.push(new Uint8Array(Uint32Array.from(this.#single).buffer));
+    this.#single = [];
+  }
+
+  #distinctOfPieces(): DistinctIds {
+    const count = this.firstEnd;
+    return count <= LIMITS.kernelIds
+      ? this.#kernel.distinctOf(this.#pieces, count)
+      : plainDistinct(this.#pieces, count);
+  }
+
+  #endBatch({ ids, distinct, places }: DistinctIds): void {
+    this.#rows.set(places, this.#batchFeatures);
+    const end = 8 * (this.#distinct + distinct);
+    if (end > this.#ids.length) {
+      const before = this.#ids;
+      this.#ids = new Uint8Array(Math.max(end, 2 * before.length));
+      this.#ids.set(before);
+    }
+    this.#ids.set(ids, 8 * this.#distinct);
+    this.#distinct += distinct;
+    this.#batchFeatures = this.#features;
+    this.#pieces = [];
+    this.#batch += 1;
+    this.#nextOffset += 1;
+    this.#starts.set([this.#features, this.#distinct], START.words * this.#batch);
+  }
+
+  #allValues(): Float32Array {
+    this.#values ??= new Float32Array(this.#size.features).fill(1, 0, this.#features + this.#pending);
+    return this.#values;
+  }
+}
+
+/** For batches that the kernel's memory should not grow for. */
+export function plainDistinct(pieces: readonly Uint8Array[], count: number): DistinctIds {
+  const dictionary = createIdDictionary();
+  const places = new Uint32Array(count);
+  let at = 0;
+  for (const piece of pieces) {
+    const halves = new Uint32Array(piece.buffer, piece.byteOffset, piece.length / 4);
+    for (let half = 0; half < halves.length; half += 2) {
+      places[at++] = dictionary.indexOf(halves[half]!, halves[half + 1]!);
+    }
+  }
+  const { size } = dictionary;
+  return { ids: new Uint8Array(dictionary.halves.slice(0, 2 * size).buffer), distinct: size, places };
+}
