@@ -136,6 +136,8 @@ export const LIMITS = {
   rowWidth: 65_536,
   layerUnits: 65_536,
   hiddenLayers: 64,
+  layers: 256,
+  layerNameCharacters: 64,
   batchRecords: 1_048_576,
   tasks: 10_000_000,
   /** Tasks to replay after which a slice of repairs ends with its pass: with `tasks`, below what a `Map` can hold. */

@@ -6,9 +6,9 @@ import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
 import { notLocal } from '../base/local-path.ts';
 import { DATA_FORMATS } from '../data/formats/registry.ts';
-import { ACTIVATIONS } from '../model/layers/activations.ts';
 import { columnsSchema, dialectSchema } from './columns.ts';
 import { parseDurationMs } from './duration.ts';
+import { fedColumns, layersSchema, tower, vectors } from './layers.ts';
 import { negativeSamplingSchema, splitSchema } from './selection.ts';
 
 const HOUR_MS = 3_600_000;
@@ -108,6 +108,12 @@ const saveDir = folder
   .optional()
   .describe('Folder for the merged model, which a trainer writes after each pass as one safetensors file.');
 
+const anyTask = (usual: 'binary' | 'multiclass') =>
+  z
+    .enum(['binary', 'multiclass', 'regression'])
+    .default(usual)
+    .describe('What the model predicts: a probability, one for each class, or a number.');
+
 export const modelSchema = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('lr').describe('Linear model: logistic regression, or least squares.'),
@@ -132,23 +138,32 @@ export const modelSchema = z.discriminatedUnion('type', [
   }),
   z.strictObject({
     type: z.literal('mlp').describe('Multilayer perceptron: dense layers on records of numbers.'),
-    hidden: z
-      .array(countOf(1, LIMITS.layerUnits))
-      .max(LIMITS.hiddenLayers)
-      .default([128])
-      .describe('Units of each hidden layer, from the inputs on.'),
-    activation: z.enum(ACTIVATIONS).default('relu').describe('Function between the layers.'),
-    normalization: z
-      .enum(['none', 'layer', 'batch'])
-      .default('none')
-      .describe(
-        'Normalization before each activation: of each record (`layer`), or of each unit over the mini-batch (`batch`).',
-      ),
-    dropout: rate().default(0).describe("Share of each hidden layer's outputs that a training step leaves out."),
-    task: z
-      .enum(['binary', 'multiclass', 'regression'])
-      .default('multiclass')
-      .describe('What the model predicts: a probability, one for each class, or a number.'),
+    ...tower,
+    task: anyTask('multiclass'),
+    saveDir,
+  }),
+  z.strictObject({
+    type: z.literal('wide_deep').describe('Wide & Deep: a linear model and a tower of dense layers, of columns.'),
+    columns: fedColumns,
+    embedding: countOf(1, 1024).default(8).describe("Width of each category's vector."),
+    ...vectors,
+    ...tower,
+    task: binaryOrRegression(),
+    saveDir,
+  }),
+  z.strictObject({
+    type: z.literal('deepfm').describe('DeepFM: a factorization machine and a tower of dense layers, of columns.'),
+    columns: fedColumns,
+    factors: countOf(1, 1024).default(8).describe("Length of each feature's factor vector."),
+    ...vectors,
+    ...tower,
+    task: binaryOrRegression(),
+    saveDir,
+  }),
+  z.strictObject({
+    type: z.literal('layers').describe('A model of the layers that are listed.'),
+    task: anyTask('binary'),
+    layers: layersSchema,
     saveDir,
   }),
 ]);

@@ -1,11 +1,13 @@
 /** Rules between the fields of a job, for a file whose fields are valid one by one. */
 
+import { isPaddletError } from '../base/errors.ts';
+import { modelColumnsOf } from '../data/columns/inputs.ts';
 import type { Format } from '../data/formats/format.ts';
 import { formatOf, formatsWhere } from '../data/formats/registry.ts';
-import { outlineOf } from '../model/registry.ts';
+import { type ModelOutline, outlineOf } from '../model/registry.ts';
 import { hasLearningRate } from '../tensor/optimizer.ts';
 import { brokenColumnRules } from './column-rules.ts';
-import { dialectSchema } from './columns.ts';
+import { dialectSchema, resolveColumns } from './columns.ts';
 import { mostAhead } from './pull-ahead.ts';
 import type { JobFile } from './schema.ts';
 import { selectionRules } from './selection-rules.ts';
@@ -19,18 +21,35 @@ export interface RuleBroken {
 }
 
 export function brokenRules(file: JobFile): RuleBroken[] {
+  const outline = outlineIn(file);
   return [
     ...clusterRules(file),
     ...replicaRules(file),
     ...labelRules(file),
-    ...modelRules(file),
-    ...columnRules(file),
+    ...('message' in outline ? [outline] : rulesOfModel(file, outline)),
     ...selectionRules(file),
-    ...parameterRules(file),
-    ...stalenessRules(file),
     ...gradientRules(file),
     ...syncRules(file),
   ];
+}
+
+const rulesOfModel = (file: JobFile, outline: ModelOutline): RuleBroken[] => [
+  ...modelRules(file, outline),
+  ...columnRules(file, outline),
+  ...parameterRules(file, outline),
+  ...stalenessRules(file, outline),
+];
+
+/** What the model is, of the columns of the job, or why its layers do not fit. */
+function outlineIn({ data, model }: JobFile): ModelOutline | RuleBroken {
+  const columns = data.columns && modelColumnsOf(resolveColumns(data.columns, data.csv ?? dialectSchema.parse({})));
+  try {
+    return outlineOf(model, columns);
+  } catch (error) {
+    if (!isPaddletError(error, 'JobInvalid')) throw error;
+    const path = model.type === 'layers' ? ['model', 'layers'] : ['model', 'type'];
+    return { path, message: error.hint === undefined ? error.message : `${error.message}; ${error.hint}` };
+  }
 }
 
 function clusterRules({ cluster }: JobFile): RuleBroken[] {
@@ -98,7 +117,7 @@ function labelRules({ data }: JobFile): RuleBroken[] {
 }
 
 /** Several pushes from one pull make each other stale, and so do pushes that are made before a pull is used. */
-function stalenessRules(file: JobFile): RuleBroken[] {
+function stalenessRules(file: JobFile, outline: ModelOutline): RuleBroken[] {
   const { staleness, pushEvery, pullEvery, pullAhead = 0 } = file.training;
   if (staleness === undefined) return [];
   const broken: RuleBroken[] = [];
@@ -118,7 +137,7 @@ function stalenessRules(file: JobFile): RuleBroken[] {
   if (staleness.policy === 'wait' && pullEvery % pushEvery !== 0 && pushEvery % pullEvery !== 0) {
     refuse('policy', 'wait needs pushEvery to be a multiple of pullEvery, or the reverse');
   }
-  if (staleness.policy === 'scale' && !optimizersOf(file).every(hasLearningRate)) {
+  if (staleness.policy === 'scale' && !optimizersOf(file, outline).every(hasLearningRate)) {
     refuse('policy', 'ftrl has no learning rate to scale: expected wait or refuse');
   }
   return broken;
@@ -161,8 +180,7 @@ function syncRules({ training, tasks }: JobFile): RuleBroken[] {
   return broken;
 }
 
-function modelRules({ data, model }: JobFile): RuleBroken[] {
-  const { input, readsFields } = outlineOf(model);
+function modelRules({ data, model }: JobFile, { input, readsFields }: ModelOutline): RuleBroken[] {
   const suits = (format: Format): boolean =>
     (format.input === input || format.input === 'columns') && (format.hasFields || !readsFields);
   if (suits(formatOf(data.format))) return [];
@@ -180,7 +198,7 @@ function modelRules({ data, model }: JobFile): RuleBroken[] {
 /** `a, b or c`. */
 const eitherOf = (names: readonly string[]): string => names.join(', ').replace(/, ([^,]*)$/, ' or $1');
 
-function columnRules({ data, model }: JobFile): RuleBroken[] {
+function columnRules({ data, model }: JobFile, { input, task }: ModelOutline): RuleBroken[] {
   const { columns, csv, format } = data;
   const hasColumns = formatOf(format).input === 'columns';
   if (!hasColumns) {
@@ -204,7 +222,6 @@ function columnRules({ data, model }: JobFile): RuleBroken[] {
     const message = `${format} needs data.columns: a type for each column that is read`;
     return [...broken, { path: ['data', 'format'], message }];
   }
-  const { input, task } = outlineOf(model);
   const written = knowsColumns ? undefined : csv;
   const file = { columns, csv: written ?? dialectSchema.parse({}), format, knowsColumns };
   const rules = brokenColumnRules(file, { model: model.type, input, task });
@@ -212,8 +229,7 @@ function columnRules({ data, model }: JobFile): RuleBroken[] {
 }
 
 /** `tables` and `blocks` name parameters of the model. */
-function parameterRules(file: JobFile): RuleBroken[] {
-  const outline = outlineOf(file.model);
+function parameterRules(file: JobFile, outline: ModelOutline): RuleBroken[] {
   return (['tables', 'blocks'] as const).flatMap((section) => {
     const known = outline[section];
     const other = section === 'tables' ? 'blocks' : 'tables';
@@ -227,8 +243,7 @@ function parameterRules(file: JobFile): RuleBroken[] {
 }
 
 /** The optimizers that are in use, those of all parameters. */
-function optimizersOf({ model, optimizer, tables, blocks }: JobFile): JobFile['optimizer'][] {
-  const outline = outlineOf(model);
+function optimizersOf({ optimizer, tables, blocks }: JobFile, outline: ModelOutline): JobFile['optimizer'][] {
   return [
     ...outline.tables.map((name) => tables[name]?.optimizer ?? optimizer),
     ...outline.blocks.map((name) => blocks[name]?.optimizer ?? optimizer),

@@ -1,6 +1,6 @@
 /** Rules between splits, sampling and the rest of a job. */
 import { formatOf } from '../data/formats/registry.ts';
-import { outlineOf } from '../model/registry.ts';
+import { taskOf } from '../model/registry.ts';
 import type { JobFile } from './schema.ts';
 import { fromOf, typeOf } from './selection.ts';
 
@@ -16,7 +16,7 @@ export function selectionRules({ data, model }: JobFile): Broken[] {
     const isHere = data[field] !== undefined;
     if (isHere && formatOf(data.format).input === 'dense') refuse([field], `not for format ${data.format}`);
   }
-  const { task } = outlineOf(model);
+  const task = taskOf(model);
   if (data.negativeSampling !== undefined && task !== 'binary') {
     refuse(['negativeSampling'], `only for binary models: ${model.type} has task ${task}`);
   }

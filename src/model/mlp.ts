@@ -1,15 +1,10 @@
-/**
- * Multilayer perceptron: dense layers with an activation between them, for records of numbers. The last layer makes one
- * output, or one for each class.
- */
-import { PaddletError } from '../base/errors.ts';
+/** Multilayer perceptron: dense layers with an activation between them, for records of numbers. */
 import type { ActivationType } from './layers/activations.ts';
-import { createNetworkModel } from './layers/network-model.ts';
+import { createNetworkModel, type NetworkFacts } from './layers/network-model.ts';
 import type { LayerSpec } from './layers/specs.ts';
 import type { Model } from './model.ts';
 
-export interface MlpOptions {
-  readonly task: Model['task'];
+export interface TowerOptions {
   /** Units of each hidden layer. */
   readonly hidden: readonly number[];
   readonly activation: ActivationType;
@@ -19,39 +14,26 @@ export interface MlpOptions {
   readonly dropout: number;
 }
 
-export const MLP_DEFAULTS: MlpOptions = {
-  task: 'multiclass',
-  hidden: [128],
-  activation: 'relu',
-  normalization: 'none',
-  dropout: 0,
-};
+export const TOWER_DEFAULTS: TowerOptions = { hidden: [128], activation: 'relu', normalization: 'none', dropout: 0 };
 
-interface MlpFacts {
-  readonly inputWidth: number;
-  readonly classes: number;
-  readonly seed: number;
+export interface MlpOptions extends TowerOptions {
+  readonly task: Model['task'];
 }
 
-/** Throws `DataInvalid` when the data has no inputs, or fewer than two classes for a model of classes. */
-export function createMlp(facts: MlpFacts, options: Partial<MlpOptions> = {}): Model {
-  const { task = MLP_DEFAULTS.task } = options;
-  const { inputWidth, classes } = facts;
-  if (inputWidth < 1 || (task === 'multiclass' && classes < 2)) {
-    throw new PaddletError('DataInvalid', `mlp needs inputs and classes, the data has ${inputWidth} and ${classes}`);
-  }
-  const outputs = task === 'multiclass' ? classes : 1;
-  return createNetworkModel({ type: 'mlp', task, layers: mlpLayers(facts, options), outputs }, facts);
-}
+export const mlpLayers = (options: Partial<MlpOptions> = {}): LayerSpec[] => [
+  { type: 'numbers' },
+  ...towerOf({ ...TOWER_DEFAULTS, ...options }),
+  { type: 'dense', name: 'output' },
+];
 
-export function mlpLayers({ classes }: Pick<MlpFacts, 'classes'>, options: Partial<MlpOptions> = {}): LayerSpec[] {
-  const all = { ...MLP_DEFAULTS, ...options };
-  const units = all.task === 'multiclass' ? classes : 1;
-  return [{ type: 'numbers' }, ...towerOf(all), { type: 'dense', name: 'output', units }];
+/** Of all numbers. Throws `DataInvalid` when there are none, or fewer than two classes for a model of classes. */
+export function createMlp(facts: NetworkFacts, options: Partial<MlpOptions> = {}): Model {
+  const { task = 'multiclass' } = options;
+  return createNetworkModel({ type: 'mlp', task, layers: mlpLayers(options) }, { ...facts, columns: undefined });
 }
 
 /** The hidden layers: `hidden1`, `hidden2`, and so on. */
-export const towerOf = ({ hidden, activation, normalization, dropout }: Omit<MlpOptions, 'task'>): LayerSpec[] =>
+export const towerOf = ({ hidden, activation, normalization, dropout }: TowerOptions): LayerSpec[] =>
   hidden.flatMap((units, number): LayerSpec[] => {
     const name = `hidden${number + 1}`;
     return [

@@ -1,13 +1,22 @@
 /** The built-in models by name. */
+
+import { createDeepFm, type DeepFmOptions } from './deepfm.ts';
 import { createFieldAwareMachine, type FfmOptions } from './ffm.ts';
 import { createFactorizationMachine, type FmOptions } from './fm.ts';
+import type { ModelColumn } from './layers/columns.ts';
+import { createNetworkModel } from './layers/network-model.ts';
+import type { LayerSpec } from './layers/specs.ts';
 import { createLinear, type LrOptions } from './lr.ts';
 import { createMlp, type MlpOptions } from './mlp.ts';
 import type { Model } from './model.ts';
 import { createSoftmax } from './softmax.ts';
+import { createWideDeep, type WideDeepOptions } from './wide-deep.ts';
 
-export const MODEL_TYPES = ['lr', 'softmax', 'fm', 'ffm', 'mlp'] as const;
+export const MODEL_TYPES = ['lr', 'softmax', 'fm', 'ffm', 'mlp', 'wide_deep', 'deepfm', 'layers'] as const;
 export type ModelType = (typeof MODEL_TYPES)[number];
+/** Those that a name and the data make; the others want a list of layers. */
+export const NAMED_MODELS = MODEL_TYPES.filter((type) => type !== 'layers');
+export type NamedModel = (typeof NAMED_MODELS)[number];
 
 /** Options as the job file names them; their defaults are those of the models. */
 export type ModelSpec =
@@ -15,7 +24,17 @@ export type ModelSpec =
   | { readonly type: 'softmax' }
   | ({ readonly type: 'fm' } & Partial<FmOptions>)
   | ({ readonly type: 'ffm' } & Partial<FfmOptions>)
-  | ({ readonly type: 'mlp' } & Partial<MlpOptions>);
+  | ({ readonly type: 'mlp' } & Partial<MlpOptions>)
+  | ({ readonly type: 'wide_deep' } & Partial<WideDeepOptions>)
+  | ({ readonly type: 'deepfm' } & Partial<DeepFmOptions>)
+  | LayersSpec;
+
+/** What a built-in model says in its file: the layers, from the data to the outputs. */
+interface LayersSpec {
+  readonly type: 'layers';
+  readonly task?: Model['task'];
+  readonly layers: readonly LayerSpec[];
+}
 
 /** What the job's data and its seed say. */
 export interface ModelFacts {
@@ -27,6 +46,8 @@ export interface ModelFacts {
   readonly fields: number;
   /** `training.seed`; used by models that draw at random. */
   readonly seed: number;
+  /** That models may read; undefined where the data has none. */
+  readonly columns?: readonly ModelColumn[] | undefined;
 }
 
 /** Facts that every model accepts: what a model is called, takes and declares by name does not depend on the data. */
@@ -42,8 +63,18 @@ export interface ModelOutline {
   readonly blocks: readonly string[];
 }
 
-export function outlineOf(spec: ModelSpec): ModelOutline {
-  const { input, readsFields = false, task, parameters } = createModel(spec, ANY_FACTS);
+/** What the model predicts. */
+export function taskOf(spec: ModelSpec): Model['task'] {
+  if (spec.type === 'softmax') return 'multiclass';
+  return spec.task ?? (spec.type === 'mlp' ? 'multiclass' : 'binary');
+}
+
+/** `columns`: of the data, if it has any. Throws `JobInvalid` when layers do not fit together, or to the columns. */
+export function outlineOf(spec: ModelSpec, columns?: readonly ModelColumn[]): ModelOutline {
+  const last = spec.type === 'layers' ? spec.layers.at(-1) : undefined;
+  const units = last?.type === 'dense' ? (last.units ?? 0) : 0;
+  const facts = { ...ANY_FACTS, classes: Math.max(ANY_FACTS.classes, units), columns };
+  const { input, readsFields = false, task, parameters } = createModel(spec, facts);
   return {
     input,
     readsFields,
@@ -53,7 +84,7 @@ export function outlineOf(spec: ModelSpec): ModelOutline {
   };
 }
 
-/** Throws `DataInvalid` when the data does not suit the model. */
+/** Throws `DataInvalid` when the data does not suit the model, `JobInvalid` when its layers do not fit together. */
 export function createModel(spec: ModelSpec, facts: ModelFacts): Model {
   switch (spec.type) {
     case 'lr':
@@ -66,5 +97,13 @@ export function createModel(spec: ModelSpec, facts: ModelFacts): Model {
       return createFieldAwareMachine(facts, spec);
     case 'mlp':
       return createMlp(facts, spec);
+    case 'wide_deep':
+      return createWideDeep(facts, spec);
+    case 'deepfm':
+      return createDeepFm(facts, spec);
+    case 'layers': {
+      const { type, layers } = spec;
+      return createNetworkModel({ type, task: taskOf(spec), layers }, facts);
+    }
   }
 }

@@ -80,7 +80,8 @@ export interface OptimizerChoice {
   readonly blocks?: ByName;
 }
 
-const ofStatistic = (rate: number): OptimizerSpec => ({ type: 'sgd', learningRate: rate, l2: 0 });
+/** value − rate × (−statistic + value): the penalty takes the value as it is when a push comes, however stale that is. */
+const ofStatistic = (rate: number): OptimizerSpec => ({ type: 'sgd', learningRate: rate, l2: 1 });
 
 /** The model's parameters, each with its optimizer. A statistic has its own. */
 export function trainedSpec({ dense, sparse }: ParameterSpec, choice: OptimizerChoice): TrainedSpec {

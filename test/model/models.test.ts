@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { AssertionError } from '../../src/base/assert.ts';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import { type Batch, type Model, ordinaryStep, type PulledValues, type StepResult } from '../../src/model/model.ts';
-import { createModel, MODEL_TYPES, type ModelSpec } from '../../src/model/registry.ts';
+import { createModel, type ModelSpec, NAMED_MODELS } from '../../src/model/registry.ts';
 import {
   denseBatch,
   FIELDS,
@@ -177,7 +177,7 @@ describe('ffm', () => {
 });
 
 describe('every model', () => {
-  const specs: ModelSpec[] = MODEL_TYPES.map((type) => ({ type }));
+  const specs: ModelSpec[] = NAMED_MODELS.map((type) => ({ type }));
 
   function stepOf(model: Model, seed: number): StepResult {
     const dense = randomDenseBatch({ records: 64, width: 5, ids: 0, seed, classes: 3 });

@@ -14,7 +14,7 @@ const f = Math.fround;
 /** The model as the registry makes it, but computed here. */
 export function referenceModel(spec: ModelSpec, facts: ModelFacts): Model {
   const { memory: _, ...model } = createModel(spec, facts);
-  if (spec.type === 'mlp') return plainNetwork(model, mlpLayers(facts, spec), facts.seed);
+  if (spec.type === 'mlp') return plainNetwork(model, mlpLayers(spec), facts.seed);
   const run = spec.type === 'softmax' ? runSoftmax : spec.type === 'ffm' ? fieldAware(spec, facts) : runSparse;
   return {
     ...model,

@@ -10,6 +10,27 @@ export const MODELS: readonly Mutation[] = [
     tests: ['test/sync/reference-loop.test.ts'],
   },
   {
+    rule: 'a running statistic moves from where it is, not from where a stale push has seen it',
+    file: 'src/tensor/optimizer.ts',
+    find: 'learningRate: rate, l2: 1 }',
+    replace: 'learningRate: rate, l2: 0 }',
+    tests: ['test/model/layers'],
+  },
+  {
+    rule: 'gradients that are added to those of two layers have a place each',
+    file: 'src/model/layers/network.ts',
+    find: '        spare += bytesOfRows(records, layers[input]!.layer.width);\n',
+    replace: '',
+    tests: ['test/model/layers'],
+  },
+  {
+    rule: 'an evaluation in slices finds the bytes of each',
+    file: 'src/model/layers/batch-addresses.ts',
+    find: 'numbers.width * (areBytes ? 1 : 4)',
+    replace: 'numbers.width * 4',
+    tests: ['test/model/layers'],
+  },
+  {
     rule: 'clipping leaves running statistics alone',
     file: 'src/roles/trainer/compute/gradient-check.ts',
     find: 'this.#dense[at]?.statisticRate === undefined',

@@ -245,7 +245,7 @@ class PlainMemory {
     this.#denseOptimizers = model.parameters.dense.map(({ name, statisticRate }) =>
       statisticRate === undefined
         ? (blocks[name]?.optimizer ?? optimizer)
-        : { type: 'sgd', learningRate: statisticRate, l2: 0 },
+        : { type: 'sgd', learningRate: statisticRate, l2: 1 },
     );
     this.#tableOptimizers = model.parameters.sparse.map(({ name }) => tables[name]?.optimizer ?? optimizer);
     this.#seed = training.seed;

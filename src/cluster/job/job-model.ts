@@ -1,6 +1,6 @@
 /** The model of a job and its label rule: functions of the job's record, so that every role makes the same ones. */
 import { withZeros } from '../../checkpoint/load/warm-plan.ts';
-import { checkReads, rowsOf } from '../../data/columns/inputs.ts';
+import { checkReads, modelColumnsOf, rowsOf } from '../../data/columns/inputs.ts';
 import { RowMaker } from '../../data/columns/rows.ts';
 import type { ForwardOptions, ReadColumns } from '../../data/formats/format.ts';
 import type { DataFormat } from '../../data/formats/registry.ts';
@@ -21,14 +21,16 @@ interface ModelSource {
 /** `makeModel` makes a model that is not built in; without it the job's `model` section says which one it is. */
 export function modelOf(record: JobRecord, context: ModelSource = {}): Model {
   const { train, job } = record;
+  const spec = columnSpecOf(job);
   const facts = {
     inputWidth: inputWidthOf(record),
     classes: classesOf(record),
     fields: train.fieldBound,
     seed: job.training.seed,
+    columns: spec && modelColumnsOf(spec.columns, train.columns?.statistics ?? []),
   };
   const model = context.makeModel?.(record) ?? createModel(job.model, facts);
-  if (model.reads !== undefined) checkReads(model.reads, columnSpecOf(job)?.columns ?? []);
+  if (model.reads !== undefined) checkReads(model.reads, spec?.columns ?? []);
   const zeroed = record.warmStart?.zeroed ?? [];
   return zeroed.length === 0 ? model : { ...model, parameters: withZeros(model.parameters, zeroed) };
 }

@@ -9,7 +9,7 @@ import { odditiesOf } from '../../data/oddities.ts';
 import type { DataPlace } from '../../data/place.ts';
 import { loadJob } from '../../job/load-job.ts';
 import { columnSpecOf, type Job } from '../../job/schema.ts';
-import { outlineOf } from '../../model/registry.ts';
+import { taskOf } from '../../model/registry.ts';
 import { checkFirstRecords } from '../../roles/master/dataset.ts';
 import { listJobs } from '../../store/list-jobs.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
@@ -97,7 +97,7 @@ async function checkData(place: DataPlace, job: Job): Promise<Finding> {
   const detail = isWhole ? files : `${files}; first records only`;
   const odd = odditiesOf(
     looks.map(({ traits }) => traits),
-    outlineOf(job.model).task,
+    taskOf(job.model),
   );
   if (odd.length === 0) return { status: 'ok', detail };
   const messages = odd.map(({ message }) => message).join('; ');

@@ -6,7 +6,7 @@ import { type Look, lookAt } from '../../data/inspection/look.ts';
 import { type DataPlace, resolveFiles } from '../../data/place.ts';
 import { writeWhole } from '../../data/whole-file.ts';
 import { parseJobFile } from '../../job/load-job.ts';
-import { MODEL_TYPES } from '../../model/registry.ts';
+import { NAMED_MODELS } from '../../model/registry.ts';
 import { refuseEmpty } from '../base/given-path.ts';
 import { cacheFlags, dataFlags, PaddletCommand } from '../base-command.ts';
 import { jobText, type WrittenJob } from './job-text.ts';
@@ -39,7 +39,7 @@ with the reason of each guess as a comment. Read it before you train.`;
       helpValue: 'FILE',
       description: 'File, folder or glob to test on. Default: a part of the training data.',
     }),
-    model: Flags.option({ options: MODEL_TYPES, description: 'Default: what suits the label.' })(),
+    model: Flags.option({ options: NAMED_MODELS, description: 'Default: what suits the label.' })(),
     label: Flags.string({
       helpValue: 'NAME',
       description: 'The column that is the label. Default: guessed by name, or by its values.',

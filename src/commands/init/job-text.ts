@@ -4,7 +4,7 @@ import type { Look } from '../../data/inspection/look.ts';
 import type { SparseLook } from '../../data/inspection/sparse.ts';
 import type { TableLook } from '../../data/inspection/table.ts';
 import { typeOf } from '../../data/inspection/types.ts';
-import type { ModelType } from '../../model/registry.ts';
+import type { NamedModel } from '../../model/registry.ts';
 import { chooseModel, isOfNumbers } from './model-choice.ts';
 import { columnLines, csvLines, splitLine } from './table-job.ts';
 import { line } from './yaml-lines.ts';
@@ -16,7 +16,7 @@ export interface WantedJob {
   readonly look: Look;
   /** Of the first test file. */
   readonly testLook: Look | undefined;
-  readonly model: ModelType | undefined;
+  readonly model: NamedModel | undefined;
 }
 
 export interface WrittenJob {
@@ -29,7 +29,7 @@ interface DataPart {
   /** Of `data`, behind the files. */
   readonly lines: readonly string[];
   readonly format: string;
-  readonly model: ModelType;
+  readonly model: NamedModel;
   readonly task: 'binary' | 'multiclass' | 'regression';
   readonly summary: string;
 }
@@ -74,15 +74,19 @@ const OPTIMIZERS = {
   ffm: { type: 'adagrad', learningRate: 0.1, initialAccumulator: 0.0001 },
   softmax: { type: 'adam', learningRate: 0.01 },
   mlp: { type: 'adam', learningRate: 0.001 },
+  wide_deep: { type: 'adam', learningRate: 0.001 },
+  deepfm: { type: 'adam', learningRate: 0.001 },
 } as const;
 
-function modelLine(model: ModelType, task: DataPart['task']): string {
+function modelLine(model: NamedModel, task: DataPart['task']): string {
   const others = {
     lr: 'fm finds pairs of values that matter together',
     fm: 'lr is simpler and faster',
     ffm: 'fm is smaller, and needs no fields',
     softmax: 'mlp has hidden layers',
-    mlp: 'softmax has no hidden layers',
+    mlp: task === 'multiclass' ? 'softmax has no hidden layers' : undefined,
+    wide_deep: 'deepfm multiplies pairs of values, too',
+    deepfm: 'wide_deep has no pairs of values',
   };
   const factors = model === 'fm' ? { factors: 8 } : model === 'ffm' ? { factors: 4 } : {};
   const usual = isOfNumbers(model) ? 'multiclass' : 'binary';

@@ -4,10 +4,10 @@ import type { ColumnFacts } from '../../data/inspection/column-profile.ts';
 import { positiveOf } from '../../data/inspection/label.ts';
 import type { TableLook } from '../../data/inspection/table.ts';
 import { type TypedColumn, typeOf } from '../../data/inspection/types.ts';
-import type { ModelType } from '../../model/registry.ts';
+import type { NamedModel } from '../../model/registry.ts';
 
 export interface ModelChoice {
-  readonly type: ModelType;
+  readonly type: NamedModel;
   readonly task: 'binary' | 'multiclass' | 'regression';
   /** Settings of the label's column beside its type, and why they are so. */
   readonly label: Readonly<Record<string, readonly string[]>>;
@@ -23,7 +23,7 @@ const BINARY = ['0,1', '-1,1', '+1,-1'];
 /** What ends a label in one file and not in another, as in adult.test of UCI. */
 const ENDING = /[.,;\s]+$/;
 /** Models of numbers only. */
-export const isOfNumbers = (type: ModelType): boolean => type === 'softmax' || type === 'mlp';
+export const isOfNumbers = (type: NamedModel): boolean => type === 'softmax' || type === 'mlp';
 
 const OTHER = 'choose another model with --model lr or --model fm, or another label with --label';
 const SOFTMAX = 'use --model softmax or mlp, which take columns of numbers, or name another label with --label';
@@ -33,7 +33,7 @@ export const isDense = (facts: ColumnFacts, { type }: TypedColumn): boolean =>
   type === 'number' || (type === 'category' && facts.textRecords === 0 && facts.numberRecords > 0);
 
 /** `test`: a second file, whose labels may be written otherwise. Throws `Usage` where no model takes the label. */
-export function chooseModel(look: TableLook, wanted: ModelType | undefined, test?: TableLook): ModelChoice {
+export function chooseModel(look: TableLook, wanted: NamedModel | undefined, test?: TableLook): ModelChoice {
   const at = look.label!.column;
   const facts = look.columns[at]!;
   const refuse = (message: string, hint: string): never => {

@@ -6,6 +6,7 @@ import type { Host } from '../../base/seams.ts';
 import { visibleLines } from '../../base/visible.ts';
 import { openCheckpointModel } from '../../cluster/client/checkpoint-model.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
+import { modelColumnsOf } from '../../data/columns/inputs.ts';
 import { FORWARD_HEAD_BYTES, type Format } from '../../data/formats/format.ts';
 import { type DataFormat, formatOf, formatsWhere } from '../../data/formats/registry.ts';
 import { openForward } from '../../data/forward.ts';
@@ -221,7 +222,7 @@ async function startPool(threads: number, making: PartMakerOptions): Promise<Thr
 /** Throws `Usage` when the model takes no records of the format that is wanted. */
 function formatFor({ data, model }: Job, wanted: DataFormat = data.format, keep: readonly string[]): DataFormat {
   const [given, own] = [formatOf(wanted), formatOf(data.format)];
-  const { readsFields } = outlineOf(model);
+  const { readsFields } = outlineOf(model, data.columns && modelColumnsOf(data.columns));
   const suits = ({ input, hasFields }: Format): boolean => input === own.input && (hasFields || !readsFields);
   const others = SCORED_FORMATS.filter((name) => suits(formatOf(name)));
   if (given.openForward === undefined) {

@@ -1,6 +1,7 @@
 /** The inputs of batches of columns: which columns are of which, and what makes them. */
 import { assert } from '../../base/assert.ts';
 import { PaddletError } from '../../base/errors.ts';
+import type { ModelColumn } from '../../model/layers/columns.ts';
 import type { ColumnInputs, Model } from '../../model/model.ts';
 import { type Column, makesFeatures, slotsOf } from './column.ts';
 import { FeatureMaker } from './features.ts';
@@ -71,6 +72,17 @@ function named(columns: readonly Column[], names: readonly string[]): Column[] {
     const column = known.get(name);
     assert(column !== undefined, 'a model reads columns that there are');
     return column;
+  });
+}
+
+/** As models see them. Without statistics numbers have no indicators: their names and kinds are known by the job alone. */
+export function modelColumnsOf(columns: readonly Column[], statistics?: KnownColumns['statistics']): ModelColumn[] {
+  return columns.filter(makesFeatures).map((column): ModelColumn => {
+    const { name, type } = column;
+    if (type === 'cross') return { name, kind: 'cross', floats: 0 };
+    if (type !== 'number' || column.quantiles !== undefined) return { name, kind: 'category', floats: 0 };
+    const floats = statistics === undefined ? 1 : rowsOf({ columns, statistics }, [name]).width;
+    return { name, kind: 'number', floats };
   });
 }
 

@@ -11,7 +11,7 @@ export interface Arena {
   readonly kept: readonly number[];
   /** Of what a layer needs during a call. */
   readonly scratch: number;
-  /** Room for a gradient that is added to another one. */
+  /** Room for the gradients of one layer that are added to others. */
   readonly spare: number;
   readonly sums: number;
 }
@@ -30,6 +30,8 @@ export class NetworkMemory {
   /** For so many records, or more. Throws `OutOfMemory`. */
   arenaFor(records: number): Arena {
     if (this.#arena !== undefined && records <= this.#records) return this.#arena;
+    // What there was is gone, even if there is no room for more.
+    this.#arena = undefined;
     const { byteLength } = this.#layOut(records, 0);
     const { arena } = this.#layOut(records, this.#memory.take(byteLength));
     this.#records = records;
@@ -54,8 +56,10 @@ export class NetworkMemory {
       kept: layers.map(({ layer }) => room(layer.keptBytes?.(records) ?? 0)),
       scratch: most(layers.map(({ layer }) => layer.scratchBytes?.(kernels, records) ?? 0)),
       spare: most(
-        layers.flatMap(({ inputs, gradientsTo }) =>
-          inputs.map((input, i) => (gradientsTo[i] === 'added' ? bytesOfRows(records, layers[input]!.layer.width) : 0)),
+        layers.map(({ inputs, gradientsTo }) =>
+          inputs.reduce((sum, input, i) => {
+            return gradientsTo[i] === 'added' ? sum + bytesOfRows(records, layers[input]!.layer.width) : sum;
+          }, 0),
         ),
       ),
     };

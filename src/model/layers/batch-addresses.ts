@@ -19,16 +19,16 @@ export interface BatchAddresses {
 type BatchArray = Float32Array | Uint32Array | Uint16Array | Uint8Array;
 
 /** Labels first, then what there is of numbers, weights, values and features. */
-export function batchArrays(batch: Batch, values: PulledValues, { parameters }: Graph): BatchArray[] {
-  const { records, labels, weights, sparse, dense } = batch;
-  checkBatch(batch);
+export function batchArrays(batch: Batch, values: PulledValues, graph: Graph): BatchArray[] {
+  const { parameters } = graph;
+  const { labels, weights, sparse, dense } = batch;
+  checkBatch(batch, graph);
   assert(values.dense.length === parameters.dense.length, 'a pulled array a dense parameter');
   values.dense.forEach((array, at) => {
     assert(array.length === elementCount(parameters.dense[at]!), 'a parameter has its shape');
   });
   assert(values.sparse.length === parameters.sparse.length, 'a pulled array a table');
   const [numbers] = dense;
-  assert(numbers === undefined || numbers.values.length === records * numbers.width, 'inputs are records × width');
   return [
     labels,
     ...(numbers === undefined ? [] : [numbers.values]),
@@ -43,13 +43,17 @@ export function batchArrays(batch: Batch, values: PulledValues, { parameters }: 
   ];
 }
 
-function checkBatch({ records, weights, sparse, dense }: Batch): void {
-  assert(dense.length <= 1, 'one row of numbers a record');
+function checkBatch({ records, weights, sparse, dense }: Batch, { numbers, columns }: Graph): void {
+  const width = numbers?.width ?? 0;
+  assert(dense.length <= 1 && (dense[0]?.width ?? 0) === width, 'the numbers that the model reads');
+  assert((dense[0]?.values.length ?? 0) === records * width, 'inputs are records × width');
+  assert(sparse.length === columns.length, 'the inputs that tables look up');
   assert(weights === undefined || weights.length === records, 'a weight a record');
-  for (const { offsets, rows, values, fields } of sparse) {
+  for (const [input, { offsets, rows, values, fields }] of sparse.entries()) {
     assert(offsets.length === records + 1, 'offsets a record');
     assert(values === undefined || values.length === rows.length, 'a value a feature');
     assert(fields === undefined || fields.length === rows.length, 'a field a feature');
+    assert(fields !== undefined || columns[input] === undefined, 'features of columns have fields');
   }
 }
 

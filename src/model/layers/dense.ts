@@ -4,7 +4,7 @@ import type { Layer } from './layer.ts';
 export interface DenseOptions {
   readonly units: number;
   /** Whether there is a `b`. */
-  readonly bias?: boolean;
+  readonly bias?: boolean | undefined;
 }
 
 export function createDense(name: string, { units, bias = true }: DenseOptions, { width }: Layer): Layer {

@@ -26,16 +26,19 @@ export interface Graph {
   readonly parameters: ParameterSpec;
   /** For each table, the sparse input of batches that it looks up. */
   readonly lookups: readonly number[];
-  /** Of each sparse input. */
+  /** Of each sparse input; undefined where the data has no columns. */
   readonly columns: readonly (readonly string[] | undefined)[];
+  /** What a layer reads of the numbers of a record, if one does: how many, and of which columns. */
+  readonly numbers: { readonly width: number; readonly columns: readonly string[] | undefined } | undefined;
 }
 
 const refuse = (message: string, hint?: string): never => {
   throw new PaddletError('JobInvalid', message, hint === undefined ? {} : { hint });
 };
 
-/** `outputs`: floats of the last layer for each record. Throws `JobInvalid`. */
-export function createGraph(specs: readonly LayerSpec[], facts: LayerFacts, outputs: number): Graph {
+/** Throws `JobInvalid`. */
+export function createGraph(specs: readonly LayerSpec[], facts: LayerFacts): Graph {
+  const { outputs } = facts;
   const names = namesOf(specs);
   const layers: Layer[] = [];
   const inputs: number[][] = [];
@@ -54,7 +57,11 @@ export function createGraph(specs: readonly LayerSpec[], facts: LayerFacts, outp
   }
   const unused = names.find((_, number) => number < layers.length - 1 && !inputs.some((own) => own.includes(number)));
   if (unused !== undefined) refuse(`no layer reads the layer ${unused}`, 'name it in `from` of a layer behind it');
-  return placed(layers, inputs);
+  const readers = layers.filter((_, number) => specs[number]!.type === 'numbers');
+  if (readers.length > 1) refuse(`a model has one layer of type numbers, not ${readers.length}`);
+  const graph = placed(layers, inputs);
+  if (!graph.layers.at(-1)!.learns) refuse('no layer learns anything', 'add one of type dense');
+  return { ...graph, numbers: readers[0] && { width: readers[0].width, columns: readers[0].numbers } };
 }
 
 function namesOf(specs: readonly LayerSpec[]): string[] {
@@ -89,7 +96,7 @@ function inputNumbers({ type, from }: LayerSpec, number: number, names: readonly
 const knownNames = (names: readonly string[], before: number): string =>
   before === 0 ? 'the first layer is one that reads the data' : `before it: ${names.slice(0, before).join(', ')}`;
 
-function placed(layers: readonly Layer[], inputs: readonly number[][]): Graph {
+function placed(layers: readonly Layer[], inputs: readonly number[][]): Omit<Graph, 'numbers'> {
   const learns: boolean[] = [];
   layers.forEach(({ dense, table }, number) => {
     learns.push(dense.length > 0 || table !== undefined || inputs[number]!.some((input) => learns[input]!));

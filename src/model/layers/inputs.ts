@@ -1,25 +1,34 @@
 /** Layers that read the data: numbers as they are, and rows of tables that features look up. */
 import type { Initializer } from '../../tensor/spec.ts';
+import type { ModelColumn } from './columns.ts';
 import { bytesOfRows, type Layer } from './layer.ts';
 
-/** The numbers of each record. */
-export const createNumbers = (name: string, width: number): Layer => ({
-  name,
-  width,
-  dense: [],
-  forward(kernels, { records, data, output }) {
-    const count = records * width;
-    if (data.areBytes) kernels.unitsOfBytes(count, data.numbers, output);
-    else kernels.copyColumns(1, count, data.numbers, count, output, count);
-  },
-});
+/** The numbers of each record: all that there are, or those of these columns. */
+export function createNumbers(
+  name: string,
+  columns: readonly ModelColumn[] | undefined,
+  { inputWidth }: { readonly inputWidth: number },
+): Layer {
+  const width = columns?.reduce((sum, { floats }) => sum + floats, 0) ?? inputWidth;
+  return {
+    name,
+    width,
+    dense: [],
+    numbers: columns?.map((column) => column.name),
+    forward(kernels, { records, data, output }) {
+      const count = records * width;
+      if (data.areBytes) kernels.unitsOfBytes(count, data.numbers, output);
+      else kernels.copyColumns(1, count, data.numbers, count, output, count);
+    },
+  };
+}
 
 export interface EmbeddingOptions {
   /** Its name; by default that of the layer. */
   readonly table?: string;
   /** Floats of a vector. */
   readonly vectorWidth: number;
-  /** By default all that the data has, as one. */
+  /** Undefined where the data has none: all features as one. */
   readonly columns?: readonly string[] | undefined;
   /** How the vectors of one column are put together. */
   readonly pooling?: 'sum' | 'mean' | undefined;

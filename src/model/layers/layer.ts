@@ -15,6 +15,8 @@ export interface Layer {
   readonly dense: readonly DenseSpec[];
   /** Whose rows it looks up. */
   readonly table?: LayerTable;
+  /** Columns of the numbers that it reads; undefined where the data has no columns, or it reads none. */
+  readonly numbers?: readonly string[] | undefined;
   /** Bytes that are kept from forward to backward; a multiple of 16. */
   keptBytes?(records: number): number;
   /** Bytes that are free again after each call. */
@@ -25,7 +27,7 @@ export interface Layer {
 }
 
 export interface LayerTable extends SparseSpec {
-  /** Columns whose ids are looked up; undefined: all that the data has, as one. */
+  /** Columns whose ids are looked up; undefined where the data has none: all its features as one. */
   readonly columns: readonly string[] | undefined;
 }
 

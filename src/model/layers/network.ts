@@ -11,7 +11,7 @@ import type { Batch, BatchPlace, Model, PulledValues, StepResult } from '../mode
 import { type Arena, NetworkMemory } from './arena.ts';
 import { type BatchAddresses, batchAddresses, batchArrays } from './batch-addresses.ts';
 import type { Graph, PlacedLayer } from './graph.ts';
-import type { LayerRun } from './layer.ts';
+import { bytesOfRows, type LayerRun } from './layer.ts';
 
 /** Records of an evaluation that are in the layers at a time. */
 const SLICE_RECORDS = 256;
@@ -140,19 +140,24 @@ export class Network implements Pick<Model, 'step' | 'evaluate' | 'classProbabil
       const placed = layers[number]!;
       const { layer, inputs, gradientsTo, firstDense, table, learns } = placed;
       if (!learns) continue;
+      let spare = arena.spare;
+      const inputGradients = inputs.map((input, i) => {
+        const how = gradientsTo[i]!;
+        if (how !== 'added') return how === 'none' ? 0 : arena.gradients[input]!;
+        const own = spare;
+        spare += bytesOfRows(records, layers[input]!.layer.width);
+        return own;
+      });
       layer.backward!(kernels, {
         ...runOf(placed, number, arena, at, { ...training, from: 0, records }),
         gradient: arena.gradients[number]!,
-        inputGradients: inputs.map((input, i) => {
-          const how = gradientsTo[i]!;
-          return how === 'none' ? 0 : how === 'first' ? arena.gradients[input]! : arena.spare;
-        }),
+        inputGradients,
         parameterGradients: layer.dense.map((_, i) => to.dense[firstDense + i]!),
         tableGradient: table === undefined ? 0 : to.sparse[table]!,
       });
       inputs.forEach((input, i) => {
         if (gradientsTo[i] !== 'added') return;
-        kernels.addValues(records * layers[input]!.layer.width, arena.gradients[input]!, arena.spare);
+        kernels.addValues(records * layers[input]!.layer.width, arena.gradients[input]!, inputGradients[i]!);
       });
     }
   }

@@ -2,19 +2,20 @@
  * Layer normalization (Ba, Kiros & Hinton 2016): each record's floats are brought to mean 0 and variance 1. Batch
  * normalization (Ioffe & Szegedy 2015): each column's, over the mini-batch; a trained model uses running statistics.
  * These are dense parameters (`DenseSpec.statisticRate`), so they are saved, moved and copied as weights are, and each
- * mini-batch counts once. Then gain and bias, which are learned, are applied.
+ * push counts once. They begin with 0; `seen` is the same running mean of 1, by which they are divided. So a push
+ * without records, which brings zeros, changes neither. Then gain and bias, which are learned, are applied.
  */
 import type { Layer, LayerBackward } from './layer.ts';
 import { bytesOfRows } from './layer.ts';
 
 export interface LayerNormOptions {
   /** Added to the variance. */
-  readonly epsilon?: number;
+  readonly epsilon?: number | undefined;
 }
 
 export interface BatchNormOptions extends LayerNormOptions {
-  /** Share of the running statistics that is kept when a mini-batch comes. */
-  readonly momentum?: number;
+  /** Share of the way to the statistics of a mini-batch that the running ones go. */
+  readonly rate?: number | undefined;
 }
 
 const learned = (name: string, width: number): Layer['dense'] => [
@@ -48,10 +49,9 @@ export function createLayerNorm(name: string, { epsilon = 1e-5 }: LayerNormOptio
 
 export function createBatchNorm(
   name: string,
-  { epsilon = 1e-5, momentum = 0.9 }: BatchNormOptions,
+  { epsilon = 1e-5, rate: statisticRate = 0.1 }: BatchNormOptions,
   { width }: Layer,
 ): Layer {
-  const statisticRate = 1 - momentum;
   const keptAt = (kept: number, records: number) => {
     const inverses = kept + bytesOfRows(records, width);
     return { inverses, means: inverses + doubles(width), variances: inverses + 2 * doubles(width) };
@@ -62,14 +62,15 @@ export function createBatchNorm(
     dense: [
       ...learned(name, width),
       { name: `${name}.mean`, shape: [width], initializer: { type: 'zeros' }, statisticRate },
-      { name: `${name}.variance`, shape: [width], initializer: { type: 'constant', value: 1 }, statisticRate },
+      { name: `${name}.variance`, shape: [width], initializer: { type: 'zeros' }, statisticRate },
+      { name: `${name}.seen`, shape: [1], initializer: { type: 'zeros' }, statisticRate },
     ],
     keptBytes: (records) => bytesOfRows(records, width) + 3 * doubles(width),
     forward(kernels, { records, isTraining, inputs, output, parameters, kept }) {
-      const [gain, bias, mean, variance] = parameters as [number, number, number, number];
+      const [gain, bias, mean, variance, seen] = parameters as [number, number, number, number, number];
       const x = inputs[0]!;
       if (!isTraining) {
-        kernels.normalizeByStatistics(records, width, epsilon, x, gain, bias, mean, variance, output);
+        kernels.normalizeByStatistics(records, width, epsilon, x, gain, bias, mean, variance, seen, output);
         return;
       }
       const { inverses, means, variances } = keptAt(kept, records);
@@ -77,11 +78,12 @@ export function createBatchNorm(
     },
     backward(kernels, run: LayerBackward) {
       const { records, parameters, gradient, inputGradients, parameterGradients, kept } = run;
-      const [gain, bias, mean, variance] = parameterGradients as [number, number, number, number];
+      const [gain, bias, mean, variance, seen] = parameterGradients as [number, number, number, number, number];
       const { inverses, means, variances } = keptAt(kept, records);
       kernels.gainGradients(records, width, kept, gradient, gain, bias);
-      kernels.statisticGradient(width, parameters[2]!, means, mean);
-      kernels.statisticGradient(width, parameters[3]!, variances, variance);
+      kernels.statisticGradient(width, means, mean);
+      kernels.statisticGradient(width, variances, variance);
+      kernels.fillValues(1, -1, seen);
       const [to] = inputGradients;
       if (to !== 0) kernels.columnsInputGradient(records, width, parameters[0]!, kept, inverses, gradient, to!);
     },

@@ -1,8 +1,9 @@
 /** Layers as a model lists them, and how each is made. A new layer is a file beside this one and two lines here. */
 import { PaddletError } from '../../base/errors.ts';
 import { type ActivationType, createActivation } from './activations.ts';
+import { categoriesOf, type ModelColumn, numbersOf } from './columns.ts';
 import { createAdd, createConcat } from './combine.ts';
-import { createDense, type DenseOptions } from './dense.ts';
+import { createDense } from './dense.ts';
 import { createDropout, type DropoutOptions } from './dropout.ts';
 import { createEmbedding, createNumbers } from './inputs.ts';
 import type { Layer } from './layer.ts';
@@ -10,23 +11,24 @@ import { type BatchNormOptions, createBatchNorm, createLayerNorm, type LayerNorm
 import { createPairs } from './pairs.ts';
 
 interface Columns {
-  /** Names of columns; by default all that the data has, as one. */
-  readonly columns?: readonly string[];
+  /** Names of columns; by default all of the kind that the layer reads. Only of data with columns. */
+  readonly columns?: readonly string[] | undefined;
 }
 
 export type LayerKind =
   /** The numbers of each record. */
-  | { readonly type: 'numbers' }
+  | ({ readonly type: 'numbers' } & Columns)
   /** Vectors of the features of each column, side by side. They start normal with mean 0 and this deviation. */
   | ({
       readonly type: 'embedding';
       readonly width: number;
-      readonly pooling?: 'sum' | 'mean';
-      readonly initStddev?: number;
+      readonly pooling?: 'sum' | 'mean' | undefined;
+      readonly initStddev?: number | undefined;
     } & Columns)
   /** A weighted sum of all features: the linear part of a model. */
   | ({ readonly type: 'linear' } & Columns)
-  | ({ readonly type: 'dense' } & DenseOptions)
+  /** Without `units`: as many as the model has outputs. */
+  | { readonly type: 'dense'; readonly units?: number | undefined; readonly bias?: boolean | undefined }
   | { readonly type: ActivationType }
   | ({ readonly type: 'layerNorm' } & LayerNormOptions)
   | ({ readonly type: 'batchNorm' } & BatchNormOptions)
@@ -38,15 +40,19 @@ export type LayerKind =
 
 export type LayerSpec = LayerKind & {
   /** By default its type and the number of the layer among those of the type: `dense2`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Names of the layers that it reads; by default the one before it. */
-  readonly from?: string | readonly string[];
+  readonly from?: string | readonly string[] | undefined;
 };
 
 /** What layers are made from besides their settings. */
 export interface LayerFacts {
-  /** Numbers of a record. */
+  /** Numbers of a record, where the data has no columns. */
   readonly inputWidth: number;
+  /** Undefined where the data has none. */
+  readonly columns?: readonly ModelColumn[] | undefined;
+  /** Of the model: 1, or one for each class. */
+  readonly outputs: number;
   /** Of the job. */
   readonly seed: number;
 }
@@ -62,21 +68,22 @@ export function createLayer(name: string, spec: LayerSpec, inputs: readonly Laye
   const input = inputs[0]!;
   switch (spec.type) {
     case 'numbers':
-      return createNumbers(name, facts.inputWidth);
+      return createNumbers(name, numbersOf(name, spec.columns, facts.columns), facts);
     case 'embedding': {
-      const { width, columns, pooling, initStddev = 0.01 } = spec;
+      const { width, pooling, initStddev = 0.01 } = spec;
+      const columns = categoriesOf(name, spec.columns, facts.columns);
       const initializer = { type: 'normal', mean: 0, stddev: initStddev } as const;
       return createEmbedding(name, { vectorWidth: width, columns, pooling, initializer });
     }
     case 'linear':
       return createEmbedding(name, {
         vectorWidth: 1,
-        columns: spec.columns,
+        columns: categoriesOf(name, spec.columns, facts.columns),
         isOne: true,
         initializer: { type: 'zeros' },
       });
     case 'dense':
-      return createDense(name, spec, input);
+      return createDense(name, { units: spec.units ?? facts.outputs, bias: spec.bias }, input);
     case 'relu':
     case 'sigmoid':
     case 'tanh':

@@ -14,7 +14,7 @@ import type { Selection } from '../../data/selection.ts';
 import type { Chunk, DataIndex, IndexedFile } from '../../data/source.ts';
 import { cutTasks } from '../../data/tasks.ts';
 import { columnSpecOf, type Job, selectionOf } from '../../job/schema.ts';
-import { outlineOf } from '../../model/registry.ts';
+import { taskOf } from '../../model/registry.ts';
 
 /** What a kernel takes as their number. */
 const ANY_CLASSES = 2_147_483_647;
@@ -83,7 +83,7 @@ export function selectedOf(job: Job, part: Selection['part']): Selected | undefi
 
 /** The labels that the model takes, as far as the index can know: how many classes there are follows from it. */
 export function widestRule({ model, data }: Job): LabelRule {
-  const { task } = outlineOf(model);
+  const task = taskOf(model);
   const weights = data.labelWeights ? { mayHaveWeight: true } : {};
   return task === 'multiclass' ? { task, classes: ANY_CLASSES, ...weights } : { task, ...weights };
 }

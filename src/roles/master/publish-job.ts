@@ -19,7 +19,7 @@ import { withStatisticsOf } from '../../cluster/job/warm-statistics.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { odditiesOf } from '../../data/oddities.ts';
 import type { Job } from '../../job/schema.ts';
-import { outlineOf } from '../../model/registry.ts';
+import { taskOf } from '../../model/registry.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import { factsOf, type JobData, trainFactsOf } from './dataset.ts';
 import { raisePasses } from './raise-passes.ts';
@@ -78,7 +78,7 @@ export async function publishJob(options: PublishOptions): Promise<PublishedJob>
 
 function warnOfOddities({ host }: RoleContext, job: Job, { train, test }: JobData): void {
   const traits = [train, test].flatMap((dataset) => (dataset === undefined ? [] : [dataset.index.traits]));
-  const odd = odditiesOf(traits, outlineOf(job.model).task);
+  const odd = odditiesOf(traits, taskOf(job.model));
   for (const { message, hint } of odd) host.log.warn(`${message}: ${hint}`);
 }
 

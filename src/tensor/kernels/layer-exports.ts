@@ -37,6 +37,7 @@ interface ElementwiseExports {
   addBias(records: number, width: number, values: number, bias: number): void;
   sumRecords(records: number, width: number, values: number, to: number): void;
   addValues(count: number, values: number, others: number): void;
+  fillValues(count: number, value: number, to: number): void;
   multiplyValues(count: number, a: number, b: number, to: number): void;
   copyColumns(rows: number, width: number, from: number, fromRow: number, to: number, toRow: number): void;
   unitsOfBytes(count: number, bytes: number, to: number): void;
@@ -110,7 +111,7 @@ interface NormalizationExports {
     gainGradient: number,
     biasGradient: number,
   ): void;
-  statisticGradient(count: number, values: number, statistics: number, to: number): void;
+  statisticGradient(count: number, statistics: number, to: number): void;
   normalizeByStatistics(
     records: number,
     width: number,
@@ -120,6 +121,7 @@ interface NormalizationExports {
     bias: number,
     means: number,
     variances: number,
+    seen: number,
     outputs: number,
   ): void;
 }

@@ -1,10 +1,45 @@
 /** Lists of layers that fit together, and what is said of those that do not. */
 import { describe, expect, test } from 'vitest';
+import type { ModelColumn } from '../../../src/model/layers/columns.ts';
 import { createGraph } from '../../../src/model/layers/graph.ts';
 import type { LayerSpec } from '../../../src/model/layers/specs.ts';
 import { createModel, outlineOf } from '../../../src/model/registry.ts';
 
-const graphOf = (layers: readonly LayerSpec[], outputs = 1) => createGraph(layers, { inputWidth: 5, seed: 1 }, outputs);
+const graphOf = (layers: readonly LayerSpec[], outputs = 1, columns?: readonly ModelColumn[]) =>
+  createGraph(layers, { inputWidth: 5, seed: 1, outputs, columns });
+
+const COLUMNS: readonly ModelColumn[] = [
+  { name: 'a', kind: 'category', floats: 0 },
+  { name: 'x', kind: 'number', floats: 2 },
+  { name: 'b', kind: 'cross', floats: 0 },
+  { name: 'y', kind: 'number', floats: 1 },
+];
+
+describe('columns of layers', () => {
+  const numbers = (...names: string[]): LayerSpec => ({ type: 'numbers', columns: names });
+  const linear = (...names: string[]): LayerSpec => ({ type: 'linear', columns: names });
+
+  test('are those that are named, or all of their kind', () => {
+    expect(graphOf([{ type: 'linear' }], 1, COLUMNS).columns).toEqual([['a', 'b']]);
+    expect(graphOf([linear('y', 'a')], 1, COLUMNS).columns).toEqual([['y', 'a']]);
+    const readBy = (layer: LayerSpec, columns?: readonly ModelColumn[]) =>
+      graphOf([layer, { type: 'dense' }], 1, columns).numbers;
+    expect(readBy({ type: 'numbers' }, COLUMNS)).toEqual({ width: 3, columns: ['x', 'y'] });
+    expect(readBy(numbers('y'), COLUMNS)).toEqual({ width: 1, columns: ['y'] });
+    expect(readBy({ type: 'numbers' })).toEqual({ width: 5, columns: undefined });
+  });
+
+  test.each<[LayerSpec, readonly ModelColumn[] | undefined, string]>([
+    [linear('a'), undefined, 'the layer linear1 names columns, and the data has none'],
+    [linear('a', 'c'), COLUMNS, 'the layer linear1 names c, which is no column that a model reads'],
+    [linear('a', 'a'), COLUMNS, 'the layer linear1 names the column a twice'],
+    [numbers('a'), COLUMNS, 'the layer numbers1 names a, which is a category, and no number'],
+    [{ type: 'numbers' }, COLUMNS.slice(0, 1), 'the layer numbers1 has no column to read'],
+    [linear(), COLUMNS, 'the layer linear1 has no column to read'],
+  ])('%j', (layer, columns, message) => {
+    expect(() => graphOf([layer], 1, columns)).toThrow(message);
+  });
+});
 
 describe('a list of layers', () => {
   test.each<[string, readonly LayerSpec[], string]>([
@@ -52,12 +87,21 @@ describe('a list of layers', () => {
       'the layer add1 adds layers of one width: numbers1 has 5, dense1 has 1',
     ],
     [
+      'reads numbers once',
+      [{ type: 'numbers' }, { type: 'numbers' }, { type: 'concat', from: ['numbers1', 'numbers2'] }, { type: 'dense' }],
+      'a model has one layer of type numbers, not 2',
+    ],
+    [
       'has pairs of vectors',
       [{ type: 'numbers' }, { type: 'fm' }],
       'the layer fm1 needs vectors, but numbers1 has none',
     ],
   ])('%s', (_, layers, message) => {
     expect(() => graphOf(layers)).toThrow(message);
+  });
+
+  test('learns something', () => {
+    expect(() => graphOf([{ type: 'numbers' }, { type: 'relu' }], 5)).toThrow('no layer learns anything');
   });
 
   test('has names of its own, and parameters that are called after them', () => {
@@ -82,14 +126,15 @@ describe('a list of layers', () => {
   });
 
   test('has one input for tables of the same columns', () => {
-    const { lookups, columns } = graphOf([
-      { type: 'linear', name: 'w', columns: ['a', 'b'] },
+    const layers: LayerSpec[] = [
+      { type: 'linear', name: 'w' },
       { type: 'embedding', name: 'v', width: 2, columns: ['a', 'b'] },
       { type: 'embedding', name: 'u', width: 2, columns: ['b'] },
       { type: 'concat', from: ['v', 'u'] },
       { type: 'fm' },
       { type: 'add', from: ['w', 'fm1'] },
-    ]);
+    ];
+    const { lookups, columns } = graphOf(layers, 1, COLUMNS);
     expect(lookups).toEqual([0, 0, 1]);
     expect(columns).toEqual([['a', 'b'], ['b']]);
   });
@@ -102,8 +147,16 @@ describe('mlp', () => {
     const { parameters } = createModel({ type: 'mlp', hidden: [4, 2], normalization: 'batch' }, FACTS);
     expect(parameters.dense.map(({ name }) => name)).toEqual([
       ...['hidden1.W', 'hidden1.b', 'hidden1.norm.gain', 'hidden1.norm.bias'],
-      ...['hidden1.norm.mean', 'hidden1.norm.variance', 'hidden2.W', 'hidden2.b', 'hidden2.norm.gain'],
-      ...['hidden2.norm.bias', 'hidden2.norm.mean', 'hidden2.norm.variance', 'output.W', 'output.b'],
+      ...['hidden1.norm.mean', 'hidden1.norm.variance', 'hidden1.norm.seen'],
+      ...['hidden2.W', 'hidden2.b', 'hidden2.norm.gain'],
+      ...[
+        'hidden2.norm.bias',
+        'hidden2.norm.mean',
+        'hidden2.norm.variance',
+        'hidden2.norm.seen',
+        'output.W',
+        'output.b',
+      ],
     ]);
     expect(parameters.dense.at(-2)).toMatchObject({ shape: [2, 3] });
   });
@@ -126,7 +179,11 @@ describe('mlp', () => {
   });
 
   test('wants inputs and classes', () => {
-    expect(() => createModel({ type: 'mlp' }, { ...FACTS, classes: 1 })).toThrow('mlp needs inputs and classes');
-    expect(() => createModel({ type: 'mlp' }, { ...FACTS, inputWidth: 0 })).toThrow('mlp needs inputs and classes');
+    expect(() => createModel({ type: 'mlp' }, { ...FACTS, classes: 1 })).toThrow(
+      'mlp needs two classes or more, the data has 1',
+    );
+    expect(() => createModel({ type: 'mlp' }, { ...FACTS, inputWidth: 0 })).toThrow(
+      'mlp needs inputs, the data has none',
+    );
   });
 });

@@ -1,14 +1,18 @@
 /** Layers: the bits of their plain form, and the gradients of their formulas. */
 import { describe, expect, test } from 'vitest';
+import { AssertionError } from '../../../src/base/assert.ts';
 import { createRandomStream } from '../../../src/data/synth/random-stream.ts';
 import type { Batch, Model, PulledValues } from '../../../src/model/model.ts';
 import { ArrayMemory } from '../../../src/tensor/array-memory.ts';
+import { createOptimizer } from '../../../src/tensor/kernel-optimizer.ts';
+import { trainedSpec } from '../../../src/tensor/optimizer.ts';
 import * as fc from '../../properties.ts';
 import { randomWeights } from '../batches.ts';
 import { numericGradient } from '../naive-models.ts';
 import { batchOf, CASES, INPUT_WIDTH, type NetworkCase, networkOf, SEED } from './networks.ts';
 import { plainNetwork, runPlainly } from './plain-network.ts';
 
+const ADAM = { learningRate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, l2: 0 };
 const PLACE = { pass: 2, task: 7, batch: 3 };
 
 const bits = (arrays: readonly Float32Array[]): number[][] =>
@@ -18,9 +22,9 @@ function valuesFor(model: Model, batch: Batch, seed: number): PulledValues {
   const random = createRandomStream(seed);
   const normals = (length: number): Float32Array => Float32Array.from({ length }, () => 0.5 * random.normal());
   return {
-    dense: model.parameters.dense.map(({ shape, statisticRate }) =>
+    dense: model.parameters.dense.map(({ name, shape, statisticRate }) =>
       normals(shape.reduce((product, size) => product * size, 1)).map((value) =>
-        statisticRate === undefined ? value : Math.abs(value),
+        statisticRate === undefined || name.endsWith('.mean') ? value : Math.abs(value),
       ),
     ),
     sparse: model.parameters.sparse.map(({ width }, table) =>
@@ -114,7 +118,125 @@ function recordOf({ labels, sparse, dense }: Batch, record: number): Batch {
   };
 }
 
+describe('batch normalization', () => {
+  const one = CASES.find(({ what }) => what === 'batchNorm')!;
+  const model = networkOf(one);
+  const batch = batchOf(one, model, { records: 9, seed: 1 });
+
+  test('takes mean 0 and variance 1 before it has seen anything', () => {
+    const values = valuesFor(model, batch, 2);
+    const dense = model.parameters.dense.map(({ name }, at) =>
+      name.endsWith('.seen') ? Float32Array.of(0) : values.dense[at]!,
+    );
+    const plain = plainNetwork(model, one.layers, SEED);
+    const { scores } = model.evaluate(batch, { dense, sparse: [] });
+    expect(bits([scores])).toEqual(bits([plain.evaluate(batch, { dense, sparse: [] }).scores]));
+    const moved = dense.map((array, at) =>
+      model.parameters.dense[at]!.name.endsWith('.mean') ? array.map(() => 7) : array,
+    );
+    expect(model.evaluate(batch, { dense: moved, sparse: [] }).scores).toEqual(scores);
+  });
+
+  test('has running statistics that are means of what was pushed, however stale the values of a push were', () => {
+    const { dense } = trainedSpec(model.parameters, { optimizer: { type: 'adam', ...ADAM } });
+    const memory = new ArrayMemory();
+    const optimizers = dense.map(({ optimizer }) => createOptimizer(memory.heap, optimizer));
+    const learned = valuesFor(model, batch, 3).dense;
+    const values = dense.map(({ statisticRate }, at) => {
+      const array = memory.floats(learned[at]!.length);
+      if (statisticRate === undefined) array.set(learned[at]!);
+      else array.fill(0);
+      return array;
+    });
+    // All from the first values: 40 pushes that are on their way at once.
+    const step = model.step(batch, { dense: learned, sparse: [] });
+    const apply = (gradients: readonly Float32Array[]): void => {
+      dense.forEach(({ statisticRate }, at) => {
+        if (statisticRate === undefined) return;
+        const gradient = memory.floats(gradients[at]!.length);
+        gradient.set(gradients[at]!);
+        memory.heap.kernels.update(
+          optimizers[at]!.address,
+          values[at]!.byteOffset,
+          gradient.byteOffset,
+          gradient.length,
+          0,
+        );
+      });
+    };
+    for (let push = 0; push < 40; push++) apply(step.dense);
+    const statistics = (): number[][] => {
+      const [mean, variance, seen] = ['.mean', '.variance', '.seen'].map(
+        (end) => values[dense.findIndex(({ name }) => name.endsWith(end))]!,
+      );
+      return [mean, variance].map((array) => [...array!].map((value) => value / seen![0]!));
+    };
+    const pushed = ['.mean', '.variance'].map((end) =>
+      [...step.dense[dense.findIndex(({ name }) => name.endsWith(end))]!].map((value) => expect.closeTo(-value, 5)),
+    );
+    expect(statistics()).toEqual(pushed);
+    // Without records a push brings zeros.
+    for (let push = 0; push < 5; push++) apply(step.dense.map((gradient) => gradient.map(() => 0)));
+    expect(statistics()).toEqual(pushed);
+  });
+});
+
+describe('what a network reads is checked', () => {
+  const one = CASES.find(({ what }) => what === 'embeddings by column, as means, beside numbers')!;
+  const model = networkOf(one);
+  const batch = batchOf(one, model, { records: 4, seed: 1 });
+  const values = valuesFor(model, batch, 2);
+
+  test.each<[string, Partial<Batch>]>([
+    ['numbers that are missing', { dense: [] }],
+    [
+      'numbers of another width',
+      { dense: [{ width: INPUT_WIDTH - 1, values: new Float32Array(4 * (INPUT_WIDTH - 1)) }] },
+    ],
+    ['features that are missing', { sparse: [] }],
+    ['features without fields', { sparse: batch.sparse.map((input) => ({ ...input, fields: undefined })) }],
+  ])('%s', (_, more) => {
+    expect(() => model.evaluate({ ...batch, ...more }, values)).toThrow(AssertionError);
+  });
+
+  test('weights of records, and a class of each', () => {
+    const classes = CASES.find(({ what }) => what === 'a dense layer')!;
+    const made = networkOf(classes);
+    const good = batchOf(classes, made, { records: 4, seed: 1 });
+    const own = valuesFor(made, good, 2);
+    expect(() => made.step({ ...good, labels: Float32Array.of(0, 1, 3, 2) }, own)).toThrow('a known class');
+    expect(() => made.step({ ...good, weights: new Float32Array(3) }, own)).toThrow('a weight a record');
+  });
+});
+
+test('memory that cannot grow is not used as it was', () => {
+  const one = CASES[0]!;
+  const model = networkOf(one);
+  const batch = batchOf(one, model, { records: 3, seed: 1 });
+  const values = valuesFor(model, batch, 2);
+  const before = bits(model.step(batch, values).dense);
+  const huge = 2 ** 28;
+  const labels = { length: huge } as unknown as Float32Array;
+  const classless = {
+    ...one,
+    task: 'regression',
+    outputs: 1,
+    layers: [{ type: 'numbers' }, { type: 'dense' }],
+  } as const;
+  const regression = networkOf(classless);
+  expect(() => regression.step({ ...batch, records: huge, labels }, valuesFor(regression, batch, 2))).toThrow(
+    'no room',
+  );
+  expect(bits(model.step(batch, values).dense)).toEqual(before);
+});
+
 describe('products of matrices', () => {
+  test('say how much memory they need, also when that is more than there can be', () => {
+    const { kernels } = new ArrayMemory().heap;
+    expect(kernels.denseScratch(600, 2 ** 20, 10)).toBe((600 + 8) * 2 ** 20 * 4);
+    expect(kernels.denseScratch(4097, 2 ** 24, 10)).toBe((4100 + 8) * 2 ** 24 * 4);
+  });
+
   const f = Math.fround;
 
   test('give one chain of sums in the order of k, for any shape', () => {
@@ -195,17 +317,21 @@ describe('dropout', () => {
   });
 });
 
-test('images are inputs as bytes, with the bits of byte / 255', () => {
+test('images are inputs as bytes, with the bits of byte / 255, also in slices', () => {
   const one = CASES[0]!;
   const model = networkOf(one);
-  const bytes = Uint8Array.from({ length: 256 * INPUT_WIDTH }, (_, at) => at % 256);
-  const labels = Float32Array.from({ length: 256 }, (_, at) => at % 3);
+  const records = 600;
+  const bytes = Uint8Array.from({ length: records * INPUT_WIDTH }, (_, at) => (at * 7) % 256);
+  const labels = Float32Array.from({ length: records }, (_, at) => at % 3);
   const batchWith = (values: Uint8Array | Float32Array): Batch => ({
-    ...{ records: 256, labels, sparse: [] },
+    ...{ records, labels, sparse: [] },
     dense: [{ width: INPUT_WIDTH, values }],
   });
   const values = valuesFor(model, batchWith(bytes), 3);
-  const floats = Float32Array.from(bytes, (byte) => byte / 255);
-  const steps = [bytes, floats].map((inputs) => model.step(batchWith(inputs), values));
-  expect(bits(steps[0]!.dense)).toEqual(bits(steps[1]!.dense));
+  const batches = [bytes, Float32Array.from(bytes, (byte) => byte / 255)].map(batchWith);
+  const [asBytes, asFloats] = batches.map((batch) => [
+    ...bits(model.step(batch, values).dense),
+    ...bits([model.evaluate(batch, values).scores, model.classProbabilities!(batch, values)]),
+  ]);
+  expect(asBytes).toEqual(asFloats);
 });

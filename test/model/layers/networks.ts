@@ -1,10 +1,12 @@
 /** Networks and batches for tests: every type of layer is in one of them. */
+
+import type { ModelColumn } from '../../../src/model/layers/columns.ts';
 import { createNetworkModel } from '../../../src/model/layers/network-model.ts';
 import type { LayerSpec } from '../../../src/model/layers/specs.ts';
 import type { Batch, Model } from '../../../src/model/model.ts';
 import { FIELDS, randomDenseBatch, randomSparseBatch } from '../batches.ts';
 
-export const COLUMNS = Array.from({ length: FIELDS }, (_, field) => `column${field}`);
+const COLUMNS = Array.from({ length: FIELDS }, (_, field) => `column${field}`);
 export const SEED = 11;
 
 export interface NetworkCase {
@@ -12,6 +14,8 @@ export interface NetworkCase {
   readonly task: Model['task'];
   readonly outputs: number;
   readonly layers: readonly LayerSpec[];
+  /** The data has columns. */
+  readonly hasColumns?: true;
 }
 
 const tower = (...between: readonly LayerSpec[]): readonly LayerSpec[] => [
@@ -65,9 +69,31 @@ export const CASES: readonly NetworkCase[] = [
       { type: 'dense', units: 1 },
     ),
   },
+  {
+    what: 'two layers that read the same two in other places',
+    task: 'regression',
+    outputs: 1,
+    layers: [
+      { type: 'numbers', name: 'x' },
+      { type: 'dense', name: 'a', units: 2 },
+      { type: 'dense', name: 'b', from: 'x', units: 3 },
+      { type: 'concat', name: 'c', from: ['a', 'b'] },
+      { type: 'dense', name: 'd', units: 1 },
+      { type: 'concat', name: 'e', from: ['b', 'a'] },
+      { type: 'dense', name: 'f', units: 1 },
+      { type: 'add', from: ['d', 'f'] },
+    ],
+  },
   { what: 'linear', task: 'binary', outputs: 1, layers: [{ type: 'linear' }] },
   {
+    what: 'a tower over all features as one',
+    task: 'multiclass',
+    outputs: 3,
+    layers: [{ type: 'embedding', width: 7 }, { type: 'tanh' }, { type: 'dense' }],
+  },
+  {
     what: 'embeddings by column, as means, beside numbers',
+    hasColumns: true,
     task: 'binary',
     outputs: 1,
     layers: [
@@ -79,6 +105,7 @@ export const CASES: readonly NetworkCase[] = [
   },
   {
     what: 'wide, pairs and deep, with two tables',
+    hasColumns: true,
     task: 'binary',
     outputs: 1,
     layers: [
@@ -93,10 +120,11 @@ export const CASES: readonly NetworkCase[] = [
   },
   {
     what: 'pairs of vectors that are several layers',
+    hasColumns: true,
     task: 'regression',
     outputs: 1,
     layers: [
-      { type: 'embedding', name: 'one', width: 3 },
+      { type: 'embedding', name: 'one', width: 3, columns: COLUMNS.slice(0, 1) },
       { type: 'embedding', name: 'others', width: 3, columns: COLUMNS },
       { type: 'concat', from: ['one', 'others'] },
       { type: 'fm' },
@@ -106,12 +134,23 @@ export const CASES: readonly NetworkCase[] = [
 
 export const INPUT_WIDTH = 5;
 
-export const networkOf = ({ what, task, layers, outputs }: NetworkCase): Model =>
-  createNetworkModel({ type: what, task, layers, outputs }, { inputWidth: INPUT_WIDTH, seed: SEED });
+const DATA_COLUMNS: readonly ModelColumn[] = [
+  ...COLUMNS.map((name) => ({ name, kind: 'category', floats: 0 }) as const),
+  ...Array.from({ length: INPUT_WIDTH }, (_, at) => ({ name: `number${at}`, kind: 'number', floats: 1 }) as const),
+];
+
+export const networkOf = ({ what, task, layers, outputs, hasColumns }: NetworkCase): Model =>
+  createNetworkModel(
+    { type: what, task, layers },
+    {
+      ...{ inputWidth: INPUT_WIDTH, classes: outputs, seed: SEED },
+      columns: hasColumns ? DATA_COLUMNS : undefined,
+    },
+  );
 
 /** With the inputs that the network looks up: features with their fields, and numbers. */
 export function batchOf(
-  { task, outputs }: NetworkCase,
+  { task, outputs, layers }: NetworkCase,
   { lookups }: Pick<Model, 'lookups'>,
   { records, seed }: { readonly records: number; readonly seed: number },
 ): Batch {
@@ -121,5 +160,10 @@ export function batchOf(
     randomSparseBatch({ records, ids: 12, seed: seed + input, classes }),
   );
   const { labels, width, values } = numbers;
-  return { records, labels, sparse: inputs, dense: [{ width, values }] };
+  return {
+    records,
+    labels,
+    sparse: inputs,
+    dense: layers.some(({ type }) => type === 'numbers') ? [{ width, values }] : [],
+  };
 }

@@ -73,7 +73,7 @@ const activation =
     };
   };
 
-const dense: Plain<'dense'> = ({ units, bias = true }, { inputs: [x], parameters: [w, b], round: f }) => {
+const dense: Plain<'dense'> = ({ units = 0, bias = true }, { inputs: [x], parameters: [w, b], round: f }) => {
   const width = w!.length / units;
   const output = x!.map((row) =>
     Array.from({ length: units }, (_, unit) => {
@@ -143,9 +143,14 @@ const layerNorm: Plain<'layerNorm'> = ({ epsilon = 1e-5 }, run) =>
 
 const batchNorm: Plain<'batchNorm'> = ({ epsilon = 1e-5 }, run) => {
   const { inputs, parameters, round: f, isTraining } = run;
-  const [gain, , means, variances] = parameters;
+  const [gain, , means, variances, seen] = parameters;
+  const share = seen![0]!;
   const columns = gain!.map((_, column) => momentsOf(columnOf(inputs[0]!, column), epsilon));
-  const running = means!.map((mean, at) => ({ mean, inverse: 1 / Math.sqrt(Math.max(variances![at]!, 0) + epsilon) }));
+  const running = means!.map((mean, at) =>
+    share > 0
+      ? { mean: mean / share, inverse: 1 / Math.sqrt(variances![at]! / share + epsilon) }
+      : { mean: 0, inverse: 1 / Math.sqrt(1 + epsilon) },
+  );
   const used = isTraining ? columns : running;
   const result = normalized(
     run,
@@ -157,8 +162,9 @@ const batchNorm: Plain<'batchNorm'> = ({ epsilon = 1e-5 }, run) => {
     backward(gradient) {
       const { inputs: ofInputs, parameters: learned } = result.backward(gradient);
       const towards = [
-        means!.map((value, at) => f(value - columns[at]!.mean)),
-        variances!.map((value, at) => f(value - columns[at]!.variance)),
+        means!.map((_, at) => f(-columns[at]!.mean)),
+        variances!.map((_, at) => f(-columns[at]!.variance)),
+        [-1],
       ];
       return { inputs: ofInputs, parameters: [...learned, ...towards] };
     },

@@ -19,7 +19,7 @@ interface Placed {
   readonly table: number | undefined;
 }
 
-const DENSE: Partial<Record<LayerSpec['type'], number>> = { layerNorm: 2, batchNorm: 4 };
+const DENSE: Partial<Record<LayerSpec['type'], number>> = { layerNorm: 2, batchNorm: 5 };
 const hasTable = ({ type }: LayerSpec): boolean => type === 'embedding' || type === 'linear';
 
 function placedOf(layers: readonly LayerSpec[]): Placed[] {
@@ -58,7 +58,10 @@ export function runPlainly(
   const [numbers] = batch.dense;
   const results: PlainResult[] = [];
   const vectors: number[] = [];
-  for (const { spec, name, inputs, dense, table } of placed) {
+  for (const { spec: given, name, inputs, dense, table } of placed) {
+    // Without units it has as many as the model has outputs.
+    const units = model.parameters.dense[dense]?.shape[1];
+    const spec = given.type === 'dense' ? { ...given, units } : given;
     const count = spec.type === 'dense' ? 2 : (DENSE[spec.type] ?? 0);
     const run: PlainRun = {
       ...{ round, name, seed, records: batch.records, isTraining: how.isTraining, place: how.place },

@@ -29,6 +29,11 @@ export function addValues(count: u32, values: usize, others: usize): void {
   for (; values < end; values += 4, others += 4) store<f32>(values, load<f32>(values) + load<f32>(others));
 }
 
+/** Each is this value. */
+export function fillValues(count: u32, value: f32, to: usize): void {
+  for (let at: u32 = 0; at < count << 2; at += 4) store<f32>(to + at, value);
+}
+
 /** a × b. */
 export function multiplyValues(count: u32, a: usize, b: usize, to: usize): void {
   const end = to + (count << 2);

@@ -50,6 +50,7 @@ export {
   addBias,
   sumRecords,
   addValues,
+  fillValues,
   multiplyValues,
   copyColumns,
   unitsOfBytes,

@@ -169,14 +169,15 @@ export function columnsInputGradient(
   inputGradient(width, records, 4, width << 2, false, gain, normalized, inverses, gradient, to);
 }
 
-/** value − statistic, as f32: what moves a running statistic towards that of the mini-batch. */
-export function statisticGradient(count: u32, values: usize, statistics: usize, to: usize): void {
-  for (let i: u32 = 0; i < count; i++) {
-    store<f32>(to + (i << 2), <f32>(<f64>load<f32>(values + (i << 2)) - load<f64>(statistics + (i << 3))));
-  }
+/** −statistic, as f32: what moves a running statistic towards that of the mini-batch. */
+export function statisticGradient(count: u32, statistics: usize, to: usize): void {
+  for (let i: u32 = 0; i < count; i++) store<f32>(to + (i << 2), <f32>-load<f64>(statistics + (i << 3)));
 }
 
-/** With running statistics, f32[width]: (x − mean) / deviation × gain + bias. */
+/**
+ * With running statistics, f32[width], of which the share `seen` is there: (x − mean / seen) / deviation × gain + bias.
+ * Nothing was seen before the first push: mean 0, variance 1.
+ */
 export function normalizeByStatistics(
   records: u32,
   width: u32,
@@ -186,13 +187,15 @@ export function normalizeByStatistics(
   bias: usize,
   means: usize,
   variances: usize,
+  seen: usize,
   outputs: usize,
 ): void {
+  const share = <f64>load<f32>(seen);
   for (let record: u32 = 0; record < records; record++) {
     for (let at: u32 = 0; at < width << 2; at += 4) {
-      // Pushes of several trainers may have moved a variance of nearly 0 below it.
-      const inverse = inverseDeviation(max<f64>(load<f32>(variances + at), 0), epsilon);
-      const value = <f32>((<f64>load<f32>(x + at) - <f64>load<f32>(means + at)) * inverse);
+      const mean = share > 0 ? <f64>load<f32>(means + at) / share : 0;
+      const variance = share > 0 ? <f64>load<f32>(variances + at) / share : 1;
+      const value = <f32>((<f64>load<f32>(x + at) - mean) * inverseDeviation(variance, epsilon));
       store<f32>(outputs + at, value * load<f32>(gain + at) + load<f32>(bias + at));
     }
     x += width << 2;

@@ -15,9 +15,9 @@ const edge: usize = memory.data(TILE_ROWS * TILE_COLUMNS * 4, 16);
   return (count + width - 1) / width;
 }
 
-/** Bytes that `product` needs besides its matrices: all panels of A, and one of B. A multiple of 16. */
-@inline export function productScratch(rows: u32, depth: u32): u32 {
-  return (tilesOf(rows, TILE_ROWS) * TILE_ROWS + TILE_COLUMNS) * depth * 4;
+/** Bytes that `product` needs besides its matrices: all panels of A, and one of B. May be more than memory can have. */
+@inline export function productScratch(rows: u32, depth: u32): f64 {
+  return <f64>(tilesOf(rows, TILE_ROWS) * TILE_ROWS + TILE_COLUMNS) * <f64>depth * 4.0;
 }
 
 /**
@@ -145,10 +145,10 @@ function tile(a: usize, b: usize, depth: u32, to: usize, row: usize): void {
 // A dense layer, Y = X W: `inputs` X [records × width], `weights` W [width × units], both one row behind the other.
 
 /** Bytes of scratch of the three functions below, for at most so many records. */
-export function denseScratch(records: u32, width: u32, units: u32): u32 {
+export function denseScratch(records: u32, width: u32, units: u32): f64 {
   const forward = productScratch(records, width);
-  const backward = max(productScratch(records, units), productScratch(width, records));
-  return max(forward, backward);
+  const backward = max<f64>(productScratch(records, units), productScratch(width, records));
+  return max<f64>(forward, backward);
 }
 
 /** Y. */
