@@ -33,6 +33,32 @@ const MNIST = {
   recordsPerTask: 1000,
 };
 
+const ADULT = {
+  format: 'csv',
+  train: 'adult/adult.data.gz',
+  test: 'adult/adult.test.gz',
+  recordsPerTask: 400,
+  csv: { header: false, missing: ['?'], comment: '|' },
+  columns: {
+    age: 'number',
+    workclass: 'category',
+    fnlwgt: 'ignore',
+    education: 'category',
+    'education-num': 'number',
+    'marital-status': 'category',
+    occupation: 'category',
+    relationship: 'category',
+    race: 'category',
+    sex: 'category',
+    'capital-gain': { type: 'number', quantiles: 50 },
+    'capital-loss': { type: 'number', quantiles: 50 },
+    'hours-per-week': 'number',
+    'native-country': 'category',
+    income: { type: 'label', positive: ['>50K', '>50K.'], negative: ['<=50K', '<=50K.'] },
+    crossed: { cross: ['education', 'occupation'] },
+  },
+};
+
 const COMMON = {
   // Short, so that the dead are missed soon; cuts often, so that going back is not far.
   cluster: { pservers: 2, trainers: 3, shards: 32, leaseTtl: '2s' },
@@ -43,7 +69,7 @@ const COMMON = {
 
 const training = (passes: number, batchSize: number, seed = 1) => ({ mode: 'sync', passes, batchSize, lanes: 8, seed });
 
-export const JOB_NAMES = ['lr', 'fm', 'softmax', 'mlp'] as const;
+export const JOB_NAMES = ['lr', 'fm', 'softmax', 'mlp', 'deepfm'] as const;
 export type JobName = (typeof JOB_NAMES)[number];
 
 export function jobNamed(name: JobName, dataDir: string): SyncJob {
@@ -79,6 +105,13 @@ export function jobNamed(name: JobName, dataDir: string): SyncJob {
         model: { type: 'mlp', hidden: [64, 32], normalization: 'batch', dropout: 0.2 },
         optimizer: { type: 'adam', learningRate: 0.001 },
         training: training(2, 64),
+      });
+    case 'deepfm':
+      return of({
+        data: ADULT,
+        model: { type: 'deepfm', factors: 4, hidden: [32, 16], normalization: 'batch', dropout: 0.2 },
+        optimizer: { type: 'adam', learningRate: 0.001 },
+        training: training(3, 32),
       });
   }
 }

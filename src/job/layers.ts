@@ -81,7 +81,7 @@ const layer = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('batchNorm').describe('Normalization of each unit over the mini-batch.'),
     epsilon,
-    rate: z.number().gt(0).lte(1).optional().describe('Share of the way that running statistics go. Default: 0.1.'),
+    rate: z.number().gt(0).lt(1).optional().describe('Share of the way that running statistics go. Default: 0.1.'),
     ...reading,
   }),
   z.strictObject({ type: z.literal('dropout').describe('Leaves floats out.'), rate: dropoutRate, ...reading }),

@@ -80,7 +80,7 @@ export interface OptimizerChoice {
   readonly blocks?: ByName;
 }
 
-/** value − rate × (−statistic + value): the penalty takes the value as it is when a push comes, however stale that is. */
+/** value − rate × (−statistic + value): the penalty takes the value as it is when a push comes, however stale. */
 const ofStatistic = (rate: number): OptimizerSpec => ({ type: 'sgd', learningRate: rate, l2: 1 });
 
 /** The model's parameters, each with its optimizer. A statistic has its own. */

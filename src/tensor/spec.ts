@@ -12,8 +12,8 @@ export interface DenseSpec {
   readonly shape: readonly number[];
   readonly initializer: Initializer;
   /**
-   * A running mean of what mini-batches have, such as their mean and variance: it moves this share of the way to it. Its
-   * gradient is value − statistic, of which −statistic is pushed; the pserver adds the value that it has by then.
+   * A running mean of what mini-batches have, such as their mean and variance: it moves this share of the way to it.
+   * Its gradient is value − statistic, of which −statistic is pushed; the pserver adds the value that it has by then.
    */
   readonly statisticRate?: number;
 }

@@ -36,6 +36,9 @@ export function writeData(place: Place): void {
   writeFileSync(place.path('part-2.tsv'), fileOf(all.slice(333), '\t', [2, 1, 0, 5, 4, 3], '\n'));
 }
 
+/** With all that deep models have. */
+export const DEEP = { type: 'deepfm', factors: 3, hidden: [8, 4], normalization: 'batch', dropout: 0.2 };
+
 export const SELECTED = { split: { test: 0.3, by: 'city' }, negativeSampling: { rate: 0.5 } };
 
 export const jobOf = (
@@ -43,6 +46,7 @@ export const jobOf = (
   train: string,
   shuffle: 'tasks' | 'records',
   selected = {},
+  model: Readonly<Record<string, unknown>> & { readonly type: string } = { type: 'fm', factors: 3 },
 ) => ({
   name: 'columns',
   data: {
@@ -61,7 +65,7 @@ export const jobOf = (
       both: { cross: ['income', 'city'] },
     },
   },
-  model: { type: 'fm', factors: 3 },
+  model,
   training: { mode: 'sync', passes: 3, batchSize: 16, lanes: 3 },
   cluster: { leaseTtl: '15s' },
 });
@@ -74,9 +78,10 @@ export async function expectPlainAfterKills(
   place: Place,
   roles: readonly Parameters<typeof liveOne>[1][],
   passes: number,
+  model?: Parameters<typeof jobOf>[4],
 ): Promise<void> {
   writeData(place);
-  const { cluster: _, training, ...rest } = jobOf('tsv', 'part-*.tsv', 'records');
+  const { cluster: _, training, ...rest } = jobOf('tsv', 'part-*.tsv', 'records', {}, model);
   const job = { ...rest, name: JOB.name, training: { ...training, passes }, checkpoint: { interval: '200ms' } };
   writeFileSync(place.path('killed.yaml'), JSON.stringify(job));
   const { running, store } = await startRun(place, place.path('killed.yaml'), SLOWLY);

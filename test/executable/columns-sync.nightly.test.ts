@@ -1,7 +1,10 @@
 import { test } from 'vitest';
-import { expectPlainAfterKills } from './columns-job.ts';
+import { DEEP, expectPlainAfterKills } from './columns-job.ts';
 import { openPlace } from './harness.ts';
 
-test('a job with columns survives SIGKILL of its trainer, its pserver and its master', async () => {
-  await expectPlainAfterKills(openPlace(), ['trainer', 'pserver', 'master'], 15);
+test.each([
+  ['fm', undefined],
+  ['deepfm', DEEP],
+] as const)('%s of columns survives SIGKILL of its trainer, its pserver and its master', async (_, model) => {
+  await expectPlainAfterKills(openPlace(), ['trainer', 'pserver', 'master'], 15, model);
 });

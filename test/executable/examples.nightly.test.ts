@@ -30,6 +30,14 @@ const EXAMPLES: readonly Example[] = [
     passes: 5,
     marks: { accuracy: 0.852, auc: 0.909, logloss: 0.312 },
   },
+  ...['adult-wide-deep.yaml', 'adult-deepfm.yaml'].flatMap((file): Example[] => {
+    const run = { file, records: 32_561, passes: 5, marks: { accuracy: 0.85, auc: 0.903 } };
+    const sets = ['training.mode=sync', 'training.batchSize=16', 'data.recordsPerTask=250'];
+    return [
+      { ...run, mode: 'async' },
+      { ...run, mode: 'sync', sets },
+    ];
+  }),
   { file: 'a9a-fm.yaml', mode: 'async', records: 32_561, passes: 10, marks: { accuracy: 0.848, auc: 0.9 } },
   { file: 'mnist-softmax.yaml', mode: 'async', records: 60_000, passes: 5, marks: { accuracy: 0.915 } },
   { file: 'mnist-mlp.yaml', mode: 'async', records: 60_000, passes: 10, marks: { accuracy: 0.975 } },

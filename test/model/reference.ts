@@ -2,9 +2,12 @@
  * The models in plain form: one record, one feature, one float at a time, rounded to f32 where the kernels round
  * (docs/decisions/0119-model-kernels.md has the order of all sums). The kernels must give the same bits.
  */
+import { deepFmLayers } from '../../src/model/deepfm.ts';
+import type { LayerSpec } from '../../src/model/layers/specs.ts';
 import { mlpLayers } from '../../src/model/mlp.ts';
 import type { Batch, DenseInput, Model, PulledValues, SparseInput } from '../../src/model/model.ts';
 import { createModel, type ModelFacts, type ModelSpec } from '../../src/model/registry.ts';
+import { wideDeepLayers } from '../../src/model/wide-deep.ts';
 import { floatsOf } from './batches.ts';
 import { plainNetwork } from './layers/plain-network.ts';
 import { addClasses, addOutput, noSums, type Outcome } from './plain-losses.ts';
@@ -14,7 +17,8 @@ const f = Math.fround;
 /** The model as the registry makes it, but computed here. */
 export function referenceModel(spec: ModelSpec, facts: ModelFacts): Model {
   const { memory: _, ...model } = createModel(spec, facts);
-  if (spec.type === 'mlp') return plainNetwork(model, mlpLayers(spec), facts.seed);
+  const layers = layersOf(spec, facts);
+  if (layers !== undefined) return plainNetwork(model, layers, facts.seed);
   const run = spec.type === 'softmax' ? runSoftmax : spec.type === 'ffm' ? fieldAware(spec, facts) : runSparse;
   return {
     ...model,
@@ -27,6 +31,21 @@ export function referenceModel(spec: ModelSpec, facts: ModelFacts): Model {
       return { scores, metrics };
     },
   };
+}
+
+function layersOf(spec: ModelSpec, { columns = [] }: ModelFacts): readonly LayerSpec[] | undefined {
+  switch (spec.type) {
+    case 'mlp':
+      return mlpLayers(spec);
+    case 'wide_deep':
+      return wideDeepLayers(columns, spec);
+    case 'deepfm':
+      return deepFmLayers(columns, spec);
+    case 'layers':
+      return spec.layers;
+    default:
+      return undefined;
+  }
 }
 
 interface Feature {

@@ -10,12 +10,13 @@ import { type LaneGradients, SHARD_ACTION } from '../../src/tensor/parameters.ts
 import { testPlace } from '../data/place.ts';
 import { OPTIMIZERS } from '../tensor/optimizers.ts';
 import { laneFor, sumOf } from '../tensor/rounds.ts';
+import { type Loaded, readJob } from './read-job.ts';
 import { referenceLoop, referenceOf } from './reference-loop.ts';
 import { computeLane, digestsOf, EMPTY, idsIn, makeParts, SHARDS, valuesIn } from './shared-shards.ts';
-import { addFields, JOB_FILE, jobOf, type Loaded, load, makeImages, makeText, RECORDS } from './small-jobs.ts';
+import { addFields, JOB_FILE, jobOf, makeImages, makeTable, makeText, RECORDS, TABLE_COLUMNS } from './small-jobs.ts';
 
 /** The job in parameter memories that share the shards, as pservers do. */
-function trainInParts(job: Job, { model, tasks }: Loaded, pservers: number): Digests {
+function trainInParts(job: Job, { model, tasks }: Pick<Loaded, 'model' | 'tasks'>, pservers: number): Digests {
   const { training } = job;
   const spec = model.parameters;
   const parts = makeParts(job, model, pservers);
@@ -26,7 +27,7 @@ function trainInParts(job: Job, { model, tasks }: Loaded, pservers: number): Dig
       const place = plan.batchOf(round, lane);
       if (place === undefined) return EMPTY;
       const batch = tasks[place.task]!.batch(place.from, place.to);
-      return computeLane(model, batch, valuesIn(model, parts, idsIn(batch)), place, training.maxGradientNorm);
+      return computeLane(model, batch, valuesIn(model, parts, idsIn(model, batch)), place, training.maxGradientNorm);
     });
     for (const { held, parameters } of parts) {
       const ofPart = lanes.map((lane): LaneGradients => laneFor(spec, lane, { shards: SHARDS, held }));
@@ -51,7 +52,7 @@ it.each(OPTIMIZERS)('$type: lr and fm in one memory and in several', async (opti
     const plain = await referenceLoop(job, place);
     expect(plain.applied).toBe(2 * (RECORDS - 10));
     expect(plain.passes.map(({ records }) => records)).toEqual([RECORDS - 10, RECORDS - 10]);
-    const loaded = await load(job, place);
+    const loaded = await readJob(job, place);
     for (const pservers of [1, 3]) expect(trainInParts(job, loaded, pservers)).toEqual(digestsIn(plain));
   }
 });
@@ -63,10 +64,10 @@ it('ffm on libffm text', async () => {
   const job = jobOf({ model: { type: 'ffm', factors: 3 }, data: { ...JOB_FILE.data, format: 'libffm' } });
   const plain = await referenceLoop(job, place);
   expect(plain.applied).toBe(2 * (RECORDS - 2));
-  const loaded = await load(job, place);
+  const loaded = await readJob(job, place);
   expect(loaded.model.parameters.sparse[1]!.width).toBe(6 * 3);
   // As trainers compute it.
-  const model = createModel(job.model, { inputWidth: 0, classes: 2, fields: 6, seed: 1 });
+  const model = createModel(job.model, loaded.facts);
   for (const one of [loaded, { ...loaded, model }]) expect(trainInParts(job, one, 3)).toEqual(digestsIn(plain));
 });
 
@@ -87,7 +88,7 @@ it('an optimizer of its own for each table and for the bias', async () => {
       blocks: { bias: { optimizer: bias } },
     });
     const plain = digestsIn(await referenceLoop(job, place));
-    const loaded = await load(job, place);
+    const loaded = await readJob(job, place);
     for (const pservers of [1, 3]) expect(trainInParts(job, loaded, pservers)).toEqual(plain);
     digests.add(plain.modelDigest).add(plain.stateDigest);
   }
@@ -105,7 +106,7 @@ it('clipped gradients: the same wherever they are trained, also of records that 
     const clip = { onBadGradient: 'clip', maxGradientNorm };
     const job = jobOf({ model: { type: 'fm', factors: 3 } }, clip);
     const { passes, ...plain } = await referenceLoop(job, place);
-    const loaded = await load(job, place);
+    const loaded = await readJob(job, place);
     for (const pservers of [1, 3]) expect(trainInParts(job, loaded, pservers)).toEqual(digestsIn(plain));
     expect(plain.applied).toBe(2 * RECORDS);
     for (const { records, weight, loss } of passes) {
@@ -124,7 +125,7 @@ it('weights of records: other models, the same wherever they are trained; those 
   const plainOf = async (weightOf?: (record: number) => number): Promise<Digests> => {
     makeText(place, [3], weightOf);
     const plain = digestsIn(await referenceLoop(job, place));
-    const loaded = await load(job, place);
+    const loaded = await readJob(job, place);
     for (const pservers of [1, 3]) expect(trainInParts(job, loaded, pservers)).toEqual(plain);
     return plain;
   };
@@ -139,7 +140,7 @@ it.each(OPTIMIZERS)('$type: softmax, whose weights are in two blocks', async (op
   makeImages(place);
   const data = { train: 'images', trainLabels: 'labels', format: 'idx', recordsPerTask: 16 };
   const job = jobOf({ data, model: { type: 'softmax' }, optimizer }, { passes: 1 });
-  const loaded = await load(job, place);
+  const loaded = await readJob(job, place);
   const plain = digestsIn(await referenceLoop(job, place));
   for (const pservers of [1, 4]) expect(trainInParts(job, loaded, pservers)).toEqual(plain);
 });
@@ -151,9 +152,24 @@ it.each(['layer', 'batch'] as const)('mlp with dropout and %s normalization', as
   const model = { type: 'mlp', hidden: [12, 5], normalization, dropout: 0.25 };
   const job = jobOf({ data, model, optimizer: ADAM });
   const plain = digestsIn(await referenceLoop(job, place));
-  const loaded = await load(job, place);
+  const loaded = await readJob(job, place);
   // As trainers compute it.
-  const kernels = createModel(job.model, { inputWidth: 41 * 41, classes: 10, fields: 0, seed: 5 });
+  const kernels = createModel(job.model, loaded.facts);
+  for (const one of [loaded, { ...loaded, model: kernels }]) expect(trainInParts(job, one, 3)).toEqual(plain);
+});
+
+it.each([
+  ['deepfm', { factors: 3, hidden: [6], dropout: 0.2, normalization: 'batch' }],
+  ['wide_deep', { embedding: 2, hidden: [5], columns: { wide: ['town', 'both'], deep: ['x', 'tags', 'y'] } }],
+] as const)('%s: tables of different columns, and numbers', async (type, model) => {
+  const place = testPlace();
+  makeTable(place);
+  const data = { train: 'train.csv', format: 'csv', recordsPerTask: 37, maxBadRecords: 100, columns: TABLE_COLUMNS };
+  const job = jobOf({ data, model: { type, ...model }, tables: { w: { optimizer: FTRL } } });
+  const plain = digestsIn(await referenceLoop(job, place));
+  const loaded = await readJob(job, place);
+  // As trainers compute it.
+  const kernels = createModel(job.model, loaded.facts);
   for (const one of [loaded, { ...loaded, model: kernels }]) expect(trainInParts(job, one, 3)).toEqual(plain);
 });
 

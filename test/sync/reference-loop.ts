@@ -9,23 +9,17 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { shuffledTask } from '../../src/core/shuffle.ts';
-import { RowMaker } from '../../src/data/columns/rows.ts';
-import { loadOrBuildIndex } from '../../src/data/index-file.ts';
 import type { DataPlace } from '../../src/data/place.ts';
-import type { Selection } from '../../src/data/selection.ts';
-import type { DataIndex, TaskRecords } from '../../src/data/source.ts';
-import { createTaskReader } from '../../src/data/task-reader.ts';
-import { cutTasks } from '../../src/data/tasks.ts';
+import type { TaskRecords } from '../../src/data/source.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createRandom } from '../../src/host/random.ts';
-import { columnSpecOf, type Job, jobFileSchema, resolveJob, selectionOf } from '../../src/job/schema.ts';
+import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
 import type { Batch, MetricSums, Model } from '../../src/model/model.ts';
-import { NO_IDS } from '../../src/tensor/id-router.ts';
 import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
 import type { DenseSpec, SparseSpec } from '../../src/tensor/spec.ts';
-import { referenceModel } from '../model/reference.ts';
 import { freshState, initialValue, type State, updateReference } from '../tensor/reference.ts';
 import { type PlainBatch, plainPlan } from './plain-plan.ts';
+import { readJob } from './read-job.ts';
 
 export interface ReferenceResult {
   readonly modelDigest: string;
@@ -53,53 +47,8 @@ export async function referenceOf(jobFile: unknown, folder: string): Promise<Ref
 
 export async function referenceLoop(job: Job, place: DataPlace): Promise<ReferenceResult> {
   if (job.warmStart !== undefined) throw new Error('the reference loop begins with first values only');
-  const { train, trainLabels, test, testLabels, recordsPerTask } = job.data;
-  const selection = selectionOf(job, 'train');
-  const index = await indexOf(job, place, train, trainLabels, selection);
-  const tested = test.length === 0 ? undefined : await indexOf(job, place, test, testLabels);
-  const classes = Math.max(index.labelBound, tested?.labelBound ?? 0);
-  const spec = columnSpecOf(job);
-  const known = spec && { columns: spec.columns, statistics: index.statistics ?? [] };
-  const inputWidth = known === undefined ? Number(index.featureBound) : new RowMaker(known).width;
-  const model = referenceModel(job.model, {
-    ...{ inputWidth, classes, fields: index.fieldBound },
-    seed: job.training.seed,
-  });
-  const weights = { mayHaveWeight: job.data.labelWeights };
-  const labels =
-    model.task === 'multiclass' ? { task: model.task, classes, ...weights } : { task: model.task, ...weights };
-  const { batchSize } = job.training;
-  const modelUse = { input: model.input, readsFields: model.readsFields };
-  const options = {
-    format: job.data.format,
-    files: index.files,
-    labels,
-    inputWidth,
-    readsFields: model.readsFields,
-    batchSize,
-    selection,
-    ...(spec && { columns: { ...spec, statistics: index.statistics ?? [], ...modelUse } }),
-  };
-  const reader = createTaskReader(place, options);
-  const tasks: TaskRecords[] = [];
-  for (const chunks of cutTasks(index, recordsPerTask)) tasks.push(await reader.read(chunks));
-  await reader.close();
+  const { model, tasks } = await readJob(job, place);
   return trainPlainly(job, model, tasks);
-}
-
-function indexOf(
-  job: Job,
-  place: DataPlace,
-  what: readonly string[],
-  labels: readonly string[],
-  selection?: Selection,
-): Promise<DataIndex> {
-  const { format, recordsPerTask } = job.data;
-  const columns = columnSpecOf(job);
-  // Only binary models have what labels decide.
-  const selected = selection && { selection, labels: { task: 'binary' as const } };
-  const ofLabels = labels.length === 0 ? {} : { labels };
-  return loadOrBuildIndex(place, { what, format, recordsPerTask, columns, selected, ...ofLabels });
 }
 
 /** What decides the answer, beside the data. */
@@ -162,11 +111,11 @@ function stepOf(
   const batch = recordsIn(place);
   const { records } = batch;
   if (records === 0) return undefined;
-  const ids = idsOf(batch);
+  const ids = model.lookups.map((input) => idsOf(batch, input));
   const tables = model.parameters.sparse;
   const sparse = tables.map(({ width }, table) => {
-    const values = new Float32Array(ids.length * width);
-    ids.forEach((id, i) => {
+    const values = new Float32Array(ids[table]!.length * width);
+    ids[table]!.forEach((id, i) => {
       values.set(memory.row(table, id), i * width);
     });
     return values;
@@ -175,7 +124,7 @@ function stepOf(
   const at = { pass, task, batch: push };
   const result = model.step(batch, { dense: memory.dense(), sparse }, at);
   const rowsOf = (table: number, width: number): Map<bigint, Float32Array> =>
-    new Map(ids.map((id, i) => [id, result.sparse[table]!.slice(i * width, (i + 1) * width)]));
+    new Map(ids[table]!.map((id, i) => [id, result.sparse[table]!.slice(i * width, (i + 1) * width)]));
   return {
     records,
     dense: result.dense.map((gradient) => gradient.slice()),
@@ -203,8 +152,8 @@ function clipped(step: LaneStep, { parameters }: Model, maxNorm: number | undefi
   };
 }
 
-function idsOf(batch: Batch): bigint[] {
-  const { ids, count } = batch.sparse[0] ?? NO_IDS;
+function idsOf(batch: Batch, input: number): bigint[] {
+  const { ids, count } = batch.sparse[input]!;
   const view = new DataView(ids.buffer, ids.byteOffset);
   return Array.from({ length: count }, (_, i) => view.getBigUint64(8 * i, true));
 }

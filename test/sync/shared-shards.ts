@@ -5,7 +5,6 @@ import type { Job } from '../../src/job/schema.ts';
 import { type Batch, type MetricSums, type Model, ordinaryStep, type PulledValues } from '../../src/model/model.ts';
 import { GradientCheck } from '../../src/roles/trainer/compute/gradient-check.ts';
 import { blockShards } from '../../src/tensor/blocks.ts';
-import { NO_IDS } from '../../src/tensor/id-router.ts';
 import type { Parameters } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import { bytesOf, idBytes, makeParameters } from '../tensor/fixture.ts';
@@ -46,12 +45,18 @@ export interface LaneResult extends PlainLane {
   readonly metrics: MetricSums;
 }
 
-export function idsIn(batch: Batch): bigint[] {
-  const { ids, count } = batch.sparse[0] ?? NO_IDS;
-  return idsOf(ids.subarray(0, 8 * count));
-}
+/** Of each table. */
+export const idsIn = ({ lookups }: Model, batch: Batch): bigint[][] =>
+  lookups.map((input) => {
+    const { ids, count } = batch.sparse[input]!;
+    return idsOf(ids.subarray(0, 8 * count));
+  });
 
-export function valuesIn({ parameters: spec }: Model, parts: readonly Part[], ids: readonly bigint[]): PulledValues {
+export function valuesIn(
+  { parameters: spec }: Model,
+  parts: readonly Part[],
+  ids: readonly (readonly bigint[])[],
+): PulledValues {
   return {
     dense: spec.dense.map((dense, parameter) => {
       const blocks = [...blockShards(dense, SHARDS)].map(
@@ -60,8 +65,8 @@ export function valuesIn({ parameters: spec }: Model, parts: readonly Part[], id
       return Float32Array.from(blocks.flatMap((block) => [...block]));
     }),
     sparse: spec.sparse.map(({ name, width }, table) => {
-      const rows = new Float32Array(ids.length * width);
-      ids.forEach((id, i) => {
+      const rows = new Float32Array(ids[table]!.length * width);
+      ids[table]!.forEach((id, i) => {
         const from = holder(parts, shardOfRow(name, id, SHARDS));
         from.pullSparse(table, idBytes([id]), bytesOf(rows.subarray(i * width, (i + 1) * width)));
       });
@@ -79,7 +84,7 @@ export function computeLane(
 ): LaneResult {
   const { records } = batch;
   if (records === 0) return EMPTY;
-  const ids = idsIn(batch);
+  const ids = idsIn(model, batch);
   const { dense, sparse, metrics } = ordinaryStep(model, model.step(batch, values, { pass, task, batch: push }));
   const check = new GradientCheck(maxGradientNorm, { warn: () => {} }, model.parameters.dense);
   check.check({ dense, sparse, ids: [] }, () => 'a lane');
@@ -88,7 +93,7 @@ export function computeLane(
     metrics: check.metricsOf(metrics),
     dense: dense.map((gradient) => gradient.slice()),
     sparse: model.parameters.sparse.map(
-      ({ width }, table) => new Map(ids.map((id, i) => [id, sparse[table]!.slice(i * width, (i + 1) * width)])),
+      ({ width }, table) => new Map(ids[table]!.map((id, i) => [id, sparse[table]!.slice(i * width, (i + 1) * width)])),
     ),
   };
 }

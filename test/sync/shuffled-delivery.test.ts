@@ -13,6 +13,7 @@ import { testPlace } from '../data/place.ts';
 import { RoundsRig } from '../roles/pserver/rounds/rounds-rig.ts';
 import { OPTIMIZERS } from '../tensor/optimizers.ts';
 import { laneFor } from '../tensor/rounds.ts';
+import { readJob } from './read-job.ts';
 import { referenceLoop } from './reference-loop.ts';
 import {
   computeLane,
@@ -24,7 +25,7 @@ import {
   type Part,
   SHARDS,
 } from './shared-shards.ts';
-import { JOB_FILE, jobOf, load, makeImages, makeText } from './small-jobs.ts';
+import { JOB_FILE, jobOf, makeImages, makeTable, makeText, TABLE_COLUMNS } from './small-jobs.ts';
 
 interface Pserver extends Part {
   readonly rig: RoundsRig;
@@ -35,18 +36,18 @@ async function pullAll(
   { parameters: spec }: Model,
   pservers: readonly Pserver[],
   version: number,
-  ids: readonly bigint[],
+  ids: readonly (readonly bigint[])[],
 ): Promise<PulledValues> {
   const dense = spec.dense.map(({ shape }) => new Float32Array(shape.reduce((product, size) => product * size, 1)));
-  const sparse = spec.sparse.map(({ width }) => new Float32Array(ids.length * width));
+  const sparse = spec.sparse.map(({ width }, table) => new Float32Array(ids[table]!.length * width));
   for (const { rig, held } of pservers) {
     const blocks = spec.dense.map((one) => [...blockShards(one, SHARDS).entries()].filter(([, s]) => held.includes(s)));
-    const rows = spec.sparse.map(({ name }) =>
-      [...ids.keys()].filter((i) => held.includes(shardOfRow(name, ids[i]!, SHARDS))),
+    const rows = spec.sparse.map(({ name }, table) =>
+      [...ids[table]!.keys()].filter((i) => held.includes(shardOfRow(name, ids[table]![i]!, SHARDS))),
     );
     const answer = await rig.pull(version, {
       blocks: blocks.map((some) => some.map(([block]) => block)),
-      ids: rows.map((some) => some.map((i) => ids[i]!)),
+      ids: rows.map((some, table) => some.map((i) => ids[table]![i]!)),
     });
     blocks.forEach((some, parameter) => {
       let at = 0;
@@ -107,6 +108,11 @@ const JOBS = [
     model: { type: 'mlp', hidden: [5], normalization: 'batch', dropout: 0.5 },
     optimizer: OPTIMIZERS[4]!,
   },
+  {
+    data: { train: 'train.csv', format: 'csv', recordsPerTask: 37, maxBadRecords: 100, columns: TABLE_COLUMNS },
+    model: { type: 'deepfm', factors: 3, hidden: [6], dropout: 0.2, normalization: 'batch' },
+    optimizer: OPTIMIZERS[4]!,
+  },
 ];
 
 it.each(JOBS)('$model.type with $optimizer.type', async (more) => {
@@ -115,9 +121,10 @@ it.each(JOBS)('$model.type with $optimizer.type', async (more) => {
   const weightOf = job.data.labelWeights ? (record: number): number => (record % 5) / 2 : undefined;
   makeText(place, [3, 40, 41, 42, 43, 44, 45, 46, 47, 100], weightOf);
   makeImages(place);
+  makeTable(place);
   const { lanes, passes } = job.training;
   const wanted = await referenceLoop(job, place);
-  const { model, tasks } = await load(job, place);
+  const { model, tasks } = await readJob(job, place);
   const plan = createRoundPlan({ ...job.training, taskRecords: Uint32Array.from(tasks, ({ records }) => records) });
   const random = createRandomStream(wanted.applied);
   const pservers = makeParts(job, model, 3).map(({ held, parameters }): Pserver => {
@@ -134,7 +141,7 @@ it.each(JOBS)('$model.type with $optimizer.type', async (more) => {
       const result =
         batch === undefined
           ? EMPTY
-          : computeLane(model, batch, await pullAll(model, pservers, round, idsIn(batch)), at!);
+          : computeLane(model, batch, await pullAll(model, pservers, round, idsIn(model, batch)), at!);
       fresh.push({ round, lane, place: at, good: records?.goodBefore(at!.to) ?? 0, result });
     }
     sent.push(...fresh);

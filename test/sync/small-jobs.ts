@@ -1,15 +1,9 @@
 /** Made data and jobs in sync mode that train in no time. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadOrBuildIndex } from '../../src/data/index-file.ts';
-import type { TaskRecords } from '../../src/data/source.ts';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
-import { createTaskReader } from '../../src/data/task-reader.ts';
-import { cutTasks } from '../../src/data/tasks.ts';
 import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
-import type { Model } from '../../src/model/model.ts';
 import type { TestPlace } from '../data/place.ts';
-import { referenceModel } from '../model/reference.ts';
 
 export const RECORDS = 230;
 
@@ -35,6 +29,31 @@ export function addFields(place: TestPlace): void {
     text.replace(/ (\d+):/g, (_, id: string) => ` ${Number(id) % 6}:${id}:`),
   );
 }
+
+/** Numbers, some of them missing, categories, lists of them, and some records without a label. */
+export function makeTable(place: TestPlace): void {
+  const random = createRandomStream(13);
+  const pick = (texts: readonly string[]): string => texts[Math.floor(texts.length * random.uniform())]!;
+  const lines = Array.from({ length: RECORDS }, (_, record) =>
+    [
+      random.uniform() < 0.2 ? '' : random.normal().toFixed(3),
+      (100 * random.uniform()).toFixed(1),
+      pick(['Oslo', 'Roma', 'Lima', '']),
+      pick(['', 'a', 'a|b', 'c|a|b']),
+      record % 50 === 7 ? '' : pick(['1', '0', '0']),
+    ].join(','),
+  );
+  writeFileSync(join(place.folder, 'train.csv'), `x,y,town,tags,clicked\n${lines.join('\n')}\n`);
+}
+
+export const TABLE_COLUMNS = {
+  x: 'number',
+  y: { type: 'number', quantiles: 4 },
+  town: 'category',
+  tags: 'categories',
+  clicked: 'label',
+  both: { cross: ['y', 'town'] },
+};
 
 /** Images of 41 × 41, so that the weights take more than one block. */
 export function makeImages(place: TestPlace): void {
@@ -62,37 +81,3 @@ export const JOB_FILE = {
 
 export const jobOf = (more: Record<string, unknown>, training: Record<string, unknown> = {}): Job =>
   resolveJob(jobFileSchema.parse({ ...JOB_FILE, ...more, training: { ...JOB_FILE.training, ...training } }));
-
-export interface Loaded {
-  readonly model: Model;
-  readonly tasks: readonly TaskRecords[];
-}
-
-export async function load(job: Job, place: TestPlace): Promise<Loaded> {
-  const { train, trainLabels, format, recordsPerTask, labelWeights } = job.data;
-  const labelled = trainLabels.length === 0 ? {} : { labels: trainLabels };
-  const index = await loadOrBuildIndex(place, { what: train, format, recordsPerTask, ...labelled });
-  const classes = index.labelBound;
-  const model = referenceModel(job.model, {
-    inputWidth: Number(index.featureBound),
-    classes,
-    fields: index.fieldBound,
-    seed: job.training.seed,
-  });
-  const weights = { mayHaveWeight: labelWeights };
-  const labels =
-    model.task === 'multiclass' ? { task: model.task, classes, ...weights } : { task: model.task, ...weights };
-  const { batchSize } = job.training;
-  const options = {
-    format,
-    files: index.files,
-    labels,
-    inputWidth: Number(index.featureBound),
-    batchSize,
-    readsFields: model.readsFields,
-  };
-  const reader = createTaskReader(place, options);
-  const tasks = await Promise.all(cutTasks(index, recordsPerTask).map((chunks) => reader.read(chunks)));
-  await reader.close();
-  return { model, tasks };
-}

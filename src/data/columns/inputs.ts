@@ -75,7 +75,7 @@ function named(columns: readonly Column[], names: readonly string[]): Column[] {
   });
 }
 
-/** As models see them. Without statistics numbers have no indicators: their names and kinds are known by the job alone. */
+/** As models see them. Without statistics numbers have no indicators: the job alone says their names and kinds. */
 export function modelColumnsOf(columns: readonly Column[], statistics?: KnownColumns['statistics']): ModelColumn[] {
   return columns.filter(makesFeatures).map((column): ModelColumn => {
     const { name, type } = column;

@@ -231,7 +231,7 @@ test('memory that cannot grow is not used as it was', () => {
 });
 
 describe('products of matrices', () => {
-  test('say how much memory they need, also when that is more than there can be', () => {
+  test('say how much memory they need, even when that is more than there can be', () => {
     const { kernels } = new ArrayMemory().heap;
     expect(kernels.denseScratch(600, 2 ** 20, 10)).toBe((600 + 8) * 2 ** 20 * 4);
     expect(kernels.denseScratch(4097, 2 ** 24, 10)).toBe((4100 + 8) * 2 ** 24 * 4);
