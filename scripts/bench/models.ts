@@ -1,14 +1,15 @@
 /**
  * One step of each model over mini-batches (forward, loss, metrics, gradient), beside the same loops in C in the same
- * run. Softmax also applies AdaGrad. Batches and values are in the model's memory, as a trainer keeps them.
- * Run: `npx node scripts/bench/models.ts`, or `npm run bench`.
+ * run. Softmax also applies AdaGrad. Then deep models beside PyTorch (models/deep.ts). Batches and values are in the
+ * model's memory, as a trainer keeps them.
+ * Run: `npx node scripts/bench/models.ts`, or `npm run bench -- models`.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
-import type { Batch, Model, PulledValues } from '../../src/model/model.ts';
+import { type Batch, freeStep, type Model, type PulledValues } from '../../src/model/model.ts';
 import { createModel, type ModelSpec } from '../../src/model/registry.ts';
 import { elementCount } from '../../src/tensor/blocks.ts';
 import { createOptimizer } from '../../src/tensor/kernel-optimizer.ts';
@@ -72,7 +73,7 @@ function sweepOf(model: Model, batches: readonly Batch[]): () => void {
   const values = batches.map((batch) => valuesFor(model, batch));
   if (model.type !== 'softmax') {
     return () => {
-      for (const [i, batch] of batches.entries()) model.step(batch, values[i]!);
+      for (const [i, batch] of batches.entries()) freeStep(model, model.step(batch, values[i]!));
     };
   }
   const { heap } = model.memory!;
@@ -85,9 +86,11 @@ function sweepOf(model: Model, batches: readonly Batch[]): () => void {
   return () => {
     for (const batch of batches) {
       const dense = shared.map(({ slots, length }) => slots.subarray(0, length));
-      model.step(batch, { dense, sparse: [] }).dense.forEach((gradient, p) => {
+      const step = model.step(batch, { dense, sparse: [] });
+      step.dense.forEach((gradient, p) => {
         heap.kernels.update(address, dense[p]!.byteOffset, gradient.byteOffset, gradient.length, 0);
       });
+      freeStep(model, step);
     }
   };
 }
