@@ -26,7 +26,7 @@ in_both_modes() { for name in "$@"; do echo "$name-async $name-sync"; done; }
 steps=$(echo $(simulations) properties mutations move-model-moves move-model-updates \
   $(in_both_modes chaos-etcd chaos-sqlite moves-etcd moves-sqlite) $(nightly_tests) \
   $(in_both_modes copies-killed copies-killed-at-once copies-resized) partitions \
-  failover failover-by-lease failover-at-once failover-etcd goodput $(in_both_modes hostile heap) sync-digests bench \
+  failover failover-by-lease failover-at-once failover-etcd goodput $(in_both_modes hostile heap heap-mlp) sync-digests bench \
   coverage arm64 bare)
 # In a process of its own, which is ended with all that it has started.
 chosen=$*
@@ -104,6 +104,7 @@ run_step() {
     failover-etcd) need_etcd; run_failover --kills 50 --store etcd ;;
     goodput) npx node scripts/bench/goodput.ts --minutes "$MINUTES" ;;
     hostile-*) npx node scripts/hostile/hostile.ts --mode "$mode" --seconds 60 ;;
+    heap-mlp-*) npx node scripts/bench/trainer-heap.ts --mode "$mode" --model mlp ;;
     heap-*) npx node scripts/bench/trainer-heap.ts --mode "$mode" ;;
     sync-digests)
       [ -d ../shared/data ] || skip 'the data sets are not in ../shared/data'

@@ -1,26 +1,26 @@
 /**
  * One step of each model over mini-batches (forward, loss, metrics, gradient), beside the same loops in C in the same
- * run. Softmax also applies AdaGrad. Batches and values are in the model's memory, as a trainer keeps them.
- * Run: `npx node scripts/bench/models.ts`, or `npm run bench`.
+ * run. Softmax also applies AdaGrad. Then deep models beside PyTorch (models/deep.ts). Batches and values are in the
+ * model's memory, as a trainer keeps them.
+ * Run: `npx node scripts/bench/models.ts`, or `npm run bench -- models`.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
-import type { Batch, Model, PulledValues } from '../../src/model/model.ts';
+import { type Batch, freeStep, type Model, type PulledValues } from '../../src/model/model.ts';
 import { createModel, type ModelSpec } from '../../src/model/registry.ts';
 import { elementCount } from '../../src/tensor/blocks.ts';
 import { createOptimizer } from '../../src/tensor/kernel-optimizer.ts';
 import { type Figure, median, printFigures } from './figure.ts';
+import { CLASSES, denseBatch, FIELDS, PIXELS, sparseBatch } from './models/batches.ts';
+import { measureDeepModels } from './models/deep.ts';
 import { startNativeModels } from './native.ts';
 
 /** Different ones, so that not all of one sweep is in the cache of the core. */
 const BATCHES = 8;
 const ROUNDS = 15;
-const PIXELS = 784;
-const CLASSES = 10;
-const FIELDS = 39;
 
 interface Case {
   readonly what: string;
@@ -39,40 +39,6 @@ const CASES: readonly Case[] = [
   { what: 'ffm k=4, 39 fields, 39 of 1 M', spec: { type: 'ffm' }, features: FIELDS, ids: 1e6, aim: 0.9 },
   { what: 'softmax 784 × 10, AdaGrad', spec: { type: 'softmax' }, features: 0, ids: 0, aim: 0.3 },
 ];
-
-/** Features that are drawn as those of real data are: a few ids are in most records. */
-function sparseBatch({ memory }: Model, { features, ids: known }: Case, records: number, seed: number): Batch {
-  const random = createRandomStream(seed);
-  const numbers = new Map<number, number>();
-  const offsets = memory!.words(records + 1);
-  for (let record = 0; record <= records; record++) offsets[record] = record * features;
-  const rows = memory!.words(records * features);
-  for (let at = 0; at < rows.length; at++) {
-    const id = Math.floor(known * random.uniform() ** 3);
-    if (!numbers.has(id)) numbers.set(id, numbers.size);
-    rows[at] = numbers.get(id)!;
-  }
-  const labels = memory!.floats(records);
-  for (let record = 0; record < records; record++) labels[record] = random.uniform() < 0.3 ? 1 : 0;
-  const ids = new Uint8Array(8 * numbers.size);
-  const fields = Uint16Array.from(rows, (_, at) => at % features);
-  const input = { offsets, rows, fields, values: undefined, ids, count: numbers.size };
-  return { records, labels, sparse: [input], dense: [] };
-}
-
-/** A fifth of the inputs are not 0, in runs, as in images of digits. */
-function denseBatch({ memory }: Model, records: number, seed: number): Batch {
-  const random = createRandomStream(seed);
-  const values = memory!.floats(records * PIXELS);
-  let isInk = false;
-  for (let at = 0; at < values.length; at++) {
-    if (random.uniform() < (isInk ? 0.2 : 0.05)) isInk = !isInk;
-    values[at] = isInk ? random.uniform() : 0;
-  }
-  const labels = memory!.floats(records);
-  for (let record = 0; record < records; record++) labels[record] = Math.floor(CLASSES * random.uniform());
-  return { records, labels, sparse: [], dense: [{ width: PIXELS, values }] };
-}
 
 function valuesFor({ memory, parameters }: Model, batch: Batch): PulledValues {
   const random = createRandomStream(5);
@@ -107,7 +73,7 @@ function sweepOf(model: Model, batches: readonly Batch[]): () => void {
   const values = batches.map((batch) => valuesFor(model, batch));
   if (model.type !== 'softmax') {
     return () => {
-      for (const [i, batch] of batches.entries()) model.step(batch, values[i]!);
+      for (const [i, batch] of batches.entries()) freeStep(model, model.step(batch, values[i]!));
     };
   }
   const { heap } = model.memory!;
@@ -120,9 +86,11 @@ function sweepOf(model: Model, batches: readonly Batch[]): () => void {
   return () => {
     for (const batch of batches) {
       const dense = shared.map(({ slots, length }) => slots.subarray(0, length));
-      model.step(batch, { dense, sparse: [] }).dense.forEach((gradient, p) => {
+      const step = model.step(batch, { dense, sparse: [] });
+      step.dense.forEach((gradient, p) => {
         heap.kernels.update(address, dense[p]!.byteOffset, gradient.byteOffset, gradient.length, 0);
       });
+      freeStep(model, step);
     }
   };
 }
@@ -131,7 +99,7 @@ async function measureCase(one: Case, records: number): Promise<Figure> {
   const folder = mkdtempSync(join(tmpdir(), 'paddlet-bench-'));
   const model = createModel(one.spec, { inputWidth: PIXELS, classes: CLASSES, fields: FIELDS, seed: 1 });
   const batches = Array.from({ length: BATCHES }, (_, seed) =>
-    model.input === 'dense' ? denseBatch(model, records, seed) : sparseBatch(model, one, records, seed),
+    model.input === 'dense' ? denseBatch(model.memory!, records, seed) : sparseBatch(model.memory!, one, records, seed),
   );
   const path = join(folder, 'batches');
   writeBatches(path, batches);
@@ -178,7 +146,7 @@ export async function measureModels(): Promise<Figure[]> {
   for (const one of CASES) {
     for (const records of [128, 1024]) figures.push(await measureCase(one, records));
   }
-  return figures;
+  return [...figures, ...(await measureDeepModels())];
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) printFigures(await measureModels());

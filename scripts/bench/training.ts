@@ -1,8 +1,8 @@
 /**
  * `npx node scripts/bench/training.ts [--rows 1,2] [--rounds 3] [--records 200000] [--passes N] [--quick]
  * [--paddlet dist/paddlet] [--data ../shared/data]`, or `npm run bench -- training`: how fast whole clusters of the
- * executable train, beside one thread of C, scikit-learn, and push and pull alone; and where the time goes. README.md
- * says how it is measured.
+ * executable train, beside one thread of C, scikit-learn, the model alone, and push and pull alone; and where the time
+ * goes. README.md says how it is measured.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { type Figure, isReached, median, printFigures } from './figure.ts';
 import { type DataName, type DataSet, prepareData } from './training/data.ts';
 import { type Bench, measureRound, type Round, timeRun } from './training/measure.ts';
 import { Paddlet } from './training/paddlet.ts';
-import { nativePeer, sklearnPeer } from './training/peers.ts';
+import { alonePeer, nativePeer, sklearnPeer } from './training/peers.ts';
 import { figuresOf, type Measured, memoryFigures, whereTimeGoes } from './training/report.ts';
 import { NUMBERS, type Row, RUN_TIME, type Scene, TABLE } from './training/rows.ts';
 
@@ -51,6 +51,7 @@ async function openBench(folder: string): Promise<Bench> {
     folder,
     native,
     sklearn,
+    alone: alonePeer(folder),
     passesOf: (scene) => Number(values.passes ?? (quick ? scene.quickPasses : scene.passes)),
     requestsMs: quick ? 3_000 : 8_000,
   };

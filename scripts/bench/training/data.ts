@@ -71,7 +71,7 @@ function mnist({ real, folder }: DataOptions): DataSet {
   const paths = [IMAGES, LABELS].map((name) => join(folder, 'mnist', name));
   mkdirSync(join(folder, 'mnist'), { recursive: true });
   if (isReal) for (const path of paths) inflated(join(real, `${path.slice(folder.length)}.gz`), path);
-  else makeImages(paths[0]!, paths[1]!);
+  else makeImages(paths[0]!, paths[1]!, MADE_IMAGES);
   const fields = { format: 'idx', train: `mnist/${IMAGES}`, trainLabels: `mnist/${LABELS}` };
   return { folder, fields, plain: paths, ...(isReal ? {} : { insteadOf: 'MNIST' }) };
 }
@@ -82,16 +82,16 @@ function inflated(from: string, to: string): string {
 }
 
 /** A bright row says which class it is; the rest is noise. */
-function makeImages(imagesPath: string, labelsPath: string): void {
-  const images = Buffer.alloc(16 + MADE_IMAGES * SIDE * SIDE);
-  const labels = Buffer.alloc(8 + MADE_IMAGES);
-  [2051, MADE_IMAGES, SIDE, SIDE].forEach((value, at) => {
+export function makeImages(imagesPath: string, labelsPath: string, count: number): void {
+  const images = Buffer.alloc(16 + count * SIDE * SIDE);
+  const labels = Buffer.alloc(8 + count);
+  [2051, count, SIDE, SIDE].forEach((value, at) => {
     images.writeUInt32BE(value, 4 * at);
   });
-  [2049, MADE_IMAGES].forEach((value, at) => {
+  [2049, count].forEach((value, at) => {
     labels.writeUInt32BE(value, 4 * at);
   });
-  for (let image = 0; image < MADE_IMAGES; image++) {
+  for (let image = 0; image < count; image++) {
     const label = image % 10;
     labels[8 + image] = label;
     const start = 16 + image * SIDE * SIDE;

@@ -25,6 +25,7 @@ export interface Round {
   readonly requests: number | undefined;
   readonly native: Trained | undefined;
   readonly sklearn: Trained | undefined;
+  readonly alone: Trained | undefined;
 }
 
 export interface Bench {
@@ -32,6 +33,7 @@ export interface Bench {
   readonly folder: string;
   readonly native: Peer | undefined;
   readonly sklearn: Peer | undefined;
+  readonly alone: Peer;
   readonly passesOf: (scene: Scene) => number;
   readonly requestsMs: number;
 }
@@ -43,12 +45,20 @@ export async function measureRound(bench: Bench, scene: Scene, rows: readonly Ro
   const trials = new Map<Mode, Trial>();
   for (const mode of modes) trials.set(mode, await train(bench, scene, mode, data));
   const wantsRequests = rows.some(({ ofRequests }) => ofRequests !== undefined);
-  const task: Task = { ...scene, plain: data.plain, passes, learningRate: LEARNING_RATE[scene.model] };
+  const task: Task = {
+    ...scene,
+    plain: data.plain,
+    passes,
+    learningRate: LEARNING_RATE[scene.model],
+    job: jobOf(scene, 'async', passes, data.fields),
+    dataFolder: data.folder,
+  };
   return {
     trials,
     requests: wantsRequests ? await exchange(bench, scene, data) : undefined,
     native: await bench.native?.(task),
     sklearn: await bench.sklearn?.(task),
+    alone: rows.some(({ ofAlone }) => ofAlone !== undefined) ? await bench.alone(task) : undefined,
   };
 }
 

@@ -15,6 +15,12 @@ const SPAN_WORDS = { all: 'all passes', first: 'first pass, from text', later: '
 const TRAINER_MIB = 120;
 const PSERVER_MIB = 90;
 
+type PeerName = 'native' | 'sklearn' | 'alone';
+const PEER_WORDS: Readonly<Record<PeerName, string>> = {
+  native: 'one thread of C',
+  sklearn: 'scikit-learn',
+  alone: 'the model alone',
+};
 const MODE_WORDS = { async: '', sync: ', sync', twice: ', twice the trainers' } as const;
 
 export const nameOf = ({ number, scene, mode, span }: Row): string =>
@@ -62,7 +68,7 @@ export function figuresOf({ row, rounds }: Measured): Figure[] {
   };
   const ofAsync = rounds.map((round) => (row.ofAsync ? speedOf(round.trials.get('async')!, row) : undefined));
   const requests = rounds.map(({ requests }) => (row.ofRequests === undefined ? undefined : requests));
-  const other = (peer: 'native' | 'sklearn') =>
+  const other = (peer: PeerName) =>
     rounds.map(
       (round) =>
         round[peer] &&
@@ -72,8 +78,9 @@ export function figuresOf({ row, rounds }: Measured): Figure[] {
     own,
     ...beside(row.mode === 'sync' ? 'async' : 'half the trainers', ofAsync, row.ofAsync),
     ...beside('push+pull alone', requests, row.ofRequests),
-    ...beside('one thread of C', other('native'), row.ofNative),
-    ...beside('scikit-learn', other('sklearn'), undefined),
+    ...beside(PEER_WORDS.native, other('native'), row.ofNative),
+    ...beside(PEER_WORDS.sklearn, other('sklearn'), undefined),
+    ...beside(PEER_WORDS.alone, other('alone'), row.ofAlone),
   ];
 }
 
@@ -110,11 +117,14 @@ export function whereTimeGoes({ row, rounds }: Measured): Record<string, string>
   const sorted = rounds.map((round) => trialOf(round, row)).sort((a, b) => speedOf(a, row) - speedOf(b, row));
   const trial = sorted[sorted.length >> 1]!;
   const span = spanIn(trial, row);
-  const losses = [trial.result.metrics.train?.logloss, rounds[0]!.native?.loss];
+  const peerLosses = (['native', 'alone'] as const).flatMap((name) => {
+    const loss = rounds[0]![name]?.loss;
+    return loss === undefined ? [] : [`, ${PEER_WORDS[name]} ${loss.toFixed(4)}`];
+  });
   const common = {
     row: nameOf(row),
     'start-up': `${trial.startSeconds.toFixed(1)} of ${trial.seconds.toFixed(1)} s`,
-    'loss of the last pass': losses.map((loss) => loss?.toFixed(4) ?? '–').join(', of C '),
+    'loss of the last pass': `${trial.result.metrics.train?.logloss?.toFixed(4) ?? '–'}${peerLosses.join('')}`,
     MiB: ROLES.map((role) => `${role} ${mostResident(trial, role).toFixed(0)}`).join(', '),
   };
   if (span === undefined) return common;
@@ -141,17 +151,12 @@ const micros = ({ cpuPerRecord }: Span): string =>
   ROLES.map((role) => `${role}s ${cpuPerRecord[role].toPrecision(2)}`).join(', ');
 
 function peerMicros(rounds: readonly Round[]): string {
-  const of = (what: string, peers: readonly (Trained | undefined)[]): string => {
-    const used = peers.flatMap((peer) => (peer === undefined ? [] : [peer.cpuPerRecord]));
-    return used.length === 0 ? '' : `; ${what} ${median(used).toPrecision(2)}`;
+  const names = Object.keys(PEER_WORDS) as PeerName[];
+  const of = (name: PeerName): string => {
+    const used = rounds.flatMap(({ [name]: peer }) => (peer === undefined ? [] : [peer.cpuPerRecord]));
+    return used.length === 0 ? '' : `; ${PEER_WORDS[name]} ${median(used).toPrecision(2)}`;
   };
-  return `${of(
-    'one thread of C',
-    rounds.map(({ native }) => native),
-  )}${of(
-    'scikit-learn',
-    rounds.map(({ sklearn }) => sklearn),
-  )}`;
+  return names.map(of).join('');
 }
 
 const mostResident = ({ looks }: Trial, role: (typeof ROLES)[number]): number =>

@@ -1,7 +1,9 @@
 /** What the benchmark of training reads of the processes, and which part of a run a figure is of. */
 import { expect, it } from 'vitest';
 import { type Look, type RoleLook, read } from '../../../scripts/bench/training/looks.ts';
+import { jobOf, TABLE } from '../../../scripts/bench/training/rows.ts';
 import { spanOf } from '../../../scripts/bench/training/spans.ts';
+import { parseJobFile } from '../../../src/job/load-job.ts';
 
 const TRAINER = `
 paddlet_trainer_records_total{role="trainer"} 100
@@ -76,4 +78,14 @@ it('shares are of the span, by process', () => {
 
 it('a span of two looks has no speed', () => {
   expect(spanOf(LOOKS.slice(0, 3), 'all', 100, 2)).toBeUndefined();
+});
+
+it.each(TABLE)('the job of row $number, $scene.name, $mode, is valid', ({ scene, mode }) => {
+  const fields = { format: 'libsvm', train: 'train.libsvm' };
+  const images = { format: 'idx', train: 'images', trainLabels: 'labels' };
+  const job = jobOf(scene, mode, 3, scene.data === 'mnist' ? images : fields);
+  expect(parseJobFile('job.json', JSON.stringify(job)).training).toMatchObject({
+    passes: 3,
+    batchSize: scene.batchSize,
+  });
 });
