@@ -2,8 +2,6 @@
  * One step of deep models (forward, backward, and the update of all parameters by optimizers), beside PyTorch on one
  * thread, in turns.
  */
-import { createNetworkModel } from '../../../src/model/layers/network-model.ts';
-import type { LayerSpec } from '../../../src/model/layers/specs.ts';
 import type { Batch, Model } from '../../../src/model/model.ts';
 import { createModel } from '../../../src/model/registry.ts';
 import { type OptimizerSpec, trainedSpec } from '../../../src/tensor/optimizer.ts';
@@ -45,29 +43,18 @@ export const DEEP_CASES: readonly DeepCase[] = [
   {
     what: 'deepfm 39 × 16, 400-400-400, Adam and AdaGrad',
     peer: 'deepfm-distinct',
-    create: () => createNetworkModel({ type: 'deepfm', task: 'binary', layers: deepFm(), outputs: 1 }, facts),
+    create: () => createModel({ type: 'deepfm', factors: FACTORS, hidden: [400, 400, 400] }, { ...facts, columns }),
     batch: ({ memory }, records, seed) => sparseBatch(memory!, { features: FIELDS, ids: IDS }, records, seed),
   },
 ];
 
-const facts = { inputWidth: PIXELS, classes: CLASSES, fields: FIELDS, seed: SEED };
+/** Categories. */
+const columns = Array.from(
+  { length: FIELDS },
+  (_, field) => ({ name: `c${field}`, kind: 'category', floats: 0 }) as const,
+);
 
-function deepFm(): LayerSpec[] {
-  const columns = Array.from({ length: FIELDS }, (_, field) => `c${field}`);
-  return [
-    { type: 'linear', name: 'w', columns },
-    { type: 'embedding', name: 'v', width: FACTORS, columns },
-    { type: 'fm', name: 'fm', from: 'v' },
-    { type: 'dense', units: 400, from: 'v' },
-    { type: 'relu' },
-    { type: 'dense', units: 400 },
-    { type: 'relu' },
-    { type: 'dense', units: 400 },
-    { type: 'relu' },
-    { type: 'dense', name: 'deep', units: 1 },
-    { type: 'add', from: ['w', 'fm', 'deep'] },
-  ];
-}
+const facts = { inputWidth: PIXELS, classes: CLASSES, fields: FIELDS, seed: SEED };
 
 /** A sweep over all batches. */
 export function deepSweepOf({ create, batch }: DeepCase, records: number): () => void {
