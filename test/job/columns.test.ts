@@ -146,13 +146,13 @@ describe('rules between columns', () => {
     [
       'a category for a dense model',
       'y: label\nx: number\nc: category',
-      '8:8: data.columns.c: softmax takes numbers only: leave the column out, or use the model lr, fm or ffm',
+      '8:8: data.columns.c: softmax takes numbers only: leave the column out, or use the model lr, fm, ffm, wide_deep or deepfm',
       { model: '{ type: softmax }' },
     ],
     [
       'quantiles for a dense model',
       'y: label\nx: { type: number, quantiles: 3 }',
-      '7:8: data.columns.x: softmax takes numbers only: leave the column out, or use the model lr, fm or ffm',
+      '7:8: data.columns.x: softmax takes numbers only: leave the column out, or use the model lr, fm, ffm, wide_deep or deepfm',
       { model: '{ type: softmax }' },
     ],
     [
