@@ -166,6 +166,12 @@ describe('rules between columns', () => {
       '6:32: data.columns.y.classes: only for models of classes: lr has none',
     ],
     [
+      'classes for a model with another task',
+      'y: { type: label, classes: [a, b] }\nx: number',
+      '6:32: data.columns.y.classes: only for model.task multiclass',
+      { model: '{ type: mlp, task: binary }' },
+    ],
+    [
       'positive texts for a regression',
       'y: { type: label, positive: [a] }\nx: number',
       '6:33: data.columns.y.positive: only for model.task binary',

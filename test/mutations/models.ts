@@ -45,6 +45,13 @@ export const MODELS: readonly Mutation[] = [
     tests: ['test/roles/trainer/compute/gradient-check.test.ts'],
   },
   {
+    rule: 'checkpoints say which parameters are running statistics',
+    file: 'src/checkpoint/file/spec-schema.ts',
+    find: '        statisticRate: finite.exactOptional(),\n',
+    replace: '',
+    tests: ['test/checkpoint/round-trip.test.ts'],
+  },
+  {
     rule: 'a model draws with the seed of its job',
     file: 'src/cluster/job/job-model.ts',
     find: 'seed: job.training.seed,',
