@@ -45,8 +45,8 @@ export interface JobOptions {
 }
 
 /**
- * Every optimizer here is Adam, but for running statistics: its update counts in the final checkpoints are an account of what was applied that is
- * independent of the ledgers.
+ * Every optimizer here is Adam, but for running statistics: its update counts in the final checkpoints are an account
+ * of what was applied that is independent of the ledgers.
  */
 export async function makeJob(name: JobName, options: JobOptions): Promise<ChaosJob> {
   const common = {
