@@ -1,6 +1,6 @@
 /**
  * `npx node scripts/chaos/chaos.ts --store etcd|sqlite --mode async|sync --faults 50 --seed N
- * --job lr|fm|softmax|synth [--roles a,b,c] [--moves 100]`: trains a job with real processes of dist/paddlet while,
+ * --job lr|fm|softmax|mlp|synth [--roles a,b,c] [--moves 100]`: trains a job with real processes of dist/paddlet while,
  * drawn from the seed, roles and the store are killed, stopped and started again, disks are full for a while and the
  * folder of the checkpoints is gone for a while; then checks the account, in sync mode against a plain loop. With
  * --moves the number of pservers changes as well, and roles are struck within moves of units, until so many units have

@@ -113,7 +113,7 @@ function columnRules(
     column.type === 'cross' ||
     (column.type === 'number' && column.quantiles !== undefined);
   if (input === 'dense' && isCategory) {
-    refuse(`${model} takes numbers only: leave the column out, or use the model lr, fm or ffm`);
+    refuse(`${model} takes numbers only: leave the column out, or use the model lr, fm, ffm, wide_deep or deepfm`);
   }
   if (
     column.type === 'number' &&
@@ -126,8 +126,10 @@ function columnRules(
   if (column.type === 'label') {
     const { positive, negative, classes } = column;
     const sets = [positive, negative, classes].flatMap((all) => all ?? []);
-    if (classes !== undefined && task !== 'multiclass')
-      refuse(`only for models of classes: ${model} has none`, 'classes');
+    if (classes !== undefined && task !== 'multiclass') {
+      const hasTask = model === 'mlp' || model === 'layers';
+      refuse(hasTask ? 'only for model.task multiclass' : `only for models of classes: ${model} has none`, 'classes');
+    }
     for (const [field, given] of Object.entries({ positive, negative })) {
       if (given !== undefined && task !== 'binary') refuse('only for model.task binary', field);
     }

@@ -48,7 +48,21 @@ describe('a checkpoint file', () => {
     },
   );
 
-  /** 50,000 floats byte for byte. */
+  it('gives back running statistics, which are known as such', async () => {
+    const zeros = { shape: [3], initializer: { type: 'zeros' } } as const;
+    const dense = [
+      { name: 'mean', ...zeros, statisticRate: 0.1 },
+      { name: 'bias', ...zeros },
+    ];
+    const job = jobOf({ parameters: { dense, sparse: [] } });
+    const disk = createSimulatedDisk();
+    const parameters = emptyParameters(job);
+    for (let shard = 0; shard < job.shards; shard++) parameters.addShard(shard);
+    const generation = await save({ disk, parameters, job });
+    const loaded = await loadGeneration(generation, { disk, place: PLACE, expected: job, into: emptyParameters(job) });
+    expect(loaded.facts.parameters).toEqual(job.parameters);
+  });
+
   it('gives back 50,000 floats of a dense parameter byte for byte', async () => {
     const job = jobOf({
       parameters: {

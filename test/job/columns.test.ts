@@ -146,13 +146,13 @@ describe('rules between columns', () => {
     [
       'a category for a dense model',
       'y: label\nx: number\nc: category',
-      '8:8: data.columns.c: softmax takes numbers only: leave the column out, or use the model lr, fm or ffm',
+      '8:8: data.columns.c: softmax takes numbers only: leave the column out, or use the model lr, fm, ffm, wide_deep or deepfm',
       { model: '{ type: softmax }' },
     ],
     [
       'quantiles for a dense model',
       'y: label\nx: { type: number, quantiles: 3 }',
-      '7:8: data.columns.x: softmax takes numbers only: leave the column out, or use the model lr, fm or ffm',
+      '7:8: data.columns.x: softmax takes numbers only: leave the column out, or use the model lr, fm, ffm, wide_deep or deepfm',
       { model: '{ type: softmax }' },
     ],
     [
@@ -164,6 +164,12 @@ describe('rules between columns', () => {
       'classes for a model without any',
       'y: { type: label, classes: [a, b] }\nx: number',
       '6:32: data.columns.y.classes: only for models of classes: lr has none',
+    ],
+    [
+      'classes for a model with another task',
+      'y: { type: label, classes: [a, b] }\nx: number',
+      '6:32: data.columns.y.classes: only for model.task multiclass',
+      { model: '{ type: mlp, task: binary }' },
     ],
     [
       'positive texts for a regression',

@@ -38,6 +38,27 @@ export const MODELS: readonly Mutation[] = [
     tests: ['test/roles/trainer/compute/gradient-check.test.ts'],
   },
   {
+    rule: 'a trainer knows which parameters of its model are running statistics',
+    file: 'src/roles/trainer/compute/gradient-check.ts',
+    find: 'log, parameters.dense)',
+    replace: 'log, parameters.dense.slice(0, 0))',
+    tests: ['test/roles/trainer/compute/gradient-check.test.ts'],
+  },
+  {
+    rule: 'checkpoints say which parameters are running statistics',
+    file: 'src/checkpoint/file/spec-schema.ts',
+    find: '        statisticRate: finite.exactOptional(),\n',
+    replace: '',
+    tests: ['test/checkpoint/round-trip.test.ts'],
+  },
+  {
+    rule: 'a model draws with the seed of its job',
+    file: 'src/cluster/job/job-model.ts',
+    find: 'seed: job.training.seed,',
+    replace: 'seed: 0 * job.training.seed,',
+    tests: ['test/cluster/job/job-model.test.ts'],
+  },
+  {
     rule: 'each mini-batch of a task draws for itself',
     file: 'src/roles/trainer/tasks/train-task.ts',
     find: '{ pass, task, batch: first + number }',

@@ -38,6 +38,7 @@ export const trainedSpecSchema: z.ZodType<TrainedSpec> = z.strictObject({
         name,
         shape: z.array(z.int().min(1).max(LIMITS.denseElements)).max(LIMITS.denseDimensions),
         initializer,
+        statisticRate: finite.exactOptional(),
         optimizer,
       }),
     )

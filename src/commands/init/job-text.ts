@@ -146,10 +146,15 @@ function tablePart({ test, model: type }: WantedJob, look: TableLook, testLook: 
     });
   }
   const model = chooseModel(look, type, testLook);
-  const { lines, used, time } = columnLines(look, model);
+  const { lines, used, categories, time } = columnLines(look, model);
   if (used === 0) {
     throw new PaddletError('Usage', `no column of ${look.path} is left for ${model.type} to learn from`, {
       hint: 'choose another model with --model, or another label with --label',
+    });
+  }
+  if (model.type === 'deepfm' && categories === 0) {
+    throw new PaddletError('Usage', `deepfm multiplies categories, and ${look.path} has none`, {
+      hint: 'use --model wide_deep or --model mlp, which take numbers alone',
     });
   }
   const looks = testLook === undefined ? [look] : [look, testLook];
@@ -182,6 +187,11 @@ function sparsePart({ test, model: wanted }: WantedJob, look: SparseLook, format
   if (isOfNumbers(model)) {
     throw new PaddletError('Usage', `${model} takes no ${format} text: it wants columns of numbers, or idx files`, {
       hint: 'use --model lr or --model fm',
+    });
+  }
+  if (model === 'wide_deep' || model === 'deepfm') {
+    throw new PaddletError('Usage', `${model} takes no ${format} text: it wants columns`, {
+      hint: `use --model ${format === 'libffm' ? 'ffm' : 'fm'}, or write the data as CSV`,
     });
   }
   if (model === 'ffm' && format === 'libsvm') {

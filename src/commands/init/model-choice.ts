@@ -25,6 +25,7 @@ const ENDING = /[.,;\s]+$/;
 /** Models of numbers only. */
 export const isOfNumbers = (type: NamedModel): boolean => type === 'softmax' || type === 'mlp';
 
+const OTHER_LABEL = 'name another column with --label';
 const OTHER = 'choose another model with --model lr or --model fm, or another label with --label';
 const SOFTMAX = 'use --model softmax or mlp, which take columns of numbers, or name another label with --label';
 
@@ -40,7 +41,7 @@ export function chooseModel(look: TableLook, wanted: NamedModel | undefined, tes
     throw new PaddletError('Usage', `the label ${facts.name} ${message}`, { hint });
   };
   const { distinct, top } = typeOf(facts);
-  if (distinct < 2) refuse('has only one value', 'name another column with --label');
+  if (distinct < 2) refuse('has only one value', OTHER_LABEL);
   const hasNumbers = look.columns.some((column, place) => place !== at && isDense(column, typeOf(column)));
   if (wanted !== undefined && isOfNumbers(wanted) && !hasNumbers) {
     throw new PaddletError('Usage', `${wanted} takes numbers only, and no column has numbers`, { hint: OTHER });
@@ -52,11 +53,12 @@ export function chooseModel(look: TableLook, wanted: NamedModel | undefined, tes
   const areNumbers = facts.textRecords === 0;
   const areClasses = distinct <= (areNumbers ? FEW : CLASSES);
   const type = wanted ?? (areClasses && hasNumbers ? 'softmax' : 'lr');
-  if (type !== 'softmax' && !(type === 'mlp' && areClasses)) {
-    if (!areNumbers) refuse(`has ${distinct} values: ${type} predicts one of two, or a number`, SOFTMAX);
+  if (type !== 'softmax' && !(type === 'mlp' && (areClasses || !areNumbers))) {
+    const hint = areClasses ? SOFTMAX : OTHER_LABEL;
+    if (!areNumbers) refuse(`has ${distinct} values: ${type} predicts one of two, or a number`, hint);
     return { type, task: 'regression', label: {}, why: `${distinct} different numbers` };
   }
-  if (distinct > CLASSES) refuse(`has ${distinct} values: too many classes`, OTHER);
+  if (distinct > CLASSES) refuse(`has ${distinct} values: too many classes`, areNumbers ? OTHER : OTHER_LABEL);
   return {
     type,
     task: 'multiclass',

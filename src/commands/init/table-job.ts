@@ -45,6 +45,8 @@ export interface ChosenColumns {
   readonly lines: readonly string[];
   /** Columns that the model reads. */
   readonly used: number;
+  /** Those of them that are categories. */
+  readonly categories: number;
   /** The column of times, if there is one. */
   readonly time: ColumnFacts | undefined;
 }
@@ -52,6 +54,7 @@ export interface ChosenColumns {
 export function columnLines(look: TableLook, model: ModelChoice): ChosenColumns {
   const lines: string[] = [];
   let used = 0;
+  let categories = 0;
   let time: ColumnFacts | undefined;
   const distinctLabels = typeOf(look.columns[look.label!.column]!).distinct;
   for (const [at, facts] of look.columns.entries()) {
@@ -63,13 +66,16 @@ export function columnLines(look: TableLook, model: ModelChoice): ChosenColumns 
     const isCopy = isLeak && typed.distinct <= COPY * distinctLabels;
     const { type, why, ...settings } = isCopy ? { type: 'ignore', why: chosen.why } : chosen;
     if (type === 'time') time = facts;
-    if (!isLabel && !['time', 'ignore'].includes(type)) used += 1;
+    if (!isLabel && !['time', 'ignore'].includes(type)) {
+      used += 1;
+      if (type !== 'number' || 'quantiles' in settings) categories += 1;
+    }
     const isPlaced = look.form.header && !facts.hasName;
     const all = { type, ...settings, ...(isPlaced ? { position: at + 1 } : {}) };
     const value = Object.keys(all).length === 1 ? type : all;
     lines.push(line(2, facts.name, value, `${isLeak ? LEAK : ''}${why}${isLabel ? '' : factsText(facts, typed)}`));
   }
-  return { lines, used, time };
+  return { lines, used, categories, time };
 }
 
 interface Chosen {

@@ -21,6 +21,7 @@ import { odditiesOf } from '../../data/oddities.ts';
 import type { Job } from '../../job/schema.ts';
 import { taskOf } from '../../model/registry.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
+import { checkModel } from './check-model.ts';
 import { factsOf, type JobData, trainFactsOf } from './dataset.ts';
 import { raisePasses } from './raise-passes.ts';
 import type { Standing } from './standing.ts';
@@ -54,7 +55,9 @@ export async function publishJob(options: PublishOptions): Promise<PublishedJob>
     if (standing.kind === 'unfinished') return { record, data };
     return { record: await raisePasses({ ...options, record, passes: job.training.passes }), data };
   }
-  const record = await warmed(options, makeRecord(options, data));
+  const made = makeRecord(options, data);
+  checkModel(job, trainedSpecOf(made, context));
+  const record = await warmed(options, made);
   const value = publishable(keys.job, record);
   await retryStore(context, () =>
     fencedTxn(store, options.fence, {

@@ -15,7 +15,7 @@ import { BadRecordFiles } from '../../data/bad-record-files.ts';
 import type { Model } from '../../model/model.ts';
 import { createIdRouter } from '../../tensor/id-router.ts';
 import type { Activity } from './activity.ts';
-import { GradientCheck } from './compute/gradient-check.ts';
+import { gradientCheckOf } from './compute/gradient-check.ts';
 import { createModelSaver, type ModelSaver } from './model/model-saver.ts';
 import { saveModel } from './model/save-model.ts';
 import { keepRegistered } from './registration.ts';
@@ -131,7 +131,7 @@ function taskLoopOptions(
     router,
     place,
     cache: parsedCacheOf(place, record.job),
-    gradientCheck: new GradientCheck(record.job.training.maxGradientNorm, context.host.log, model.parameters.dense),
+    gradientCheck: gradientCheckOf(record.job, model, context.host.log),
     badRecords: new BadRecordFiles(context.host, session.jobDir, record.id),
     isEnded: () => watch.end() !== undefined,
   };

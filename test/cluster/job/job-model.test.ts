@@ -4,6 +4,7 @@ import { forwardReadingOf, modelOf, readingOf } from '../../../src/cluster/job/j
 import type { JobRecord } from '../../../src/cluster/job/job-record.ts';
 import { noMetrics } from '../../../src/model/metrics.ts';
 import type { ColumnInputs, Model } from '../../../src/model/model.ts';
+import { elementCount } from '../../../src/tensor/blocks.ts';
 import { aJob, recordOf } from './stored-job.ts';
 
 const COLUMNS = { y: 'label', a: 'category', x: 'number', z: 'number' };
@@ -31,6 +32,24 @@ it('readers get what the model reads, with the width of its dense input', () => 
   const wanted = { inputWidth: 2, columns: { input: 'columns', reads } };
   expect(readingOf(record, model)).toMatchObject(wanted);
   expect(forwardReadingOf(record, model, 'tsv')).toMatchObject(wanted);
+});
+
+it('what a model draws at random depends on the seed of the job', () => {
+  const data = { train: 'images-idx3-ubyte', format: 'idx' };
+  const gradientsWith = (seed: number): number[][] => {
+    const job = aJob({ data, model: { type: 'mlp', hidden: [32], dropout: 0.5 }, training: { seed } });
+    const model = modelOf(recordOf(job));
+    // All the same, so that nothing but what is left out makes a difference.
+    const dense = model.parameters.dense.map((one) => new Float32Array(elementCount(one)).fill(0.1));
+    const batch = {
+      ...{ records: 2, labels: Float32Array.of(0, 1), sparse: [] },
+      dense: [{ width: 4, values: new Float32Array(8).fill(1) }],
+    };
+    const step = model.step(batch, { dense, sparse: [] }, { pass: 0, task: 0, batch: 0 });
+    return step.dense.map((values) => [...values]);
+  };
+  expect(gradientsWith(1)).toEqual(gradientsWith(1));
+  expect(gradientsWith(2)).not.toEqual(gradientsWith(1));
 });
 
 it('a model that reads a column that the job does not have is refused, with those that there are', () => {

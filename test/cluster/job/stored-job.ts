@@ -12,19 +12,23 @@ export interface JobOptions {
   readonly pservers?: number;
   /** Other settings of its data. */
   readonly data?: object;
+  /** Another one than lr. */
+  readonly model?: object;
   /** Of its training. */
   readonly training?: object;
+  /** Of its cluster. */
+  readonly cluster?: object;
 }
 
-export const aJob = ({ passes = 2, mode = 'async', pservers = 2, data = {}, training = {} }: JobOptions = {}): Job =>
+export const aJob = ({ passes = 2, mode = 'async', pservers = 2, ...others }: JobOptions = {}): Job =>
   parseJobFile(
     'job.yaml',
     JSON.stringify({
       name: 'test',
-      data: { train: 'train.libsvm', format: 'libsvm', ...data },
-      model: { type: 'lr' },
-      training: { passes, mode, ...training },
-      cluster: { pservers, shards: 8, leaseTtl: '2s' },
+      data: { train: 'train.libsvm', format: 'libsvm', ...others.data },
+      model: others.model ?? { type: 'lr' },
+      training: { passes, mode, ...others.training },
+      cluster: { pservers, shards: 8, leaseTtl: '2s', ...others.cluster },
     }),
   );
 

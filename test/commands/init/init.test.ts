@@ -1,29 +1,14 @@
 /** `paddlet init`: the job files that it writes, and whether jobs read the data as it says. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { lookAsJob } from '../../../src/data/inspection/job-columns.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
 import { columnSpecOf, type Job } from '../../../src/job/schema.ts';
 import { widestRule } from '../../../src/roles/master/dataset.ts';
 import { isRealDataMissing, REAL_DATA, testPlace } from '../../data/place.ts';
-import { type Ran, runCommand } from '../run-command.ts';
-
-const cwd = mkdtempSync(join(tmpdir(), 'paddlet-init-'));
-afterAll(() => rmSync(cwd, { recursive: true, force: true }));
-const paddlet = (...args: string[]): Promise<Ran> => runCommand(args, { cwd });
-const file = (name: string, lines: readonly string[]): void => writeFileSync(join(cwd, name), `${lines.join('\n')}\n`);
-const repeat = (count: number, of: (at: number) => string): string[] =>
-  Array.from({ length: count }, (_, at) => of(at));
-
-/** The job that `init` prints, and its text. */
-async function printed(...args: string[]): Promise<{ job: Job; text: string }> {
-  const { code, out, err } = await paddlet('init', '--output', '-', ...args);
-  expect([code, err]).toEqual([0, '']);
-  return { job: parseJobFile('job', out), text: out };
-}
+import { cwd, file, imageFiles, paddlet, printed, repeat, types } from './printed.ts';
 
 /** Bad records of a file, read by a job. */
 async function badOf(job: Job, path: string, folder = cwd): Promise<number> {
@@ -32,9 +17,6 @@ async function badOf(job: Job, path: string, folder = cwd): Promise<number> {
   expect(look.records).toBeGreaterThan(0);
   return look.bad.records;
 }
-
-const types = (job: Job): Record<string, string> =>
-  Object.fromEntries(job.data.columns?.map(({ name, type }) => [name, type]) ?? []);
 
 describe('of a table', () => {
   test('a label whose text stands for a missing number in another column', async () => {
@@ -200,11 +182,7 @@ describe('of other formats', () => {
   });
 
   test('idx: softmax, without a split', async () => {
-    const u32 = (value: number): number[] => [0, 0, 0, value];
-    writeFileSync(join(cwd, 'train-labels-idx1-ubyte'), Buffer.from([0, 0, 8, 1, ...u32(3), 0, 2, 2]));
-    const images = Buffer.from([0, 0, 8, 3, ...u32(3), ...u32(1), ...u32(2), 1, 2, 3, 4, 5, 6]);
-    writeFileSync(join(cwd, 'train-images-idx3-ubyte'), images);
-    const { job } = await printed('--data', 'train-images-idx3-ubyte');
+    const { job } = await printed('--data', imageFiles());
     expect(job).toMatchObject({ model: { type: 'softmax' }, data: { format: 'idx', test: [] } });
   });
 });

@@ -1,6 +1,6 @@
 /** What a master puts into the store as `/job`: a value that every role can read, or nothing. */
 import { randomUUID } from 'node:crypto';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { JOB_RECORD_VERSION, readJobRecord } from '../../../src/cluster/job/job-record.ts';
 import { noTraits } from '../../../src/data/oddities.ts';
 import type { DataIndex } from '../../../src/data/source.ts';
@@ -10,7 +10,7 @@ import { aJob } from '../../cluster/job/stored-job.ts';
 import { aStore, Master } from './tasks/service-rig.ts';
 
 /** Facts of the index, which nothing else of the data is asked for. */
-function publish(facts: Partial<DataIndex>) {
+function publish(facts: Partial<DataIndex>, job = aJob()) {
   const { clock, data } = aStore();
   const { context: master, fence } = new Master(clock, data);
   const warnings: string[] = [];
@@ -23,7 +23,7 @@ function publish(facts: Partial<DataIndex>) {
   const published = publishJob({
     context,
     fence,
-    job: aJob(),
+    job,
     dataDir: '/',
     loadData: async (): Promise<JobData> => ({ train, test: undefined }),
     standing: { kind: 'new', resultRevision: 0n },
@@ -48,6 +48,59 @@ it.each([
     message: expect.stringContaining(`job: ${field}: `),
   });
   expect(await read()).toBeUndefined();
+});
+
+describe('dense parameters that one pserver may have', () => {
+  const mlp = (hidden: number[], cluster: object = {}, model: object = {}) =>
+    aJob({
+      data: { train: 'images-idx3-ubyte', format: 'idx' },
+      model: { type: 'mlp', hidden, ...model },
+      cluster: { pservers: 4, ...cluster },
+    });
+  const facts = { featureBound: '784', labelBound: 10 };
+
+  it('are in one frame, also after a resize to minPservers', async () => {
+    // In all a little more than a frame takes with its margin.
+    const { published, read } = publish(facts, mlp([8000, 8000]));
+    await expect(published).rejects.toMatchObject({
+      code: 'JobInvalid',
+      message:
+        'dense parameters have 268.4 MiB in all, the largest is hidden2.W of shape [8000, 8000] with 244.1 MiB: ' +
+        'cluster.minPservers is 1, and each pserver takes 232.7 MiB',
+      hint: 'lower model.hidden, or set cluster.minPservers to 2 or more',
+    });
+    expect(await read()).toBeUndefined();
+    const spread = publish(facts, mlp([8000, 8000], { minPservers: 2 }));
+    await spread.published;
+    expect(await spread.read()).toBeDefined();
+  });
+
+  it('are named with their model where no number of pservers helps', async () => {
+    const { published } = publish(facts, mlp([65_536, 65_536]));
+    await expect(published).rejects.toMatchObject({
+      code: 'JobInvalid',
+      message: expect.stringContaining('hidden2.W: shape [65536, 65536]'),
+      hint: 'lower model.hidden',
+    });
+  });
+
+  it.each([
+    ['softmax', { type: 'softmax' }, 'set cluster.minPservers to 2 or more'],
+    [
+      'layers',
+      { type: 'layers', task: 'multiclass', layers: [{ type: 'numbers' }, { type: 'dense', units: 100 }] },
+      'lower units in model.layers, or set cluster.minPservers to 2 or more',
+    ],
+  ])('of %s: the hint says what there is to change', async (_, model, hint) => {
+    const { published } = publish(
+      { featureBound: '900000', labelBound: 100 },
+      aJob({
+        data: { train: 'images-idx3-ubyte', format: 'idx' },
+        model,
+      }),
+    );
+    await expect(published).rejects.toMatchObject({ code: 'JobInvalid', hint });
+  });
 });
 
 it('is told with warnings of data that can hardly be meant', async () => {

@@ -5,8 +5,9 @@
 import { PaddletError } from '../../../base/errors.ts';
 import type { Log } from '../../../base/seams.ts';
 import type { Gradients } from '../../../cluster/client/parameter-client.ts';
+import type { Job } from '../../../job/schema.ts';
 import { noMetrics } from '../../../model/metrics.ts';
-import type { MetricSums } from '../../../model/model.ts';
+import type { MetricSums, Model } from '../../../model/model.ts';
 import { areFinite } from '../../../tensor/finite-array.ts';
 import type { DenseSpec } from '../../../tensor/spec.ts';
 
@@ -23,7 +24,7 @@ export class GradientCheck {
    * `maxNorm`: that gradients are clipped to; undefined: a bad one fails. Statistics are no gradients: they have no
    * part in the norm.
    */
-  constructor(maxNorm: number | undefined, log: Pick<Log, 'warn'>, dense: readonly DenseSpec[] = []) {
+  constructor(maxNorm: number | undefined, log: Pick<Log, 'warn'>, dense: readonly DenseSpec[]) {
     this.#maxNorm = maxNorm;
     this.#dense = dense;
     this.#log = log;
@@ -61,6 +62,12 @@ export class GradientCheck {
     this.#log.warn(`the gradient of ${describe()} has NaN or infinite values: they count as 0`, { soFar: this.#bad });
   }
 }
+
+export const gradientCheckOf = (
+  { training }: Pick<Job, 'training'>,
+  { parameters }: Pick<Model, 'parameters'>,
+  log: Pick<Log, 'warn'>,
+): GradientCheck => new GradientCheck(training.maxGradientNorm, log, parameters.dense);
 
 function zeroBad(values: Float32Array): void {
   for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i]!)) values[i] = 0;

@@ -1,7 +1,9 @@
 /** Gradients that are no numbers: the job fails, or they are 0 and the norm of what is left is bounded. */
 import { expect, test } from 'vitest';
 import type { Gradients } from '../../../../src/cluster/client/parameter-client.ts';
-import { GradientCheck } from '../../../../src/roles/trainer/compute/gradient-check.ts';
+import { modelOf } from '../../../../src/cluster/job/job-model.ts';
+import { GradientCheck, gradientCheckOf } from '../../../../src/roles/trainer/compute/gradient-check.ts';
+import { aJob, recordOf } from '../../../cluster/job/stored-job.ts';
 
 const { NaN: none, POSITIVE_INFINITY: infinite } = Number;
 const gradientsOf = (dense: number[], ...sparse: number[][]): Gradients => ({
@@ -13,7 +15,7 @@ const valuesOf = ({ dense, sparse }: Gradients): number[] => [...dense, ...spars
 
 function checked(gradients: Gradients, maxNorm: number | undefined): { values: number[]; warnings: unknown[][] } {
   const warnings: unknown[][] = [];
-  new GradientCheck(maxNorm, { warn: (...what) => void warnings.push(what) }).check(gradients, () => 'f:1 to 9');
+  new GradientCheck(maxNorm, { warn: (...what) => void warnings.push(what) }, []).check(gradients, () => 'f:1 to 9');
   return { values: valuesOf(gradients), warnings };
 }
 
@@ -60,9 +62,24 @@ test('statistics are neither clipped nor part of the norm, and finite', () => {
   expect(valuesOf(gradients)).toEqual([...scaled, 100, 0]);
 });
 
+test('a trainer clips to the norm of the job, and leaves the statistics of its model as they are', () => {
+  const job = aJob({
+    data: { train: 'images-idx3-ubyte', format: 'idx' },
+    model: { type: 'mlp', hidden: [3], normalization: 'batch' },
+    training: { onBadGradient: 'clip', maxGradientNorm: 0.5 },
+  });
+  const model = modelOf(recordOf(job));
+  const dense = model.parameters.dense.map(({ shape }) => new Float32Array(shape.reduce((a, b) => a * b, 1)).fill(9));
+  gradientCheckOf(job, model, { warn: () => {} }).check({ dense, sparse: [], ids: [] }, () => 'f:1');
+  const kept = model.parameters.dense.filter((_, at) => dense[at]!.every((value) => value === 9));
+  expect(kept.map(({ name }) => name)).toEqual(['hidden1.norm.mean', 'hidden1.norm.variance', 'hidden1.norm.seen']);
+  const learned = dense.filter((_, at) => model.parameters.dense[at]!.statisticRate === undefined);
+  expect(Math.hypot(...learned.flatMap((values) => [...values]))).toBeCloseTo(0.5, 5);
+});
+
 test('of many bad gradients few are logged, with their count', () => {
   const counts: unknown[] = [];
-  const check = new GradientCheck(1, { warn: (_, facts) => void counts.push(facts?.soFar) });
+  const check = new GradientCheck(1, { warn: (_, facts) => void counts.push(facts?.soFar) }, []);
   for (let push = 0; push < 100; push++) {
     check.check(gradientsOf([push % 2 === 0 ? none : 1]), () => 'f:1');
   }
@@ -71,11 +88,11 @@ test('of many bad gradients few are logged, with their count', () => {
 
 test('metrics that are not finite count for nothing, but their records are there', () => {
   const sums = { records: 3, weight: 3, loss: 1, correct: 2, squaredError: 0.5 };
-  const check = new GradientCheck(1, { warn: () => {} });
+  const check = new GradientCheck(1, { warn: () => {} }, []);
   expect(check.metricsOf(sums)).toBe(sums);
   for (const bad of [{ loss: none }, { squaredError: infinite }]) {
     const counted = { records: 3, weight: 0, loss: 0, correct: 0, squaredError: 0 };
     expect(check.metricsOf({ ...sums, ...bad })).toEqual(counted);
-    expect(new GradientCheck(undefined, { warn: () => {} }).metricsOf({ ...sums, ...bad })).toMatchObject(bad);
+    expect(new GradientCheck(undefined, { warn: () => {} }, []).metricsOf({ ...sums, ...bad })).toMatchObject(bad);
   }
 });

@@ -175,7 +175,7 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     client: createVersionClient({ spec: SPEC, shards: SHARDS, group, router }),
     router,
     activity,
-    gradientCheck: new GradientCheck(options.maxGradientNorm, log),
+    gradientCheck: new GradientCheck(options.maxGradientNorm, log, SPEC.dense),
     times: { answered: () => {} },
     lanes,
     stopSignal: stop.signal,
