@@ -233,10 +233,10 @@ const byParameter = (what: string) =>
     .default({});
 
 export const tablesSchema = byParameter('table').describe(
-  'Settings of single sparse tables by name (lr: w; fm and ffm: w, v): an optimizer other than `optimizer`.',
+  'Settings of single sparse tables by name (lr: w; fm, ffm, wide_deep and deepfm: w, v): an optimizer other than `optimizer`.',
 );
 export const blocksSchema = byParameter('parameter').describe(
-  'Settings of single dense parameters by name (lr, fm and ffm: bias; softmax: W, b; mlp: hidden1.W, …, output.b): an optimizer other than `optimizer`.',
+  'Settings of single dense parameters by name (lr, fm and ffm: bias; softmax: W, b; of deep models: hidden1.W, …): an optimizer other than `optimizer`.',
 );
 
 const stalenessFields = {

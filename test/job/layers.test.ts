@@ -13,9 +13,9 @@ const layered = (lines: string): string => TABLE.replace('{ type: lr }', `\n  ty
 test.each<[string, string, string]>([
   [
     'an unknown layer',
-    layered('- { type: numbers }\n    - { type: densse }'),
+    layered('- { type: numbers }\n    - { type: dens }'),
     'job.yaml:7:15: model.layers.1.type: expected one of numbers, embedding, linear, dense, relu, sigmoid, tanh, ' +
-      'layerNorm, batchNorm, dropout, concat, add, fm, found "densse"; did you mean dense?',
+      'layerNorm, batchNorm, dropout, concat, add, fm, found "dens"; did you mean dense?',
   ],
   [
     'layers that do not fit',
