@@ -137,6 +137,8 @@ export const LIMITS = {
   layerUnits: 65_536,
   hiddenLayers: 64,
   layers: 256,
+  /** Of a layer, for each record. */
+  layerFloats: 2 ** 20,
   layerNameCharacters: 64,
   batchRecords: 1_048_576,
   tasks: 10_000_000,

@@ -47,7 +47,8 @@ function outlineIn({ data, model }: JobFile): ModelOutline | RuleBroken {
     return outlineOf(model, columns);
   } catch (error) {
     if (!isPaddletError(error, 'JobInvalid')) throw error;
-    const path = model.type === 'layers' ? ['model', 'layers'] : ['model', 'type'];
+    const isNamed = 'columns' in model && Object.keys(model.columns).length > 0;
+    const path = ['model', model.type === 'layers' ? 'layers' : isNamed ? 'columns' : 'type'];
     return { path, message: error.hint === undefined ? error.message : `${error.message}; ${error.hint}` };
   }
 }

@@ -2,6 +2,7 @@
  * DeepFM (Guo et al., IJCAI 2017): a factorization machine and a tower of dense layers over the same vectors, trained
  * together. Their outputs are added.
  */
+import { PaddletError } from '../base/errors.ts';
 import type { ModelColumn } from './layers/columns.ts';
 import { createNetworkModel, type NetworkFacts } from './layers/network-model.ts';
 import type { LayerSpec } from './layers/specs.ts';
@@ -18,6 +19,11 @@ export function deepFmLayers(columns: readonly ModelColumn[], options: Partial<D
   const all = { ...WIDE_DEEP_DEFAULTS, factors: 8, ...options };
   const { wide, vectors, numbers } = partsOf(columns, all.columns);
   const { factors: width, initStddev, pooling } = all;
+  if (vectors.length < 2) {
+    throw new PaddletError('JobInvalid', `deepfm needs two columns with vectors, and has ${vectors.length}`, {
+      hint: 'name two categories, or numbers with quantiles, in model.columns.deep; wide_deep needs none',
+    });
+  }
   return [
     ...listed(wide, { type: 'linear', name: 'w', columns: wide }),
     { type: 'embedding', name: 'v', columns: vectors, width, initStddev, pooling },

@@ -1,5 +1,6 @@
 /** The built-in models by name. */
 
+import { checkParameterSpec } from '../tensor/check-options.ts';
 import { createDeepFm, type DeepFmOptions } from './deepfm.ts';
 import { createFieldAwareMachine, type FfmOptions } from './ffm.ts';
 import { createFactorizationMachine, type FmOptions } from './fm.ts';
@@ -48,6 +49,8 @@ export interface ModelFacts {
   readonly seed: number;
   /** That models may read; undefined where the data has none. */
   readonly columns?: readonly ModelColumn[] | undefined;
+  /** The data is not known: nothing but names and kinds follows from these facts. */
+  readonly isOutline?: boolean;
 }
 
 /** Facts that every model accepts: what a model is called, takes and declares by name does not depend on the data. */
@@ -71,10 +74,9 @@ export function taskOf(spec: ModelSpec): Model['task'] {
 
 /** `columns`: of the data, if it has any. Throws `JobInvalid` when layers do not fit together, or to the columns. */
 export function outlineOf(spec: ModelSpec, columns?: readonly ModelColumn[]): ModelOutline {
-  const last = spec.type === 'layers' ? spec.layers.at(-1) : undefined;
-  const units = last?.type === 'dense' ? (last.units ?? 0) : 0;
-  const facts = { ...ANY_FACTS, classes: Math.max(ANY_FACTS.classes, units), columns };
-  const { input, readsFields = false, task, parameters } = createModel(spec, facts);
+  const model = createModel(spec, { ...ANY_FACTS, columns, isOutline: true });
+  const { input, readsFields = false, task, parameters } = model;
+  checkParameterSpec(parameters);
   return {
     input,
     readsFields,

@@ -2,6 +2,7 @@
  * Wide & Deep (Cheng et al., DLRS 2016): a linear model of some columns and a tower of dense layers over the vectors of
  * others, trained together. Their outputs are added.
  */
+import { PaddletError } from '../base/errors.ts';
 import type { ModelColumn } from './layers/columns.ts';
 import { createNetworkModel, type NetworkFacts } from './layers/network-model.ts';
 import type { LayerSpec } from './layers/specs.ts';
@@ -31,7 +32,9 @@ export const WIDE_DEEP_DEFAULTS: WideDeepOptions = {
 };
 
 /** Before the columns are known. */
-export const ANY_COLUMNS: readonly ModelColumn[] = [{ name: 'column', kind: 'category', floats: 0 }];
+export const ANY_COLUMNS: readonly ModelColumn[] = ['one', 'another'].map((name) => ({
+  ...{ name, kind: 'category', floats: 0 },
+}));
 
 export function wideDeepLayers(columns: readonly ModelColumn[], options: Partial<WideDeepOptions> = {}): LayerSpec[] {
   const all = { ...WIDE_DEEP_DEFAULTS, ...options };
@@ -84,6 +87,9 @@ export function deepPart(
   numbers: readonly string[],
   tower: TowerOptions,
 ): readonly LayerSpec[] {
+  if (vectors.length + numbers.length === 0) {
+    throw new PaddletError('JobInvalid', 'no column feeds the tower', { hint: 'name some in model.columns.deep' });
+  }
   const from = [...(vectors.length === 0 ? [] : ['v']), ...(numbers.length === 0 ? [] : ['numbers'])];
   return [{ type: 'concat', name: 'inputs', from }, ...towerOf(tower), { type: 'dense', name: 'deep' }];
 }

@@ -39,9 +39,9 @@ export const FILES: readonly Mutation[] = [
     tests: ['test/checkpoint/load', 'test/sim/warm-start.test.ts'],
   },
   {
-    rule: 'a warm start takes over no vectors of another model',
+    rule: 'a warm start takes over no vectors of a field-aware machine into another model, or the other way',
     file: 'src/roles/master/publish-job.ts',
-    find: 'if (there === nameOf(model)) return;',
+    find: "if (![there.type, model.type].includes('ffm') || nameOf(there) === nameOf(model)) return;",
     replace: 'return;',
     tests: ['test/roles/master/warm-statistics.test.ts'],
   },

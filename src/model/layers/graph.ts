@@ -1,5 +1,6 @@
 /** From a list of layers to what runs: each layer with its place, its parameters, and where gradients go. */
 import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { Layer } from './layer.ts';
 import { createLayer, inputsOf, type LayerFacts, type LayerSpec } from './specs.ts';
@@ -38,22 +39,27 @@ const refuse = (message: string, hint?: string): never => {
 
 /** Throws `JobInvalid`. */
 export function createGraph(specs: readonly LayerSpec[], facts: LayerFacts): Graph {
-  const { outputs } = facts;
   const names = namesOf(specs);
   const layers: Layer[] = [];
   const inputs: number[][] = [];
   specs.forEach((spec, number) => {
     const own = inputNumbers(spec, number, names);
     const read = own.map((input) => layers[input]!);
-    layers.push(createLayer(names[number]!, spec, read, facts));
+    const layer = createLayer(names[number]!, spec, read, facts);
+    if (layer.width > LIMITS.layerFloats) {
+      refuse(`the layer ${layer.name} has ${layer.width} floats a record: expected at most ${LIMITS.layerFloats}`);
+    }
+    layers.push(layer);
     inputs.push(own);
   });
+  const ofData = widthsOfData(specs, inputs);
+  refuseWidths(specs, layers, inputs, (number) => facts.isOutline === true && ofData[number]!);
+  const { outputs } = facts;
   const last = layers.at(-1) ?? refuse('a model has at least one layer');
-  if (last.width !== outputs) {
-    refuse(
-      `the last layer, ${last.name}, has ${last.width} outputs: expected ${outputs}`,
-      'end with a layer of type dense',
-    );
+  // How many classes there are is not known of an outline.
+  if (last.width !== outputs && !(facts.isOutline === true && (outputs > 1 || ofData.at(-1)))) {
+    const hint = 'a layer of type dense without units has as many as the model has outputs';
+    refuse(`the last layer, ${last.name}, has ${last.width} outputs: expected ${outputs}`, hint);
   }
   const unused = names.find((_, number) => number < layers.length - 1 && !inputs.some((own) => own.includes(number)));
   if (unused !== undefined) refuse(`no layer reads the layer ${unused}`, 'name it in `from` of a layer behind it');
@@ -62,6 +68,34 @@ export function createGraph(specs: readonly LayerSpec[], facts: LayerFacts): Gra
   const graph = placed(layers, inputs);
   if (!graph.layers.at(-1)!.learns) refuse('no layer learns anything', 'add one of type dense');
   return { ...graph, numbers: readers[0] && { width: readers[0].width, columns: readers[0].numbers } };
+}
+
+/** Whether the data decides how wide each layer is. */
+function widthsOfData(specs: readonly LayerSpec[], inputs: readonly (readonly number[])[]): boolean[] {
+  const ofData: boolean[] = [];
+  specs.forEach((spec, number) => {
+    if (spec.type === 'numbers') ofData.push(true);
+    else if (spec.type === 'dense') ofData.push(spec.units === undefined);
+    else ofData.push(spec.type !== 'fm' && inputs[number]!.some((input) => ofData[input]));
+  });
+  return ofData;
+}
+
+/** `mayDiffer`: of a layer whose width is not known yet. */
+function refuseWidths(
+  specs: readonly LayerSpec[],
+  layers: readonly Layer[],
+  inputs: readonly (readonly number[])[],
+  mayDiffer: (number: number) => boolean,
+): void {
+  specs.forEach(({ type }, number) => {
+    if (type !== 'add') return;
+    const [first, ...others] = inputs[number]!.filter((input) => !mayDiffer(input)).map((input) => layers[input]!);
+    const other = others.find(({ width }) => width !== first?.width);
+    if (other === undefined) return;
+    const widths = `${first?.name} has ${first?.width}, ${other.name} has ${other.width}`;
+    refuse(`the layer ${layers[number]!.name} adds layers of one width: ${widths}`);
+  });
 }
 
 function namesOf(specs: readonly LayerSpec[]): string[] {
@@ -83,18 +117,18 @@ function inputNumbers({ type, from }: LayerSpec, number: number, names: readonly
     return [];
   }
   const read = from === undefined ? [number - 1] : [from].flat().map((one) => names.indexOf(one));
+  if (number === 0) refuse(`the layer ${name} is the first one, and reads no data`, 'begin with one that does');
+  if (read.length === 0) refuse(`the layer ${name} reads no layer`);
   const missing = read.findIndex((one) => one < 0 || one >= number);
   if (missing >= 0) {
-    const what = from === undefined ? 'a layer' : [from].flat()[missing];
-    refuse(`the layer ${name} reads ${what}, but no layer before it is called so`, knownNames(names, number));
+    const what = [from].flat()[missing];
+    const hint = `before it: ${names.slice(0, number).join(', ')}`;
+    refuse(`the layer ${name} reads ${what}, but no layer before it is called so`, hint);
   }
   if (new Set(read).size < read.length) refuse(`the layer ${name} reads a layer twice`);
   if (wanted === 'one' && read.length !== 1) refuse(`the layer ${name} reads one layer, not ${read.length}`);
   return read;
 }
-
-const knownNames = (names: readonly string[], before: number): string =>
-  before === 0 ? 'the first layer is one that reads the data' : `before it: ${names.slice(0, before).join(', ')}`;
 
 function placed(layers: readonly Layer[], inputs: readonly number[][]): Omit<Graph, 'numbers'> {
   const learns: boolean[] = [];

@@ -53,6 +53,8 @@ export interface LayerFacts {
   readonly columns?: readonly ModelColumn[] | undefined;
   /** Of the model: 1, or one for each class. */
   readonly outputs: number;
+  /** Before the data is known: what it decides of widths may be otherwise. */
+  readonly isOutline?: boolean | undefined;
   /** Of the job. */
   readonly seed: number;
 }
@@ -97,24 +99,14 @@ export function createLayer(name: string, spec: LayerSpec, inputs: readonly Laye
     case 'concat':
       return createConcat(name, inputs);
     case 'add':
-      refuseWidths(name, inputs);
       return createAdd(name, inputs);
     case 'fm':
-      if (input.vectorWidth === undefined) {
-        throw new PaddletError('JobInvalid', `the layer ${name} needs vectors, but ${input.name} has none`, {
-          hint: 'fm reads a layer of type embedding',
+      if (input.vectorWidth === undefined || input.width < 2 * input.vectorWidth) {
+        const has = input.vectorWidth === undefined ? 'none' : 'one';
+        throw new PaddletError('JobInvalid', `the layer ${name} needs two vectors or more, ${input.name} has ${has}`, {
+          hint: 'fm reads an embedding of two columns or more; for data without columns there is model.type fm',
         });
       }
       return createPairs(name, input);
   }
-}
-
-function refuseWidths(name: string, inputs: readonly Layer[]): void {
-  const [first] = inputs;
-  const other = inputs.find(({ width }) => width !== first?.width);
-  if (other === undefined) return;
-  throw new PaddletError(
-    'JobInvalid',
-    `the layer ${name} adds layers of one width: ${first?.name} has ${first?.width}, ${other.name} has ${other.width}`,
-  );
 }

@@ -125,17 +125,21 @@ async function warmed({ context, job, dataDir }: PublishOptions, own: JobRecord)
 }
 
 /**
- * Vectors of the same width mean something else in another model: of `ffm` they are cut into one for each field. Files
- * without a record that can be read are taken by their width alone.
+ * Vectors of the same width mean something else of `ffm`: they are cut into one for each field. Files without a record
+ * that can be read are taken by their width alone.
  */
 function refuseOtherVectors(facts: Carrying, model: Job['model'], from: string): void {
   const nameOf = (of: Job['model']): string => ('factors' in of ? `${of.type} with ${of.factors} factors` : of.type);
   try {
-    const there = nameOf(recordCarriedIn(facts, from).job.model);
-    if (there === nameOf(model)) return;
-    throw new PaddletError('JobInvalid', `warmStart: v in ${from} is of ${there}, the job is ${nameOf(model)}`, {
-      hint: 'leave v out of warmStart.vars',
-    });
+    const there = recordCarriedIn(facts, from).job.model;
+    if (![there.type, model.type].includes('ffm') || nameOf(there) === nameOf(model)) return;
+    throw new PaddletError(
+      'JobInvalid',
+      `warmStart: v in ${from} is of ${nameOf(there)}, the job is ${nameOf(model)}`,
+      {
+        hint: 'leave v out of warmStart.vars',
+      },
+    );
   } catch (error) {
     if (!isPaddletError(error, 'VersionMismatch')) throw error;
   }

@@ -44,7 +44,7 @@ describe('columns of layers', () => {
 describe('a list of layers', () => {
   test.each<[string, readonly LayerSpec[], string]>([
     ['is not empty', [], 'a model has at least one layer'],
-    ['begins with data', [{ type: 'dense', units: 1 }], 'the layer dense1 reads a layer, but no layer before it'],
+    ['begins with data', [{ type: 'dense', units: 1 }], 'the layer dense1 is the first one, and reads no data'],
     [
       'names layers before it',
       [{ type: 'numbers' }, { type: 'dense', units: 1, from: 'tower' }],
@@ -94,10 +94,31 @@ describe('a list of layers', () => {
     [
       'has pairs of vectors',
       [{ type: 'numbers' }, { type: 'fm' }],
-      'the layer fm1 needs vectors, but numbers1 has none',
+      'the layer fm1 needs two vectors or more, numbers1 has none',
     ],
   ])('%s', (_, layers, message) => {
     expect(() => graphOf(layers)).toThrow(message);
+  });
+
+  test('may be as wide as the data says, which is not known before', () => {
+    const layers: LayerSpec[] = [
+      { type: 'numbers', name: 'x' },
+      { type: 'dense', units: 5 },
+      { type: 'add', from: ['x', 'dense1'] },
+      { type: 'dense', name: 'a', units: 3 },
+      { type: 'dense', name: 'b', units: 3, from: 'add1' },
+      { type: 'add', name: 'sum', from: ['a', 'b'] },
+    ];
+    const facts = { inputWidth: 1, seed: 1, outputs: 2 };
+    expect(() => createGraph(layers, facts)).toThrow('x has 1, dense1 has 5');
+    expect(() => createGraph(layers, { ...facts, isOutline: true })).not.toThrow();
+    expect(() => createGraph(layers, { ...facts, inputWidth: 5 })).toThrow('sum, has 3 outputs: expected 2');
+    const others: LayerSpec[] = [
+      ...layers.slice(0, 4),
+      { type: 'dense', name: 'b', units: 4, from: 'add1' },
+      layers[5]!,
+    ];
+    expect(() => createGraph(others, { ...facts, isOutline: true })).toThrow('a has 3, b has 4');
   });
 
   test('learns something', () => {

@@ -76,10 +76,10 @@ describe('dense parameters that one pserver may have', () => {
   });
 
   it('are named with their model where no number of pservers helps', async () => {
-    const { published } = publish(facts, mlp([65_536, 65_536]));
+    const { published } = publish({ ...facts, featureBound: '65536' }, mlp([65_536]));
     await expect(published).rejects.toMatchObject({
       code: 'JobInvalid',
-      message: expect.stringContaining('hidden2.W: shape [65536, 65536]'),
+      message: expect.stringContaining('hidden1.W: shape [65536, 65536]'),
       hint: 'lower model.hidden',
     });
   });
