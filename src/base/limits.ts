@@ -114,6 +114,8 @@ export const LIMITS = {
   /** Points of a curve of training, and of evaluations: the value of `/history` is below `historyBytes` then. */
   historyPoints: 512,
   evaluationPoints: 128,
+  /** Names of evaluations and of their metrics. */
+  evaluationCharacters: 32,
   historyBytes: 256 * KiB,
 
   /** etcd's own limits, enforced by every store. */

@@ -108,11 +108,11 @@ const VERSION = 1;
 const count = z.int().min(0);
 const sumsRow = [count, count, count, z.number(), z.number(), z.number(), z.number()] as const;
 const evaluationSchema = z.strictObject({
-  name: z.string().max(32),
+  name: z.string().max(LIMITS.evaluationCharacters),
   timeMs: count,
   passes: count,
   trained: count,
-  metrics: z.record(z.string().max(32), z.number()),
+  metrics: z.record(z.string().max(LIMITS.evaluationCharacters), z.number()),
 });
 const historySchema = z.strictObject({
   version: z.literal(VERSION),

@@ -1,7 +1,7 @@
 /**
  * Which points of a growing list are kept, so that there are never more than `most`: those at a distance that doubles
- * whenever there would be more. It depends on how far the list has come alone, not on how it came there: whoever knows
- * more of the points keeps the same ones.
+ * whenever there would be more. It depends on how far the list has come alone, not on how it came there: a master that
+ * knows more of the points keeps the same ones.
  */
 
 /** The smallest power of two of which no more than `most` fit into `length`. */

@@ -1,8 +1,8 @@
 /** The curves of a job, for people. */
 import { isoTime } from '../../host/clock.ts';
 import { curveText } from '../base/curve-text.ts';
+import type { HistoryLine } from '../base/history-lines.ts';
 import type { MakeTable } from '../base/table.ts';
-import type { HistoryLine } from './lines.ts';
 
 const METRICS = ['logloss', 'auc', 'accuracy', 'rmse'] as const;
 

@@ -5,10 +5,10 @@ import { modelOf } from '../../cluster/job/job-model.ts';
 import { readHistory } from '../../roles/master/load-history.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { localFolder } from '../base/folder-flag.ts';
+import { linesOf } from '../base/history-lines.ts';
 import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { historyText } from './history-text.ts';
-import { linesOf } from './lines.ts';
 import { scalarsOf } from './scalars.ts';
 import { writeEvents } from './write-events.ts';
 
@@ -21,8 +21,8 @@ export default class HistoryCommand extends PaddletCommand<typeof HistoryCommand
   static override examples = [
     { command: '<%= config.bin %> history', description: 'The only job in ./.paddlet.' },
     {
-      command: '<%= config.bin %> history --format tensorboard --out runs/ctr && tensorboard --logdir runs',
-      description: 'Compare it with others in TensorBoard.',
+      command: '<%= config.bin %> history --format tensorboard --out runs/ctr',
+      description: 'A run for TensorBoard, beside others in the folder runs.',
     },
   ];
   static override flags = {

@@ -1,5 +1,5 @@
+import type { HistoryLine } from '../base/history-lines.ts';
 import type { Scalar } from './event-file.ts';
-import type { HistoryLine } from './lines.ts';
 
 const METRICS = ['logloss', 'auc', 'groupedAuc', 'accuracy', 'rmse', 'calibration'] as const;
 

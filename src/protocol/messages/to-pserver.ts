@@ -125,7 +125,7 @@ const checkpointAndAccount = {
     /** Of applied pushes whose staleness is known: how many, its sum and maximum; and pushes refused for it. */
     staleness: z.strictObject({ counted: count, sum: count, max: count, refused: count }),
     passes: z.array(z.strictObject({ pass: count, applied: count, closed: count })),
-    /** Sync mode: records of the lanes taken and of their first duplicates, and of those; sums of passes and of the job. */
+    /** Sync mode: records of the lanes taken and of their first duplicates, and of those; sums of metrics. */
     rounds: z
       .strictObject({
         received: count,

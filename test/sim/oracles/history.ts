@@ -1,4 +1,4 @@
-/** A point of the curves that was shown stays what it is, whoever dies; only the list is thinned. */
+/** A point of the curves that was shown stays what it is, whatever dies; only the list is thinned. */
 import { NO_HISTORY, parseHistory, type TrainPoint } from '../../../src/core/history.ts';
 import type { Oracle, World } from './oracle.ts';
 
