@@ -109,8 +109,14 @@ export const LIMITS = {
    * they are sorted.
    */
   exactAucRecords: 10_000_000,
-  /** Newest passes whose metrics an `account` answer has (sync mode). */
-  accountedPasses: 2,
+  /** Sums of metrics that a pserver keeps in sync mode: of passes, and of the job at some rounds. */
+  keptMetrics: 196,
+  /** Points of a curve of training, and of evaluations: the value of `/history` is below `historyBytes` then. */
+  historyPoints: 512,
+  evaluationPoints: 128,
+  /** Names of evaluations and of their metrics. */
+  evaluationCharacters: 32,
+  historyBytes: 256 * KiB,
 
   /** etcd's own limits, enforced by every store. */
   storeTxnOps: 128,

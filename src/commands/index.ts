@@ -36,6 +36,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('cluster', 'status', 'Show the status of a job, or wait for it', () => import('./status/index.ts')),
   entry(
     'cluster',
+    'history',
+    'Show how the loss and the metrics of a job developed',
+    () => import('./history/index.ts'),
+  ),
+  entry(
+    'cluster',
     'resize',
     'Change the number of pservers or trainers of a job while it runs',
     () => import('./resize/index.ts'),

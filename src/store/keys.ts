@@ -12,6 +12,8 @@ export interface Keys {
   readonly job: string;
   /** What the processes of the job prove to each other to know. */
   readonly token: string;
+  /** Points of the curves of training and evaluation, as `paddlet history` shows them. */
+  readonly history: string;
   /** How the job ended: the final object of `run --json`. Roles end when they see it. */
   readonly result: string;
   /** Asks the whole job to stop cleanly; acted on by roles that see it being put. */
@@ -78,6 +80,7 @@ export function keysOf(chroot: string): Keys {
     chroot,
     job: at('job'),
     token: at('token'),
+    history: at('history'),
     result: at('result'),
     stop: at('stop'),
     masterLock: at('master/lock'),

@@ -5,6 +5,7 @@ import { COPIES } from './copies.ts';
 import { DATA } from './data.ts';
 import { FILES } from './files.ts';
 import { HEADS } from './heads.ts';
+import { HISTORY } from './history.ts';
 import { JOINS } from './joins.ts';
 import { LAST_ROUNDS } from './last-rounds.ts';
 import { MODELS } from './models.ts';
@@ -33,6 +34,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...MODELS,
   ...PULLED_ROWS,
   ...TASKS,
+  ...HISTORY,
   ...ROUNDS,
   ...PLACING,
   ...MOVES,

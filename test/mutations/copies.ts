@@ -205,8 +205,8 @@ export const COPIES: readonly Mutation[] = [
   {
     rule: 'a copy sums up the metrics of its rounds',
     file: 'src/roles/pserver/units/next-round.ts',
-    find: 'return { timeline, version: round + 1, previous, metrics };',
-    replace: 'return { timeline, version: round + 1, previous, metrics: before };',
+    find: 'metrics: addRound(before, version, batches) };',
+    replace: 'metrics: before };',
     tests: SYNC_TESTS,
   },
 ];

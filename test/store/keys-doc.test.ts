@@ -15,6 +15,7 @@ import { parseStartCommand } from '../../src/cluster/job/start-command.ts';
 import { parseHead } from '../../src/cluster/placement/heads.ts';
 import { parsePserverRecord } from '../../src/cluster/placement/pserver-record.ts';
 import { parseTrainerEntry } from '../../src/cluster/trainer-entry.ts';
+import { parseHistory } from '../../src/core/history.ts';
 import { blockSchema, discardSchema, parseStoreValue, stateSchema, totalsSchema } from '../../src/core/tasks/state.ts';
 import { FRAME_VERSION } from '../../src/protocol/frames/frame.ts';
 import { SUBPROTOCOL } from '../../src/protocol/websocket/version.ts';
@@ -74,6 +75,7 @@ function samplesOf(key: string): string[] {
 const READERS: Readonly<Record<string, (value: string, key: string) => unknown>> = {
   '/token': (value, key) => parseJoinToken({ key, value }),
   '/result': (value, key) => parseJobEnd(key, value),
+  '/history': (value, key) => parseHistory(key, value),
   '/command': (value, key) => parseStartCommand(key, value),
   '/tasks/state': (value, key) => parseStoreValue(stateSchema, key, value),
   '/tasks/blocks/<pass>/<block>': (value, key) => parseStoreValue(blockSchema, key, value),

@@ -77,6 +77,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     data: ['base'],
     doctor: ['base'],
     evaluate: ['base'],
+    history: ['base'],
     init: ['base', 'data'],
     predict: ['base', 'evaluate'],
     resize: ['base', 'checkpoint'],

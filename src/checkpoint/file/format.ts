@@ -29,7 +29,7 @@ export interface ShardPosition {
 export interface RoundsMeta {
   /** The version of the parameters: what the rounds before it have made. */
   readonly round: number;
-  /** Sums of metrics of the current pass and the one before. */
+  /** Sums of metrics of passes, and of the job at some rounds. */
   readonly metrics: readonly PassMetrics[];
 }
 
@@ -155,8 +155,9 @@ const passMetricsSchema = z.strictObject({
   loss: z.number(),
   correct: z.number(),
   squaredError: z.number(),
+  version: count.optional(),
 });
-const roundsSchema = z.strictObject({ round: count, metrics: z.array(passMetricsSchema).max(LIMITS.accountedPasses) });
+const roundsSchema = z.strictObject({ round: count, metrics: z.array(passMetricsSchema).max(LIMITS.keptMetrics) });
 
 const layouts = z
   .array(

@@ -31,6 +31,7 @@ import { type ClusterRun, removeLogs, runCluster } from './cluster-run.ts';
 import { continueJob } from './continue-job.ts';
 import { readJobBefore } from './job-before.ts';
 import { checkMayDelete } from './may-delete.ts';
+import { readCurve } from './read-curve.ts';
 import { type ResetOptions, resetJob, untilAllHaveExited } from './reset-job.ts';
 import { startingSizes } from './starting-sizes.ts';
 import { WorkingFolder } from './working-folder.ts';
@@ -200,7 +201,7 @@ the result; with a higher training.passes it continues the job. One run works in
     const { host } = run;
     const sizes = await startingSizes(run, record);
     const flags = this.childFlags(run);
-    let shown: ExitCode | undefined;
+    let shown: Promise<ExitCode> | undefined;
     const processes = {
       sizes,
       planned: (now: Sizes) => clusterPlan(now, flags),
@@ -243,10 +244,11 @@ the result; with a higher training.passes it continues the job. One run works in
     };
   }
 
-  private showEnd(end: JobEnd, { folder }: ClusterRun): ExitCode {
+  private async showEnd(end: JobEnd, run: ClusterRun): Promise<ExitCode> {
     if ('failure' in end) throw end.failure;
-    const result = withListed(end.result, folder);
-    this.output(result, () => resultText(result));
+    const result = withListed(end.result, run.folder);
+    const curve = this.flags.json ? undefined : await readCurve(run, process.stdout.columns ?? 80);
+    this.output(result, () => [resultText(result), ...(curve === undefined ? [] : [curve])].join('\n'));
     return EXIT.done;
   }
 }

@@ -61,6 +61,11 @@ export const metricSums = z.strictObject({
   squaredError: z.number(),
 });
 
+/** What is kept of them in sync mode, by pass, and of the job at some rounds. */
+export const passMetrics = z
+  .array(z.strictObject({ pass: count, ...metricSums.shape, version: count.optional() }))
+  .max(LIMITS.keptMetrics);
+
 /** What the store has under `/master/secret`: the request comes from the master. `NotMaster` for another. */
 export const masterSecret = name;
 

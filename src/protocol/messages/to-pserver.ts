@@ -9,9 +9,9 @@ import {
   masterSecret,
   maxWaitMs,
   message,
-  metricSums,
   name,
   ofJob,
+  passMetrics,
   roundRef,
   savedFile,
   taskRef,
@@ -125,12 +125,12 @@ const checkpointAndAccount = {
     /** Of applied pushes whose staleness is known: how many, its sum and maximum; and pushes refused for it. */
     staleness: z.strictObject({ counted: count, sum: count, max: count, refused: count }),
     passes: z.array(z.strictObject({ pass: count, applied: count, closed: count })),
-    /** Sync mode: records of the lanes taken and of their first duplicates, and of those; sums of the newest passes. */
+    /** Sync mode: records of the lanes taken and of their first duplicates, and of those; sums of metrics. */
     rounds: z
       .strictObject({
         received: count,
         duplicate: count,
-        metrics: z.array(z.strictObject({ pass: count, ...metricSums.shape })).max(LIMITS.accountedPasses),
+        metrics: passMetrics,
       })
       .optional(),
   }),

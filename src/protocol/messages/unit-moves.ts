@@ -6,7 +6,7 @@
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
 import { shapeOf } from './field-table.ts';
-import { count, decimal, message, metricSums, ofJob, roundRef, taskRef } from './fields.ts';
+import { count, decimal, message, metricSums, ofJob, passMetrics, roundRef, taskRef } from './fields.ts';
 import { parts, placedPush, pushOfTask } from './push-fields.ts';
 
 export const owner = z.strictObject({ index: count.max(LIMITS.pservers - 1), token: decimal });
@@ -22,7 +22,6 @@ const moveName = z.strictObject({
 
 const table = count.max(LIMITS.parameters - 1);
 const parameter = count.max(LIMITS.parameters - 1);
-const passMetrics = z.strictObject({ pass: count, ...metricSums.shape });
 
 /** A part of the copy of a shard. Segments: as `roles/pserver/units/copy-pieces.ts` says. */
 const pieceHeader = z.discriminatedUnion('part', [
@@ -35,7 +34,7 @@ const pieceHeader = z.discriminatedUnion('part', [
     timeline: count,
     version: count,
     keepsPrevious: z.boolean(),
-    metrics: z.array(passMetrics).max(LIMITS.accountedPasses),
+    metrics: passMetrics,
   }),
   z.strictObject({ part: z.literal('ledger'), seq: count }),
 ]);

@@ -5,6 +5,7 @@ import { labelRuleOf } from '../../cluster/job/job-model.ts';
 import type { JobResult } from '../../cluster/job/job-result.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { orAborted } from '../../cluster/waiting.ts';
+import { type History, historyText, withEvaluation } from '../../core/history.ts';
 import { noGoodRecord } from '../../data/bad-records.ts';
 import { firstBad } from '../../data/first-records.ts';
 import { columnSpecOf } from '../../job/schema.ts';
@@ -64,7 +65,8 @@ async function conclude(
   await refuseNoneGood(work, result);
   await runHooks({ ...work, ...work.hooks }, 'after', resultEnv(result));
   failPoint('result.publishing');
-  if (!(await publishResult(work, result, trained.unchanged))) return false;
+  const history = withTest(state.training.history(), result, work.context.host.clock.wallSeconds());
+  if (!(await publishResult(work, { result, history }, trained.unchanged))) return false;
   state.isFinished = true;
   changed.notify();
   return true;
@@ -82,13 +84,33 @@ export async function refuseNoneGood(
   throw noGoodRecord(paths, await firstBad(place, first), format);
 }
 
-async function publishResult({ context, fence }: JobWork, result: JobResult, unchanged: Compare): Promise<boolean> {
+/** The metrics of the test files become a point of the history with the result that has them. */
+function withTest(history: History, { passes, records, metrics }: JobResult, wallSeconds: number): History {
+  if (metrics.test === undefined) return history;
+  const timeMs = Math.round(1000 * wallSeconds);
+  return withEvaluation(history, { name: 'test', timeMs, passes, trained: records.applied, metrics: metrics.test });
+}
+
+interface Ending {
+  readonly result: JobResult;
+  readonly history: History;
+}
+
+/** No save of the queue or the curves is on its way any more. */
+async function publishResult(
+  { context, fence }: JobWork,
+  { result, history }: Ending,
+  unchanged: Compare,
+): Promise<boolean> {
   const { keys, store } = context;
   const value = JSON.stringify(result);
   return retryStore(context, async () => {
     const answer = await fencedTxn(store, fence, {
       if: [{ key: keys.result, createRevision: 0n }, unchanged],
-      then: [{ put: keys.result, value }],
+      then: [
+        { put: keys.result, value },
+        { put: keys.history, value: historyText(history) },
+      ],
       else: [{ get: keys.result }],
     });
     // A try whose outcome was unknown may have landed; or another process ended the job.

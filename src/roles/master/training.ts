@@ -9,6 +9,7 @@ import type { TrainingInfo } from '../../cluster/info.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { JobResult, Metrics } from '../../cluster/job/job-result.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
+import type { History } from '../../core/history.ts';
 import type { Model } from '../../model/model.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { Compare } from '../../store/store.ts';
@@ -51,6 +52,8 @@ export interface Training {
   waitReason(): string | undefined;
   /** The current pass, from 0; undefined while it is not known. */
   pass(): number | undefined;
+  /** The curves, once nothing more is trained: as they are saved. */
+  history(): History;
   /** For `info`. */
   describe(): TrainingInfo;
   /** Trainers that wait for work of the passes are to ask again. */

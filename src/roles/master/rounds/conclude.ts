@@ -7,6 +7,7 @@ import { allSettledOrThrow, type PserverGroup } from '../../../cluster/client/ps
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { JobResult } from '../../../cluster/job/job-result.ts';
+import { passIn } from '../../../core/pass-metrics.ts';
 import type { Model } from '../../../model/model.ts';
 import { digestModel } from '../digest.ts';
 import { checkAccount, makeResult, type PserverAccount, takeAccounts } from '../result.ts';
@@ -69,7 +70,7 @@ async function completePasses({ group, record, stopSignal }: ConcludeRoundsOptio
 export function countRecords(accounts: readonly PserverAccount[], indexed: number, passes: number) {
   const applied = Math.min(...accounts.map((one) => one.applied));
   const duplicate = Math.max(...accounts.map((one) => one.rounds?.duplicate ?? 0));
-  const lastPass = accounts[0]?.rounds?.metrics.find(({ pass }) => pass === passes - 1);
+  const lastPass = passIn(accounts[0]?.rounds?.metrics ?? [], passes - 1);
   const bad = lastPass === undefined ? 0 : passes * (indexed - lastPass.records);
   const lost = passes * indexed - applied - bad;
   return { records: { read: applied + bad + duplicate, applied, duplicate, bad, discarded: 0, lost }, lastPass };

@@ -1,4 +1,5 @@
 /** Logs what each pass that ends came to, from the sums that the pservers keep. */
+import { passIn } from '../../../core/pass-metrics.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
 import { ignoreAfter, type TrainingOptions } from '../training.ts';
 
@@ -22,7 +23,7 @@ export function createPassReport(options: TrainingOptions, plan: RoundPlan): Pas
     const ask = group.withPlacement('account', ({ pservers }) => group.ask(pservers[0]!, 'account', {}), stopSignal);
     const reply = await ask;
     reply.free();
-    const sums = reply.header.rounds?.metrics.find((one) => one.pass === pass);
+    const sums = passIn(reply.header.rounds?.metrics ?? [], pass);
     const records = sums?.records;
     const loss = sums === undefined || sums.weight === 0 ? undefined : sums.loss / sums.weight;
     options.onPassEnded({ pass, loss, records, facts: records === undefined ? {} : { records } });

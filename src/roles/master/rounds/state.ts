@@ -2,6 +2,7 @@ import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
 import type { TrainingOptions } from '../training.ts';
 import type { Cuts } from './cuts.ts';
+import type { RoundHistory } from './history.ts';
 import type { LaneService } from './service.ts';
 import type { RoundsWatch } from './watch.ts';
 
@@ -14,6 +15,7 @@ export interface RoundsState {
   readonly watch: RoundsWatch;
   readonly service: LaneService;
   readonly cuts: Cuts;
+  readonly history: RoundHistory;
   /** The cut in the store. */
   readonly stored: CutView;
 }

@@ -1,20 +1,22 @@
 /**
  * Sync mode: lanes are handed to the live trainers, who work round after round; the passes are over when every
  * pserver has the version after the last round and a cut of it is complete (docs/design.md §6). The master saves
- * nothing of it: the pservers say which round they have, and the cut is in the store.
+ * nothing of it but points of the curves: the pservers say which round they have, and the cut is in the store.
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import type { ReadCut } from '../../../checkpoint/registry/cut.ts';
 import { type CutView, followCut } from '../../../cluster/placement/cut-view.ts';
-import { abortOnChange, type ChangeAbort } from '../../../cluster/waiting.ts';
+import { abortOnChange, type ChangeAbort, orAborted } from '../../../cluster/waiting.ts';
 import { createRoundPlan } from '../../../core/rounds/plan.ts';
 import type { RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import type { Dataset } from '../dataset.ts';
+import { loadHistory } from '../load-history.ts';
 import { takeAccounts } from '../result.ts';
 import type { Trained, Training, TrainingOptions } from '../training.ts';
 import { concludeRounds } from './conclude.ts';
 import { type Cuts, createCuts, type LastCut } from './cuts.ts';
 import { describeLane, describeRounds, registerLaneMetrics, waitReason } from './describe.ts';
+import { createRoundHistory, type RoundHistory } from './history.ts';
 import { createPassReport, type PassReport, passAt } from './pass-report.ts';
 import { createLaneService, type LaneService } from './service.ts';
 import type { RoundsState } from './state.ts';
@@ -41,7 +43,8 @@ export async function openLaneTraining(options: TrainingOptions, isSaveWanted: (
     throw error;
   }
   const passes = createPassReport(options, plan);
-  const state = openRounds(options, { plan, stored, passes, isSaveWanted });
+  const history = createRoundHistory(options, plan, await loadHistory(context, stopSignal));
+  const state = openRounds(options, { plan, stored, passes, history, isSaveWanted });
   const { watch, service, cuts } = state;
   registerLaneMetrics(context.registry, state);
   return {
@@ -56,6 +59,7 @@ export async function openLaneTraining(options: TrainingOptions, isSaveWanted: (
       if (event.type !== 'resumed') service.tell(event);
     },
     passesEnded: passes.ended,
+    history: history.current,
     applied: async () => {
       const accounts = await takeAccounts(options.group, stopSignal);
       return Math.min(...accounts.map(({ applied }) => applied));
@@ -77,11 +81,15 @@ export async function openLaneTraining(options: TrainingOptions, isSaveWanted: (
 
 interface RoundsNeed extends Pick<RoundsState, 'plan' | 'stored'> {
   readonly passes: PassReport;
+  readonly history: RoundHistory;
   readonly isSaveWanted: () => boolean;
 }
 
 /** The service of the lanes, the cuts, and the watch that tells both where the rounds are. */
-function openRounds(options: TrainingOptions, { plan, stored, passes, isSaveWanted }: RoundsNeed): RoundsState {
+function openRounds(
+  options: TrainingOptions,
+  { plan, stored, passes, history, isSaveWanted }: RoundsNeed,
+): RoundsState {
   const { record, dataset } = options;
   const rounds = plan.firstOf(record.job.training.passes);
   const watched: { watch?: RoundsWatch } = {};
@@ -98,13 +106,14 @@ function openRounds(options: TrainingOptions, { plan, stored, passes, isSaveWant
     stored,
     onPosition: (position) => {
       passes.observe(position.version);
+      history.observe(position.version);
       service.setDone(position.version >= rounds);
       service.tell({ type: 'rounds', ...position });
       cuts.observe(position.highest);
     },
   });
   watched.watch = watch;
-  return { options, plan, rounds, watch, service, cuts, stored };
+  return { options, plan, rounds, watch, service, cuts, stored, history };
 }
 
 async function waitUntilTrained(state: RoundsState): Promise<Trained> {
@@ -133,7 +142,7 @@ async function takeLast({ options, cuts, stored, service }: RoundsState): Promis
   }
 }
 
-function trainedAt({ options, stored, service }: RoundsState, cut: LastCut): Trained {
+function trainedAt({ options, stored, service, history, rounds }: RoundsState, cut: LastCut): Trained {
   const later = abortOnCut(stored, ({ modRevision }) => modRevision > cut.modRevision, options.stopSignal);
   later.signal.addEventListener('abort', () => service.setDone(false), { once: true });
   return {
@@ -141,7 +150,10 @@ function trainedAt({ options, stored, service }: RoundsState, cut: LastCut): Tra
     overtaken: later.signal,
     release: later.release,
     unchanged: { key: options.context.keys.cut, modRevision: cut.modRevision },
-    conclude: (ending) => concludeRounds({ ...options, ...ending, cut }),
+    async conclude(ending) {
+      await orAborted(history.take(rounds), ending.stopSignal);
+      return concludeRounds({ ...options, ...ending, cut });
+    },
   };
 }
 

@@ -8,30 +8,39 @@ import { isDataFault, isSameForEveryTrainer } from '../../../core/tasks/failure.
 import { createTaskQueue } from '../../../core/tasks/queue.ts';
 import type { DiscardedTask } from '../../../core/tasks/state.ts';
 import { type Dataset, describeTask } from '../dataset.ts';
+import { loadHistory } from '../load-history.ts';
 import { ignoreAfter, type TrainingOptions } from '../training.ts';
 import { closeDiscarded } from './conclude.ts';
+import { TaskHistory } from './history.ts';
 import { loadQueue } from './queue-store.ts';
 import { createSavePipeline } from './save-pipeline.ts';
 import { createTaskService, type TaskService } from './service.ts';
 
+export interface TrainingService {
+  readonly service: TaskService;
+  readonly history: TaskHistory;
+}
+
 /** With the queue that is saved, or a new one. */
-export async function openTrainingService(options: TrainingOptions, onEnded: () => void): Promise<TaskService> {
+export async function openTrainingService(options: TrainingOptions, onEnded: () => void): Promise<TrainingService> {
   const { context, record, dataset, fence, stopSignal, onFatal, group } = options;
   const { log, clock } = context.host;
   const saved = await retryStore(context, () => loadQueue(context.store, context.keys), stopSignal);
   const pipeline = createSavePipeline({ context, fence, stopSignal, onFatal });
   const queue = createTaskQueue(queueConfig(record, dataset, trainingTasks), saved, clock.monotonicMs());
+  const history = new TaskHistory(clock, await loadHistory(context, stopSignal), queue);
   const { pass, done } = queue.counts();
   if (pass > 0 || done > 0) log.info(`resuming in pass ${pass + 1} of ${record.job.training.passes}`, { done });
   const close = (discarded: readonly DiscardedTask[]): void => {
     closeDiscarded(group, record, discarded, stopSignal).catch(ignoreAfter(stopSignal, onFatal));
   };
   close(queue.discarded());
-  return createTaskService({
+  const service = createTaskService({
     context,
     name: 'training',
     queue,
     pipeline,
+    history,
     isHeld: options.isHeld,
     onEnded,
     onFailed: (discarded) => onFatal(taskFailure(discarded, record)),
@@ -47,6 +56,7 @@ export async function openTrainingService(options: TrainingOptions, onEnded: () 
       options.onPassesEnded(ended + 1);
     },
   });
+  return { service, history };
 }
 
 export function queueConfig(record: JobRecord, dataset: Dataset, addressing: Addressing): QueueConfig {

@@ -51,7 +51,10 @@ const numberAtEnd = (key: string): number => Number(key.slice(key.lastIndexOf('/
 
 export type QueueOp = { readonly put: string; readonly value: string } | { readonly deletePrefix: string };
 
-export function opOf(keys: Keys, change: QueueChange): QueueOp {
+/** Of the queue, or the curves that are made of it. */
+export type MasterChange = QueueChange | { readonly kind: 'history'; readonly text: string };
+
+export function opOf(keys: Keys, change: MasterChange): QueueOp {
   switch (change.kind) {
     case 'state':
       return { put: keys.tasksState, value: JSON.stringify(change.value) };
@@ -63,5 +66,7 @@ export function opOf(keys: Keys, change: QueueChange): QueueOp {
       return { put: keys.discardedTask(change.task), value: JSON.stringify(change.value) };
     case 'dropBlocks':
       return { deletePrefix: keys.taskBlocks(change.pass) };
+    case 'history':
+      return { put: keys.history, value: change.text };
   }
 }

@@ -11,13 +11,13 @@ import { failPoint } from '../../../base/fail-points.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
-import type { QueueChange, QueueState } from '../../../core/tasks/state.ts';
+import type { QueueState } from '../../../core/tasks/state.ts';
 import { type Fence, fencedTxn } from '../../../store/fence.ts';
-import { opOf, type QueueOp } from './queue-store.ts';
+import { type MasterChange, opOf, type QueueOp } from './queue-store.ts';
 
 export interface SavePipeline {
   /** Runs `then` when the changes, and all before them, are saved. */
-  save(changes: readonly QueueChange[], then: readonly (() => void)[]): void;
+  save(changes: readonly MasterChange[], then: readonly (() => void)[]): void;
 }
 
 export interface SavePipelineOptions {
@@ -35,14 +35,16 @@ const BYTES_A_TXN = LIMITS.storeTxnBytes - 8 * LIMITS.storeKeyBytes;
 
 /**
  * The order in which changes are written when they need more than one transaction: whatever part of them another master
- * finds, it finds each pass either running or ended, and no task both discarded and dealt.
+ * finds, it finds each pass either running or ended, and no task both discarded and dealt. A point of the curve rests
+ * on the ends of tasks.
  */
-const RANKS: Readonly<Record<QueueChange['kind'], number>> = {
+const RANKS: Readonly<Record<MasterChange['kind'], number>> = {
   discarded: 0,
   totals: 1,
   state: 2,
   dropBlocks: 3,
   block: 4,
+  history: 5,
 };
 
 interface Pending {
@@ -63,7 +65,7 @@ export function createSavePipeline({ context, fence, stopSignal, onFatal }: Save
   let running = false;
   let tail: Tail | undefined;
 
-  function add(change: QueueChange): void {
+  function add(change: MasterChange): void {
     const op = opOf(keys, change);
     if ('deletePrefix' in op) {
       for (const key of pending.keys()) if (key.startsWith(op.deletePrefix)) pending.delete(key);

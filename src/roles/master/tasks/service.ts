@@ -9,6 +9,7 @@ import type { RoleContext } from '../../../cluster/context.ts';
 import type { AttemptRef, TaskAddress } from '../../../core/tasks/address.ts';
 import type { QueueEffect, QueueEvent, TaskQueue } from '../../../core/tasks/events.ts';
 import type { DiscardedTask, PassTotals, TaskSums } from '../../../core/tasks/state.ts';
+import type { TaskHistory } from './history.ts';
 import type { SavePipeline } from './save-pipeline.ts';
 
 export type TaskAnswer = readonly AttemptRef[] | 'wait' | 'none';
@@ -52,6 +53,8 @@ export interface TaskServiceOptions {
   readonly queue: TaskQueue;
   /** Undefined for a queue that is not saved. */
   readonly pipeline: SavePipeline | undefined;
+  /** Of the queue of training: it is saved with it. */
+  readonly history?: TaskHistory;
   /** False while the master is cut off from the store: then no time counts against a trainer. */
   readonly isHeld: () => boolean;
   readonly onEnded: () => void;
@@ -161,11 +164,12 @@ class Service implements TaskService {
   }
 
   #step(event: QueueEvent, now: number): void {
-    const { pipeline } = this.#options;
+    const { pipeline, history } = this.#options;
     const effects = this.queue.step(event, now);
     const dealt = Map.groupBy(effects.filter(isDeal), ({ request }) => request);
     const thens = effects.map((effect) => this.#thenOf(effect, dealt)).filter((then) => then !== undefined);
-    const save = effects[0]?.type === 'save' ? effects[0].changes : [];
+    const changes = effects[0]?.type === 'save' ? effects[0].changes : [];
+    const save = [...changes, ...(history?.step(event, effects) ?? [])];
     if (pipeline === undefined) for (const then of thens) then();
     else if (save.length > 0 || thens.length > 0) pipeline.save(save, thens);
   }

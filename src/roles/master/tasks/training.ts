@@ -30,7 +30,7 @@ export async function openTaskTraining(options: TrainingOptions): Promise<TaskTr
     options.onChanged();
   };
   const live = new Set<string>();
-  const service = await openTrainingService(options, onChanged);
+  const { service, history } = await openTrainingService(options, onChanged);
   const recoveries = followRecovery(context, onFatal);
   const repairs = await openRepairs(options, { service, recoveries, live, onChanged });
   const state: TasksState = { options, service, repairs, recoveries, live };
@@ -41,6 +41,7 @@ export async function openTaskTraining(options: TrainingOptions): Promise<TaskTr
     dataset,
     repairs,
     recovery: () => recoveries.current()?.number ?? 0,
+    history: () => history.current(),
     trained: () => waitUntilTrained(state, changed),
     tell(event) {
       note(live, event);

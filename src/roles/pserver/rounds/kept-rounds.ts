@@ -17,8 +17,8 @@ export interface KeptRounds {
   /** Together the version before the current one, for as long as a trainer may pull it. */
   previous: readonly PreImage[];
   /**
-   * Of the current pass and the one before, up to the group's version. They are sums over all records of the rounds, so
-   * they depend on the version alone: units at one version have the same, and a unit that moves takes them along.
+   * Of passes and of the job, up to the group's version. They are sums over all records of the rounds, so they depend
+   * on the version alone: units at one version have the same, and a unit that moves takes them along.
    */
   metrics: readonly PassMetrics[];
 }

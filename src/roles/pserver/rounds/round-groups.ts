@@ -5,7 +5,7 @@
 import { assert } from '../../../base/assert.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { RoundsMeta } from '../../../checkpoint/file/format.ts';
-import { addPassMetrics, type PassMetrics } from '../../../core/pass-metrics.ts';
+import { addRound, type PassMetrics } from '../../../core/pass-metrics.ts';
 import { createRoundGates, type RoundGates } from '../../../core/rounds/gates.ts';
 import { type Grouping, shardsOfUnits } from '../../../core/units/units.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
@@ -202,11 +202,8 @@ export class RoundGroups {
     before(round);
     const previous = [applyKeeping(this.#parts, parameters, round, shards.actions(undefined))];
     failPoint('round.applied');
-    let { metrics } = group.kept;
-    for (const { position, metrics: more } of round.batches) {
-      ledgers.advance(position, only);
-      metrics = addPassMetrics(metrics, position.pass, more);
-    }
+    for (const { position } of round.batches) ledgers.advance(position, only);
+    const metrics = addRound(group.kept.metrics, round.round + 1, round.batches);
     shards.advance(only);
     if (isWhole) {
       group.kept.lanes.fill(undefined);

@@ -1,5 +1,5 @@
 /** Sync mode: which round a copy of a unit takes next, and where it is after that. */
-import { addPassMetrics } from '../../../core/pass-metrics.ts';
+import { addRound } from '../../../core/pass-metrics.ts';
 import type { ForwardedRound, OldValues, TimedRounds } from '../unit-rounds.ts';
 
 export type RoundsPlace = Omit<TimedRounds, 'previous'>;
@@ -27,6 +27,6 @@ export function afterRound(
   { timeline, round, batches }: ForwardedRound,
   previous: OldValues,
 ): TimedRounds {
-  const metrics = batches.reduce((sums, one) => addPassMetrics(sums, one.position.pass, one.metrics), before);
-  return { timeline, version: round + 1, previous, metrics };
+  const version = round + 1;
+  return { timeline, version, previous, metrics: addRound(before, version, batches) };
 }

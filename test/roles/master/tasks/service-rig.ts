@@ -9,6 +9,8 @@ import type { RoleContext } from '../../../../src/cluster/context.ts';
 import { createTroubles } from '../../../../src/cluster/troubles.ts';
 import type { TaskQueue } from '../../../../src/core/tasks/events.ts';
 import { createTaskQueue } from '../../../../src/core/tasks/queue.ts';
+import { readHistory } from '../../../../src/roles/master/load-history.ts';
+import { TaskHistory } from '../../../../src/roles/master/tasks/history.ts';
 import { loadQueue } from '../../../../src/roles/master/tasks/queue-store.ts';
 import { createSavePipeline, type SavePipeline } from '../../../../src/roles/master/tasks/save-pipeline.ts';
 import { createTaskService, type TaskService } from '../../../../src/roles/master/tasks/service.ts';
@@ -148,17 +150,19 @@ export class Master {
 
   /** With the queue that is saved, or a new one. */
   async service(options: RigOptions): Promise<TaskService> {
-    const saved = await loadQueue(this.context.store, this.context.keys);
-    const queue = createTaskQueue(configOf(options), saved, this.clock.monotonicMs());
-    return this.serviceOf(queue, this.pipeline);
+    const before = await loadQueue(this.context.store, this.context.keys);
+    const queue = createTaskQueue(configOf(options), before, this.clock.monotonicMs());
+    const saved = await readHistory(this.context.store, this.context.keys);
+    return this.serviceOf(queue, this.pipeline, new TaskHistory(this.clock, saved, queue));
   }
 
-  serviceOf(queue: TaskQueue, pipeline: SavePipeline | undefined): TaskService {
+  serviceOf(queue: TaskQueue, pipeline: SavePipeline | undefined, history?: TaskHistory): TaskService {
     return createTaskService({
       context: this.context,
       name: 'test',
       queue,
       pipeline,
+      ...(history && { history }),
       isHeld: () => this.isHeld,
       onEnded: () => this.events.push('ended'),
       onFailed: ({ task }) => this.events.push(`failed by task ${task}`),

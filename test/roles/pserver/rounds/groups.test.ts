@@ -172,7 +172,7 @@ it('units are told apart by the round that they are at, whatever lanes they have
   const one = apart();
   expect(one.rounds.byRound()).toMatchObject([
     { units: [2], rounds: { round: 0, metrics: [] } },
-    { units: [0, 1, 3], rounds: { round: 1, metrics: [{ pass: 0 }] } },
+    { units: [0, 1, 3], rounds: { round: 1, metrics: [{ pass: 0 }, { version: 1 }] } },
   ]);
   one.push(0, 0);
   one.push(1, 0);

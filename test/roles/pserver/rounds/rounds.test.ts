@@ -72,7 +72,8 @@ describe('a round', () => {
     expect(parameters.readBlock(0, 0).values).toEqual(Float32Array.of(-1, -1));
     expect(rig.ledger.position(0, 0)).toBe(1);
     expect(rig.ledger.account()).toMatchObject({ applied: 4 });
-    expect(rig.rounds.metrics()).toEqual([{ pass: 0, records: 4, weight: 4, loss: 0, correct: 0, squaredError: 0 }]);
+    const sums = { pass: 0, records: 4, weight: 4, loss: 0, correct: 0, squaredError: 0 };
+    expect(rig.rounds.metrics()).toEqual([sums, { ...sums, version: 1 }]);
   });
 
   it('takes each lane once; what comes again is counted, and changes nothing', () => {
@@ -259,7 +260,13 @@ describe('a cut', () => {
     expect(await settled(cutting)).toBe(false);
     const then = everything(parameters, 1);
     const [save] = rig.saves;
-    expect(save!.source.rounds).toMatchObject({ round: 1, metrics: [{ pass: 0, records: 2 }] });
+    expect(save!.source.rounds).toMatchObject({
+      round: 1,
+      metrics: [
+        { pass: 0, records: 2 },
+        { version: 1, records: 2 },
+      ],
+    });
     playRound(1);
     playRound(2);
     const { parameters: view } = save!.source;

@@ -1,0 +1,69 @@
+import { resolve } from 'node:path';
+import { Flags } from '@oclif/core';
+import { PaddletError } from '../../base/errors.ts';
+import { modelOf } from '../../cluster/job/job-model.ts';
+import { readHistory } from '../../roles/master/load-history.ts';
+import { storeTimeoutFlag } from '../base/command-store.ts';
+import { localFolder } from '../base/folder-flag.ts';
+import { linesOf } from '../base/history-lines.ts';
+import { withJob } from '../base/with-job.ts';
+import { jobFlags, PaddletCommand } from '../base-command.ts';
+import { historyText } from './history-text.ts';
+import { scalarsOf } from './scalars.ts';
+import { writeEvents } from './write-events.ts';
+
+export default class HistoryCommand extends PaddletCommand<typeof HistoryCommand> {
+  static override summary = 'Show how the loss and the metrics of a job developed';
+  static override description =
+    `Points of training at even distances, of each pass and of each evaluation, of a job that runs or has ended. With
+--format jsonl one JSON object a line; with --format tensorboard an event file in the folder --out.`;
+  static override isStream = true;
+  static override examples = [
+    { command: '<%= config.bin %> history', description: 'The only job in ./.paddlet.' },
+    {
+      command: '<%= config.bin %> history --format tensorboard --out runs/ctr',
+      description: 'A run for TensorBoard, beside others in the folder runs.',
+    },
+  ];
+  static override flags = {
+    ...jobFlags,
+    timeout: storeTimeoutFlag,
+    format: Flags.option({
+      options: ['table', 'jsonl', 'tensorboard'] as const,
+      default: 'table' as const,
+      description: 'Format of the points.',
+    })(),
+    out: Flags.string({
+      helpValue: 'FOLDER',
+      parse: localFolder,
+      description: 'Folder for the event file of --format tensorboard.',
+    }),
+  };
+
+  override async execute(): Promise<void> {
+    const { flags } = this;
+    const host = this.host('history');
+    if ((flags.format === 'tensorboard') !== (flags.out !== undefined)) throw outOnly();
+    await withJob({ flags, host, signal: this.interruption() }, async ({ store, keys, record, retryStore }) => {
+      const history = await retryStore(() => readHistory(store, keys));
+      const lines = linesOf(history, modelOf(record).task);
+      const { name } = record.job;
+      if (flags.out !== undefined) {
+        const { id: jobId, created } = record;
+        const events = { folder: resolve(flags.out), job: name, jobId, created, scalars: scalarsOf(lines) };
+        const path = await writeEvents(host, events);
+        this.output({ job: name, path, scalars: events.scalars.length }, () => path);
+      } else if (flags.format === 'jsonl') {
+        for (const line of lines) process.stdout.write(`${JSON.stringify(line)}\n`);
+      } else {
+        const width = process.stdout.columns ?? 80;
+        this.output({ job: name, points: lines }, () => historyText(name, lines, this.table.bind(this), width));
+      }
+    });
+  }
+}
+
+const outOnly = (): PaddletError =>
+  new PaddletError('Usage', '--out is the folder of the event file that --format tensorboard writes', {
+    hint: 'give both, or neither',
+  });

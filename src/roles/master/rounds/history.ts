@@ -1,0 +1,67 @@
+/**
+ * Sync mode: points of the curves, as the pservers have them. They are a function of the job, so it does not matter
+ * which master asks for them, or when.
+ */
+import { type History, historyText, withRounds } from '../../../core/history.ts';
+import { ROUNDS_SAMPLED } from '../../../core/pass-metrics.ts';
+import type { RoundPlan } from '../../../core/rounds/plan.ts';
+import { spacingOf } from '../../../core/spacing.ts';
+import { createSavePipeline } from '../tasks/save-pipeline.ts';
+import { ignoreAfter, type TrainingOptions } from '../training.ts';
+import { passAt } from './pass-report.ts';
+
+export interface RoundHistory {
+  /** As it is saved. */
+  current(): History;
+  /** All pservers have this version. */
+  observe(version: number): void;
+  /** Takes what there is up to this version, which all pservers have, and saves it. */
+  take(version: number): Promise<void>;
+}
+
+export function createRoundHistory(options: TrainingOptions, plan: RoundPlan, saved: History): RoundHistory {
+  const { context, record, group, stopSignal, onFatal } = options;
+  const { passes } = record.job.training;
+  const pipeline = createSavePipeline(options);
+  let history = saved;
+  /** Of the newest point, and passes that have ended, when it was last asked. */
+  let asked = { round: saved.train.at(-1)?.round ?? 0, ended: (saved.passes.at(-1)?.pass ?? -1) + 1 };
+  let turn: Promise<void> = Promise.resolve();
+  let isTaking = false;
+
+  async function take(version: number): Promise<void> {
+    const ask = group.withPlacement('account', ({ pservers }) => group.ask(pservers[0]!, 'account', {}), stopSignal);
+    const reply = await ask;
+    reply.free();
+    const metrics = reply.header.rounds?.metrics ?? [];
+    const timeMs = Math.round(1000 * context.host.clock.wallSeconds());
+    const next = withRounds(history, metrics, { timeMs, pass: passAt(plan, version, passes) });
+    if (next === history) return;
+    await new Promise<void>((resolve) => {
+      pipeline.save([{ kind: 'history', text: historyText(next) }], [resolve]);
+    });
+    history = next;
+  }
+
+  /** One at a time. */
+  function inTurn(version: number): Promise<void> {
+    isTaking = true;
+    const mine = turn.then(() => take(version));
+    turn = mine;
+    return mine.finally(() => {
+      isTaking = turn !== mine;
+    });
+  }
+
+  return {
+    current: () => history,
+    observe(version) {
+      const round = version - (version % spacingOf(version, ROUNDS_SAMPLED));
+      const ended = passAt(plan, version, passes);
+      if (isTaking || (round <= asked.round && ended <= asked.ended)) return;
+      asked = { round, ended };
+      inTurn(version).catch(ignoreAfter(stopSignal, onFatal));
+    },
+    take: inTurn,
+  };
+}

@@ -1,0 +1,47 @@
+/** Async mode: points of the curves from the ends of tasks, saved in the transaction that saves the ends. */
+import type { Clock } from '../../../base/seams.ts';
+import { type History, historyText, withPass, withTrained } from '../../../core/history.ts';
+import { addMetrics } from '../../../core/pass-metrics.ts';
+import type { QueueEffect, QueueEvent, TaskQueue } from '../../../core/tasks/events.ts';
+import { totalSums } from '../../../core/tasks/state.ts';
+import type { MetricSums } from '../../../model/model.ts';
+import type { MasterChange } from './queue-store.ts';
+
+const timeMsOf = (clock: Clock): number => Math.round(1000 * clock.wallSeconds());
+
+export class TaskHistory {
+  readonly #clock: Clock;
+  #history: History;
+  /** Of all tasks that are done. */
+  #sums: MetricSums;
+
+  /** `saved` by the masters before, with the queue as they left it. A pass may have ended without its point. */
+  constructor(clock: Clock, saved: History, queue: TaskQueue) {
+    const { ended, current } = queue.totals();
+    this.#clock = clock;
+    this.#sums = totalSums([...ended.map(({ sums }) => sums), current]).metrics;
+    this.#history = ended.reduce((all, { sums }, pass) => {
+      return withPass(all, { ...sums.metrics, pass, timeMs: timeMsOf(clock) });
+    }, saved);
+  }
+
+  current(): History {
+    return this.#history;
+  }
+
+  /** What of the history is to be saved with what this event has changed. */
+  step(event: QueueEvent, effects: readonly QueueEffect[]): MasterChange[] {
+    const before = this.#history;
+    const timeMs = timeMsOf(this.#clock);
+    if (event.type === 'finish' && effects.some(({ type }) => type === 'accept')) {
+      this.#sums = addMetrics(this.#sums, event.sums.metrics);
+      this.#history = withTrained(this.#history, { ...this.#sums, pass: event.pass, timeMs });
+    }
+    for (const effect of effects) {
+      if (effect.type !== 'passEnded') continue;
+      const { metrics } = effect.totals.sums;
+      this.#history = withPass(this.#history, { ...metrics, pass: effect.pass, timeMs });
+    }
+    return this.#history === before ? [] : [{ kind: 'history', text: historyText(this.#history) }];
+  }
+}

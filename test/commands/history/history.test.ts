@@ -1,0 +1,94 @@
+/** `paddlet history` of a job in a store. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { sparkline } from '../../../src/commands/base/curve-text.ts';
+import { historyText, NO_HISTORY, withEvaluation, withPass, withTrained } from '../../../src/core/history.ts';
+import { put } from '../../store/support.ts';
+import { runCommand } from '../run-command.ts';
+import { keys, storedJob } from '../saved-job.ts';
+
+const sums = (records: number, loss: number) => {
+  return { records, weight: records, loss, correct: records / 2, squaredError: records / 4, pass: 0 };
+};
+
+/** Two windows of 100 records with a mean loss of 0.5 and 0.25, a pass, an evaluation. */
+async function aJob() {
+  const job = await storedJob();
+  const first = withTrained(NO_HISTORY, { ...sums(100, 50), timeMs: 1_000 });
+  const second = withTrained(first, { ...sums(200, 75), timeMs: 2_000 });
+  const ended = withPass(second, { ...sums(200, 75), timeMs: 2_000 });
+  const metrics = { records: 9, logloss: 0.2, auc: 0.9, accuracy: 0.8, rmse: 0.3 };
+  const all = withEvaluation(ended, { name: 'test', timeMs: 3_000, passes: 1, trained: 200, metrics });
+  await put(job.store, keys.history, historyText(all));
+  const history = (...flags: string[]) => runCommand(['history', '--dir', job.folder, ...flags], { cwd: job.cwd });
+  return { ...job, history };
+}
+
+it('shows windows with their own metrics, passes and evaluations, and the curve', async () => {
+  const { history } = await aJob();
+  const { code, out } = await history();
+  expect(code).toBe(0);
+  expect(out.split('\n').map((line) => line.trim().split(/ +/).slice(1, 6))).toEqual([
+    ['what', 'pass', 'trained', 'records', 'logloss'],
+    ['train', '1', '100', '100', '0.50000'],
+    ['train', '1', '200', '100', '0.25000'],
+    ['pass', '1', '200', '0.37500', '0.50000'],
+    ['test', '1', '200', '9', '0.20000'],
+    ['logloss', '█▁', '0.50000', '→', '0.25000'],
+    [],
+  ]);
+});
+
+it('as JSON lines has one object a point, and as JSON all of them', async () => {
+  const { history } = await aJob();
+  const lines = (await history('--format', 'jsonl')).out.trim().split('\n');
+  const points = lines.map((line) => JSON.parse(line) as unknown);
+  expect(points).toEqual([
+    { kind: 'train', time: 1, pass: 0, trained: 100, records: 100, logloss: 0.5, accuracy: 0.5, rmse: 0.5 },
+    { kind: 'train', time: 2, pass: 0, trained: 200, records: 100, logloss: 0.25, accuracy: 0.5, rmse: 0.5 },
+    { kind: 'pass', time: 2, pass: 0, records: 200, logloss: 0.375, accuracy: 0.5, rmse: 0.5 },
+    {
+      ...{ kind: 'evaluation', time: 3, name: 'test', passes: 1, trained: 200 },
+      ...{ records: 9, logloss: 0.2, auc: 0.9, accuracy: 0.8, rmse: 0.3 },
+    },
+  ]);
+  expect(JSON.parse((await history('--json')).out)).toEqual({ job: 'small', points });
+});
+
+it('writes one event file a job, again and again, and over no other', async () => {
+  const { history, cwd, store } = await aJob();
+  const out = join(cwd, 'runs');
+  const tensorboard = () => history('--format', 'tensorboard', '--out', out, '--json');
+  const first = JSON.parse((await tensorboard()).out) as { path: string; scalars: number };
+  expect(first.scalars).toBe(3 + 3 + 3 + 4);
+  const before = readFileSync(first.path);
+  await put(store, keys.history, historyText(withTrained(NO_HISTORY, { ...sums(100, 50), timeMs: 1_000 })));
+  expect(JSON.parse((await tensorboard()).out)).toEqual({ ...first, scalars: 3 });
+  expect(readFileSync(first.path).length).toBeLessThan(before.length);
+  expect(readdirSync(out)).toHaveLength(1);
+  writeFileSync(first.path, 'of somebody else');
+  const { code, out: refused } = await tensorboard();
+  expect([code, JSON.parse(refused)]).toMatchObject([2, { error: { code: 'Usage' } }]);
+  expect(readFileSync(first.path, 'utf8')).toBe('of somebody else');
+});
+
+it('of a job that has not begun says so', async () => {
+  const { store, history, cwd } = await aJob();
+  await put(store, keys.history, historyText(NO_HISTORY));
+  expect(await history()).toMatchObject({ code: 0, out: 'job small has no points yet\n' });
+  expect(await history('--format', 'jsonl')).toMatchObject({ code: 0, out: '' });
+  expect((await history('--format', 'tensorboard', '--out', join(cwd, 'runs'))).code).toBe(0);
+});
+
+it('--out goes with --format tensorboard alone', async () => {
+  const { history } = await aJob();
+  expect((await history('--format', 'tensorboard')).code).toBe(2);
+  expect((await history('--out', 'x')).code).toBe(2);
+});
+
+it('a curve is as wide as there is room, from its lowest to its highest part', () => {
+  expect(sparkline([8, 7, 6, 5, 4, 3, 2, 1], 8)).toBe('█▇▆▅▄▃▂▁');
+  expect(sparkline([8, 8, 0, 0], 2)).toBe('█▁');
+  expect(sparkline([3, 3, 3], 8)).toBe('▁▁▁');
+});
