@@ -47,8 +47,8 @@ export const NO_HISTORY: History = { train: [], passes: [], evaluations: [] };
 
 export interface RoundsAt {
   readonly timeMs: number;
-  /** All before it have ended. */
-  readonly pass: number;
+  /** Passes that have ended at a version of the parameters. */
+  readonly passAt: (version: number) => number;
 }
 
 /** Where a point is among the others of its kind. */
@@ -77,9 +77,12 @@ export function withEvaluation(history: History, point: EvaluationPoint): Histor
   return { ...history, evaluations: isFull ? all.filter((_, at) => (all.length - 1 - at) % 2 === 0) : all };
 }
 
-/** With what the pservers of a job in sync mode have that the history lacks: the same bits, whenever it is asked. */
+/**
+ * With what the pservers of a job in sync mode have that the history lacks: the same bits, whenever it is asked.
+ * `metrics` say how far they are: it may be behind what was seen before.
+ */
 export function withRounds(history: History, metrics: readonly PassMetrics[], at: RoundsAt): History {
-  const { timeMs, pass } = at;
+  const { timeMs, passAt } = at;
   const reached = metrics.at(-1)?.version ?? 0;
   const known = history.train.at(-1)?.round ?? 0;
   const fresh = samplesIn(metrics).filter(({ version }) => version > known);
@@ -87,19 +90,21 @@ export function withRounds(history: History, metrics: readonly PassMetrics[], at
   const train = thinned([...history.train, ...points], positionOf, Math.max(known, reached), ROUNDS_SAMPLED);
   const isSame = points.length === 0 && train.length === history.train.length;
   const trained = isSame ? history : { ...history, train };
-  return endedPasses(metrics, pass).reduce((all, sums) => withPass(all, { ...sums, timeMs }), trained);
+  return endedPasses(metrics, passAt(reached)).reduce((all, sums) => withPass(all, { ...sums, timeMs }), trained);
 }
 
 /** What lies between each point and the one before it. */
 export function windowsOf(points: readonly TrainPoint[]): MetricSums[] {
   return points.map((point, at) => {
     const before: MetricSums = points[at - 1] ?? noSums;
+    // A master that takes over has added up in another order: its last digits may be lower.
+    const since = (field: keyof MetricSums): number => Math.max(0, point[field] - before[field]);
     return {
-      records: point.records - before.records,
-      weight: point.weight - before.weight,
-      loss: point.loss - before.loss,
-      correct: point.correct - before.correct,
-      squaredError: point.squaredError - before.squaredError,
+      records: since('records'),
+      weight: since('weight'),
+      loss: since('loss'),
+      correct: since('correct'),
+      squaredError: since('squaredError'),
     };
   });
 }
@@ -116,9 +121,9 @@ const evaluationSchema = z.strictObject({
 });
 const historySchema = z.strictObject({
   version: z.literal(VERSION),
-  train: z.array(z.union([z.tuple([...sumsRow]), z.tuple([...sumsRow, count])])),
-  passes: z.array(z.tuple([...sumsRow])),
-  evaluations: z.array(evaluationSchema),
+  train: z.array(z.union([z.tuple([...sumsRow]), z.tuple([...sumsRow, count])])).max(LIMITS.historyPoints),
+  passes: z.array(z.tuple([...sumsRow])).max(LIMITS.historyPoints),
+  evaluations: z.array(evaluationSchema).max(LIMITS.evaluationPoints),
 });
 
 type Row = [number, number, number, number, number, number, number];

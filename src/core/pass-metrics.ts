@@ -23,8 +23,9 @@ export const ROUNDS_SAMPLED = 128;
 
 export const noSums: MetricSums = { records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 };
 
+/** Counts come from outside: one that is no whole number any more could not be read back. */
 export const addMetrics = (a: MetricSums, b: MetricSums): MetricSums => ({
-  records: a.records + b.records,
+  records: Math.min(Number.MAX_SAFE_INTEGER, a.records + b.records),
   weight: a.weight + b.weight,
   loss: a.loss + b.loss,
   correct: a.correct + b.correct,
@@ -56,20 +57,23 @@ export function addRound(
   version: number,
   batches: readonly { readonly position: { readonly pass: number }; readonly metrics: MetricSums }[],
 ): PassMetrics[] {
-  const passes = batches.reduce(
-    (all, { position, metrics }) => addPassMetrics(all, position.pass, metrics),
-    before.filter(isPass),
-  );
+  const [first] = batches;
+  const added = batches.map(({ metrics }) => metrics);
+  const known = before.filter(isPass);
+  // All batches of a round are of one pass.
+  const passes = first === undefined ? known : addPassMetrics(known, first.position.pass, ...added);
   const newest = before.findLast(isSample);
-  const sums = batches.reduce<MetricSums>((all, { metrics }) => addMetrics(all, metrics), newest ?? noSums);
+  const sums = added.reduce(addMetrics, newest ?? noSums);
   const pass = passes.at(-1)?.pass ?? 0;
   return [...passes, ...keptSamples(before, version), { ...sums, pass, version }];
 }
 
-export function addPassMetrics(before: readonly PassMetrics[], pass: number, sums: MetricSums): PassMetrics[] {
+export function addPassMetrics(before: readonly PassMetrics[], pass: number, ...sums: MetricSums[]): PassMetrics[] {
   const known = before.find((one) => one.pass === pass);
   const others = before.filter((one) => one.pass !== pass);
-  const all = [...others, { pass, ...addMetrics(known ?? noSums, sums) }].sort((a, b) => a.pass - b.pass);
+  const all = [...others, { pass, ...sums.reduce<MetricSums>(addMetrics, known ?? noSums) }].sort(
+    (a, b) => a.pass - b.pass,
+  );
   const every = spacingOf(all.at(-1)!.pass, PASSES_SAMPLED);
   return all.filter((one, at) => at >= all.length - 2 || (one.pass + 1) % every === 0);
 }

@@ -124,7 +124,7 @@ describe('points of rounds', () => {
         (rounds, roundsOfPass, looks) => {
           const pserver = pserverOf(rounds, roundsOfPass);
           const look = (history: History, version: number, timeMs: number): History => {
-            return withRounds(history, pserver[version]!, { timeMs, pass: Math.floor(version / roundsOfPass) });
+            return withRounds(history, pserver[version]!, { timeMs, passAt: (at) => Math.floor(at / roundsOfPass) });
           };
           let history = NO_HISTORY;
           for (const [at, { to, isOther }] of looks.entries()) {

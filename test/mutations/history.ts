@@ -13,8 +13,8 @@ export const HISTORY: readonly Mutation[] = [
   {
     rule: 'a master that takes over counts what was trained before it',
     file: 'src/roles/master/tasks/history.ts',
-    find: 'this.#sums = totalSums([...ended.map(({ sums }) => sums), current]).metrics;',
-    replace: 'this.#sums = totalSums([current]).metrics;',
+    find: 'const { metrics } = totalSums([...ended.map(({ sums }) => sums), current]);',
+    replace: 'const { metrics } = totalSums([]);',
     tests: ['test/roles/master/tasks/history.test.ts'],
   },
   {
@@ -55,8 +55,29 @@ export const HISTORY: readonly Mutation[] = [
   {
     rule: 'sums of the whole job go on from the newest sample',
     file: 'src/core/pass-metrics.ts',
-    find: 'addMetrics(all, metrics), newest ?? noSums);',
-    replace: 'addMetrics(all, metrics), keptSamples(before, version).at(-1) ?? noSums);',
+    find: 'added.reduce(addMetrics, newest ?? noSums);',
+    replace: 'added.reduce(addMetrics, noSums);',
     tests: ['test/core/pass-metrics.test.ts'],
+  },
+  {
+    rule: 'points of rounds are of the passes that the answer of a pserver has, not of those seen before',
+    file: 'src/core/history.ts',
+    find: 'endedPasses(metrics, passAt(reached))',
+    replace: 'endedPasses(metrics, passAt(Number.MAX_SAFE_INTEGER))',
+    tests: ['test/core/history.test.ts'],
+  },
+  {
+    rule: 'sums of a master that takes over are not below those of a point that is there',
+    file: 'src/roles/master/tasks/history.ts',
+    find: 'newest === undefined ? metrics : atLeast(metrics, newest)',
+    replace: 'metrics',
+    tests: ['test/roles/master/tasks/history.test.ts'],
+  },
+  {
+    rule: 'curves that cannot be read stop no master',
+    file: 'src/roles/master/load-history.ts',
+    find: "if (!isPaddletError(error, 'StoreValueInvalid')) throw error;",
+    replace: 'throw error;',
+    tests: ['test/roles/master/tasks/history.test.ts'],
   },
 ];

@@ -12,7 +12,7 @@ const LABEL_WIDTH = 11;
 const BESIDE = LABEL_WIDTH + 'logloss  0.00000 → 0.00000'.length;
 const WIDEST = 64;
 
-/** Undefined with fewer than two points of training. */
+/** Points of training in their order. Undefined with fewer than two. */
 export function curveText(points: readonly Point[], columns: number): string | undefined {
   const train = points.filter(({ kind }) => kind === 'train');
   const name = train.some(({ logloss }) => logloss !== undefined) ? 'logloss' : 'rmse';

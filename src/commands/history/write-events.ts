@@ -24,9 +24,12 @@ export async function writeEvents({ disk, random }: Host, events: WriteEvents): 
   const partial = join(folder, `${random.uuid()}.part`);
   const file = await disk.create(partial);
   try {
-    await file.write(eventFile(events), 0);
-    await file.sync();
-    await file.close();
+    try {
+      await file.write(eventFile(events), 0);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
     await disk.rename(partial, path);
   } catch (error) {
     await disk.remove(partial);

@@ -131,7 +131,7 @@ the result; with a higher training.passes it continues the job. One run works in
   private async start(run: ClusterRun, working: WorkingFolder): Promise<ExitCode> {
     const { host, loaded } = run;
     const standing = this.flags.fresh ? undefined : await standingOf(run, loaded.job);
-    if (standing?.kind === 'ended') return this.showEnd(standing.end, run);
+    if (standing?.kind === 'ended') return this.showEnd(standing.end, run.folder);
     const data = await this.indexData(host, loaded);
     if (standing !== undefined && standing.kind !== 'new') refuseChangedData(standing.record, data);
     // A job that cannot save would find out at its end.
@@ -155,7 +155,7 @@ the result; with a higher training.passes it continues the job. One run works in
       return EXIT.interrupted;
     }
     const result = await readResult(run);
-    if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value), run);
+    if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value), run.folder);
     const failure = failureOf(end.holder);
     if (failure !== undefined) throw failure;
     return EXIT.interrupted;
@@ -201,20 +201,23 @@ the result; with a higher training.passes it continues the job. One run works in
     const { host } = run;
     const sizes = await startingSizes(run, record);
     const flags = this.childFlags(run);
-    let shown: Promise<ExitCode> | undefined;
+    let shown: ExitCode | undefined;
     const processes = {
       sizes,
       planned: (now: Sizes) => clusterPlan(now, flags),
       // A failure is shown by throwing it, which has to wait until all processes have ended.
       onJobEnd: ({ key, value }: KeyValue) => {
         const end = parseJobEnd(key, value);
-        if ('result' in end) shown = this.showEnd(end, run);
+        if ('result' in end) shown = this.showEnd(end, run.folder);
       },
     };
     const end = await runCluster(run, processes, this.progress('training'));
-    if (shown !== undefined) return shown;
-    const result = await readResult(run);
-    if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value), run);
+    const result = shown === undefined ? await readResult(run) : undefined;
+    if (result !== undefined) shown = this.showEnd(parseJobEnd(result.key, result.value), run.folder);
+    if (shown !== undefined) {
+      await this.showCurve(run);
+      return shown;
+    }
     if (end.how === 'failed') throw end.failure;
     host.log.info('stopped; run the same command again to resume');
     return EXIT.interrupted;
@@ -244,12 +247,17 @@ the result; with a higher training.passes it continues the job. One run works in
     };
   }
 
-  private async showEnd(end: JobEnd, run: ClusterRun): Promise<ExitCode> {
+  private showEnd(end: JobEnd, folder: string): ExitCode {
     if ('failure' in end) throw end.failure;
-    const result = withListed(end.result, run.folder);
-    const curve = this.flags.json ? undefined : await readCurve(run, process.stdout.columns ?? 80);
-    this.output(result, () => [resultText(result), ...(curve === undefined ? [] : [curve])].join('\n'));
+    const result = withListed(end.result, folder);
+    this.output(result, () => resultText(result));
     return EXIT.done;
+  }
+
+  private async showCurve(run: ClusterRun): Promise<void> {
+    if (this.flags.json) return;
+    const curve = await readCurve(run, process.stdout.columns ?? 80);
+    if (curve !== undefined) this.log(curve);
   }
 }
 

@@ -1,6 +1,8 @@
 /** What the master's queue keeps in the store, in small values: one per 256 tasks, one per pass, one per discard. */
+
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
+import { addMetrics } from '../pass-metrics.ts';
 
 /** Tasks that share one store value. */
 export const BLOCK_TASKS = 256;
@@ -42,13 +44,7 @@ export const addSums = (a: TaskSums, b: TaskSums): TaskSums => ({
   good: plus(a.good, b.good),
   bad: plus(a.bad, b.bad),
   duplicate: plus(a.duplicate, b.duplicate),
-  metrics: {
-    records: plus(a.metrics.records, b.metrics.records),
-    weight: a.metrics.weight + b.metrics.weight,
-    loss: a.metrics.loss + b.metrics.loss,
-    correct: a.metrics.correct + b.metrics.correct,
-    squaredError: a.metrics.squaredError + b.metrics.squaredError,
-  },
+  metrics: addMetrics(a.metrics, b.metrics),
 });
 
 export const totalSums = (all: readonly TaskSums[]): TaskSums => all.reduce(addSums, noSums());

@@ -15,8 +15,8 @@ export interface RoundHistory {
   current(): History;
   /** All pservers have this version. */
   observe(version: number): void;
-  /** Takes what there is up to this version, which all pservers have, and saves it. */
-  take(version: number): Promise<void>;
+  /** Takes what there is, and saves it. */
+  take(): Promise<void>;
 }
 
 export function createRoundHistory(options: TrainingOptions, plan: RoundPlan, saved: History): RoundHistory {
@@ -29,13 +29,14 @@ export function createRoundHistory(options: TrainingOptions, plan: RoundPlan, sa
   let turn: Promise<void> = Promise.resolve();
   let isTaking = false;
 
-  async function take(version: number): Promise<void> {
+  async function take(): Promise<void> {
     const ask = group.withPlacement('account', ({ pservers }) => group.ask(pservers[0]!, 'account', {}), stopSignal);
     const reply = await ask;
     reply.free();
     const metrics = reply.header.rounds?.metrics ?? [];
     const timeMs = Math.round(1000 * context.host.clock.wallSeconds());
-    const next = withRounds(history, metrics, { timeMs, pass: passAt(plan, version, passes) });
+    // They may be behind what was observed: pservers go back to a cut when one of them is lost.
+    const next = withRounds(history, metrics, { timeMs, passAt: (version) => passAt(plan, version, passes) });
     if (next === history) return;
     await new Promise<void>((resolve) => {
       pipeline.save([{ kind: 'history', text: historyText(next) }], [resolve]);
@@ -44,9 +45,9 @@ export function createRoundHistory(options: TrainingOptions, plan: RoundPlan, sa
   }
 
   /** One at a time. */
-  function inTurn(version: number): Promise<void> {
+  function inTurn(): Promise<void> {
     isTaking = true;
-    const mine = turn.then(() => take(version));
+    const mine = turn.then(take);
     turn = mine;
     return mine.finally(() => {
       isTaking = turn !== mine;
@@ -60,7 +61,7 @@ export function createRoundHistory(options: TrainingOptions, plan: RoundPlan, sa
       const ended = passAt(plan, version, passes);
       if (isTaking || (round <= asked.round && ended <= asked.ended)) return;
       asked = { round, ended };
-      inTurn(version).catch(ignoreAfter(stopSignal, onFatal));
+      inTurn().catch(ignoreAfter(stopSignal, onFatal));
     },
     take: inTurn,
   };

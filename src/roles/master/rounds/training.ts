@@ -142,7 +142,7 @@ async function takeLast({ options, cuts, stored, service }: RoundsState): Promis
   }
 }
 
-function trainedAt({ options, stored, service, history, rounds }: RoundsState, cut: LastCut): Trained {
+function trainedAt({ options, stored, service, history }: RoundsState, cut: LastCut): Trained {
   const later = abortOnCut(stored, ({ modRevision }) => modRevision > cut.modRevision, options.stopSignal);
   later.signal.addEventListener('abort', () => service.setDone(false), { once: true });
   return {
@@ -151,7 +151,7 @@ function trainedAt({ options, stored, service, history, rounds }: RoundsState, c
     release: later.release,
     unchanged: { key: options.context.keys.cut, modRevision: cut.modRevision },
     async conclude(ending) {
-      await orAborted(history.take(rounds), ending.stopSignal);
+      await orAborted(history.take(), ending.stopSignal);
       return concludeRounds({ ...options, ...ending, cut });
     },
   };

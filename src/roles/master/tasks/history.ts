@@ -9,6 +9,14 @@ import type { MasterChange } from './queue-store.ts';
 
 const timeMsOf = (clock: Clock): number => Math.round(1000 * clock.wallSeconds());
 
+const atLeast = (sums: MetricSums, least: MetricSums): MetricSums => ({
+  records: Math.max(sums.records, least.records),
+  weight: Math.max(sums.weight, least.weight),
+  loss: Math.max(sums.loss, least.loss),
+  correct: Math.max(sums.correct, least.correct),
+  squaredError: Math.max(sums.squaredError, least.squaredError),
+});
+
 export class TaskHistory {
   readonly #clock: Clock;
   #history: History;
@@ -19,7 +27,10 @@ export class TaskHistory {
   constructor(clock: Clock, saved: History, queue: TaskQueue) {
     const { ended, current } = queue.totals();
     this.#clock = clock;
-    this.#sums = totalSums([...ended.map(({ sums }) => sums), current]).metrics;
+    const { metrics } = totalSums([...ended.map(({ sums }) => sums), current]);
+    // Added up in another order, sums may be smaller by their last digits than those of a point that is there.
+    const newest = saved.train.at(-1);
+    this.#sums = newest === undefined ? metrics : atLeast(metrics, newest);
     this.#history = ended.reduce((all, { sums }, pass) => {
       return withPass(all, { ...sums.metrics, pass, timeMs: timeMsOf(clock) });
     }, saved);

@@ -1,6 +1,6 @@
 /** Points of the curves, by a master of a job in async mode: saved with what they count, or not there. */
 import { expect, it } from 'vitest';
-import { windowsOf } from '../../../../src/core/history.ts';
+import { historyText, windowsOf } from '../../../../src/core/history.ts';
 import { addMetrics, noSums as noMetrics } from '../../../../src/core/pass-metrics.ts';
 import { noSums, type TaskSums } from '../../../../src/core/tasks/state.ts';
 import { readHistory } from '../../../../src/roles/master/load-history.ts';
@@ -115,4 +115,41 @@ it('a pass whose point was not saved gets it from the next master', async () => 
   const { train: points, passes } = await shown(next);
   expect(points).toMatchObject([{ records: 150, pass: 1 }]);
   expect(passes).toMatchObject([{ pass: 0, records: 100 }]);
+});
+
+it('a master that adds up in another order has sums that are not below those of a point that is there', async () => {
+  const { clock, data } = aStore();
+  const master = new Master(clock, data);
+  const service = await serve(master);
+  await train(service, 10);
+  const { train: before, ...rest } = await shown(master);
+  const higher = before.map((point) => ({ ...point, loss: point.loss + 1e-9, correct: point.correct + 1e-9 }));
+  data.txn({ if: [], then: [{ put: master.context.keys.history, value: historyText({ ...rest, train: higher }) }] });
+  const next = new Master(clock, data);
+  const other = await serve(next);
+  const tasks = await other.getTasks(asked(1));
+  if (typeof tasks === 'string') throw new Error(tasks);
+  await other.finish(tasks[0]!, { ...noSums(), metrics: { ...noMetrics, records: 1 } });
+  const { train: points } = await shown(next);
+  expect(points[0]).toEqual(higher[0]);
+  expect(points[1]).toMatchObject({ records: 11, loss: higher[0]!.loss, correct: higher[0]!.correct });
+});
+
+it('curves that cannot be read begin again, as training needs none', async () => {
+  const { clock, data } = aStore();
+  const master = new Master(clock, data);
+  await train(await serve(master), 10);
+  data.txn({ if: [], then: [{ put: master.context.keys.history, value: '{"version":99}' }] });
+  await expect(shown(master)).rejects.toMatchObject({ code: 'StoreValueInvalid' });
+  const next = new Master(clock, data);
+  await train(await serve(next), 20);
+  expect((await shown(next)).train).toMatchObject([{ records: 30 }]);
+});
+
+it('counts of any size can be read back', async () => {
+  const { clock, data } = aStore();
+  const master = new Master(clock, data);
+  const service = await serve(master);
+  for (let task = 0; task < 2; task++) await train(service, Number.MAX_SAFE_INTEGER);
+  expect((await shown(master)).train.at(-1)).toMatchObject({ records: Number.MAX_SAFE_INTEGER });
 });

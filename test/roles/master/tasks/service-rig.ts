@@ -9,7 +9,7 @@ import type { RoleContext } from '../../../../src/cluster/context.ts';
 import { createTroubles } from '../../../../src/cluster/troubles.ts';
 import type { TaskQueue } from '../../../../src/core/tasks/events.ts';
 import { createTaskQueue } from '../../../../src/core/tasks/queue.ts';
-import { readHistory } from '../../../../src/roles/master/load-history.ts';
+import { loadHistory } from '../../../../src/roles/master/load-history.ts';
 import { TaskHistory } from '../../../../src/roles/master/tasks/history.ts';
 import { loadQueue } from '../../../../src/roles/master/tasks/queue-store.ts';
 import { createSavePipeline, type SavePipeline } from '../../../../src/roles/master/tasks/save-pipeline.ts';
@@ -152,7 +152,7 @@ export class Master {
   async service(options: RigOptions): Promise<TaskService> {
     const before = await loadQueue(this.context.store, this.context.keys);
     const queue = createTaskQueue(configOf(options), before, this.clock.monotonicMs());
-    const saved = await readHistory(this.context.store, this.context.keys);
+    const saved = await loadHistory(this.context, new AbortController().signal);
     return this.serviceOf(queue, this.pipeline, new TaskHistory(this.clock, saved, queue));
   }
 
