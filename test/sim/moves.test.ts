@@ -17,7 +17,7 @@ test('a pserver that stops alone loses nothing, and takes its share when it is b
 });
 
 test.each([
-  { mode: 'async', intervalMs: 5_000 },
+  { mode: 'async', intervalMs: 6_000 },
   { mode: 'sync', intervalMs: 6_000 },
 ] as const)(
   'units that moved and were not saved since are read through the pserver that has their file: $mode mode',

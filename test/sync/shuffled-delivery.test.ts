@@ -155,7 +155,8 @@ it.each(JOBS)('$model.type with $optimizer.type', async (more) => {
   expect(digestsOf(model, pservers)).toEqual({ modelDigest, stateDigest });
   for (const { rig } of pservers) {
     expect(rig.ledger.account()).toMatchObject({ applied: wanted.applied });
-    expect(rig.rounds.metrics()).toEqual(wanted.passes.map((sums, pass) => ({ pass, ...sums })).slice(-2));
+    const ofPasses = rig.rounds.metrics().filter(({ version }) => version === undefined);
+    expect(ofPasses).toEqual(wanted.passes.map((sums, pass) => ({ pass, ...sums })));
     const { received, duplicate } = rig.rounds.observed();
     expect(received - duplicate).toBe(wanted.applied);
     expect(rig.failures).toEqual([]);
