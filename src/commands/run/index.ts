@@ -254,9 +254,10 @@ the result; with a higher training.passes it continues the job. One run works in
     return EXIT.done;
   }
 
+  /** On a terminal: a file has the numbers of `paddlet history`. */
   private async showCurve(run: ClusterRun): Promise<void> {
-    if (this.flags.json) return;
-    const curve = await readCurve(run, process.stdout.columns ?? 80);
+    if (this.flags.json || !process.stdout.isTTY) return;
+    const curve = await readCurve(run, process.stdout.columns);
     if (curve !== undefined) this.log(curve);
   }
 }
