@@ -3,7 +3,7 @@
  * on all cores and ends with 1 when one of them violates an invariant; `--story SEED` tells one schedule line by line;
  * `--mode sync` runs jobs in sync mode; `--disks` lets disks fail, too; `--faults KIND,KIND` injects only these;
  * `--until-violation` ends at the first one; `--continued` gives each job fewer passes at first, and the rest when it
- * has ended; `--replicas` gives each unit copies. `--minutes N --go-on FILE` in place of `--seeds` goes on for so long
+ * has ended; `--replicas` gives each unit copies; `--evaluated` evaluates the job while it trains, and may end it early. `--minutes N --go-on FILE` in place of `--seeds` goes on for so long
  * from the seed that FILE names, and leaves the next one there.
  */
 import { availableParallelism } from 'node:os';
@@ -37,6 +37,7 @@ interface Kind {
   readonly mix: FaultMix;
   readonly isContinued: boolean;
   readonly isCopied: boolean;
+  readonly isEvaluated: boolean;
 }
 
 interface Work extends Share, Kind {}
@@ -169,6 +170,7 @@ if (isMainThread) {
       disks: { type: 'boolean', default: false },
       continued: { type: 'boolean', default: false },
       replicas: { type: 'boolean', default: false },
+      evaluated: { type: 'boolean', default: false },
       faults: { type: 'string' },
       'until-violation': { type: 'boolean', default: false },
       jobs: { type: 'string', default: String(availableParallelism()) },
@@ -180,7 +182,7 @@ if (isMainThread) {
   const isCopied = values.replicas;
   const usual = isCopied ? copiedMix(values.disks) : values.disks ? usualDiskMix(mode) : usualMix(mode);
   const mix = values.faults === undefined ? usual : onlyFaults(usual, values.faults.split(','));
-  const kind = { mode, mix, isContinued: values.continued, isCopied };
+  const kind = { mode, mix, isContinued: values.continued, isCopied, isEvaluated: values.evaluated };
   const goOn = parseGoOn(values.minutes, values['go-on']);
   const minutes = goOn?.minutes ?? Number.POSITIVE_INFINITY;
   const options = { jobs: Number(values.jobs), isUntilViolation: values['until-violation'], minutes };

@@ -128,6 +128,15 @@ export class SimulatedDisk implements Disk {
     });
   }
 
+  link(from: string, to: string): Promise<void> {
+    return this.#operate('link', from, () => {
+      const { folder, name } = split(to);
+      this.#folderAt(folder);
+      if (this.#lookup(to) !== undefined) throw failure('EEXIST', to);
+      this.#change({ type: 'add', folder, name, entry: this.#fileAt(from) });
+    });
+  }
+
   syncFolder(path: string): Promise<void> {
     return this.#operate('syncFolder', path, () => {
       this.#folderAt(path);

@@ -109,6 +109,7 @@ export const CODES = {
   TaskDiscarded: fact('fatal', EXIT.tasksDiscarded),
   /** A command of the job before its first or after its last pass. */
   HookFailed: fact('fatal', EXIT.jobFailed),
+  EvaluationFailed: fact('fatal', EXIT.jobFailed),
   ModelNotSaved: fact('fatal', EXIT.jobFailed),
   JobFailed: fact('fatal', EXIT.jobFailed),
   // Checkpoints

@@ -58,6 +58,11 @@ export interface Disk {
   create(path: string): Promise<DiskFile>;
   open(path: string): Promise<DiskFile>;
   rename(from: string, to: string): Promise<void>;
+  /**
+   * Gives a file that does not change any more a second name, which stays when the first is removed: a copy where the
+   * file system has no such names. `EEXIST` when there is something.
+   */
+  link(from: string, to: string): Promise<void>;
   /** Makes renames, creations and removals in the folder durable. */
   syncFolder(path: string): Promise<void>;
   /** Removes a file; no error when it is missing. */
@@ -95,7 +100,7 @@ export interface ShellEnd {
 export interface Shell {
   /**
    * Runs it to its end, in a folder, with these variables beside those of this process. Lines of both outputs go to
-   * `onLine`. When the signal aborts, the command is asked to exit and later killed. Rejects with Node's error when it
+   * `onLine`, which is told from which. When the signal aborts, the command is asked to exit and later killed. Rejects with Node's error when it
    * cannot be started.
    */
   run(
@@ -103,7 +108,7 @@ export interface Shell {
     options: {
       readonly env: Readonly<Record<string, string>>;
       readonly folder: string;
-      readonly onLine: (line: string) => void;
+      readonly onLine: (line: string, from: 'stdout' | 'stderr') => void;
       readonly signal: AbortSignal;
     },
   ): Promise<ShellEnd>;

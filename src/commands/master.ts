@@ -6,6 +6,7 @@ import { createShell } from '../host/shell.ts';
 import { loadJob } from '../job/load-job.ts';
 import { runMaster } from '../roles/master/master.ts';
 import { defaultChroot } from '../store/keys.ts';
+import { modelKeeperOf } from './base/model-keeper.ts';
 import { resultText } from './base/result-text.ts';
 import { checkpointFolder, RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
 import { startCommand } from './base/start-command.ts';
@@ -37,8 +38,9 @@ done. Additional masters stand by and take over when the active one dies. Run it
     const shell = createShell(createClock());
     const folders = { cacheDir: resolve(flags['cache-dir']), checkpointDir: checkpointFolder(flags, job.name) };
     const options = { job, dataDir, ...folders, command: startCommand(), shell };
+    const keeperOf = modelKeeperOf({ ...this.host(), shell, cacheDir: folders.cacheDir });
     const end = await this.withRole('master', { flags, url: storeUrl(flags), chroot }, (context) =>
-      runMaster(context, options),
+      runMaster(context, { ...options, keeperOf }),
     );
     if (end === undefined) return EXIT.interrupted;
     if ('failure' in end) throw end.failure;

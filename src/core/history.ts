@@ -70,9 +70,11 @@ export function withPass(history: History, point: PassPoint): History {
   return { ...history, passes: [...kept, point] };
 }
 
-/** With an evaluation. When there are too many, every second stays, and the newest. */
+/** With an evaluation, in place of an earlier one of the same. When there are too many, every second stays, and the newest. */
 export function withEvaluation(history: History, point: EvaluationPoint): History {
-  const all = [...history.evaluations, point];
+  const isSame = ({ name, passes, trained }: EvaluationPoint): boolean =>
+    name === point.name && passes === point.passes && trained === point.trained;
+  const all = [...history.evaluations.filter((one) => !isSame(one)), point];
   const isFull = all.length > LIMITS.evaluationPoints;
   return { ...history, evaluations: isFull ? all.filter((_, at) => (all.length - 1 - at) % 2 === 0) : all };
 }

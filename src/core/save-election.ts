@@ -70,8 +70,8 @@ export interface SaveElection {
   overdue(now: number): SavedChoice | undefined;
   /** The number of passes that have ended. The last pass counts only after `trained`. */
   passesEnded(passes: number): void;
-  /** The model is final. */
-  trained(): void;
+  /** The model is final, after so many passes: those of the job, or fewer. */
+  trained(passes: number): void;
   /**
    * The model is not final any more, as the work that a pserver lost is replayed: the last pass is to be saved again.
    */
@@ -111,7 +111,7 @@ const asSaved = ({ trainer, pass, choice, blockMs }: SavedChoice): SavedChoice =
 export const createSaveElection = (options: SaveElectionOptions): SaveElection => new Election(options);
 
 class Election implements SaveElection {
-  readonly #passes: number;
+  #passes: number;
   readonly #maxBlockMs: number;
   readonly #turns: SaveTurns;
   #ended: number;
@@ -199,7 +199,11 @@ class Election implements SaveElection {
     this.#ended = Math.max(this.#ended, this.#withoutLast(passes));
   }
 
-  trained(): void {
+  trained(passes: number): void {
+    if (passes < this.#passes) {
+      this.#passes = passes;
+      this.overtaken();
+    }
     this.#ended = this.#passes;
     this.#lastEarlyChoice = this.#choices;
   }

@@ -29,8 +29,9 @@ export function createShell(clock: Clock): Shell {
       });
       // The guard's end may be gone before it reads.
       child.stdio[3]?.on('error', () => {});
-      for (const output of [child.stdout!, child.stderr!]) {
-        createInterface({ input: output, crlfDelay: Number.POSITIVE_INFINITY }).on('line', onLine);
+      for (const from of ['stdout', 'stderr'] as const) {
+        const lines = createInterface({ input: child[from]!, crlfDelay: Number.POSITIVE_INFINITY });
+        lines.on('line', (line) => onLine(line, from));
       }
       let cancelKill = (): void => {};
       const stop = (): void => {

@@ -8,6 +8,7 @@ import { type ModelOutline, outlineOf } from '../model/registry.ts';
 import { hasLearningRate } from '../tensor/optimizer.ts';
 import { brokenColumnRules } from './column-rules.ts';
 import { dialectSchema, resolveColumns } from './columns.ts';
+import { evaluationRules } from './evaluation-rules.ts';
 import { mostAhead } from './pull-ahead.ts';
 import type { JobFile } from './schema.ts';
 import { selectionRules } from './selection-rules.ts';
@@ -30,6 +31,7 @@ export function brokenRules(file: JobFile): RuleBroken[] {
     ...selectionRules(file),
     ...gradientRules(file),
     ...syncRules(file),
+    ...evaluationRules(file),
   ];
 }
 

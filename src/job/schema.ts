@@ -9,6 +9,7 @@ import type { Frozen } from '../base/frozen.ts';
 import { LIMITS } from '../base/limits.ts';
 import type { ColumnSpec } from '../data/columns/column.ts';
 import type { Selection } from '../data/selection.ts';
+import { taskOf } from '../model/registry.ts';
 import type { OptimizerChoice } from '../tensor/optimizer.ts';
 import {
   dialectSchema,
@@ -24,6 +25,7 @@ import {
   checkpointInterval,
   clusterCounts,
   dataFields,
+  evaluationFields,
   hookFields,
   jobName,
   leaseTtl,
@@ -58,6 +60,10 @@ export const jobFileSchema = z.strictObject({
   tables: tablesSchema,
   blocks: blocksSchema,
   training: optionalSection(trainingFields, 'Mode, passes and batches.'),
+  evaluation: z
+    .strictObject(evaluationFields)
+    .optional()
+    .describe('Evaluates models while the job trains, keeps the best one, and may end the job early.'),
   cluster: optionalSection({ ...clusterCounts, leaseTtl }, 'The processes of the job.'),
   tasks: optionalSection({ ...taskCounts, timeout: taskTimeout, timeoutFloor }, 'What to do when tasks fail.'),
   checkpoint: optionalSection(
@@ -100,6 +106,15 @@ const jobSchema = z.strictObject({
   tables: tablesSchema,
   blocks: blocksSchema,
   training: z.strictObject({ ...trainingFields, pullAhead: trainingFields.pullAhead.unwrap() }),
+  evaluation: z
+    .strictObject({
+      ...evaluationFields,
+      /** Empty for the test files or records. */
+      data: pathList,
+      labels: pathList,
+      metric: evaluationFields.metric.unwrap(),
+    })
+    .optional(),
   cluster: z.strictObject({ ...clusterCounts, leaseTtlMs: ms }),
   tasks: z.strictObject({ ...taskCounts, timeoutMs: z.union([z.literal('auto'), ms]), timeoutFloorMs: ms }),
   checkpoint: z.strictObject({ ...checkpointFields, intervalMs: z.union([z.literal('off'), ms]) }),
@@ -153,6 +168,7 @@ export function resolveJob(file: JobFile): Job {
     tables: file.tables,
     blocks: file.blocks,
     training: { ...file.training, pullAhead: pullAheadOf(file) },
+    ...(file.evaluation === undefined ? {} : { evaluation: resolvedEvaluation(file, file.evaluation) }),
     cluster: { ...counts, leaseTtlMs: durationMs(lease) },
     tasks: {
       ...failures,
@@ -162,6 +178,19 @@ export function resolveJob(file: JobFile): Job {
     checkpoint: { ...kept, intervalMs: interval === 'off' ? interval : durationMs(interval) },
     hooks: file.hooks,
     ...(file.warmStart === undefined ? {} : { warmStart: file.warmStart }),
+  };
+}
+
+function resolvedEvaluation(
+  { model }: JobFile,
+  { everyPasses, everyRounds, data, labels, metric, ...rest }: NonNullable<JobFile['evaluation']>,
+): NonNullable<Job['evaluation']> {
+  return {
+    ...(everyRounds === undefined ? { everyPasses: everyPasses ?? 1 } : { everyRounds }),
+    data: asList(data),
+    labels: asList(labels),
+    metric: metric ?? (taskOf(model) === 'regression' ? 'rmse' : 'logloss'),
+    ...rest,
   };
 }
 

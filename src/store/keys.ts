@@ -14,6 +14,8 @@ export interface Keys {
   readonly token: string;
   /** Points of the curves of training and evaluation, as `paddlet history` shows them. */
   readonly history: string;
+  /** Of jobs that are evaluated while they train: the models that are kept, and their scores. */
+  readonly evaluation: string;
   /** How the job ended: the final object of `run --json`. Roles end when they see it. */
   readonly result: string;
   /** Asks the whole job to stop cleanly; acted on by roles that see it being put. */
@@ -81,6 +83,7 @@ export function keysOf(chroot: string): Keys {
     job: at('job'),
     token: at('token'),
     history: at('history'),
+    evaluation: at('evaluation'),
     result: at('result'),
     stop: at('stop'),
     masterLock: at('master/lock'),

@@ -262,7 +262,7 @@ describe('the model after the last pass', () => {
     expect(election.request('a', BLOCK, 0).chosen).toEqual({ pass: PASSES - 1, choice: 1 });
     election.wrote(PASSES - 1, 1);
     expect(election.isWanted(0)).toBe(false);
-    election.trained();
+    election.trained(PASSES);
     expect(election.request('a', BLOCK, 0).chosen).toEqual({ pass: PASSES, choice: 2 });
     expect(election.wrote(PASSES, 2)).toBe(true);
     expect(election.isWanted(1000)).toBe(false);
@@ -270,13 +270,13 @@ describe('the model after the last pass', () => {
 
   it('is written again when a pserver was restored, and not by who was chosen before', () => {
     const election = electionOf(PASSES);
-    election.trained();
+    election.trained(PASSES);
     const before = election.request('a', BLOCK, 0).chosen!;
     election.overtaken();
     expect(election.keep(before.choice, 1).chosen).toBeUndefined();
     expect(election.wrote(PASSES, before.choice)).toBe(false);
     expect(election.request('a', BLOCK, 1).chosen?.pass).toBe(PASSES - 1);
-    election.trained();
+    election.trained(PASSES);
     expect(election.wrote(PASSES, before.choice)).toBe(false);
     election.wrote(PASSES - 1, 2);
     const after = election.request('b', BLOCK, 2).chosen!;
@@ -284,23 +284,37 @@ describe('the model after the last pass', () => {
     expect(election.wrote(PASSES, after.choice)).toBe(true);
     election.overtaken();
     expect(election.state().saved).toBe(PASSES - 1);
-    election.trained();
+    election.trained(PASSES);
     expect(election.isWanted(3)).toBe(true);
   });
 
   it('is written again for a new master, which does not know what happened before it', () => {
     const first = electionOf(PASSES);
-    first.trained();
+    first.trained(PASSES);
     const before = first.request('a', BLOCK, 0).chosen!;
     const second = electionOf(PASSES, first.state());
-    second.trained();
+    second.trained(PASSES);
     expect(second.keep(before.choice, 1).chosen).toBeUndefined();
     expect(second.wrote(PASSES, before.choice)).toBe(false);
     expect(second.request('b', BLOCK, 1).chosen).toEqual({ pass: PASSES, choice: before.choice + 1 });
     second.wrote(PASSES, before.choice + 1);
     const third = electionOf(PASSES, second.state());
-    third.trained();
+    third.trained(PASSES);
     expect(third.isWanted(0)).toBe(true);
+  });
+});
+
+describe('a job that ends early', () => {
+  it('has its last model written once more, as that of its last pass may not have been final', () => {
+    const election = electionOf(2);
+    election.request('a', BLOCK, 0);
+    expect(election.wrote(2, 1)).toBe(true);
+    election.trained(2);
+    expect(election.request('b', BLOCK, 1).chosen).toEqual({ pass: 2, choice: 2 });
+    expect(election.wrote(2, 1)).toBe(false);
+    expect(election.wrote(2, 2)).toBe(true);
+    expect(election.isWanted(1000)).toBe(false);
+    expect(election.state().saved).toBe(2);
   });
 });
 
@@ -329,7 +343,7 @@ it('two are never chosen at a time, whichever trainer asks, falls silent or dies
         const mine = told.get(trainer);
         if (what === 'pass') election.passesEnded(++passes);
         else if (what === 'trained' && !isFinal) {
-          election.trained();
+          election.trained(PASSES);
           edition += 1;
           isFinal = true;
         } else if (what === 'overtaken' && isFinal) {

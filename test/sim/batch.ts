@@ -94,6 +94,7 @@ export interface BatchOptions {
   readonly mix?: FaultMix;
   readonly isContinued?: boolean;
   readonly isCopied?: boolean;
+  readonly isEvaluated?: boolean;
   readonly onSchedule?: (seed: number, violations: readonly string[]) => void;
 }
 

@@ -133,7 +133,8 @@ export class Cluster {
     const entry = this.store.data.get(KEYS.result);
     if (entry === undefined) return true;
     const end = parseJobEnd(entry.key, entry.value);
-    return 'result' in end && end.result.passes < this.#job.training.passes;
+    if (!('result' in end) || end.result.evaluation?.isStoppedEarly === true) return false;
+    return end.result.passes < this.#job.training.passes;
   }
 
   /** The number of pservers that the job is to have; undefined before there is a job. */

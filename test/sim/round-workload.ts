@@ -61,7 +61,8 @@ export function createRoundWorkload(dice: Dice, cluster: ClusterShape): Workload
     hopeless: new Set(),
     poison: undefined,
     createModel: () => createRoundModel(),
-    expected: () => expectedResult({ ...shape, seed }, records),
+    expected: (passes) => expectedResult({ ...shape, seed }, records, passes),
+    roundsOf: (pass) => roundsOf({ ...shape, seed }, pass, total).length,
   };
 }
 
@@ -101,12 +102,12 @@ interface Parameter {
 }
 
 /** One process, no roles: what the rounds make by their definition (docs/protocol.md, `getPlan` and `pushLane`). */
-function expectedResult(shape: Shape & { readonly seed: number }, records: readonly boolean[]) {
+function expectedResult(shape: Shape & { readonly seed: number }, records: readonly boolean[], passes = PASSES) {
   const rows = new Map<number, Parameter>();
   const dense: Parameter = { value: 0, velocity: 0 };
   let applied = 0;
   let bad = 0;
-  for (let pass = 0; pass < PASSES; pass++) {
+  for (let pass = 0; pass < passes; pass++) {
     for (const lanes of roundsOf(shape, pass, records.length)) {
       const good = lanes.map((batch) => batch.filter((record) => records[record]!));
       applied += good.flat().length;

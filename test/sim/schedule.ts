@@ -6,6 +6,7 @@ import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
 import { Cluster } from './cluster.ts';
 import { compareCopies } from './comparing.ts';
 import { createDice } from './dice.ts';
+import { evaluated } from './evaluated.ts';
 import type { PlannedFault } from './fault.ts';
 import { COPIED_MIX, type FaultMix, isResized, usualMix } from './fault-kinds.ts';
 import { planFaults, unleash } from './faults.ts';
@@ -36,6 +37,8 @@ export interface ScheduleOptions {
   readonly isContinued?: boolean;
   /** Each unit has copies. */
   readonly isCopied?: boolean;
+  /** The job is evaluated while it trains, and may end early. Not with `isContinued`. */
+  readonly isEvaluated?: boolean;
   /** Gets each line of the story. */
   readonly story?: (line: string) => void;
   readonly wrapHandler?: (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
@@ -63,7 +66,8 @@ export async function runSchedule(options: ScheduleOptions): Promise<ScheduleRep
   const tell = (who: string, what: string): void => story?.(line(timeline.nowMs, who, what));
   const witness = new Witness(KEYS, tell);
   const dice = createDice(seed, 'workload');
-  const workload = mode === 'sync' ? createRoundWorkload(dice, shape) : createWorkload(dice, shape);
+  const plain = mode === 'sync' ? createRoundWorkload(dice, shape) : createWorkload(dice, shape);
+  const workload = options.isEvaluated ? evaluated(plain, seed) : plain;
   const { wrapHandler } = options;
   const job = options.isContinued ? withPasses(workload.job, FIRST_PASSES) : workload.job;
   const cluster = new Cluster({ seed, shape, workload, timeline, witness, job, ...(wrapHandler && { wrapHandler }) });
@@ -200,8 +204,12 @@ function judge(cluster: Cluster, workload: Workload): void {
     if (!isAway && outcome !== EXIT.done)
       witness.violated(`${member.name} ended with ${outcome} though the job succeeded`);
   }
-  const { records, modelDigest, tasks } = end.result;
-  const found: Readonly<Record<string, unknown>> = { ...records, modelDigest, discardedTasks: tasks.discarded };
+  const { records, modelDigest, tasks, passes, evaluation } = end.result;
+  const found: Readonly<Record<string, unknown>> = {
+    ...{ ...records, modelDigest, discardedTasks: tasks.discarded, passes },
+    ...{ best: evaluation?.best?.checkpoint, last: evaluation?.last.checkpoint },
+  };
+  if (evaluation?.isStoppedEarly) witness.count('job ended early');
   for (const [field, wanted] of Object.entries({ ...workload.expected(), lost: 0 })) {
     const value = found[field];
     if (value !== wanted) witness.violated(`${field} is ${value}, not ${wanted}`);

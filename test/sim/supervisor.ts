@@ -11,6 +11,7 @@ import { runTrainer } from '../../src/roles/trainer/trainer.ts';
 import type { Cluster } from './cluster.ts';
 import type { Dice } from './dice.ts';
 import { Machine, ProcessDisk } from './disk.ts';
+import { simulatedKeeper } from './evaluated.ts';
 import { KEYS } from './job-keys.ts';
 import { CHECKPOINTS_DIR } from './paths.ts';
 import { type RoleName, SimulatedProcess } from './process.ts';
@@ -219,7 +220,12 @@ export class Supervisor {
     const cacheDir = '/cache';
     switch (this.member.role) {
       case 'master': {
-        const end = await runMaster(context, { job, dataDir: DATA_DIR, cacheDir, checkpointDir: CHECKPOINTS_DIR });
+        const { scoreOf } = this.#options.workload;
+        const { witness } = this.#cluster;
+        const end = await runMaster(context, {
+          ...{ job, dataDir: DATA_DIR, cacheDir, checkpointDir: CHECKPOINTS_DIR },
+          ...(scoreOf && { keeperOf: () => simulatedKeeper(process, process.dice, scoreOf, witness) }),
+        });
         if (end === undefined) return EXIT.interrupted;
         if ('failure' in end) throw end.failure;
         return EXIT.done;

@@ -27,8 +27,12 @@ export interface Workload {
   readonly poison: number | undefined;
   /** `onPoison` is called in the middle of a step. */
   readonly createModel: (onPoison: () => void, process: SimulatedProcess) => Model;
-  /** Fields of the result that are known beforehand. */
-  readonly expected: () => Readonly<Record<string, unknown>>;
+  /** Fields of the result that are known beforehand, after so many passes: those of the job unless given. */
+  readonly expected: (passes?: number) => Readonly<Record<string, unknown>>;
+  /** Sync mode: rounds of a pass. */
+  readonly roundsOf?: (pass: number) => number;
+  /** Of a job that is evaluated while it trains. */
+  readonly scoreOf?: (name: string) => number;
 }
 
 export const PASSES = 2;
@@ -84,7 +88,7 @@ export function createWorkload(dice: Dice, cluster: ClusterShape): Workload {
   return {
     ...facts,
     createModel: (onPoison) => createAccountModel(poison, onPoison),
-    expected: () => ({ ...expectedAccount(facts) }),
+    expected: (passes) => ({ ...expectedAccount(facts, passes) }),
   };
 }
 
@@ -141,12 +145,12 @@ interface ExpectedAccount {
 }
 
 /** What each record must have done in the end, worked out from the data alone. */
-function expectedAccount(workload: Pick<Workload, 'records' | 'hopeless' | 'job'>): ExpectedAccount {
+function expectedAccount(workload: Pick<Workload, 'records' | 'hopeless' | 'job'>, passes = PASSES): ExpectedAccount {
   const { records, hopeless, job } = workload;
   const { recordsPerTask } = job.data;
   const rows = new Map<number, number>();
   const sums = { shared: 0, applied: 0, bad: 0, discarded: 0 };
-  for (let pass = 0; pass < PASSES; pass++) {
+  for (let pass = 0; pass < passes; pass++) {
     for (let task = 0; task < TASKS; task++) {
       const first = task * recordsPerTask;
       const last = Math.min(first + recordsPerTask, records.length);
@@ -163,7 +167,7 @@ function expectedAccount(workload: Pick<Workload, 'records' | 'hopeless' | 'job'
   }
   if (sums.applied > 0) rows.set(SHARED_ID, sums.shared);
   const { applied, bad, discarded, shared } = sums;
-  const discardedTasks = PASSES * hopeless.size;
+  const discardedTasks = passes * hopeless.size;
   return { applied, bad, discarded, discardedTasks, modelDigest: digestOf(rows, shared) };
 }
 

@@ -1,9 +1,10 @@
 /** The result of a job, as `run --json` and `status --json` print it (docs/design.md §11), kept in `/result`. */
 import * as z from 'zod';
+import { EVALUATION_METRICS } from '../../core/evaluation-points.ts';
 
 const count = z.int().min(0);
 
-const metricsSchema = z.strictObject({
+export const metricsSchema = z.strictObject({
   records: count,
   logloss: z.number().optional(),
   auc: z.number().optional(),
@@ -16,6 +17,18 @@ const metricsSchema = z.strictObject({
   calibration: z.number().optional(),
 });
 export type Metrics = z.infer<typeof metricsSchema>;
+
+/** A model that was kept while the job trained. */
+const keptModelSchema = z.strictObject({
+  passes: count,
+  /** Sync mode. */
+  rounds: count.optional(),
+  /** Folder of its checkpoint. */
+  checkpoint: z.string(),
+  /** Of the held-out records. */
+  metrics: metricsSchema,
+});
+export type KeptModel = z.infer<typeof keptModelSchema>;
 
 export const jobResultSchema = z.strictObject({
   job: z.string(),
@@ -36,6 +49,15 @@ export const jobResultSchema = z.strictObject({
    * `train`: over the last pass, each record scored before training on it; `test`: the test files, by the final model.
    */
   metrics: z.strictObject({ train: metricsSchema.optional(), test: metricsSchema.optional() }),
+  /** Of jobs that are evaluated while they train: the newest model, and the best by the metric, if any has it. */
+  evaluation: z
+    .strictObject({
+      metric: z.enum(EVALUATION_METRICS),
+      isStoppedEarly: z.boolean(),
+      best: keptModelSchema.optional(),
+      last: keptModelSchema,
+    })
+    .optional(),
   /** As observed by the pservers that answered, since they started; for jobs with a staleness bound. */
   staleness: z.strictObject({ mean: z.number(), max: count, refused: count }).optional(),
   /** Initial values of a job with a warm start: rows of tables, blocks of dense parameters. */

@@ -14,8 +14,8 @@ export interface CutPlannerOptions {
   readonly everyRounds: number | undefined;
   /** To go back to round 0 takes files of another job: the first cut is taken as soon as a round is done. */
   readonly isFirstUrgent: boolean;
-  /** All rounds of the job. The cut at its end is not planned here. */
-  readonly rounds: number;
+  /** Where training halts: after all rounds of the job, or before. The cut of that round is not planned here. */
+  readonly until: number;
   /** The first round of that pass, and the pass of that round. */
   readonly firstOf: (pass: number) => number;
   readonly passOf: (round: number) => number;
@@ -28,6 +28,8 @@ export type CutEvent =
   | { readonly type: 'rounds'; readonly highest: number }
   /** A cut was requested. */
   | { readonly type: 'asked' }
+  /** Training goes on to that round. */
+  | { readonly type: 'goOn'; readonly until: number }
   | { readonly type: 'completed'; readonly round: number }
   /** `passed`: a pserver was past the round. */
   | { readonly type: 'declined'; readonly passed: boolean }
@@ -65,6 +67,7 @@ class Planner implements CutPlanner {
   #from: number;
   /** The round of the last complete cut. */
   #last: number;
+  #until: number;
   #intervalAt: number;
   /** Cuts in a row that could not be written, and when the next try is due. */
   #failures = 0;
@@ -79,6 +82,7 @@ class Planner implements CutPlanner {
     this.#options = options;
     this.#from = options.last;
     this.#last = options.last;
+    this.#until = options.until;
     this.#intervalAt = startedAt + (options.intervalMs ?? Number.POSITIVE_INFINITY);
   }
 
@@ -96,6 +100,9 @@ class Planner implements CutPlanner {
         return;
       case 'asked':
         this.#isAsked = true;
+        return;
+      case 'goOn':
+        this.#until = event.until;
         return;
       case 'completed':
         this.#last = event.round;
@@ -140,22 +147,22 @@ class Planner implements CutPlanner {
   }
 
   #decide(now: number): PlannedCut | undefined {
-    const { rounds, intervalMs } = this.#options;
+    const { intervalMs } = this.#options;
+    const until = this.#until;
     const highest = this.#samples.at(-1)?.highest;
     if (this.#isRunning || !this.#isFresh || highest === undefined) return undefined;
     const step = this.#ahead();
-    if (this.#isAsked) return { round: Math.min(highest + step, rounds), why: 'asked for' };
-    if (this.#isFirstDue(highest))
-      return before(rounds, { round: highest + step, why: 'the first after a warm start' });
+    if (this.#isAsked) return { round: Math.min(highest + step, until), why: 'asked for' };
+    if (this.#isFirstDue(highest)) return before(until, { round: highest + step, why: 'the first after a warm start' });
     if (now >= this.#intervalAt) {
       // What has not changed since need not be saved again.
       if (highest === this.#last) this.#intervalAt = now + intervalMs!;
-      else return before(rounds, { round: highest + step, why: 'the interval' });
+      else return before(until, { round: highest + step, why: 'the interval' });
     }
-    if (now >= this.#againAt) return before(rounds, { round: highest + step, why: 'the last one was not written' });
+    if (now >= this.#againAt) return before(until, { round: highest + step, why: 'the last one was not written' });
     const wanted = this.#nextWanted();
     if (wanted === undefined || highest + 2 * step < wanted.round) return undefined;
-    return before(rounds, { ...wanted, round: Math.max(wanted.round, highest + step) });
+    return before(until, { ...wanted, round: Math.max(wanted.round, highest + step) });
   }
 
   /** A cut of round 0 is none to go back to. After one that was not written, `#againAt` says when. */
@@ -188,5 +195,5 @@ class Planner implements CutPlanner {
   }
 }
 
-/** The end has a cut of its own. */
-const before = (rounds: number, cut: PlannedCut): PlannedCut | undefined => (cut.round < rounds ? cut : undefined);
+/** The round at which training halts has a cut of its own. */
+const before = (until: number, cut: PlannedCut): PlannedCut | undefined => (cut.round < until ? cut : undefined);

@@ -18,7 +18,7 @@ export type LaneStep =
   | { readonly do: 'standBy' }
   /** Ask for the position of the rounds. */
   | { readonly do: 'look' }
-  /** All rounds are done. */
+  /** All rounds that may be computed are done. */
   | { readonly do: 'finished' }
   /** Compute these lanes from the version of the round, and push them. */
   | { readonly do: 'compute'; readonly lanes: readonly number[] }
@@ -30,7 +30,8 @@ export type LaneStep =
 export interface LaneWork<Kept> {
   /** Undefined while it has to be asked for. */
   at(): RoundPosition | undefined;
-  assigned(lanes: readonly number[]): void;
+  /** `until`: rounds that may be computed. */
+  assigned(lanes: readonly number[], until: number): void;
   positionKnown(position: RoundPosition): void;
   /** The position of the rounds is in doubt. */
   disturbed(): void;
@@ -46,8 +47,8 @@ export interface LaneWork<Kept> {
   next(): LaneStep;
 }
 
-/** `rounds`: of all passes together. */
-export function createLaneWork<Kept>(rounds: number): LaneWork<Kept> {
+export function createLaneWork<Kept>(): LaneWork<Kept> {
+  let rounds = 0;
   let mine: readonly number[] = [];
   let position: RoundPosition | undefined;
   /** The round that `kept` and `failures` are of. */
@@ -66,8 +67,9 @@ export function createLaneWork<Kept>(rounds: number): LaneWork<Kept> {
 
   return {
     at: () => position,
-    assigned: (lanes) => {
+    assigned: (lanes, until) => {
       mine = lanes;
+      rounds = until;
     },
     positionKnown: moveTo,
     disturbed: () => {

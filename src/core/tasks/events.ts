@@ -10,6 +10,8 @@ export interface QueueConfig {
   /** File, chunk and record range of a task, for reports. */
   readonly describeTask: (task: number) => string;
   readonly passes: number;
+  /** Passes after which it ends for now, if that is before the last one: until an event `goOn`. */
+  readonly until?: number | undefined;
   readonly seed: number;
   /** A task that fails more often is discarded. */
   readonly maxFailures: number;
@@ -65,6 +67,8 @@ export type QueueEvent =
       readonly phase: Phase;
     }
   | { readonly type: 'tick' }
+  /** So many passes may be trained, at least as many as before. */
+  | { readonly type: 'goOn'; readonly until: number }
   /** The master was suspended until now: that time counts against no trainer. */
   | { readonly type: 'resumed' };
 
@@ -120,6 +124,8 @@ export interface TaskQueue {
   /** When `tick` is due next, on the clock of `now`, or earlier; undefined while nothing can time out. */
   nextDeadline(): number | undefined;
   counts(): QueueCounts;
+  /** Passes that may be trained. */
+  until(): number;
   /** Totals of each ended pass, and the sums so far of the current one. */
   totals(): { readonly ended: readonly PassTotals[]; readonly current: TaskSums };
   /** Of the `train` queue: whether the task was done, not discarded, in a pass up to the current one. */

@@ -42,6 +42,8 @@ class Queue implements TaskQueue {
   readonly #timeouts: Timeouts;
   readonly #dealer: Dealer;
   #phase: 'train' | 'ended' = 'train';
+  /** Passes after which it ends, for now or for good. */
+  #until: number;
   #pass: TaskPass;
   #hasFailed = false;
   /** Filled during one step. */
@@ -52,6 +54,7 @@ class Queue implements TaskQueue {
     this.#config = config;
     this.#tasks = config.taskRecords.length;
     assert(this.#tasks > 0 && config.passes > 0, 'a job has tasks and passes');
+    this.#until = Math.min(config.passes, config.until ?? config.passes);
     this.#timeouts = createTimeouts(config);
     this.#dealer = new Dealer(config, this.#timeouts);
     if (saved === undefined) {
@@ -69,8 +72,8 @@ class Queue implements TaskQueue {
   step(event: QueueEvent, now: number): QueueEffect[] {
     this.#effects = [];
     this.#changes = [];
-    const wasEnded = this.#phase === 'ended';
     this.#handle(event, now);
+    const wasEnded = this.#phase === 'ended';
     if (!wasEnded) {
       this.#judgeDiscards();
       if (!this.#hasFailed) this.#endPasses();
@@ -82,6 +85,10 @@ class Queue implements TaskQueue {
 
   nextDeadline(): number | undefined {
     return this.#dealer.nextDeadline(this.#pass.open.attempts());
+  }
+
+  until(): number {
+    return this.#until;
   }
 
   counts(): QueueCounts {
@@ -158,6 +165,9 @@ class Queue implements TaskQueue {
         return;
       case 'tick':
         this.#tick(now);
+        return;
+      case 'goOn':
+        this.#goOn(event.until);
         return;
       case 'resumed':
         for (const attempt of this.#pass.open.attempts()) {
@@ -352,7 +362,7 @@ class Queue implements TaskQueue {
     const { done, discarded } = tally;
     const totals: PassTotals = { tasks: this.#tasks, done, discarded, sums: this.#pass.sums() };
     this.#ended.push(totals);
-    if (number + 1 < this.#config.passes) this.#pass = this.#beginPass(number + 1);
+    if (number + 1 < this.#until) this.#pass = this.#beginPass(number + 1);
     else this.#phase = 'ended';
     // In this order: whatever part of it is saved, a master finds the pass either still running or ended.
     this.#changes.push(
@@ -361,6 +371,16 @@ class Queue implements TaskQueue {
       { kind: 'dropBlocks', pass: number },
     );
     this.#effects.push({ type: 'passEnded', pass: number, totals });
+  }
+
+  /** A master that takes over goes on to where the one before was going. */
+  #goOn(until: number): void {
+    this.#until = Math.min(this.#config.passes, Math.max(until, this.#until));
+    const next = this.#pass.number + 1;
+    if (this.#phase === 'train' || next >= this.#until) return;
+    this.#phase = 'train';
+    this.#pass = this.#beginPass(next);
+    this.#changes.push({ kind: 'state', value: { phase: 'train', pass: next } });
   }
 
   #beginPass(number: number): TaskPass {

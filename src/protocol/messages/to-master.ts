@@ -94,7 +94,8 @@ const tasks = {
 const syncMode = {
   /**
    * Which lanes this trainer computes; answered when it is another assignment than the one known, or after so long.
-   * `owners`: the trainers of each lane, the first of them its own. `done`: all rounds are done.
+   * `owners`: the trainers of each lane, the first of them its own. `until`: rounds that may be computed. `done`: all
+   * of them are.
    */
   getLanes: message(
     'getLanes',
@@ -102,6 +103,7 @@ const syncMode = {
     {
       number: count,
       done: z.boolean(),
+      until: count,
       owners: z.array(z.array(name).max(LIMITS.trainers)).max(LIMITS.lanes),
       saveModel,
     },

@@ -96,7 +96,8 @@ const checkpointAndAccount = {
    * Writes and publishes a checkpoint of all shards. A final one ends all pushes: only the master may ask for it
    * (`masterSecret`), and only when all tasks are closed (`WrongCounts`). `recovery`: the number under which all tasks
    * were found to be done; a final one under an older number is refused with `StaleRecovery`, as a pserver that was
-   * restored since has something to apply. The master of a job in sync mode answers the others too, with a cut; only to
+   * restored since has something to apply. `passes`: so many are trained, where that is fewer than the job has. The
+   * master of a job in sync mode answers the others too, with a cut; only to
    * it no `placement` is named.
    */
   checkpoint: message(
@@ -107,6 +108,7 @@ const checkpointAndAccount = {
       masterSecret: masterSecret.optional(),
       final: z.boolean(),
       recovery: count.optional(),
+      passes: count.optional(),
     },
     {
       /** `running`: a save was under way already and this request is ignored. */

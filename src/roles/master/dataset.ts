@@ -37,6 +37,12 @@ export interface JobData {
 export async function loadJobData(place: DataPlace, job: Job): Promise<JobData> {
   const { train, trainLabels, test, testLabels } = job.data;
   const trained = await loadDataset(place, job, train, trainLabels, 'train');
+  const { evaluation } = job;
+  // Only whether they can be read: they are evaluated later, by another process.
+  if (evaluation !== undefined && evaluation.data.length > 0) {
+    const heldOut = await loadDataset(place, job, evaluation.data, evaluation.labels);
+    refuseOtherWidth(job, trainFactsOf(trained), heldOut);
+  }
   const isSplit = job.data.split !== undefined;
   if (test.length === 0 && !isSplit) return { train: trained, test: undefined };
   const tested = isSplit

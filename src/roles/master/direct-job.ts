@@ -1,10 +1,13 @@
 /** One master's work between taking the lock and the job's end: opens what it needs, and follows the trainers. */
+import { assert } from '../../base/assert.ts';
 import type { Cancel } from '../../base/seams.ts';
 import { createPserverGroup } from '../../cluster/client/pserver-group.ts';
 import { modelOf } from '../../cluster/job/job-model.ts';
 import { groupingOf } from '../../cluster/job/job-plan.ts';
 import { followPlacement } from '../../cluster/placement/placement-view.ts';
 import { createSignal, type Signal } from '../../cluster/waiting.ts';
+import { endOf } from '../../core/evaluation-points.ts';
+import { type Evaluations, openEvaluations } from './best/evaluations.ts';
 import { keepClusterStatus } from './cluster-status.ts';
 import { finishJob } from './finish-job.ts';
 import { runHooks } from './hooks.ts';
@@ -54,7 +57,8 @@ export async function directJob(options: DirectOptions): Promise<void> {
 async function openState(work: JobWork, cancels: Cancel[]): Promise<MasterState> {
   const { context, record, lease, changed, onFatal } = work;
   let saves: Saves | undefined;
-  const training = await openTraining(work, () => saves);
+  const evaluations = await openEvaluationsOf(work);
+  const training = await openTraining(work, evaluations, () => saves);
   cancels.push(training.close);
   cancels.push(removeLeftovers({ ...work, folder: work.checkpointFolder, save: saverOf(work, training) }));
   saves = await openSavesOf(work, training);
@@ -76,6 +80,7 @@ async function openState(work: JobWork, cancels: Cancel[]): Promise<MasterState>
     trainers,
     training,
     saves,
+    evaluations,
     evaluation: undefined,
     isFinished: false,
     changed,
@@ -92,12 +97,17 @@ function saverOf({ group }: JobWork, training: TaskTraining | LaneTraining): (si
 }
 
 /** `saves()` hears of each pass, once they are open. */
-async function openTraining(work: JobWork, saves: () => Saves | undefined): Promise<TaskTraining | LaneTraining> {
+async function openTraining(
+  work: JobWork,
+  evaluations: Evaluations | undefined,
+  saves: () => Saves | undefined,
+): Promise<TaskTraining | LaneTraining> {
   const { context, record, data, info, changed, lease } = work;
   const { passes, mode } = record.job.training;
   const options: TrainingOptions = {
     ...work,
     dataset: data.train,
+    until: (length) => evaluations?.point(length) ?? endOf(length),
     isHeld: lease.isHeld,
     onChanged: changed.notify,
     onPassEnded: ({ pass, loss, records, facts }: EndedPass): void => {
@@ -109,6 +119,12 @@ async function openTraining(work: JobWork, saves: () => Saves | undefined): Prom
   };
   if (mode === 'async') return openTaskTraining(options);
   return openLaneTraining(options, () => saves()?.isWanted() === true);
+}
+
+async function openEvaluationsOf({ keeper, record, ...work }: JobWork): Promise<Evaluations | undefined> {
+  if (record.job.evaluation === undefined) return undefined;
+  assert(keeper !== undefined, 'a master of a job that is evaluated can keep models');
+  return openEvaluations({ ...work, record, keeper, rule: record.job.evaluation });
 }
 
 /** Undefined for jobs whose model is not written after each pass. */

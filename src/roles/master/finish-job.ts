@@ -5,6 +5,7 @@ import { labelRuleOf } from '../../cluster/job/job-model.ts';
 import type { JobResult } from '../../cluster/job/job-result.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { orAborted } from '../../cluster/waiting.ts';
+import { endOf } from '../../core/evaluation-points.ts';
 import { type History, historyText, withEvaluation } from '../../core/history.ts';
 import { noGoodRecord } from '../../data/bad-records.ts';
 import { firstBad } from '../../data/first-records.ts';
@@ -24,20 +25,25 @@ import type { Trained } from './training.ts';
 export async function finishJob(work: JobWork, state: MasterState): Promise<void> {
   const { context, stopSignal, info } = work;
   const { clock, log } = context.host;
-  const { training } = state;
+  const { training, evaluations } = state;
+  evaluations?.begin(training);
   const appliedBefore = await training.applied();
   const beganMs = clock.monotonicMs();
   for (;;) {
     info.enters('training');
     const trained = await training.trained();
-    state.saves?.trained();
     const trainedSeconds = (clock.monotonicMs() - beganMs) / 1000;
     try {
       const signal = AbortSignal.any([stopSignal, trained.overtaken]);
+      const end =
+        evaluations === undefined ? endOf(training.length) : await evaluations.halted(trained, training, signal);
+      if (end === undefined) continue;
+      state.saves?.trained(end.passes);
       // Of this master's own time: what was trained before it, it did not measure.
       const applied = Math.max(0, (await orAborted(training.applied(), signal)) - appliedBefore);
       const recordsPerSecond = Math.round(applied / Math.max(trainedSeconds, 0.001));
-      if (await conclude({ ...work, stopSignal: signal }, state, trained, recordsPerSecond)) return;
+      if (await conclude({ ...work, stopSignal: signal }, state, { trained, passes: end.passes, recordsPerSecond }))
+        return;
     } catch (error) {
       if (stopSignal.aborted || !trained.overtaken.aborted || !isPaddletError(error, 'Interrupted')) throw error;
     } finally {
@@ -49,19 +55,30 @@ export async function finishJob(work: JobWork, state: MasterState): Promise<void
   }
 }
 
+interface End {
+  readonly trained: Trained;
+  /** So many were trained. */
+  readonly passes: number;
+  readonly recordsPerSecond: number;
+}
+
 /** False when a pserver was restored since: the result is not that of the model as it is now. */
 async function conclude(
   work: JobWork,
   state: MasterState,
-  trained: Trained,
-  recordsPerSecond: number,
+  { trained, passes, recordsPerSecond }: End,
 ): Promise<boolean> {
-  const { stopSignal, info, record, changed } = work;
+  const { stopSignal, info, changed } = work;
   const testMetrics = await evaluate(work, state, trained.restores);
   info.enters('concluding');
-  const { passes } = record.job.training;
   await changed.until(() => (state.saves?.isSaved(passes) === false ? undefined : true), stopSignal);
-  const result = await trained.conclude({ stopSignal, testMetrics, recordsPerSecond });
+  const result = await trained.conclude({
+    stopSignal,
+    passes,
+    testMetrics,
+    recordsPerSecond,
+    evaluation: state.evaluations?.summary(),
+  });
   await refuseNoneGood(work, result);
   await runHooks({ ...work, ...work.hooks }, 'after', resultEnv(result));
   failPoint('result.publishing');

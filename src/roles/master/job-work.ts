@@ -7,6 +7,7 @@ import type { Signal } from '../../cluster/waiting.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { Model } from '../../model/model.ts';
 import type { Fence } from '../../store/fence.ts';
+import type { ModelKeeper } from './best/evaluations.ts';
 import type { JobData } from './dataset.ts';
 import type { HookOptions } from './hooks.ts';
 import type { MasterInfoSource } from './info.ts';
@@ -27,6 +28,8 @@ export interface DirectOptions {
   readonly stopSignal: AbortSignal;
   readonly info: MasterInfoSource;
   readonly hooks: Pick<HookOptions, 'shell' | 'folder'>;
+  /** Undefined where models cannot be kept, and no job wants it. */
+  readonly keeper: ModelKeeper | undefined;
   readonly show: (state: MasterState) => void;
 }
 

@@ -21,6 +21,7 @@ import type { DataPlace } from '../../data/place.ts';
 import type { Job } from '../../job/schema.ts';
 import { isPeerOfOtherVersion } from '../../protocol/websocket/version.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
+import type { KeptJob, ModelKeeper } from './best/evaluations.ts';
 import { type JobData, loadJobData } from './dataset.ts';
 import { directJob } from './direct-job.ts';
 import { createMasterInfo, type MasterInfoSource } from './info.ts';
@@ -40,6 +41,8 @@ export interface MasterOptions {
   readonly command?: StartCommand;
   /** Runs the commands of a job that has any. */
   readonly shell?: Shell;
+  /** Keeps the models of a job that is evaluated while it trains. */
+  readonly keeperOf?: (job: KeptJob) => ModelKeeper;
 }
 
 /** The job's end; undefined when this process, or the job, was asked to stop before. */
@@ -147,8 +150,9 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
   try {
     const hooks = { shell: options.shell, folder: dataDir };
     const checkpointFolder = record.job.checkpoint.dir ?? options.checkpointDir;
+    const keeper = options.keeperOf?.({ record, checkpointFolder });
     const direct = { context, record, data, place, checkpointFolder, fence, secret, lease, stopSignal, info, hooks };
-    await directJob({ ...direct, show: acting.show });
+    await directJob({ ...direct, keeper, show: acting.show });
   } catch (error) {
     if (watch.end() === undefined && isPaddletError(error) && endsJob(error)) {
       await failJob(context, fence, 'master', error);

@@ -14,6 +14,7 @@ import { parseJobEnd } from '../../cluster/job/job-watch.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { untilNoneLeft } from '../../cluster/until-none-left.ts';
 import { logWaiting } from '../../cluster/waiting.ts';
+import { evaluationStateSchema, goingOn } from '../../core/evaluation-points.ts';
 import { parseStoreValue, type QueueState, stateSchema } from '../../core/tasks/state.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import type { Keys } from '../../store/keys.ts';
@@ -53,21 +54,23 @@ interface Before {
   readonly number: KeyValue;
   readonly state: KeyValue;
   readonly result: KeyValue | undefined;
+  readonly evaluation: KeyValue | undefined;
 }
 
 /** Under the fence: nothing of it changes any more but by this master, except that a pserver may fail the job. */
 async function readBefore({ context, fence, record }: RaisePassesOptions): Promise<Before> {
   const { keys, store } = context;
-  const gets = [keys.job, keys.psDesired, keys.passesDesired, keys.tasksState, keys.result].map((get) => ({ get }));
+  const read = [keys.job, keys.psDesired, keys.passesDesired, keys.tasksState, keys.result, keys.evaluation];
+  const gets = read.map((get) => ({ get }));
   const { results } = await fencedTxn(store, fence, { then: gets });
   const now = recordIn(keys, results);
-  const [, , number, state, result] = results;
+  const [, , number, state, result, evaluation] = results;
   if (now?.id !== record.id || number === undefined || state === undefined)
     throw new PaddletError('JobConflict', `another job was published at ${keys.job} at the same time`);
   const end = result && parseJobEnd(result.key, result.value);
   // A pserver that was leaving found its parameters lost.
   if (end !== undefined && 'failure' in end) throw end.failure;
-  return { passes: now.job.training.passes, number, state, result };
+  return { passes: now.job.training.passes, number, state, result, evaluation };
 }
 
 /** Those of a finished job leave by themselves. */
@@ -87,16 +90,21 @@ async function pserversLeave({ context, record, stopSignal }: RaisePassesOptions
   });
 }
 
+/** What had ended the job early is forgotten. */
+const continued = ({ key, value }: KeyValue): string =>
+  JSON.stringify(goingOn(parseStoreValue(evaluationStateSchema, key, value)));
+
 function transactionOf(
   keys: Keys,
   { job }: JobRecord,
-  { number, state, result }: Before,
+  { number, state, result, evaluation }: Before,
   passes: number,
 ): { if: Compare[]; then: Op[] } {
   const unchanged: Compare[] = [
     { key: keys.passesDesired, modRevision: number.modRevision },
     { key: keys.tasksState, modRevision: state.modRevision },
     { key: keys.result, modRevision: result?.modRevision ?? 0n },
+    { key: keys.evaluation, modRevision: evaluation?.modRevision ?? 0n },
   ];
   // Two places are the fence's. Those beyond them are ended by their watch of the number.
   for (let index = 0; index < job.cluster.pservers && unchanged.length < LIMITS.storeTxnOps - 2; index++) {
@@ -111,6 +119,7 @@ function transactionOf(
       { delete: keys.result },
       // The commands after the last pass run after the new last one, too.
       { deletePrefix: keys.hooksPrefix('after') },
+      ...(evaluation === undefined ? [] : [{ put: evaluation.key, value: continued(evaluation) }]),
       ...(phase === 'ended' ? [{ put: keys.tasksState, value: JSON.stringify(next) }] : []),
     ],
   };

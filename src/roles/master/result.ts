@@ -52,7 +52,7 @@ const wrongAccount = (why: string): PaddletError =>
     hint: 'a trainer reported other counts than it pushed; the parameters are in the last checkpoints',
   });
 
-interface ResultOptions extends Pick<ConcludeOptions, 'testMetrics' | 'recordsPerSecond'> {
+interface ResultOptions extends Pick<ConcludeOptions, 'passes' | 'evaluation' | 'testMetrics' | 'recordsPerSecond'> {
   readonly context: RoleContext;
   readonly record: JobRecord;
   readonly model: Model;
@@ -66,16 +66,17 @@ export interface ModeResult
 }
 
 export function makeResult(options: ResultOptions, ofMode: ModeResult): JobResult {
-  const { context, record, model, testMetrics } = options;
+  const { context, record, model, passes, evaluation, testMetrics } = options;
   const { tasks, records, staleness, modelDigest, stateDigest, checkpoints } = ofMode;
   const train = ofMode.train && finishMetrics(model.task, ofMode.train, {});
   return {
     job: record.job.name,
     mode: record.job.training.mode,
-    passes: record.job.training.passes,
+    passes,
     tasks,
     records,
     metrics: { ...(train && { train }), ...(testMetrics && { test: testMetrics }) },
+    ...(evaluation === undefined ? {} : { evaluation }),
     ...(staleness === undefined ? {} : { staleness }),
     ...(record.warmStart === undefined ? {} : { warmStart: shownWarmStart(record.warmStart) }),
     modelDigest,

@@ -36,8 +36,8 @@ export interface Saves {
   request(ask: SaveRequest): Promise<SaveAnswer['chosen']>;
   ended(outcome: SaveOutcome): Promise<void>;
   passesEnded(passes: number): void;
-  /** The model is final. */
-  trained(): void;
+  /** The model is final, after so many passes. */
+  trained(passes: number): void;
   /** It is not, after all. */
   overtaken(): void;
   tell(event: TrainerEvent): void;
@@ -122,8 +122,8 @@ class StoredSaves implements Saves {
     this.#options.changed.notify();
   }
 
-  trained(): void {
-    this.#election.trained();
+  trained(passes: number): void {
+    this.#election.trained(passes);
     this.#options.changed.notify();
   }
 

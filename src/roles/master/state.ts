@@ -2,6 +2,7 @@
 import type { Clock } from '../../base/seams.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { Signal } from '../../cluster/waiting.ts';
+import type { Evaluations } from './best/evaluations.ts';
 import type { Dataset } from './dataset.ts';
 import type { EvaluationResults } from './evaluation.ts';
 import type { LaneTraining } from './rounds/training.ts';
@@ -23,6 +24,8 @@ export interface MasterState {
   readonly training: TaskTraining | LaneTraining;
   /** Of jobs whose model is written after each pass. */
   readonly saves: Saves | undefined;
+  /** Of jobs that are evaluated while they train. */
+  readonly evaluations: Evaluations | undefined;
   /** Present while the test file is being evaluated, after the last pass. */
   evaluation: Evaluation | undefined;
   /** The result is in the store: trainers that ask for work may leave. */
@@ -43,6 +46,7 @@ export function tellAll({ training, evaluation, saves }: Told, event: TrainerEve
 }
 
 /** Why there is nothing to do, for people. */
-export const waitReason = ({ training, evaluation }: MasterState): string =>
+export const waitReason = ({ training, evaluations, evaluation }: MasterState): string =>
   training.waitReason() ??
+  evaluations?.waitReason() ??
   (evaluation === undefined ? 'the job is being concluded' : 'the test file is being evaluated');

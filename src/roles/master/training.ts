@@ -3,25 +3,31 @@
  * sync mode (rounds/training.ts). Hooks, evaluation, saves and the result are the same for both (direct-job.ts).
  */
 
+import type { KeptFile } from '../../checkpoint/registry/kept.ts';
 import type { PserverGroup } from '../../cluster/client/pserver-group.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import type { TrainingInfo } from '../../cluster/info.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { JobResult, Metrics } from '../../cluster/job/job-result.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
-import type { History } from '../../core/history.ts';
+import type { Reached, TrainingLength } from '../../core/evaluation-points.ts';
+import type { EvaluationPoint, History } from '../../core/history.ts';
 import type { Model } from '../../model/model.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { Compare } from '../../store/store.ts';
 import type { Dataset } from './dataset.ts';
 
 export interface ConcludeOptions {
+  /** That were trained: those of the job, or fewer. */
+  readonly passes: number;
+  /** What evaluations while it trained came to. */
+  readonly evaluation: JobResult['evaluation'];
   readonly testMetrics: Metrics | undefined;
   readonly recordsPerSecond: number;
   readonly stopSignal: AbortSignal;
 }
 
-/** All passes are done in every shard. */
+/** All that may be trained is done in every shard. */
 export interface Trained {
   /** How often parameters had been restored by then: the recovery number (async mode), the timeline (sync mode). */
   readonly restores: number;
@@ -29,6 +35,8 @@ export interface Trained {
   readonly overtaken: AbortSignal;
   /** What must hold in the store for the model still to be the one that is concluded. */
   readonly unchanged: Compare;
+  /** Has the pservers save what they have; in sync mode they have. Names the files that have all shards. */
+  save(signal: AbortSignal): Promise<readonly KeptFile[]>;
   conclude(options: ConcludeOptions): Promise<JobResult>;
   /** `overtaken` is not needed any longer. */
   release(): void;
@@ -41,8 +49,11 @@ export type TrainerEvent =
   | { readonly type: 'resumed' };
 
 export interface Training {
-  /** Waits for the end of the last pass; again after the end was overtaken. */
+  /** Waits until all is done that may be trained; again after that was overtaken. */
   trained(): Promise<Trained>;
+  /** Training may go on to there. */
+  goOn(to: Reached): void;
+  readonly length: TrainingLength;
   tell(event: TrainerEvent): void;
   /** Passes that have ended. */
   passesEnded(): number;
@@ -52,6 +63,8 @@ export interface Training {
   waitReason(): string | undefined;
   /** The current pass, from 0; undefined while it is not known. */
   pass(): number | undefined;
+  /** Adds what an evaluation came to to the curves. */
+  evaluated(point: EvaluationPoint): Promise<void>;
   /** The curves, once nothing more is trained: as they are saved. */
   history(): History;
   /** For `info`. */
@@ -66,6 +79,8 @@ export interface TrainingOptions {
   readonly context: RoleContext;
   readonly record: JobRecord;
   readonly dataset: Dataset;
+  /** Where it halts until `goOn`. */
+  readonly until: (length: TrainingLength) => Reached;
   readonly model: Model;
   readonly fence: Fence;
   readonly group: PserverGroup;

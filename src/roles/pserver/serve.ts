@@ -219,7 +219,7 @@ async function checkpoint(serving: Serving, header: Header<'checkpoint'>): Promi
 }
 
 /** After the final checkpoint nothing is applied any more: every task must be closed. */
-function checkFinal(serving: Serving, { masterSecret, recovery }: Header<'checkpoint'>): void {
+function checkFinal(serving: Serving, { masterSecret, recovery, passes }: Header<'checkpoint'>): void {
   serving.checkMaster(masterSecret);
   const current = serving.recovery();
   if (recovery !== undefined && recovery < current) {
@@ -227,7 +227,7 @@ function checkFinal(serving: Serving, { masterSecret, recovery }: Header<'checkp
   }
   const { committed } = serving.shards;
   const complete = committed.watermark();
-  const isClosed = complete >= serving.job.passes;
+  const isClosed = complete >= (passes ?? serving.job.passes);
   if (isClosed && committed.isAgreed()) return;
   const why = isClosed ? 'shards count different records' : `pass ${complete} has tasks that are open`;
   throw new PaddletError('WrongCounts', `the final checkpoint is refused: ${why}`);

@@ -15,7 +15,7 @@ const OPTIONS: CutPlannerOptions = {
   everyPasses: undefined,
   everyRounds: undefined,
   isFirstUrgent: false,
-  rounds: 1_000,
+  until: 1_000,
   firstOf: (pass) => Math.min(pass, 10) * ROUNDS_A_PASS,
   passOf: (round) => Math.floor(round / ROUNDS_A_PASS),
   last: 0,
@@ -93,6 +93,20 @@ describe('when', () => {
       if (rig.cuts.length > 0 && rig.cuts.at(-1)!.round <= rig.round) rig.complete();
     }
     expect([...new Set(rig.cuts.map(({ round }) => round))]).toEqual([200, 400, 600, 800]);
+  });
+
+  it('none is planned at or past the round at which training halts, before it goes on', () => {
+    const rig = new Rig({ until: 105, everyRounds: 100 });
+    rig.run(1_000, 100);
+    rig.step({ type: 'asked' });
+    expect(rig.cuts.at(-1)?.round).toBeLessThanOrEqual(105);
+    rig.step({ type: 'completed', round: rig.cuts.at(-1)!.round });
+    const taken = rig.cuts.length;
+    rig.run(100, 50);
+    expect(rig.cuts).toHaveLength(taken);
+    rig.step({ type: 'goOn', until: 1_000 });
+    rig.run(3_000, 100);
+    expect(rig.cuts.length).toBeGreaterThan(taken);
   });
 
   it('so many rounds after the last', () => {
@@ -194,7 +208,7 @@ describe('which round', () => {
   });
 
   it('further ahead each time that a pserver was past it, from what is seen then', () => {
-    const rig = new Rig({ rounds: 100_000 });
+    const rig = new Rig({ until: 100_000 });
     rig.run(2_000, 100);
     const aheads: number[] = [];
     rig.step({ type: 'asked' });
@@ -273,7 +287,7 @@ it('announces one at a time, never a round that was passed when it was seen, nev
         let next: CutEvent;
         if (one.type === 'time') {
           now += one.ms;
-          highest = Math.min(OPTIONS.rounds, highest + one.rounds);
+          highest = Math.min(OPTIONS.until, highest + one.rounds);
           next = { type: 'rounds', highest };
         } else if (one.type === 'completed' || one.type === 'failed') {
           if (running === undefined) continue;
@@ -286,7 +300,7 @@ it('announces one at a time, never a round that was passed when it was seen, nev
         if (cut === undefined) continue;
         expect(running).toBeUndefined();
         expect(cut.round).toBeGreaterThanOrEqual(highest);
-        expect(cut.round).toBeLessThanOrEqual(OPTIONS.rounds);
+        expect(cut.round).toBeLessThanOrEqual(OPTIONS.until);
         running = cut.round;
       }
     }),

@@ -5,8 +5,8 @@ const ROUNDS = 10;
 const at = (version: number, timeline = 0, oldest = version) => ({ timeline, version, oldest });
 
 function standing(version: number, ...lanes: number[]): LaneWork<string> {
-  const work = createLaneWork<string>(ROUNDS);
-  work.assigned(lanes);
+  const work = createLaneWork<string>();
+  work.assigned(lanes, ROUNDS);
   work.positionKnown(at(version));
   return work;
 }
@@ -14,7 +14,7 @@ function standing(version: number, ...lanes: number[]): LaneWork<string> {
 test('without lanes it stands by, and the position of the rounds is asked for again afterwards', () => {
   const work = standing(3);
   expect(work.next()).toEqual({ do: 'standBy' });
-  work.assigned([1]);
+  work.assigned([1], ROUNDS);
   expect(work.next()).toEqual({ do: 'look' });
 });
 
@@ -35,10 +35,10 @@ test('computes its lanes, then waits for the next version, round by round', () =
 test('a lane dealt in mid-round is computed in that round; one taken away is kept until the round is over', () => {
   const work = standing(3, 1);
   work.computed(1, 'a');
-  work.assigned([2]);
+  work.assigned([2], ROUNDS);
   expect(work.next()).toEqual({ do: 'compute', lanes: [2] });
   work.computed(2, 'b');
-  work.assigned([]);
+  work.assigned([], ROUNDS);
   expect(work.next()).toEqual({ do: 'exchange' });
   expect(work.kept()).toEqual(['a', 'b']);
   work.confirmed();
@@ -98,5 +98,15 @@ test('at the end there is nothing to compute', () => {
   work.confirmed();
   expect(work.next()).toEqual({ do: 'finished' });
   work.positionKnown(at(0, 1));
+  expect(work.next()).toEqual({ do: 'compute', lanes: [1] });
+});
+
+test('it halts at the round up to which it may compute, and goes on when it may compute more', () => {
+  const work = standing(3, 1);
+  work.assigned([1], 4);
+  work.computed(1, 'a');
+  work.confirmed();
+  expect(work.next()).toEqual({ do: 'finished' });
+  work.assigned([1], 5);
   expect(work.next()).toEqual({ do: 'compute', lanes: [1] });
 });

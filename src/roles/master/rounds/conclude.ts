@@ -23,9 +23,8 @@ export interface ConcludeRoundsOptions extends ConcludeOptions {
 }
 
 export async function concludeRounds(options: ConcludeRoundsOptions): Promise<JobResult> {
-  const { record, group, model, stopSignal, cut } = options;
+  const { record, group, model, stopSignal, cut, passes } = options;
   const { tasks } = record.train;
-  const { passes } = record.job.training;
   const accounts = await takeAccounts(group, stopSignal);
   const complete = await completePasses(options);
   const digests = await digestModel(group, {
@@ -46,8 +45,8 @@ export async function concludeRounds(options: ConcludeRoundsOptions): Promise<Jo
 }
 
 /** Passes of which every shard has closed every task. */
-async function completePasses({ group, record, stopSignal }: ConcludeRoundsOptions): Promise<number> {
-  const pass = record.job.training.passes - 1;
+async function completePasses({ group, passes, stopSignal }: ConcludeRoundsOptions): Promise<number> {
+  const pass = passes - 1;
   const watermarks = await group.withPlacement(
     'complete passes',
     ({ pservers }) =>

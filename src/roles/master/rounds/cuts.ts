@@ -30,7 +30,12 @@ export interface Cuts {
   observe(highest: number): void;
   /** A cut as soon as can be; undefined when one is being taken already. */
   request(signal: AbortSignal): Promise<TakenCut | undefined>;
-  /** Of the last round, which every pserver has: tried until the disks take it. `Interrupted` when all are set back. */
+  /** Training goes on and halts at that round; cuts of later rounds are not taken. */
+  goOn(until: number): void;
+  /**
+   * Of the round at which training halts, which every pserver has: tried until the disks take it. `Interrupted` when
+   * all are set back.
+   */
   last(signal: AbortSignal): Promise<LastCut>;
   /** Since this master took over. */
   counts(): { readonly complete: number; readonly givenUp: number };
@@ -43,6 +48,8 @@ const REMIND_MS = 10_000;
 
 export interface CutsOptions extends TakeCutOptions {
   readonly plan: RoundPlan;
+  /** The round at which training halts. */
+  readonly until: number;
   readonly stopSignal: AbortSignal;
   readonly onFatal: (error: unknown) => void;
 }
@@ -56,7 +63,7 @@ export function createCuts(options: CutsOptions): Cuts {
 class CutTaker implements Cuts {
   readonly #options: CutsOptions;
   readonly #planner: CutPlanner;
-  readonly #rounds: number;
+  #until: number;
   /** Notified when a cut has ended, well or not. */
   readonly #ended = createSignal();
   readonly #fatal: (error: unknown) => void;
@@ -71,8 +78,8 @@ class CutTaker implements Cuts {
 
   constructor(options: CutsOptions) {
     this.#options = options;
-    const { plan, record, stored, context, stopSignal, onFatal } = options;
-    this.#rounds = plan.firstOf(record.job.training.passes);
+    const { stored, context, stopSignal, onFatal } = options;
+    this.#until = options.until;
     this.#planner = createCutPlanner(plannerOptions(options), context.host.clock.monotonicMs());
     this.#timeline = stored.current()?.cut.timeline ?? 0;
     this.#fatal = unlessStopped(stopSignal, onFatal);
@@ -101,13 +108,19 @@ class CutTaker implements Cuts {
     }
   }
 
+  goOn(until: number): void {
+    this.#until = until;
+    this.#step({ type: 'goOn', until });
+  }
+
   async last(signal: AbortSignal): Promise<LastCut> {
     const { clock, log } = this.#options.context.host;
     let loggedAtMs = Number.NEGATIVE_INFINITY;
     for (let failures = 0; ; failures++) {
-      const outcome = await this.#announce(this.#rounds, signal);
+      const round = this.#until;
+      const outcome = await this.#announce(round, signal);
       if (outcome.type === 'completed') {
-        this.#finish(outcome, this.#rounds);
+        this.#finish(outcome, round);
         return outcome.taken;
       }
       if (outcome.type === 'overtaken') throw interrupted();
@@ -193,7 +206,7 @@ class CutTaker implements Cuts {
   }
 }
 
-function plannerOptions({ record, stored, plan }: CutsOptions): CutPlannerOptions {
+function plannerOptions({ record, stored, plan, until }: CutsOptions): CutPlannerOptions {
   const { passes } = record.job.training;
   const { intervalMs, everyPasses, everyBatches } = record.job.checkpoint;
   return {
@@ -201,7 +214,7 @@ function plannerOptions({ record, stored, plan }: CutsOptions): CutPlannerOption
     everyPasses,
     everyRounds: everyBatches === undefined ? undefined : Math.ceil(everyBatches / plan.lanes),
     isFirstUrgent: record.warmStart !== undefined,
-    rounds: plan.firstOf(passes),
+    until,
     firstOf: (pass) => plan.firstOf(Math.min(pass, passes)),
     passOf: (round) => plan.placeOf(round)?.pass ?? passes,
     last: stored.current()?.cut.round ?? 0,

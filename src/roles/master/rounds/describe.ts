@@ -19,8 +19,8 @@ export function describeLane(
   return `${name} (pass ${pass + 1}, task ${task}: ${where})`;
 }
 
-/** Undefined when all rounds are done. */
-export function waitReason({ options, watch, service, rounds }: RoundsState): string | undefined {
+/** Undefined when all rounds that may be computed are done. */
+export function waitReason({ options, watch, service, until }: RoundsState): string | undefined {
   const missing = service.missingTrainers();
   if (missing > 0) return `${missing} more trainers must join (cluster.minTrainers)`;
   const now = watch.current();
@@ -29,7 +29,7 @@ export function waitReason({ options, watch, service, rounds }: RoundsState): st
     if (suspended.length === 0) return 'a pserver is missing, or all are being set back to the cut';
     return `pserver ${suspended.join(', ')}: suspended, as the store has not renewed the lease`;
   }
-  if (now.version >= rounds) return undefined;
+  if (now.version >= until) return undefined;
   const at = watch.pservers().filter(({ version }) => version === now.version);
   const sinceMs = Math.min(...at.map((one) => one.sinceMs));
   const seconds = ((options.context.host.clock.monotonicMs() - sinceMs) / 1000).toFixed(1);

@@ -2,7 +2,7 @@
  * Sync mode: points of the curves, as the pservers have them. They are a function of the job, so it does not matter
  * which master asks for them, or when.
  */
-import { type History, historyText, withRounds } from '../../../core/history.ts';
+import { type EvaluationPoint, type History, historyText, withEvaluation, withRounds } from '../../../core/history.ts';
 import { ROUNDS_SAMPLED } from '../../../core/pass-metrics.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
 import { spacingOf } from '../../../core/spacing.ts';
@@ -17,6 +17,8 @@ export interface RoundHistory {
   observe(version: number): void;
   /** Takes what there is, and saves it. */
   take(): Promise<void>;
+  /** Adds an evaluation, and saves it. */
+  evaluated(point: EvaluationPoint): Promise<void>;
 }
 
 export function createRoundHistory(options: TrainingOptions, plan: RoundPlan, saved: History): RoundHistory {
@@ -37,7 +39,10 @@ export function createRoundHistory(options: TrainingOptions, plan: RoundPlan, sa
     const timeMs = Math.round(1000 * context.host.clock.wallSeconds());
     // They may be behind what was observed: pservers go back to a cut when one of them is lost.
     const next = withRounds(history, metrics, { timeMs, passAt: (version) => passAt(plan, version, passes) });
-    if (next === history) return;
+    if (next !== history) await save(next);
+  }
+
+  async function save(next: History): Promise<void> {
     await new Promise<void>((resolve) => {
       pipeline.save([{ kind: 'history', text: historyText(next) }], [resolve]);
     });
@@ -45,9 +50,9 @@ export function createRoundHistory(options: TrainingOptions, plan: RoundPlan, sa
   }
 
   /** One at a time. */
-  function inTurn(): Promise<void> {
+  function inTurn(act: () => Promise<void>): Promise<void> {
     isTaking = true;
-    const mine = turn.then(take);
+    const mine = turn.then(act);
     turn = mine;
     return mine.finally(() => {
       isTaking = turn !== mine;
@@ -61,8 +66,9 @@ export function createRoundHistory(options: TrainingOptions, plan: RoundPlan, sa
       const ended = passAt(plan, version, passes);
       if (isTaking || (round <= asked.round && ended <= asked.ended)) return;
       asked = { round, ended };
-      inTurn().catch(ignoreAfter(stopSignal, onFatal));
+      inTurn(take).catch(ignoreAfter(stopSignal, onFatal));
     },
-    take: inTurn,
+    take: () => inTurn(take),
+    evaluated: (point) => inTurn(() => save(withEvaluation(history, point))),
   };
 }

@@ -20,10 +20,17 @@ export async function answerLanes(state: MasterState, header: LaneRequest, sessi
     case 'getLanes':
       return whileOpen(session, async (closed) => {
         const { trainer, known, maxWaitMs } = header;
-        const { number, done, owners } = await training.service.getLanes({ trainer, known, maxWaitMs, closed });
+        const { number, done, until, owners } = await training.service.getLanes({ trainer, known, maxWaitMs, closed });
         const saveModel = state.saves?.isWanted() === true ? { saveModel: true as const } : {};
         return {
-          header: { type: 'getLanes', number, done, owners: owners.map((trainers) => [...trainers]), ...saveModel },
+          header: {
+            type: 'getLanes',
+            number,
+            done,
+            until,
+            owners: owners.map((trainers) => [...trainers]),
+            ...saveModel,
+          },
         };
       });
     case 'getPlan':

@@ -16,8 +16,9 @@ type FailLane = Extract<RequestHeader, { type: 'failLane' }>;
 
 export interface LanesAnswer {
   readonly number: number;
-  /** All rounds are done. */
+  /** All rounds that may be computed are done. */
   readonly done: boolean;
+  readonly until: number;
   readonly owners: readonly (readonly string[])[];
 }
 
@@ -35,8 +36,10 @@ export interface LaneService {
   getLanes(asker: LanesAsker): Promise<LanesAnswer>;
   failed(report: FailLane): void;
   tell(event: Extract<LaneEvent, { type: 'roster' | 'joined' | 'left' | 'gone' | 'rounds' }>): void;
-  /** Whether all rounds are done: then trainers look for other work. */
+  /** Whether all rounds up to there are done: then trainers look for other work. */
   setDone(done: boolean): void;
+  /** More rounds may be computed. */
+  goOn(until: number): void;
   /** Wakes those who wait, to look again. */
   readonly wake: () => void;
   owners(): readonly (readonly string[])[];
@@ -49,6 +52,8 @@ export interface LaneService {
 export interface LaneServiceOptions {
   readonly context: RoleContext;
   readonly record: JobRecord;
+  /** Rounds that may be computed, before `goOn`. */
+  readonly until: number;
   /** File and records of a lane in a round, for people. */
   readonly describe: (round: number, lane: number) => string;
   /** False while the master is cut off from the store: then no lane is late. */
@@ -79,6 +84,7 @@ class Service implements LaneService {
   #complaint = '';
   #cancelTick: Cancel = () => {};
   #done = false;
+  #until: number;
   /** Before the live trainers are known none is told to give up the lanes that another master gave it. */
   #isRosterKnown = false;
   /** Changes that the dealer knows nothing of. */
@@ -86,6 +92,7 @@ class Service implements LaneService {
 
   constructor(options: LaneServiceOptions) {
     this.#options = options;
+    this.#until = options.until;
     const { training, cluster } = options.record.job;
     this.#dealer = createLaneDealer({
       lanes: training.lanes,
@@ -112,7 +119,7 @@ class Service implements LaneService {
       if (this.#closed.signal.aborted) throw ending();
     }
     if (!this.#isRosterKnown) throw new PaddletError('NotReady', 'this master does not know the live trainers yet');
-    return { number: this.#number(), done: this.#done, owners: this.owners() };
+    return { number: this.#number(), done: this.#done, until: this.#until, owners: this.owners() };
   }
 
   failed({ trainer, round, lane, code, error, hint, data }: FailLane): void {
@@ -145,6 +152,13 @@ class Service implements LaneService {
   setDone(done: boolean): void {
     if (done === this.#done) return;
     this.#done = done;
+    this.#otherChanges += 1;
+    this.#changed.notify();
+  }
+
+  goOn(until: number): void {
+    this.#until = until;
+    this.#done = false;
     this.#otherChanges += 1;
     this.#changed.notify();
   }

@@ -3,10 +3,12 @@
  * pserver has the version after the last round and a cut of it is complete (docs/design.md §6). The master saves
  * nothing of it but points of the curves: the pservers say which round they have, and the cut is in the store.
  */
+import { assert } from '../../../base/assert.ts';
 import { isPaddletError } from '../../../base/errors.ts';
 import type { ReadCut } from '../../../checkpoint/registry/cut.ts';
 import { type CutView, followCut } from '../../../cluster/placement/cut-view.ts';
 import { abortOnChange, type ChangeAbort, orAborted } from '../../../cluster/waiting.ts';
+import type { Reached } from '../../../core/evaluation-points.ts';
 import { createRoundPlan } from '../../../core/rounds/plan.ts';
 import type { RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import type { Dataset } from '../dataset.ts';
@@ -42,9 +44,10 @@ export async function openLaneTraining(options: TrainingOptions, isSaveWanted: (
     stored.cancel();
     throw error;
   }
-  const passes = createPassReport(options, plan);
+  const { passes } = record.job.training;
+  const report = createPassReport(options, plan);
   const history = createRoundHistory(options, plan, await loadHistory(context, stopSignal));
-  const state = openRounds(options, { plan, stored, passes, history, isSaveWanted });
+  const state = openRounds(options, { plan, stored, report, history, isSaveWanted });
   const { watch, service, cuts } = state;
   registerLaneMetrics(context.registry, state);
   return {
@@ -58,8 +61,9 @@ export async function openLaneTraining(options: TrainingOptions, isSaveWanted: (
       // A master that was cut off learns the position of the rounds with the next reply of a pserver.
       if (event.type !== 'resumed') service.tell(event);
     },
-    passesEnded: passes.ended,
+    passesEnded: report.ended,
     history: history.current,
+    evaluated: history.evaluated,
     applied: async () => {
       const accounts = await takeAccounts(options.group, stopSignal);
       return Math.min(...accounts.map(({ applied }) => applied));
@@ -67,8 +71,15 @@ export async function openLaneTraining(options: TrainingOptions, isSaveWanted: (
     waitReason: () => waitReason(state),
     pass: () => {
       const now = watch.current();
-      return now && passAt(plan, now.version, record.job.training.passes);
+      return now && passAt(plan, now.version, passes);
     },
+    goOn(to) {
+      const { until } = Object.assign(state, { until: roundsOf(to) });
+      service.goOn(until);
+      cuts.goOn(until);
+      watch.look();
+    },
+    length: state.length,
     describe: () => ({ mode: 'sync', rounds: describeRounds(state) }),
     wake: service.wake,
     close() {
@@ -80,7 +91,7 @@ export async function openLaneTraining(options: TrainingOptions, isSaveWanted: (
 }
 
 interface RoundsNeed extends Pick<RoundsState, 'plan' | 'stored'> {
-  readonly passes: PassReport;
+  readonly report: PassReport;
   readonly history: RoundHistory;
   readonly isSaveWanted: () => boolean;
 }
@@ -88,38 +99,48 @@ interface RoundsNeed extends Pick<RoundsState, 'plan' | 'stored'> {
 /** The service of the lanes, the cuts, and the watch that tells both where the rounds are. */
 function openRounds(
   options: TrainingOptions,
-  { plan, stored, passes, history, isSaveWanted }: RoundsNeed,
+  { plan, stored, report, history, isSaveWanted }: RoundsNeed,
 ): RoundsState {
   const { record, dataset } = options;
-  const rounds = plan.firstOf(record.job.training.passes);
+  const { passes } = record.job.training;
+  const length = {
+    passes,
+    rounds: { firstOf: plan.firstOf, passesAt: (round: number) => passAt(plan, round, passes) },
+  };
+  const rounds = plan.firstOf(passes);
+  const until = roundsOf(options.until(length));
   const watched: { watch?: RoundsWatch } = {};
   const service = createLaneService({
     ...options,
+    until,
     describe: (round, lane) =>
       describeLane({ dataset, plan, isShuffled: record.job.data.shuffle === 'records' }, round, lane),
     isWanted: isSaveWanted,
     look: () => watched.watch?.look(),
   });
-  const cuts = createCuts({ ...options, stored, plan });
+  const cuts = createCuts({ ...options, stored, plan, until });
   const watch = watchRounds({
     ...options,
     stored,
     onPosition: (position) => {
-      passes.observe(position.version);
+      report.observe(position.version);
       history.observe(position.version);
-      service.setDone(position.version >= rounds);
-      service.tell({ type: 'rounds', ...position });
+      const isDone = position.version >= state.until;
+      service.setDone(isDone);
+      // Lanes of a round that may not be computed yet are not late.
+      service.tell({ type: 'rounds', ...position, missing: isDone ? [] : position.missing });
       cuts.observe(position.highest);
     },
   });
   watched.watch = watch;
-  return { options, plan, rounds, watch, service, cuts, stored, history };
+  const state: RoundsState = { options, plan, length, rounds, until, watch, service, cuts, stored, history };
+  return state;
 }
 
 async function waitUntilTrained(state: RoundsState): Promise<Trained> {
-  const { options, rounds, watch } = state;
+  const { options, watch } = state;
   for (;;) {
-    const isOver = (): true | undefined => ((watch.current()?.version ?? 0) >= rounds ? true : undefined);
+    const isOver = (): true | undefined => ((watch.current()?.version ?? 0) >= state.until ? true : undefined);
     await watch.changed.until(isOver, options.stopSignal);
     const cut = await takeLast(state);
     if (cut !== undefined) return trainedAt(state, cut);
@@ -150,11 +171,18 @@ function trainedAt({ options, stored, service, history }: RoundsState, cut: Last
     overtaken: later.signal,
     release: later.release,
     unchanged: { key: options.context.keys.cut, modRevision: cut.modRevision },
+    save: async () => cut.files,
     async conclude(ending) {
       await orAborted(history.take(), ending.stopSignal);
       return concludeRounds({ ...options, ...ending, cut });
     },
   };
+}
+
+/** Training halts at rounds in sync mode. */
+function roundsOf({ rounds }: Reached): number {
+  assert(rounds !== undefined, 'points of a job in sync mode are rounds');
+  return rounds;
 }
 
 function abortOnCut(stored: CutView, isOther: (now: ReadCut) => boolean, stopSignal: AbortSignal): ChangeAbort {

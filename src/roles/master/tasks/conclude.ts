@@ -8,6 +8,7 @@ import { allSettledOrThrow, type PserverGroup } from '../../../cluster/client/ps
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { JobResult } from '../../../cluster/job/job-result.ts';
+import type { TaskQueue } from '../../../core/tasks/events.ts';
 import { type DiscardedTask, totalSums } from '../../../core/tasks/state.ts';
 import type { Model } from '../../../model/model.ts';
 import { digestModel } from '../digest.ts';
@@ -31,7 +32,7 @@ export interface ConcludeTasksOptions extends ConcludeOptions {
 const CHECKPOINT_TIMEOUT_MS = 3_600_000;
 
 export async function conclude(options: ConcludeTasksOptions): Promise<JobResult> {
-  const { record, group, model, stopSignal } = options;
+  const { record, group, model, stopSignal, passes } = options;
   const checkpoints = await group.withPlacement(
     'final checkpoint',
     (placement) =>
@@ -40,7 +41,7 @@ export async function conclude(options: ConcludeTasksOptions): Promise<JobResult
           const reply = await group.ask(
             pserver,
             'checkpoint',
-            { final: true, recovery: options.recovery },
+            { final: true, recovery: options.recovery, passes: options.passes },
             [],
             CHECKPOINT_TIMEOUT_MS,
           );
@@ -62,7 +63,7 @@ export async function conclude(options: ConcludeTasksOptions): Promise<JobResult
   const { applied, discarded } = accounts.reduce((least, one) => (one.applied < least.applied ? one : least));
   const { ended } = options.service.queue.totals();
   const sums = totalSums(ended.map((totals) => totals.sums));
-  const { passes, staleness } = record.job.training;
+  const { staleness } = record.job.training;
   const lost = passes * record.train.records - applied - sums.bad - discarded;
   const { replayed } = options;
   const read = sums.read + replayed.read;
@@ -83,15 +84,18 @@ export async function conclude(options: ConcludeTasksOptions): Promise<JobResult
   });
 }
 
-/** Each discarded task in the pass it was discarded in and in all after it, where it was left out. */
+/**
+ * Each discarded task in the pass it was discarded in and in all after it, where it was left out. Of passes that may
+ * not be trained yet nothing is closed: a job that ends before them would count their records.
+ */
 export async function closeDiscarded(
   group: PserverGroup,
-  record: JobRecord,
+  queue: Pick<TaskQueue, 'until'>,
   discarded: readonly DiscardedTask[],
   signal: AbortSignal,
 ): Promise<void> {
   if (discarded.length === 0) return;
-  const { passes } = record.job.training;
+  const passes = queue.until();
   const tasks = discarded.flatMap(({ task, pass, records }) =>
     Array.from({ length: passes - pass }, (_, i) => ({ pass: pass + i, task, records })),
   );

@@ -1,6 +1,13 @@
 /** Async mode: points of the curves from the ends of tasks, saved in the transaction that saves the ends. */
 import type { Clock } from '../../../base/seams.ts';
-import { type History, historyText, withPass, withTrained } from '../../../core/history.ts';
+import {
+  type EvaluationPoint,
+  type History,
+  historyText,
+  withEvaluation,
+  withPass,
+  withTrained,
+} from '../../../core/history.ts';
 import { addMetrics } from '../../../core/pass-metrics.ts';
 import type { QueueEffect, QueueEvent, TaskQueue } from '../../../core/tasks/events.ts';
 import { totalSums } from '../../../core/tasks/state.ts';
@@ -38,6 +45,12 @@ export class TaskHistory {
 
   current(): History {
     return this.#history;
+  }
+
+  /** What is to be saved with an evaluation. */
+  evaluated(point: EvaluationPoint): MasterChange[] {
+    this.#history = withEvaluation(this.#history, point);
+    return [{ kind: 'history', text: historyText(this.#history) }];
   }
 
   /** What of the history is to be saved with what this event has changed. */

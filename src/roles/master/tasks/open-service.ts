@@ -2,6 +2,7 @@
 import { PaddletError } from '../../../base/errors.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
+import type { EvaluationPoint } from '../../../core/history.ts';
 import { type Addressing, trainingTasks } from '../../../core/tasks/address.ts';
 import type { QueueConfig } from '../../../core/tasks/events.ts';
 import { isDataFault, isSameForEveryTrainer } from '../../../core/tasks/failure.ts';
@@ -19,6 +20,8 @@ import { createTaskService, type TaskService } from './service.ts';
 export interface TrainingService {
   readonly service: TaskService;
   readonly history: TaskHistory;
+  /** Adds an evaluation to the curves, and saves them. */
+  readonly evaluated: (point: EvaluationPoint) => Promise<void>;
 }
 
 /** With the queue that is saved, or a new one. */
@@ -27,12 +30,13 @@ export async function openTrainingService(options: TrainingOptions, onEnded: () 
   const { log, clock } = context.host;
   const saved = await retryStore(context, () => loadQueue(context.store, context.keys), stopSignal);
   const pipeline = createSavePipeline({ context, fence, stopSignal, onFatal });
-  const queue = createTaskQueue(queueConfig(record, dataset, trainingTasks), saved, clock.monotonicMs());
+  const config = { ...queueConfig(record, dataset, trainingTasks), until: options.until(record.job.training).passes };
+  const queue = createTaskQueue(config, saved, clock.monotonicMs());
   const history = new TaskHistory(clock, await loadHistory(context, stopSignal), queue);
   const { pass, done } = queue.counts();
   if (pass > 0 || done > 0) log.info(`resuming in pass ${pass + 1} of ${record.job.training.passes}`, { done });
   const close = (discarded: readonly DiscardedTask[]): void => {
-    closeDiscarded(group, record, discarded, stopSignal).catch(ignoreAfter(stopSignal, onFatal));
+    closeDiscarded(group, queue, discarded, stopSignal).catch(ignoreAfter(stopSignal, onFatal));
   };
   close(queue.discarded());
   const service = createTaskService({
@@ -56,7 +60,9 @@ export async function openTrainingService(options: TrainingOptions, onEnded: () 
       options.onPassesEnded(ended + 1);
     },
   });
-  return { service, history };
+  const evaluated = (point: EvaluationPoint): Promise<void> =>
+    new Promise((resolve) => pipeline.save(history.evaluated(point), [resolve]));
+  return { service, history, evaluated };
 }
 
 export function queueConfig(record: JobRecord, dataset: Dataset, addressing: Addressing): QueueConfig {

@@ -125,8 +125,8 @@ class RepairLoop {
   }
 
   async #repair(number: number): Promise<void> {
-    const { context, group, record, training, stopSignal } = this.#options;
-    await closeDiscarded(group, record, training.queue.discarded(), stopSignal);
+    const { context, group, training, stopSignal } = this.#options;
+    await closeDiscarded(group, training.queue, training.queue.discarded(), stopSignal);
     let repaired = 0;
     for (let replays = 0; ; replays++) {
       const replayed = await this.#replayUnclosed(number, replays);

@@ -129,12 +129,15 @@ interface Asker extends TaskAsker {
 interface OpenWork {
   readonly evaluation: TaskService | undefined;
   readonly repair: TaskService | undefined;
+  /** All that may be trained is done. */
+  readonly isTrained: boolean;
   readonly isFinished: boolean;
 }
 
 const openWork = (state: MasterState): OpenWork => ({
   evaluation: openServiceOf(state, 'evaluate'),
   repair: openServiceOf(state, 'repair'),
+  isTrained: openServiceOf(state, 'train')?.queue.counts().phase === 'ended',
   isFinished: state.isFinished,
 });
 
@@ -171,9 +174,10 @@ async function nextEvaluation(state: MasterState, asker: Asker): Promise<Reply> 
 /** Training or evaluation has ended and something follows: another round of it, a model to save, or the end. */
 async function changeSince(state: MasterState, { before, maxWaitMs, closed }: Asker): Promise<void> {
   const hasChanged = (): true | undefined => {
-    const { evaluation, repair, isFinished } = openWork(state);
-    const isSame = evaluation === before.evaluation && repair === before.repair && isFinished === before.isFinished;
-    return !isSame || state.saves?.isWanted() === true ? true : undefined;
+    const { evaluation, repair, isTrained, isFinished } = openWork(state);
+    const isSame = evaluation === before.evaluation && repair === before.repair;
+    const isSameEnd = isTrained === before.isTrained && isFinished === before.isFinished;
+    return !isSame || !isSameEnd || state.saves?.isWanted() === true ? true : undefined;
   };
   await untilOrLate(state.changed, hasChanged, { clock: state.clock, maxWaitMs, signal: closed });
 }

@@ -32,7 +32,7 @@ export interface TaskService {
   fail(ref: AttemptRef, report: FailureReport): Promise<void>;
   giveBack(ref: AttemptRef, read: number): Promise<void>;
   /** Events that need no answer. */
-  tell(event: Extract<QueueEvent, { type: 'roster' | 'joined' | 'gone' | 'progress' | 'resumed' }>): void;
+  tell(event: Extract<QueueEvent, { type: 'roster' | 'joined' | 'gone' | 'progress' | 'resumed' | 'goOn' }>): void;
   /** Answers `wait` to all who wait: they are to ask again. */
   release(): void;
   /** Ends all decisions: requests that are not answered yet, or come later, get `NotReady`. */

@@ -10,6 +10,7 @@ import { closeDiscarded, conclude } from './conclude.ts';
 import { describeTasks, waitReason } from './describe.ts';
 import { openTrainingService, taskFailure } from './open-service.ts';
 import { type Reconciled, type Repairs, reconciledSchema, startRepairs } from './repairs.ts';
+import { saveNow } from './save-each.ts';
 import type { TaskService } from './service.ts';
 import type { TasksState } from './state.ts';
 
@@ -30,7 +31,7 @@ export async function openTaskTraining(options: TrainingOptions): Promise<TaskTr
     options.onChanged();
   };
   const live = new Set<string>();
-  const { service, history } = await openTrainingService(options, onChanged);
+  const { service, history, evaluated } = await openTrainingService(options, onChanged);
   const recoveries = followRecovery(context, onFatal);
   const repairs = await openRepairs(options, { service, recoveries, live, onChanged });
   const state: TasksState = { options, service, repairs, recoveries, live };
@@ -42,6 +43,9 @@ export async function openTaskTraining(options: TrainingOptions): Promise<TaskTr
     repairs,
     recovery: () => recoveries.current()?.number ?? 0,
     history: () => history.current(),
+    evaluated,
+    length: options.record.job.training,
+    goOn: ({ passes }) => service.tell({ type: 'goOn', until: passes }),
     trained: () => waitUntilTrained(state, changed),
     tell(event) {
       note(live, event);
@@ -106,7 +110,7 @@ async function openRepairs(
 }
 
 async function waitUntilTrained({ options, service, repairs, recoveries }: TasksState, changed: Signal) {
-  const { group, record, stopSignal } = options;
+  const { group, stopSignal } = options;
   const isDone = (): Recovery | undefined => {
     const now = recoveries.current();
     const { phase } = service.queue.counts();
@@ -115,7 +119,7 @@ async function waitUntilTrained({ options, service, repairs, recoveries }: Tasks
   for (;;) {
     const recovery = await changed.until(isDone, stopSignal);
     // Of a task that was discarded a push may be on its way: once the task is closed everywhere, none is applied.
-    await closeDiscarded(group, record, service.queue.discarded(), stopSignal);
+    await closeDiscarded(group, service.queue, service.queue.discarded(), stopSignal);
     await repairs.check();
     if (isDone()?.number === recovery.number) return trainedAt(options, { service, repairs, recoveries, recovery });
   }
@@ -136,6 +140,7 @@ function trainedAt(options: TrainingOptions, { service, repairs, recoveries, rec
     restores: number,
     overtaken: signal,
     unchanged: { key: options.context.keys.recovery, modRevision },
+    save: (signal) => options.group.withPlacement('save', ({ pservers }) => saveNow(options, pservers, signal), signal),
     conclude: (ending) => conclude({ ...options, ...ending, service, replayed: repairs.sums(), recovery: number }),
     release,
   };

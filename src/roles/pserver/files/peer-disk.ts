@@ -45,6 +45,7 @@ export function createPeerDisk(options: PeerDiskOptions): Disk {
     create: (path) => disk.create(path),
     open,
     rename: (from, to) => disk.rename(from, to),
+    link: (from, to) => disk.link(from, to),
     syncFolder: (path) => disk.syncFolder(path),
     remove: (path) => disk.remove(path),
     removeFolder: (path) => disk.removeFolder(path),

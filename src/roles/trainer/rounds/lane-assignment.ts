@@ -14,11 +14,13 @@ export interface LaneAssignment {
   readonly changed: Signal;
   /** Ascending. Empty before the first answer of the master. */
   mine(): readonly number[];
-  /** True when all rounds are done. */
+  /** True when all rounds that may be computed are done. */
   isDone(): boolean;
+  /** Rounds that may be computed; 0 before the first answer of the master. */
+  until(): number;
   /** The trainers of a lane; the one it is dealt to comes first. */
   ownersOf(lane: number): readonly string[];
-  /** Aborts when `mine` or `isDone` changes next. */
+  /** Aborts when `mine`, `until` or `isDone` changes next. */
   changeSignal(): AbortSignal;
 }
 
@@ -43,13 +45,15 @@ export function followLaneAssignment(options: LaneAssignmentOptions): LaneAssign
   let owners: Owners = [];
   let mine: readonly number[] = [];
   let isDone = false;
+  let until = 0;
   let change = new AbortController();
 
-  function observe(next: { done: boolean; owners: Owners }): void {
+  function observe(next: { done: boolean; until: number; owners: Owners }): void {
     owners = next.owners;
     const lanes = owners.flatMap((trainers, lane) => (trainers.includes(id) ? [lane] : []));
-    const isSame = next.done === isDone && lanes.length === mine.length && lanes.every((lane, i) => lane === mine[i]);
-    if (isSame) return;
+    const isSame = lanes.length === mine.length && lanes.every((lane, i) => lane === mine[i]);
+    if (isSame && next.done === isDone && next.until === until) return;
+    until = next.until;
     mine = lanes;
     isDone = next.done;
     change.abort();
@@ -84,6 +88,7 @@ export function followLaneAssignment(options: LaneAssignmentOptions): LaneAssign
     changed,
     mine: () => mine,
     isDone: () => isDone,
+    until: () => until,
     ownersOf: (lane) => owners[lane] ?? [],
     changeSignal: () => change.signal,
   };

@@ -82,9 +82,9 @@ class RoundLoop {
   #disturbances = 0;
 
   constructor(options: RoundLoopOptions) {
-    const { plan, record, context } = options;
+    const { context } = options;
     this.#options = options;
-    this.#work = createLaneWork(plan.firstOf(record.job.training.passes));
+    this.#work = createLaneWork();
     this.#kept = new KeptLanes(options.model);
     this.#reports = createLaneReports({ ...options, log: context.host.log });
     this.#times = new ExchangeTimes(context.host.clock, options.times);
@@ -97,7 +97,7 @@ class RoundLoop {
       throwIfAborted(stopSignal);
       this.#kept.restrict(this.#work.kept());
       if (lanes.isDone()) return;
-      this.#work.assigned(lanes.mine());
+      this.#work.assigned(lanes.mine(), lanes.until());
       try {
         await this.#take(this.#work.next());
       } catch (error) {
@@ -168,7 +168,7 @@ class RoundLoop {
         activity.enter('idle');
         this.#times.clear();
         this.#forget();
-        // Until the master says that all rounds are done, or all pservers are set back to a cut.
+        // Until the master says that they are done, or gives more, or all pservers are set back to a cut.
         await this.#askPosition({ above: this.#work.at()!.version });
         return;
       case 'compute':
@@ -265,10 +265,11 @@ class RoundLoop {
   }
 
   async #exchange(): Promise<void> {
-    const { activity, client, context, lanes, plan, reader } = this.#options;
+    const { activity, client, context, lanes, reader } = this.#options;
     const { timeline, version } = this.#work.at()!;
     const next = version + 1;
-    const mine = plan.placeOf(next) === undefined ? [] : lanes.mine();
+    const until = lanes.until();
+    const mine = next < until ? lanes.mine() : [];
     reader.ahead(next, mine);
     const batches = await orAborted(this.#prefetch.take(next, mine), this.#interrupted());
     const barrier = logBarrierWait(context.host, version, lanes);
@@ -283,7 +284,7 @@ class RoundLoop {
           lists: listsOf(batches),
           deliveries: kept,
           onSent: () => {
-            if (plan.placeOf(next + 1) !== undefined) this.#prefetch.start(next + 1, mine);
+            if (next + 1 < until) this.#prefetch.start(next + 1, mine);
           },
           onPending: barrier.pending,
           onDelivered: () => {

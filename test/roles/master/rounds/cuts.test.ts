@@ -25,6 +25,7 @@ const cutsOf = ({ master, cuts, plan, record, group }: RoundsRig): Cuts =>
     onFatal: (error) => master.ends.push(error),
     stored: cuts,
     plan,
+    until: plan.firstOf(record.job.training.passes),
     record,
     group,
   });

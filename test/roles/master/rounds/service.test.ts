@@ -36,6 +36,7 @@ const anotherService = (): LaneService =>
   createLaneService({
     context: rig.master.context,
     record: rig.record,
+    until: rig.plan.firstOf(rig.record.job.training.passes),
     describe: (round, lane) => describeLane({ dataset, plan: rig.plan, isShuffled: false }, round, lane),
     isHeld: () => rig.master.isHeld,
     isWanted: () => isWanted,

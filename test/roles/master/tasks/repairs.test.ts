@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createSignal } from '../../../../src/cluster/waiting.ts';
 import { bitmapToText, createBitmap } from '../../../../src/core/bitmap.ts';
+import { endOf } from '../../../../src/core/evaluation-points.ts';
 import type { PassTask } from '../../../../src/core/tasks/address.ts';
 import { noSums } from '../../../../src/core/tasks/state.ts';
 import { type Repairs, type RepairsOptions, startRepairs } from '../../../../src/roles/master/tasks/repairs.ts';
@@ -146,6 +147,7 @@ describe('the end of training', () => {
       },
       dataset: { tasks: [], taskRecords: new Uint32Array(TASKS).fill(1), index: { files: [] } },
       isHeld: () => true,
+      until: endOf,
       onPassEnded: () => {},
       onPassesEnded: () => {},
       onChanged: () => {},

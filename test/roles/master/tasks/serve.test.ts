@@ -55,6 +55,7 @@ beforeEach(() => {
     trainers,
     training,
     saves: undefined,
+    evaluations: undefined,
     evaluation: undefined,
     isFinished: false,
     changed: createSignal(),

@@ -95,6 +95,20 @@ describe('rounds', () => {
     expect(rig.cluster.log).toEqual([]);
   });
 
+  test('no trainer computes more rounds than it may', async () => {
+    const rig = new Rig(5, 2);
+    for (const id of ['t0', 't1']) rig.start(id);
+    rig.master.until = 3;
+    rig.deal('t0', 't1');
+    await rig.reach(3);
+    await rig.timeline.run(() => false, rig.timeline.nowMs + 30_000);
+    expect(rig.cluster.pservers.map(({ gate }) => gate.version())).toEqual([3, 3]);
+    rig.master.goOn(5);
+    await rig.reach(5);
+    rig.master.goOn(ROUNDS);
+    await rig.finish();
+  });
+
   test('a trainer without lanes stands by and asks no pserver', async () => {
     const rig = new Rig(1, 2);
     rig.start('t0');

@@ -31,6 +31,8 @@ export class RigMaster {
   readonly changed = createSignal();
   number = 1;
   over = false;
+  /** Rounds that may be computed. */
+  until = planOf().firstOf(PASSES);
   owners: readonly (readonly string[])[] = [];
   readonly #timeline: Timeline;
   readonly #dice: Dice;
@@ -51,6 +53,11 @@ export class RigMaster {
     this.deal(this.owners);
   }
 
+  goOn(until: number): void {
+    this.until = until;
+    this.deal(this.owners);
+  }
+
   client(): MasterClient {
     const request = async ({ header }: Outgoing<RequestHeader>, { signal }: { signal: AbortSignal }) => {
       await new Promise<void>((resolve) => this.#timeline.after(this.#dice.between(0.1, 3), resolve));
@@ -67,7 +74,13 @@ export class RigMaster {
     switch (header.type) {
       case 'getLanes':
         await this.changed.until(() => (this.number === header.known ? undefined : true), signal);
-        return { type: 'getLanes', number: this.number, done: this.over, owners: this.owners.map((one) => [...one]) };
+        return {
+          type: 'getLanes',
+          number: this.number,
+          done: this.over,
+          until: this.until,
+          owners: this.owners.map((one) => [...one]),
+        };
       case 'failLane':
       case 'roundStuck':
         this.reports.push(header);

@@ -1,0 +1,85 @@
+/** Keeps models of a job that is evaluated while it trains, and scores each with `paddlet evaluate`, a process apart. */
+import * as z from 'zod';
+import { type ErrorCode, isErrorCode, PaddletError } from '../../base/errors.ts';
+import type { Disk, Log, Shell } from '../../base/seams.ts';
+import { isAbsent } from '../../checkpoint/file/files.ts';
+import { type KeptPlace, keepFiles, keptPath, removeKeptBut } from '../../checkpoint/registry/kept.ts';
+import { type Metrics, metricsSchema } from '../../cluster/job/job-result.ts';
+import { shellCommand } from '../../cluster/job/start-command.ts';
+import { throwIfAborted } from '../../cluster/waiting.ts';
+import { selfCommand } from '../../host/processes.ts';
+import type { KeptJob, ModelKeeper } from '../../roles/master/best/evaluations.ts';
+
+export interface ModelKeeperOptions {
+  readonly disk: Disk;
+  readonly log: Log;
+  readonly shell: Shell;
+  readonly cacheDir: string;
+}
+
+const scoredSchema = z.object(metricsSchema.shape);
+const failedSchema = z.object({
+  error: z.object({ code: z.custom<ErrorCode>(isErrorCode), message: z.string(), hint: z.string().optional() }),
+});
+
+export const modelKeeperOf =
+  (options: ModelKeeperOptions) =>
+  ({ record, checkpointFolder }: KeptJob): ModelKeeper => {
+    const place: KeptPlace = { disk: options.disk, folder: checkpointFolder, job: record.job.name };
+    return {
+      keep: (name, files) => keepFiles(place, name, files).catch(asMissing(checkpointFolder)),
+      retain: (names) => removeKeptBut(place, names),
+      score: (name, signal) => score(options, record, { path: keptPath(place, name), name, signal }),
+      pathOf: (name) => keptPath(place, name),
+    };
+  };
+
+const asMissing = (folder: string) => (error: unknown) => {
+  if (!isAbsent(error)) throw error;
+  throw new PaddletError('CheckpointMissing', `a checkpoint of a pserver is not there: ${(error as Error).message}`, {
+    hint: `master and pservers of a job with \`evaluation\` share the checkpoint folder (${folder}): see checkpoint.dir`,
+    cause: error,
+  });
+};
+
+interface Kept {
+  readonly path: string;
+  readonly name: string;
+  readonly signal: AbortSignal;
+}
+
+/** It ends with this process, whatever ends that. */
+async function score(options: ModelKeeperOptions, record: KeptJob['record'], kept: Kept): Promise<Metrics> {
+  const { shell, log, cacheDir } = options;
+  const { data, labels } = record.job.evaluation ?? { data: [], labels: [] };
+  const { command, args } = selfCommand();
+  const named = [...data.flatMap((file) => ['--data', file]), ...labels.flatMap((file) => ['--labels', file])];
+  const folders = ['--data-dir', record.dataDir, '--cache-dir', cacheDir];
+  const words = [command, ...args, 'evaluate', '--checkpoint', kept.path, ...named, ...folders, '--json'];
+  let said = '';
+  const { code, signal } = await shell.run(shellCommand(words), {
+    env: {},
+    folder: record.dataDir,
+    signal: kept.signal,
+    onLine: (line, from) => {
+      if (from === 'stdout') said += line;
+      else log.info(`evaluating ${kept.name}: ${line}`);
+    },
+  });
+  throwIfAborted(kept.signal);
+  const found = code === 0 ? scoredSchema.safeParse(parsed(said)) : undefined;
+  if (found?.success === true) return found.data;
+  const failed = failedSchema.safeParse(parsed(said)).data?.error;
+  const why = failed?.message ?? (code === null ? `it was ended by ${signal}` : `exit code ${code}`);
+  throw new PaddletError(failed?.code ?? 'EvaluationFailed', `${kept.path} could not be evaluated: ${why}`, {
+    hint: failed?.hint ?? 'the log of the master has what it said',
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

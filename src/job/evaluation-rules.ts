@@ -1,0 +1,36 @@
+/** Rules between evaluation while a job trains and the rest of the job. */
+import type { EvaluationMetric } from '../core/evaluation-points.ts';
+import { formatOf } from '../data/formats/registry.ts';
+import type { Model } from '../model/model.ts';
+import { taskOf } from '../model/registry.ts';
+import type { RuleBroken } from './rules.ts';
+import type { JobFile } from './schema.ts';
+
+const METRICS_OF: Readonly<Record<Model['task'], readonly EvaluationMetric[]>> = {
+  binary: ['logloss', 'auc', 'groupedAuc', 'accuracy', 'rmse'],
+  multiclass: ['logloss', 'accuracy'],
+  regression: ['rmse'],
+};
+
+export function evaluationRules({ data, model, training, evaluation }: JobFile): RuleBroken[] {
+  if (evaluation === undefined) return [];
+  const broken: RuleBroken[] = [];
+  const refuse = (field: string, message: string): void => void broken.push({ path: ['evaluation', field], message });
+  const { everyPasses, everyRounds, metric, labels } = evaluation;
+  if (everyRounds !== undefined && everyPasses !== undefined)
+    refuse('everyRounds', 'expected either this or everyPasses');
+  if (everyRounds !== undefined && training.mode !== 'sync') {
+    refuse('everyRounds', 'there are rounds in sync mode only: expected everyPasses, or training.mode sync');
+  }
+  if (evaluation.data === undefined && data.test === undefined && data.split === undefined) {
+    const message = 'there are no held-out records: expected evaluation.data, data.test or data.split';
+    broken.push({ path: ['evaluation'], atKey: true, message });
+  }
+  const known = METRICS_OF[taskOf(model)];
+  if (metric !== undefined && !known.includes(metric)) refuse('metric', `expected one of ${known.join(', ')}`);
+  if (labels !== undefined && evaluation.data === undefined) refuse('labels', 'only with evaluation.data');
+  if (labels !== undefined && !formatOf(data.format).hasLabelFiles) {
+    refuse('labels', `${data.format} records contain their labels`);
+  }
+  return broken;
+}
