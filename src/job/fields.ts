@@ -6,6 +6,7 @@ import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
 import { notLocal } from '../base/local-path.ts';
 import { DATA_FORMATS } from '../data/formats/registry.ts';
+import { classWeightsSchema } from './class-weights.ts';
 import { columnsSchema, dialectSchema } from './columns.ts';
 import { parseDurationMs } from './duration.ts';
 import { fedColumns, layersSchema, tower, vectors } from './layers.ts';
@@ -276,12 +277,13 @@ export const trainingFields = {
     .enum(['fail', 'clip'])
     .default('fail')
     .describe(
-      'What happens when a gradient has NaN or infinite values: the job `fail`s, or they count as 0 (`clip`), and the ' +
-        'norm of every gradient is bounded by `maxGradientNorm`.',
+      'What happens when a gradient has NaN or infinite values: the job `fail`s, or they count as 0 (`clip`, which ' +
+        'needs `maxGradientNorm`).',
     ),
   maxGradientNorm: positive()
     .optional()
-    .describe('With `clip`: the largest L2 norm of a gradient; a larger one is scaled down to it.'),
+    .describe('The largest L2 norm of a gradient; a larger one is scaled down to it.'),
+  classWeights: classWeightsSchema.optional(),
   staleness: z
     .strictObject(stalenessFields)
     .optional()
