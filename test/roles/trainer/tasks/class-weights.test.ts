@@ -3,11 +3,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { modelOf } from '../../../../src/cluster/job/job-model.ts';
+import { convertFile } from '../../../../src/data/convert.ts';
 import { ParsedCache } from '../../../../src/data/parsed/cache.ts';
 import { reordered } from '../../../../src/data/reordered.ts';
 import type { Selection } from '../../../../src/data/selection.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
-import { type Job, jobFileSchema, resolveJob } from '../../../../src/job/schema.ts';
+import { columnSpecOf, type Job, jobFileSchema, resolveJob } from '../../../../src/job/schema.ts';
 import { loadDataset, taskChunks, trainFactsOf } from '../../../../src/roles/master/dataset.ts';
 import { openTaskFiles } from '../../../../src/roles/trainer/tasks/task-files.ts';
 import { recordOf } from '../../../cluster/job/stored-job.ts';
@@ -107,6 +108,22 @@ describe.each(Object.entries(FORMATS))('%s', (_, format) => {
       expect(bothOrders(await read(place, weighted, 'test', kept))).toEqual(plain);
     }
   });
+});
+
+it('columns: as if the text that they were made of had these weights', async () => {
+  const place = testPlace();
+  const format = FORMATS.csv!;
+  const columns = columnSpecOf(jobOf(format))!;
+  const readColumns = async (job: Job): Promise<unknown[]> => {
+    await convertFile(place, 'a.txt', join(place.folder, 'a.columns'), { format: 'csv', columns, onBytes: () => {} });
+    return bothOrders(await read(place, job));
+  };
+  const made = { format: 'columns', train: 'a.columns' };
+  write(place, format, ofClass);
+  const wanted = await readColumns(jobOf(format, {}, made));
+  write(place, format);
+  expect(await readColumns(jobOf(format, { classWeights: { 1: 3 } }, made))).toEqual(wanted);
+  expect(await readColumns(jobOf(format, {}, made))).not.toEqual(wanted);
 });
 
 it('counts are those of records', async () => {
