@@ -6,7 +6,6 @@ import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
 import { notLocal } from '../base/local-path.ts';
 import { DATA_FORMATS } from '../data/formats/registry.ts';
-import { classWeightsSchema } from './class-weights.ts';
 import { columnsSchema, dialectSchema } from './columns.ts';
 import { parseDurationMs } from './duration.ts';
 import { fedColumns, layersSchema, tower, vectors } from './layers.ts';
@@ -283,7 +282,10 @@ export const trainingFields = {
   maxGradientNorm: positive()
     .optional()
     .describe('The largest L2 norm of a gradient; a larger one is scaled down to it.'),
-  classWeights: classWeightsSchema.optional(),
+  classWeights: z
+    .record(z.string(), positive().max(LIMITS.classWeight))
+    .optional()
+    .describe('How much training records of a class count, by its number: `{1: 5}`. Classes not named count 1.'),
   staleness: z
     .strictObject(stalenessFields)
     .optional()

@@ -6,7 +6,7 @@ import type { Format } from '../data/formats/format.ts';
 import { formatOf, formatsWhere } from '../data/formats/registry.ts';
 import { type ModelOutline, outlineOf } from '../model/registry.ts';
 import { hasLearningRate } from '../tensor/optimizer.ts';
-import { classWeightRules } from './class-weights.ts';
+import { classWeightRules } from './class-weight-rules.ts';
 import { brokenColumnRules } from './column-rules.ts';
 import { dialectSchema, resolveColumns } from './columns.ts';
 import { mostAhead } from './pull-ahead.ts';

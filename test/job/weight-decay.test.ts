@@ -1,4 +1,4 @@
-/** Whoever looks for the decay of weights under another name is told what it is called. */
+/** A job that has the decay of weights under another name is refused with the right one. */
 import { expect, it } from 'vitest';
 import { parseJobFile } from '../../src/job/load-job.ts';
 

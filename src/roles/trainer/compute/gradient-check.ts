@@ -30,8 +30,9 @@ export class GradientCheck {
   }
 
   /**
-   * Of all that is pushed together. Throws `BadGradient`, or changes the arrays: with `clip`, values that are not finite
-   * become 0; then the L2 norm is clipped, if the job has a largest one. `describe`: file and lines of the records.
+   * Of all that is pushed together. Throws `BadGradient`, or changes the arrays: with `clip`, values that are not
+   * finite become 0; then the L2 norm is clipped, if the job has a largest one. `describe`: file and lines of the
+   * records.
    */
   check(gradients: Gradients, describe: () => string): void {
     const { dense, sparse } = gradients;

@@ -1,11 +1,6 @@
-/** `training.classWeights`: how much the records of a class count in training. */
-import * as z from 'zod';
+/** Rules between `training.classWeights` and the classes that the model has. */
 import { taskOf } from '../model/registry.ts';
 import type { JobFile } from './schema.ts';
-
-export const classWeightsSchema = z
-  .record(z.string(), z.number().min(1e-30).max(1e30))
-  .describe('How much training records of a class count, by its number: `{1: 5}`. Classes that are not named count 1.');
 
 interface Broken {
   readonly path: readonly string[];
