@@ -67,7 +67,7 @@ function createTrainer(task: number, addresses: readonly string[]): (tasks: numb
   const options = {
     ...{ model, client, router, activity, signal, pulls, pullAhead: PULL_AHEAD, gated: false },
     ...{ batchSize: PLAN.batchSize, pushEvery: 1, pullEvery: 1 },
-    gradientCheck: new GradientCheck(undefined, { warn: () => {} }, model.parameters.dense),
+    gradientCheck: new GradientCheck({ onBadGradient: 'fail' }, { warn: () => {} }, model.parameters.dense),
   };
   const records = taskRecords();
   let pass = 0;

@@ -147,6 +147,8 @@ export const LIMITS = {
   layerFloats: 2 ** 20,
   layerNameCharacters: 64,
   batchRecords: 1_048_576,
+  /** How much more a record of a class may count. */
+  classWeight: 1_000_000_000,
   tasks: 10_000_000,
   /** Tasks to replay after which a slice of repairs ends with its pass: with `tasks`, below what a `Map` can hold. */
   repairedTasks: 1_000_000,

@@ -67,6 +67,7 @@ function complaintOf(issue: z.core.$ZodIssue, fields: FieldNames, value: unknown
 
 function unknownField(path: readonly (string | number)[], key: string, fields: FieldNames, found: unknown): string {
   const type = typeof found === 'object' && found !== null ? (found as { type?: unknown }).type : undefined;
+  if (IS_DECAY.test(key)) return `unknown field here; ${decayOf(path.at(-1) === 'optimizer' ? type : undefined)}`;
   const known = fieldsOf(path, fields);
   const near = nearest(key, known);
   // `momentum` is a field of optimizer, but not of every optimizer.
@@ -77,6 +78,16 @@ function unknownField(path: readonly (string | number)[], key: string, fields: F
   );
   if (elsewhere.length > 0) return `unknown field here; did you mean ${elsewhere.join(' or ')}?`;
   return known.length === 0 ? 'unknown field' : `unknown field; expected one of ${known.join(', ')}`;
+}
+
+/** What others call the decay of weights, and fields of optimizers that have another one. */
+const IS_DECAY = /^(l2|lambda2|weight_?decay)$/i;
+
+function decayOf(type: unknown): string {
+  if (type === 'adamw') return 'the decay of weights of type adamw is weightDecay';
+  if (type === 'ftrl') return 'the decay of weights of type ftrl is lambda2';
+  const where = type === undefined ? 'optimizer.l2' : `l2 with type ${shown(type)}`;
+  return `the decay of weights is ${where}, or weightDecay with type adamw`;
 }
 
 /** Of `tables.w`, which is not in the schema, those of `tables.*`. A name of its own may have any characters. */

@@ -277,12 +277,16 @@ export const trainingFields = {
     .enum(['fail', 'clip'])
     .default('fail')
     .describe(
-      'What happens when a gradient has NaN or infinite values: the job `fail`s, or they count as 0 (`clip`), and the ' +
-        'norm of every gradient is bounded by `maxGradientNorm`.',
+      'What happens when a gradient has NaN or infinite values: the job `fail`s, or they count as 0 (`clip`, which ' +
+        'needs `maxGradientNorm`).',
     ),
   maxGradientNorm: positive()
     .optional()
-    .describe('With `clip`: the largest L2 norm of a gradient; a larger one is scaled down to it.'),
+    .describe('The largest L2 norm of a gradient; a larger one is scaled down to it.'),
+  classWeights: z
+    .record(z.string(), positive().max(LIMITS.classWeight))
+    .optional()
+    .describe('How much training records of a class count, by its number: `{1: 5}`. Classes not named count 1.'),
   staleness: z
     .strictObject(stalenessFields)
     .optional()

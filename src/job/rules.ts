@@ -6,6 +6,7 @@ import type { Format } from '../data/formats/format.ts';
 import { formatOf, formatsWhere } from '../data/formats/registry.ts';
 import { type ModelOutline, outlineOf } from '../model/registry.ts';
 import { hasLearningRate } from '../tensor/optimizer.ts';
+import { classWeightRules } from './class-weight-rules.ts';
 import { brokenColumnRules } from './column-rules.ts';
 import { dialectSchema, resolveColumns } from './columns.ts';
 import { evaluationRules } from './evaluation-rules.ts';
@@ -30,6 +31,7 @@ export function brokenRules(file: JobFile): RuleBroken[] {
     ...('message' in outline ? [outline] : rulesOfModel(file, outline)),
     ...selectionRules(file),
     ...gradientRules(file),
+    ...classWeightRules(file),
     ...syncRules(file),
     ...evaluationRules(file),
   ];
@@ -147,14 +149,9 @@ function stalenessRules(file: JobFile, outline: ModelOutline): RuleBroken[] {
 }
 
 function gradientRules({ training: { onBadGradient, maxGradientNorm } }: JobFile): RuleBroken[] {
-  const refuse = (field: string, message: string): RuleBroken[] => [{ path: ['training', field], message }];
-  if (onBadGradient === 'clip' && maxGradientNorm === undefined) {
-    return refuse('onBadGradient', 'clip needs training.maxGradientNorm: the L2 norm that gradients are clipped to');
-  }
-  if (onBadGradient !== 'clip' && maxGradientNorm !== undefined) {
-    return refuse('maxGradientNorm', 'only with training.onBadGradient: clip');
-  }
-  return [];
+  if (onBadGradient !== 'clip' || maxGradientNorm !== undefined) return [];
+  const message = 'clip needs training.maxGradientNorm: the L2 norm that gradients are clipped to';
+  return [{ path: ['training', 'onBadGradient'], message }];
 }
 
 /** In a round every lane computes one mini-batch from the newest version. */

@@ -120,7 +120,7 @@ function offsetOf(document: Document, path: readonly (string | number)[], atKey:
   let offset = startOf(node) ?? 0;
   for (const [depth, part] of path.entries()) {
     const pair = isMap(node)
-      ? (node.items as Pair[]).find(({ key }) => isScalar(key) && key.value === part)
+      ? (node.items as Pair[]).find(({ key }) => isScalar(key) && String(key.value) === String(part))
       : undefined;
     const next = pair?.value ?? (typeof part === 'number' ? document.getIn(path.slice(0, depth + 1), true) : undefined);
     if (pair !== undefined) offset = startOf(pair.key) ?? offset;

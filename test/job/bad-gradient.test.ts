@@ -11,11 +11,12 @@ const load = (training: object) =>
 it('fails by default; a job that clips says to which norm', () => {
   expect(load({}).training.onBadGradient).toBe('fail');
   expect(load({ onBadGradient: 'clip', maxGradientNorm: 0.5 }).training).toMatchObject({ maxGradientNorm: 0.5 });
+  expect(load({ maxGradientNorm: 2 }).training).toMatchObject({ onBadGradient: 'fail', maxGradientNorm: 2 });
 });
 
 it.each([
   [{ onBadGradient: 'clip' }, /onBadGradient: clip needs training.maxGradientNorm/],
-  [{ maxGradientNorm: 1 }, /maxGradientNorm: only with training.onBadGradient: clip/],
+  [{ maxGradientNorm: 0 }, /maxGradientNorm/],
   [{ onBadGradient: 'clip', maxGradientNorm: 0 }, /maxGradientNorm/],
   [{ onBadGradient: 'skip' }, /onBadGradient/],
 ])('%j is refused', (training, message) => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Digests } from '../../src/checkpoint/set/model-digest.ts';
 import { createRoundPlan } from '../../src/core/rounds/plan.ts';
+import { weightedByClass } from '../../src/data/class-weights.ts';
 import type { Job } from '../../src/job/schema.ts';
 import { createModel } from '../../src/model/registry.ts';
 import { type LaneGradients, SHARD_ACTION } from '../../src/tensor/parameters.ts';
@@ -26,8 +27,8 @@ function trainInParts(job: Job, { model, tasks }: Pick<Loaded, 'model' | 'tasks'
     const lanes = Array.from({ length: training.lanes }, (_, lane) => {
       const place = plan.batchOf(round, lane);
       if (place === undefined) return EMPTY;
-      const batch = tasks[place.task]!.batch(place.from, place.to);
-      return computeLane(model, batch, valuesIn(model, parts, idsIn(model, batch)), place, training.maxGradientNorm);
+      const batch = weightedByClass(tasks[place.task]!, training.classWeights).batch(place.from, place.to);
+      return computeLane(model, batch, valuesIn(model, parts, idsIn(model, batch)), place, training);
     });
     for (const { held, parameters } of parts) {
       const ofPart = lanes.map((lane): LaneGradients => laneFor(spec, lane, { shards: SHARDS, held }));
@@ -133,6 +134,51 @@ it('weights of records: other models, the same wherever they are trained; those 
   const ones = await plainOf(() => 1);
   expect(weighted.modelDigest).not.toBe(ones.modelDigest);
   expect(await plainOf()).toEqual(ones);
+});
+
+it('gradients that are clipped where a bad one fails', async () => {
+  const place = testPlace();
+  makeText(place);
+  const digestOf = async (training: Record<string, unknown>): Promise<string> => {
+    const job = jobOf({ model: { type: 'fm', factors: 3 } }, training);
+    const plain = digestsIn(await referenceLoop(job, place));
+    expect(trainInParts(job, await readJob(job, place), 3)).toEqual(plain);
+    return plain.modelDigest;
+  };
+  const clipped = await digestOf({ maxGradientNorm: 0.01 });
+  expect(await digestOf({ maxGradientNorm: 0.01, onBadGradient: 'clip' })).toBe(clipped);
+  expect(await digestOf({})).not.toBe(clipped);
+});
+
+it('classes with weights: as if their records had them, without weights of their own and with them', async () => {
+  const place = testPlace();
+  const fm = { model: { type: 'fm', factors: 3 }, data: { ...JOB_FILE.data, labelWeights: true } };
+  const labelsOf = (): number[] =>
+    readFileSync(join(place.folder, 'train.txt'), 'utf8').split('\n').map(Number.parseFloat);
+  for (const own of [() => 1, (record: number) => (record % 5) / 2]) {
+    makeText(place, [3], own);
+    const labels = labelsOf();
+    const weighted = jobOf(fm, { classWeights: { 1: 3 } });
+    const plain = await referenceLoop(weighted, place);
+    const loaded = await readJob(weighted, place);
+    for (const pservers of [1, 3]) expect(trainInParts(weighted, loaded, pservers)).toEqual(digestsIn(plain));
+    const unweighted = await referenceLoop(jobOf(fm), place);
+    makeText(place, [3], (record) => own(record) * (labels[record] === 1 ? 3 : 1));
+    expect(await referenceLoop(jobOf(fm), place)).toEqual(plain);
+    expect(unweighted.modelDigest).not.toBe(plain.modelDigest);
+    expect(unweighted.applied).toBe(plain.applied);
+  }
+});
+
+it('a class of images with a weight', async () => {
+  const place = testPlace();
+  makeImages(place);
+  const data = { train: 'images', trainLabels: 'labels', format: 'idx', recordsPerTask: 16 };
+  const job = jobOf({ data, model: { type: 'softmax' }, optimizer: SGD }, { classWeights: { 3: 0.5, 9: 4 } });
+  const plain = await referenceLoop(job, place);
+  expect(trainInParts(job, await readJob(job, place), 4)).toEqual(digestsIn(plain));
+  // Of 70 records, seven of each class.
+  expect(plain.passes.map(({ records, weight }) => [records, weight])).toEqual(Array(2).fill([70, 70 - 3.5 + 21]));
 });
 
 it.each(OPTIMIZERS)('$type: softmax, whose weights are in two blocks', async (optimizer) => {

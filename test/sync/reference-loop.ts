@@ -53,7 +53,10 @@ export async function referenceLoop(job: Job, place: DataPlace): Promise<Referen
 
 /** What decides the answer, beside the data. */
 export type PlainJob = Pick<Job, 'optimizer' | 'tables' | 'blocks'> & {
-  readonly training: Pick<Job['training'], 'batchSize' | 'passes' | 'lanes' | 'seed' | 'maxGradientNorm'>;
+  readonly training: Pick<
+    Job['training'],
+    'batchSize' | 'passes' | 'lanes' | 'seed' | 'onBadGradient' | 'maxGradientNorm' | 'classWeights'
+  >;
   readonly data?: Pick<Job['data'], 'shuffle'>;
 };
 
@@ -71,9 +74,9 @@ export function trainPlainly(job: PlainJob, model: Model, tasks: readonly TaskRe
     let sums: MetricSums = { records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 };
     for (const lanes of rounds) {
       const steps = lanes
-        .map((place) => stepOf(model, memory, recordsIn, place))
+        .map((place) => stepOf(model, memory, (at) => weighted(recordsIn(at), job.training), place))
         .filter((step) => step !== undefined)
-        .map((step) => clipped(step, model, job.training.maxGradientNorm));
+        .map((step) => clipped(step, model, job.training));
       memory.apply(steps);
       for (const { metrics } of steps) sums = added(sums, metrics);
     }
@@ -133,8 +136,25 @@ function stepOf(
   };
 }
 
-/** `training.onBadGradient: clip`: of what the lane brings, all parameters and rows together, but for statistics. */
-function clipped(step: LaneStep, { parameters }: Model, maxNorm: number | undefined): LaneStep {
+/** `training.classWeights`: a record counts as if it was written with its weight times that of its class. */
+function weighted(batch: Batch, { classWeights }: PlainJob['training']): Batch {
+  if (classWeights === undefined) return batch;
+  const weights = new Float32Array(batch.records).fill(1);
+  if (batch.weights !== undefined) weights.set(batch.weights);
+  for (const [label, weight] of Object.entries(classWeights)) {
+    for (let i = 0; i < weights.length; i++) if (batch.labels[i] === Number(label)) weights[i] = weights[i]! * weight;
+  }
+  return { ...batch, weights };
+}
+
+/** `training.maxGradientNorm`: of what the lane brings, all parameters and rows together, but for statistics. */
+function clipped(
+  step: LaneStep,
+  { parameters }: Model,
+  { onBadGradient, maxGradientNorm: maxNorm }: PlainJob['training'],
+): LaneStep {
+  const all = [...step.dense, ...step.sparse.flatMap((rows) => [...rows.values()])];
+  if (onBadGradient === 'fail' && !all.every((part) => part.every(Number.isFinite))) throw new Error('a bad gradient');
   if (maxNorm === undefined) return step;
   const isLearned = parameters.dense.map(({ statisticRate }) => statisticRate === undefined);
   const parts = [...step.dense.filter((_, at) => isLearned[at]), ...step.sparse.flatMap((rows) => [...rows.values()])];

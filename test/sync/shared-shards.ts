@@ -3,7 +3,7 @@ import { createModelHasher, type Digests, inNameOrder } from '../../src/checkpoi
 import type { LaneBatch } from '../../src/core/rounds/plan.ts';
 import type { Job } from '../../src/job/schema.ts';
 import { type Batch, type MetricSums, type Model, ordinaryStep, type PulledValues } from '../../src/model/model.ts';
-import { GradientCheck } from '../../src/roles/trainer/compute/gradient-check.ts';
+import { GradientCheck, type GradientRules } from '../../src/roles/trainer/compute/gradient-check.ts';
 import { blockShards } from '../../src/tensor/blocks.ts';
 import type { Parameters } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
@@ -80,13 +80,13 @@ export function computeLane(
   batch: Batch,
   values: PulledValues,
   { pass, task, push }: Pick<LaneBatch, 'pass' | 'task' | 'push'>,
-  maxGradientNorm?: number,
+  rules: GradientRules = { onBadGradient: 'fail' },
 ): LaneResult {
   const { records } = batch;
   if (records === 0) return EMPTY;
   const ids = idsIn(model, batch);
   const { dense, sparse, metrics } = ordinaryStep(model, model.step(batch, values, { pass, task, batch: push }));
-  const check = new GradientCheck(maxGradientNorm, { warn: () => {} }, model.parameters.dense);
+  const check = new GradientCheck(rules, { warn: () => {} }, model.parameters.dense);
   check.check({ dense, sparse, ids: [] }, () => 'a lane');
   return {
     records,

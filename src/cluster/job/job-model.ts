@@ -46,7 +46,8 @@ export function labelRuleOf(record: JobRecord, model: Model): LabelRule {
   return task === 'multiclass' ? { task, classes: classesOf(record), ...weights } : { task, ...weights };
 }
 
-function classesOf({ train, test }: JobRecord): number {
+/** Of a multiclass model. */
+export function classesOf({ train, test }: JobRecord): number {
   return Math.max(train.labelBound, test?.labelBound ?? 0);
 }
 

@@ -85,7 +85,7 @@ export const elapsedSeconds = ({ created }: Pick<JobRecord, 'created'>, wallSeco
   Math.round((wallSeconds - created) * 1000) / 1000;
 
 export function batchPlanId(job: Job, indexDigest: string): string {
-  const { batchSize, pushEvery, seed, mode, lanes, onBadGradient, maxGradientNorm } = job.training;
+  const { batchSize, pushEvery, seed, mode, lanes, onBadGradient, maxGradientNorm, classWeights } = job.training;
   const decides = {
     batchSize,
     pushEvery,
@@ -95,7 +95,9 @@ export function batchPlanId(job: Job, indexDigest: string): string {
     ...(job.data.shuffle === 'records' ? { shuffle: 'records' } : {}),
     ...(job.data.labelWeights ? { labelWeights: true } : {}),
     ...(mode === 'sync' ? { lanes } : {}),
-    ...(onBadGradient === 'fail' ? {} : { onBadGradient, maxGradientNorm }),
+    ...(onBadGradient === 'fail' ? {} : { onBadGradient }),
+    ...(maxGradientNorm === undefined ? {} : { maxGradientNorm }),
+    ...(classWeights === undefined ? {} : { classWeights }),
   };
   return createHash('sha256').update(JSON.stringify(decides)).digest('hex');
 }

@@ -5,7 +5,7 @@ import { planWarmStart } from '../../checkpoint/load/warm-plan.ts';
 import { withCheckpointAt } from '../../checkpoint/set/checkpoint-set.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { type Carrying, recordCarriedIn } from '../../cluster/job/carried-record.ts';
-import { trainedSpecOf } from '../../cluster/job/job-model.ts';
+import { classesOf, trainedSpecOf } from '../../cluster/job/job-model.ts';
 import {
   batchPlanId,
   JOB_RECORD_VERSION,
@@ -57,6 +57,7 @@ export async function publishJob(options: PublishOptions): Promise<PublishedJob>
   }
   const made = makeRecord(options, data);
   checkModel(job, trainedSpecOf(made, context));
+  refuseUnknownClasses(made);
   const record = await warmed(options, made);
   const value = publishable(keys.job, record);
   await retryStore(context, () =>
@@ -83,6 +84,18 @@ function warnOfOddities({ host }: RoleContext, job: Job, { train, test }: JobDat
   const traits = [train, test].flatMap((dataset) => (dataset === undefined ? [] : [dataset.index.traits]));
   const odd = odditiesOf(traits, taskOf(job.model));
   for (const { message, hint } of odd) host.log.warn(`${message}: ${hint}`);
+}
+
+/** How many classes there are is known of the data. Throws `JobInvalid`. */
+function refuseUnknownClasses(record: JobRecord): void {
+  const { model, training } = record.job;
+  if (taskOf(model) !== 'multiclass') return;
+  const classes = classesOf(record);
+  const unknown = Object.keys(training.classWeights ?? {}).find((name) => Number(name) >= classes);
+  if (unknown === undefined) return;
+  throw new PaddletError('JobInvalid', `training.classWeights.${unknown}: the data has no class ${unknown}`, {
+    hint: `its classes are 0 to ${classes - 1}`,
+  });
 }
 
 /** The value, which every role can read. Throws `JobInvalid`: no role would find out what to do with another one. */

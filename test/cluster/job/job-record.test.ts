@@ -68,6 +68,17 @@ it('the batch plan is another one where gradients are clipped, and by another no
   expect(fail).toBe(batchPlanId(aJob(), 'digest'));
 });
 
+it('the batch plan is another one with a largest norm alone, and with what a bad gradient does', () => {
+  const plans = [{ maxGradientNorm: 1 }, { maxGradientNorm: 1, onBadGradient: 'clip' }, {}];
+  expect(new Set(plans.map((training) => batchPlanId(aJob({ training }), 'digest'))).size).toBe(3);
+});
+
+it('the batch plan is another one with other weights of classes, however they are ordered', () => {
+  const planOf = (classWeights: object): string => batchPlanId(aJob({ training: { classWeights } }), 'digest');
+  expect(new Set([planOf({ 1: 2 }), planOf({ 1: 3 }), batchPlanId(aJob(), 'digest')]).size).toBe(3);
+  expect(planOf({ 1: 2, 0: 3 })).toBe(planOf({ 0: 3, 1: 2 }));
+});
+
 it.each<[string, object[], string]>([
   ['none', [], 'statistics of the columns none, expected x, q'],
   ['in another order', [{ name: 'q', bounds: [1] }, { name: 'x' }], 'statistics of the columns q, x, expected x, q'],

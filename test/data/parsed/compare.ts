@@ -16,7 +16,7 @@ export function bitsOf({ records, labels, weights, groups, sparse, dense }: Batc
 }
 
 /** All batches of that size, what is said of them, and all that is bad. */
-export function shown(task: TaskRecords, batchSize: number): unknown {
+export function shown(task: TaskRecords, batchSize: number) {
   const batches: unknown[] = [];
   for (let from = 0; from < task.records; from += batchSize) {
     const to = Math.min(from + batchSize, task.records);

@@ -50,6 +50,23 @@ it.each([
   expect(await read()).toBeUndefined();
 });
 
+it('has weights only of classes that the data has', async () => {
+  const job = (classWeights: object) =>
+    aJob({
+      data: { train: 'images-idx3-ubyte', format: 'idx' },
+      model: { type: 'softmax' },
+      training: { classWeights },
+    });
+  await publish({ labelBound: 3 }, job({ 2: 5 })).published;
+  const { published, read } = publish({ labelBound: 3 }, job({ 0: 5, 3: 5 }));
+  await expect(published).rejects.toMatchObject({
+    code: 'JobInvalid',
+    message: 'training.classWeights.3: the data has no class 3',
+    hint: 'its classes are 0 to 2',
+  });
+  expect(await read()).toBeUndefined();
+});
+
 describe('dense parameters that one pserver may have', () => {
   const mlp = (hidden: number[], cluster: object = {}, model: object = {}) =>
     aJob({

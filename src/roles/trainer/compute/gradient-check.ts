@@ -1,6 +1,6 @@
 /**
  * What is done about NaN and infinite values in gradients (`training.onBadGradient`): pushed as they are, they would
- * spoil the parameters for every trainer.
+ * spoil the parameters for every trainer. And what about long ones (`training.maxGradientNorm`).
  */
 import { PaddletError } from '../../../base/errors.ts';
 import type { Log } from '../../../base/seams.ts';
@@ -14,44 +14,43 @@ import type { DenseSpec } from '../../../tensor/spec.ts';
 /** Added to the norm by which is divided, as PyTorch's `clip_grad_norm_` does. */
 const NORM_EPSILON = 1e-6;
 
+export type GradientRules = Pick<Job['training'], 'onBadGradient' | 'maxGradientNorm'>;
+
 export class GradientCheck {
-  readonly #maxNorm: number | undefined;
+  readonly #rules: GradientRules;
   readonly #log: Pick<Log, 'warn'>;
   readonly #dense: readonly DenseSpec[];
   #bad = 0;
 
-  /**
-   * `maxNorm`: that gradients are clipped to; undefined: a bad one fails. Statistics are no gradients: they have no
-   * part in the norm.
-   */
-  constructor(maxNorm: number | undefined, log: Pick<Log, 'warn'>, dense: readonly DenseSpec[]) {
-    this.#maxNorm = maxNorm;
+  /** Statistics are no gradients: they have no part in the norm. */
+  constructor(rules: GradientRules, log: Pick<Log, 'warn'>, dense: readonly DenseSpec[]) {
+    this.#rules = rules;
     this.#dense = dense;
     this.#log = log;
   }
 
   /**
-   * Of all that is pushed together. Throws `BadGradient`, or changes the arrays: values that are not finite become 0,
-   * then the L2 norm is clipped. `describe`: file and lines of the records.
+   * Of all that is pushed together. Throws `BadGradient`, or changes the arrays: with `clip`, values that are not
+   * finite become 0; then the L2 norm is clipped, if the job has a largest one. `describe`: file and lines of the
+   * records.
    */
   check(gradients: Gradients, describe: () => string): void {
     const { dense, sparse } = gradients;
+    const { onBadGradient, maxGradientNorm } = this.#rules;
     const isBad = ![...dense, ...sparse].every(areFinite);
-    if (this.#maxNorm === undefined) {
-      if (isBad) throw badGradient(describe());
-      return;
-    }
+    if (isBad && onBadGradient === 'fail') throw badGradient(describe());
     if (isBad) {
       this.#told(describe);
       for (const values of [...dense, ...sparse]) zeroBad(values);
     }
+    if (maxGradientNorm === undefined) return;
     const learned = dense.filter((_, at) => this.#dense[at]?.statisticRate === undefined);
-    clipNorm([...learned, ...sparse], this.#maxNorm);
+    clipNorm([...learned, ...sparse], maxGradientNorm);
   }
 
   /** What counts of the metrics of a mini-batch. Those that are not finite belong to a gradient that is not. */
   metricsOf(sums: MetricSums): MetricSums {
-    if (this.#maxNorm === undefined || Object.values(sums).every(Number.isFinite)) return sums;
+    if (this.#rules.onBadGradient === 'fail' || Object.values(sums).every(Number.isFinite)) return sums;
     return { ...noMetrics, records: sums.records };
   }
 
@@ -67,7 +66,7 @@ export const gradientCheckOf = (
   { training }: Pick<Job, 'training'>,
   { parameters }: Pick<Model, 'parameters'>,
   log: Pick<Log, 'warn'>,
-): GradientCheck => new GradientCheck(training.maxGradientNorm, log, parameters.dense);
+): GradientCheck => new GradientCheck(training, log, parameters.dense);
 
 function zeroBad(values: Float32Array): void {
   for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i]!)) values[i] = 0;

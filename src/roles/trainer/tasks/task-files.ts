@@ -2,6 +2,7 @@
 
 import { readingOf } from '../../../cluster/job/job-model.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
+import { weightedByClass } from '../../../data/class-weights.ts';
 import type { ReadTimes } from '../../../data/formats/format.ts';
 import { ParsedCache } from '../../../data/parsed/cache.ts';
 import type { DataPlace } from '../../../data/place.ts';
@@ -76,7 +77,9 @@ export function openTaskFiles(
       opened.reads += 1;
       await keep(opened);
       try {
-        return await opened.reader.read(chunks);
+        const records = await opened.reader.read(chunks);
+        // The data cache has them as the files say: other readers of it do not weigh classes.
+        return part === 'train' ? weightedByClass(records, record.job.training.classWeights) : records;
       } catch (error) {
         // The open file may have been replaced under its name: open it again next time.
         if (kept === opened) kept = undefined;

@@ -17,7 +17,7 @@ const LANES = 3;
 const BATCH = 4;
 const PASSES = 2;
 const record = {
-  job: { data: { format: 'libsvm' } },
+  job: { data: { format: 'libsvm' }, training: {} },
   train: { featureBound: '10', labelBound: 2 },
 } as unknown as JobRecord;
 

@@ -72,7 +72,7 @@ test('a lane tells the model which mini-batch it has', async () => {
   const batches = await prepareLanes({ reader: reader as LaneReader, router, model }, 0, [4]);
   const values = { dense: [new Float32Array(1)], sparse: [new Float32Array(3)] };
   const pulled = [{ values, routed: { version: 1 } as PulledList['routed'] }];
-  const gradientCheck = new GradientCheck(undefined, { warn: () => {} }, []);
+  const gradientCheck = new GradientCheck({ onBadGradient: 'fail' }, { warn: () => {} }, []);
   computeLane(model, batches, 4, { timeline: 0, pulled, gradientCheck, kept: new KeptLanes(model) });
   expect(places).toEqual([{ pass: 2, task: 4, batch: 6 }]);
 });
@@ -87,7 +87,7 @@ test('a lane adds the same, with a list of its own or with others in one, and is
       const values = { dense: [Float32Array.of(0.5)], sparse: [Float32Array.from(ids, (id) => Number(id) / 64)] };
       return { values, routed: { version: 1 } as PulledList['routed'] };
     });
-    const gradientCheck = new GradientCheck(undefined, { warn: () => {} }, []);
+    const gradientCheck = new GradientCheck({ onBadGradient: 'fail' }, { warn: () => {} }, []);
     return computeLane(model, batches, lane, { timeline: 0, pulled, gradientCheck, kept: new KeptLanes(model) });
   };
   const many = Array.from({ length: 20 }, (_, lane) => lane);

@@ -177,6 +177,9 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     onFatal,
     stopSignal: stop.signal,
   });
+  const { maxGradientNorm } = options;
+  const onBadGradient = maxGradientNorm === undefined ? 'fail' : 'clip';
+  const gradientRules = { onBadGradient, maxGradientNorm } as const;
   runRounds({
     context,
     record,
@@ -188,7 +191,7 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     client: createVersionClient({ spec: SPEC, shards: SHARDS, group, router }),
     router,
     activity,
-    gradientCheck: new GradientCheck(options.maxGradientNorm, log, SPEC.dense),
+    gradientCheck: new GradientCheck(gradientRules, log, SPEC.dense),
     times: { answered: () => {} },
     lanes,
     stopSignal: stop.signal,

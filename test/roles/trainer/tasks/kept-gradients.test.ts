@@ -65,7 +65,7 @@ async function train(client: Client, every: Every, model = createModel(SPEC, FAC
   const router = createIdRouter({ shards: 8 });
   const { signal } = new AbortController();
   const pulls = new PullQueue({ client, id: 'trainer', ahead: every.pullAhead });
-  const gradientCheck = new GradientCheck(undefined, { warn: () => {} }, []);
+  const gradientCheck = new GradientCheck({ onBadGradient: 'fail' }, { warn: () => {} }, []);
   const options = {
     model,
     client,

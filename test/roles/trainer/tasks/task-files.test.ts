@@ -16,7 +16,7 @@ import { testPlace } from '../../../data/place.ts';
 
 const real = testPlace();
 const record = {
-  job: { data: { format: 'libsvm' } },
+  job: { data: { format: 'libsvm' }, training: {} },
   train: { featureBound: '10', labelBound: 2 },
 } as unknown as JobRecord;
 

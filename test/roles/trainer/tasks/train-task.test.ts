@@ -80,7 +80,7 @@ async function sentBy(
     {
       ...{ model, client, router: createIdRouter({ shards: 8 }), activity, signal, pulls, pullAhead },
       ...{ batchSize, pushEvery, pullEvery, gated: false },
-      gradientCheck: new GradientCheck(undefined, { warn: () => {} }, []),
+      gradientCheck: new GradientCheck({ onBadGradient: 'fail' }, { warn: () => {} }, []),
     },
     beginProgress({ pass: 3, task: 8 }, task, 0),
     next,
