@@ -1,7 +1,7 @@
 /** Turns schema errors into messages for users: the field, what was expected, what was probably meant. */
 import { closest, distance } from 'fastest-levenshtein';
 import type * as z from 'zod';
-import { DURATION_EXPECTED, DURATION_FIELDS } from './fields.ts';
+import { DURATION_EXPECTED, DURATION_FIELDS } from './field-types.ts';
 import type { Complaint } from './source-text.ts';
 
 /**

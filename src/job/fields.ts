@@ -4,44 +4,11 @@
  */
 import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
-import { notLocal } from '../base/local-path.ts';
-import { EVALUATION_METRICS } from '../core/evaluation-points.ts';
 import { DATA_FORMATS } from '../data/formats/registry.ts';
 import { columnsSchema, dialectSchema } from './columns.ts';
-import { parseDurationMs } from './duration.ts';
+import { countOf, duration, folder, HOUR_MS, notNegative, paths, positive, rate } from './field-types.ts';
 import { fedColumns, layersSchema, tower, vectors } from './layers.ts';
 import { negativeSamplingSchema, splitSchema } from './selection.ts';
-
-const HOUR_MS = 3_600_000;
-
-const countOf = (min: number, max: number) => z.int().min(min).max(max);
-const positive = () => z.number().positive();
-const notNegative = () => z.number().min(0);
-/** [0, 1): the decay rates of momentum and Adam. */
-const rate = () => z.number().min(0).lt(1);
-
-export const DURATION_EXPECTED = 'expected a duration with its unit, such as 500ms, 5s, 10m or 1h';
-/** The fields that hold one, for a better message than "expected text". */
-export const DURATION_FIELDS: ReadonlySet<string> = new Set([
-  'cluster.leaseTtl',
-  'tasks.timeout',
-  'tasks.timeoutFloor',
-  'checkpoint.interval',
-]);
-
-/** Text such as `5s`, checked against the bounds; the resolved job has it in milliseconds. */
-function duration(minMs: number, maxMs: number) {
-  return z.string().check((context) => {
-    const ms = parseDurationMs(context.value);
-    const wrong =
-      ms === undefined
-        ? DURATION_EXPECTED
-        : ms < minMs || ms > maxMs
-          ? `expected a duration from ${minMs}ms to ${maxMs}ms`
-          : undefined;
-    if (wrong !== undefined) context.issues.push({ code: 'custom', input: context.value, message: wrong });
-  });
-}
 
 /** Safe as part of a store key and as a folder name. */
 export const jobName = z
@@ -51,17 +18,6 @@ export const jobName = z
     'expected 1 to 63 letters, digits, ".", "_" or "-", starting with a letter or digit',
   )
   .describe('Name of the job: part of its store keys and the name of its folder.');
-
-const path = z
-  .string()
-  .min(1)
-  .max(LIMITS.jobPathCharacters)
-  .refine((text) => !text.includes('\0'), 'expected a path without NUL characters');
-/** Where something is written or taken from; the data files are looked for before such a path is refused. */
-const folder = path.refine((text) => notLocal(text) === undefined, {
-  error: ({ input }) => `expected a folder of this machine, not ${input}: ${notLocal(String(input))}`,
-});
-const paths = z.union([path, z.array(path).min(1).max(LIMITS.jobPaths)]);
 
 export const dataFields = {
   format: z.enum(DATA_FORMATS).describe('Format of all files; gzip is detected automatically.'),
@@ -291,25 +247,6 @@ export const trainingFields = {
     .strictObject(stalenessFields)
     .optional()
     .describe('How stale the values that a gradient is computed from may be.'),
-};
-
-export const evaluationFields = {
-  everyPasses: countOf(1, LIMITS.passes)
-    .optional()
-    .describe('Evaluates after this number of passes, and after the last. Default: 1, unless `everyRounds` is given.'),
-  everyRounds: countOf(1, 2 ** 40)
-    .optional()
-    .describe('Sync mode, in place of `everyPasses`: evaluates after this number of rounds.'),
-  data: paths.optional().describe('Held-out files. Default: the test files, or the test records of `data.split`.'),
-  labels: paths.optional().describe('Label files of `data`, in the same order; only for idx. Default: found by name.'),
-  metric: z
-    .enum(EVALUATION_METRICS)
-    .optional()
-    .describe('By which models are compared. Default: `logloss`, of regression `rmse`.'),
-  patience: countOf(1, 1_000_000)
-    .optional()
-    .describe('Early stopping: so many evaluations in a row that are no better than the best end the job.'),
-  minDelta: notNegative().default(0).describe('By how much the metric of a better model must differ.'),
 };
 
 export const clusterCounts = {

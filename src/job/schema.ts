@@ -19,13 +19,13 @@ import {
   resolvedDialectSchema,
 } from './columns.ts';
 import { parseDurationMs } from './duration.ts';
+import { evaluationFields } from './evaluation.ts';
 import {
   blocksSchema,
   checkpointFields,
   checkpointInterval,
   clusterCounts,
   dataFields,
-  evaluationFields,
   hookFields,
   jobName,
   leaseTtl,
