@@ -9,6 +9,7 @@ import { DATA_FORMATS } from '../data/formats/registry.ts';
 import { columnsSchema, dialectSchema } from './columns.ts';
 import { parseDurationMs } from './duration.ts';
 import { fedColumns, layersSchema, tower, vectors } from './layers.ts';
+import { scheduleSchema } from './schedule.ts';
 import { negativeSamplingSchema, splitSchema } from './selection.ts';
 
 const HOUR_MS = 3_600_000;
@@ -286,6 +287,9 @@ export const trainingFields = {
     .strictObject(stalenessFields)
     .optional()
     .describe('How stale the values that a gradient is computed from may be.'),
+  schedule: scheduleSchema
+    .optional()
+    .describe('How the learning rate changes as training goes on. Default: it stays as it is.'),
 };
 
 export const clusterCounts = {

@@ -2,6 +2,7 @@
 import { pushPlanOf } from '../../../cluster/job/job-plan.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
+import { roundShares } from '../../../core/shard/schedule.ts';
 import { createIdRouter } from '../../../tensor/id-router.ts';
 import { failWholeJob } from '../fail-job.ts';
 import { beforeUpdates } from '../files/first-update.ts';
@@ -23,7 +24,7 @@ export interface TimelineOptions extends ShardServiceOptions {
   /** Undefined: units have one copy. */
   readonly replicas?: ServedReplicas | undefined;
   /** The mini-batch of each lane in each round. */
-  readonly batches: Pick<RoundPlan, 'batchOf' | 'placeOf'>;
+  readonly batches: Pick<RoundPlan, 'batchOf' | 'placeOf' | 'roundsOf'>;
 }
 
 export class TimelineState {
@@ -42,7 +43,7 @@ export class TimelineState {
   /** `shards` are in the state that was loaded. */
   constructor(options: TimelineOptions, timeline: number, loaded: LoadedUnits, shards: OwnedShards) {
     const { context, record, spec, lease, metrics } = options;
-    const { lanes } = record.job.training;
+    const { lanes, schedule, passes } = record.job.training;
     const { cluster } = record.job;
     this.index = options.index;
     this.timeline = timeline;
@@ -60,6 +61,7 @@ export class TimelineState {
       ...{ clock: context.host.clock, times: metrics.times, timeline, lanes, spec, shards, isHeld, isFrozen },
       grouping: { shards: cluster.shards, units: record.units },
       loaded: loaded.rounds,
+      rateShareOf: roundShares(schedule, options.batches, passes),
       ...{ moves: options.moves, replicas: options.replicas, onBug: options.onFatal },
       counts: {
         plan: pushPlanOf(record),
@@ -73,6 +75,7 @@ export class TimelineState {
     this.serving = createServing({
       ...{ host: context.host, job: servedJob(record, spec), shards, metrics, isHeld, isFrozen },
       rounds: this.rounds,
+      rateShare: () => this.rounds.rateShareOf(this.rounds.gates.version()),
       ...{ moves: options.moves, replicas: options.replicas },
       checkMaster: options.master.check,
       onContradiction: (error) => failWholeJob(options, error),
@@ -142,6 +145,7 @@ export class TimelineState {
       timeline: this.timeline,
       round: gates.version(),
       missing: gates.missing(),
+      rateShare: this.serving.rateShare(),
       account: this.shards.ledgers.account(),
       duplicatePushes: this.serving.metrics.duplicatePushes(),
       spentMs: this.serving.metrics.spentMs(),
