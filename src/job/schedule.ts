@@ -2,7 +2,8 @@
 import * as z from 'zod';
 
 const passes = () => z.number().positive();
-const share = () => z.number().positive().max(1).default(0.01);
+const upTo = (most: number) => z.number().positive().max(most);
+const share = () => upTo(1).default(0.01);
 
 const warmup = z
   .strictObject({

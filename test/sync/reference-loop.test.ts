@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Digests } from '../../src/checkpoint/set/model-digest.ts';
 import { createRoundPlan } from '../../src/core/rounds/plan.ts';
-import { roundShares } from '../../src/core/shard/schedule.ts';
+import { roundShares } from '../../src/roles/pserver/rounds/round-shares.ts';
 import type { Job } from '../../src/job/schema.ts';
 import { createModel } from '../../src/model/registry.ts';
 import { type LaneGradients, SHARD_ACTION } from '../../src/tensor/parameters.ts';

@@ -5,7 +5,7 @@
  */
 import { expect, it } from 'vitest';
 import { createRoundPlan, type LaneBatch } from '../../src/core/rounds/plan.ts';
-import { roundShares } from '../../src/core/shard/schedule.ts';
+import { roundShares } from '../../src/roles/pserver/rounds/round-shares.ts';
 import { createRandomStream, type RandomStream } from '../../src/data/synth/random-stream.ts';
 import type { Model, PulledValues } from '../../src/model/model.ts';
 import { blockLength, blockShards } from '../../src/tensor/blocks.ts';

@@ -3,8 +3,6 @@
  * (docs/training-aids.md). Progress is counted in passes, of what shards have applied or of the rounds of sync mode,
  * and never by the clock. Nothing but `+ - * /` is used, so every machine has the same bits.
  */
-import type { RoundPlan } from '../rounds/plan.ts';
-
 export type Schedule = { readonly warmup?: Warmup | undefined } & (
   | { readonly type: 'constant' }
   | { readonly type: 'step'; readonly everyPasses: number; readonly factor: number }
@@ -24,19 +22,6 @@ export function rateShareAt(schedule: Schedule | undefined, passesDone: number):
   if (schedule === undefined) return 1;
   const share = warmupShare(schedule.warmup, passesDone) * typeShare(schedule, passesDone);
   return Math.min(1, Math.max(LEAST_SHARE, share));
-}
-
-/** Sync mode: the share by round, a function of the job alone. After the last round it is that of the end. */
-export function roundShares(
-  schedule: Schedule | undefined,
-  plan: Pick<RoundPlan, 'placeOf' | 'roundsOf'>,
-  passes: number,
-): (round: number) => number {
-  return (round) => {
-    if (schedule === undefined) return 1;
-    const place = plan.placeOf(round);
-    return rateShareAt(schedule, place === undefined ? passes : place.pass + place.round / plan.roundsOf(place.pass));
-  };
 }
 
 function typeShare(schedule: Schedule, passesDone: number): number {

@@ -73,7 +73,10 @@ export class PreImage {
   }
 }
 
-/** Applies the round, with the learning rate times `rateScale`. Returns what it changed, as it was before. Throws what `Parameters.push` throws. */
+/**
+ * Applies the round, with the learning rate times `rateScale`. Returns what it changed, as it was before. Throws what
+ * `Parameters.push` throws.
+ */
 export function applyKeeping(
   of: ShardParts,
   parameters: Parameters,

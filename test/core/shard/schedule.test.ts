@@ -1,7 +1,6 @@
 /** What share of its learning rate an optimizer has, by the progress of training (docs/training-aids.md). */
-import { describe, expect, it } from 'vitest';
-import { createRoundPlan } from '../../../src/core/rounds/plan.ts';
-import { LEAST_SHARE, rateShareAt, roundShares, type Schedule } from '../../../src/core/shard/schedule.ts';
+import { expect, it } from 'vitest';
+import { LEAST_SHARE, rateShareAt, type Schedule } from '../../../src/core/shard/schedule.ts';
 import * as fc from '../../properties.ts';
 import { plainShare } from '../../sync/plain-schedule.ts';
 
@@ -76,33 +75,4 @@ it('never becomes 0, however many steps there were', () => {
   for (const everyPasses of [1e-3, 1e-300]) {
     expect(rateShareAt({ type: 'step', everyPasses, factor: 0.1 }, 1e6)).toBe(LEAST_SHARE);
   }
-});
-
-describe('by rounds', () => {
-  const plan = createRoundPlan({ taskRecords: Uint32Array.of(4, 4, 2), batchSize: 2, passes: 2, lanes: 2, seed: 1 });
-  const schedule = { type: 'constant', warmup: { passes: 2, from: 0.5 } } as const;
-
-  it('is that of the part of the pass that is over, and in the end that of all passes', () => {
-    const shareOf = roundShares(schedule, plan, 2);
-    const [first, second] = [plan.roundsOf(0), plan.roundsOf(1)];
-    const shares = Array.from({ length: first + second + 1 }, (_, round) => shareOf(round));
-    const progress = [
-      ...Array.from({ length: first }, (_, round) => round / first),
-      ...Array.from({ length: second }, (_, round) => 1 + round / second),
-      2,
-    ];
-    expect(shares).toEqual(progress.map((done) => rateShareAt(schedule, done)));
-  });
-
-  it('is the same when more passes are planned', () => {
-    const longer = createRoundPlan({
-      ...{ taskRecords: Uint32Array.of(4, 4, 2), batchSize: 2 },
-      passes: 5,
-      lanes: 2,
-      seed: 1,
-    });
-    const shareOf = roundShares(schedule, longer, 5);
-    for (let round = 0; round < plan.firstOf(2); round++)
-      expect(shareOf(round)).toBe(roundShares(schedule, plan, 2)(round));
-  });
 });

@@ -2,7 +2,6 @@
 import { pushPlanOf } from '../../../cluster/job/job-plan.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
-import { roundShares } from '../../../core/shard/schedule.ts';
 import { createIdRouter } from '../../../tensor/id-router.ts';
 import { failWholeJob } from '../fail-job.ts';
 import { beforeUpdates } from '../files/first-update.ts';
@@ -15,6 +14,7 @@ import type { ShardServiceOptions } from '../shard-service.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { Moves } from '../units/moves.ts';
 import type { LoadedUnits } from './load.ts';
+import { roundShares } from './round-shares.ts';
 import { Rounds } from './rounds.ts';
 import { saveAll, saveLast, saveParting } from './save-last.ts';
 
