@@ -97,6 +97,7 @@ export async function listenAsPserver({
     checkMaster: () => {},
     onContradiction: () => {},
     recovery: () => 0,
+    rateShare: () => 1,
     isHeld: () => true,
     isFrozen: () => false,
     checkpoint: async () => undefined,

@@ -82,6 +82,8 @@ const servingFields = {
   held: z.boolean(),
   account: recordAccountSchema,
   duplicatePushes: count,
+  /** What the schedule of the job makes of the learning rate now; 1 without one. */
+  rateShare: z.number(),
   /** Milliseconds of its thread since the process started. */
   spentMs: z.record(z.enum(PSERVER_SHARES), z.number()),
 };

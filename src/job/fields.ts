@@ -8,6 +8,7 @@ import { DATA_FORMATS } from '../data/formats/registry.ts';
 import { columnsSchema, dialectSchema } from './columns.ts';
 import { countOf, duration, folder, HOUR_MS, notNegative, paths, positive, rate } from './field-types.ts';
 import { fedColumns, layersSchema, tower, vectors } from './layers.ts';
+import { scheduleSchema } from './schedule.ts';
 import { negativeSamplingSchema, splitSchema } from './selection.ts';
 
 /** Safe as part of a store key and as a folder name. */
@@ -247,6 +248,9 @@ export const trainingFields = {
     .strictObject(stalenessFields)
     .optional()
     .describe('How stale the values that a gradient is computed from may be.'),
+  schedule: scheduleSchema
+    .optional()
+    .describe('How the learning rate changes as training goes on. Default: it stays as it is.'),
 };
 
 export const clusterCounts = {

@@ -42,6 +42,7 @@ const rulesOfModel = (file: JobFile, outline: ModelOutline): RuleBroken[] => [
   ...columnRules(file, outline),
   ...parameterRules(file, outline),
   ...stalenessRules(file, outline),
+  ...scheduleRules(file, outline),
 ];
 
 /** What the model is, of the columns of the job, or why its layers do not fit. */
@@ -146,6 +147,12 @@ function stalenessRules(file: JobFile, outline: ModelOutline): RuleBroken[] {
     refuse('policy', 'ftrl has no learning rate to scale: expected wait or refuse');
   }
   return broken;
+}
+
+function scheduleRules(file: JobFile, outline: ModelOutline): RuleBroken[] {
+  if (file.training.schedule === undefined || optimizersOf(file, outline).every(hasLearningRate)) return [];
+  const message = 'ftrl has no learning rate to scale: its steps shrink by themselves. Expected no schedule';
+  return [{ path: ['training', 'schedule'], atKey: true, message }];
 }
 
 function gradientRules({ training: { onBadGradient, maxGradientNorm } }: JobFile): RuleBroken[] {

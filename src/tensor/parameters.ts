@@ -125,13 +125,18 @@ export interface Parameters {
    * `BadGradient`), then applies everything, or throws and has changed nothing. `actions[shard]` is a SHARD_ACTION:
    * parts of shards marked `skip` are skipped (duplicates by the ledger), `absent` refuses the push.
    * A table or parameter comes in one part, and an id once in it: else `BadMessage`. Applying creates rows. The
-   * learning rate is multiplied by `rateScale`, 1 when absent. FTRL has no rate: where a parameter has FTRL, the scale
-   * must be 1.
+   * learning rate is multiplied by `rateScale`, 1 when absent; that of a statistic is not. FTRL has no rate: where a
+   * parameter has FTRL, the scale must be 1.
    */
   push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale?: number): void;
 
   /** As `push`, and gives the values before it. No shard of the parts is skipped. */
-  pushKeeping(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): OldParts;
+  pushKeeping(
+    sparse: readonly SparsePart[],
+    dense: readonly DensePart[],
+    actions: Uint8Array,
+    rateScale?: number,
+  ): OldParts;
 
   /**
    * Runs `use` with the sum of the lanes (lane-fold.ts). A push of its parts by `use` finds rows where the pulls of the

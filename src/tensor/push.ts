@@ -94,9 +94,12 @@ function applyChecked(push: Push, checked: Checked, old: number): void {
   scaleRates(push, 1);
 }
 
+/** The rate of a statistic is how much of it is new, and no learning rate. */
 function scaleRates({ heap, sparse, dense }: Push, scale: number): void {
   for (const { table } of sparse) heap.kernels.scaleRate(table.optimizer.address, scale);
-  for (const { parameter } of dense) heap.kernels.scaleRate(parameter.optimizer.address, scale);
+  for (const { parameter } of dense) {
+    if (parameter.spec.statisticRate === undefined) heap.kernels.scaleRate(parameter.optimizer.address, scale);
+  }
 }
 
 /** Checks what `applyPush` would check, and applies nothing. Throws what it would throw, except `OutOfMemory`. */

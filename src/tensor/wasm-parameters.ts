@@ -157,12 +157,21 @@ class WasmParameters implements Parameters {
   }
 
   push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale = 1): void {
-    assert(rateScale === 1 || (this.#hasRate && rateScale > 0 && rateScale < 1), 'a rate is only made smaller');
-    applyPush({ ...this.#resolve(sparse, dense, actions), rateScale });
+    applyPush({ ...this.#resolve(sparse, dense, actions), rateScale: this.#checkedScale(rateScale) });
   }
 
-  pushKeeping(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): OldParts {
-    return applyKeeping({ ...this.#resolve(sparse, dense, actions), rateScale: 1 });
+  pushKeeping(
+    sparse: readonly SparsePart[],
+    dense: readonly DensePart[],
+    actions: Uint8Array,
+    rateScale = 1,
+  ): OldParts {
+    return applyKeeping({ ...this.#resolve(sparse, dense, actions), rateScale: this.#checkedScale(rateScale) });
+  }
+
+  #checkedScale(scale: number): number {
+    assert(scale === 1 || (this.#hasRate && scale > 0 && scale < 1), 'a rate is only made smaller');
+    return scale;
   }
 
   withSum<T>(lanes: readonly LaneGradients[], use: (sum: LaneSum) => T): T {

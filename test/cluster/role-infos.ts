@@ -44,6 +44,7 @@ const SHARDS = {
   placement: { revision: '12', shards: 4 },
   held: true,
   duplicatePushes: 0,
+  rateShare: 1,
   spentMs: { other: 20, pull: 10, push: 30, copies: 0, moves: 0, save: 0, idle: 40 },
 };
 

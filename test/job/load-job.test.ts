@@ -178,7 +178,7 @@ describe('errors name place, field and what was meant', () => {
     [
       'a field that nothing implements',
       `${SMALL}training: { zzz: 8 }\n`,
-      'job.yaml:4:13: training.zzz: unknown field; expected one of mode, passes, batchSize, pushEvery, pullEvery, pullAhead, lanes, seed, onBadGradient, maxGradientNorm, classWeights, staleness',
+      'job.yaml:4:13: training.zzz: unknown field; expected one of mode, passes, batchSize, pushEvery, pullEvery, pullAhead, lanes, seed, onBadGradient, maxGradientNorm, classWeights, staleness, schedule',
     ],
     [
       'a misspelt value',

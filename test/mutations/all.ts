@@ -25,6 +25,7 @@ import { PULLED_ROWS } from './pulled-rows.ts';
 import { REPLICAS } from './replicas.ts';
 import { REPLICATE } from './replicate.ts';
 import { ROUNDS } from './rounds.ts';
+import { SCHEDULES } from './schedules.ts';
 import { TASKS } from './tasks.ts';
 import { WIRE } from './wire.ts';
 
@@ -36,6 +37,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...TASKS,
   ...HISTORY,
   ...ROUNDS,
+  ...SCHEDULES,
   ...PLACING,
   ...MOVES,
   ...MOVING,

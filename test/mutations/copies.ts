@@ -190,9 +190,9 @@ export const COPIES: readonly Mutation[] = [
   {
     rule: 'a round that the parameters refuse changes nothing of a copy',
     file: SHARDS,
-    find: '        const old = applyRound({ ...this.#options, parameters, applying: shards }, update);\n        for (const { position } of update.batches) this.#ledgers.advance(position, this.#unlessAll(shards));\n',
+    find: '        const old = applyRound({ ...this.#options, parameters, applying: shards, rateScale }, update);\n        for (const { position } of update.batches) this.#ledgers.advance(position, this.#unlessAll(shards));\n',
     replace:
-      '        for (const { position } of update.batches) this.#ledgers.advance(position, this.#unlessAll(shards));\n        const old = applyRound({ ...this.#options, parameters, applying: shards }, update);\n',
+      '        for (const { position } of update.batches) this.#ledgers.advance(position, this.#unlessAll(shards));\n        const old = applyRound({ ...this.#options, parameters, applying: shards, rateScale }, update);\n',
     tests: SYNC_TESTS,
   },
   {

@@ -279,9 +279,9 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'a round that was forwarded leaves the version before it readable',
     file: 'src/roles/pserver/units/apply-round.ts',
-    find: '  return applyKeeping(of, parameters, own, actions).old;\n',
+    find: '  return applyKeeping(of, parameters, own, actions, rateScale).old;\n',
     replace:
-      '  parameters.push(own.sparse, own.dense, actions);\n  return applyKeeping(of, parameters, { dense: [], sparse: [] }, actions).old;\n',
+      '  parameters.push(own.sparse, own.dense, actions, rateScale);\n  return applyKeeping(of, parameters, { dense: [], sparse: [] }, actions, 1).old;\n',
     tests: SYNC_TESTS,
   },
   {

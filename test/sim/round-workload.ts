@@ -7,6 +7,7 @@ import { shuffled } from '../../src/core/shuffle.ts';
 import { jobFileSchema, resolveJob } from '../../src/job/schema.ts';
 import { noMetrics } from '../../src/model/metrics.ts';
 import type { Batch, Model, PulledValues, StepResult } from '../../src/model/model.ts';
+import { plainShare } from '../sync/plain-schedule.ts';
 import type { Dice } from './dice.ts';
 import type { ClusterShape } from './shape.ts';
 import {
@@ -34,6 +35,8 @@ const SHAPES: readonly Shape[] = [
   { recordsPerTask: 3, batchSize: 2, lanes: 2 },
 ];
 const MOMENTUM = 0.5;
+/** Nearly every round has a share of its own. */
+const SCHEDULE = { type: 'cosine', passes: 1.5, final: 0.1, warmup: { passes: 0.5, from: 0.2 } } as const;
 
 export function createRoundWorkload(dice: Dice, cluster: ClusterShape): Workload {
   const shape = dice.pick(SHAPES);
@@ -49,7 +52,7 @@ export function createRoundWorkload(dice: Dice, cluster: ClusterShape): Workload
     data: { train: 'train', format: 'libsvm', recordsPerTask, maxBadRecords: 1 },
     model: { type: 'lr' },
     optimizer: { type: 'momentum', learningRate: 1, momentum: MOMENTUM },
-    training: { ...training, mode: 'sync', passes: PASSES, seed },
+    training: { ...training, mode: 'sync', passes: PASSES, seed, schedule: SCHEDULE },
     cluster: { ...sizesOf(cluster), leaseTtl: dice.pick(['1s', '2s', '3s']) },
     tasks: { maxFailures: 20 },
     checkpoint: hasCheckpoints ? { interval: dice.pick(['200ms', '1s', '5s']), everyPasses: 1 } : { interval: 'off' },
@@ -108,15 +111,13 @@ function expectedResult(shape: Shape & { readonly seed: number }, records: reado
   let applied = 0;
   let bad = 0;
   for (let pass = 0; pass < passes; pass++) {
-    for (const lanes of roundsOf(shape, pass, records.length)) {
+    const rounds = roundsOf(shape, pass, records.length);
+    for (const [round, lanes] of rounds.entries()) {
       const good = lanes.map((batch) => batch.filter((record) => records[record]!));
       applied += good.flat().length;
       bad += lanes.flat().length - good.flat().length;
-      applyRound(
-        rows,
-        dense,
-        good.filter((batch) => batch.length > 0),
-      );
+      const batches = good.filter((batch) => batch.length > 0);
+      applyRound(rows, dense, batches, plainShare(SCHEDULE, pass + round / rounds.length));
     }
   }
   const values = new Map([...rows].map(([id, { value }]) => [id, value]));
@@ -141,7 +142,12 @@ function roundsOf({ recordsPerTask, batchSize, lanes, seed }: Shape & { seed: nu
   return Array.from({ length: rounds }, (_, round) => laneBatches.map((batches) => batches[round] ?? []));
 }
 
-function applyRound(rows: Map<number, Parameter>, dense: Parameter, lanes: readonly (readonly number[])[]): void {
+function applyRound(
+  rows: Map<number, Parameter>,
+  dense: Parameter,
+  lanes: readonly (readonly number[])[],
+  rate: number,
+): void {
   const total = lanes.flat().length;
   if (total === 0) return;
   const sums = new Map<number, number>();
@@ -158,13 +164,13 @@ function applyRound(rows: Map<number, Parameter>, dense: Parameter, lanes: reado
   for (const [id, sum] of sums) {
     const row = rows.get(id) ?? { value: 0, velocity: 0 };
     rows.set(id, row);
-    update(row, Math.fround(sum / total));
+    update(row, Math.fround(sum / total), rate);
   }
-  update(dense, Math.fround(denseSum / total));
+  update(dense, Math.fround(denseSum / total), rate);
 }
 
-/** Momentum with a learning rate of 1. */
-function update(parameter: Parameter, gradient: number): void {
+/** Momentum. */
+function update(parameter: Parameter, gradient: number, rate: number): void {
   parameter.velocity = Math.fround(Math.fround(MOMENTUM * parameter.velocity) + gradient);
-  parameter.value = Math.fround(parameter.value - parameter.velocity);
+  parameter.value = Math.fround(parameter.value - Math.fround(Math.fround(rate) * parameter.velocity));
 }

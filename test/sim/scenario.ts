@@ -7,7 +7,7 @@ import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
 import type { Job } from '../../src/job/schema.ts';
 import { MemoryStore } from '../../src/store/memory-store.ts';
 import { createSimulatedDisk } from '../simulated-disk.ts';
-import { Cluster } from './cluster.ts';
+import { Cluster, type ClusterOptions } from './cluster.ts';
 import { createDice } from './dice.ts';
 import { KEYS } from './job-keys.ts';
 import type { Mode } from './mode.ts';
@@ -19,10 +19,11 @@ import { WARM_FROM } from './warm-source.ts';
 import { Witness } from './witness.ts';
 import { createWorkload, type Workload } from './workload.ts';
 
-export interface ScenarioOptions {
+export interface ScenarioOptions extends Pick<ClusterOptions, 'wrapHandler'> {
   readonly mode: Mode;
   readonly seed?: number;
   readonly checkpoint?: Partial<Job['checkpoint']>;
+  readonly training?: Partial<Job['training']>;
   /** Checkpoint files of another job, which this one begins from. */
   readonly warmSource?: ReadonlyMap<string, Uint8Array>;
 }
@@ -40,17 +41,25 @@ export class Scenario {
   readonly story: string[] = [];
   readonly #workload: Workload;
 
-  constructor({ mode, seed = 1, checkpoint = {}, warmSource = new Map() }: ScenarioOptions) {
+  constructor({ mode, seed = 1, warmSource = new Map(), ...options }: ScenarioOptions) {
+    const { checkpoint, training, wrapHandler } = options;
     const dice = createDice(seed, 'workload');
     const drawn = mode === 'sync' ? createRoundWorkload(dice, SMALL) : createWorkload(dice, SMALL);
-    const job = { ...drawn.job, checkpoint: { ...drawn.job.checkpoint, ...checkpoint } };
+    const job = {
+      ...drawn.job,
+      checkpoint: { ...drawn.job.checkpoint, ...checkpoint },
+      training: { ...drawn.job.training, ...training },
+    };
     this.#workload = {
       ...drawn,
       job: { ...job, ...(warmSource.size === 0 ? {} : { warmStart: WARM_START }) },
       files: new Map([...drawn.files, ...warmSource]),
     };
     const witness = new Witness(KEYS, (who, what) => void this.story.push(`${who} ${what}`));
-    this.cluster = new Cluster({ seed, shape: SMALL, workload: this.#workload, timeline: this.timeline, witness });
+    this.cluster = new Cluster({
+      ...{ seed, shape: SMALL, workload: this.#workload, timeline: this.timeline, witness },
+      ...(wrapHandler && { wrapHandler }),
+    });
     for (const { member, ...one } of this.cluster.supervisors) {
       if (member.role === 'trainer') this.named(member.name).setSlowness(Math.max(SLOWNESS, one.slowness));
     }

@@ -7,6 +7,7 @@ import { createRoundPlan } from '../../src/core/rounds/plan.ts';
 import { weightedByClass } from '../../src/data/class-weights.ts';
 import type { Job } from '../../src/job/schema.ts';
 import { createModel } from '../../src/model/registry.ts';
+import { roundShares } from '../../src/roles/pserver/rounds/round-shares.ts';
 import { type LaneGradients, SHARD_ACTION } from '../../src/tensor/parameters.ts';
 import { testPlace } from '../data/place.ts';
 import { OPTIMIZERS } from '../tensor/optimizers.ts';
@@ -23,6 +24,7 @@ function trainInParts(job: Job, { model, tasks }: Pick<Loaded, 'model' | 'tasks'
   const parts = makeParts(job, model, pservers);
   const taskRecords = Uint32Array.from(tasks, ({ records }) => records);
   const plan = createRoundPlan({ ...training, taskRecords });
+  const shareOf = roundShares(training.schedule, plan, training.passes);
   for (let round = 0; round < plan.firstOf(training.passes); round++) {
     const lanes = Array.from({ length: training.lanes }, (_, lane) => {
       const place = plan.batchOf(round, lane);
@@ -35,7 +37,7 @@ function trainInParts(job: Job, { model, tasks }: Pick<Loaded, 'model' | 'tasks'
       const { sparse, dense } = sumOf(parameters, ofPart);
       const actions = new Uint8Array(SHARDS);
       for (const shard of held) actions[shard] = SHARD_ACTION.apply;
-      if (sparse.length + dense.length > 0) parameters.push(sparse, dense, actions);
+      if (sparse.length + dense.length > 0) parameters.push(sparse, dense, actions, shareOf(round));
     }
   }
   return digestsOf(model, parts);
@@ -118,6 +120,31 @@ it('clipped gradients: the same wherever they are trained, also of records that 
     digests.add(plain.modelDigest);
   }
   expect(digests.size).toBe(3);
+});
+
+const SCHEDULES = [
+  { type: 'constant', warmup: { passes: 0.5 } },
+  { type: 'step', everyPasses: 0.3, factor: 0.7 },
+  { type: 'step', everyPasses: 1e-6, factor: 0.1 },
+  { type: 'cosine', passes: 1.5, final: 0.1, warmup: { passes: 0.25, from: 0.2 } },
+];
+
+it.each(SCHEDULES)('a schedule, the same wherever it is trained: $type', async (schedule) => {
+  const place = testPlace();
+  makeText(place, [3, 40]);
+  makeTable(place);
+  const table = { train: 'train.csv', format: 'csv', recordsPerTask: 37, maxBadRecords: 100, columns: TABLE_COLUMNS };
+  for (const more of [
+    { model: { type: 'fm', factors: 3 }, optimizer: SGD },
+    // Its running statistics keep their rate.
+    { data: table, model: { type: 'deepfm', factors: 3, hidden: [6], normalization: 'batch' }, optimizer: ADAM },
+  ]) {
+    const job = jobOf(more, { schedule });
+    const plain = digestsIn(await referenceLoop(job, place));
+    expect(plain).not.toEqual(digestsIn(await referenceLoop(jobOf(more), place)));
+    const loaded = await readJob(job, place);
+    for (const pservers of [1, 3]) expect(trainInParts(job, loaded, pservers)).toEqual(plain);
+  }
 });
 
 it('weights of records: other models, the same wherever they are trained; those of 1 are none', async () => {

@@ -19,6 +19,7 @@ import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
 import type { DenseSpec, SparseSpec } from '../../src/tensor/spec.ts';
 import { freshState, initialValue, type State, updateReference } from '../tensor/reference.ts';
 import { type PlainBatch, plainPlan } from './plain-plan.ts';
+import { plainShare, withShare } from './plain-schedule.ts';
 import { readJob } from './read-job.ts';
 
 export interface ReferenceResult {
@@ -55,7 +56,7 @@ export async function referenceLoop(job: Job, place: DataPlace): Promise<Referen
 export type PlainJob = Pick<Job, 'optimizer' | 'tables' | 'blocks'> & {
   readonly training: Pick<
     Job['training'],
-    'batchSize' | 'passes' | 'lanes' | 'seed' | 'onBadGradient' | 'maxGradientNorm' | 'classWeights'
+    'batchSize' | 'passes' | 'lanes' | 'seed' | 'onBadGradient' | 'maxGradientNorm' | 'classWeights' | 'schedule'
   >;
   readonly data?: Pick<Job['data'], 'shuffle'>;
 };
@@ -70,14 +71,14 @@ export function trainPlainly(job: PlainJob, model: Model, tasks: readonly TaskRe
     return records.pick(shuffledTask(records.records, job.training.seed, pass, task).subarray(from, to));
   };
   const plan = plainPlan({ ...job.training, taskRecords });
-  const passes = plan.map((rounds) => {
+  const passes = plan.map((rounds, pass) => {
     let sums: MetricSums = { records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 };
-    for (const lanes of rounds) {
+    for (const [round, lanes] of rounds.entries()) {
       const steps = lanes
         .map((place) => stepOf(model, memory, (at) => weighted(recordsIn(at), job.training), place))
         .filter((step) => step !== undefined)
         .map((step) => clipped(step, model, job.training));
-      memory.apply(steps);
+      memory.apply(steps, plainShare(job.training.schedule, pass + round / rounds.length));
       for (const { metrics } of steps) sums = added(sums, metrics);
     }
     applied += sums.records;
@@ -203,6 +204,7 @@ class PlainMemory {
   readonly #model: Model;
   /** Of each dense parameter and of each table. */
   readonly #denseOptimizers: readonly OptimizerSpec[];
+  readonly #areLearned: readonly boolean[];
   readonly #tableOptimizers: readonly OptimizerSpec[];
   readonly #seed: number;
   /** Of each dense parameter its blocks. */
@@ -216,6 +218,7 @@ class PlainMemory {
         ? (blocks[name]?.optimizer ?? optimizer)
         : { type: 'sgd', learningRate: statisticRate, l2: 1 },
     );
+    this.#areLearned = model.parameters.dense.map(({ statisticRate }) => statisticRate === undefined);
     this.#tableOptimizers = model.parameters.sparse.map(({ name }) => tables[name]?.optimizer ?? optimizer);
     this.#seed = training.seed;
     this.#blocks = model.parameters.dense.map((spec, at) => this.#firstBlocks(spec, this.#denseOptimizers[at]!));
@@ -248,8 +251,8 @@ class PlainMemory {
     return this.#rows[table]!.get(id)?.values ?? this.#firstRow(this.#model.parameters.sparse[table]!, id);
   }
 
-  /** One update by the mean gradient over all records of the round. */
-  apply(lanes: readonly LaneStep[]): void {
+  /** One update by the mean gradient over all records of the round, with this share of each learning rate. */
+  apply(lanes: readonly LaneStep[], share: number): void {
     const total = lanes.reduce((sum, { records }) => sum + records, 0);
     if (total === 0) return;
     this.#blocks.forEach((blocks, parameter) => {
@@ -257,12 +260,10 @@ class PlainMemory {
         lanes.map(({ records, dense }) => [records, dense[parameter]!]),
         total,
       );
+      const optimizer = this.#denseOptimizers[parameter]!;
+      const scaled = this.#areLearned[parameter] ? withShare(optimizer, share) : optimizer;
       blocks.forEach((block, i) => {
-        updateReference(
-          this.#denseOptimizers[parameter]!,
-          block,
-          gradient.slice(i * BLOCK_FLOATS, (i + 1) * BLOCK_FLOATS),
-        );
+        updateReference(scaled, block, gradient.slice(i * BLOCK_FLOATS, (i + 1) * BLOCK_FLOATS));
       });
     });
     this.#rows.forEach((rows, table) => {
@@ -276,7 +277,7 @@ class PlainMemory {
         );
         const row = rows.get(id) ?? freshState(optimizer, this.#firstRow(spec, id));
         rows.set(id, row);
-        updateReference(optimizer, row, gradient);
+        updateReference(withShare(optimizer, share), row, gradient);
       }
     });
   }

@@ -7,6 +7,7 @@ import { expect, it } from 'vitest';
 import { createRoundPlan, type LaneBatch } from '../../src/core/rounds/plan.ts';
 import { createRandomStream, type RandomStream } from '../../src/data/synth/random-stream.ts';
 import type { Model, PulledValues } from '../../src/model/model.ts';
+import { roundShares } from '../../src/roles/pserver/rounds/round-shares.ts';
 import { blockLength, blockShards } from '../../src/tensor/blocks.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import { testPlace } from '../data/place.ts';
@@ -115,21 +116,26 @@ const JOBS = [
   },
 ];
 
-it.each(JOBS)('$model.type with $optimizer.type', async (more) => {
+const SCHEDULE = { type: 'step', everyPasses: 0.2, factor: 0.8, warmup: { passes: 0.5 } };
+
+it.each([
+  ...JOBS.map((job) => ({ ...job, schedule: undefined })),
+  ...JOBS.slice(-2).map((job) => ({ ...job, schedule: SCHEDULE })),
+])('$model.type with $optimizer.type, schedule: $schedule.type', async ({ schedule: wantedShares, ...more }) => {
   const place = testPlace();
-  const job = jobOf(more);
+  const job = jobOf(more, { schedule: wantedShares });
   const weightOf = job.data.labelWeights ? (record: number): number => (record % 5) / 2 : undefined;
   makeText(place, [3, 40, 41, 42, 43, 44, 45, 46, 47, 100], weightOf);
   makeImages(place);
   makeTable(place);
-  const { lanes, passes } = job.training;
+  const { lanes, passes, schedule } = job.training;
   const wanted = await referenceLoop(job, place);
   const { model, tasks } = await readJob(job, place);
   const plan = createRoundPlan({ ...job.training, taskRecords: Uint32Array.from(tasks, ({ records }) => records) });
   const random = createRandomStream(wanted.applied);
   const pservers = makeParts(job, model, 3).map(({ held, parameters }): Pserver => {
     const options = { spec: model.parameters, parameters, held, shards: SHARDS, lanes, tasks: tasks.length };
-    return { held, parameters, rig: new RoundsRig(options) };
+    return { held, parameters, rig: new RoundsRig({ ...options, rateShareOf: roundShares(schedule, plan, passes) }) };
   });
   const sent: Message[] = [];
   for (let round = 0; round < plan.firstOf(passes); round++) {

@@ -92,6 +92,23 @@ it('what one parameter has for an optimizer changes nothing in the others', () =
   for (const state of states) expect(state).toEqual(states[0]);
 });
 
+it('the rate of a statistic is not scaled', () => {
+  const [mean, learned] = SPEC.dense.map((one, at) => (at === 0 ? { ...one, statisticRate: 0.1 } : one));
+  const spec: ParameterSpec = { dense: [mean!, learned!], sparse: [] };
+  const gradient = new Float32Array(LENGTH).fill(0.5);
+  const parts = [blocksPart(0, [0], gradient), blocksPart(1, [0], gradient)];
+  const valuesAt = (rateScale: number): Float32Array[] => {
+    const [pushed, kept] = [makeParameters({ spec, shards: 1 }), makeParameters({ spec, shards: 1 })];
+    pushed.push([], parts, applyAll(1), rateScale);
+    kept.pushKeeping([], parts, applyAll(1), rateScale);
+    expect(everything(kept, 0)).toEqual(everything(pushed, 0));
+    return pushed.exportBlocks(0).map(({ values }) => values);
+  };
+  const [full, half] = [valuesAt(1), valuesAt(0.5)];
+  expect(half[0]).toEqual(full[0]);
+  expect([full[1]![0], half[1]![0]]).toEqual([0.25, 0.375]);
+});
+
 it('a scaled rate holds for all parameters of the push, and for that push alone', () => {
   const gradient = new Float32Array(LENGTH).fill(0.5);
   const slower = <T extends OptimizerSpec>(one: T): T =>

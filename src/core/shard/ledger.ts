@@ -53,6 +53,8 @@ export interface Ledger {
   account(): LedgerAccount;
   /** Passes below this are complete. */
   watermark(): number;
+  /** Complete passes, and what is applied or discarded of the others as shares of the records of a pass. Cheap. */
+  passesDone(recordsOfPass: number): number;
   /** Bitmap of the closed tasks of a pass, as `bitmapToText` writes it; undefined for a pass below the watermark. */
   closedTasks(pass: number): string | undefined;
   /** Whether both encode to the same bytes. Cheap: asked after each push where ledgers part and become equal again. */
@@ -167,6 +169,12 @@ class TaskLedger implements Ledger {
 
   watermark(): number {
     return this.#collapsed.length;
+  }
+
+  passesDone(recordsOfPass: number): number {
+    let records = 0;
+    for (const ledger of this.#passes.values()) records += ledger.good() + ledger.discarded;
+    return this.#collapsed.length + records / recordsOfPass;
   }
 
   closedTasks(pass: number): string | undefined {

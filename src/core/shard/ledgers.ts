@@ -40,6 +40,8 @@ export interface ShardLedgers {
   isAgreed(): boolean;
   /** Passes that are complete in every shard. */
   watermark(): number;
+  /** As `Ledger.passesDone`, of the shard that has done least. */
+  passesDone(recordsOfPass: number): number;
   /** For each distinct ledger the closed tasks of a pass; ledgers in which the pass is complete are left out. */
   closedTasks(pass: number): string[];
   /** Ledgers that are kept as one give the same array until one of them changes. */
@@ -127,6 +129,7 @@ export function createShardLedgers(
       return new Set(counted.map(({ applied, discarded }) => applied + discarded)).size === 1;
     },
     watermark: () => Math.min(...groups.all.map(({ ledger }) => ledger.watermark())),
+    passesDone: (records) => Math.min(...groups.all.map(({ ledger }) => ledger.passesDone(records))),
     closedTasks(pass) {
       groups.merge();
       return groups.all.map(({ ledger }) => ledger.closedTasks(pass)).filter((bitmap) => bitmap !== undefined);

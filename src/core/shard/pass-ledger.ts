@@ -15,6 +15,8 @@ interface OpenTask {
 export class PassLedger {
   readonly #tasks: number;
   readonly #open = new Map<number, OpenTask>();
+  /** Good records of the open tasks. */
+  #openGood = 0;
   #closed: Bitmap;
   #closedCount = 0;
   /** Good records of the closed tasks. */
@@ -36,7 +38,7 @@ export class PassLedger {
       if (task >= tasks || closed.has(task) || ledger.#open.has(task)) {
         throw corruptLedger(`pass ${saved.pass}: task ${task} does not exist, is closed, or is open twice`);
       }
-      ledger.#open.set(task, { next, good });
+      ledger.advance(task, next, good);
     }
     ledger.#closed = closed;
     ledger.#closedCount = closed.count();
@@ -68,10 +70,12 @@ export class PassLedger {
   }
 
   advance(task: number, next: number, good: number): void {
+    this.#openGood += good - this.goodOf(task);
     this.#open.set(task, { next, good });
   }
 
   close(task: number, good: number, discarded: number): void {
+    this.#openGood -= this.goodOf(task);
     this.#open.delete(task);
     this.#closed.add(task);
     this.#closedCount += 1;
@@ -93,9 +97,7 @@ export class PassLedger {
 
   /** Good records applied. */
   good(): number {
-    let good = this.#closedGood;
-    for (const open of this.#open.values()) good += open.good;
-    return good;
+    return this.#closedGood + this.#openGood;
   }
 
   /** As `bitmapToText` writes it. */
@@ -117,6 +119,7 @@ export class PassLedger {
   copy(): PassLedger {
     const copy = new PassLedger(this.#tasks);
     for (const [task, open] of this.#open) copy.#open.set(task, open);
+    copy.#openGood = this.#openGood;
     copy.#closed = createBitmap(this.#tasks, this.#closed.words.slice());
     copy.#closedCount = this.#closedCount;
     copy.#closedGood = this.#closedGood;

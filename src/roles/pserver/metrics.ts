@@ -22,13 +22,20 @@ export interface PserverMetrics {
   spentMs(): Readonly<Record<PserverShare, number>>;
 }
 
+export interface PserverStats extends ParameterMemoryStats {
+  readonly units: number;
+  readonly shards: number;
+  /** What the schedule of the job makes of the learning rate. Undefined while nothing is served. */
+  readonly rateShare?: number | undefined;
+}
+
 export type WorkTimes = Pick<PhaseTimes<PserverTime>, 'enter' | 'during'>;
 
 /** The pserver's series on /metrics. `stats` is undefined until the shards are loaded. */
 export function registerPserverMetrics(
   registry: Registry,
   clock: Pick<Clock, 'monotonicMs' | 'idleMs'>,
-  stats: () => (ParameterMemoryStats & { units: number; shards: number }) | undefined,
+  stats: () => PserverStats | undefined,
   copies: () => CopyCounts | undefined,
 ): PserverMetrics {
   /** Of requests. Plain numbers: prom-client looks up the labels of each increase. */
@@ -54,6 +61,12 @@ export function registerPserverMetrics(
   gauge(registry, 'paddlet_pserver_rows', 'Rows of sparse tables held', () => stats()?.rows);
   gauge(registry, 'paddlet_pserver_bytes', 'Bytes of parameters and optimizer state', () => stats()?.bytes);
   gauge(registry, 'paddlet_pserver_reserved_bytes', 'Bytes of kernel memory reserved', () => stats()?.reservedBytes);
+  gauge(
+    registry,
+    'paddlet_pserver_learning_rate_share',
+    'What the schedule makes of learning rates',
+    () => stats()?.rateShare,
+  );
   gauge(registry, 'paddlet_pserver_units', 'Units of shards led', () => stats()?.units);
   gauge(registry, 'paddlet_pserver_shards', 'Shards held as primary', () => stats()?.shards);
   const staleness = new Histogram({

@@ -73,16 +73,20 @@ export class PreImage {
   }
 }
 
-/** Applies the round. Returns what it changed, as it was before. Throws what `Parameters.push` throws. */
+/**
+ * Applies the round, with the learning rate times `rateScale`. Returns what it changed, as it was before. Throws what
+ * `Parameters.push` throws.
+ */
 export function applyKeeping(
   of: ShardParts,
   parameters: Parameters,
   { dense, sparse }: RoundGradients,
   actions: Uint8Array,
+  rateScale: number,
 ): PreImage {
   // Copies: they may be in kernel memory, and so be gone after the push.
   const ids = sparse.map((part) => part.ids.slice());
-  const old = parameters.pushKeeping(sparse, dense, actions);
+  const old = parameters.pushKeeping(sparse, dense, actions, rateScale);
   return new PreImage(of, {
     dense: dense.map(({ parameter, blocks }, at) => ({ parameter, blocks, values: old.dense[at]! })),
     sparse: sparse.map(({ table }, at) => ({ table, ids: ids[at]!, values: old.sparse[at]! })),

@@ -30,7 +30,7 @@ import { FileReads } from './files/file-reads.ts';
 import { withPeerDisk } from './files/peer-disk.ts';
 import type { ServedFiles } from './files/serve-file.ts';
 import { landInParameters } from './landing.ts';
-import { type PserverMetrics, registerPserverMetrics } from './metrics.ts';
+import { type PserverMetrics, type PserverStats, registerPserverMetrics } from './metrics.ts';
 import { watchOwnOrphans } from './orphan-watch.ts';
 import { announce, type OwnedIndex } from './owned-index.ts';
 import { startRoundService } from './rounds/service.ts';
@@ -165,9 +165,13 @@ const metricsOf = ({ registry, host }: RoleContext, loaded: () => Loaded): Pserv
   registerPserverMetrics(
     registry,
     host.clock,
-    () => loaded().service?.stats(),
+    () => statsOf(loaded()),
     () => copyCounts(loaded()),
   );
+
+function statsOf({ service }: Loaded): PserverStats | undefined {
+  return service && { ...service.stats(), rateShare: service.serving?.rateShare() };
+}
 
 function copyCounts({ service, files }: Loaded): CopyCounts | undefined {
   const serving = service?.serving;

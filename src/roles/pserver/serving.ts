@@ -35,6 +35,8 @@ export interface ServingOptions {
   readonly metrics: PserverMetrics;
   /** What a staleness bound is kept by; sync mode has none. */
   readonly staleness: { readonly rule: JobRecord['job']['training']['staleness']; readonly patienceMs: number };
+  /** What the schedule of the job makes of the learning rate: of the next update. */
+  readonly rateShare: () => number;
   /** False while the lease is not certainly held. */
   readonly isHeld: () => boolean;
   /** True from the moment that the last checkpoint of this process is being taken: updates are refused. */

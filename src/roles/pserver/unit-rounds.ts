@@ -53,6 +53,8 @@ export interface ForwardedRound extends RoundGradients {
 export interface MovedRounds {
   /** Undefined while all shards go back to a cut. */
   timeline(): number | undefined;
+  /** What the learning rate is multiplied by in that round: the same for all copies. */
+  rateShareOf(round: number): number;
   /** Of a unit that is led, as far as it concerns these shards. */
   stateOf(unit: number, shards: readonly number[]): TimedRounds;
   /** The unit has come; its shards are owned already. */

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { CLOSED, createLedger, type Ledger, type PushPosition } from '../../../src/core/shard/ledger.ts';
+import { decodeLedger } from '../../../src/core/shard/ledger-format.ts';
 import { createShardLedgers } from '../../../src/core/shard/ledgers.ts';
 import type { AppliedPushes } from '../../../src/core/shard/push-plan.ts';
 import * as fc from '../../properties.ts';
@@ -44,6 +45,17 @@ function ledgerOf(applied: readonly { pass: number; task: number; pushes: number
     }
   }
   return ledger;
+}
+
+const RECORDS = 10 * PUSHES * TASKS;
+
+/** Of what would be saved of it. */
+function plainPassesDone(ledger: Ledger): number {
+  const { watermark, passes } = decodeLedger(ledger.encode());
+  const records = passes.map(({ closedGood, discarded, open }) =>
+    open.reduce((sum, [, , good]) => sum + good, closedGood + discarded),
+  );
+  return watermark + records.reduce((sum, some) => sum + some, 0) / RECORDS;
 }
 
 const byNumber = (a: number, b: number): number => a - b;
@@ -105,6 +117,8 @@ describe('shards loaded from checkpoints taken one by one', () => {
           for (const shard of SHARDS) expect(all.encode(shard)).toEqual(own.get(shard)!.encode());
           const least = Math.min(...[...own.values()].map((ledger) => ledger.account().applied));
           expect(all.account().applied).toBe(least);
+          const done = Math.min(...[...own.values()].map((ledger) => plainPassesDone(ledger)));
+          expect(all.passesDone(RECORDS)).toBe(done);
           expect(all.watermark()).toBe(Math.min(...[...own.values()].map((ledger) => ledger.watermark())));
         }
       }),
@@ -148,6 +162,30 @@ describe('shards loaded from checkpoints taken one by one', () => {
     expect(() => createShardLedgers(TASKS, SHARDS, damaged)).toThrow(
       expect.objectContaining({ code: 'CheckpointCorrupt' }),
     );
+  });
+
+  it('have their progress at once after a load, where it was when they were saved', () => {
+    const ledger = ledgerOf([
+      { pass: 0, task: 0, pushes: PUSHES },
+      { pass: 0, task: 1, pushes: 2 },
+      { pass: 1, task: 2, pushes: 1 },
+    ]);
+    ledger.close(0, 1, 10 * PUSHES);
+    ledger.advance(pushAt(1, 2, 1));
+    expect(ledger.passesDone(RECORDS)).toBe((30 + 30 + 20) / 90);
+    const saved = new Map([[2, ledger.encode()]]);
+    const all = createShardLedgers(TASKS, [2], saved);
+    expect(all.passesDone(RECORDS)).toBe(80 / 90);
+    all.advance(pushAt(0, 2, 0));
+    all.advance(pushAt(0, 2, 1));
+    all.advance(pushAt(0, 2, 2));
+    // The first pass is complete.
+    expect(all.passesDone(RECORDS)).toBe(1 + 20 / 90);
+    // A shard that has done less comes, as from an older file.
+    all.add([5], new Map([[5, ledger.encode()]]));
+    expect(all.passesDone(RECORDS)).toBe(80 / 90);
+    all.remove([5]);
+    expect(all.passesDone(RECORDS)).toBe(1 + 20 / 90);
   });
 
   it('come and go with their own, and without any the next begin empty', () => {

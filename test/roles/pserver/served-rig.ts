@@ -50,6 +50,7 @@ export const serving = (other: Partial<ServingOptions> = {}): Serving =>
       () => undefined,
     ),
     staleness: { rule: undefined, patienceMs: 1_000 },
+    rateShare: () => 1,
     isHeld: () => state.held,
     isFrozen: () => state.frozen,
     checkMaster: (secret) => {

@@ -117,8 +117,11 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.job = job;
     this.owned = owned;
     this.#ending = AbortSignal.any([this.#stopped.signal, lease.lost]);
-    const timeline = rounds && (() => rounds.timeline());
-    this.copied = new CopiedUnits({ log, owned, spec, shards: job.shards, tasks: job.tasks, timeline });
+    this.copied = new CopiedUnits({
+      ...{ log, owned, spec, shards: job.shards, tasks: job.tasks },
+      timeline: rounds && (() => rounds.timeline()),
+      rateShareOf: rounds && ((round) => rounds.rateShareOf(round)),
+    });
     this.digests = new CopyDigests({ clock, spec, owned, copied: this.copied });
     this.machines = new UnitMachines({
       ...{ clock, me, silenceMs, minInSync, onFatal },

@@ -35,6 +35,8 @@ export interface RoundGroupsOptions {
   readonly grouping: Grouping;
   readonly router: IdRouter;
   readonly shards: OwnedShards;
+  /** What the learning rate is multiplied by in that round. */
+  readonly rateShareOf: (round: number) => number;
   /** Where each unit is, as it was loaded. */
   readonly loaded: ReadonlyMap<number, RoundsMeta>;
 }
@@ -195,12 +197,13 @@ export class RoundGroups {
     round: ForwardedRound,
     before: (gradients: RoundGradients) => void,
   ): void {
-    const { shards, lanes } = this.#options;
+    const { shards, lanes, rateShareOf } = this.#options;
     const { parameters, ledgers } = shards;
     const isWhole = units.length === group.units.length;
     const only = isWhole ? this.shardsOf(group) : this.#shardsOf(units);
     before(round);
-    const previous = [applyKeeping(this.#parts, parameters, round, shards.actions(undefined))];
+    const share = rateShareOf(round.round);
+    const previous = [applyKeeping(this.#parts, parameters, round, shards.actions(undefined), share)];
     failPoint('round.applied');
     for (const { position } of round.batches) ledgers.advance(position, only);
     const metrics = addRound(group.kept.metrics, round.round + 1, round.batches);

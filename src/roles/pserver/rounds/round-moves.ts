@@ -56,6 +56,7 @@ export function startRoundMoves(
 /** What moves and copies ask of the rounds, under whichever timeline. */
 export const roundsOfMoves = (rounds: MovingRounds): CopiedRounds => ({
   timeline: () => (rounds.isGoingBack() ? undefined : rounds.state().timeline),
+  rateShareOf: (round) => rounds.state().rounds.rateShareOf(round),
   stateOf: (unit, shards) => rounds.state().rounds.stateOf(unit, shards),
   add: (unit, at) => rounds.state().rounds.add(unit, at),
   remove: (unit) => rounds.state().rounds.remove(unit),

@@ -154,6 +154,11 @@ export class Rounds {
     return this.#lanes.observed();
   }
 
+  /** What the learning rate is multiplied by in that round. */
+  rateShareOf(round: number): number {
+    return this.#options.rateShareOf(round);
+  }
+
   stateOf(unit: number, shards?: readonly number[]): TimedRounds {
     return this.#groups.stateOf(unit, shards);
   }

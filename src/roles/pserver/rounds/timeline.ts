@@ -14,6 +14,7 @@ import type { ShardServiceOptions } from '../shard-service.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { Moves } from '../units/moves.ts';
 import type { LoadedUnits } from './load.ts';
+import { roundShares } from './round-shares.ts';
 import { Rounds } from './rounds.ts';
 import { saveAll, saveLast, saveParting } from './save-last.ts';
 
@@ -23,7 +24,7 @@ export interface TimelineOptions extends ShardServiceOptions {
   /** Undefined: units have one copy. */
   readonly replicas?: ServedReplicas | undefined;
   /** The mini-batch of each lane in each round. */
-  readonly batches: Pick<RoundPlan, 'batchOf' | 'placeOf'>;
+  readonly batches: Pick<RoundPlan, 'batchOf' | 'placeOf' | 'roundsOf'>;
 }
 
 export class TimelineState {
@@ -42,7 +43,7 @@ export class TimelineState {
   /** `shards` are in the state that was loaded. */
   constructor(options: TimelineOptions, timeline: number, loaded: LoadedUnits, shards: OwnedShards) {
     const { context, record, spec, lease, metrics } = options;
-    const { lanes } = record.job.training;
+    const { lanes, schedule, passes } = record.job.training;
     const { cluster } = record.job;
     this.index = options.index;
     this.timeline = timeline;
@@ -60,6 +61,7 @@ export class TimelineState {
       ...{ clock: context.host.clock, times: metrics.times, timeline, lanes, spec, shards, isHeld, isFrozen },
       grouping: { shards: cluster.shards, units: record.units },
       loaded: loaded.rounds,
+      rateShareOf: roundShares(schedule, options.batches, passes),
       ...{ moves: options.moves, replicas: options.replicas, onBug: options.onFatal },
       counts: {
         plan: pushPlanOf(record),
@@ -73,6 +75,7 @@ export class TimelineState {
     this.serving = createServing({
       ...{ host: context.host, job: servedJob(record, spec), shards, metrics, isHeld, isFrozen },
       rounds: this.rounds,
+      rateShare: () => this.rounds.rateShareOf(this.rounds.gates.version()),
       ...{ moves: options.moves, replicas: options.replicas },
       checkMaster: options.master.check,
       onContradiction: (error) => failWholeJob(options, error),
@@ -142,6 +145,7 @@ export class TimelineState {
       timeline: this.timeline,
       round: gates.version(),
       missing: gates.missing(),
+      rateShare: this.serving.rateShare(),
       account: this.shards.ledgers.account(),
       duplicatePushes: this.serving.metrics.duplicatePushes(),
       spentMs: this.serving.metrics.spentMs(),

@@ -40,7 +40,7 @@ function answerPush(serving: Serving, request: Request<'push'>, session: Session
   const wanted = pullOf(serving.job.spec, request);
   const verdict = judgePush(serving, header);
   if (verdict === 'duplicate') return duplicate(serving, session, wanted);
-  const rateScale = staleness.judge(shards, header.used, header.push);
+  const rateScale = serving.rateShare() * staleness.judge(shards, header.used, header.push);
   const { sparse, dense } = gradientParts(request);
   shards.parameters.push(sparse, dense, shards.actions(verdict.shards), rateScale);
   failPoint('push.applied');
@@ -151,8 +151,8 @@ function judgedPush(
       return outcome === 'apply' && isSameList(now ?? shards.numbers, applying);
     },
     decide: () => {
-      // Pushes that are placed before it are applied before it.
-      const rateScale = staleness.judge(shards, header.used, header.push, placing.counted);
+      // Pushes that are placed before it are applied before it. The schedule does not count their records yet.
+      const rateScale = serving.rateShare() * staleness.judge(shards, header.used, header.push, placing.counted);
       return forwardedPush(serving, request, applying, rateScale);
     },
   };

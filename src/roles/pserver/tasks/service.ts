@@ -5,6 +5,7 @@ import { jobFields } from '../../../cluster/client/job-fields.ts';
 import type { ShardsInfo } from '../../../cluster/info.ts';
 import type { UnitBytes } from '../../../cluster/placement/pserver-record.ts';
 import type { RecoveryView } from '../../../cluster/placement/recovery.ts';
+import { rateShareAt } from '../../../core/shard/schedule.ts';
 import { createParameters } from '../../../tensor/wasm-parameters.ts';
 import { failWholeJob } from '../fail-job.ts';
 import { type Checkpointing, createCheckpointing } from '../files/checkpointing.ts';
@@ -93,6 +94,7 @@ class TaskService implements ShardService {
       checkMaster: options.master.check,
       onContradiction: (error) => failWholeJob(options, error),
       staleness: { rule: training.staleness, patienceMs: cluster.leaseTtlMs },
+      rateShare: () => rateShareAt(training.schedule, shards.ledgers.passesDone(record.train.records)),
       isHeld: () => lease.isHeld(),
       isFrozen,
       beforeUpdate: beforeUpdates({ heads: shards.heads, isFrozen, onFatal }),
@@ -269,6 +271,7 @@ class TaskService implements ShardService {
       repairing: shards.ledgers.groups() > 1,
       held: lease.isHeld(),
       account: shards.ledgers.account(),
+      rateShare: this.serving.rateShare(),
       duplicatePushes: metrics.duplicatePushes(),
       spentMs: metrics.spentMs(),
       staleness: shownStaleness(this.serving.staleness.counts()),

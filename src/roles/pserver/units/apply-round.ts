@@ -13,6 +13,8 @@ export interface ApplyRoundOptions {
   readonly shards: number;
   /** Those that are present and are to get the round. */
   readonly applying: readonly number[];
+  /** What the learning rate is multiplied by. */
+  readonly rateScale: number;
 }
 
 /**
@@ -20,11 +22,11 @@ export interface ApplyRoundOptions {
  * what `Parameters.check` throws; then nothing was changed.
  */
 export function applyRound(options: ApplyRoundOptions, { dense, sparse }: RoundGradients): OldValues {
-  const { parameters, spec, shards, applying } = options;
+  const { parameters, spec, shards, applying, rateScale } = options;
   const actions = new Uint8Array(shards).fill(SHARD_ACTION.skip);
   for (const shard of applying) actions[shard] = SHARD_ACTION.apply;
   parameters.check(sparse, dense, actions);
   const of = { spec, shards, router: createIdRouter({ shards }) };
   const own = partsOfShards(of, { dense, sparse }, applying);
-  return applyKeeping(of, parameters, own, actions).old;
+  return applyKeeping(of, parameters, own, actions, rateScale).old;
 }

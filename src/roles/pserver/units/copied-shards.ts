@@ -22,6 +22,8 @@ export interface CopiedShardsOptions {
   /** Shards of the job, and tasks of a pass. */
   readonly shards: number;
   readonly tasks: number;
+  /** In sync mode: what the learning rate is multiplied by in that round. */
+  readonly rateShareOf?: ((round: number) => number) | undefined;
 }
 
 type Push = Extract<ForwardedUpdate, { type: 'push' }>;
@@ -102,7 +104,8 @@ export class CopiedShards {
           this.#count(this.#ledgers.close(pass, task, records, this.#unlessAll(shards)));
         return undefined;
       case 'round': {
-        const old = applyRound({ ...this.#options, parameters, applying: shards }, update);
+        const rateScale = this.#options.rateShareOf?.(update.round) ?? 1;
+        const old = applyRound({ ...this.#options, parameters, applying: shards, rateScale }, update);
         for (const { position } of update.batches) this.#ledgers.advance(position, this.#unlessAll(shards));
         this.#count(shards);
         return old;

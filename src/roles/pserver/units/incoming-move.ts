@@ -160,6 +160,7 @@ export class IncomingMove {
       ...this.#options,
       parameters: owned.parameters,
       timeline: rounds && (() => rounds.timeline()),
+      rateShareOf: rounds && ((round) => rounds.rateShareOf(round)),
     });
   }
 

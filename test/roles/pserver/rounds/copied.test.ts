@@ -15,7 +15,7 @@ import * as fc from '../../../properties.ts';
 import { MemoryLog } from '../../../protocol/rig.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
 import { anyRound, ROUND_SPEC } from '../../../tensor/rounds.ts';
-import { LANES, PlayedPserver, type PlayedRounds, ROUNDS, SHARDS, undisturbed } from './played.ts';
+import { LANES, PlayedPserver, type PlayedRounds, ROUNDS, rateShareFor, SHARDS, undisturbed } from './played.ts';
 
 const UNITS = [0, 1, 2, 3];
 
@@ -45,7 +45,8 @@ class Copied {
 
   get #options() {
     const spec = trainedSpec(ROUND_SPEC, { optimizer: this.#optimizer });
-    return { spec, shards: SHARDS, tasks: LANES, timeline: () => this.timeline };
+    const rateShareOf = rateShareFor(this.#optimizer);
+    return { spec, shards: SHARDS, tasks: LANES, timeline: () => this.timeline, rateShareOf };
   }
 
   #apply(round: ForwardedRound, units: readonly number[]): void {

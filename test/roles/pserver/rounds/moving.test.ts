@@ -15,7 +15,7 @@ import { type OptimizerSpec, type TrainedSpec, trainedSpec } from '../../../../s
 import * as fc from '../../../properties.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
 import { anyRound, type PlainLane, ROUND_SPEC } from '../../../tensor/rounds.ts';
-import { LANES, PlayedPserver, type PlayedRounds, ROUNDS, SHARDS, undisturbed } from './played.ts';
+import { LANES, PlayedPserver, type PlayedRounds, ROUNDS, rateShareFor, SHARDS, undisturbed } from './played.ts';
 
 const UNITS = 2;
 const PIECE_BYTES = 64;
@@ -37,6 +37,7 @@ class Carried {
     this.copy = new IncomingUnit({
       ...{ parameters, spec: this.#spec, shards: SHARDS, tasks: LANES },
       timeline: () => to.rounds.gates.timeline,
+      rateShareOf: rateShareFor(optimizer),
     });
     from.rig.moves = {
       wait: () => undefined,

@@ -52,6 +52,7 @@ beforeEach(() => {
     },
     rounds: {
       timeline: () => timeline,
+      rateShareOf: (round) => to.rounds.rateShareOf(round),
       stateOf: (unit, of) => to.rounds.stateOf(unit, of),
       add: (unit, rounds) => to.rounds.add(unit, rounds),
       remove: (unit) => to.rounds.remove(unit),

@@ -4,7 +4,7 @@ import { takenBy } from '../../../../src/cluster/placement/heads.ts';
 import { shardsOfUnits } from '../../../../src/core/units/units.ts';
 import type { RoundsOptions } from '../../../../src/roles/pserver/rounds/rounds.ts';
 import { blockLength, blockShards } from '../../../../src/tensor/blocks.ts';
-import type { OptimizerSpec } from '../../../../src/tensor/optimizer.ts';
+import { hasLearningRate, type OptimizerSpec } from '../../../../src/tensor/optimizer.ts';
 import type { Parameters } from '../../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../../src/tensor/shard-hash.ts';
 import { everything, HIGHEST, makeParameters } from '../../../tensor/fixture.ts';
@@ -24,6 +24,12 @@ export const IDS = [...Array.from({ length: 34 }, (_, id) => BigInt(id)), HIGHES
 const EMPTY: PlainLane = { records: 0, dense: [], sparse: [] };
 
 export type PlayedRounds = readonly (readonly PlainLane[])[];
+
+/** What a round has of the learning rate, where there is one. */
+export const rateShareFor =
+  (optimizer: OptimizerSpec) =>
+  (round: number): number =>
+    hasLearningRate(optimizer) ? 1 / (1 + round) : 1;
 
 /** What a shard has, apart from its epoch. */
 interface ShardState {
@@ -49,7 +55,14 @@ export class PlayedPserver {
     this.parameters = makeParameters({ spec: ROUND_SPEC, optimizer, seed: 3, shards: SHARDS, present });
     const { parameters } = this;
     const job = { spec: ROUND_SPEC, shards: SHARDS, units, lanes: LANES, tasks: LANES };
-    this.rig = new RoundsRig({ ...job, parameters, held, ...(replicas === undefined ? {} : { replicas }) });
+    const rateShareOf = rateShareFor(optimizer);
+    this.rig = new RoundsRig({
+      ...job,
+      parameters,
+      held,
+      rateShareOf,
+      ...(replicas === undefined ? {} : { replicas }),
+    });
   }
 
   get rounds() {

@@ -46,6 +46,8 @@ export interface RigOptions {
   readonly version?: number;
   /** Units have copies. */
   readonly replicas?: RoundsOptions['replicas'];
+  /** Of the learning rate, by round. */
+  readonly rateShareOf?: RoundsOptions['rateShareOf'];
 }
 
 /** As `Moves`, for rounds alone. */
@@ -75,7 +77,8 @@ export class RoundsRig {
   #close: (() => void)[] = [];
   readonly session = { onClosed: (fire: () => void) => this.#onClosed(fire) } as unknown as Session;
 
-  constructor({ spec, parameters, held, shards, units = shards, lanes, tasks, version = 0, replicas }: RigOptions) {
+  constructor(options: RigOptions) {
+    const { spec, parameters, held, shards, units = shards, lanes, tasks, version = 0, replicas } = options;
     const heads = firstHeads(held);
     const seqs = new Map(shardsOfUnits(held, { shards, units }).map((shard) => [shard, version]));
     const owned = new OwnedShards({ spec, shards, units, tasks }, heads, {
@@ -97,6 +100,7 @@ export class RoundsRig {
         onContradiction: (error) => void this.failures.push(error),
       },
       router: createIdRouter({ shards }),
+      rateShareOf: options.rateShareOf ?? (() => 1),
       replicas,
       moves: {
         wait: (kind) => this.moves.wait(kind),

@@ -33,7 +33,7 @@ function apply(parameters: Parameters, lanes: readonly PlainLane[], views: reado
   const before = parameters.withSum(mine, (sum) => {
     const round = sum.parts();
     for (const view of views) view.keep(round);
-    return applyKeeping({ spec: ROUND_SPEC, router, shards: SHARDS }, parameters, round, actions);
+    return applyKeeping({ spec: ROUND_SPEC, router, shards: SHARDS }, parameters, round, actions, 1);
   });
   return withOldValues(parameters, [before]);
 }
@@ -132,7 +132,7 @@ it('the version before a round is pulled as it was by ids in memory that grows i
   const gradients = bytesOf(new Float32Array(ids.length).fill(1));
   const round = { dense: [], sparse: [{ table: 0, ids: idBytes(ids), gradients }] };
   const of = { spec, router: createIdRouter({ shards: 2 }), shards: 2 };
-  const before = applyKeeping(of, parameters, round, new Uint8Array(2).fill(SHARD_ACTION.apply));
+  const before = applyKeeping(of, parameters, round, new Uint8Array(2).fill(SHARD_ACTION.apply), 1);
   const source = withOldValues(parameters, [before]);
   const staged = parameters.stage(8 * ids.length);
   staged.bytes().set(idBytes(ids));
