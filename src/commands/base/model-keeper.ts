@@ -1,4 +1,4 @@
-/** Keeps models of a job that is evaluated while it trains, and scores each with `paddlet evaluate`, a process apart. */
+/** Keeps models of a job that is evaluated while it trains; a process of its own, `paddlet evaluate`, scores each. */
 import * as z from 'zod';
 import { type ErrorCode, isErrorCode, PaddletError } from '../../base/errors.ts';
 import type { Disk, Log, Shell } from '../../base/seams.ts';
@@ -36,7 +36,7 @@ export const modelKeeperOf =
 
 const asMissing = (folder: string) => (error: unknown) => {
   if (!isAbsent(error)) throw error;
-  throw new PaddletError('CheckpointMissing', `a checkpoint of a pserver is not there: ${(error as Error).message}`, {
+  throw new PaddletError('CheckpointMissing', `a checkpoint of a pserver is missing: ${(error as Error).message}`, {
     hint: `master and pservers of a job with \`evaluation\` share the checkpoint folder (${folder}): see checkpoint.dir`,
     cause: error,
   });

@@ -8,7 +8,7 @@ import { isPaddletError } from '../../../base/errors.ts';
 import type { KeptFile } from '../../../checkpoint/registry/kept.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
-import type { JobResult, Metrics } from '../../../cluster/job/job-result.ts';
+import type { KeptModels, Metrics } from '../../../cluster/job/job-result.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import { orAborted, pauseOrAborted } from '../../../cluster/waiting.ts';
 import {
@@ -69,7 +69,7 @@ export interface Evaluations {
   /** Why training halts; undefined while it goes on. */
   waitReason(): string | undefined;
   /** For the result of the job. */
-  summary(): NonNullable<JobResult['evaluation']> | undefined;
+  summary(): KeptModels | undefined;
 }
 
 const SAVE_TRIES = 5;
@@ -125,7 +125,7 @@ class StoredEvaluations implements Evaluations {
     return undefined;
   }
 
-  summary(): NonNullable<JobResult['evaluation']> | undefined {
+  summary(): KeptModels | undefined {
     const { best, last } = this.#state;
     if (last === undefined) return undefined;
     const asShown = ({ name, passes, rounds, metrics }: ScoredModel) => ({
