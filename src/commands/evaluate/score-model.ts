@@ -37,15 +37,15 @@ export async function scoreModel<T extends object>(job: OpenJob, score: Score<T>
 /** With the best model of a job that is evaluated while it trains. `CheckpointMissing` when none is kept. */
 export async function scoreBest<T extends object>(job: OpenJob, score: Score<T>): Promise<Scored<T>> {
   const { host, store, keys, record, checkpointFolder, signal, retryStore } = job;
-  const { name } = record.job;
   const entry = await retryStore(() => store.get(keys.evaluation));
   const best = entry && parseStoreValue(evaluationStateSchema, entry.key, entry.value).best;
   if (best === undefined) {
-    throw new PaddletError('CheckpointMissing', `job ${name} has no best model`, {
+    throw new PaddletError('CheckpointMissing', `job ${record.job.name} has no best model`, {
       hint: 'a job whose file has a section `evaluation` keeps one, from its first evaluation on',
     });
   }
-  const path = keptPath({ disk: host.disk, folder: checkpointFolder, job: name }, best.name);
+  const of = { id: record.id, name: record.job.name };
+  const path = keptPath({ folder: checkpointFolder, job: of }, best.name);
   const { client } = await openCheckpointModel({ host, path, signal });
   return { ...(await score(client, signal)), from: 'best' };
 }
