@@ -14,7 +14,7 @@ import type { Place } from './harness.ts';
 
 const RECORDS = 16_000;
 const RECORDS_PER_TASK = 200;
-const BATCH = 50;
+const BATCH = 100;
 export const PASSES = 12;
 export const TASKS_PER_PASS = RECORDS / RECORDS_PER_TASK;
 export const TASKS = PASSES * TASKS_PER_PASS;
