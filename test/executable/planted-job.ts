@@ -36,6 +36,11 @@ export const JOB = {
  */
 export const UNHURRIED_JOB = { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '15s' } };
 
+/** Half as long, and as good: for what is held against each commit. */
+export const SHORT_PASSES = 6;
+export const SHORT_TASKS = SHORT_PASSES * TASKS_PER_PASS;
+export const SHORT_JOB = { ...UNHURRIED_JOB, training: { ...UNHURRIED_JOB.training, passes: SHORT_PASSES } };
+
 /** Where one lease is to run out while the others are kept, and no role is started again. */
 export const PATIENT_LEASE_MS = 5_000;
 export const PATIENT_JOB = { ...JOB, cluster: { ...JOB.cluster, leaseTtl: `${PATIENT_LEASE_MS}ms` } };
