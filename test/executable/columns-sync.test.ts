@@ -43,5 +43,5 @@ test('the same records give the same bits, however they are written and whatever
 });
 
 test('a job with columns goes on with another master after SIGKILL', async () => {
-  await expectPlainAfterKills(openPlace(), ['master'], 5);
+  await expectPlainAfterKills(openPlace(), ['master'], 12);
 });
