@@ -214,8 +214,7 @@ it.each(OPTIMIZERS)('$type: softmax, whose weights are in two blocks', async (op
   const data = { train: 'images', trainLabels: 'labels', format: 'idx', recordsPerTask: 16 };
   const job = jobOf({ data, model: { type: 'softmax' }, optimizer }, { passes: 1 });
   const loaded = await readJob(job, place);
-  const plain = digestsIn(await referenceLoop(job, place));
-  for (const pservers of [1, 4]) expect(trainInParts(job, loaded, pservers)).toEqual(plain);
+  expect(trainInParts(job, loaded, 4)).toEqual(digestsIn(await referenceLoop(job, place)));
 });
 
 it.each(['layer', 'batch'] as const)('mlp with dropout and %s normalization', async (normalization) => {

@@ -8,6 +8,7 @@ import { blockShards } from '../../src/tensor/blocks.ts';
 import type { Parameters } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import { bytesOf, idBytes, makeParameters } from '../tensor/fixture.ts';
+import { joined } from '../tensor/reference.ts';
 import { idsOf, type PlainLane } from '../tensor/rounds.ts';
 
 export const SHARDS = 6;
@@ -62,7 +63,7 @@ export function valuesIn(
       const blocks = [...blockShards(dense, SHARDS)].map(
         (shard, block) => holder(parts, shard).readBlock(parameter, block).values,
       );
-      return Float32Array.from(blocks.flatMap((block) => [...block]));
+      return joined(blocks);
     }),
     sparse: spec.sparse.map(({ name, width }, table) => {
       const rows = new Float32Array(ids[table]!.length * width);
