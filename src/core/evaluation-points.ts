@@ -8,6 +8,7 @@
  */
 import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
+import type { EvaluationMetric } from '../model/metrics.ts';
 
 /** How far training has come. */
 export interface Reached {
@@ -29,8 +30,6 @@ export interface EvaluationRule {
   readonly minDelta: number;
 }
 
-export const EVALUATION_METRICS = ['logloss', 'auc', 'groupedAuc', 'accuracy', 'rmse'] as const;
-export type EvaluationMetric = (typeof EVALUATION_METRICS)[number];
 const HIGHER_IS_BETTER: ReadonlySet<EvaluationMetric> = new Set(['auc', 'groupedAuc', 'accuracy']);
 
 const count = z.int().min(0);

@@ -1,6 +1,7 @@
 /** Rules between evaluation while a job trains and the rest of the job. */
-import type { EvaluationMetric } from '../core/evaluation-points.ts';
+
 import { formatOf } from '../data/formats/registry.ts';
+import type { EvaluationMetric } from '../model/metrics.ts';
 import type { Model } from '../model/model.ts';
 import { taskOf } from '../model/registry.ts';
 import type { JobFile } from './schema.ts';

@@ -1,6 +1,6 @@
 /** The result of a job, as `run --json` and `status --json` print it (docs/design.md §11), kept in `/result`. */
 import * as z from 'zod';
-import { EVALUATION_METRICS } from '../../core/evaluation-points.ts';
+import { EVALUATION_METRICS } from '../../model/metrics.ts';
 
 const count = z.int().min(0);
 
