@@ -8,7 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { runBatch } from '../test/sim/batch.ts';
-import { KINDS, type Kind, missingInAll, optionsOf } from '../test/sim/kinds.ts';
+import { KINDS, type Kind, missingInAll, optionsOf, shownBy } from '../test/sim/kinds.ts';
 import type { Mode } from '../test/sim/mode.ts';
 
 const MODES: readonly Mode[] = ['async', 'sync'];
@@ -39,7 +39,8 @@ async function candidates({ mode, kind }: Work): Promise<Schedule[]> {
     const { counts, failures } = await runBatch({ ...optionsOf(kind, mode), seeds: [seed] });
     if (failures.length > 0) throw new Error(`${mode}, ${kind}, seed ${seed}: ${failures[0]!.violations.join('; ')}`);
     const seconds = (performance.now() - startedMs) / 1000;
-    schedules.push({ kind, seed, seconds, shows: wanted.filter((what) => counts.has(what)) });
+    const shown = shownBy(kind, mode, counts);
+    schedules.push({ kind, seed, seconds, shows: wanted.filter((what) => shown.has(what)) });
   }
   return schedules;
 }

@@ -70,6 +70,7 @@ const simulation = ({ schedules }: Mutation, from: number, to: number): string[]
   ...['--seeds', `${from}..${to}`, '--mode', schedules!.mode, '--jobs', '1', '--until-violation'],
   ...(schedules?.disks === true ? ['--disks'] : []),
   ...(schedules?.isCopied === true ? ['--replicas'] : []),
+  ...(schedules?.isEvaluated === true ? ['--evaluated'] : []),
   ...(schedules?.faults === undefined ? [] : ['--faults', schedules.faults.join(',')]),
 ];
 

@@ -10,7 +10,7 @@
 set -u
 simulations() {
   local mode kind
-  for kind in '' -disks -continued -copies -copies-disks -copies-continued; do
+  for kind in '' -disks -continued -evaluated -copies -copies-disks -copies-continued -copies-evaluated; do
     for mode in async sync; do echo "sim-$mode$kind"; done
   done
 }
@@ -75,9 +75,11 @@ run_step() {
   case $1 in
     sim-*-copies-disks) run_sim --mode=$mode --replicas --disks ;;
     sim-*-copies-continued) run_sim --mode=$mode --replicas --continued ;;
+    sim-*-copies-evaluated) run_sim --mode=$mode --replicas --evaluated ;;
     sim-*-copies) run_sim --mode=$mode --replicas ;;
     sim-*-disks) run_sim --mode=$mode --disks ;;
     sim-*-continued) run_sim --mode=$mode --continued ;;
+    sim-*-evaluated) run_sim --mode=$mode --evaluated ;;
     sim-*) run_sim --mode=$mode ;;
     properties) run_properties ;;
     mutations) run_mutations ;;

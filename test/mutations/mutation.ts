@@ -16,6 +16,8 @@ export interface Mutation {
     readonly disks?: boolean;
     /** Units have copies. */
     readonly isCopied?: boolean;
+    /** The job is evaluated while it trains. */
+    readonly isEvaluated?: boolean;
     /** Only these faults. Default: the usual mix. */
     readonly faults?: readonly FaultKind[];
     /** How many are tried. */

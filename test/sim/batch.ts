@@ -88,6 +88,9 @@ const COPIES: readonly string[] = [
 /** The same of async mode only: a sum of a round that is dropped is placed again, and no trainer is told. */
 const COPIES_IN_ASYNC: readonly string[] = ['refused ReplicaFailed'];
 
+/** Of jobs that are evaluated while they train. */
+export const EVALUATED: readonly string[] = ['model kept', 'model scored', 'job ended early'];
+
 export interface BatchOptions {
   readonly mode?: Mode;
   readonly seeds: Iterable<number>;

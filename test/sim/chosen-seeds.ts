@@ -10,6 +10,8 @@ export const CHOSEN_SEEDS: Readonly<Record<Mode, Readonly<Record<Kind, readonly 
     'copies and disks': [0, 1, 22, 24, 31],
     continued: [0, 1, 14],
     'continued with copies': [0, 1, 12, 24],
+    evaluated: [5, 12, 13],
+    'evaluated with copies': [5, 6],
   },
   sync: {
     usual: [0, 1, 19, 31, 39],
@@ -18,6 +20,8 @@ export const CHOSEN_SEEDS: Readonly<Record<Mode, Readonly<Record<Kind, readonly 
     'copies and disks': [0, 1, 28, 31],
     continued: [0, 1, 23],
     'continued with copies': [0, 1, 22],
+    evaluated: [6, 8, 12],
+    'evaluated with copies': [6, 9],
   },
 };
 

@@ -1,11 +1,23 @@
 /** A few schedules of every kind, for each commit; thousands more are run by `node scripts/sim.ts`. */
-import { addCounts, type BatchOptions, missingIn, runBatch } from './batch.ts';
+import { addCounts, type BatchOptions, EVALUATED, missingIn, runBatch } from './batch.ts';
 import { CHOSEN_SEEDS, RARE } from './chosen-seeds.ts';
 import { copiedMix, usualDiskMix, usualMix } from './fault-kinds.ts';
 import type { Mode } from './mode.ts';
 
-/** `copies`: two or three of each unit. `continued`: a finished job gets more passes. */
-export const KINDS = ['usual', 'disks', 'copies', 'copies and disks', 'continued', 'continued with copies'] as const;
+/**
+ * `copies`: two or three of each unit. `continued`: a finished job gets more passes. `evaluated`: while it trains, and
+ * it may end early.
+ */
+export const KINDS = [
+  'usual',
+  'disks',
+  'copies',
+  'copies and disks',
+  'continued',
+  'continued with copies',
+  'evaluated',
+  'evaluated with copies',
+] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** What schedules of a kind are made of. */
@@ -23,13 +35,32 @@ export function optionsOf(kind: Kind, mode: Mode): Omit<BatchOptions, 'seeds'> {
       return { mode, mix: usualMix(mode), isContinued: true };
     case 'continued with copies':
       return { mode, mix: copiedMix(false), isContinued: true, isCopied: true };
+    case 'evaluated':
+      return { mode, mix: usualMix(mode), isEvaluated: true };
+    case 'evaluated with copies':
+      return { mode, mix: copiedMix(false), isEvaluated: true, isCopied: true };
   }
+}
+
+/** What may happen anywhere between two evaluations. */
+const BETWEEN: Readonly<Record<Mode, readonly string[]>> = {
+  async: ['takeover', 'recovery'],
+  sync: ['takeover', 'rollback'],
+};
+const whileEvaluated = (what: string): string => `${what} of an evaluated job`;
+
+/** What happened in schedules of a kind; some of it means more in those of evaluated jobs. */
+export function shownBy(kind: Kind, mode: Mode, counts: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  if (optionsOf(kind, mode).isEvaluated !== true) return counts;
+  const between = BETWEEN[mode].filter((what) => counts.has(what));
+  return new Map([...counts, ...between.map((what) => [whileEvaluated(what), counts.get(what)!] as const)]);
 }
 
 /** Everything that happens in schedules of any of the kinds, and is not among these. */
 export function missingInAll(counts: ReadonlyMap<string, number>, mode: Mode): string[] {
   const mixes = [usualMix(mode), usualDiskMix(mode), copiedMix(false)];
-  return [...new Set(mixes.flatMap((mix) => missingIn(counts, mode, mix)))];
+  const evaluated = [...EVALUATED, ...BETWEEN[mode].map(whileEvaluated)].filter((what) => !counts.has(what));
+  return [...new Set([...mixes.flatMap((mix) => missingIn(counts, mode, mix)), ...evaluated])];
 }
 
 export interface KindsReport {
@@ -45,7 +76,7 @@ export async function runKinds(mode: Mode): Promise<KindsReport> {
   const counts = new Map<string, number>();
   for (const kind of KINDS) {
     const report = await runBatch({ ...optionsOf(kind, mode), seeds: CHOSEN_SEEDS[mode][kind] });
-    addCounts(counts, report.counts);
+    addCounts(counts, shownBy(kind, mode, report.counts));
     for (const { seed, violations: of } of report.failures) violations.push(`${kind}, seed ${seed}: ${of.join('; ')}`);
   }
   return { violations, missing: missingInAll(counts, mode).filter((what) => !RARE[mode].includes(what)) };

@@ -1,6 +1,7 @@
 /** More passes for a job: one transaction, which leaves the job as it was or continued, whatever becomes of it. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { readJobRecord } from '../../../src/cluster/job/job-record.ts';
+import { type EvaluationState, evaluationStateSchema } from '../../../src/core/evaluation-points.ts';
 import { raisePasses } from '../../../src/roles/master/raise-passes.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
 import type { Op } from '../../../src/store/store.ts';
@@ -100,6 +101,55 @@ describe('a finished job', () => {
     await master.clock.advance(1_000);
     await expect(raised).rejects.toMatchObject({ code: 'CheckpointCorrupt' });
     expect(stored(keys().passesDesired)).toBe('2');
+  });
+});
+
+describe('a job that ended early', () => {
+  const model = (name: string) => ({ passes: 1, trained: 3, name, metrics: { logloss: 0.5 } });
+  const ended: EvaluationState = {
+    until: { passes: 2 },
+    last: model('pass-2'),
+    best: model('pass-1'),
+    worse: 3,
+    isStopping: true,
+  };
+  const evaluation = (): EvaluationState => evaluationStateSchema.parse(JSON.parse(stored(keys().evaluation)!));
+
+  beforeEach(() => {
+    finished();
+    write({ put: keys().evaluation, value: JSON.stringify(ended) });
+  });
+
+  it('goes on, and only its models are remembered', async () => {
+    await raise();
+    expect(evaluation()).toEqual({ last: ended.last, best: ended.best, worse: 0, isStopping: false });
+    expect(JSON.parse(stored(keys().tasksState)!)).toEqual({ phase: 'train', pass: 2 });
+    expect(stored(keys().result)).toBeUndefined();
+  });
+
+  it('is as it was until then: all of that is one transaction', async () => {
+    const before = state();
+    master.troubled.hold();
+    const raised = raise();
+    await master.clock.advance(1_000);
+    expect(state()).toEqual(before);
+    master.troubled.releaseHold();
+    await raised;
+    const raising = master.troubled.writes.filter(({ succeeded }) => succeeded);
+    expect(raising).toHaveLength(1);
+    const written = raising[0]!.txn.then.flatMap((op) => ('put' in op ? [op.put] : []));
+    expect(written).toEqual(expect.arrayContaining([keys().passesDesired, keys().evaluation, keys().tasksState]));
+  });
+
+  it('with a model that is scored meanwhile, keeps those scores', async () => {
+    master.troubled.hold();
+    const raised = raise();
+    await master.clock.advance(10);
+    write({ put: keys().evaluation, value: JSON.stringify({ ...ended, best: model('pass-2') }) });
+    master.troubled.releaseHold();
+    await master.clock.advance(1_000);
+    await raised;
+    expect(evaluation()).toMatchObject({ best: { name: 'pass-2' }, isStopping: false });
   });
 });
 

@@ -1,0 +1,161 @@
+/** A kept model is scored by another process: what it is told, and what becomes of all that it may say. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Shell, ShellEnd } from '../../../src/base/seams.ts';
+import { checkpointPath } from '../../../src/checkpoint/file/paths.ts';
+import { modelKeeperOf } from '../../../src/commands/base/model-keeper.ts';
+import { selfCommand } from '../../../src/host/processes.ts';
+import { uuidOf } from '../../checkpoint/fixture.ts';
+import { aJob, recordOf } from '../../cluster/job/stored-job.ts';
+import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
+import { RecordingLog } from '../../store/support.ts';
+
+const METRICS = { records: 10, logloss: 0.25, auc: 0.75 };
+const WELL: ShellEnd = { code: 0, signal: null };
+
+let disk: SimulatedDisk;
+let log: RecordingLog;
+const stop = new AbortController();
+
+beforeEach(() => {
+  disk = createSimulatedDisk();
+  log = new RecordingLog();
+});
+
+interface Said {
+  readonly end?: ShellEnd;
+  readonly lines?: readonly (readonly ['stdout' | 'stderr', string])[];
+  /** While it runs. */
+  readonly meanwhile?: () => void;
+}
+
+interface Call {
+  readonly command: string;
+  readonly folder: string;
+}
+
+/** The keeper of a job whose commands all end so, and what it ran. */
+function keeperThat({ end = WELL, lines = [], meanwhile }: Said, evaluation = {}) {
+  const calls: Call[] = [];
+  const shell: Shell = {
+    run: async (command, { folder, onLine }) => {
+      calls.push({ command, folder });
+      for (const [from, line] of lines) onLine(line, from);
+      meanwhile?.();
+      return end;
+    },
+  };
+  const job = {
+    ...aJob(),
+    evaluation: { data: [], labels: [], metric: 'logloss' as const, minDelta: 0, ...evaluation },
+  };
+  const record = recordOf(job, { dataDir: '/my data' });
+  const keeper = modelKeeperOf({ disk, log, shell, cacheDir: '/cache' })({
+    record,
+    checkpointFolder: '/job/check points',
+  });
+  return { keeper, calls };
+}
+
+const out = (value: unknown) => ['stdout', JSON.stringify(value)] as const;
+const scoreBy = (said: Said, signal = stop.signal) => keeperThat(said).keeper.score('pass-2', signal);
+
+describe('the command', () => {
+  /** This program, as it was started. */
+  const self = (): string => [selfCommand().command, ...selfCommand().args].join(' ');
+
+  it('is evaluate of this program, in the folder of the data, with the files of the job', async () => {
+    const { keeper, calls } = keeperThat({ lines: [out(METRICS)] });
+    await keeper.score('pass-2', stop.signal);
+    const checkpoint = "--checkpoint '/job/check points/kept/test/pass-2'";
+    expect(calls).toEqual([
+      {
+        command: `${self()} evaluate ${checkpoint} --data-dir '/my data' --cache-dir /cache --json`,
+        folder: '/my data',
+      },
+    ]);
+  });
+
+  it('names the held-out files of the job and their labels', async () => {
+    const files = { data: ['a b.gz', "it's"], labels: ['l1', 'l2'] };
+    const { keeper, calls } = keeperThat({ lines: [out(METRICS)] }, files);
+    await keeper.score('pass-2', stop.signal);
+    const named = String.raw`--data 'a b.gz' --data 'it'\''s' --labels l1 --labels l2`;
+    expect(calls[0]!.command).toContain(` ${named} --data-dir `);
+  });
+});
+
+describe('what it says', () => {
+  it('gives the metrics, however many lines they are, among those of its log', async () => {
+    const lines = JSON.stringify({ ...METRICS, checkpoint: 'of others' }, undefined, 2)
+      .split('\n')
+      .map((line) => ['stdout', line] as const);
+    const noise = [['stderr', '{"reading": 1}'] as const, ['stderr', 'read'] as const];
+    const metrics = await scoreBy({ lines: [noise[0]!, ...lines.slice(0, 2), noise[1]!, ...lines.slice(2)] });
+    expect(metrics).toEqual(METRICS);
+    expect(log.messages).toEqual(['evaluating pass-2: {"reading": 1}', 'evaluating pass-2: read']);
+  });
+
+  it.each<[string, Said, string]>([
+    ['no JSON', { lines: [['stdout', 'nothing of that']] }, 'exit code 0'],
+    ['nothing', {}, 'exit code 0'],
+    ['JSON that is no metrics', { lines: [out({ records: -1 })] }, 'exit code 0'],
+    ['a failure without an error', { end: { code: 9, signal: null } }, 'exit code 9'],
+    ['metrics, and fails', { end: { code: 1, signal: null }, lines: [out(METRICS)] }, 'exit code 1'],
+    [
+      'an error that has no known code',
+      { end: { code: 9, signal: null }, lines: [out({ error: { code: 'Odd', message: 'm' } })] },
+      'exit code 9',
+    ],
+    ['nothing, and is killed', { end: { code: null, signal: 'SIGKILL' } }, 'it was ended by SIGKILL'],
+  ])('%s: it could not be evaluated', async (_, said, why) => {
+    await expect(scoreBy(said)).rejects.toMatchObject({
+      code: 'EvaluationFailed',
+      message: `/job/check points/kept/test/pass-2 could not be evaluated: ${why}`,
+      hint: 'the log of the master has what it said',
+    });
+  });
+
+  it('an error of its own is that of the model', async () => {
+    const error = { code: 'DataInvalid', message: 'line 3 is no record', hint: 'look at line 3' };
+    await expect(scoreBy({ end: { code: 4, signal: null }, lines: [out({ error })] })).rejects.toMatchObject({
+      code: 'DataInvalid',
+      message: expect.stringMatching(/pass-2 could not be evaluated: line 3 is no record$/),
+      hint: 'look at line 3',
+    });
+  });
+
+  it('does not matter once the master was asked to stop', async () => {
+    const asked = new AbortController();
+    const end = { code: null, signal: 'SIGTERM' };
+    await expect(scoreBy({ end, meanwhile: () => asked.abort() }, asked.signal)).rejects.toMatchObject({
+      code: 'Interrupted',
+    });
+  });
+});
+
+describe('files', () => {
+  const file = { index: 1, uuid: uuidOf(1) };
+  const published = checkpointPath({ folder: '/job/check points', index: 1 }, file.uuid);
+
+  it('are kept in the folder of the job', async () => {
+    await disk.makeFolder('/job');
+    await disk.makeFolder('/job/check points');
+    disk.place(published, new Uint8Array(3));
+    const { keeper } = keeperThat({});
+    await keeper.keep('pass-2', [file]);
+    expect(keeper.pathOf('pass-2')).toBe('/job/check points/kept/test/pass-2');
+    expect(disk.names(`${keeper.pathOf('pass-2')}/1`)).toEqual([file.uuid]);
+    await keeper.retain([]);
+    expect(disk.names('/job/check points/kept/test')).toEqual([]);
+  });
+
+  it('that are gone are missing checkpoints; other failures stay what they are', async () => {
+    const { keeper } = keeperThat({});
+    await expect(keeper.keep('pass-2', [file])).rejects.toMatchObject({
+      code: 'CheckpointMissing',
+      hint: expect.stringContaining('share the checkpoint folder (/job/check points): see checkpoint.dir'),
+    });
+    disk.failNext('link', 'EACCES');
+    await expect(keeper.keep('pass-2', [file])).rejects.toMatchObject({ code: 'EACCES' });
+  });
+});
