@@ -1,0 +1,130 @@
+/** Rules of evaluation while a job trains. */
+import type { Mutation } from './mutation.ts';
+
+const EVALUATIONS = 'src/roles/master/best/evaluations.ts';
+const BEST_TESTS = ['test/roles/master/best'];
+const SYNC_SIM = { mode: 'sync', isEvaluated: true } as const;
+const ASYNC_SIM = { mode: 'async', isEvaluated: true } as const;
+
+export const EVALUATION: readonly Mutation[] = [
+  {
+    rule: 'training goes on when the model is saved',
+    file: EVALUATIONS,
+    find: '!(await this.#save(at, trained, training, signal))',
+    replace: 'this.#save(at, trained, training, signal) === undefined',
+    tests: BEST_TESTS,
+  },
+  {
+    rule: 'of a model that a restored pserver has changed nothing is stored',
+    file: EVALUATIONS,
+    find: 'this.#store(next, trained.unchanged)',
+    replace: 'this.#store(next, undefined)',
+    tests: BEST_TESTS,
+  },
+  {
+    rule: 'a model is scored before the next one is saved',
+    file: EVALUATIONS,
+    find: '    await this.#scored(training, signal);\n    if (!isSamePoint',
+    replace: '    if (!isSamePoint',
+    tests: BEST_TESTS,
+  },
+  {
+    rule: 'a job ends with the scores of its last model',
+    file: EVALUATIONS,
+    find: '      await this.#scored(training, signal);\n      return at;',
+    replace: '      return at;',
+    tests: BEST_TESTS,
+  },
+  {
+    rule: 'training halts where it was let go up to, whatever is known since',
+    file: 'src/core/evaluation-points.ts',
+    find: 'state.until ?? nextPoint(rule, state, length)',
+    replace: 'nextPoint(rule, state, length)',
+    tests: ['test/core/evaluation-points.test.ts'],
+  },
+  {
+    rule: 'what had ended a job early is forgotten when it gets more passes',
+    file: 'src/roles/master/raise-passes.ts',
+    find: 'JSON.stringify(goingOn(parseStoreValue(evaluationStateSchema, key, value)))',
+    replace: 'JSON.stringify(parseStoreValue(evaluationStateSchema, key, value))',
+    tests: ['test/roles/master/raise-passes.test.ts'],
+  },
+  {
+    rule: 'a discarded task is closed in no pass that may not be trained yet',
+    file: 'src/roles/master/tasks/conclude.ts',
+    find: 'const passes = queue.until();',
+    replace: 'const passes = queue.until() + 1;',
+    schedules: ASYNC_SIM,
+  },
+  {
+    rule: 'the final checkpoint of a job that ends early needs its passes alone',
+    file: 'src/roles/master/tasks/conclude.ts',
+    find: '{ final: true, recovery: options.recovery, passes: options.passes }',
+    replace: '{ final: true, recovery: options.recovery }',
+    schedules: ASYNC_SIM,
+  },
+  {
+    rule: 'a master that takes over trains no passes but those that the one before was going to',
+    file: 'src/roles/master/tasks/open-service.ts',
+    find: ', until: options.until(record.job.training).passes }',
+    replace: ' }',
+    schedules: ASYNC_SIM,
+  },
+  {
+    rule: 'the last pass that is saved is that after which the job ended',
+    file: 'src/core/save-election.ts',
+    find: '      this.#passes = passes;\n      this.overtaken();\n',
+    replace: '',
+    tests: ['test/core/save-election.test.ts'],
+  },
+  {
+    rule: 'a trainer pushes no lanes of rounds that may not be computed',
+    file: 'src/core/rounds/lane-work.ts',
+    find: 'rounds = until;',
+    replace: 'rounds = Number.POSITIVE_INFINITY;',
+    tests: ['test/core/rounds/lane-work.test.ts', 'test/roles/trainer/rounds/loop.test.ts'],
+  },
+  {
+    rule: 'a trainer computes no lanes of rounds that may not be computed',
+    file: 'src/roles/trainer/rounds/loop.ts',
+    find: 'next < until ? lanes.mine() : []',
+    replace: 'lanes.mine()',
+    schedules: SYNC_SIM,
+    tests: ['test/roles/trainer/rounds/loop.test.ts'],
+  },
+  {
+    rule: 'no cut is planned of rounds that may not be computed',
+    file: 'src/core/rounds/cut-planner.ts',
+    find: '(cut.round < until ? cut : undefined)',
+    replace: '(until >= 0 ? cut : undefined)',
+    tests: ['test/core/rounds/cut-planner.test.ts'],
+  },
+  {
+    rule: 'a cut that was planned up to the halt is planned anew when training goes on',
+    file: 'src/core/rounds/cut-planner.ts',
+    find: '        this.#until = event.until;\n',
+    replace: '',
+    tests: ['test/core/rounds/cut-planner.test.ts'],
+  },
+  {
+    rule: 'lanes of a round that may not be computed are not late',
+    file: 'src/roles/master/rounds/training.ts',
+    find: 'missing: isDone ? [] : position.missing',
+    replace: 'missing: position.missing',
+    schedules: SYNC_SIM,
+  },
+  {
+    rule: 'kept files are durable before they are named in the store',
+    file: 'src/checkpoint/registry/kept.ts',
+    find: '    await disk.syncFolder(into);\n',
+    replace: '',
+    tests: ['test/checkpoint/registry/kept.test.ts'],
+  },
+  {
+    rule: 'of a set that is kept again nothing of the first one stays',
+    file: 'src/checkpoint/registry/kept.ts',
+    find: '  await removeKept(disk, kept);\n  for',
+    replace: '  for',
+    tests: ['test/checkpoint/registry/kept.test.ts'],
+  },
+];
