@@ -17,12 +17,15 @@ const NIGHTLY = 'test/**/*.nightly.test.ts';
  * Folders of files that change nothing outside of what they make: many of them share a process, in which each module is
  * loaded once. That saves some 0.4 s of processor time for each file. All others have a process of their own.
  */
-const SHARING = 'checkpoint|cluster|core|job|roles';
-/** They go through every state of a model: much faster where the compiler has seen only them. */
+const SHARING =
+  'base|checkpoint|cluster|commands|contract|core|data|host|job|mutations|protocol|roles|scripts|store|sync|tensor|tidy';
+/** They go through every state of a model: much faster where the compiler has seen only them, as those of test/model. */
 const MODELS = 'test/core/**/*model.test.ts';
+/** A module that is mocked must be loaded for the first time. */
+const MOCKING = ['test/commands/unreachable-store.test.ts', 'test/tensor/hostile-ids.test.ts'];
 // Vitest leaves a core alone by default: half of them on the smallest machines.
-const IN_PROCESS = { maxWorkers: '100%', expect: POLL, ...LIMITS };
-const REAL_PROCESSES = { fileParallelism: false, expect: POLL, ...LIMITS };
+const IN_PROCESS = { maxWorkers: '100%', setupFiles: ['test/after-each-file.ts'], expect: POLL, ...LIMITS };
+const REAL_PROCESSES = { fileParallelism: false, setupFiles: ['test/after-each-file.ts'], expect: POLL, ...LIMITS };
 
 export default defineConfig({
   test: {
@@ -33,7 +36,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: [`test/(${SHARING})/**/*.test.ts`],
-          exclude: [NIGHTLY, MODELS],
+          exclude: [NIGHTLY, MODELS, ...MOCKING],
           isolate: false,
           ...IN_PROCESS,
         },
@@ -41,7 +44,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit-alone',
-          include: ['test/*.test.ts', `test/!(executable|${SHARING})/**/*.test.ts`, MODELS],
+          include: ['test/*.test.ts', `test/!(executable|${SHARING})/**/*.test.ts`, MODELS, ...MOCKING],
           exclude: [NIGHTLY],
           ...IN_PROCESS,
         },
@@ -51,6 +54,7 @@ export default defineConfig({
           name: 'executable',
           include: ['test/executable/**/*.test.ts'],
           exclude: [NIGHTLY],
+          isolate: false,
           ...REAL_PROCESSES,
         },
       },

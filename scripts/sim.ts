@@ -3,8 +3,9 @@
  * on all cores and ends with 1 when one of them violates an invariant; `--story SEED` tells one schedule line by line;
  * `--mode sync` runs jobs in sync mode; `--disks` lets disks fail, too; `--faults KIND,KIND` injects only these;
  * `--until-violation` ends at the first one; `--continued` gives each job fewer passes at first, and the rest when it
- * has ended; `--replicas` gives each unit copies; `--evaluated` evaluates the job while it trains, and may end it early. `--minutes N --go-on FILE` in place of `--seeds` goes on for so long
- * from the seed that FILE names, and leaves the next one there.
+ * has ended; `--replicas` gives each unit copies; `--evaluated` evaluates the job while it trains, and may end it
+ * early. `--minutes N --go-on FILE` in place of `--seeds` goes on for so long from the seed that FILE names, and leaves
+ * the next one there.
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';

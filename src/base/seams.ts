@@ -100,8 +100,8 @@ export interface ShellEnd {
 export interface Shell {
   /**
    * Runs it to its end, in a folder, with these variables beside those of this process. Lines of both outputs go to
-   * `onLine`, which is told from which. When the signal aborts, the command is asked to exit and later killed. Rejects with Node's error when it
-   * cannot be started.
+   * `onLine`, which is told from which. When the signal aborts, the command is asked to exit and later killed. Rejects
+   * with Node's error when it cannot be started.
    */
   run(
     command: string,

@@ -9,6 +9,7 @@ import type { Frozen } from '../base/frozen.ts';
 import { discardSchema } from '../core/tasks/state.ts';
 import { PHASES } from '../protocol/messages/all-messages.ts';
 import { taskAddress } from '../protocol/messages/fields.ts';
+import { keptModelsSchema } from './job/job-result.ts';
 import { PSERVER_SHARES, TRAINER_TIMES } from './role-times.ts';
 import { troubleSchema } from './troubles.ts';
 
@@ -206,6 +207,8 @@ const directingFields = {
   waitReason: z.string(),
   /** Tasks of the test files, while they are evaluated. */
   evaluation: taskCountsSchema.optional(),
+  /** What evaluations while the job trains came to so far. */
+  kept: keptModelsSchema.optional(),
   /** By id; what a trainer does is missing until it has reported. */
   trainers: z.record(z.string(), z.strictObject({ address: z.string(), ...activitySchema.partial().shape })),
 };

@@ -8,6 +8,7 @@
  */
 import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
+import type { EvaluationMetric } from '../model/metrics.ts';
 
 /** How far training has come. */
 export interface Reached {
@@ -29,8 +30,6 @@ export interface EvaluationRule {
   readonly minDelta: number;
 }
 
-export const EVALUATION_METRICS = ['logloss', 'auc', 'groupedAuc', 'accuracy', 'rmse'] as const;
-export type EvaluationMetric = (typeof EVALUATION_METRICS)[number];
 const HIGHER_IS_BETTER: ReadonlySet<EvaluationMetric> = new Set(['auc', 'groupedAuc', 'accuracy']);
 
 const count = z.int().min(0);
@@ -82,26 +81,34 @@ const START: Reached = { passes: 0, rounds: 0 };
 /** Where a job ends that is not evaluated. */
 export const endOf = (length: TrainingLength): Reached => atPass(length.passes, length);
 
-/** Where training halts. */
-export const haltOf = (rule: EvaluationRule, state: EvaluationState, length: TrainingLength): Reached =>
-  state.until ?? nextPoint(rule, state, length);
+/** Where training halts. Once it has been let go there, nothing that is known later moves the point. */
+export const haltOf = (rule: EvaluationRule, { until }: EvaluationState, length: TrainingLength): Reached =>
+  until ?? nextPoint(rule, START, length);
 
-/** With a model that was saved where training halts: it may go on to the point after that, unless the job ends. */
+/** With a model that was saved where training halts: it may go on to the point after that. */
 export function withSaved(
   rule: EvaluationRule,
   state: EvaluationState,
   pending: SavedModel,
   length: TrainingLength,
 ): EvaluationState {
-  const saved = { ...state, pending };
-  return { ...saved, until: nextPoint(rule, saved, length) };
+  return goingOn(rule, { ...state, pending }, pending, length);
 }
 
-/** The point after the newest model that was saved; that one when the job ends there. */
-function nextPoint(rule: EvaluationRule, state: EvaluationState, length: TrainingLength): Reached {
-  const from = newestOf(state) ?? START;
+/** It may go on from where it has halted, and what was saved: to the next point, unless the job ends. */
+export function goingOn(
+  rule: EvaluationRule,
+  state: EvaluationState,
+  { passes, rounds }: Reached,
+  length: TrainingLength,
+): EvaluationState {
+  const at: Reached = rounds === undefined ? { passes } : { passes, rounds };
+  if (isEnd(at, state, length)) return { ...state, until: at };
+  return { ...state, until: state.isStopping ? atPass(passes + 1, length) : nextPoint(rule, at, length) };
+}
+
+function nextPoint(rule: EvaluationRule, from: Reached, length: TrainingLength): Reached {
   const { rounds } = length;
-  if (state.isStopping) return atPass(isPassEnd(from, length) ? from.passes : from.passes + 1, length);
   if (rule.everyRounds === undefined || rounds === undefined) {
     return atPass(nextMultiple(from.passes, rule.everyPasses ?? 1), length);
   }
@@ -155,9 +162,5 @@ function isBetter({ metric, minDelta }: EvaluationRule, model: ScoredModel, best
   return gain > minDelta;
 }
 
-/** Of a job that is to have more passes than it ended with. */
-export const goingOn = ({ until: _, ...state }: EvaluationState): EvaluationState => ({
-  ...state,
-  worse: 0,
-  isStopping: false,
-});
+/** Of a job that is to have more passes: what had ended it, or was about to, is forgotten. It halts where it was to. */
+export const continued = (state: EvaluationState): EvaluationState => ({ ...state, worse: 0, isStopping: false });

@@ -70,7 +70,10 @@ export function withPass(history: History, point: PassPoint): History {
   return { ...history, passes: [...kept, point] };
 }
 
-/** With an evaluation, in place of an earlier one of the same. When there are too many, every second stays, and the newest. */
+/**
+ * With an evaluation, in place of an earlier one of the same. When there are too many, every second stays, and the
+ * newest.
+ */
 export function withEvaluation(history: History, point: EvaluationPoint): History {
   const isSame = ({ name, passes, trained }: EvaluationPoint): boolean =>
     name === point.name && passes === point.passes && trained === point.trained;

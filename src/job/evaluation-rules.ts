@@ -1,10 +1,16 @@
 /** Rules between evaluation while a job trains and the rest of the job. */
-import type { EvaluationMetric } from '../core/evaluation-points.ts';
+
 import { formatOf } from '../data/formats/registry.ts';
+import type { EvaluationMetric } from '../model/metrics.ts';
 import type { Model } from '../model/model.ts';
 import { taskOf } from '../model/registry.ts';
-import type { RuleBroken } from './rules.ts';
 import type { JobFile } from './schema.ts';
+
+interface Broken {
+  readonly path: readonly string[];
+  readonly atKey?: boolean;
+  readonly message: string;
+}
 
 const METRICS_OF: Readonly<Record<Model['task'], readonly EvaluationMetric[]>> = {
   binary: ['logloss', 'auc', 'groupedAuc', 'accuracy', 'rmse'],
@@ -12,15 +18,15 @@ const METRICS_OF: Readonly<Record<Model['task'], readonly EvaluationMetric[]>> =
   regression: ['rmse'],
 };
 
-export function evaluationRules({ data, model, training, evaluation }: JobFile): RuleBroken[] {
+export function evaluationRules({ data, model, training, evaluation }: JobFile): Broken[] {
   if (evaluation === undefined) return [];
-  const broken: RuleBroken[] = [];
+  const broken: Broken[] = [];
   const refuse = (field: string, message: string): void => void broken.push({ path: ['evaluation', field], message });
   const { everyPasses, everyRounds, metric, labels } = evaluation;
   if (everyRounds !== undefined && everyPasses !== undefined)
     refuse('everyRounds', 'expected either this or everyPasses');
   if (everyRounds !== undefined && training.mode !== 'sync') {
-    refuse('everyRounds', 'there are rounds in sync mode only: expected everyPasses, or training.mode sync');
+    refuse('everyRounds', 'there are rounds in sync mode only: expected everyPasses');
   }
   if (evaluation.data === undefined && data.test === undefined && data.split === undefined) {
     const message = 'there are no held-out records: expected evaluation.data, data.test or data.split';

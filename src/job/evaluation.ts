@@ -1,7 +1,7 @@
 /** The fields of the section `evaluation` of a job file. */
 import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
-import { EVALUATION_METRICS } from '../core/evaluation-points.ts';
+import { EVALUATION_METRICS } from '../model/metrics.ts';
 import { countOf, notNegative, paths } from './field-types.ts';
 
 export const evaluationFields = {

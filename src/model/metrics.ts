@@ -30,6 +30,10 @@ export const clippedLogLoss = (loss: number): number => Math.min(Math.max(loss, 
 export const binaryLogLoss = (logit: number, label: number): number =>
   clippedLogLoss(Math.max(logit, 0) - label * logit + log1p(exp(-Math.abs(logit))));
 
+/** By which models are compared. */
+export const EVALUATION_METRICS = ['logloss', 'auc', 'groupedAuc', 'accuracy', 'rmse'] as const;
+export type EvaluationMetric = (typeof EVALUATION_METRICS)[number];
+
 /** Of scored records, binary: what is made of their scores, not of sums over tasks. */
 export interface ScoreMetrics extends Areas {
   /** By how much `auc` may be off; absent when it is exact. */

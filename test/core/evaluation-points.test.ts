@@ -1,6 +1,7 @@
 /** Where training halts, which model is the best, and when a job ends early. */
 import { describe, expect, it } from 'vitest';
 import {
+  continued,
   type EvaluationRule,
   type EvaluationState,
   evaluationStateSchema,
@@ -110,9 +111,11 @@ describe('early stopping', () => {
   it('what is saved at the end of a job that ends early is where it halts again', () => {
     const [halts, state] = run(stopping, withRounds(20), [0.5, 0.6, 0.7]);
     expect(haltOf(stopping, state, withRounds(20))).toEqual(halts.at(-1));
-    const more = goingOn(state);
-    expect(haltOf(stopping, more, withRounds(20)).passes).toBe(halts.at(-1)!.passes + 1);
+    const more = continued(state);
+    expect(haltOf(stopping, more, withRounds(20))).toEqual(halts.at(-1));
     expect(isEnd(halts.at(-1)!, more, withRounds(20))).toBe(false);
+    const next = goingOn(stopping, more, halts.at(-1)!, withRounds(20));
+    expect(haltOf(stopping, next, withRounds(20)).passes).toBe(halts.at(-1)!.passes + 1);
   });
 });
 

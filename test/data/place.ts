@@ -1,30 +1,18 @@
 /** A data folder and a cache of its own for a test, on the real disk. */
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { afterAll } from 'vitest';
 import type { Disk } from '../../src/base/seams.ts';
 import type { DataPlace } from '../../src/data/place.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createRandom } from '../../src/host/random.ts';
+import { folderOfFile } from '../folders.ts';
 
 export interface TestPlace extends DataPlace {
   readonly warnings: string[];
 }
 
-const folders: string[] = [];
-
-// Registered when a test file imports this: a hook that is registered inside a test would never run.
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
-
 /** Removed when the test file is done. */
-export function testFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'paddlet-data-'));
-  folders.push(folder);
-  return folder;
-}
+export const testFolder = (): string => folderOfFile('paddlet-data-');
 
 export function testPlace(options: { folder?: string; cacheFolder?: string; disk?: Partial<Disk> } = {}): TestPlace {
   const base = testFolder();

@@ -10,7 +10,11 @@ const USAGE = 2;
 const DATA = 3;
 const PASSES = 2;
 const RECORDS = 16_000;
-const SMALL = { ...UNHURRIED_JOB, training: { ...UNHURRIED_JOB.training, passes: PASSES } };
+const SMALL = {
+  ...UNHURRIED_JOB,
+  training: { ...UNHURRIED_JOB.training, passes: PASSES },
+  cluster: { ...UNHURRIED_JOB.cluster, pservers: 1 },
+};
 
 test('a misspelt field of the job file: its line, its name, and the right one', async () => {
   const place = openPlace();
@@ -84,6 +88,7 @@ test('ids and labels of any size that the documents promise train, and the model
   const job = place.writeJob({
     ...{ name: 'large', data: { train: 'train.svm', test: 'test.svm', format: 'libsvm' } },
     model: { type: 'lr', task: 'regression' },
+    cluster: { pservers: 2, trainers: 1 },
   });
   const result = await resultOf(place.start('run', ['run', job, '--dir', 'job', '--json']));
   expect(result.records).toMatchObject({ applied: 2 * ids.length, bad: 0 });
@@ -118,9 +123,11 @@ test.each(['async', 'sync'] as const)(
   async (mode) => {
     const place = openPlace();
     const data = { ...SMALL.data, recordsPerTask: RECORDS, maxBadRecords: RECORDS };
-    const job = await plantedJob(place, { ...SMALL, data, training: { ...SMALL.training, passes: 1, mode } });
+    const training = { ...SMALL.training, passes: 1, mode };
+    const job = place.writeJob({ ...SMALL, data, training, cluster: { ...SMALL.cluster, trainers: 1 } });
     // More than is looked at before the start.
     writeFileSync(place.path('train.libsvm'), '0 seven:1\n'.repeat(RECORDS));
+    writeFileSync(place.path('test.libsvm'), '0 7:1\n');
     const { code, err } = await place.paddlet('run', job);
     expect(code).toBe(DATA);
     expect(err).toMatch(/^error DataInvalid: there is no good record in .*train\.libsvm: .*train\.libsvm:1: /m);

@@ -6,8 +6,8 @@ import { HAND_FOLDER, startByHand } from './by-hand.ts';
 import { startEtcd } from './etcd.ts';
 import { endWell, openPlace, resultOf } from './harness.ts';
 import type { Entries } from './job-store.ts';
-import { expectWhole, JOB, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
-import { expectMidRun } from './run.ts';
+import { expectWhole, JOB, plantedJob, SHORT_JOB, SHORT_PASSES, SHORT_TASKS } from './planted-job.ts';
+import { expectMidRun, SHORT_SLOWLY } from './run.ts';
 
 const reason = whyNoEtcd();
 const SHARDS = JOB.cluster.shards;
@@ -86,16 +86,16 @@ describe.skipIf(reason !== undefined)(`a cluster by hand on etcd${reason === und
   test('in any start order: readable keys in the store, and every role ends with 0', async () => {
     const place = openPlace();
     const etcd = await startEtcd();
-    const job = await plantedJob(place, UNHURRIED_JOB);
-    const { store, master, pservers, trainers } = await startByHand(place, job, etcd.url);
-    await store.until((entries) => entries.has('/tasks/passes/1') && areAllThere(entries), master);
+    const job = await plantedJob(place, SHORT_JOB);
+    const { store, master, pservers, trainers } = await startByHand(place, job, etcd.url, SHORT_SLOWLY);
+    await store.until((entries) => entries.has('/tasks/passes/0') && areAllThere(entries), master);
     const living = await store.entries();
-    await expectMidRun(store);
+    await expectMidRun(store, SHORT_TASKS);
     expectLivingKeys(living);
 
     const result = await resultOf(master);
     await endWell([...pservers, ...trainers]);
-    await expectWhole(place, result, place.path(HAND_FOLDER, 'checkpoints'));
+    await expectWhole(place, result, place.path(HAND_FOLDER, 'checkpoints'), SHORT_PASSES);
 
     // One that could not be ended in time runs out.
     await store.until((entries) => leased(entries).length === 0);

@@ -2,14 +2,14 @@
 import { expect } from 'vitest';
 import { openPlace, resultOf } from './harness.ts';
 import type { Entries } from './job-store.ts';
-import { expectWhole, JOB, plantedJob } from './planted-job.ts';
+import { expectWhole, plantedJob, SHORT_JOB, SHORT_PASSES, SHORT_TASKS } from './planted-job.ts';
 import { expectMidRun, JOB_FOLDER, liveProcesses, startRun } from './run.ts';
 
 const PSERVERS = 3;
 /** The launcher ends the leases of those that it has seen exit. */
-const COPIED = { ...JOB, cluster: { ...JOB.cluster, pservers: PSERVERS, replicas: 2, leaseTtl: '15s' } };
+const COPIED = { ...SHORT_JOB, cluster: { ...SHORT_JOB.cluster, pservers: PSERVERS, replicas: 2 } };
 /** The job lasts until all have died, and have their successors. */
-const delayOf = (deaths: number): string => `trainer.dealt:delay=${10 + 30 * deaths}`;
+const delayOf = (deaths: number): string => `trainer.dealt:delay=${60 * deaths}`;
 
 const hasStatus =
   (wanted: 'OK' | 'UNHEALTHY') =>
@@ -25,14 +25,14 @@ export async function expectNothingLost(indexes: readonly number[]): Promise<voi
   for (const index of indexes) {
     await store.until(hasStatus('OK'), running);
     await store.until((entries) => entries.has('/tasks/passes/0'), running);
-    await expectMidRun(store);
+    await expectMidRun(store, SHORT_TASKS);
     const live = await liveProcesses(place, 1 + PSERVERS);
     const { pid } = live.find((process) => process.role === 'pserver' && process.index === index)!;
     process.kill(pid, 'SIGKILL');
     await store.until(hasStatus('UNHEALTHY'), running);
   }
 
-  await expectWhole(place, await resultOf(running), place.path(JOB_FOLDER, 'checkpoints'));
+  await expectWhole(place, await resultOf(running), place.path(JOB_FOLDER, 'checkpoints'), SHORT_PASSES);
   // No state of before the last acknowledged push was loaded: nothing was replayed.
   expect(await store.get('/recovery')).toBeUndefined();
   expect(running.err.match(/restarting it/g)).toHaveLength(indexes.length);

@@ -44,7 +44,7 @@ test('async: save, evaluate, export while units move; restore, resume and a warm
     name: 'second',
     cluster,
     warmStart: { from: JOB_FOLDER },
-    training: { passes: 1, batchSize: 50 },
+    training: { passes: 1, batchSize: JOB.training.batchSize },
   };
   const warm = jobResultSchema.parse(await place.json('run', place.writeJob(second, 'second.yaml'), '--dir', 'second'));
   expect(warm.warmStart).toMatchObject({ job: JOB.name, loaded: [{ name: 'bias' }, { name: 'w' }] });

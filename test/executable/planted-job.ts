@@ -14,7 +14,7 @@ import type { Place } from './harness.ts';
 
 const RECORDS = 16_000;
 const RECORDS_PER_TASK = 200;
-const BATCH = 50;
+const BATCH = 100;
 export const PASSES = 12;
 export const TASKS_PER_PASS = RECORDS / RECORDS_PER_TASK;
 export const TASKS = PASSES * TASKS_PER_PASS;
@@ -35,6 +35,11 @@ export const JOB = {
  * role that has lost its lease ends, and one that was started by hand is not started again.
  */
 export const UNHURRIED_JOB = { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '15s' } };
+
+/** Half as long, and as good: for what is held against each commit. */
+export const SHORT_PASSES = 6;
+export const SHORT_TASKS = SHORT_PASSES * TASKS_PER_PASS;
+export const SHORT_JOB = { ...UNHURRIED_JOB, training: { ...UNHURRIED_JOB.training, passes: SHORT_PASSES } };
 
 /** Where one lease is to run out while the others are kept, and no role is started again. */
 export const PATIENT_LEASE_MS = 5_000;

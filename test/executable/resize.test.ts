@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { openPlace, type Place, resultOf } from './harness.ts';
 import type { JobStore } from './job-store.ts';
-import { expectWhole, plantedJob } from './planted-job.ts';
+import { expectWhole, plantedJob, SHORT_JOB, SHORT_PASSES, SHORT_TASKS } from './planted-job.ts';
 import { RESIZABLE, resize, UNITS } from './resizable-job.ts';
 import { eventually, expectMidRun, JOB_FOLDER, liveProcesses, startRun } from './run.ts';
 
 /** The job goes on through four changes of size, one after the other. */
-const VERY_SLOWLY = 'trainer.dealt:delay=60';
+const VERY_SLOWLY = 'trainer.dealt:delay=120';
 const USAGE = 2;
 
 /** Of pservers with these indexes that have left: no key, and no file. */
@@ -22,7 +22,7 @@ async function expectNothingLeft(place: Place, store: JobStore, indexes: readonl
 
 test('up and down in mid-run, and resumed with the present numbers', async () => {
   const place = openPlace();
-  const job = await plantedJob(place, RESIZABLE);
+  const job = await plantedJob(place, { ...RESIZABLE, training: SHORT_JOB.training });
   const { running, store, args } = await startRun(place, job, VERY_SLOWLY);
   await store.passesOver(1, running);
 
@@ -36,7 +36,7 @@ test('up and down in mid-run, and resumed with the present numbers', async () =>
   const refused = await place.paddlet('resize', '--dir', JOB_FOLDER, '--pservers', '5', '--json');
   expect([refused.code, refused.out]).toEqual([USAGE, expect.stringContaining('cluster.maxPservers of the job is 4')]);
   expect(await resize(place, '--pservers', '1')).toEqual([UNITS]);
-  await expectMidRun(store);
+  await expectMidRun(store, SHORT_TASKS);
   await expectNothingLeft(place, store, [1, 2, 3]);
 
   running.kill('SIGINT');
@@ -45,7 +45,7 @@ test('up and down in mid-run, and resumed with the present numbers', async () =>
   await again.said(/starting master, pserver 0, trainer 0;/);
   const result = await resultOf(again);
   expect(result.checkpoints.map(({ index }) => index)).toEqual([0]);
-  await expectWhole(place, result, place.path(JOB_FOLDER, 'checkpoints'));
+  await expectWhole(place, result, place.path(JOB_FOLDER, 'checkpoints'), SHORT_PASSES);
 
   const ended = await place.paddlet('resize', '--dir', JOB_FOLDER, '--pservers', '2', '--json');
   expect([ended.code, ended.out]).toEqual([USAGE, expect.stringContaining('has ended')]);

@@ -5,15 +5,15 @@
 import { readdirSync, statSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { openPlace, resultOf } from './harness.ts';
-import { expectWhole, plantedJob } from './planted-job.ts';
-import { expectMidRun, JOB_FOLDER, startRun } from './run.ts';
+import { expectWhole, plantedJob, SHORT_JOB, SHORT_PASSES, SHORT_TASKS } from './planted-job.ts';
+import { expectMidRun, JOB_FOLDER, SHORT_SLOWLY, startRun } from './run.ts';
 
 const USAGE = 2;
 
 test('restore is refused while pservers live; then 2 → 3 → 1 → 3, and the job goes on with three', async () => {
   const place = openPlace();
-  const { running, store, args } = await startRun(place, await plantedJob(place));
-  await store.passesOver(2, running);
+  const { running, store, args } = await startRun(place, await plantedJob(place, SHORT_JOB), SHORT_SLOWLY);
+  await store.passesOver(1, running);
   const restore = (pservers: number) => ['restore', '--dir', JOB_FOLDER, '--pservers', String(pservers)];
 
   const refused = await place.paddlet(...restore(3), '--json');
@@ -24,7 +24,7 @@ test('restore is refused while pservers live; then 2 → 3 → 1 → 3, and the 
 
   running.kill('SIGINT');
   await running.ended;
-  await expectMidRun(store);
+  await expectMidRun(store, SHORT_TASKS);
   const digests = async () => {
     const { digests, positions } = (await place.json('checkpoint', 'inspect', '--dir', JOB_FOLDER, '--digest')) as {
       digests: object;
@@ -50,5 +50,5 @@ test('restore is refused while pservers live; then 2 → 3 → 1 → 3, and the 
 
   const result = await resultOf(place.start('run again', args));
   expect(result.checkpoints.map(({ index }) => index)).toEqual([0, 1, 2]);
-  await expectWhole(place, result, place.path(JOB_FOLDER, 'checkpoints'));
+  await expectWhole(place, result, place.path(JOB_FOLDER, 'checkpoints'), SHORT_PASSES);
 });

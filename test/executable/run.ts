@@ -17,6 +17,9 @@ export const ROLES = 1 + JOB.cluster.pservers + JOB.cluster.trainers;
  */
 export const SLOWLY = 'trainer.dealt:delay=20';
 
+/** The same for the short one. */
+export const SHORT_SLOWLY = 'trainer.dealt:delay=40';
+
 export interface JobRun {
   readonly running: Running;
   readonly store: JobStore;
@@ -36,10 +39,10 @@ export async function startRun(place: Place, job: string, slowly = SLOWLY): Prom
 }
 
 /** The fault hit in mid-run: some tasks were done, and not all. */
-export async function expectMidRun(store: JobStore): Promise<number> {
+export async function expectMidRun(store: JobStore, tasks = TASKS): Promise<number> {
   const done = await store.tasksDone();
   expect(done).toBeGreaterThan(0);
-  expect(done).toBeLessThan(TASKS);
+  expect(done).toBeLessThan(tasks);
   return done;
 }
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { openPlace, resultOf } from './harness.ts';
-import { JOB, PASSES, plantedJob, TASKS } from './planted-job.ts';
+import { JOB, plantedJob, SHORT_JOB, SHORT_PASSES, SHORT_TASKS } from './planted-job.ts';
 import { eventually, expectMidRun, JOB_FOLDER, type LiveProcess, liveProcesses, ROLES, startRun } from './run.ts';
 
 const JOB_FAILED = 6;
@@ -46,11 +46,11 @@ const written = {
 const runningSchema = z.object({
   job: z.literal(JOB.name),
   mode: z.literal('async'),
-  passes: z.literal(PASSES),
+  passes: z.literal(SHORT_PASSES),
   phase: z.literal('training'),
   elapsedSeconds: z.number().positive(),
   checkpoints: z.tuple([checkpoint(0), checkpoint(1)]),
-  tasks: z.object({ total: z.literal(TASKS), done: positive.max(TASKS - 1), discarded: z.literal(0) }),
+  tasks: z.object({ total: z.literal(SHORT_TASKS), done: positive.max(SHORT_TASKS - 1), discarded: z.literal(0) }),
   records: z.object({ read: positive, applied: positive, bad: z.literal(0), duplicate: z.int(), lost: z.literal(0) }),
   cluster: z.strictObject({
     cluster_status: z.literal('OK'),
@@ -100,7 +100,7 @@ const LINES = [
 
 const PATIENTLY = ['--timeout', '10m'];
 /** A minute, of which a look in mid-run takes a small part: it is stopped then, and goes on at full speed. */
-const VERY_SLOWLY = 'trainer.dealt:delay=120';
+const VERY_SLOWLY = 'trainer.dealt:delay=240';
 
 async function get(address: string, path: string): Promise<{ status: number; text: string }> {
   const answer = await fetch(`http://${address}${path}`);
@@ -119,7 +119,7 @@ async function expectHealth({ role, address }: LiveProcess): Promise<void> {
 
 test('in mid-run and at the end: health, metrics, status and evaluate', async () => {
   const place = openPlace();
-  const { running, store, args } = await startRun(place, await plantedJob(place), VERY_SLOWLY);
+  const { running, store, args } = await startRun(place, await plantedJob(place, SHORT_JOB), VERY_SLOWLY);
   const where = ['--dir', JOB_FOLDER];
   expect(await place.json('status', ...where, '--wait', 'running', ...PATIENTLY)).toMatchObject({ job: JOB.name });
   await store.passesOver(1, running);
@@ -136,12 +136,12 @@ test('in mid-run and at the end: health, metrics, status and evaluate', async ()
     for (const line of LINES) expect(out).toMatch(line);
   });
   expect(evaluationSchema.parse(evaluated).model).toBe('pservers');
-  await expectMidRun(store);
+  await expectMidRun(store, SHORT_TASKS);
 
   const tooShort = await place.paddlet('status', ...where, '--wait', 'done', '--timeout', '50ms');
   expect(tooShort.code).toBe(JOB_FAILED);
   expect(tooShort.err).toMatch(/^error RequestTimeout: the job was not done within 0\.05 s/m);
-  await expectMidRun(store);
+  await expectMidRun(store, SHORT_TASKS);
 
   await place.json('stop', ...where);
   await running.ended;

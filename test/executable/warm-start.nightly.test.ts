@@ -12,7 +12,7 @@ import { openJobStore } from './job-store.ts';
 import { JOB, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
 import { liveProcesses, SLOWLY } from './run.ts';
 
-const BATCHES_PER_PASS = 16_000 / 50;
+const BATCHES_PER_PASS = 16_000 / JOB.training.batchSize;
 
 const run = (name: string, passes: number, changes: object) => ({
   ...UNHURRIED_JOB,

@@ -40,7 +40,7 @@ export const denseBatch = ({ records, labels, weights, ...input }: DenseRecords)
 
 /** The numbers that the model computes with. */
 export const floatsOf = ({ values }: Pick<DenseInput, 'values'>): Float32Array =>
-  values instanceof Uint8Array ? Float32Array.from(values, (byte) => byte / 255) : values;
+  values instanceof Uint8Array ? new Float32Array(values).map((byte) => byte / 255) : values;
 
 /** Up to six features a record, some twice in it, some records empty. */
 export function randomSparseBatch({ records, ids, seed, classes }: Shape): SparseRecords {

@@ -204,8 +204,11 @@ function runSoftmax(_: Model, batch: Batch, values: PulledValues): Outcome {
   const gradientW = new Float32Array(weights.length);
   const biasSums = new Float64Array(classes);
   const scores = Float32Array.from({ length: records }, (_, record) => {
-    const row = inputs.subarray(record * width, (record + 1) * width);
-    const left = [...row].map((x, i): [number, number] => [i, x]).filter(([, x]) => x !== 0);
+    const left: [number, number][] = [];
+    for (let i = 0; i < width; i++) {
+      const x = inputs[record * width + i]!;
+      if (x !== 0) left.push([i, x]);
+    }
     const label = labels[record]!;
     const weight = batch.weights?.[record] ?? 1;
     const { powers, total, probability } = addClasses(sums, logitsOf(left, weights, bias), label, weight);

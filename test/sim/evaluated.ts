@@ -2,10 +2,11 @@
  * A job of a simulated schedule that is evaluated while it trains, and may end early. The score of a model is made up
  * from its name, so where the job halts, ends, and which model is its best is known beforehand.
  */
+import { PaddletError } from '../../src/base/errors.ts';
 import type { Metrics } from '../../src/cluster/job/job-result.ts';
 import type { Job } from '../../src/job/schema.ts';
-import type { ModelKeeper } from '../../src/roles/master/best/evaluations.ts';
-import { createDice, type Dice } from './dice.ts';
+import type { ModelKeeper } from '../../src/roles/master/best/model-keeper.ts';
+import { createDice } from './dice.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Witness } from './witness.ts';
 import type { Workload } from './workload.ts';
@@ -21,11 +22,8 @@ const scoresOf =
   (name) =>
     createDice(seed, `score of ${name}`).whole(1, 9);
 
-export interface EvaluatedWorkload extends Workload {
-  readonly scoreOf: Scores;
-}
-
-export function evaluated(workload: Workload, seed: number): EvaluatedWorkload {
+/** `continuedAt`: the job has so many passes at first. */
+export function evaluated(workload: Workload, seed: number, continuedAt?: number): Workload {
   const dice = createDice(seed, 'evaluation');
   const isByRounds = workload.roundsOf !== undefined && dice.chance(0.7);
   const every = isByRounds ? dice.whole(2, 12) : dice.whole(1, 2);
@@ -45,9 +43,9 @@ export function evaluated(workload: Workload, seed: number): EvaluatedWorkload {
   return {
     ...workload,
     job,
-    scoreOf,
+    kept: { scoreOf, names: new Set() },
     expected() {
-      const end = endOf(isByRounds ? workload.roundsOf! : () => 1, { every, isByRounds, scoreOf });
+      const end = endOf(isByRounds ? workload.roundsOf! : () => 1, { every, isByRounds, scoreOf, continuedAt });
       return { ...workload.expected(end.passes), passes: end.passes, best: end.best, last: end.last };
     },
   };
@@ -57,17 +55,26 @@ interface Points {
   readonly every: number;
   readonly isByRounds: boolean;
   readonly scoreOf: Scores;
+  readonly continuedAt: number | undefined;
+}
+
+/** What masters keep and score. */
+export interface Kept {
+  readonly scoreOf: Scores;
+  readonly names: Set<string>;
 }
 
 /** Step by step, a round (or a pass) at a time. Scores are known one point later. */
-function endOf(stepsOf: (pass: number) => number, { every, isByRounds, scoreOf }: Points) {
+function endOf(stepsOf: (pass: number) => number, { every, isByRounds, scoreOf, continuedAt }: Points) {
   let steps = 0;
   let best: string | undefined;
   let last = '';
+  let scored = '';
   let worse = 0;
   let isStopping = false;
   const score = (): void => {
-    if (last === '') return;
+    if (last === scored) return;
+    scored = last;
     if (best === undefined || scoreOf(last) < scoreOf(best)) [best, worse] = [last, 0];
     else worse += 1;
     isStopping ||= worse >= PATIENCE;
@@ -78,10 +85,16 @@ function endOf(stepsOf: (pass: number) => number, { every, isByRounds, scoreOf }
       steps += 1;
       const isPassEnd = step === inPass;
       const isLast = isPassEnd && pass === PASSES - 1;
-      const isPoint = steps % every === 0 || isLast || (isStopping && isPassEnd);
+      const isContinued = isPassEnd && pass + 1 === continuedAt;
+      const isPoint = steps % every === 0 || isLast || isContinued || (isStopping && isPassEnd);
       if (!isPoint || (isStopping && !isPassEnd)) continue;
       score();
       last = isByRounds ? `round-${steps}` : `pass-${pass + 1}`;
+      if (isContinued) {
+        score();
+        [worse, isStopping] = [0, false];
+        continue;
+      }
       if (!isLast && !(isStopping && isPassEnd)) continue;
       score();
       return { passes: pass + 1, best, last };
@@ -93,7 +106,8 @@ function endOf(stepsOf: (pass: number) => number, { every, isByRounds, scoreOf }
 const SCORING_MS = [1, 2_000] as const;
 
 /** As one life of a master has it: keeping and scoring take time. */
-export function simulatedKeeper(process: SimulatedProcess, dice: Dice, scoreOf: Scores, witness: Witness): ModelKeeper {
+export function simulatedKeeper(process: SimulatedProcess, { scoreOf, names }: Kept, witness: Witness): ModelKeeper {
+  const { dice } = process;
   const wait = (ms: number): Promise<void> =>
     new Promise((resolve) => {
       process.clock.after(ms, resolve);
@@ -101,12 +115,21 @@ export function simulatedKeeper(process: SimulatedProcess, dice: Dice, scoreOf: 
   return {
     async keep(name) {
       await wait(dice.between(0.1, 50));
+      names.add(name);
       witness.count('model kept');
       witness.tell(process.name, `keeps ${name}`);
     },
-    retain: async () => {},
+    async names() {
+      await wait(dice.between(0.1, 50));
+      return [...names];
+    },
+    async remove(name) {
+      await wait(dice.between(0.1, 500));
+      names.delete(name);
+    },
     async score(name): Promise<Metrics> {
       await wait(dice.between(...SCORING_MS));
+      if (!names.has(name)) throw new PaddletError('CheckpointMissing', `${name} is not kept`);
       witness.count('model scored');
       return { records: 1, logloss: scoreOf(name) };
     },

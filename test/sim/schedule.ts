@@ -37,7 +37,7 @@ export interface ScheduleOptions {
   readonly isContinued?: boolean;
   /** Each unit has copies. */
   readonly isCopied?: boolean;
-  /** The job is evaluated while it trains, and may end early. Not with `isContinued`. */
+  /** The job is evaluated while it trains, and may end early. */
   readonly isEvaluated?: boolean;
   /** Gets each line of the story. */
   readonly story?: (line: string) => void;
@@ -67,7 +67,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<ScheduleRep
   const witness = new Witness(KEYS, tell);
   const dice = createDice(seed, 'workload');
   const plain = mode === 'sync' ? createRoundWorkload(dice, shape) : createWorkload(dice, shape);
-  const workload = options.isEvaluated ? evaluated(plain, seed) : plain;
+  const workload = options.isEvaluated ? evaluated(plain, seed, options.isContinued ? FIRST_PASSES : undefined) : plain;
   const { wrapHandler } = options;
   const job = options.isContinued ? withPasses(workload.job, FIRST_PASSES) : workload.job;
   const cluster = new Cluster({ seed, shape, workload, timeline, witness, job, ...(wrapHandler && { wrapHandler }) });

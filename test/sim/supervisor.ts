@@ -220,11 +220,11 @@ export class Supervisor {
     const cacheDir = '/cache';
     switch (this.member.role) {
       case 'master': {
-        const { scoreOf } = this.#options.workload;
+        const { kept } = this.#options.workload;
         const { witness } = this.#cluster;
         const end = await runMaster(context, {
           ...{ job, dataDir: DATA_DIR, cacheDir, checkpointDir: CHECKPOINTS_DIR },
-          ...(scoreOf && { keeperOf: () => simulatedKeeper(process, process.dice, scoreOf, witness) }),
+          ...(kept && { keeperOf: () => simulatedKeeper(process, kept, witness) }),
         });
         if (end === undefined) return EXIT.interrupted;
         if ('failure' in end) throw end.failure;

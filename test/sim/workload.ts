@@ -32,7 +32,7 @@ export interface Workload {
   /** Sync mode: rounds of a pass. */
   readonly roundsOf?: (pass: number) => number;
   /** Of a job that is evaluated while it trains. */
-  readonly scoreOf?: (name: string) => number;
+  readonly kept?: { readonly scoreOf: (name: string) => number; readonly names: Set<string> };
 }
 
 export const PASSES = 2;

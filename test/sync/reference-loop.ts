@@ -17,7 +17,7 @@ import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
 import type { Batch, MetricSums, Model } from '../../src/model/model.ts';
 import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
 import type { DenseSpec, SparseSpec } from '../../src/tensor/spec.ts';
-import { freshState, initialValue, type State, updateReference } from '../tensor/reference.ts';
+import { freshState, initialValue, joined, type State, updateReference } from '../tensor/reference.ts';
 import { type PlainBatch, plainPlan } from './plain-plan.ts';
 import { plainShare, withShare } from './plain-schedule.ts';
 import { readJob } from './read-job.ts';
@@ -244,7 +244,7 @@ class PlainMemory {
   }
 
   dense(): Float32Array[] {
-    return this.#blocks.map((blocks) => Float32Array.from(blocks.flatMap(({ values }) => [...values])));
+    return this.#blocks.map((blocks) => joined(blocks.map(({ values }) => values)));
   }
 
   row(table: number, id: bigint): Float32Array {

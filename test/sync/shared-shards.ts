@@ -1,14 +1,18 @@
 /** Parameter memories that share the shards of a job, as pservers do, and what of a job can be done with them. */
 import { createModelHasher, type Digests, inNameOrder } from '../../src/checkpoint/set/model-digest.ts';
-import type { LaneBatch } from '../../src/core/rounds/plan.ts';
+import { createRoundPlan, type LaneBatch } from '../../src/core/rounds/plan.ts';
+import { weightedByClass } from '../../src/data/class-weights.ts';
 import type { Job } from '../../src/job/schema.ts';
 import { type Batch, type MetricSums, type Model, ordinaryStep, type PulledValues } from '../../src/model/model.ts';
+import { roundShares } from '../../src/roles/pserver/rounds/round-shares.ts';
 import { GradientCheck, type GradientRules } from '../../src/roles/trainer/compute/gradient-check.ts';
 import { blockShards } from '../../src/tensor/blocks.ts';
-import type { Parameters } from '../../src/tensor/parameters.ts';
+import { type LaneGradients, type Parameters, SHARD_ACTION } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import { bytesOf, idBytes, makeParameters } from '../tensor/fixture.ts';
-import { idsOf, type PlainLane } from '../tensor/rounds.ts';
+import { joined } from '../tensor/reference.ts';
+import { idsOf, laneFor, type PlainLane, sumOf } from '../tensor/rounds.ts';
+import type { Loaded } from './read-job.ts';
 
 export const SHARDS = 6;
 
@@ -62,7 +66,7 @@ export function valuesIn(
       const blocks = [...blockShards(dense, SHARDS)].map(
         (shard, block) => holder(parts, shard).readBlock(parameter, block).values,
       );
-      return Float32Array.from(blocks.flatMap((block) => [...block]));
+      return joined(blocks);
     }),
     sparse: spec.sparse.map(({ name, width }, table) => {
       const rows = new Float32Array(ids[table]!.length * width);
@@ -96,6 +100,32 @@ export function computeLane(
       ({ width }, table) => new Map(ids[table]!.map((id, i) => [id, sparse[table]!.slice(i * width, (i + 1) * width)])),
     ),
   };
+}
+
+/** The job in parameter memories that share the shards, as pservers do. */
+export function trainedParts(job: Job, { model, tasks }: Pick<Loaded, 'model' | 'tasks'>, pservers: number): Part[] {
+  const { training } = job;
+  const spec = model.parameters;
+  const parts = makeParts(job, model, pservers);
+  const taskRecords = Uint32Array.from(tasks, ({ records }) => records);
+  const plan = createRoundPlan({ ...training, taskRecords });
+  const shareOf = roundShares(training.schedule, plan, training.passes);
+  for (let round = 0; round < plan.firstOf(training.passes); round++) {
+    const lanes = Array.from({ length: training.lanes }, (_, lane) => {
+      const place = plan.batchOf(round, lane);
+      if (place === undefined) return EMPTY;
+      const batch = weightedByClass(tasks[place.task]!, training.classWeights).batch(place.from, place.to);
+      return computeLane(model, batch, valuesIn(model, parts, idsIn(model, batch)), place, training);
+    });
+    for (const { held, parameters } of parts) {
+      const ofPart = lanes.map((lane): LaneGradients => laneFor(spec, lane, { shards: SHARDS, held }));
+      const { sparse, dense } = sumOf(parameters, ofPart);
+      const actions = new Uint8Array(SHARDS);
+      for (const shard of held) actions[shard] = SHARD_ACTION.apply;
+      if (sparse.length + dense.length > 0) parameters.push(sparse, dense, actions, shareOf(round));
+    }
+  }
+  return parts;
 }
 
 export function digestsOf({ parameters: spec }: Model, parts: readonly Part[]): Digests {

@@ -21,6 +21,17 @@ export interface State {
   step: number;
 }
 
+/** One after the other. */
+export function joined(parts: readonly Float32Array[]): Float32Array {
+  const whole = new Float32Array(parts.reduce((count, { length }) => count + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
 /** Words of Philox4x32-10 (Salmon et al. 2011) in exact integer arithmetic. */
 export function philoxReference(counter: readonly number[], key: readonly [number, number]): number[] {
   let [c0, c1, c2, c3] = counter.map(BigInt) as [bigint, bigint, bigint, bigint];

@@ -7,6 +7,7 @@ import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import * as fc from '../properties.ts';
 import { blocksPart, bytesOf, HIGHEST, rowsPart } from './fixture.ts';
 import { anyFloat } from './optimizers.ts';
+import { joined } from './reference.ts';
 
 /** A parameter of one block, one of two blocks, a narrow table and an odd one. */
 export const ROUND_SPEC: ParameterSpec = {
@@ -68,11 +69,11 @@ export function laneFor(
     const shards = blockShards(parameter, of?.shards ?? 1);
     const blocks = [...shards.keys()].filter((block) => isHere(() => shards[block]!));
     if (blocks.length === 0) return [];
-    const gradients = blocks.flatMap((block) => {
+    const gradients = blocks.map((block) => {
       const from = block * 16_384;
-      return [...lane.dense[i]!.subarray(from, from + blockLength(parameter, block))];
+      return lane.dense[i]!.subarray(from, from + blockLength(parameter, block));
     });
-    return [blocksPart(i, blocks, Float32Array.from(gradients))];
+    return [blocksPart(i, blocks, joined(gradients))];
   });
   const sparse = spec.sparse.flatMap(({ name }, table) => {
     const ids = [...lane.sparse[table]!.keys()].filter((id) => isHere(() => shardOfRow(name, id, of!.shards)));

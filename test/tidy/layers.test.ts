@@ -62,7 +62,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   'data/formats': { columns: [], csv: [], idx: [], libsvm: [] },
   cluster: { placement: [], job: ['placement'], client: ['placement', 'job'] },
   roles: { master: [], pserver: [], trainer: [], launcher: [], evaluator: ['master', 'trainer'] },
-  'roles/master': { tasks: [], rounds: ['tasks'] },
+  'roles/master': { best: [], tasks: [], rounds: ['tasks'] },
   'roles/pserver': {
     files: [],
     units: [],

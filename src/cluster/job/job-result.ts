@@ -1,6 +1,6 @@
 /** The result of a job, as `run --json` and `status --json` print it (docs/design.md §11), kept in `/result`. */
 import * as z from 'zod';
-import { EVALUATION_METRICS } from '../../core/evaluation-points.ts';
+import { EVALUATION_METRICS } from '../../model/metrics.ts';
 
 const count = z.int().min(0);
 
@@ -30,6 +30,15 @@ const keptModelSchema = z.strictObject({
 });
 export type KeptModel = z.infer<typeof keptModelSchema>;
 
+/** Of jobs that are evaluated while they train: the newest model, and the best by the metric, if any has it. */
+export const keptModelsSchema = z.strictObject({
+  metric: z.enum(EVALUATION_METRICS),
+  isStoppedEarly: z.boolean(),
+  best: keptModelSchema.optional(),
+  last: keptModelSchema,
+});
+export type KeptModels = z.infer<typeof keptModelsSchema>;
+
 export const jobResultSchema = z.strictObject({
   job: z.string(),
   mode: z.enum(['async', 'sync']),
@@ -49,15 +58,7 @@ export const jobResultSchema = z.strictObject({
    * `train`: over the last pass, each record scored before training on it; `test`: the test files, by the final model.
    */
   metrics: z.strictObject({ train: metricsSchema.optional(), test: metricsSchema.optional() }),
-  /** Of jobs that are evaluated while they train: the newest model, and the best by the metric, if any has it. */
-  evaluation: z
-    .strictObject({
-      metric: z.enum(EVALUATION_METRICS),
-      isStoppedEarly: z.boolean(),
-      best: keptModelSchema.optional(),
-      last: keptModelSchema,
-    })
-    .optional(),
+  evaluation: keptModelsSchema.optional(),
   /** As observed by the pservers that answered, since they started; for jobs with a staleness bound. */
   staleness: z.strictObject({ mean: z.number(), max: count, refused: count }).optional(),
   /** Initial values of a job with a warm start: rows of tables, blocks of dense parameters. */

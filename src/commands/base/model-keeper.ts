@@ -1,19 +1,21 @@
-/** Keeps models of a job that is evaluated while it trains, and scores each with `paddlet evaluate`, a process apart. */
+/** Keeps models of a job that is evaluated while it trains; a process of its own, `paddlet evaluate`, scores each. */
 import * as z from 'zod';
-import { type ErrorCode, isErrorCode, PaddletError } from '../../base/errors.ts';
+import { CODES, type ErrorCode, isErrorCode, PaddletError } from '../../base/errors.ts';
 import type { Disk, Log, Shell } from '../../base/seams.ts';
 import { isAbsent } from '../../checkpoint/file/files.ts';
-import { type KeptPlace, keepFiles, keptPath, removeKeptBut } from '../../checkpoint/registry/kept.ts';
+import { type KeptPlace, keepFiles, keptNames, keptPath, removeKept } from '../../checkpoint/registry/kept.ts';
 import { type Metrics, metricsSchema } from '../../cluster/job/job-result.ts';
 import { shellCommand } from '../../cluster/job/start-command.ts';
 import { throwIfAborted } from '../../cluster/waiting.ts';
 import { selfCommand } from '../../host/processes.ts';
-import type { KeptJob, ModelKeeper } from '../../roles/master/best/evaluations.ts';
+import type { KeptJob, ModelKeeper } from '../../roles/master/best/model-keeper.ts';
 
 export interface ModelKeeperOptions {
   readonly disk: Disk;
   readonly log: Log;
   readonly shell: Shell;
+  /** Where the data is on this machine. */
+  readonly dataDir: string;
   readonly cacheDir: string;
 }
 
@@ -25,10 +27,12 @@ const failedSchema = z.object({
 export const modelKeeperOf =
   (options: ModelKeeperOptions) =>
   ({ record, checkpointFolder }: KeptJob): ModelKeeper => {
-    const place: KeptPlace = { disk: options.disk, folder: checkpointFolder, job: record.job.name };
+    const job = { id: record.id, name: record.job.name };
+    const place: KeptPlace = { disk: options.disk, folder: checkpointFolder, job };
     return {
       keep: (name, files) => keepFiles(place, name, files).catch(asMissing(checkpointFolder)),
-      retain: (names) => removeKeptBut(place, names),
+      names: () => keptNames(place),
+      remove: (name) => removeKept(place, name),
       score: (name, signal) => score(options, record, { path: keptPath(place, name), name, signal }),
       pathOf: (name) => keptPath(place, name),
     };
@@ -36,7 +40,7 @@ export const modelKeeperOf =
 
 const asMissing = (folder: string) => (error: unknown) => {
   if (!isAbsent(error)) throw error;
-  throw new PaddletError('CheckpointMissing', `a checkpoint of a pserver is not there: ${(error as Error).message}`, {
+  throw new PaddletError('CheckpointMissing', `a checkpoint of a pserver is missing: ${(error as Error).message}`, {
     hint: `master and pservers of a job with \`evaluation\` share the checkpoint folder (${folder}): see checkpoint.dir`,
     cause: error,
   });
@@ -50,16 +54,16 @@ interface Kept {
 
 /** It ends with this process, whatever ends that. */
 async function score(options: ModelKeeperOptions, record: KeptJob['record'], kept: Kept): Promise<Metrics> {
-  const { shell, log, cacheDir } = options;
+  const { shell, log, dataDir, cacheDir } = options;
   const { data, labels } = record.job.evaluation ?? { data: [], labels: [] };
   const { command, args } = selfCommand();
   const named = [...data.flatMap((file) => ['--data', file]), ...labels.flatMap((file) => ['--labels', file])];
-  const folders = ['--data-dir', record.dataDir, '--cache-dir', cacheDir];
+  const folders = ['--data-dir', dataDir, '--cache-dir', cacheDir];
   const words = [command, ...args, 'evaluate', '--checkpoint', kept.path, ...named, ...folders, '--json'];
   let said = '';
   const { code, signal } = await shell.run(shellCommand(words), {
     env: {},
-    folder: record.dataDir,
+    folder: dataDir,
     signal: kept.signal,
     onLine: (line, from) => {
       if (from === 'stdout') said += line;
@@ -67,18 +71,21 @@ async function score(options: ModelKeeperOptions, record: KeptJob['record'], kep
     },
   });
   throwIfAborted(kept.signal);
-  const found = code === 0 ? scoredSchema.safeParse(parsed(said)) : undefined;
+  const answer = parsed(said);
+  const found = code === 0 ? scoredSchema.safeParse(answer) : undefined;
   if (found?.success === true) return found.data;
-  const failed = failedSchema.safeParse(parsed(said)).data?.error;
+  const failed = failedSchema.safeParse(answer).data?.error;
+  const isOfModel = failed !== undefined && CODES[failed.code].action === 'fatal' && failed.code !== 'Interrupted';
   const why = failed?.message ?? (code === null ? `it was ended by ${signal}` : `exit code ${code}`);
-  throw new PaddletError(failed?.code ?? 'EvaluationFailed', `${kept.path} could not be evaluated: ${why}`, {
+  throw new PaddletError(isOfModel ? failed.code : 'EvaluationFailed', `${kept.path} could not be evaluated: ${why}`, {
     hint: failed?.hint ?? 'the log of the master has what it said',
   });
 }
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    // JSON has no NaN: such a metric is missing.
+    return JSON.parse(text, (_, value) => (value === null ? undefined : value));
   } catch {
     return undefined;
   }

@@ -1,15 +1,16 @@
 /** The result of a job, for people. */
 import { LIMITS } from '../../base/limits.ts';
-import type { JobResult, Metrics } from '../../cluster/job/job-result.ts';
+import type { JobResult, KeptModel, Metrics } from '../../cluster/job/job-result.ts';
 import { type Listed, listedText } from './listed-bad-records.ts';
 
 export function resultText(result: JobResult & Listed): string {
   const { job, mode, passes, elapsedSeconds, tasks, metrics } = result;
   const { applied, lost, bad, discarded, read, duplicate } = result.records;
+  const early = result.evaluation?.isStoppedEarly === true ? ' (stopped early)' : '';
   const speed = result.recordsPerSecond.toLocaleString('en');
   const lines = [
     // The time counts stops and pauses, the rate training alone.
-    `job ${job} (${mode}) is done: ${passes} passes at ${speed} records/s, ${elapsedSeconds.toFixed(1)} s after its start`,
+    `job ${job} (${mode}) is done: ${passes} passes${early} at ${speed} records/s, ${elapsedSeconds.toFixed(1)} s after its start`,
     `tasks      ${tasks.done} done, ${tasks.discarded} discarded, ${tasks.total} in total`,
     `records    ${applied} applied, ${lost} lost, ${bad} bad, ${discarded} discarded; ${read} read, ${duplicate} duplicate`,
   ];
@@ -17,6 +18,7 @@ export function resultText(result: JobResult & Listed): string {
   if (metrics.train)
     lines.push(`training   ${metricsText(metrics.train)}  (last pass; each record scored before training on it)`);
   if (metrics.test) lines.push(`test       ${scoredText(metrics.test)}`);
+  if (result.evaluation?.best) lines.push(bestText(result.evaluation.best));
   const useless = whyUseless(metrics.test ?? metrics.train);
   if (useless !== undefined) lines.push(`warning    ${useless}`);
   lines.push(`model      ${result.modelDigest}`);
@@ -25,6 +27,14 @@ export function resultText(result: JobResult & Listed): string {
   }
   return lines.join('\n');
 }
+
+/** A model that was kept while the job trained. */
+const bestText = ({ passes, rounds, checkpoint, metrics }: KeptModel): string =>
+  `best       ${metricsText(metrics)}  (after ${pointText({ passes, rounds })}: ${checkpoint})`;
+
+/** How far training had come. */
+export const pointText = ({ passes, rounds }: Pick<KeptModel, 'passes' | 'rounds'>): string =>
+  rounds === undefined ? `pass ${passes}` : `round ${rounds}, pass ${passes}`;
 
 const SHOWN_METRICS = [
   ['logloss', 'logloss', 5],

@@ -68,6 +68,11 @@ give the same bytes.`;
       max: 10_000,
       description: 'Of the columns, how many are numbers; the others are categories.',
     }),
+    missing: Flags.string({
+      default: String(SYNTH_DEFAULTS.missing),
+      helpValue: 'SHARE',
+      description: 'Of the numbers, how many are missing: from 0 to below 1.',
+    }),
     factors: Flags.integer({
       default: SYNTH_DEFAULTS.factors,
       min: 0,
@@ -128,7 +133,11 @@ give the same bytes.`;
     if (this.flags.noise.trim() === '' || !Number.isFinite(noise) || noise < 0) {
       throw new PaddletError('Usage', `--noise ${this.flags.noise}: expected a number of at least 0`);
     }
+    const missing = Number(this.flags.missing);
+    if (this.flags.missing.trim() === '' || !(missing >= 0 && missing < 1)) {
+      throw new PaddletError('Usage', `--missing ${this.flags.missing}: expected a share, from 0 to below 1`);
+    }
     const testRecords = this.flags['test-records'];
-    return { records, testRecords, features, perRecord, numbers, factors, noise, seed, format };
+    return { records, testRecords, features, perRecord, numbers, missing, factors, noise, seed, format };
   }
 }

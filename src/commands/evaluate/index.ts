@@ -9,7 +9,8 @@ import { listedIn, listedText } from '../base/listed-bad-records.ts';
 import { scoredText } from '../base/result-text.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 import { cacheFlags, dataFlags, jobFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
-import { type Score, type Scored, scoreModel } from './score-model.ts';
+import { bestFlag } from './best-flag.ts';
+import { type Score, type Scored, scoreBest, scoreModel } from './score-model.ts';
 
 export default class EvaluateCommand extends PaddletCommand<typeof EvaluateCommand> {
   static override summary = 'Score files with a trained model';
@@ -43,9 +44,10 @@ files alone. Changes nothing of the job.`;
       description: "File, folder or glob to score. May be repeated. Default: the job's test files.",
     }),
     labels: labelsFlag,
+    best: bestFlag,
     checkpoint: Flags.string({
       helpValue: 'PATH',
-      exclusive: ['dir', 'chroot'],
+      exclusive: ['dir', 'chroot', 'best'],
       description: 'Score with this checkpoint folder or merged model (safetensors). The store is not asked.',
     }),
   };
@@ -57,7 +59,7 @@ files alone. Changes nothing of the job.`;
     const { checkpoint } = this.flags;
     if (checkpoint === undefined) {
       await withJob({ flags: this.flags, host, signal }, (job) =>
-        this.evaluate(job, (score) => scoreModel(job, score)),
+        this.evaluate(job, (score) => (this.flags.best ? scoreBest(job, score) : scoreModel(job, score))),
       );
       return;
     }

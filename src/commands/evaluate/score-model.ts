@@ -1,8 +1,13 @@
 /** Scores records with the model of a job: that of its live pservers, or else that of its checkpoints. */
+import { PaddletError } from '../../base/errors.ts';
+import { keptPath } from '../../checkpoint/registry/kept.ts';
+import { openCheckpointModel } from '../../cluster/client/checkpoint-model.ts';
 import type { LocalPulls } from '../../cluster/client/local-pulls.ts';
 import { createParameterClient, type ParameterClient } from '../../cluster/client/parameter-client.ts';
 import { openStoredModel } from '../../cluster/client/stored-model.ts';
 import { modelOf } from '../../cluster/job/job-model.ts';
+import { evaluationStateSchema } from '../../core/evaluation-points.ts';
+import { parseStoreValue } from '../../core/tasks/state.ts';
 import { createIdRouter } from '../../tensor/id-router.ts';
 import { openLiveCluster } from '../base/live-cluster.ts';
 import { whileJobRuns } from '../base/while-job-runs.ts';
@@ -13,7 +18,7 @@ import { limitedPulls } from './limited-pulls.ts';
 /** Checkpoints also tell which ids they know. */
 export type ScoreClient = Pick<ParameterClient, 'pull'> & Partial<Pick<LocalPulls, 'knownIds'>>;
 export type Score<T> = (client: ScoreClient, signal: AbortSignal) => Promise<T>;
-export type Scored<T> = T & { readonly from: 'pservers' | 'checkpoints' };
+export type Scored<T> = T & { readonly from: 'pservers' | 'checkpoints' | 'best' };
 
 /** When the job ends while its pservers are asked, `score` is called once more, with its checkpoints. */
 export async function scoreModel<T extends object>(job: OpenJob, score: Score<T>): Promise<Scored<T>> {
@@ -27,6 +32,22 @@ export async function scoreModel<T extends object>(job: OpenJob, score: Score<T>
   signal.throwIfAborted();
   const client = await openStoredModel({ host, store, keys, record, folder: checkpointFolder });
   return { ...(await score(client, signal)), from: 'checkpoints' };
+}
+
+/** With the best model of a job that is evaluated while it trains. `CheckpointMissing` when none is kept. */
+export async function scoreBest<T extends object>(job: OpenJob, score: Score<T>): Promise<Scored<T>> {
+  const { host, store, keys, record, checkpointFolder, signal, retryStore } = job;
+  const entry = await retryStore(() => store.get(keys.evaluation));
+  const best = entry && parseStoreValue(evaluationStateSchema, entry.key, entry.value).best;
+  if (best === undefined) {
+    throw new PaddletError('CheckpointMissing', `job ${record.job.name} has no best model`, {
+      hint: 'a job whose file has a section `evaluation` keeps one, from its first evaluation on',
+    });
+  }
+  const of = { id: record.id, name: record.job.name };
+  const path = keptPath({ folder: checkpointFolder, job: of }, best.name);
+  const { client } = await openCheckpointModel({ host, path, signal });
+  return { ...(await score(client, signal)), from: 'best' };
 }
 
 async function scoreLive<T>(

@@ -19,7 +19,8 @@ import { durationFlag } from '../base/duration-flag.ts';
 import { refuseEmpty } from '../base/given-path.ts';
 import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { type Score, type Scored, scoreModel } from '../evaluate/score-model.ts';
+import { bestFlag } from '../evaluate/best-flag.ts';
+import { type Score, type Scored, scoreBest, scoreModel } from '../evaluate/score-model.ts';
 import { type Destination, outputFile, standardOutput } from './destination.ts';
 import { OUTPUT_FORMATS } from './lines.ts';
 import { namedModel } from './named-model.ts';
@@ -95,6 +96,7 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     }),
     as: Flags.option({ options: OUTPUT_FORMATS, default: 'csv' as const, description: 'Format of the output.' })(),
     replace: Flags.boolean({ description: 'Overwrite an existing file.' }),
+    best: bestFlag,
     threads: Flags.integer({
       min: 1,
       max: 64,
@@ -120,8 +122,16 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     const model = namedModel(args.model, flags);
     if (model.kind === 'job') {
       return withJob({ flags: model.flags, host, signal }, (job) =>
-        this.predictTo({ ...job, withModel: (score) => scoreModel(job, score) }, input),
+        this.predictTo(
+          { ...job, withModel: (score) => (flags.best ? scoreBest(job, score) : scoreModel(job, score)) },
+          input,
+        ),
       );
+    }
+    if (flags.best) {
+      throw new PaddletError('Usage', `${args.model} is a checkpoint, and --best means one that a job keeps`, {
+        hint: 'name the job, or leave --best out',
+      });
     }
     const { record, client } = await openCheckpointModel({ host, path: model.path, signal });
     const withModel = async (score: Score<Tally>): Promise<Scored<Tally>> => ({

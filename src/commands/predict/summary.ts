@@ -1,9 +1,10 @@
 /** What a prediction was, for people and for scripts. */
 import type { Tally } from '../../roles/evaluator/score-groups.ts';
+import type { Scored } from '../evaluate/score-model.ts';
 
 export interface Summary {
   readonly job: string;
-  readonly model: 'pservers' | 'checkpoints';
+  readonly model: Scored<object>['from'];
   readonly records: number;
   /** Without a score. */
   readonly bad: number;

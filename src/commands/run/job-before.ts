@@ -13,6 +13,8 @@ export interface JobBefore {
   readonly entry: KeyValue | undefined;
   readonly pservers: number;
   readonly files: FilesOfJob;
+  /** Undefined when its record does not say. */
+  readonly job: { readonly id: string; readonly name: string } | undefined;
   /** Of its checkpoints, when the job names one. */
   readonly folder: string | undefined;
   readonly progress: Progress | undefined;
@@ -29,6 +31,7 @@ export interface Progress {
 const recordSchema = z.object({
   id: z.string(),
   job: z.object({
+    name: z.string().optional(),
     cluster: z.object({ leaseTtlMs: z.number() }),
     checkpoint: z.object({ dir: z.string().optional() }).optional(),
   }),
@@ -59,6 +62,7 @@ export async function readJobBefore(store: Store, keys: Keys): Promise<JobBefore
     entry,
     pservers: Number(desired?.value ?? 0),
     files: { jobId: record?.id, names: new Set(files.map(({ uuid }) => uuid)) },
+    job: record?.job.name === undefined ? undefined : { id: record.id, name: record.job.name },
     folder: dir === undefined ? undefined : resolve(dir),
     progress: isResumable ? { pass, savedAt } : undefined,
   };

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { Disk } from '../../base/seams.ts';
+import { removeAllKept } from '../../checkpoint/registry/kept.ts';
 import { askInfoAt } from '../../cluster/job/ask-info.ts';
 import { trainerAddress } from '../../cluster/trainer-entry.ts';
 import { interrupted, logWaiting } from '../../cluster/waiting.ts';
@@ -33,6 +34,7 @@ export async function resetJob(options: ResetOptions): Promise<void> {
   const before = await retryUntilAnswered(options, () => readJobBefore(store, keys));
   await removeKeys(options, before);
   await removeCheckpoints(disk, before.folder ?? folder, before.files);
+  if (before.job !== undefined) await removeAllKept({ disk, folder: before.folder ?? folder, job: before.job });
 }
 
 /** Keys of live processes, with their values. */

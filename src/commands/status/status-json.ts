@@ -117,18 +117,27 @@ export function reasonOf({ health, here }: ShownStatus): string {
 
 function progressJson(status: ShownStatus, master: DirectingInfo | undefined): object {
   if (master === undefined) return storedJson(status.stored);
-  const { waitReason, passes, recordsPerSecond } = master;
+  const { waitReason, passes, recordsPerSecond, kept } = master;
+  const evaluation = kept === undefined ? {} : { evaluation: kept };
   const applied = leastApplied(status);
   const records = applied && { applied: applied.applied, discarded: applied.discarded };
   if (master.mode === 'sync') {
     const { pass, ...rounds } = master.rounds;
-    return { ...(pass === undefined ? {} : { pass }), rounds, records: { ...records }, recordsPerSecond, waitReason };
+    return {
+      ...(pass === undefined ? {} : { pass }),
+      rounds,
+      records: { ...records },
+      ...evaluation,
+      recordsPerSecond,
+      waitReason,
+    };
   }
   const { pass, total, done, todo, pending, discarded } = master.tasks;
   return {
     pass,
     tasks: { total: passes * total, done: pass * total + done, discarded, todo, pending },
     records: { ...master.sums, ...records, lost: master.lost },
+    ...evaluation,
     recordsPerSecond,
     attempts: master.attempts,
     recovery: master.recovery,

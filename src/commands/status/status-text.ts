@@ -2,10 +2,11 @@
 import { visible } from '../../base/visible.ts';
 import type { DirectingInfo, RoleInfo } from '../../cluster/info.ts';
 import type { JobStatus, LiveProcess } from '../../cluster/job/describe-job.ts';
+import type { KeptModel, KeptModels } from '../../cluster/job/job-result.ts';
 import { shellCommand } from '../../cluster/job/start-command.ts';
 import { isoTime } from '../../host/clock.ts';
 import { listedText } from '../base/listed-bad-records.ts';
-import { resultText } from '../base/result-text.ts';
+import { pointText, resultText } from '../base/result-text.ts';
 import type { MakeTable } from '../base/table.ts';
 import { copiesLine, copiesTable } from './copies-text.ts';
 import { directingInfo, phaseOf, reasonOf, type ShownStatus } from './status-json.ts';
@@ -28,6 +29,7 @@ export function statusText(status: ShownStatus, wallSeconds: number, { table, is
   const master = directingInfo(status);
   if (master !== undefined) {
     lines.push(...(master.mode === 'sync' ? roundsText(master.rounds, master) : tasksText(master)));
+    if (master.kept !== undefined) lines.push(keptText(master.kept));
     if (isSaveRefused(status)) lines.push(...checkpointText(status.checkpoints, wallSeconds));
   } else lines.push(...storedText(status, wallSeconds));
   lines.push(...listedText(listed));
@@ -51,6 +53,13 @@ export function statusText(status: ShownStatus, wallSeconds: number, { table, is
   const rows = processes.map((process) => processCells(process, status, isWide));
   const ofUnits = copies && copiesTable(copies, { table, isWide, replicas });
   return [...shown, '', table(columns, rows), ...(ofUnits === undefined ? [] : ['', ofUnits])].join('\n');
+}
+
+/** What evaluations came to so far. */
+function keptText({ metric, best, last }: KeptModels): string {
+  const shown = (model: KeptModel): string =>
+    `${model.metrics[metric]?.toFixed(5) ?? 'none'} after ${pointText(model)}`;
+  return `${metric}: ${shown(last)}; best ${best === undefined ? 'none' : shown(best)}`;
 }
 
 const WIDE = ['host', 'label', 'zone', 'lease'];

@@ -13,6 +13,7 @@ import { Dealer } from './dealer.ts';
 import type { LiveAttempt, QueueConfig, QueueCounts, QueueEffect, QueueEvent, TaskQueue } from './events.ts';
 import { type AttemptEnd, discardOf, isSameForEveryTrainer } from './failure.ts';
 import { TaskPass } from './pass.ts';
+import { noteProgress } from './progress.ts';
 import { restoreQueue } from './restore.ts';
 import {
   addSums,
@@ -251,29 +252,11 @@ class Queue implements TaskQueue {
     }
   }
 
-  #progress({ trainer, executing, phase }: EventOf<'progress'>, now: number): void {
+  #progress(report: EventOf<'progress'>, now: number): void {
+    const { trainer, executing } = report;
     const current = executing && this.#findLive({ ...executing, trainer });
-    for (const attempt of this.#pass.open.heldBy(trainer)) {
-      countWork(attempt, now);
-      attempt.phase = phase;
-      attempt.executing = attempt === current;
-      if (attempt.executing && !attempt.hasBegun) {
-        attempt.hasBegun = true;
-        attempt.movedAt = now;
-        attempt.since = now;
-      }
-      if (attempt.executing && executing !== undefined) this.#moved(attempt, executing.position, now);
-      this.#timeouts.watch(attempt);
-    }
-  }
-
-  #moved(attempt: Attempt, reported: number, now: number): void {
-    // A push has a record at least: no task comes further, whatever its trainer says.
-    const position = Math.min(reported, Math.max(1, this.#config.taskRecords[attempt.task]!));
-    if (position > attempt.position) attempt.movedAt = now;
-    attempt.position = Math.max(attempt.position, position);
-    const entry = this.#pass.open.get(attempt.task)!;
-    entry.position = Math.max(entry.position, attempt.position);
+    const { taskRecords } = this.#config;
+    noteProgress({ open: this.#pass.open, timeouts: this.#timeouts, taskRecords }, report, current, now);
   }
 
   #get({ trainer, held, most, request }: EventOf<'get'>): void {

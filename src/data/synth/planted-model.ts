@@ -12,6 +12,8 @@ export interface PlantedOptions {
   readonly perRecord: number;
   /** Of the fields, the first ones are numbers: the effect of a value grows, or shrinks, with its logarithm. */
   readonly numbers: number;
+  /** Share of the numbers that are missing: such a one has the mean effect of its field. */
+  readonly missing: number;
   /** Width of the planted vectors; 0 plants a linear model. */
   readonly factors: number;
   /** Standard deviation of the noise added to the logit of each record. */
@@ -20,7 +22,7 @@ export interface PlantedOptions {
 }
 
 export interface PlantedRecord {
-  /** Ascending; ids begin at 1. */
+  /** Ascending; ids begin at 1, and 0 is a number that is missing. */
   readonly ids: Uint32Array;
   readonly label: 0 | 1;
   /** Of the planted model, without the noise. */
@@ -36,7 +38,7 @@ const PAIR_VARIANCE = 0.7;
 const BIAS = -0.5;
 
 export function createPlantedSource(options: PlantedOptions): PlantedSource {
-  const { features, perRecord, numbers, factors, noise, seed } = options;
+  const { features, perRecord, numbers, missing, factors, noise, seed } = options;
   const random = createRandomStream(seed);
   const vocabulary = Math.floor(features / perRecord);
   const pairs = Math.max(1, (perRecord * (perRecord - 1)) / 2);
@@ -58,6 +60,10 @@ export function createPlantedSource(options: PlantedOptions): PlantedSource {
     let squares = 0;
     totals.fill(0);
     for (let field = 0; field < perRecord; field++) {
+      if (field < numbers && missing > 0 && random.uniform() < missing) {
+        ids[field] = 0;
+        continue;
+      }
       const feature = field * vocabulary + rankOf(cumulative, random.uniform());
       ids[field] = feature + 1;
       logit += weights[feature]!;

@@ -1,4 +1,7 @@
-/** How made records are written: as features by number, or as the columns of a click log, with a job that reads it. */
+/**
+ * How made records are written: as features by number, or as the columns of a click log, with a job that reads it.
+ * Columns have the names that the descriptions of Criteo's logs give them.
+ */
 import { mix32 } from '../../base/mix32.ts';
 import type { PlantedOptions, PlantedRecord } from './planted-model.ts';
 
@@ -14,11 +17,11 @@ export interface RecordText {
 
 type Written = PlantedOptions & { readonly format: SynthFormat };
 
-const LABEL = 'clicked';
+const LABEL = 'label';
 
-/** `n1`, `n2`, … are numbers, `c1`, `c2`, … categories. */
+/** `I1`, `I2`, … are whole numbers, `C1`, `C2`, … categories. */
 const namesOf = ({ perRecord, numbers }: PlantedOptions): string[] =>
-  Array.from({ length: perRecord }, (_, field) => (field < numbers ? `n${field + 1}` : `c${field - numbers + 1}`));
+  Array.from({ length: perRecord }, (_, field) => (field < numbers ? `I${field + 1}` : `C${field - numbers + 1}`));
 
 export function textOf(options: Written): RecordText {
   const { format, features, perRecord, numbers } = options;
@@ -30,6 +33,7 @@ export function textOf(options: Written): RecordText {
   const delimiter = format === 'csv' ? ',' : '\t';
   const vocabulary = Math.floor(features / perRecord);
   const fieldOf = (id: number, field: number): string => {
+    if (id === 0) return '';
     const value = id - 1 - field * vocabulary;
     if (field < numbers) return String(value);
     // The most frequent value of a category is that it is missing, as in logs.
@@ -46,7 +50,7 @@ export function jobOf(options: Written): string | undefined {
   const { format, factors } = options;
   if (format === 'libsvm' || format === 'libffm') return undefined;
   const columns = namesOf(options).map((name) =>
-    name.startsWith('n') ? `    ${name}: { type: number, normalize: log }` : `    ${name}: category`,
+    name.startsWith('I') ? `    ${name}: { type: number, normalize: log }` : `    ${name}: category`,
   );
   const model = factors === 0 ? '{ type: lr }' : `{ type: fm, factors: ${factors} }`;
   return `# Made by paddlet data synth: the files are in the folder of this job.

@@ -29,6 +29,7 @@ export const SYNTH_DEFAULTS: SynthOptions = {
   features: 300,
   perRecord: 10,
   numbers: 0,
+  missing: 0,
   factors: 2,
   noise: 0,
   seed: 1,
@@ -86,7 +87,7 @@ export async function writeSynth(
 }
 
 function checkOptions(options: SynthOptions): void {
-  const { records, testRecords, features, perRecord, numbers, factors, noise, format } = options;
+  const { records, testRecords, features, perRecord, numbers, missing, factors, noise, format } = options;
   const counts = { records, testRecords, perRecord, features };
   for (const [name, value] of Object.entries(counts)) {
     if (!Number.isInteger(value) || value < 1)
@@ -112,6 +113,7 @@ function checkOptions(options: SynthOptions): void {
   if (numbers > 0 && (format === 'libsvm' || format === 'libffm')) {
     throw new PaddletError('Usage', 'numbers are for the formats csv and tsv: elsewhere all fields are ids');
   }
+  if (!(missing >= 0 && missing < 1)) throw new PaddletError('Usage', 'missing must be a share: from 0 to below 1');
   if (!Number.isFinite(noise) || noise < 0)
     throw new PaddletError('Usage', 'noise must be a number that is not negative');
 }

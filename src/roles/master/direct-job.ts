@@ -5,7 +5,7 @@ import { createPserverGroup } from '../../cluster/client/pserver-group.ts';
 import { modelOf } from '../../cluster/job/job-model.ts';
 import { groupingOf } from '../../cluster/job/job-plan.ts';
 import { followPlacement } from '../../cluster/placement/placement-view.ts';
-import { createSignal, type Signal } from '../../cluster/waiting.ts';
+import { createSignal, interrupted, type Signal } from '../../cluster/waiting.ts';
 import { endOf } from '../../core/evaluation-points.ts';
 import { type Evaluations, openEvaluations } from './best/evaluations.ts';
 import { keepClusterStatus } from './cluster-status.ts';
@@ -46,6 +46,8 @@ export async function directJob(options: DirectOptions): Promise<void> {
     if (crash.signal.aborted) throw crash.signal.reason;
     throw error;
   } finally {
+    // What was begun beside this ends, too.
+    crash.abort(interrupted());
     cancelStatus();
     for (const cancel of cancels.reverse()) cancel();
     group.close();

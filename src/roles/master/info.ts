@@ -51,6 +51,7 @@ export function createMasterInfo(
       const now = state();
       if (now === undefined) return { ...self, state: 'waiting', waitingFor: waiting };
       const training = now.training.describe();
+      const kept = now.evaluations?.summary();
       if (phase === 'starting' || phase === 'training') recordsPerSecond = rate(training);
       return {
         ...self,
@@ -62,6 +63,7 @@ export function createMasterInfo(
         ...training,
         ...(recordsPerSecond === undefined ? {} : { recordsPerSecond }),
         records: now.record.train.records,
+        ...(kept === undefined ? {} : { kept }),
         ...(now.evaluation === undefined ? {} : { evaluation: now.evaluation.service.queue.counts() }),
         trainers: Object.fromEntries(
           [...now.trainers.addresses].map(([id, address]) => [id, { address, ...now.trainers.reports.get(id) }]),

@@ -7,7 +7,7 @@ import type { Signal } from '../../cluster/waiting.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { Model } from '../../model/model.ts';
 import type { Fence } from '../../store/fence.ts';
-import type { ModelKeeper } from './best/evaluations.ts';
+import type { ModelKeeper } from './best/model-keeper.ts';
 import type { JobData } from './dataset.ts';
 import type { HookOptions } from './hooks.ts';
 import type { MasterInfoSource } from './info.ts';

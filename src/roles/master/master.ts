@@ -21,7 +21,7 @@ import type { DataPlace } from '../../data/place.ts';
 import type { Job } from '../../job/schema.ts';
 import { isPeerOfOtherVersion } from '../../protocol/websocket/version.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
-import type { KeptJob, ModelKeeper } from './best/evaluations.ts';
+import type { KeptJob, ModelKeeper } from './best/model-keeper.ts';
 import { type JobData, loadJobData } from './dataset.ts';
 import { directJob } from './direct-job.ts';
 import { createMasterInfo, type MasterInfoSource } from './info.ts';

@@ -14,7 +14,7 @@ import { parseJobEnd } from '../../cluster/job/job-watch.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { untilNoneLeft } from '../../cluster/until-none-left.ts';
 import { logWaiting } from '../../cluster/waiting.ts';
-import { evaluationStateSchema, goingOn } from '../../core/evaluation-points.ts';
+import { continued, evaluationStateSchema } from '../../core/evaluation-points.ts';
 import { parseStoreValue, type QueueState, stateSchema } from '../../core/tasks/state.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import type { Keys } from '../../store/keys.ts';
@@ -90,9 +90,8 @@ async function pserversLeave({ context, record, stopSignal }: RaisePassesOptions
   });
 }
 
-/** What had ended the job early is forgotten. */
-const continued = ({ key, value }: KeyValue): string =>
-  JSON.stringify(goingOn(parseStoreValue(evaluationStateSchema, key, value)));
+const continuedText = ({ key, value }: KeyValue): string =>
+  JSON.stringify(continued(parseStoreValue(evaluationStateSchema, key, value)));
 
 function transactionOf(
   keys: Keys,
@@ -119,8 +118,11 @@ function transactionOf(
       { delete: keys.result },
       // The commands after the last pass run after the new last one, too.
       { deletePrefix: keys.hooksPrefix('after') },
-      ...(evaluation === undefined ? [] : [{ put: evaluation.key, value: continued(evaluation) }]),
-      ...(phase === 'ended' ? [{ put: keys.tasksState, value: JSON.stringify(next) }] : []),
+      ...(evaluation === undefined ? [] : [{ put: evaluation.key, value: continuedText(evaluation) }]),
+      // The master of a job that is evaluated while it trains opens the pass when what has halted it is done.
+      ...(phase === 'ended' && job.evaluation === undefined
+        ? [{ put: keys.tasksState, value: JSON.stringify(next) }]
+        : []),
     ],
   };
 }

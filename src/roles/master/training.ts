@@ -29,6 +29,8 @@ export interface ConcludeOptions {
 
 /** All that may be trained is done in every shard. */
 export interface Trained {
+  /** How far training had come. */
+  readonly at: Reached;
   /** How often parameters had been restored by then: the recovery number (async mode), the timeline (sync mode). */
   readonly restores: number;
   /** Aborts when that is no longer so: a pserver was restored, or all were set back. */

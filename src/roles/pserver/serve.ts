@@ -227,8 +227,13 @@ function checkFinal(serving: Serving, { masterSecret, recovery, passes }: Header
   }
   const { committed } = serving.shards;
   const complete = committed.watermark();
-  const isClosed = complete >= (passes ?? serving.job.passes);
+  const isClosed = passes === undefined ? complete >= serving.job.passes : complete === passes;
   if (isClosed && committed.isAgreed()) return;
-  const why = isClosed ? 'shards count different records' : `pass ${complete} has tasks that are open`;
+  const isMore = passes !== undefined && complete > passes;
+  const why = isMore
+    ? `${complete} passes are complete, not ${passes}`
+    : isClosed
+      ? 'shards count different records'
+      : `pass ${complete} has tasks that are open`;
   throw new PaddletError('WrongCounts', `the final checkpoint is refused: ${why}`);
 }

@@ -5,9 +5,10 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { createDisk } from '../../../src/host/disk.ts';
 import { loadJob } from '../../../src/job/load-job.ts';
 import type { Job } from '../../../src/job/schema.ts';
-import { cwd, file, imageFiles, paddlet, printed, repeat, types } from './printed.ts';
+import { cwd, file, imageFiles, paddlet, printed, repeat, types, useFolder } from './printed.ts';
 
 beforeAll(() => {
+  useFolder();
   const rows = (label: (at: number) => string): string[] => [
     'age,income,town,tags,label',
     ...repeat(600, (at) => {

@@ -2,13 +2,15 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { lookAsJob } from '../../../src/data/inspection/job-columns.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
 import { columnSpecOf, type Job } from '../../../src/job/schema.ts';
 import { widestRule } from '../../../src/roles/master/dataset.ts';
 import { isRealDataMissing, REAL_DATA, testPlace } from '../../data/place.ts';
-import { cwd, file, imageFiles, paddlet, printed, repeat, types } from './printed.ts';
+import { cwd, file, imageFiles, paddlet, printed, repeat, types, useFolder } from './printed.ts';
+
+beforeAll(useFolder);
 
 /** Bad records of a file, read by a job. */
 async function badOf(job: Job, path: string, folder = cwd): Promise<number> {

@@ -1,14 +1,17 @@
 /** What `paddlet init` prints, for tests of it. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { parseJobFile } from '../../../src/job/load-job.ts';
 import type { Job } from '../../../src/job/schema.ts';
+import { folderOfFile } from '../../folders.ts';
 import { type Ran, runCommand } from '../run-command.ts';
 
-export const cwd = mkdtempSync(join(tmpdir(), 'paddlet-init-'));
-afterAll(() => rmSync(cwd, { recursive: true, force: true }));
+/** Where the commands run; each test file sets its own. */
+export let cwd = '';
+export function useFolder(): void {
+  cwd = folderOfFile('paddlet-init-');
+}
 
 export const paddlet = (...args: string[]): Promise<Ran> => runCommand(args, { cwd });
 

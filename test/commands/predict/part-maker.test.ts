@@ -11,6 +11,7 @@ import type { ScoreClient } from '../../../src/roles/evaluator/score-groups.ts';
 import { aJob, recordOf } from '../../cluster/job/stored-job.ts';
 import { testPlace } from '../../data/place.ts';
 import { FakeClock } from '../../store/support.ts';
+import { areaOf } from './area-of.ts';
 
 /** Weights between −1 and 1. */
 const CLIENT: ScoreClient = {
@@ -21,16 +22,6 @@ const CLIENT: ScoreClient = {
     ),
   }),
 };
-
-/** Pairs of a positive and a negative that are in order; equal scores count half. */
-function areaOf(scores: readonly number[], labels: readonly boolean[]): number {
-  const [positive, negative] = [true, false].map((wanted) => scores.filter((_, at) => labels[at] === wanted));
-  const sum = positive!.reduce(
-    (all, high) => negative!.reduce((some, low) => some + (high > low ? 1 : high === low ? 0.5 : 0), all),
-    0,
-  );
-  return sum / (positive!.length * negative!.length);
-}
 
 test('the AUC of the lines is that of evaluate', async () => {
   const labels = Array.from({ length: 1_500 }, (_, at) => (at * 7919) % 31 < 11);

@@ -65,24 +65,41 @@ describe('made data', () => {
     const log = { ...SMALL, features: 400, perRecord: 4, numbers: 2, factors: 0, format: 'tsv' } as const;
     const { report } = await writeSynth(place.host, place.folder, log);
     const [head, ...lines] = readFileSync(join(place.folder, 'train.tsv'), 'utf8').trimEnd().split('\n');
-    expect(head).toBe('clicked\tn1\tn2\tc1\tc2');
+    expect(head).toBe('label\tI1\tI2\tC1\tC2');
     expect(lines.length).toBe(5000);
     expect(lines.every((line) => /^[01]\t\d+\t\d+\t([0-9a-f]{8})?\t([0-9a-f]{8})?$/.test(line))).toBe(true);
     expect(lines.some((line) => line.endsWith('\t'))).toBe(true);
     expect(report.trainPositives).toBe(lines.filter((line) => line.startsWith('1\t')).length);
     const job = parseJobFile('job.yaml', readFileSync(join(place.folder, 'job.yaml'), 'utf8'));
     const { index } = await loadDataset(place, job, job.data.train, [], 'train');
-    expect(index).toMatchObject({ records: 5000, labelBound: 2, statistics: [{ name: 'n1', min: 0, missing: 0 }, {}] });
+    expect(index).toMatchObject({ records: 5000, labelBound: 2, statistics: [{ name: 'I1', min: 0, missing: 0 }, {}] });
     // The effect of a number follows its logarithm: those above the mean have clearly more, or fewer, clicks.
     const clicks = (isHigh: boolean): number => {
-      const those = lines.map((line) => line.split('\t')).filter(([, n1]) => Number(n1) > 5 === isHigh);
+      const those = lines.map((line) => line.split('\t')).filter(([, I1]) => Number(I1) > 5 === isHigh);
       return those.filter(([label]) => label === '1').length / those.length;
     };
     expect(Math.abs(clicks(true) - clicks(false))).toBeGreaterThan(0.1);
   });
 
+  test('numbers that are missing say nothing of the label', async () => {
+    const place = testPlace();
+    const log = { ...SMALL, features: 50, perRecord: 1, numbers: 1, missing: 0.4, factors: 0, format: 'csv' } as const;
+    await writeSynth(place.host, place.folder, log);
+    const lines = readFileSync(join(place.folder, 'train.csv'), 'utf8').trimEnd().split('\n').slice(1);
+    expect(lines.every((line) => /^[01],\d*$/.test(line))).toBe(true);
+    expect(lines.filter((line) => line.endsWith(',')).length / lines.length).toBeCloseTo(0.4, 1);
+    const source = createPlantedSource(log);
+    const logits = Array.from({ length: 100 }, () => {
+      const { ids, logit } = source();
+      return { isMissing: ids[0] === 0, isBiasAlone: logit === -0.5 };
+    });
+    expect(logits.filter(({ isMissing, isBiasAlone }) => isMissing !== isBiasAlone)).toEqual([]);
+  });
+
   test.each([
     [{ numbers: 11, format: 'csv' }, 'numbers must be a whole number from 0 to 10'],
+    [{ missing: 1 }, 'missing must be a share'],
+    [{ missing: Number.NaN }, 'missing must be a share'],
     [{ numbers: 2 }, 'numbers are for the formats csv and tsv'],
     [{ records: 0 }, 'records must be'],
     [{ perRecord: 1.5 }, 'perRecord must be'],
@@ -99,7 +116,7 @@ describe('made data', () => {
   });
 
   test('records come one at a time', () => {
-    const source = createPlantedSource({ features: 20, perRecord: 4, numbers: 0, factors: 2, noise: 0, seed: 3 });
+    const source = createPlantedSource({ ...SYNTH_DEFAULTS, features: 20, perRecord: 4, seed: 3 });
     const { ids } = source();
     expect(source().ids).toBe(ids);
   });

@@ -269,18 +269,18 @@ describe('products of matrices', () => {
           for (let k = 0; k < count; k++) sum = f(sum + f(of(k)));
           return sum;
         };
-        y!.forEach((value, i) => {
-          const [r, u] = [Math.floor(i / units), i % units];
-          expect(value).toBe(chain(width, (k) => x[r * width + k]! * w[k * units + u]!));
-        });
-        dx!.forEach((value, i) => {
-          const [r, k] = [Math.floor(i / width), i % width];
-          expect(value).toBe(chain(units, (u) => d[r * units + u]! * w[k * units + u]!));
-        });
-        dw!.forEach((value, i) => {
-          const [k, u] = [Math.floor(i / units), i % units];
-          expect(value).toBe(chain(records, (r) => x[r * width + k]! * d[r * units + u]!));
-        });
+        const plainly = (count: number, columns: number, of: (row: number, column: number) => number): Float32Array =>
+          Float32Array.from({ length: count }, (_, i) => of(Math.floor(i / columns), i % columns));
+        const outputs = plainly(records * units, units, (r, u) =>
+          chain(width, (k) => x[r * width + k]! * w[k * units + u]!),
+        );
+        const ofInput = plainly(records * width, width, (r, k) =>
+          chain(units, (u) => d[r * units + u]! * w[k * units + u]!),
+        );
+        const ofWeights = plainly(width * units, units, (k, u) =>
+          chain(records, (r) => x[r * width + k]! * d[r * units + u]!),
+        );
+        expect(bits([y!, dx!, dw!])).toEqual(bits([outputs, ofInput, ofWeights]));
       }),
     );
   });

@@ -44,13 +44,12 @@ const mapped = (rows: Rows, of: (value: number, record: number, column: number) 
   rows.map((row, record) => row.map((value, column) => of(value, record, column)));
 
 /** Σ over records, one rounded chain. */
-const sumRecords = (rows: Rows, width: number, f: Round): number[] =>
-  rows.reduce((sums, row) => sums.map((sum, column) => f(sum + row[column]!)), zeros(width));
-
-function chain(count: number, of: (k: number) => number, f: Round): number {
-  let sum = 0;
-  for (let k = 0; k < count; k++) sum = f(sum + f(of(k)));
-  return sum;
+function sumRecords(rows: Rows, width: number, f: Round): number[] {
+  const sums = zeros(width);
+  for (const row of rows) {
+    for (let column = 0; column < width; column++) sums[column] = f(sums[column]! + row[column]!);
+  }
+  return sums;
 }
 
 type Plain<K extends LayerKind['type']> = (spec: LayerKind & { readonly type: K }, run: PlainRun) => PlainResult;
@@ -75,22 +74,34 @@ const activation =
 
 const dense: Plain<'dense'> = ({ units = 0, bias = true }, { inputs: [x], parameters: [w, b], round: f }) => {
   const width = w!.length / units;
-  const output = x!.map((row) =>
-    Array.from({ length: units }, (_, unit) => {
-      const sum = chain(width, (k) => row[k]! * w![k * units + unit]!, f);
-      return bias ? f(sum + b![unit]!) : sum;
-    }),
-  );
+  const output = x!.map((row) => {
+    const sums = zeros(units);
+    for (let unit = 0; unit < units; unit++) {
+      let sum = 0;
+      for (let k = 0; k < width; k++) sum = f(sum + f(row[k]! * w![k * units + unit]!));
+      sums[unit] = bias ? f(sum + b![unit]!) : sum;
+    }
+    return sums;
+  });
   return {
     output,
     backward(gradient) {
-      const ofWeights = Array.from({ length: width * units }, (_, at) => {
-        const [k, unit] = [Math.floor(at / units), at % units];
-        return chain(gradient.length, (record) => x![record]![k]! * gradient[record]![unit]!, f);
-      });
-      const ofInput = gradient.map((row) =>
-        Array.from({ length: width }, (_, k) => chain(units, (unit) => row[unit]! * w![k * units + unit]!, f)),
-      );
+      const ofWeights = zeros(width * units);
+      const ofInput = gradient.map(() => zeros(width));
+      for (let k = 0; k < width; k++) {
+        for (let unit = 0; unit < units; unit++) {
+          let sum = 0;
+          for (let record = 0; record < gradient.length; record++) {
+            sum = f(sum + f(x![record]![k]! * gradient[record]![unit]!));
+          }
+          ofWeights[k * units + unit] = sum;
+        }
+        for (let record = 0; record < gradient.length; record++) {
+          let sum = 0;
+          for (let unit = 0; unit < units; unit++) sum = f(sum + f(gradient[record]![unit]! * w![k * units + unit]!));
+          ofInput[record]![k] = sum;
+        }
+      }
       return { inputs: [ofInput], parameters: bias ? [ofWeights, sumRecords(gradient, units, f)] : [ofWeights] };
     },
   };
@@ -134,12 +145,14 @@ function normalized(
   };
 }
 
-const layerNorm: Plain<'layerNorm'> = ({ epsilon = 1e-5 }, run) =>
-  normalized(
+const layerNorm: Plain<'layerNorm'> = ({ epsilon = 1e-5 }, run) => {
+  const records = run.inputs[0]!.map((row) => momentsOf(row, epsilon));
+  return normalized(
     run,
-    (record) => momentsOf(run.inputs[0]![record]!, epsilon),
+    (record) => records[record]!,
     (rows, record) => rows[record]!,
   );
+};
 
 const batchNorm: Plain<'batchNorm'> = ({ epsilon = 1e-5 }, run) => {
   const { inputs, parameters, round: f, isTraining } = run;

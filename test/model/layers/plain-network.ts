@@ -41,10 +41,14 @@ function placedOf(layers: readonly LayerSpec[]): Placed[] {
   });
 }
 
-const rowsOf = (floats: ArrayLike<number>, width: number): Rows =>
-  Array.from({ length: width === 0 ? 0 : floats.length / width }, (_, row) =>
-    Array.from({ length: width }, (_, column) => floats[row * width + column]!),
-  );
+function rowsOf(floats: ArrayLike<number>, width: number): Rows {
+  const rows: Rows = [];
+  for (let at = 0; at < floats.length; at++) {
+    if (at % width === 0) rows.push([]);
+    rows.at(-1)!.push(floats[at]!);
+  }
+  return rows;
+}
 
 /** Loss, scores and gradients. `values` may be more exact than f32. */
 export function runPlainly(

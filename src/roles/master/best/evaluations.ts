@@ -3,17 +3,19 @@
  * have is saved, and the files have a name that keeps them. It goes on while those files are scored. At the next point
  * the scores are known: then the job goes on, or ends there.
  */
+import { assert } from '../../../base/assert.ts';
 import { backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
-import type { KeptFile } from '../../../checkpoint/registry/kept.ts';
+import { failPoint } from '../../../base/fail-points.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
-import type { JobResult, Metrics } from '../../../cluster/job/job-result.ts';
+import type { KeptModels, Metrics } from '../../../cluster/job/job-result.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
-import { orAborted, pauseOrAborted } from '../../../cluster/waiting.ts';
+import { logWaiting, orAborted, pauseOrAborted } from '../../../cluster/waiting.ts';
 import {
   type EvaluationState,
   evaluationStateSchema,
+  goingOn,
   haltOf,
   isEnd,
   isSamePoint,
@@ -28,25 +30,10 @@ import {
 } from '../../../core/evaluation-points.ts';
 import { parseStoreValue } from '../../../core/tasks/state.ts';
 import type { Job } from '../../../job/schema.ts';
-import { type Fence, fencedTxn } from '../../../store/fence.ts';
-import type { Compare } from '../../../store/store.ts';
+import type { Fence } from '../../../store/fence.ts';
 import { ignoreAfter, type Trained, type Training } from '../training.ts';
-
-export interface KeptJob {
-  readonly record: JobRecord;
-  readonly checkpointFolder: string;
-}
-
-/** Keeps saved models under names, and scores them. */
-export interface ModelKeeper {
-  /** `CheckpointMissing` when a file has been removed since. */
-  keep(name: string, files: readonly KeptFile[]): Promise<void>;
-  /** Only these stay. */
-  retain(names: readonly string[]): Promise<void>;
-  score(name: string, signal: AbortSignal): Promise<Metrics>;
-  /** Where it is kept. */
-  pathOf(name: string): string;
-}
+import { EvaluationKey } from './evaluation-key.ts';
+import { keepModel, type ModelKeeper } from './model-keeper.ts';
 
 export interface EvaluationsOptions {
   readonly context: RoleContext;
@@ -62,37 +49,42 @@ export interface EvaluationsOptions {
 export interface Evaluations {
   /** Where training halts next, or now. */
   point(length: TrainingLength): Reached;
-  /** What is saved and has no scores yet is scored. */
+  /** What a master before has left is scored, or removed. */
   begin(training: Training): void;
-  /** Training has halted: saves the model. Undefined when the job goes on, else where it ends. */
+  /**
+   * Training has halted: saves the model. Where the job ends, if that is there; undefined when training goes on, or
+   * what was saved is of a state that is gone.
+   */
   halted(trained: Trained, training: Training, signal: AbortSignal): Promise<Reached | undefined>;
-  /** Why training halts; undefined while it goes on. */
+  /** What training that has halted waits for; undefined where the job ends. */
   waitReason(): string | undefined;
-  /** For the result of the job. */
-  summary(): NonNullable<JobResult['evaluation']> | undefined;
+  /** For the result of the job; undefined before the first evaluation. */
+  summary(): KeptModels | undefined;
 }
 
-const SAVE_TRIES = 5;
-const SCORE_TRIES = 3;
+/** Pauses of seconds in between. */
+const SCORE_TRIES = 8;
+const CERTAIN_TRIES = 2;
 
 export async function openEvaluations(options: EvaluationsOptions): Promise<Evaluations> {
   const { context, stopSignal } = options;
   const { store, keys } = context;
   const entry = await retryStore(context, () => store.get(keys.evaluation), stopSignal);
   const state = entry === undefined ? NO_EVALUATIONS : parseStoreValue(evaluationStateSchema, entry.key, entry.value);
-  return new StoredEvaluations(options, state);
+  return new StoredEvaluations(options, state, new EvaluationKey(options, entry));
 }
 
 class StoredEvaluations implements Evaluations {
   readonly #options: EvaluationsOptions;
+  readonly #key: EvaluationKey;
   #state: EvaluationState;
-  /** Of the model that is pending. */
   #scoring: Promise<void> | undefined;
-  #isSaving = false;
+  #hasEnded = false;
 
-  constructor(options: EvaluationsOptions, state: EvaluationState) {
+  constructor(options: EvaluationsOptions, state: EvaluationState, key: EvaluationKey) {
     this.#options = options;
     this.#state = state;
+    this.#key = key;
   }
 
   point(length: TrainingLength): Reached {
@@ -100,32 +92,37 @@ class StoredEvaluations implements Evaluations {
   }
 
   begin(training: Training): void {
-    const { stopSignal } = this.#options;
-    // What fails is known to the job by `onFatal`.
-    this.#scored(training, stopSignal).catch(() => {});
+    if (this.#state.pending === undefined && this.#scoring === undefined) this.#scoring = this.#follow(this.#tidy());
+    else this.#beginScoring(training);
   }
 
   waitReason(): string | undefined {
-    if (this.#isSaving) return 'the model is being saved, to be evaluated';
     const { pending } = this.#state;
-    return pending && `the model after ${shown(pending.name)} is being evaluated`;
+    if (pending !== undefined) return `the model after ${shown(pending.name)} is being evaluated`;
+    return this.#hasEnded ? undefined : 'the model is being saved, to be evaluated';
   }
 
   async halted(trained: Trained, training: Training, signal: AbortSignal): Promise<Reached | undefined> {
+    const { rule } = this.#options;
     const { length } = training;
-    const at = this.point(length);
+    const { at } = trained;
+    assert(isSamePoint(at, this.point(length)), `training halts at ${JSON.stringify(this.point(length))}`);
     await this.#scored(training, signal);
-    if (!isSamePoint(newestOf(this.#state), at) && !(await this.#save(at, trained, training, signal))) return undefined;
+    if (!isSamePoint(newestOf(this.#state), at)) {
+      if (!(await this.#save(trained, training, signal))) return undefined;
+    } else if (!(await this.#store(goingOn(rule, this.#state, at, length), trained))) return undefined;
     if (isEnd(at, this.#state, length)) {
       await this.#scored(training, signal);
+      this.#hasEnded = true;
       return at;
     }
-    this.begin(training);
+    failPoint('evaluation.goingOn');
+    this.#beginScoring(training);
     training.goOn(this.point(length));
     return undefined;
   }
 
-  summary(): NonNullable<JobResult['evaluation']> | undefined {
+  summary(): KeptModels | undefined {
     const { best, last } = this.#state;
     if (last === undefined) return undefined;
     const asShown = ({ name, passes, rounds, metrics }: ScoredModel) => ({
@@ -144,97 +141,117 @@ class StoredEvaluations implements Evaluations {
   }
 
   /** False when a pserver was restored in the meantime. */
-  async #save(at: Reached, trained: Trained, training: Training, signal: AbortSignal): Promise<boolean> {
-    this.#isSaving = true;
-    try {
-      return await this.#keep(at, trained, training, signal);
-    } finally {
-      this.#isSaving = false;
-    }
-  }
-
-  async #keep(at: Reached, trained: Trained, training: Training, signal: AbortSignal): Promise<boolean> {
-    const { context, keeper } = this.#options;
-    const name =
-      at.rounds === undefined || this.#options.rule.everyRounds === undefined
-        ? `pass-${at.passes}`
-        : `round-${at.rounds}`;
+  async #save(trained: Trained, training: Training, signal: AbortSignal): Promise<boolean> {
+    const { context, keeper, rule } = this.#options;
+    const { at } = trained;
+    const name = rule.everyRounds === undefined ? `pass-${at.passes}` : `round-${at.rounds}`;
     const records = await orAborted(training.applied(), signal);
-    for (let tries = 1; ; tries++) {
-      const files = await trained.save(signal);
-      try {
-        await keeper.keep(name, files);
-        break;
-      } catch (error) {
-        // Newer files of the pservers have replaced them in the meantime.
-        if (!isPaddletError(error, 'CheckpointMissing') || tries >= SAVE_TRIES) throw error;
-      }
-    }
-    const next = withSaved(this.#options.rule, this.#state, { ...at, trained: records, name }, training.length);
-    if (!(await this.#store(next, trained.unchanged))) return false;
+    await keepModel({ keeper, host: context.host, name, signal, save: () => trained.save(signal) });
+    failPoint('evaluation.kept');
+    const next = withSaved(rule, this.#state, { ...at, trained: records, name }, training.length);
+    if (!(await this.#store(next, trained))) return false;
     context.host.log.info(`the model after ${shown(name)} is kept: ${keeper.pathOf(name)}`);
     return true;
   }
 
-  /** Returns when no saved model is without scores. One that cannot be scored fails the job. */
-  #scored(training: Training, signal: AbortSignal): Promise<void> {
+  #beginScoring(training: Training): void {
     const { pending } = this.#state;
-    if (pending === undefined) return Promise.resolve();
-    if (this.#scoring === undefined) {
-      const { stopSignal, onFatal } = this.#options;
-      this.#scoring = this.#score(pending, training).finally(() => {
-        this.#scoring = undefined;
-      });
-      this.#scoring.catch(ignoreAfter(stopSignal, onFatal));
+    if (pending !== undefined && this.#scoring === undefined)
+      this.#scoring = this.#follow(this.#score(pending, training));
+  }
+
+  /** What fails fails the job. */
+  #follow(work: Promise<void>): Promise<void> {
+    const { stopSignal, onFatal } = this.#options;
+    const followed = work.finally(() => {
+      this.#scoring = undefined;
+    });
+    followed.catch(ignoreAfter(stopSignal, onFatal));
+    return followed;
+  }
+
+  /** Returns when no saved model is without scores, and what is not kept any more is removed. */
+  async #scored(training: Training, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options.context.host;
+    const quiet = logWaiting(clock, log, () => this.waitReason() ?? 'what is kept of models');
+    try {
+      for (;;) {
+        this.#beginScoring(training);
+        if (this.#scoring === undefined) return;
+        await orAborted(this.#scoring, signal);
+      }
+    } finally {
+      quiet();
     }
-    return orAborted(this.#scoring, signal);
   }
 
   async #score(pending: SavedModel, training: Training): Promise<void> {
     const { context, keeper, rule } = this.#options;
     const { log, clock } = context.host;
-    const metrics = await this.#tryToScore(pending);
-    const next = withScores(this.#options.rule, this.#state, numbersIn(metrics));
-    const name = rule.data.length === 0 ? 'test' : 'validation';
-    const { passes, trained } = pending;
-    await training.evaluated({ name, timeMs: Math.round(1000 * clock.wallSeconds()), passes, trained, metrics });
+    const { name, passes, trained } = pending;
+    const metrics = await this.#tryToScore(name);
+    const set = rule.data.length === 0 ? 'test' : 'validation';
+    await training.evaluated({ name: set, timeMs: Math.round(1000 * clock.wallSeconds()), passes, trained, metrics });
     const wasStopping = this.#state.isStopping;
+    // Listed before the write, which succeeds only as long as no other master keeps models.
+    const there = await keeper.names();
+    const next = withScores(rule, this.#state, numbersIn(metrics));
     await this.#store(next, undefined);
     const { metric } = rule;
-    const isBest = next.best?.name === pending.name ? ', the best so far' : '';
-    log.info(`the model after ${shown(pending.name)}: ${metric} ${metrics[metric] ?? 'is missing'}${isBest}`, {
-      ...metrics,
-    });
+    const isBest = next.best?.name === name ? ', the best so far' : '';
+    log.info(`the model after ${shown(name)}: ${metric} ${metrics[metric] ?? 'is missing'}${isBest}`, { ...metrics });
     if (next.isStopping && !wasStopping) log.info('no better model is expected: the job ends early');
-    await keeper.retain([next.best, next.last].flatMap((model) => (model === undefined ? [] : [model.name])));
+    await this.#removeOthers(there);
   }
 
-  async #tryToScore({ name }: SavedModel): Promise<Metrics> {
+  async #tryToScore(name: string): Promise<Metrics> {
     const { context, keeper, stopSignal } = this.#options;
     for (let tries = 1; ; tries++) {
       try {
         return await keeper.score(name, stopSignal);
       } catch (error) {
-        if (stopSignal.aborted || tries >= SCORE_TRIES) throw error;
+        // Another word than that it did not work is of the data or the files, and comes again.
+        const isCertain = isPaddletError(error) && error.code !== 'EvaluationFailed';
+        if (stopSignal.aborted || tries >= (isCertain ? CERTAIN_TRIES : SCORE_TRIES)) throw error;
         context.host.log.error(`the model after ${shown(name)} could not be evaluated: ${(error as Error).message}`);
-        await pauseOrAborted(context.host.clock, backoffMs(tries), stopSignal);
+        await pauseOrAborted(context.host.clock, backoffMs(tries - 1, BETWEEN_SCORES), stopSignal);
       }
     }
   }
 
-  /** False when what must hold does not. */
-  async #store(next: EvaluationState, unchanged: Compare | undefined): Promise<boolean> {
-    const { context, fence, stopSignal } = this.#options;
-    const { keys, store } = context;
-    const write = {
-      if: unchanged === undefined ? [] : [unchanged],
-      then: [{ put: keys.evaluation, value: JSON.stringify(next) }],
-    };
-    const answer = await retryStore(context, () => fencedTxn(store, fence, write), stopSignal);
-    if (answer.succeeded) this.#state = next;
-    return answer.succeeded;
+  /** A master before may have died before it had removed all. */
+  async #tidy(): Promise<void> {
+    const there = await this.#options.keeper.names();
+    if (there.every((name) => this.#isKept(name))) return;
+    await this.#store(this.#state, undefined);
+    await this.#removeOthers(there);
+  }
+
+  #isKept(name: string): boolean {
+    const { best, last, pending } = this.#state;
+    return [best, last, pending].some((model) => model?.name === name);
+  }
+
+  /** A disk that does not remove them keeps them. */
+  async #removeOthers(names: readonly string[]): Promise<void> {
+    const { keeper, context } = this.#options;
+    for (const name of names) {
+      if (this.#isKept(name)) continue;
+      await keeper.remove(name).catch((error: unknown) => {
+        context.host.log.warn(`${keeper.pathOf(name)} could not be removed: ${(error as Error).message}`);
+      });
+    }
+  }
+
+  /** False when the state that training had halted with is gone. */
+  async #store(next: EvaluationState, halted: Pick<Trained, 'unchanged'> | undefined): Promise<boolean> {
+    if (!(await this.#key.write(JSON.stringify(next), halted?.unchanged))) return false;
+    this.#state = next;
+    return true;
   }
 }
+
+const BETWEEN_SCORES = { firstMs: 1_000, capMs: 30_000 };
 
 const shown = (name: string): string => name.replace('-', ' ');
 

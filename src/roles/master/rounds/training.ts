@@ -163,7 +163,7 @@ async function takeLast({ options, cuts, stored, service }: RoundsState): Promis
   }
 }
 
-function trainedAt({ options, stored, service, history }: RoundsState, cut: LastCut): Trained {
+function trainedAt({ options, length, stored, service, history }: RoundsState, cut: LastCut): Trained {
   const later = abortOnCut(stored, ({ modRevision }) => modRevision > cut.modRevision, options.stopSignal);
   later.signal.addEventListener('abort', () => service.setDone(false), { once: true });
   return {
@@ -171,6 +171,7 @@ function trainedAt({ options, stored, service, history }: RoundsState, cut: Last
     overtaken: later.signal,
     release: later.release,
     unchanged: { key: options.context.keys.cut, modRevision: cut.modRevision },
+    at: { passes: length.rounds!.passesAt(cut.round), rounds: cut.round },
     save: async () => cut.files,
     async conclude(ending) {
       await orAborted(history.take(), ending.stopSignal);

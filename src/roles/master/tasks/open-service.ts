@@ -20,6 +20,8 @@ import { createTaskService, type TaskService } from './service.ts';
 export interface TrainingService {
   readonly service: TaskService;
   readonly history: TaskHistory;
+  /** As many passes may be trained, and what was discarded is closed in them. */
+  readonly goOn: (until: number) => void;
   /** Adds an evaluation to the curves, and saves them. */
   readonly evaluated: (point: EvaluationPoint) => Promise<void>;
 }
@@ -38,7 +40,6 @@ export async function openTrainingService(options: TrainingOptions, onEnded: () 
   const close = (discarded: readonly DiscardedTask[]): void => {
     closeDiscarded(group, queue, discarded, stopSignal).catch(ignoreAfter(stopSignal, onFatal));
   };
-  close(queue.discarded());
   const service = createTaskService({
     context,
     name: 'training',
@@ -62,7 +63,13 @@ export async function openTrainingService(options: TrainingOptions, onEnded: () 
   });
   const evaluated = (point: EvaluationPoint): Promise<void> =>
     new Promise((resolve) => pipeline.save(history.evaluated(point), [resolve]));
-  return { service, history, evaluated };
+  const goOn = (until: number): void => {
+    service.tell({ type: 'goOn', until });
+    close(queue.discarded());
+  };
+  // The master before may have died when the queue had halted and was to go on.
+  goOn(queue.until());
+  return { service, history, goOn, evaluated };
 }
 
 export function queueConfig(record: JobRecord, dataset: Dataset, addressing: Addressing): QueueConfig {

@@ -2,7 +2,7 @@
 import type { RoleContext } from '../../../cluster/context.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import { followRecovery, type Recovery, type RecoveryView } from '../../../cluster/placement/recovery.ts';
-import { abortOnChange, createSignal, type Signal } from '../../../cluster/waiting.ts';
+import { abortOnChange, createSignal, orAborted, type Signal } from '../../../cluster/waiting.ts';
 import { parseStoreValue, totalSums } from '../../../core/tasks/state.ts';
 import { type Dataset, describeTask } from '../dataset.ts';
 import type { Trained, TrainerEvent, Training, TrainingOptions } from '../training.ts';
@@ -31,7 +31,7 @@ export async function openTaskTraining(options: TrainingOptions): Promise<TaskTr
     options.onChanged();
   };
   const live = new Set<string>();
-  const { service, history, evaluated } = await openTrainingService(options, onChanged);
+  const { service, history, goOn, evaluated } = await openTrainingService(options, onChanged);
   const recoveries = followRecovery(context, onFatal);
   const repairs = await openRepairs(options, { service, recoveries, live, onChanged });
   const state: TasksState = { options, service, repairs, recoveries, live };
@@ -45,7 +45,10 @@ export async function openTaskTraining(options: TrainingOptions): Promise<TaskTr
     history: () => history.current(),
     evaluated,
     length: options.record.job.training,
-    goOn: ({ passes }) => service.tell({ type: 'goOn', until: passes }),
+    goOn({ passes }) {
+      goOn(passes);
+      onChanged();
+    },
     trained: () => waitUntilTrained(state, changed),
     tell(event) {
       note(live, event);
@@ -140,7 +143,11 @@ function trainedAt(options: TrainingOptions, { service, repairs, recoveries, rec
     restores: number,
     overtaken: signal,
     unchanged: { key: options.context.keys.recovery, modRevision },
-    save: (signal) => options.group.withPlacement('save', ({ pservers }) => saveNow(options, pservers, signal), signal),
+    at: { passes: service.queue.totals().ended.length },
+    save: (signal) => {
+      const saved = options.group.withPlacement('save', ({ pservers }) => saveNow(options, pservers, signal), signal);
+      return orAborted(saved, signal);
+    },
     conclude: (ending) => conclude({ ...options, ...ending, service, replayed: repairs.sums(), recovery: number }),
     release,
   };
