@@ -3,16 +3,22 @@ import { existsSync, linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, sta
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { jobTag } from '../../../src/checkpoint/file/paths.ts';
 import {
   type KeptFile,
   type KeptPlace,
   keepFiles,
+  keptNames,
   keptPath,
-  removeKeptBut,
+  removeAllKept,
+  removeKept,
 } from '../../../src/checkpoint/registry/kept.ts';
 import { createDisk } from '../../../src/host/disk.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
 import { uuidOf } from '../fixture.ts';
+
+const JOB = { id: 'an id', name: 'j' };
+const FOLDER = `/c/kept/j.${jobTag(JOB.id)}`;
 
 let disk: SimulatedDisk;
 let place: KeptPlace;
@@ -34,14 +40,14 @@ function kept(name: string, on = disk): Record<string, string> {
 
 beforeEach(() => {
   disk = createSimulatedDisk();
-  place = { disk, folder: '/c', job: 'j' };
+  place = { disk, folder: '/c', job: JOB };
 });
 
 describe('a set of files', () => {
   it('is a checkpoint folder of its own, with all files of each pserver', async () => {
     const files = [publish(0, 1), publish(2, 2), publish(2, 3)];
     await keepFiles(place, 'pass-1', files);
-    expect(keptPath(place, 'pass-1')).toBe('/c/kept/j/pass-1');
+    expect(keptPath(place, 'pass-1')).toBe(`${FOLDER}/pass-1`);
     expect(kept('pass-1')).toEqual({
       [`0/${uuidOf(1)}`]: 'file 1',
       [`2/${uuidOf(2)}`]: 'file 2',
@@ -64,10 +70,10 @@ describe('a set of files', () => {
     ).toEqual({ [`0/${uuidOf(1)}`]: 'file 1' });
   });
 
-  it('replaces what has the name', async () => {
+  it('adds to what has the name: of each shard the newest copy counts', async () => {
     await keepFiles(place, 'pass-1', [publish(0, 1), publish(1, 2)]);
     await keepFiles(place, 'pass-1', [publish(0, 3)]);
-    expect(kept('pass-1')).toEqual({ [`0/${uuidOf(3)}`]: 'file 3' });
+    expect(Object.values(kept('pass-1')).sort()).toEqual(['file 1', 'file 2', 'file 3']);
   });
 
   it('is made again by a master that takes over in the middle', async () => {
@@ -91,23 +97,24 @@ describe('a set of files', () => {
 });
 
 describe('removal', () => {
-  it('leaves those that are named, those of other jobs and the files of the pservers', async () => {
+  it('leaves other sets, those of other jobs of that name, and the files of the pservers', async () => {
     const file = publish(0, 1);
-    const other = { ...place, job: 'other' };
+    const other = { ...place, job: { ...JOB, id: 'another id' } };
     for (const name of ['pass-1', 'pass-2', 'pass-3']) await keepFiles(place, name, [file, publish(1, 2)]);
     await keepFiles(other, 'pass-1', [file]);
-    await removeKeptBut(place, ['pass-2', 'pass-7']);
-    expect(disk.names('/c/kept/j')).toEqual(['pass-2']);
+    for (const name of ['pass-1', 'pass-3']) await removeKept(place, name);
+    expect(await keptNames(place)).toEqual(['pass-2']);
     expect(Object.keys(kept('pass-2'))).toHaveLength(2);
-    expect(disk.names('/c/kept/other/pass-1/0')).toEqual([file.uuid]);
+    expect(disk.names(`${keptPath(other, 'pass-1')}/0`)).toEqual([file.uuid]);
     expect(disk.content(published(file))).toEqual(bytesOf('file 1'));
   });
 
-  it('of none, or where none was kept, is no error', async () => {
-    await removeKeptBut(place, []);
+  it('of all is no error where none was kept', async () => {
+    await removeAllKept(place);
     await keepFiles(place, 'pass-1', [publish(0, 1)]);
-    await removeKeptBut(place, []);
-    expect(disk.names('/c/kept/j')).toEqual([]);
+    await removeAllKept(place);
+    expect(await keptNames(place)).toEqual([]);
+    expect(disk.names('/c/kept')).toEqual([]);
   });
 });
 
@@ -126,14 +133,14 @@ describe('on a real disk', () => {
     const from = join(folder, '0', file.uuid);
     mkdirSync(join(folder, '0'));
     writeFileSync(from, 'content');
-    const on = { disk: real, folder, job: 'j' };
+    const on = { disk: real, folder, job: JOB };
     await keepFiles(on, 'pass-1', [file]);
     const to = join(keptPath(on, 'pass-1'), '0', file.uuid);
     expect(areLinked(from, to)).toBe(true);
     rmSync(from);
     expect(readFileSync(to, 'utf8')).toBe('content');
     await expect(keepFiles(on, 'pass-2', [file])).rejects.toMatchObject({ code: 'ENOENT' });
-    await removeKeptBut(on, []);
+    await removeAllKept(on);
     expect(existsSync(to)).toBe(false);
   });
 

@@ -1,7 +1,7 @@
 /** A kept model is scored by another process: what it is told, and what becomes of all that it may say. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Shell, ShellEnd } from '../../../src/base/seams.ts';
-import { checkpointPath } from '../../../src/checkpoint/file/paths.ts';
+import { checkpointPath, jobTag } from '../../../src/checkpoint/file/paths.ts';
 import { modelKeeperOf } from '../../../src/commands/base/model-keeper.ts';
 import { selfCommand } from '../../../src/host/processes.ts';
 import { uuidOf } from '../../checkpoint/fixture.ts';
@@ -9,6 +9,7 @@ import { aJob, recordOf } from '../../cluster/job/stored-job.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
 import { RecordingLog } from '../../store/support.ts';
 
+const NAME = `test.${jobTag(recordOf(aJob()).id)}`;
 const METRICS = { records: 10, logloss: 0.25, auc: 0.75 };
 const WELL: ShellEnd = { code: 0, signal: null };
 
@@ -48,8 +49,8 @@ function keeperThat({ end = WELL, lines = [], meanwhile }: Said, evaluation = {}
     ...aJob(),
     evaluation: { data: [], labels: [], metric: 'logloss' as const, minDelta: 0, ...evaluation },
   };
-  const record = recordOf(job, { dataDir: '/my data' });
-  const keeper = modelKeeperOf({ disk, log, shell, cacheDir: '/cache' })({
+  const record = recordOf(job, { dataDir: '/elsewhere' });
+  const keeper = modelKeeperOf({ disk, log, shell, dataDir: '/my data', cacheDir: '/cache' })({
     record,
     checkpointFolder: '/job/check points',
   });
@@ -66,7 +67,7 @@ describe('the command', () => {
   it('is evaluate of this program, in the folder of the data, with the files of the job', async () => {
     const { keeper, calls } = keeperThat({ lines: [out(METRICS)] });
     await keeper.score('pass-2', stop.signal);
-    const checkpoint = "--checkpoint '/job/check points/kept/test/pass-2'";
+    const checkpoint = `--checkpoint '/job/check points/kept/${NAME}/pass-2'`;
     expect(calls).toEqual([
       {
         command: `${self()} evaluate ${checkpoint} --data-dir '/my data' --cache-dir /cache --json`,
@@ -110,7 +111,7 @@ describe('what it says', () => {
   ])('%s: it could not be evaluated', async (_, said, why) => {
     await expect(scoreBy(said)).rejects.toMatchObject({
       code: 'EvaluationFailed',
-      message: `/job/check points/kept/test/pass-2 could not be evaluated: ${why}`,
+      message: `/job/check points/kept/${NAME}/pass-2 could not be evaluated: ${why}`,
       hint: 'the log of the master has what it said',
     });
   });
@@ -122,6 +123,18 @@ describe('what it says', () => {
       message: expect.stringMatching(/pass-2 could not be evaluated: line 3 is no record$/),
       hint: 'look at line 3',
     });
+  });
+
+  it.each(['Interrupted', 'StoreUnavailable', 'NotReady'])('an error %s is none of the model', async (code) => {
+    const error = { code, message: 'not now' };
+    await expect(scoreBy({ end: { code: 5, signal: null }, lines: [out({ error })] })).rejects.toMatchObject({
+      code: 'EvaluationFailed',
+      message: expect.stringMatching(/could not be evaluated: not now$/),
+    });
+  });
+
+  it('a metric that is no number is missing', async () => {
+    expect(await scoreBy({ lines: [out({ ...METRICS, auc: Number.NaN })] })).toEqual({ records: 10, logloss: 0.25 });
   });
 
   it('does not matter once the master was asked to stop', async () => {
@@ -143,10 +156,11 @@ describe('files', () => {
     disk.place(published, new Uint8Array(3));
     const { keeper } = keeperThat({});
     await keeper.keep('pass-2', [file]);
-    expect(keeper.pathOf('pass-2')).toBe('/job/check points/kept/test/pass-2');
+    expect(keeper.pathOf('pass-2')).toBe(`/job/check points/kept/${NAME}/pass-2`);
     expect(disk.names(`${keeper.pathOf('pass-2')}/1`)).toEqual([file.uuid]);
-    await keeper.retain([]);
-    expect(disk.names('/job/check points/kept/test')).toEqual([]);
+    expect(await keeper.names()).toEqual(['pass-2']);
+    await keeper.remove('pass-2');
+    expect(await keeper.names()).toEqual([]);
   });
 
   it('that are gone are missing checkpoints; other failures stay what they are', async () => {

@@ -6,7 +6,8 @@ import type { Metrics } from '../../../../src/cluster/job/job-result.ts';
 import type { EvaluationState, Reached, TrainingLength } from '../../../../src/core/evaluation-points.ts';
 import type { EvaluationPoint } from '../../../../src/core/history.ts';
 import type { Job } from '../../../../src/job/schema.ts';
-import { type Evaluations, type ModelKeeper, openEvaluations } from '../../../../src/roles/master/best/evaluations.ts';
+import { type Evaluations, openEvaluations } from '../../../../src/roles/master/best/evaluations.ts';
+import type { ModelKeeper } from '../../../../src/roles/master/best/model-keeper.ts';
 import type { Trained, Training } from '../../../../src/roles/master/training.ts';
 import type { MemoryStoreData } from '../../../../src/store/memory-store.ts';
 import { aJob, recordOf } from '../../../cluster/job/stored-job.ts';
@@ -33,7 +34,6 @@ export class Rig {
   readonly events: string[] = [];
   readonly points: EvaluationPoint[] = [];
   readonly kept = new Map<string, readonly KeptFile[]>();
-  readonly retained: string[][] = [];
   /** Of the next tries to keep a model, one each. */
   readonly keepFailures: Error[] = [];
   #saves = 0;
@@ -89,7 +89,11 @@ export class Rig {
       this.kept.set(name, files);
       this.events.push(`keeps ${name}`);
     },
-    retain: async (names) => void this.retained.push([...new Set(names)].sort()),
+    names: async () => [...this.kept.keys()],
+    remove: async (name) => {
+      this.kept.delete(name);
+      this.events.push(`removes ${name}`);
+    },
     score: (name) => {
       this.events.push(`scores ${name}`);
       const scoring = Promise.withResolvers<Metrics>();
@@ -148,6 +152,7 @@ export class Life {
   /** Training has come to where it halts. */
   halts(): Promise<Reached | undefined> {
     const trained = {
+      at: this.at,
       save: async () => this.rig.save(),
       unchanged: { key: RECOVERY, modRevision: this.rig.data.get(RECOVERY)?.modRevision ?? 0n },
     } as unknown as Trained;
