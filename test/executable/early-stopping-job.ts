@@ -27,7 +27,14 @@ export async function synthesize(place: Place): Promise<void> {
 }
 
 /** Starts it with so many pservers, and as many trainers; `folder` names the job file, too. */
-export function startJob(place: Place, folder: string, pservers: number, training: object, more: object = {}): Running {
+export function startJob(
+  place: Place,
+  folder: string,
+  pservers: number,
+  training: object,
+  more: object = {},
+  env: object = {},
+): Running {
   const cluster = { pservers, trainers: pservers, shards: 8, leaseTtl: '3s' };
   const job = {
     ...JOB,
@@ -37,7 +44,7 @@ export function startJob(place: Place, folder: string, pservers: number, trainin
     ...more,
   };
   const path = place.writeJob(job, `${folder}.yaml`);
-  return place.start(folder, ['run', path, '--dir', folder, '--json', '--expose-metrics']);
+  return place.start(folder, ['run', path, '--dir', folder, '--json', '--expose-metrics'], { ...env });
 }
 
 export async function storeOf(place: Place, folder: string, running: Running): Promise<JobStore> {

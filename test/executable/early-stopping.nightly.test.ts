@@ -44,3 +44,15 @@ test.each(['async', 'sync'])('a job in %s mode that ended early goes on with mor
   expect(more.records).toMatchObject({ applied: more.passes * RECORDS, lost: 0 });
   expect(more.evaluation).toMatchObject({ isStoppedEarly: true, best: few.evaluation!.best });
 });
+
+test.each(['evaluation.kept:kill@2', 'evaluation.goingOn:kill'])(
+  'a master that dies again and again at %s',
+  async (fail) => {
+    const place = openPlace();
+    await synthesize(place);
+    const running = startJob(place, 'job', 1, {}, {}, { PADDLET_FAIL: fail });
+    const result = await resultOf(running);
+    expectEarly(result);
+    expect(running.err.match(/master ended \(SIGKILL\)/g)?.length).toBeGreaterThan(1);
+  },
+);

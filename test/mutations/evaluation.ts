@@ -132,7 +132,7 @@ export const EVALUATION: readonly Mutation[] = [
     file: 'src/roles/master/tasks/open-service.ts',
     find: '  goOn(queue.until());\n',
     replace: '  close(queue.discarded());\n',
-    schedules: { ...ASYNC_SIM, faults: ['kill master'], count: 1000 },
+    tests: ['test/roles/master/tasks/halted-queue.test.ts'],
   },
   {
     rule: 'a late write of what is known of models undoes nothing',
