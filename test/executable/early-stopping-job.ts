@@ -27,11 +27,24 @@ export async function synthesize(place: Place): Promise<void> {
 }
 
 /** Starts it with so many pservers, and as many trainers; `folder` names the job file, too. */
-export function startJob(place: Place, folder: string, pservers: number, training: object, env = {}): Running {
-  const cluster = { pservers, trainers: pservers, shards: 8, leaseTtl: '15s' };
-  const job = { ...JOB, cluster, training: { ...JOB.training, ...training }, checkpoint: { interval: '200ms' } };
+export function startJob(
+  place: Place,
+  folder: string,
+  pservers: number,
+  training: object,
+  more: object = {},
+  env: object = {},
+): Running {
+  const cluster = { pservers, trainers: pservers, shards: 8, leaseTtl: '3s' };
+  const job = {
+    ...JOB,
+    cluster,
+    training: { ...JOB.training, ...training },
+    checkpoint: { interval: '200ms' },
+    ...more,
+  };
   const path = place.writeJob(job, `${folder}.yaml`);
-  return place.start(folder, ['run', path, '--dir', folder, '--json', '--expose-metrics'], env);
+  return place.start(folder, ['run', path, '--dir', folder, '--json', '--expose-metrics'], { ...env });
 }
 
 export async function storeOf(place: Place, folder: string, running: Running): Promise<JobStore> {

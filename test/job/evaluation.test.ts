@@ -69,11 +69,7 @@ describe('is refused:', () => {
 
   it.each<[string, string, string, string?, string?]>([
     ['{ everyPasses: 1, everyRounds: 2 }', '5:44', 'everyRounds: expected either this or everyPasses', LIBSVM, SYNC],
-    [
-      '{ everyRounds: 2 }',
-      '5:28',
-      'everyRounds: there are rounds in sync mode only: expected everyPasses, or training.mode sync',
-    ],
+    ['{ everyRounds: 2 }', '5:28', 'everyRounds: there are rounds in sync mode only: expected everyPasses'],
     [
       '{}',
       '5:1',

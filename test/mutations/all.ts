@@ -3,6 +3,7 @@ import { COMPARED_COPIES } from './compared-copies.ts';
 import { COPIED_ROUNDS } from './copied-rounds.ts';
 import { COPIES } from './copies.ts';
 import { DATA } from './data.ts';
+import { EVALUATION } from './evaluation.ts';
 import { FILES } from './files.ts';
 import { HEADS } from './heads.ts';
 import { HISTORY } from './history.ts';
@@ -38,6 +39,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...HISTORY,
   ...ROUNDS,
   ...SCHEDULES,
+  ...EVALUATION,
   ...PLACING,
   ...MOVES,
   ...MOVING,
