@@ -1,4 +1,4 @@
-/** Training goes on only from what is saved and stored; a master that takes over halts, saves and scores as one would. */
+/** Training goes on only from what is saved and stored; a master that takes over does what one master would do. */
 import { describe, expect, it } from 'vitest';
 import { settled, stateOf } from '../tasks/service-rig.ts';
 import { missing, Rig, restore } from './evaluations-rig.ts';
