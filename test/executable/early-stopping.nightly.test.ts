@@ -45,7 +45,7 @@ test.each(['async', 'sync'])('a job in %s mode that ended early goes on with mor
   expect(more.evaluation).toMatchObject({ isStoppedEarly: true, best: few.evaluation!.best });
 });
 
-test.each(['evaluation.kept:kill@2', 'evaluation.goingOn:kill'])(
+test.each(['evaluation.kept:kill@2', 'evaluation.going-on:kill'])(
   'a master that dies again and again at %s',
   async (fail) => {
     const place = openPlace();
