@@ -1,5 +1,6 @@
 /** A job ends early at the same pass, with the same best model, whatever the cluster is and whatever dies. */
 import { readdirSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
 import type { JobResult } from '../../src/cluster/job/job-result.ts';
 import {
@@ -33,7 +34,7 @@ test('SIGKILL of the master while a model is scored: the job ends early as witho
   });
   expect(same(result)).toEqual(same(await resultOf(plain)));
 
-  const kept = readdirSync(place.path('killed/checkpoints/kept/early')).sort();
+  const kept = readdirSync(dirname(best.checkpoint)).sort();
   expect(kept).toEqual([`pass-${best.passes}`, `pass-${result.passes}`]);
   expect(await place.json('evaluate', '--checkpoint', best.checkpoint)).toMatchObject(best.metrics);
   const predicted = await place.paddlet('predict', best.checkpoint, '--data', TEST_FILE);

@@ -92,7 +92,7 @@ export const EVALUATION: readonly Mutation[] = [
     tests: ['test/core/rounds/cut-planner.test.ts'],
   },
   {
-    rule: 'a cut that was planned up to the halt is planned anew when training goes on',
+    rule: 'a cut that was planned up to the halt is planned again when training goes on',
     file: 'src/core/rounds/cut-planner.ts',
     find: '        this.#until = event.until;\n',
     replace: '',

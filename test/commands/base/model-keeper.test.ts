@@ -26,7 +26,7 @@ interface Said {
   readonly end?: ShellEnd;
   readonly lines?: readonly (readonly ['stdout' | 'stderr', string])[];
   /** While it runs. */
-  readonly meanwhile?: () => void;
+  readonly duringRun?: () => void;
 }
 
 interface Call {
@@ -35,13 +35,13 @@ interface Call {
 }
 
 /** The keeper of a job whose commands all end so, and what it ran. */
-function keeperThat({ end = WELL, lines = [], meanwhile }: Said, evaluation = {}) {
+function keeperThat({ end = WELL, lines = [], duringRun }: Said, evaluation = {}) {
   const calls: Call[] = [];
   const shell: Shell = {
     run: async (command, { folder, onLine }) => {
       calls.push({ command, folder });
       for (const [from, line] of lines) onLine(line, from);
-      meanwhile?.();
+      duringRun?.();
       return end;
     },
   };
@@ -140,7 +140,7 @@ describe('what it says', () => {
   it('does not matter once the master was asked to stop', async () => {
     const asked = new AbortController();
     const end = { code: null, signal: 'SIGTERM' };
-    await expect(scoreBy({ end, meanwhile: () => asked.abort() }, asked.signal)).rejects.toMatchObject({
+    await expect(scoreBy({ end, duringRun: () => asked.abort() }, asked.signal)).rejects.toMatchObject({
       code: 'Interrupted',
     });
   });

@@ -152,7 +152,7 @@ describe('a job that ended early', () => {
     expect(written).toEqual([keys().passesDesired, keys().evaluation]);
   });
 
-  it('with a model that is scored meanwhile, keeps those scores', async () => {
+  it('with a model that is scored in the meantime, keeps those scores', async () => {
     master.troubled.hold();
     const raised = raise(job);
     await master.clock.advance(10);

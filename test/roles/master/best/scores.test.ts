@@ -30,7 +30,7 @@ describe('a model that cannot be scored', () => {
   it.each([
     ['in eight tries', 8, failure],
     ['for what it is', 2, () => new PaddletError('DataInvalid', 'no record')],
-  ])('%s fails the job with the last error, and whoever waits for it', async (_, tries, error) => {
+  ])('%s fails the job with the last error, and the halt that waits for it', async (_, tries, error) => {
     const rig = new Rig();
     const life = await rig.open();
     await life.halts();
