@@ -58,7 +58,7 @@ export const FAIL_POINTS = {
   'repair.found': 'the tasks to be repaired are known',
   'repair.done': 'they are repaired, the number reconciled is not yet saved',
   'evaluation.kept': 'the files of a model are kept, and the store does not know it yet',
-  'evaluation.goingOn': 'a model is saved, and training is about to go on',
+  'evaluation.going-on': 'a model is saved, and training is about to go on',
   'result.publishing': 'the result is about to be published',
   'trainer.dealt': 'a task was dealt to this trainer',
   'trainer.pserver-acknowledged': 'one pserver acknowledged a push, others may not have',

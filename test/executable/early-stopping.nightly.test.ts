@@ -45,10 +45,14 @@ test.each(['async', 'sync'])('a job in %s mode that ended early goes on with mor
   expect(more.evaluation).toMatchObject({ isStoppedEarly: true, best: few.evaluation!.best });
 });
 
-test('a master dies again and again when a model is kept, before the store knows it', async () => {
-  const place = openPlace();
-  await synthesize(place);
-  const running = startJob(place, 'job', 1, {}, {}, { PADDLET_FAIL: 'evaluation.kept:kill@2' });
-  expectEarly(await resultOf(running));
-  expect(running.err.match(/master ended \(SIGKILL\)/g)?.length).toBeGreaterThan(1);
-});
+test.each(['evaluation.kept:kill@2', 'evaluation.going-on:kill'])(
+  'a master that dies again and again at %s',
+  async (fail) => {
+    const place = openPlace();
+    await synthesize(place);
+    const running = startJob(place, 'job', 1, {}, {}, { PADDLET_FAIL: fail });
+    const result = await resultOf(running);
+    expectEarly(result);
+    expect(running.err.match(/master ended \(SIGKILL\)/g)?.length).toBeGreaterThan(1);
+  },
+);

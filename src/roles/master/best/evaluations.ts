@@ -116,7 +116,7 @@ class StoredEvaluations implements Evaluations {
       this.#hasEnded = true;
       return at;
     }
-    failPoint('evaluation.goingOn');
+    failPoint('evaluation.going-on');
     this.#beginScoring(training);
     training.goOn(this.point(length));
     return undefined;
