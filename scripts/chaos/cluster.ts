@@ -79,7 +79,8 @@ export class Cluster {
   }
 
   start(): void {
-    this.#pservers.slice(this.#options.pservers).forEach((slot) => {
+    const { pservers = this.#pservers.length } = this.#options;
+    this.#pservers.slice(pservers).forEach((slot) => {
       slot.isWanted = false;
       slot.isDone = true;
     });
