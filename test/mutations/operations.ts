@@ -87,6 +87,13 @@ export const OPERATIONS: readonly Mutation[] = [
     tests: ['test/roles/launcher/resized.test.ts'],
   },
   {
+    rule: 'a run ends with the process that leaves last',
+    file: 'src/roles/launcher/launcher.ts',
+    find: '      this.#follow();\n    } else {',
+    replace: '      this.#follow();\n      return;\n    } else {',
+    tests: ['test/roles/launcher/resized.test.ts'],
+  },
+  {
     rule: 'a process that learned of a resize before its launcher does not stop the others',
     file: 'src/roles/launcher/launcher.ts',
     find: '(await this.#hasLeft(child, end))',

@@ -106,10 +106,11 @@ class Launcher {
       this.#options.log.info(`${child.name} has left`);
       this.#children.delete(child.name);
       this.#follow();
-      return;
+    } else {
+      this.#ended.add(child);
+      if (end.how !== 'done' && end.how !== 'left') void this.#stopAll(end);
     }
-    this.#ended.add(child);
-    if (end.how !== 'done' && end.how !== 'left') void this.#stopAll(end);
+    // One that leaves may be the last, when the others have ended with the job.
     if (this.#ended.size === this.#children.size) this.#allEnded.resolve(this.#stopping ?? { how: 'done' });
   }
 

@@ -116,6 +116,13 @@ describe('a run that is resized', () => {
     expect(await finish('trainer 0', 'pserver 0', 'master')).toEqual({ how: 'done' });
   });
 
+  it.each(['pserver 1', 'trainer 1'])('%s may be the last to leave, when the job has ended', async (last) => {
+    await resize('pserver 0', 'pserver 1', 'trainer 0', 'trainer 1');
+    await resize('pserver 0', 'trainer 0');
+    const all = ['trainer 0', 'trainer 1', 'pserver 0', 'pserver 1', 'master'];
+    expect(await finish(...all.filter((name) => name !== last), last)).toEqual({ how: 'done' });
+  });
+
   it('a process that was waiting to be restarted is given up', async () => {
     await resize('pserver 0', 'pserver 1', 'trainer 0', 'trainer 1');
     await end('pserver 1', { code: 1, signal: null });
