@@ -17,7 +17,7 @@ from tasks import Tasks
 
 # The address of a trainer that does not listen.
 NOWHERE = '127.0.0.1:1'
-JOB_VERSION = 10
+JOB_VERSION = 11
 PROGRESS_SECONDS, TASK_WAIT_MS = 1.0, 2000
 # Faults of a task's records; then those of the cluster that fail a task too. Any other fatal error ends the trainer.
 DATA_FAULTS = {'TooManyBadRecords', 'BadGradient', 'DataMissing', 'DataChanged', 'DataInvalid'}
@@ -305,6 +305,8 @@ def refuse_others(facts):
         'a model other than binary lr': (job['model']['type'], job['model'].get('task')) != ('lr', 'binary'),
         'data that is not libsvm': job['data']['format'] != 'libsvm',
         'data of which records are left out': 'split' in job['data'] or 'negativeSampling' in job['data'],
+        'weights of classes': 'classWeights' in job['training'],
+        'gradients that are clipped': 'maxGradientNorm' in job['training'],
         'sync mode': job['training']['mode'] != 'async',
         'the staleness policy wait': staleness.get('policy') == 'wait',
     }.items():

@@ -53,7 +53,7 @@ const dataFactsSchema = z.strictObject({
  * The version of all keys of a job: raised whenever one of them changes its name or its value. An executable reads only
  * its own version.
  */
-export const JOB_RECORD_VERSION = 10;
+export const JOB_RECORD_VERSION = 11;
 
 const recordSchema = z.strictObject({
   version: z.literal(JOB_RECORD_VERSION),

@@ -74,9 +74,9 @@ export async function openLaneTraining(options: TrainingOptions, isSaveWanted: (
       return now && passAt(plan, now.version, passes);
     },
     goOn(to) {
-      const { until } = Object.assign(state, { until: roundsOf(to) });
-      service.goOn(until);
-      cuts.goOn(until);
+      state.until = roundsOf(to);
+      service.goOn(state.until);
+      cuts.goOn(state.until);
       watch.look();
     },
     length: state.length,

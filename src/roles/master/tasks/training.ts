@@ -44,7 +44,7 @@ export async function openTaskTraining(options: TrainingOptions): Promise<TaskTr
     recovery: () => recoveries.current()?.number ?? 0,
     history: () => history.current(),
     evaluated,
-    length: options.record.job.training,
+    length: { passes: options.record.job.training.passes },
     goOn({ passes }) {
       goOn(passes);
       onChanged();
