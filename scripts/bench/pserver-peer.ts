@@ -154,6 +154,7 @@ export function connectTrainer(spec: ParameterSpec, address: string, net: Networ
     ask: ask as PserverGroup['ask'],
     sending: () => channel.sending(),
     current: () => placement,
+    answers: () => [],
     close: () => {},
   };
   const client = createParameterClient({ spec, shards: SHARDS, group, router: createIdRouter({ shards: SHARDS }) });

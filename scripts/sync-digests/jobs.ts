@@ -105,7 +105,7 @@ export function jobNamed(name: JobName, dataDir: string): SyncJob {
         // The plain loop takes its time for each unit.
         model: { type: 'mlp', hidden: [8], normalization: 'batch', dropout: 0.2 },
         optimizer: { type: 'adam', learningRate: 0.001 },
-        training: training(1, 64),
+        training: training(1, 32),
       });
     case 'deepfm':
       return of({

@@ -49,6 +49,10 @@ const trainerInfoSchema = z.discriminatedUnion('state', [
     state: z.literal('working'),
     ...processFields,
     ...activitySchema.shape,
+    /** For how long it has been in this phase. */
+    phaseMs: count,
+    /** How long pservers take to answer it: on average, and the oldest request that has no answer. */
+    pserverAnswers: z.array(z.strictObject({ index: count, meanMs: count, waitedMs: count })),
     /** Milliseconds since the process started, by what they were spent on. */
     spentMs: z.record(z.enum(TRAINER_TIMES), z.number()),
     /** Those between two tasks, whatever they were spent on. */
@@ -89,6 +93,14 @@ const servingFields = {
   spentMs: z.record(z.enum(PSERVER_SHARES), z.number()),
 };
 
+/** `silentMs`: since it pulled or pushed. */
+const heldUpSchema = z.strictObject({
+  pulls: count,
+  longestMs: count,
+  holders: z.array(z.strictObject({ trainer: z.string(), silentMs: count })),
+});
+export type HeldUpPulls = Frozen<z.infer<typeof heldUpSchema>>;
+
 const pserverInfoSchema = z.discriminatedUnion('state', [
   /** `index` once it has one. */
   z.strictObject({ role: z.literal('pserver'), index: count.optional(), ...waitingFields }),
@@ -101,7 +113,13 @@ const pserverInfoSchema = z.discriminatedUnion('state', [
       /** The recovery number known here, and whether shards have different ledgers because of a repair. */
       recovery: count,
       repairing: z.boolean(),
-      staleness: z.strictObject({ mean: z.number(), max: count, refused: count }),
+      staleness: z.strictObject({
+        mean: z.number(),
+        max: count,
+        refused: count,
+        /** Policy `wait`: pulls that wait for the bound, and the trainers that they wait for. */
+        heldUp: heldUpSchema.optional(),
+      }),
       /** What was taken over from another job's checkpoint. */
       warmStart: z.array(z.strictObject({ name: z.string(), rows: count, bytes: count })).optional(),
     }),
@@ -136,6 +154,8 @@ const taskCountsSchema = z.strictObject({
 const attemptSchema = z.strictObject({
   trainer: z.string(),
   ...executingSchema.shape,
+  /** File and records of the task. */
+  where: z.string(),
   phase: z.enum(PHASES),
   /** The trainer works on it now, and does not only hold it. */
   executing: z.boolean(),
@@ -180,6 +200,8 @@ const roundsSchema = z.strictObject({
       waitedMs: count,
     }),
   ),
+  /** The first lanes that the round waits for: their trainers, and what they are. */
+  missing: z.array(z.strictObject({ lane: count, trainers: z.array(z.string()), what: z.string() })),
   timeline: count.optional(),
   /** The last complete cut. */
   cut: z.strictObject({ round: count, files: count }).optional(),
@@ -189,6 +211,22 @@ const roundsSchema = z.strictObject({
 });
 export type RoundsInfo = Frozen<z.infer<typeof roundsSchema>>;
 
+/** The latest failure of a trainer that has not succeeded since. `what`: the task or lane, its file and records. */
+const failureSchema = z.strictObject({
+  trainer: z.string(),
+  what: z.string(),
+  code: z.string(),
+  error: z.string(),
+  /** In a row. */
+  times: count,
+  agoMs: count,
+});
+export type FailureInfo = Frozen<z.infer<typeof failureSchema>>;
+
+/** A command of the job that the master runs. */
+const hookSchema = z.strictObject({ name: z.string(), command: z.string(), forMs: count });
+export type HookInfo = Frozen<z.infer<typeof hookSchema>>;
+
 export const JOB_PHASES = ['training', 'evaluating', 'concluding'] as const;
 
 const directingFields = {
@@ -197,12 +235,16 @@ const directingFields = {
   ...processFields,
   job: z.string(),
   phase: z.enum(JOB_PHASES),
+  hook: hookSchema.optional(),
   passes: count,
   /** Records of a pass. */
   records: count,
   ended: z.array(z.strictObject({ pass: count, records: count.optional(), loss: z.number().optional() })),
   /** Trained on by the trainers, since this master began to direct the job; absent while that is not known. */
   recordsPerSecond: count.optional(),
+  /** Since when no trainer has reported that it has trained on more records. */
+  quietMs: count,
+  failures: z.array(failureSchema),
   /** Why a trainer that asks now may get nothing to do. */
   waitReason: z.string(),
   /** Tasks of the test files, while they are evaluated. */
@@ -214,7 +256,7 @@ const directingFields = {
 };
 
 const masterInfoSchema = z.discriminatedUnion('state', [
-  z.strictObject({ role: z.literal('master'), job: z.string(), ...waitingFields }),
+  z.strictObject({ role: z.literal('master'), job: z.string(), ...waitingFields, hook: hookSchema.optional() }),
   z.discriminatedUnion('mode', [
     z.strictObject({ ...directingFields, mode: z.literal('async'), ...asyncFields }),
     z.strictObject({ ...directingFields, mode: z.literal('sync'), rounds: roundsSchema }),

@@ -34,6 +34,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('cluster', 'pserver', 'Hold and serve a part of the parameters', () => import('./pserver.ts')),
   entry('cluster', 'trainer', 'Train on the tasks that the master hands out', () => import('./trainer.ts')),
   entry('cluster', 'status', 'Show the status of a job, or wait for it', () => import('./status/index.ts')),
+  entry('cluster', 'why', 'Say why a job makes no progress', () => import('./why/index.ts')),
   entry(
     'cluster',
     'history',

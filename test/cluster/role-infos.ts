@@ -28,6 +28,8 @@ export const workingTrainer: TrainerInfo = {
   phase: 'compute',
   records: 640,
   loss: 0.5,
+  phaseMs: 40,
+  pserverAnswers: [{ index: 0, meanMs: 3, waitedMs: 0 }],
   spentMs: { start: 1, read: 2, pull: 30, compute: 40, push: 5, wait: 6, idle: 7, parse: 8, route: 1 },
   changeoverMs: 10,
 };
@@ -79,6 +81,8 @@ const DIRECTING = {
   records: 1_000,
   ended: [],
   recordsPerSecond: 320,
+  quietMs: 120,
+  failures: [],
   waitReason: 'that is why',
   trainers: { a: { address: 'here:1', phase: 'pull' as const, records: 640, loss: 0.5 } },
 };
@@ -123,6 +127,7 @@ export const ROUNDS: RoundsInfo = {
     { index: 0, timeline: 0, version: 85, missing: [0, 1, 2, 3, 4], waitedMs: 20 },
     { index: 1, timeline: 0, version: 85, missing: [3], waitedMs: 30 },
   ],
+  missing: [{ lane: 3, trainers: ['a'], what: 'lane 3 of round 85 (pass 3, task 7: some records)' }],
   timeline: 0,
   cut: { round: 71, files: 2 },
   cuts: { complete: 3, givenUp: 0 },

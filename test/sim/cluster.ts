@@ -1,4 +1,6 @@
 /** A whole simulated cluster: every process under a supervisor that starts it again, on a machine of its own. */
+
+import type { Shell } from '../../src/base/seams.ts';
 import { parseCut } from '../../src/checkpoint/registry/cut.ts';
 import { readEntries } from '../../src/checkpoint/registry/discover.ts';
 import { needOf } from '../../src/checkpoint/registry/needed.ts';
@@ -30,6 +32,8 @@ export interface ClusterOptions {
   readonly job?: Job;
   readonly wrapHandler?: (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
   readonly carrier?: Carrier;
+  /** Runs the commands of the job. */
+  readonly shell?: Shell;
   /** Sees each process before it begins. */
   readonly equip?: (process: SimulatedProcess) => void;
 }
@@ -57,6 +61,7 @@ export class Cluster {
   readonly store: StoreServer;
   readonly supervisors: readonly Supervisor[];
   readonly shape: ClusterShape;
+  readonly shell: Shell | undefined;
   readonly equip: ((process: SimulatedProcess) => void) | undefined;
   readonly #starts: Dice;
   /** Faults that have not ended. */
@@ -81,6 +86,7 @@ export class Cluster {
       ...(options.wrapHandler === undefined ? {} : { wrapHandler: options.wrapHandler }),
     });
     this.equip = options.equip;
+    this.shell = options.shell;
     this.store = new StoreServer(timeline, createDice(seed, 'store'), witness);
     const starts = createDice(seed, 'starts');
     this.#starts = starts;

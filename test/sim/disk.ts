@@ -17,7 +17,7 @@ export class Machine {
   refusedWrites = false;
   isAbsent = false;
   /** Every operation takes so many times longer. */
-  readonly slowness: number;
+  slowness: number;
   readonly #removed: (path: string) => void;
   readonly #dice: Dice;
   #spareBytes: number | undefined;

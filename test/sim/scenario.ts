@@ -1,36 +1,43 @@
 /** One simulated job without drawn faults: the test itself says what happens, and when. */
 import { dirname } from 'node:path';
+import type { Host, Log } from '../../src/base/seams.ts';
 import { parseCut } from '../../src/checkpoint/registry/cut.ts';
 import { type CheckpointEntry, generationsOf, parseEntry } from '../../src/checkpoint/registry/entry.ts';
 import type { JobResult } from '../../src/cluster/job/job-result.ts';
 import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
 import type { Job } from '../../src/job/schema.ts';
+import type { Network } from '../../src/protocol/messages/channel.ts';
 import { MemoryStore } from '../../src/store/memory-store.ts';
 import { createSimulatedDisk } from '../simulated-disk.ts';
 import { Cluster, type ClusterOptions } from './cluster.ts';
 import { createDice } from './dice.ts';
 import { KEYS } from './job-keys.ts';
 import type { Mode } from './mode.ts';
+import { SimulatedProcess } from './process.ts';
 import { createRoundWorkload } from './round-workload.ts';
-import { SMALL } from './shape.ts';
+import { type ClusterShape, SMALL } from './shape.ts';
 import type { Supervisor } from './supervisor.ts';
 import { Timeline, turn } from './timeline.ts';
 import { WARM_FROM } from './warm-source.ts';
 import { Witness } from './witness.ts';
 import { createWorkload, type Workload } from './workload.ts';
 
-export interface ScenarioOptions extends Pick<ClusterOptions, 'wrapHandler'> {
+export interface ScenarioOptions extends Pick<ClusterOptions, 'wrapHandler' | 'shell'> {
   readonly mode: Mode;
   readonly seed?: number;
   readonly checkpoint?: Partial<Job['checkpoint']>;
   readonly training?: Partial<Job['training']>;
+  readonly cluster?: Partial<Job['cluster']>;
+  readonly hooks?: Job['hooks'];
+  readonly shape?: Partial<ClusterShape>;
+  /** Trainers are so much slower than usual, so that the job lasts long enough for what is to happen. */
+  readonly slowness?: number;
   /** Checkpoint files of another job, which this one begins from. */
   readonly warmSource?: ReadonlyMap<string, Uint8Array>;
 }
 
 const WARM_START: Job['warmStart'] = { from: WARM_FROM, vars: ['*'], optimizerState: true, missing: 'fail' };
 
-/** Trainers are so much slower than usual, so that the job lasts long enough for what is to happen. */
 const SLOWNESS = 25;
 const LIMIT_MS = 600_000;
 
@@ -40,15 +47,23 @@ export class Scenario {
   /** What the roles logged, and what the witness saw: `who what`. */
   readonly story: string[] = [];
   readonly #workload: Workload;
+  readonly #operator = new SimulatedProcess(
+    { name: 'operator', role: 'stranger', life: 1 },
+    this.timeline,
+    createDice(1, 'operator'),
+  );
 
   constructor({ mode, seed = 1, warmSource = new Map(), ...options }: ScenarioOptions) {
-    const { checkpoint, training, wrapHandler } = options;
+    const { checkpoint, training, cluster, hooks, wrapHandler, shell } = options;
+    const shape = { ...SMALL, ...options.shape };
     const dice = createDice(seed, 'workload');
-    const drawn = mode === 'sync' ? createRoundWorkload(dice, SMALL) : createWorkload(dice, SMALL);
+    const drawn = mode === 'sync' ? createRoundWorkload(dice, shape) : createWorkload(dice, shape);
     const job = {
       ...drawn.job,
       checkpoint: { ...drawn.job.checkpoint, ...checkpoint },
       training: { ...drawn.job.training, ...training },
+      cluster: { ...drawn.job.cluster, ...cluster },
+      hooks: hooks ?? drawn.job.hooks,
     };
     this.#workload = {
       ...drawn,
@@ -57,11 +72,13 @@ export class Scenario {
     };
     const witness = new Witness(KEYS, (who, what) => void this.story.push(`${who} ${what}`));
     this.cluster = new Cluster({
-      ...{ seed, shape: SMALL, workload: this.#workload, timeline: this.timeline, witness },
+      ...{ seed, shape, workload: this.#workload, timeline: this.timeline, witness },
       ...(wrapHandler && { wrapHandler }),
+      ...(shell && { shell }),
     });
     for (const { member, ...one } of this.cluster.supervisors) {
-      if (member.role === 'trainer') this.named(member.name).setSlowness(Math.max(SLOWNESS, one.slowness));
+      if (member.role === 'trainer')
+        this.named(member.name).setSlowness(Math.max(options.slowness ?? SLOWNESS, one.slowness));
     }
   }
 
@@ -90,6 +107,28 @@ export class Scenario {
   /** The store as an operator reaches it. */
   get store(): MemoryStore {
     return new MemoryStore(this.cluster.store.data);
+  }
+
+  /** Another process, which reaches the store by `store`. */
+  get network(): Network {
+    return this.cluster.network.of(this.#operator);
+  }
+
+  get operator(): { readonly host: Host } {
+    const { clock, random } = this.#operator;
+    const log: Log = { debug() {}, info() {}, warn() {}, error() {} };
+    return { host: { clock, random, disk: createSimulatedDisk(), log } };
+  }
+
+  /** What an operator is doing, until it is done. */
+  async done<T>(what: string, work: Promise<T>): Promise<T> {
+    let isSettled = false;
+    const settle = (): void => {
+      isSettled = true;
+    };
+    work.then(settle, settle);
+    await this.until(what, () => isSettled);
+    return work;
   }
 
   /** How often a line of the story matches. */

@@ -216,7 +216,7 @@ export class Supervisor {
 
   async #run(process: SimulatedProcess): Promise<number> {
     const context = this.#contextOf(process);
-    const { job } = this.#cluster;
+    const { job, shell } = this.#cluster;
     const cacheDir = '/cache';
     switch (this.member.role) {
       case 'master': {
@@ -224,6 +224,7 @@ export class Supervisor {
         const { witness } = this.#cluster;
         const end = await runMaster(context, {
           ...{ job, dataDir: DATA_DIR, cacheDir, checkpointDir: CHECKPOINTS_DIR },
+          ...(shell && { shell }),
           ...(kept && { keeperOf: () => simulatedKeeper(process, kept, witness) }),
         });
         if (end === undefined) return EXIT.interrupted;

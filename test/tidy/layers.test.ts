@@ -60,7 +60,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     inspection: ['formats', 'columns'],
   },
   'data/formats': { columns: [], csv: [], idx: [], libsvm: [] },
-  cluster: { placement: [], job: ['placement'], client: ['placement', 'job'] },
+  cluster: { placement: [], job: ['placement'], client: ['placement', 'job'], why: ['job'] },
   roles: { master: [], pserver: [], trainer: [], launcher: [], evaluator: ['master', 'trainer'] },
   'roles/master': { best: [], tasks: [], rounds: ['tasks'] },
   'roles/pserver': {
@@ -86,6 +86,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     status: ['base'],
     stop: ['base'],
     token: ['base'],
+    why: ['base', 'status'],
   },
 };
 

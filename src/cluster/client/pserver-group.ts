@@ -16,6 +16,7 @@ import type { PlacedPserver, Placement, PlacementView } from '../placement/place
 import { throwIfAborted } from '../waiting.ts';
 import { annotateError } from './annotate-error.ts';
 import { answerTimeoutMs } from './answer-timeout.ts';
+import { AnswerTimes, isAnsweredAtOnce, type PserverAnswers } from './answer-times.ts';
 import { createPserverChannels } from './pserver-channels.ts';
 import { SharedWaiting } from './shared-waiting.ts';
 import { SilentPservers } from './silent-pservers.ts';
@@ -70,6 +71,8 @@ export interface PserverGroup {
   sending(): Promise<unknown> | undefined;
   /** The present placement; undefined while a shard has no primary. */
   current(): Placement | undefined;
+  /** How long the live pservers take to answer. */
+  answers(): PserverAnswers[];
   close(): void;
 }
 
@@ -84,6 +87,7 @@ export function createPserverGroup(
   const channels = createPserverChannels(context.network, view);
   const silent = silentPservers(context, record, view);
   const waiting = new SharedWaiting({ clock, log });
+  const times = new AnswerTimes(clock);
 
   async function completePlacement(what: string, signal: AbortSignal): Promise<Placement> {
     const now = view.current();
@@ -136,14 +140,17 @@ export function createPserverGroup(
       const asks = { type, job, batchPlanId, placement: pserver.stamp, ...header };
       const message = masterSecret !== undefined && MASTER_REQUESTS.has(type) ? { ...asks, masterSecret } : asks;
       const askedMs = clock.monotonicMs();
+      const timed = isAnsweredAtOnce(type, header) ? times.asked(pserver.index) : undefined;
       try {
         // The union of request types is closed; TypeScript cannot see that `type` and `header` belong together.
         const asked = { header: message as unknown as RequestOf<typeof type>, segments };
         const reply = (await channels.to(pserver).request<typeof type>(asked, { timeoutMs })) as ReplyOf<typeof type>;
         silent?.answered(pserver);
+        if (timed !== undefined) times.answered(pserver.index, timed);
         return reply;
       } catch (error) {
         silent?.failed(pserver, error, askedMs);
+        if (timed !== undefined) times.failed(pserver.index, timed);
         if (!isPaddletError(error)) throw error;
         throw annotateError(error, {
           message: `pserver ${pserver.index} at ${pserver.address}: ${error.message}`,
@@ -152,6 +159,7 @@ export function createPserverGroup(
     },
     sending: () => channels.sending(),
     current: () => view.current(),
+    answers: () => times.of(view.liveIndexes()),
     close: () => channels.close(),
   };
 }

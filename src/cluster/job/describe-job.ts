@@ -5,7 +5,7 @@ import type { Generation } from '../../checkpoint/registry/entry.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
-import type { RoleInfo } from '../info.ts';
+import type { DirectingInfo, RoleInfo } from '../info.ts';
 import { lackingText } from '../placement/lacking-copies.ts';
 import { type Spread, spreadOf } from '../placement/spread.ts';
 import { trainerAddress } from '../trainer-entry.ts';
@@ -49,6 +49,14 @@ export interface JobStatus {
   /** By index. */
   readonly checkpoints: readonly NewestCheckpoint[];
   readonly processes: readonly LiveProcess[];
+}
+
+/** What the master says, once it directs the job. */
+export function directingInfo({ processes }: Pick<JobStatus, 'processes'>): DirectingInfo | undefined {
+  for (const { answer } of processes) {
+    if (answer.kind === 'info' && answer.info.role === 'master' && answer.info.state === 'working') return answer.info;
+  }
+  return undefined;
 }
 
 /** Undefined when there is no such job. */

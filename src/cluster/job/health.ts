@@ -20,7 +20,8 @@ export interface SeenProcess {
 
 /** Registered by clients that do not listen (docs/client.md): that they do not answer says nothing about them. */
 const NOT_LISTENING = '127.0.0.1:1';
-const isSilent = ({ answer, address }: SeenProcess): boolean => answer.kind === 'none' && address !== NOT_LISTENING;
+export const isSilent = ({ answer, address }: SeenProcess): boolean =>
+  answer.kind === 'none' && address !== NOT_LISTENING;
 
 export interface Waiting {
   readonly kind: 'master' | 'pservers' | 'trainers' | 'copies' | 'lease' | TroubleKind;

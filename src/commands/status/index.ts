@@ -3,7 +3,7 @@ import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/er
 import type { Clock, Host } from '../../base/seams.ts';
 import { CopyClient } from '../../cluster/client/copy-client.ts';
 import { describeCopies } from '../../cluster/client/describe-copies.ts';
-import { describeJob, type JobStatus } from '../../cluster/job/describe-job.ts';
+import { describeJob, directingInfo, type JobStatus } from '../../cluster/job/describe-job.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
@@ -19,7 +19,8 @@ import { QUIET_LOG } from '../base/quiet-log.ts';
 import { type OpenJob, unknownJob, withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { seenHere } from './seen-here.ts';
-import { directingInfo, type ShownStatus, statusJson } from './status-json.ts';
+import type { ShownStatus } from './shown-status.ts';
+import { statusJson } from './status-json.ts';
 import { statusText } from './status-text.ts';
 import { readStoredProgress } from './stored-progress.ts';
 import { type CopiesVerification, verificationText, verifyCopies } from './verify-copies.ts';

@@ -5,44 +5,10 @@
 
 import type { UnitCopiesStatus } from '../../cluster/client/describe-copies.ts';
 import type { DirectingInfo, RecordAccount } from '../../cluster/info.ts';
-import type { JobStatus, LiveProcess } from '../../cluster/job/describe-job.ts';
-import { waitingText } from '../../cluster/job/health.ts';
+import { directingInfo, type JobStatus, type LiveProcess } from '../../cluster/job/describe-job.ts';
 import { elapsedSeconds } from '../../cluster/job/job-record.ts';
-import type { Listed } from '../base/listed-bad-records.ts';
-import type { SeenHere } from './seen-here.ts';
+import { causesOf, phaseOf, reasonOf, type ShownStatus } from './shown-status.ts';
 import type { StoredProgress } from './stored-progress.ts';
-
-/** A job's status, and how far it is when no master says so. */
-export interface ShownStatus extends JobStatus {
-  readonly stored?: StoredProgress | undefined;
-  /** Of a store in a file: what is known of the processes of this machine. */
-  readonly here?: SeenHere | undefined;
-  /** Where units have copies, and processes live. */
-  readonly copies?: readonly UnitCopiesStatus[];
-  readonly listed?: Listed;
-}
-
-export type JobPhase = 'done' | 'failed' | 'stopped' | 'unresponsive' | 'waiting' | DirectingInfo['phase'];
-
-/**
- * `stopped`: no process lives. `unresponsive`: none answers, though some may live. `waiting`: some answer, and no
- * master directs the job.
- */
-export function phaseOf(status: ShownStatus): JobPhase {
-  const { end, processes, here } = status;
-  if (end !== undefined) return 'failure' in end ? 'failed' : 'done';
-  if (here?.kind === 'dead') return 'stopped';
-  if (processes.length === 0) return here?.kind === 'run' ? 'unresponsive' : 'stopped';
-  return directingInfo(status)?.phase ?? (status.health.status === 'UNKNOWN' ? 'unresponsive' : 'waiting');
-}
-
-/** What the master says, once it directs the job. */
-export function directingInfo({ processes }: JobStatus): DirectingInfo | undefined {
-  for (const { answer } of processes) {
-    if (answer.kind === 'info' && answer.info.role === 'master' && answer.info.state === 'working') return answer.info;
-  }
-  return undefined;
-}
 
 /** `wallSeconds`: now, in seconds since 1970. */
 export function statusJson(status: ShownStatus, wallSeconds: number): object {
@@ -64,6 +30,7 @@ export function statusJson(status: ShownStatus, wallSeconds: number): object {
     elapsedSeconds: elapsedSeconds(record, wallSeconds),
     checkpoints,
     ...(end && { error: { code: end.failure.code, message: end.failure.message, exit: end.failure.exitCode } }),
+    ...(end === undefined && { why: causesOf(status) }),
     ...(command && { resume: command }),
     ...status.listed,
     ...progressJson(status, directingInfo(status)),
@@ -98,21 +65,6 @@ function clusterJson(status: ShownStatus): object {
     ...(here?.kind === 'run' && { run: { pid: here.pid } }),
     ...(written && { written: { ...written, believed: isBelieved } }),
   };
-}
-
-/** Why the health is what it is; empty when all is well. */
-export function reasonOf({ health, here }: ShownStatus): string {
-  const { status, waitingFor } = health;
-  if (status === 'OK') return '';
-  const texts = waitingFor.map(waitingText).join('; ');
-  if (status === 'UNHEALTHY') return `waiting for ${texts}`;
-  if (here?.kind === 'dead') {
-    return 'no process is running: they died; the leases that they left end once the job is started again';
-  }
-  if (texts !== '') return `no process answers: they are dead, suspended or unreachable; waiting for ${texts}`;
-  if (here?.kind !== 'run') return 'no process is running';
-  const pid = here.pid === undefined ? '' : ` (pid ${here.pid})`;
-  return `no process is registered, but a \`paddlet run\`${pid} works in the folder: its processes are starting or suspended`;
 }
 
 function progressJson(status: ShownStatus, master: DirectingInfo | undefined): object {

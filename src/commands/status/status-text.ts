@@ -1,7 +1,7 @@
 /** The status of a job for people. */
 import { visible } from '../../base/visible.ts';
 import type { DirectingInfo, RoleInfo } from '../../cluster/info.ts';
-import type { JobStatus, LiveProcess } from '../../cluster/job/describe-job.ts';
+import { directingInfo, type JobStatus, type LiveProcess } from '../../cluster/job/describe-job.ts';
 import type { KeptModel, KeptModels } from '../../cluster/job/job-result.ts';
 import { shellCommand } from '../../cluster/job/start-command.ts';
 import { isoTime } from '../../host/clock.ts';
@@ -9,7 +9,7 @@ import { listedText } from '../base/listed-bad-records.ts';
 import { pointText, resultText } from '../base/result-text.ts';
 import type { MakeTable } from '../base/table.ts';
 import { copiesLine, copiesTable } from './copies-text.ts';
-import { directingInfo, phaseOf, reasonOf, type ShownStatus } from './status-json.ts';
+import { causesOf, phaseOf, reasonOf, type ShownStatus } from './shown-status.ts';
 import { roundsText } from './status-text-rounds.ts';
 import { timesText } from './times-text.ts';
 
@@ -33,6 +33,9 @@ export function statusText(status: ShownStatus, wallSeconds: number, { table, is
     if (isSaveRefused(status)) lines.push(...checkpointText(status.checkpoints, wallSeconds));
   } else lines.push(...storedText(status, wallSeconds));
   lines.push(...listedText(listed));
+  // The line about the cluster says what there is to say when no process answers.
+  const [cause] = end !== undefined || health.status === 'UNKNOWN' ? [] : causesOf(status);
+  if (cause !== undefined) lines.push(`why: ${cause.sentence}`);
   const reason = reasonOf(status);
   lines.push(`cluster: ${health.status}${reason && `, ${reason}`}`);
   if (health.status === 'UNKNOWN' && processes.length > 0 && written !== undefined) {

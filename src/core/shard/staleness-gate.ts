@@ -54,6 +54,13 @@ export type GateEffect =
   /** It pushed nothing for so long, and is not waited for. */
   | { readonly type: 'expired'; readonly holder: number; readonly silentMs: number };
 
+/** `silentMs`: since the holder pulled or pushed. */
+export interface HeldUp {
+  readonly pulls: number;
+  readonly longestMs: number;
+  readonly holders: readonly { readonly holder: number; readonly silentMs: number }[];
+}
+
 interface Holder {
   readonly version: number;
   /** The version before its last push, which other pservers may not have yet. */
@@ -119,6 +126,14 @@ export class StalenessGate {
 
   waiting(): number {
     return this.#queue.length;
+  }
+
+  /** What pulls wait for now: undefined when none waits. */
+  heldUp(now: number): HeldUp | undefined {
+    const [first] = this.#queue;
+    if (first === undefined) return undefined;
+    const holders = [...this.#holders].map(([holder, { lastHeardMs }]) => ({ holder, silentMs: now - lastHeardMs }));
+    return { pulls: this.#queue.length, longestMs: now - first.askedAtMs, holders };
   }
 
   holders(): number {

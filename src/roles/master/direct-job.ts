@@ -9,6 +9,7 @@ import { createSignal, interrupted, type Signal } from '../../cluster/waiting.ts
 import { endOf } from '../../core/evaluation-points.ts';
 import { type Evaluations, openEvaluations } from './best/evaluations.ts';
 import { keepClusterStatus } from './cluster-status.ts';
+import { Failures } from './failures.ts';
 import { finishJob } from './finish-job.ts';
 import { runHooks } from './hooks.ts';
 import type { DirectOptions, JobWork } from './job-work.ts';
@@ -80,6 +81,7 @@ async function openState(work: JobWork, cancels: Cancel[]): Promise<MasterState>
   shown.state = {
     record,
     trainers,
+    failures: new Failures(context.host.clock),
     training,
     saves,
     evaluations,

@@ -14,6 +14,7 @@ import { retryStore } from '../../cluster/ownership.ts';
 import { throwIfAborted } from '../../cluster/waiting.ts';
 import { parseStoreValue } from '../../core/tasks/state.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
+import type { MasterInfoSource } from './info.ts';
 
 const LAST_LINES = 10;
 const LINE_CHARACTERS = 500;
@@ -32,6 +33,7 @@ export interface HookOptions {
   readonly shell: Shell | undefined;
   readonly folder: string;
   readonly stopSignal: AbortSignal;
+  readonly info: Pick<MasterInfoSource, 'runsHook'>;
 }
 
 export type HookPhase = 'before' | 'after';
@@ -42,8 +44,12 @@ export async function runHooks(
   phase: HookPhase,
   env: Readonly<Record<string, string>> = {},
 ): Promise<void> {
-  for (const [number, command] of options.record.job.hooks[phase].entries()) {
-    await runHook(options, { phase, number, command, env });
+  try {
+    for (const [number, command] of options.record.job.hooks[phase].entries()) {
+      await runHook(options, { phase, number, command, env });
+    }
+  } finally {
+    options.info.runsHook(undefined);
   }
 }
 
@@ -70,6 +76,7 @@ async function runHook(options: HookOptions, { phase, number, command, env }: Ho
   await note(options, key, { state: 'running', since });
   log.info(`${name}: ${command}`, { folder });
   const startedMs = clock.monotonicMs();
+  options.info.runsHook({ name, command });
   const lines: string[] = [];
   const end = await shell.run(command, {
     env: { PADDLET_JOB: record.job.name, PADDLET_JOB_ID: record.id, PADDLET_HOOK: phase, ...env },

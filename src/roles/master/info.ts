@@ -2,7 +2,7 @@
 import { Gauge } from 'prom-client';
 import type { Clock } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
-import type { DirectingInfo, MasterInfo, TrainingInfo } from '../../cluster/info.ts';
+import type { DirectingInfo, HookInfo, MasterInfo, TrainingInfo } from '../../cluster/info.ts';
 import { processInfo } from '../../cluster/process-info.ts';
 import type { Job } from '../../job/schema.ts';
 import { type MasterState, waitReason } from './state.ts';
@@ -14,6 +14,8 @@ export interface MasterInfoSource {
   waits(what: string): void;
   waitingFor(): string;
   enters(phase: JobPhase): void;
+  /** Undefined: none any more. */
+  runsHook(hook: Pick<HookInfo, 'name' | 'command'> | undefined): void;
   passEnded(pass: Omit<EndedPass, 'facts'>): void;
   readonly describe: () => MasterInfo;
 }
@@ -25,15 +27,20 @@ export function createMasterInfo(
 ): MasterInfoSource {
   let waiting = 'the store';
   let phase: JobPhase = 'starting';
+  let hook: (Pick<HookInfo, 'name' | 'command'> & { readonly sinceMs: number }) | undefined;
   const passes: DirectingInfo['ended'][number][] = [];
   let recordsPerSecond: number | undefined;
-  const rate = createRate(context.host.clock);
+  const { clock } = context.host;
+  const rate = createRate(clock);
   registerMetrics(context, state);
   return {
     waits: (what) => {
       waiting = what;
     },
     waitingFor: () => waiting,
+    runsHook: (next) => {
+      hook = next && { ...next, sinceMs: clock.monotonicMs() };
+    },
     enters: (next) => {
       phase = next;
       const now = state();
@@ -47,6 +54,7 @@ export function createMasterInfo(
         role: 'master' as const,
         ...processInfo(context),
         job: job.name,
+        ...hookInfo(hook, clock.monotonicMs()),
       };
       const now = state();
       if (now === undefined) return { ...self, state: 'waiting', waitingFor: waiting };
@@ -59,6 +67,8 @@ export function createMasterInfo(
         phase: phase === 'starting' ? 'training' : phase,
         passes: job.training.passes,
         ended: passes,
+        quietMs: Math.round(now.trainers.quietMs()),
+        failures: now.failures.list(),
         waitReason: waitReason(now),
         ...training,
         ...(recordsPerSecond === undefined ? {} : { recordsPerSecond }),
@@ -71,6 +81,15 @@ export function createMasterInfo(
       };
     },
   };
+}
+
+function hookInfo(
+  hook: (Pick<HookInfo, 'name' | 'command'> & { readonly sinceMs: number }) | undefined,
+  nowMs: number,
+): { readonly hook?: HookInfo } {
+  if (hook === undefined) return {};
+  const { name, command, sinceMs } = hook;
+  return { hook: { name, command, forMs: Math.round(nowMs - sinceMs) } };
 }
 
 /** Records per second since the first call at which they were known, or since they went down. */

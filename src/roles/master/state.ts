@@ -5,6 +5,7 @@ import type { Signal } from '../../cluster/waiting.ts';
 import type { Evaluations } from './best/evaluations.ts';
 import type { Dataset } from './dataset.ts';
 import type { EvaluationResults } from './evaluation.ts';
+import type { Failures } from './failures.ts';
 import type { LaneTraining } from './rounds/training.ts';
 import type { Saves } from './saves.ts';
 import type { TaskService } from './tasks/service.ts';
@@ -21,6 +22,7 @@ export interface Evaluation {
 export interface MasterState {
   readonly record: JobRecord;
   readonly trainers: LiveTrainers;
+  readonly failures: Failures;
   readonly training: TaskTraining | LaneTraining;
   /** Of jobs whose model is written after each pass. */
   readonly saves: Saves | undefined;

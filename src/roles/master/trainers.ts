@@ -11,6 +11,8 @@ import type { KeyValue } from '../../store/store.ts';
 export interface LiveTrainers {
   readonly addresses: ReadonlyMap<string, string>;
   readonly reports: ReadonlyMap<string, ActivityInfo>;
+  /** Since when no live trainer has reported more records than before. */
+  quietMs(): number;
   /** Kept for a live trainer only. */
   heard(trainer: string, report: ActivityInfo): void;
   readonly cancel: Cancel;
@@ -32,6 +34,7 @@ export function followTrainers(
   const { keys, host } = context;
   const addresses = new Map<string, string>();
   const reports = new Map<string, ActivityInfo>();
+  let movedMs = host.clock.monotonicMs();
   const idOf = (key: string): string => key.slice(keys.trainersPrefix.length);
   const cancel = follow(
     context.store,
@@ -85,9 +88,12 @@ export function followTrainers(
   return {
     addresses,
     reports,
+    quietMs: () => host.clock.monotonicMs() - movedMs,
     heard: (trainer, report) => {
       // Of any other name nothing would tell that it has left.
-      if (addresses.has(trainer)) reports.set(trainer, report);
+      if (!addresses.has(trainer)) return;
+      if (report.records > (reports.get(trainer)?.records ?? 0)) movedMs = host.clock.monotonicMs();
+      reports.set(trainer, report);
     },
     cancel,
   };

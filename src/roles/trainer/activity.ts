@@ -27,6 +27,8 @@ export interface Activity {
   position(of: { readonly pass: number; readonly task: number }, push: number): void;
   trained(records: number, metrics: MetricSums | undefined): void;
   report(): ActivityReport;
+  /** For how long it has been in this phase. */
+  phaseMs(): number;
   /** For work of the thread that interrupts the loop: reading a kept task, parsing, routing ids. */
   readonly times: Pick<PhaseTimes<TrainerTime>, 'during'>;
   /** Milliseconds spent in each phase. */
@@ -41,6 +43,7 @@ export function createActivity(clock: Clock): Activity {
   let executing: (TaskAddress & { position: number }) | undefined;
   let stopping: AbortController | undefined;
   let phase: Phase = 'idle';
+  let phaseSinceMs = clock.monotonicMs();
   let records = 0;
   let loss: number | undefined;
   let changeoverMs = 0;
@@ -52,6 +55,7 @@ export function createActivity(clock: Clock): Activity {
       changeoverMs += clock.monotonicMs() - endedMs;
       endedMs = undefined;
     }
+    if (next !== phase) phaseSinceMs = clock.monotonicMs();
     phase = next;
     times.enter(next);
   };
@@ -79,6 +83,7 @@ export function createActivity(clock: Clock): Activity {
       if (metrics !== undefined && metrics.weight > 0) loss = metrics.loss / metrics.weight;
     },
     report: () => ({ executing, phase, records, loss: Number.isFinite(loss) ? loss : undefined }),
+    phaseMs: () => clock.monotonicMs() - phaseSinceMs,
     times,
     spentMs: () => times.spentMs(),
     changeoverMs: () => changeoverMs,

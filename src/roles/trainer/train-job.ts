@@ -40,8 +40,8 @@ export interface TrainJobOptions {
   readonly dataDir: string | undefined;
   readonly cacheDir: string;
   readonly jobDir: string;
-  /** The trainer is registered. */
-  readonly onReady: () => void;
+  /** The trainer is registered, and is about to ask these pservers. */
+  readonly onReady: (pservers: Pick<PserverGroup, 'answers'>) => void;
 }
 
 interface Session extends TrainJobOptions {
@@ -70,7 +70,7 @@ export async function trainJob(context: RoleContext, options: TrainJobOptions): 
     const stopLogging = logWaiting(clock, log, () => view.missing());
     await view.changed.until(() => view.current(), stopSignal).finally(stopLogging);
     unregister = await keepRegistered(context, { ...options, ttlMs: leaseTtlMs, onFatal });
-    options.onReady();
+    options.onReady(group);
     await work(context, { ...options, model: modelOf(record, context), view, group, master, onFatal, stopSignal });
   } catch (error) {
     if (fatal.signal.aborted && isPaddletError(error, 'Interrupted')) throw fatal.signal.reason;

@@ -4,6 +4,7 @@
  * /metrics only: neither the master nor a pserver connects to it.
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
+import type { PserverGroup } from '../../cluster/client/pserver-group.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import type { TrainerInfo } from '../../cluster/info.ts';
 import { type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
@@ -29,11 +30,13 @@ export async function runTrainer(context: RoleContext, options: TrainerOptions):
   const activity = createActivity(clock);
   const times = registerTrainerMetrics(context.registry, activity, log);
   let waitingFor: string | undefined = 'the job';
+  let pservers: Pick<PserverGroup, 'answers'> | undefined;
   const info = (): TrainerInfo => {
     const self = { role: 'trainer' as const, id, ...processInfo(context) };
     if (waitingFor !== undefined) return { ...self, state: 'waiting', waitingFor };
     const spent = { spentMs: activity.spentMs(), changeoverMs: activity.changeoverMs() };
-    return { ...self, state: 'working', ...activity.report(), ...spent };
+    const now = { phaseMs: Math.round(activity.phaseMs()), pserverAnswers: pservers?.answers() ?? [] };
+    return { ...self, state: 'working', ...activity.report(), ...now, ...spent };
   };
   const { server, address } = await listen(context, createHandler(info), () =>
     waitingFor === undefined ? { ready: true } : { ready: false, reason: `waiting for ${waitingFor}` },
@@ -45,7 +48,8 @@ export async function runTrainer(context: RoleContext, options: TrainerOptions):
     try {
       await watch.known;
       waitingFor = 'the pservers';
-      const onReady = (): void => {
+      const onReady = (group: Pick<PserverGroup, 'answers'>): void => {
+        pservers = group;
         waitingFor = undefined;
       };
       await trainJob(context, { ...options, record, watch, id, address, activity, times, onReady });

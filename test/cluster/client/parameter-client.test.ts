@@ -30,6 +30,7 @@ it('a pull is routed when the push before it has left, though that was asked for
     }) as PserverGroup['ask'],
     sending: () => (isLeaving ? leaving.promise : undefined),
     current: () => placement,
+    answers: () => [],
     close: () => {},
   };
   const client = createParameterClient({ spec, shards: SHARDS, group, router: createIdRouter({ shards: SHARDS }) });

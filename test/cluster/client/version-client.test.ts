@@ -57,6 +57,7 @@ const group: PserverGroup = {
     })) as PserverGroup['ask'],
   sending: () => undefined,
   current: () => placement,
+  answers: () => [],
   close: () => {},
 };
 

@@ -6,7 +6,8 @@ import type { InfoAnswer } from '../../../src/cluster/job/ask-info.ts';
 import type { LiveProcess } from '../../../src/cluster/job/describe-job.ts';
 import { healthOf } from '../../../src/cluster/job/health.ts';
 import type { PserverShare, Spread } from '../../../src/cluster/placement/spread.ts';
-import { phaseOf, type ShownStatus, statusJson } from '../../../src/commands/status/status-json.ts';
+import { phaseOf, type ShownStatus } from '../../../src/commands/status/shown-status.ts';
+import { statusJson } from '../../../src/commands/status/status-json.ts';
 import { statusText } from '../../../src/commands/status/status-text.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
 import { recordOf } from '../../cluster/job/stored-job.ts';
@@ -119,6 +120,7 @@ describe('the status of a job in async mode', () => {
       attempt: 2,
       position: 5,
       phase: 'pull' as const,
+      where: 'a:1',
     };
     const slow = { ...attempt, executing: true, ranMs: 0, ageMs: 12_340, slow: true };
     const discarded = { task: 4, pass: 0, records: 9, trainer: 't', code: 'DataInvalid', error: 'no', where: 'a:1' };
@@ -202,6 +204,7 @@ describe('the status of a job whose master', () => {
     expect(textOf(statusOf([odd]))).toEqual([
       'job small: waiting',
       'newest checkpoint: none',
+      'why: The master answered with something this version does not understand: field mode.',
       'cluster: UNHEALTHY, waiting for pserver 0, 1 (0 of 2 are running); trainers: 0 of 1',
       'the master answered with something this version does not understand: field mode',
       '',

@@ -234,9 +234,11 @@ describe('the gate', () => {
     ask(1, 1, 0);
     expect(ask(2, 2, 0)).toEqual([]);
     expect(ask(2, 3, 10)).toEqual([{ type: 'askLater', request: 2 }]);
+    expect(gate.heldUp(25)).toEqual({ pulls: 1, longestMs: 15, holders: [{ holder: 1, silentMs: 25 }] });
     expect(gate.nextDeadline()).toBe(10 + ANSWER);
     expect(gate.step({ type: 'tick' }, 0, 10 + ANSWER)).toEqual([{ type: 'askLater', request: 3 }]);
     expect(gate.waiting()).toBe(0);
+    expect(gate.heldUp(10 + ANSWER)).toBeUndefined();
   });
 
   describe('in a standstill', () => {

@@ -4,6 +4,7 @@ import type { RoundsInfo } from '../../../cluster/info.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
 import { type Dataset, describeRecords, describeTask } from '../dataset.ts';
 import type { RoundsState } from './state.ts';
+import type { RoundPosition } from './watch.ts';
 
 /** File and records of a lane in a round; of shuffled records those of its task, which they are among. */
 export function describeLane(
@@ -39,7 +40,8 @@ export function waitReason({ options, watch, service, until }: RoundsState): str
 }
 
 /** `records` are those of the completed rounds, bad ones included, to within a round. */
-export function describeRounds({ options, plan, rounds, watch, service, cuts, stored }: RoundsState): RoundsInfo {
+export function describeRounds(state: RoundsState): RoundsInfo {
+  const { options, plan, rounds, watch, service, cuts, stored } = state;
   const { record, context } = options;
   const { passes } = record.job.training;
   const at = context.host.clock.monotonicMs();
@@ -63,10 +65,25 @@ export function describeRounds({ options, plan, rounds, watch, service, cuts, st
     pservers: watch.pservers().map(({ index, timeline, version, missing, sinceMs }) => {
       return { index, timeline, version, missing, waitedMs: Math.round(at - sinceMs) };
     }),
+    missing: now === undefined ? [] : missingLanes(state, now),
     ...(cut && { timeline: cut.timeline, cut: { round: cut.round, files: cut.files.length } }),
     cuts: cuts.counts(),
     ...(cuts.running() === undefined ? {} : { cutting: cuts.running() }),
   };
+}
+
+/** For people: the first ones say what is waited for. */
+const MOST_DESCRIBED = 3;
+
+function missingLanes({ options, plan, service }: RoundsState, { version, missing }: RoundPosition) {
+  const { dataset, record } = options;
+  const owners = service.owners();
+  const isShuffled = record.job.data.shuffle === 'records';
+  return missing.slice(0, MOST_DESCRIBED).map((lane) => ({
+    lane,
+    trainers: [...(owners[lane] ?? [])],
+    what: describeLane({ dataset, plan, isShuffled }, version, lane),
+  }));
 }
 
 export function registerLaneMetrics(registry: Registry, { watch, service, cuts, stored }: RoundsState): void {

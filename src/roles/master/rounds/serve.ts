@@ -37,9 +37,11 @@ export async function answerLanes(state: MasterState, header: LaneRequest, sessi
       return { header: { type: 'getPlan' }, segments: [bytesOf(training.dataset.taskRecords)] };
     case 'getChunks':
       return { header: { type: 'getChunks', ...chunksOf(training.dataset, header.task) } };
-    case 'failLane':
-      training.service.failed(header);
+    case 'failLane': {
+      const what = training.service.failed(header);
+      if (what !== undefined) state.failures.failed(header.trainer, { what, code: header.code, error: header.error });
       return { header: { type: 'failLane' } };
+    }
     case 'returnLanes':
       training.service.tell({ type: 'left', trainer: header.trainer });
       return { header: { type: 'returnLanes' } };

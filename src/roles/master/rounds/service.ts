@@ -34,7 +34,8 @@ export interface LanesAsker {
 export interface LaneService {
   /** Waits until it is another answer than the one known, or `isWanted`, or so long. */
   getLanes(asker: LanesAsker): Promise<LanesAnswer>;
-  failed(report: FailLane): void;
+  /** What the lane is; undefined when the trainer does not have it. */
+  failed(report: FailLane): string | undefined;
   tell(event: Extract<LaneEvent, { type: 'roster' | 'joined' | 'left' | 'gone' | 'rounds' }>): void;
   /** Whether all rounds up to there are done: then trainers look for other work. */
   setDone(done: boolean): void;
@@ -122,7 +123,7 @@ class Service implements LaneService {
     return { number: this.#number(), done: this.#done, until: this.#until, owners: this.owners() };
   }
 
-  failed({ trainer, round, lane, code, error, hint, data }: FailLane): void {
+  failed({ trainer, round, lane, code, error, hint, data }: FailLane): string | undefined {
     const { context, describe, record, onFatal } = this.#options;
     const { lanes } = record.job.training;
     if (lane >= lanes) throw new PaddletError('BadMessage', `lane ${lane}: the job has ${lanes}`);
@@ -131,15 +132,17 @@ class Service implements LaneService {
       context.host.log.warn(
         `trainer ${trainer} reports lane ${lane} of round ${round}, which it does not have: ignored`,
       );
-      return;
+      return undefined;
     }
+    const described = describe(round, lane);
     if (fault !== undefined) {
-      const what = `${describe(round, lane)} cannot be computed, by trainer ${trainer}: ${error}`;
+      const what = `${described} cannot be computed, by trainer ${trainer}: ${error}`;
       onFatal(new PaddletError(fault, what, hint === undefined ? {} : { hint }));
-      return;
+      return described;
     }
     this.#complaint = `${code}: ${error}`;
     this.#submit({ type: 'failed', trainer, round, lane });
+    return described;
   }
 
   tell(event: LaneEvent): void {

@@ -1,5 +1,6 @@
 /** What the master tells of the tasks: for `status` and for messages. */
 import { type DiscardedTask, noSums, type PassTotals, totalSums } from '../../../core/tasks/state.ts';
+import { describeTask } from '../dataset.ts';
 import type { TasksState } from './state.ts';
 
 /** Undefined when all passes are done. */
@@ -47,6 +48,13 @@ function attemptsOf({ options, service }: Pick<TasksState, 'options' | 'service'
   const stragglerMs = service.queue.stragglerMs();
   return service.queue.attempts().map(({ since, ranMs, ...attempt }) => {
     const ageMs = Math.round(now - since);
-    return { ...attempt, ranMs: Math.round(ranMs), ageMs, slow: stragglerMs !== undefined && ageMs > stragglerMs };
+    const where = describeTask(options.dataset, attempt.task);
+    return {
+      ...attempt,
+      where,
+      ranMs: Math.round(ranMs),
+      ageMs,
+      slow: stragglerMs !== undefined && ageMs > stragglerMs,
+    };
   });
 }

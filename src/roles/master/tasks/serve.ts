@@ -10,7 +10,7 @@ import type { ScoredRecords } from '../../../model/model.ts';
 import type { ReplyHeader, RequestHeader, TaskEnd } from '../../../protocol/messages/all-messages.ts';
 import type { Outgoing, Received, Session } from '../../../protocol/messages/channel.ts';
 import { toErrorHeader } from '../../../protocol/messages/error-header.ts';
-import { type Dataset, taskChunks } from '../dataset.ts';
+import { type Dataset, describeTask, taskChunks } from '../dataset.ts';
 import { type MasterState, waitReason } from '../state.ts';
 import { whileOpen } from '../while-open.ts';
 import type { TaskAsker, TaskService } from './service.ts';
@@ -33,10 +33,7 @@ export async function answerTasks(
     case 'finishTasks':
       return finishTasks(state, header);
     case 'failTask': {
-      const { code, error, hint, data, read } = header;
-      dataFaultOf(header);
-      checkRead(state, header);
-      await serviceOf(state, header.queue).fail(refOf(header), { code, error, hint, data, read });
+      await failTask(state, header);
       return { header: { type: 'failTask' } };
     }
     case 'returnTask':
@@ -73,11 +70,24 @@ function serviceOf(state: MasterState, queue: QueueName): TaskService {
   throw new PaddletError('AttemptNotLive', `the queue '${queue}' that this task was handed out by is over`);
 }
 
+async function failTask(state: MasterState, header: HeaderOf<'failTask'>): Promise<void> {
+  const { code, error, hint, data, read, queue, pass, task, trainer } = header;
+  dataFaultOf(header);
+  checkRead(state, header);
+  const dataset = datasetOf(state, queue);
+  await serviceOf(state, queue).fail(refOf(header), { code, error, hint, data, read });
+  // It was live: there is such a task.
+  const which = queue === 'evaluate' ? `task ${task} of the evaluation` : `task ${task} of pass ${pass + 1}`;
+  state.failures.failed(trainer, { what: `${which} (${describeTask(dataset!, task)})`, code, error });
+}
+
+/** Undefined while there is no evaluation. */
+const datasetOf = ({ training, evaluation }: MasterState, queue: QueueName): Dataset | undefined =>
+  queue === 'evaluate' ? evaluation?.dataset : training.dataset;
+
 /** Throws `WrongCounts` when more was read than any attempt at the task reads. */
 function checkRead(state: MasterState, header: HeaderOf<'failTask' | 'returnTask'>): void {
-  const { training, evaluation } = state;
-  const dataset = header.queue === 'evaluate' ? evaluation?.dataset : training.dataset;
-  const why = whyTooOften(dataset?.taskRecords[header.task] ?? 0, header.read);
+  const why = whyTooOften(datasetOf(state, header.queue)?.taskRecords[header.task] ?? 0, header.read);
   if (why !== undefined) throw wrongCounts(header, why);
 }
 
@@ -102,6 +112,7 @@ async function finishTask(state: MasterState, trainer: string, end: TaskEnd): Pr
   if (why !== undefined) throw wrongCounts(ref, why);
   failPoint('finish.received');
   await serviceOf(state, end.queue).finish(ref, { read, good, bad, duplicate, metrics });
+  state.failures.succeeded(trainer);
   failPoint('finish.recorded');
 }
 

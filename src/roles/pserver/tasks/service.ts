@@ -21,7 +21,7 @@ import type { ShardService, ShardServiceOptions } from '../shard-service.ts';
 import { OwnedShards } from '../shards.ts';
 import { connectMove } from '../units/move-connection.ts';
 import { PserverMoves } from '../units/moves.ts';
-import type { StalenessCounts } from './staleness.ts';
+import type { Staleness } from './staleness.ts';
 import { UnitTaker } from './unit-taker.ts';
 
 export interface TaskServiceOptions extends ShardServiceOptions {
@@ -274,7 +274,7 @@ class TaskService implements ShardService {
       rateShare: this.serving.rateShare(),
       duplicatePushes: metrics.duplicatePushes(),
       spentMs: metrics.spentMs(),
-      staleness: shownStaleness(this.serving.staleness.counts()),
+      staleness: shownStaleness(this.serving.staleness),
       ...(warm.length === 0 ? {} : { warmStart: warm }),
     };
   }
@@ -300,6 +300,9 @@ class TaskService implements ShardService {
   }
 }
 
-function shownStaleness({ counted, sum, max, refused }: StalenessCounts) {
-  return { mean: counted === 0 ? 0 : Math.round((100 * sum) / counted) / 100, max, refused };
+function shownStaleness(staleness: Pick<Staleness, 'counts' | 'heldUp'>) {
+  const { counted, sum, max, refused } = staleness.counts();
+  const heldUp = staleness.heldUp();
+  const mean = counted === 0 ? 0 : Math.round((100 * sum) / counted) / 100;
+  return { mean, max, refused, ...(heldUp === undefined ? {} : { heldUp }) };
 }

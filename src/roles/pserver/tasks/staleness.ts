@@ -2,6 +2,7 @@
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../../base/seams.ts';
+import type { HeldUpPulls } from '../../../cluster/info.ts';
 import { judgeStaleness, type PulledVersion, type StalenessRule } from '../../../core/shard/staleness.ts';
 import { type GateEffect, type GateEvent, StalenessGate } from '../../../core/shard/staleness-gate.ts';
 import type { Session } from '../../../protocol/messages/channel.ts';
@@ -44,6 +45,8 @@ export interface Staleness {
   /** A push of this connection was applied, or dropped as a duplicate. */
   pushed(session: Session): void;
   counts(): StalenessCounts;
+  /** Pulls that wait now, and the trainers that they wait for; undefined when none waits. */
+  heldUp(): HeldUpPulls | undefined;
   /** Pulls that wait, and later ones, are refused with `NotReady`. */
   close(): void;
 }
@@ -94,6 +97,7 @@ export function createStaleness(options: StalenessOptions): Staleness {
     enter: (hold, session) => (hold === undefined ? undefined : gate?.enter(hold, session)),
     pushed: (session) => gate?.pushed(session),
     counts: () => ({ counted, sum, max, refused }),
+    heldUp: () => gate?.heldUp(),
     close: () => gate?.close(),
   };
 }
@@ -134,10 +138,10 @@ function createGateKeeper({ clock, log, version, patienceMs, metrics }: Stalenes
     waiting.delete(effect.request);
     metrics.waitedForStaleness(nowMs - pull.askedMs);
     if (effect.type === 'admit') pull.resolve();
-    else pull.reject(heldUp());
+    else pull.reject(delayed());
   }
 
-  const heldUp = (): PaddletError =>
+  const delayed = (): PaddletError =>
     new PaddletError('NotReady', `the staleness bound: ${gate.holders()} trainers compute from older values`);
 
   function holderOf(session: Session, trainer: string): number {
@@ -156,7 +160,7 @@ function createGateKeeper({ clock, log, version, patienceMs, metrics }: Stalenes
 
   return {
     enter({ trainer, pushes, since }: Hold, session: Session): Promise<void> {
-      if (closed) return Promise.reject(heldUp());
+      if (closed) return Promise.reject(delayed());
       const holder = holderOf(session, trainer);
       lastRequest += 1;
       const request = lastRequest;
@@ -165,6 +169,18 @@ function createGateKeeper({ clock, log, version, patienceMs, metrics }: Stalenes
         submit({ type: 'ask', holder, request, pushes, since });
       });
     },
+    heldUp(): HeldUpPulls | undefined {
+      const now = gate.heldUp(clock.monotonicMs());
+      return (
+        now && {
+          pulls: now.pulls,
+          longestMs: Math.round(now.longestMs),
+          holders: now.holders.map(({ holder, silentMs }) => {
+            return { trainer: names.get(holder)!, silentMs: Math.round(silentMs) };
+          }),
+        }
+      );
+    },
     pushed(session: Session): void {
       const holder = holders.get(session);
       if (holder !== undefined) submit({ type: 'pushed', holder });
@@ -172,7 +188,7 @@ function createGateKeeper({ clock, log, version, patienceMs, metrics }: Stalenes
     close(): void {
       closed = true;
       cancelTick();
-      for (const { reject } of waiting.values()) reject(heldUp());
+      for (const { reject } of waiting.values()) reject(delayed());
       waiting.clear();
     },
   };

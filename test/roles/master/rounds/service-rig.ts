@@ -141,6 +141,7 @@ export class RoundsRig {
       },
       ask: (pserver, type, header) => this.#ask(pserver, type, header),
       sending: () => undefined,
+      answers: () => [],
       current: placement,
       close: () => {},
     };

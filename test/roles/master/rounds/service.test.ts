@@ -145,7 +145,7 @@ describe('late lanes', () => {
 });
 
 describe('a lane that fails', () => {
-  const failed = (data: boolean, trainer = 'a', code = data ? 'DataInvalid' : 'OutOfMemory'): void =>
+  const failed = (data: boolean, trainer = 'a', code = data ? 'DataInvalid' : 'OutOfMemory'): string | undefined =>
     service.failed({
       type: 'failLane',
       job: '',

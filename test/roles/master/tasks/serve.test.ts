@@ -1,4 +1,5 @@
 /** Which queue a trainer's request goes to, by the address of the task that it names. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import { allAtOnce } from '../../../../src/base/steps.ts';
@@ -16,6 +17,7 @@ import { encodeFrame } from '../../../../src/protocol/frames/frame.ts';
 import { fromErrorHeader } from '../../../../src/protocol/messages/error-header.ts';
 import { tasksAtOnce } from '../../../../src/roles/master/dataset.ts';
 import { EvaluationResults } from '../../../../src/roles/master/evaluation.ts';
+import { Failures } from '../../../../src/roles/master/failures.ts';
 import type { MasterState } from '../../../../src/roles/master/state.ts';
 import { answerTasks, type TaskRequest } from '../../../../src/roles/master/tasks/serve.ts';
 import type { TaskService } from '../../../../src/roles/master/tasks/service.ts';
@@ -49,10 +51,11 @@ beforeEach(() => {
     recovery: () => 0,
     waitReason: () => 'a test',
   } as unknown as TaskTraining;
-  const trainers = { heard: () => {}, addresses: new Map(), reports: new Map(), cancel: () => {} };
+  const trainers = { heard: () => {}, quietMs: () => 0, addresses: new Map(), reports: new Map(), cancel: () => {} };
   state = {
     record: { job: { data: { maxBadRecords: 0 } } } as MasterState['record'],
     trainers,
+    failures: new Failures(clock),
     training,
     saves: undefined,
     evaluations: undefined,

@@ -1,0 +1,179 @@
+/** Processes that hold a job up: dead, cut off from the store, too few, or waiting themselves. Pure. */
+import { directingInfo, type JobStatus, type LiveProcess } from '../job/describe-job.ts';
+import { isSilent } from '../job/health.ts';
+import type { TroubleKind } from '../troubles.ts';
+import { type Cause, listed, nameOf, oneLine, plural, seconds, workOf } from './cause.ts';
+
+type Seen = Pick<JobStatus, 'record' | 'processes' | 'spread'>;
+
+/** The store first, as a process that cannot reach it can do nothing else. */
+export function storeCauses({ processes, record }: Seen): Cause[] {
+  const told = processes.flatMap((process) => troublesOf(process, 'store').map((text) => ({ process, text })));
+  const [first] = told;
+  const causes: Cause[] = [];
+  if (first !== undefined && told.length > 1) {
+    causes.push({
+      kind: 'store',
+      sentence: `${whoText(told.map(({ process }) => process))} wait for ${first.text}.`,
+      hint: 'see that the store runs, that its disk has room, and that these processes reach it',
+    });
+  }
+  const ttl = seconds(record.job.cluster.leaseTtlMs);
+  for (const process of processes) {
+    const text = told.length === 1 && first?.process === process ? first.text : undefined;
+    if (text === undefined && isHeld(process)) continue;
+    const state = isHeld(process) ? 'its lease runs out' : 'it serves nothing until its lease is renewed';
+    causes.push({
+      kind: 'lease',
+      sentence: `${nameOf(process)} waits for ${text ?? 'the store to renew its lease'}; ${state}.`,
+      hint: `without a renewal the lease ends within ${ttl}, and the process with it`,
+    });
+  }
+  return causes;
+}
+
+const MOST_NAMED = 3;
+
+/** `The master, pserver 0 and 5 trainers`. */
+function whoText(processes: readonly LiveProcess[]): string {
+  const ofRole = (role: LiveProcess['role']): string[] => {
+    const names = processes.filter((process) => process.role === role).map((process) => nameOf(process).toLowerCase());
+    return names.length > MOST_NAMED ? [plural(names.length, role)] : names;
+  };
+  const text = listed((['master', 'pserver', 'trainer'] as const).flatMap(ofRole));
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
+export const diskCauses = ({ processes }: Seen): Cause[] =>
+  processes.flatMap((process) =>
+    troublesOf(process, 'checkpointFolder').map((text) => ({
+      kind: 'checkpointFolder' as const,
+      sentence: `${nameOf(process)} cannot write its checkpoints and waits for ${text}.`,
+      hint: 'make room, or make the folder writable: it tries again by itself',
+    })),
+  );
+
+const ROLE_ORDER = ['pserver', 'master', 'trainer'] as const;
+
+/** Those of another version, or of another job. */
+export const strangeCauses = ({ processes }: Seen): Cause[] =>
+  processes.flatMap((process) =>
+    process.answer.kind === 'notUnderstood'
+      ? [{ kind: process.role, sentence: `${nameOf(process)} ${oneLine(process.answer.error.message)}.` }]
+      : [],
+  );
+
+/** Those with a key under a lease that do not answer. */
+export function silentCauses({ processes, record }: Seen): Cause[] {
+  const master = directingInfo({ processes });
+  const ttl = seconds(record.job.cluster.leaseTtlMs);
+  return processes
+    .filter(isSilent)
+    .sort((a, b) => ROLE_ORDER.indexOf(a.role) - ROLE_ORDER.indexOf(b.role))
+    .map((process) => {
+      const work = process.role === 'trainer' ? workOf(master, process.id) : undefined;
+      const has = work === undefined ? '' : `; it has ${work}`;
+      const effect = EFFECTS[process.role];
+      return {
+        kind: process.role,
+        sentence: `${nameOf(process)} at ${process.address} does not answer: it is dead, stopped or cut off${has}.`,
+        hint: `if it is dead, its lease ends within ${ttl}, and ${effect}`,
+      };
+    });
+}
+
+const EFFECTS = {
+  pserver: 'another process takes its place',
+  master: 'a standby takes over, or a master that is started',
+  trainer: 'others get its work',
+} as const;
+
+/** Too few of a role, or too few copies. */
+export function missingCauses({ processes, record, spread }: Seen): Cause[] {
+  const { cluster } = record.job;
+  const causes: Cause[] = [];
+  const running = new Set(processes.filter(({ role }) => role === 'pserver').map(({ id }) => Number(id)));
+  const missing = Array.from({ length: cluster.pservers }, (_, index) => index).filter((index) => !running.has(index));
+  if (missing.length > 0) {
+    const which = `${missing.length === 1 ? 'Pserver' : 'Pservers'} ${listed(missing)}`;
+    const verb = missing.length === 1 ? 'is' : 'are';
+    const count = `${cluster.pservers - missing.length} of ${cluster.pservers} are`;
+    causes.push({
+      kind: 'pservers',
+      sentence: `${which} ${verb} not running (${count}): requests to ${missing.length === 1 ? 'it' : 'them'} wait.`,
+      hint: 'start what is missing with `paddlet pserver`; a `paddlet run` does that by itself',
+    });
+  }
+  if (!processes.some(({ role }) => role === 'master')) {
+    causes.push({
+      kind: 'master',
+      sentence: 'No master is running: no work is handed out.',
+      hint: 'start one with `paddlet master JOB`; a `paddlet run` does that by itself',
+    });
+  }
+  causes.push(...copiesCauses({ record, spread }));
+  const trainers = processes.filter((process) => process.role === 'trainer' && !isSilent(process)).length;
+  if (trainers < cluster.minTrainers) {
+    causes.push({
+      kind: 'trainers',
+      sentence: `${trainers} of ${plural(cluster.minTrainers, 'trainer')} are there: no work is handed out before.`,
+      hint: 'start trainers, or lower cluster.minTrainers in a job that is started again',
+    });
+  }
+  return causes;
+}
+
+/** Units that nothing is applied to before they have more copies. */
+function copiesCauses({ record, spread }: Pick<Seen, 'record' | 'spread'>): Cause[] {
+  const { minInSync, replicas } = record.job.cluster;
+  const blocked = spread.lacking.filter(({ copies }) => copies < minInSync);
+  const [first] = blocked;
+  if (first === undefined) return [];
+  const has = `${plural(blocked.length, 'unit')} ${blocked.length === 1 ? 'has' : 'have'} fewer`;
+  const example = `unit ${first.unit} has ${first.copies}`;
+  return [
+    {
+      kind: 'copies',
+      sentence: `Pushes wait for ${minInSync} copies in sync (cluster.minInSync), and ${has}: ${example} of ${replicas}.`,
+      hint: 'start pservers, or see in their logs why copies are not made',
+    },
+  ];
+}
+
+/** Processes that have nothing to work on yet; the commands of the job are told by themselves. */
+export const waitingCauses = ({ processes }: Seen): Cause[] =>
+  processes.flatMap((process): Cause[] => {
+    const { answer } = process;
+    if (answer.kind !== 'info') return [];
+    const { info } = answer;
+    if (info.role === 'master' && info.hook !== undefined) {
+      const { name, command, forMs } = info.hook;
+      const then = info.state === 'waiting' ? 'training begins' : 'the job ends';
+      return [
+        {
+          kind: 'hook',
+          sentence: `The master runs ${name} of the job for ${seconds(forMs)}: ${oneLine(command)}.`,
+          hint: `${then} when that command has ended`,
+        },
+      ];
+    }
+    if (info.state !== 'waiting') return [];
+    return [{ kind: 'waiting', sentence: `${nameOf(process)} waits for ${oneLine(info.waitingFor)}.` }];
+  });
+
+/** A network that is cut between two processes. */
+export const networkCauses = ({ processes }: Seen): Cause[] =>
+  processes.flatMap((process) =>
+    troublesOf(process, 'pserver').map((text) => ({
+      kind: 'network' as const,
+      sentence: `${nameOf(process)} waits for ${text}.`,
+    })),
+  );
+
+const troublesOf = ({ answer }: LiveProcess, kind: TroubleKind): readonly string[] =>
+  answer.kind === 'info'
+    ? answer.info.troubles.filter((trouble) => trouble.kind === kind).map(({ text }) => oneLine(text))
+    : [];
+
+const isHeld = ({ answer }: LiveProcess): boolean =>
+  !(answer.kind === 'info' && answer.info.role === 'pserver' && answer.info.state === 'working' && !answer.info.held);

@@ -1,0 +1,148 @@
+/** What holds training up while all processes are there: failures, slow processes, bounds and barriers. Pure. */
+import type { PserverInfo, TrainerInfo } from '../info.ts';
+import { directingInfo, type JobStatus } from '../job/describe-job.ts';
+import { type Cause, listed, oneLine, plural, seconds, shortId, workOf } from './cause.ts';
+
+type Seen = Pick<JobStatus, 'record' | 'processes'>;
+type WorkingTrainer = Extract<TrainerInfo, { state: 'working' }>;
+
+/** A failure that is older has been followed by other work. */
+const RECENT_FAILURE_MS = 20_000;
+/** What lasts so long is worth a word. */
+const LONG_MS = 2_000;
+/** A pserver is slow that takes so many times longer than the quickest, and at least so long. */
+const SLOW_FACTOR = 5;
+const SLOW_MS = 100;
+/** Without another one to compare it with. */
+const SLOW_ALONE_MS = 1_000;
+
+export function failureCauses(seen: Seen): Cause[] {
+  const failures = directingInfo(seen)?.failures ?? [];
+  return failures
+    .filter(({ agoMs }) => agoMs < RECENT_FAILURE_MS)
+    .map(({ trainer, what, code, error, times }) => {
+      const again = times === 1 ? '' : `, ${times} times in a row`;
+      return {
+        kind: 'data',
+        sentence: `Trainer ${shortId(trainer)} failed at ${what}${again}: ${code}: ${oneLine(error)}.`,
+        hint: code === 'DataMissing' ? 'give the trainer the data folder with --data-dir' : 'see its log',
+      };
+    });
+}
+
+/** By what trainers measure. */
+export function slowPserverCauses(seen: Seen): Cause[] {
+  const trainers = workingTrainers(seen);
+  const byIndex = new Map<number, number>();
+  for (const { pserverAnswers } of trainers) {
+    for (const { index, meanMs, waitedMs } of pserverAnswers) {
+      byIndex.set(index, Math.max(byIndex.get(index) ?? 0, meanMs, waitedMs));
+    }
+  }
+  const quickest = Math.min(...byIndex.values());
+  const isSlow = (ms: number): boolean =>
+    byIndex.size > 1 ? ms >= SLOW_MS && ms >= SLOW_FACTOR * quickest : ms >= SLOW_ALONE_MS;
+  return [...byIndex]
+    .filter(([, ms]) => isSlow(ms))
+    .sort(([, a], [, b]) => b - a)
+    .map(([index, ms]) => {
+      const others = byIndex.size > 1 ? `, and ${quickest} ms for those of the quickest` : '';
+      return {
+        kind: 'slowPserver',
+        sentence: `Pserver ${index} is slow: trainers wait ${ms} ms for its answers${others}.`,
+        hint: 'see whether its machine, its disk or the network to it has too much to do',
+      };
+    });
+}
+
+export function stalenessCauses(seen: Seen): Cause[] {
+  const { staleness } = seen.record.job.training;
+  return pserversOf(seen).flatMap((info): Cause[] => {
+    const heldUp = info.mode === 'async' ? info.staleness.heldUp : undefined;
+    if (heldUp === undefined || heldUp.longestMs < LONG_MS) return [];
+    const holders = heldUp.holders.toSorted((a, b) => b.silentMs - a.silentMs);
+    const [slowest] = holders;
+    if (slowest === undefined) return [];
+    const work = workOf(directingInfo(seen), slowest.trainer);
+    const which = work === undefined ? '' : `, with ${work}`;
+    const waits = `${plural(heldUp.pulls, 'pull')} wait${heldUp.pulls === 1 ? 's' : ''}`;
+    return [
+      {
+        kind: 'staleness',
+        sentence:
+          `Trainer ${shortId(slowest.trainer)} has pushed nothing for ${seconds(slowest.silentMs)}${which}: ` +
+          `${waits} at the staleness bound of ${staleness?.bound}.`,
+        hint: 'a larger training.staleness.bound lets the others go on',
+      },
+    ];
+  });
+}
+
+/** Sync mode: the lanes that the round waits for, and what their trainers do. */
+export function barrierCauses(seen: Seen): Cause[] {
+  const master = directingInfo(seen);
+  if (master?.mode !== 'sync') return [];
+  const { pservers, round, missing } = master.rounds;
+  const waiting = pservers.filter((one) => one.version === round && one.missing.length > 0);
+  const waitedMs = Math.min(...waiting.map((one) => one.waitedMs));
+  const [first] = missing;
+  if (first === undefined || waiting.length === 0 || waitedMs < LONG_MS) return [];
+  const trainer = first.trainers[0];
+  const more = missing.length > 1 ? ` and other lanes` : '';
+  const who = trainer === undefined ? 'a trainer' : `trainer ${shortId(trainer)}${phaseText(seen, trainer)}`;
+  return [
+    {
+      kind: 'barrier',
+      sentence: `Round ${round} waits ${seconds(waitedMs)} for ${who}: ${first.what}${more}.`,
+      hint: 'a lane that is late gets a second trainer, if there is one',
+    },
+  ];
+}
+
+/** Async mode: attempts that take far longer than tasks do. */
+export function slowTrainerCauses(seen: Seen): Cause[] {
+  const master = directingInfo(seen);
+  if (master?.mode !== 'async') return [];
+  return master.attempts
+    .filter(({ slow }) => slow)
+    .sort((a, b) => b.ageMs - a.ageMs)
+    .map(({ trainer, ageMs }) => ({
+      kind: 'slowTrainer',
+      sentence:
+        `Trainer ${shortId(trainer)} is slow${phaseText(seen, trainer)}: ` +
+        `it has ${workOf(master, trainer)}, for ${seconds(ageMs)}.`,
+    }));
+}
+
+/** No work is handed out, for a reason that the master knows. */
+export function workCauses(seen: Seen): Cause[] {
+  const master = directingInfo(seen);
+  if (master === undefined || master.quietMs < LONG_MS) return [];
+  return [
+    {
+      kind: 'work',
+      sentence: `No record was trained on for ${seconds(master.quietMs)}: ${oneLine(master.waitReason)}.`,
+    },
+  ];
+}
+
+/** ` (in pull for 12 s)`. */
+function phaseText(seen: Seen, trainer: string): string {
+  const info = workingTrainers(seen).find(({ id }) => id === trainer);
+  if (info === undefined) return '';
+  const waits = info.pserverAnswers.filter(({ waitedMs }) => waitedMs >= LONG_MS).map(({ index }) => index);
+  const of = waits.length === 0 ? '' : ` of pserver ${listed(waits)}`;
+  return ` (in ${info.phase}${of} for ${seconds(info.phaseMs)})`;
+}
+
+function workingTrainers({ processes }: Seen): WorkingTrainer[] {
+  return processes.flatMap(({ answer }) =>
+    answer.kind === 'info' && answer.info.role === 'trainer' && answer.info.state === 'working' ? [answer.info] : [],
+  );
+}
+
+function pserversOf({ processes }: Seen): Extract<PserverInfo, { state: 'working' }>[] {
+  return processes.flatMap(({ answer }) =>
+    answer.kind === 'info' && answer.info.role === 'pserver' && answer.info.state === 'working' ? [answer.info] : [],
+  );
+}

@@ -1,0 +1,50 @@
+import { isPaddletError } from '../../base/errors.ts';
+import { describeJob } from '../../cluster/job/describe-job.ts';
+import { storeTimeoutFlag } from '../base/command-store.ts';
+import { findStore } from '../base/find-store.ts';
+import { jobNetwork } from '../base/job-network.ts';
+import { QUIET_LOG } from '../base/quiet-log.ts';
+import { type OpenJob, unknownJob, withJob } from '../base/with-job.ts';
+import { jobFlags, PaddletCommand } from '../base-command.ts';
+import { seenHere } from '../status/seen-here.ts';
+import { type Answer, answerOf, storeAway, whyText } from './answer.ts';
+
+export default class WhyCommand extends PaddletCommand<typeof WhyCommand> {
+  static override summary = 'Say why a job makes no progress';
+  static override description =
+    `Asks the store and every process of the job once, and says in a sentence each what holds the job up: the role, the phase,
+the task and the records. The cause comes first, and what follows from it later.
+
+The command changes nothing. It exits with 0 whatever the answer is.`;
+  static override examples = [
+    { command: '<%= config.bin %> why', description: 'Of the only job in ./.paddlet.' },
+    {
+      command: '<%= config.bin %> why --store etcd://127.0.0.1:2379 --json | jq -r ".causes[0].sentence"',
+      description: 'In a script: the cause alone.',
+    },
+  ];
+  static override flags = { ...jobFlags, timeout: storeTimeoutFlag };
+
+  override async execute(): Promise<void> {
+    const answer = await this.ask();
+    this.output(answer, () => whyText(answer));
+  }
+
+  private async ask(): Promise<Answer> {
+    const { flags } = this;
+    try {
+      return await withJob({ flags, host: this.host('why'), signal: this.interruption() }, lookAt);
+    } catch (error) {
+      // That the store does not answer is an answer; that its file is missing is not.
+      if (!isPaddletError(error, 'StoreUnavailable')) throw error;
+      return storeAway(findStore(flags).url, error);
+    }
+  }
+}
+
+async function lookAt({ host, store, keys, folder, retryStore }: OpenJob): Promise<Answer> {
+  const network = jobNetwork({ ...host, log: QUIET_LOG }, store, keys);
+  const status = await retryStore(() => describeJob(store, keys, network));
+  if (status === undefined) throw unknownJob(store);
+  return answerOf({ ...status, here: await seenHere(store.url, folder, status, host.clock) });
+}
