@@ -5,26 +5,50 @@ import { expectedLabels, type LabelRule, labelOf } from './labels.ts';
 import { RecordPositions } from './record-positions.ts';
 import type { TaskRecords } from './source.ts';
 
+/**
+ * Free memory of images. The engine collects all of its garbage whenever some 10 MB of new arrays were made. That cost
+ * a trainer of images more than all that it does with the pservers.
+ */
+const spare: Uint8Array<ArrayBuffer>[] = [];
+const SPARE_KEPT = 2;
+
+function takeMemory(byteLength: number): Uint8Array<ArrayBuffer> {
+  const at = spare.findIndex((memory) => memory.length >= byteLength && memory.length <= 2 * byteLength);
+  return at < 0 ? new Uint8Array(byteLength) : spare.splice(at, 1)[0]!;
+}
+
+function giveBack(memory: Uint8Array<ArrayBuffer>): void {
+  if (spare.length >= SPARE_KEPT) spare.shift();
+  spare.push(memory);
+}
+
 export interface ImagesPart {
   readonly file: string;
   readonly firstRecord: number;
   /** Of the first image in the file. */
   readonly offset: number;
+  /** Perhaps in the builder's room. */
   readonly images: Uint8Array;
   readonly classes: Uint8Array;
 }
 
 export class DenseRecordsBuilder {
   private readonly width: number;
-  private readonly pixels: Uint8Array;
+  private readonly pixels: Uint8Array<ArrayBuffer>;
   private readonly labels: Float32Array;
   private readonly positions: RecordPositions;
 
   constructor(records: number, width: number) {
     this.width = width;
-    this.pixels = new Uint8Array(records * width);
+    this.pixels = takeMemory(records * width);
     this.labels = new Float32Array(records);
     this.positions = new RecordPositions(records);
+  }
+
+  /** Where the images that are added next can be read to: good ones need not be copied then. */
+  room(byteLength: number): Uint8Array {
+    const from = this.positions.good * this.width;
+    return this.pixels.subarray(from, from + byteLength);
   }
 
   add(part: ImagesPart, rule: LabelRule): void {
@@ -35,7 +59,9 @@ export class DenseRecordsBuilder {
     let from = 0;
     let to = positions.good;
     const copyBefore = (at: number): void => {
-      this.pixels.set(part.images.subarray(from * width, at * width), to * width);
+      const { buffer, byteOffset } = part.images;
+      const isThere = buffer === this.pixels.buffer && byteOffset + from * width === to * width;
+      if (!isThere) this.pixels.set(part.images.subarray(from * width, at * width), to * width);
       from = at + 1;
       to = positions.good;
     };
@@ -56,15 +82,19 @@ export class DenseRecordsBuilder {
 
   finish(): TaskRecords {
     const { width, pixels, labels, positions } = this;
+    let isReleased = false;
     const batchOf = (batchLabels: Float32Array, values: Uint8Array): Batch => ({
       records: batchLabels.length,
       labels: batchLabels,
       sparse: [],
       dense: [{ width, values }],
     });
-    const between = (first: number, last: number): Batch =>
-      batchOf(labels.subarray(first, last), pixels.subarray(first * width, last * width));
+    const between = (first: number, last: number): Batch => {
+      assert(!isReleased, 'records are not read after they were released');
+      return batchOf(labels.subarray(first, last), pixels.subarray(first * width, last * width));
+    };
     const of = (goods: Uint32Array): Batch => {
+      assert(!isReleased, 'records are not read after they were released');
       const values = new Uint8Array(goods.length * width);
       goods.forEach((good, at) => {
         values.set(pixels.subarray(good * width, (good + 1) * width), at * width);
@@ -74,6 +104,10 @@ export class DenseRecordsBuilder {
         values,
       );
     };
-    return positions.taskRecords(between, of);
+    const release = (): void => {
+      if (!isReleased) giveBack(pixels);
+      isReleased = true;
+    };
+    return { ...positions.taskRecords(between, of), release };
   }
 }

@@ -21,8 +21,9 @@ export class OpenFiles {
     return this.indexed(file).path;
   }
 
-  bytes(file: number, offset: number, count: number): Promise<Uint8Array> {
-    return this.range(this.indexed(file), offset, count);
+  /** `into`: an array of `count` bytes, which is returned. */
+  bytes(file: number, offset: number, count: number, into?: Uint8Array): Promise<Uint8Array> {
+    return this.range(this.indexed(file), offset, count, into);
   }
 
   labels(file: number, offset: number, count: number): Promise<Uint8Array> {
@@ -52,6 +53,7 @@ export class OpenFiles {
     indexed: { readonly path: string; readonly bytes: number },
     offset: number,
     count: number,
+    bytes: Uint8Array = new Uint8Array(count),
   ): Promise<Uint8Array> {
     const content = await this.content(indexed.path);
     if (content.bytes !== indexed.bytes) {
@@ -61,7 +63,6 @@ export class OpenFiles {
       );
     }
     assert(offset + count <= indexed.bytes, 'the range is in the file');
-    const bytes = new Uint8Array(count);
     const got = await content.file.read(bytes, offset);
     if (got < count) throw new PaddletError('DataChanged', `${indexed.path} has become shorter than it was indexed`);
     return bytes;

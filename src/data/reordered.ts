@@ -17,8 +17,7 @@ export function reordered(records: TaskRecords, order: Uint32Array): TaskRecords
     goodBefore[at + 1] = goodBefore[at]! + (bad.has(position) ? 0 : 1);
   });
   return {
-    records: records.records,
-    bad: records.bad,
+    ...records,
     batch: (from, to) => records.pick(order.subarray(from, to)),
     pick: (positions) => records.pick(positions.map((position) => order[position]!)),
     goodBefore: (position) => goodBefore[position]!,

@@ -99,4 +99,6 @@ export interface TaskRecords {
   goodBefore(position: number): number;
   /** File and lines (or record numbers) of the records at [from, to), for messages. */
   describe(from: number, to: number): string;
+  /** Neither the records nor batches of them are needed any more: their memory is used again. */
+  release?(): void;
 }

@@ -8,6 +8,7 @@ import type { LabelRule } from '../../src/data/labels.ts';
 import type { Chunk, DataIndex } from '../../src/data/source.ts';
 import { createTaskReader, type TaskReader } from '../../src/data/task-reader.ts';
 import { cutTasks } from '../../src/data/tasks.ts';
+import type { Batch } from '../../src/model/model.ts';
 import { isRealDataMissing, REAL_DATA, testPlace } from './place.ts';
 
 const place = testPlace();
@@ -169,6 +170,24 @@ describe('reading tasks of idx files', () => {
     const batch = task.batch(2, 5);
     expect([...batch.labels]).toEqual([2, 0]);
     expect(batch.dense[0]!.values[6]).toBe(4);
+  });
+
+  test('a task that was released is not read any more, and its memory is that of another task', async () => {
+    writeIdx('v', 6);
+    const { reader, tasks } = await opened('v-images-idx3-ubyte', 'idx', 3, CLASSES);
+    const memoryOf = (values: Batch): ArrayBufferLike => values.dense[0]!.values.buffer;
+    const first = await reader.read(tasks[0]!);
+    const memory = memoryOf(first.batch(0, 3));
+    const beside = await reader.read(tasks[1]!);
+    expect(memoryOf(beside.batch(0, 3))).not.toBe(memory);
+    first.release!();
+    first.release!();
+    const after = await Promise.all([reader.read(tasks[1]!), reader.read(tasks[1]!)]);
+    await reader.close();
+    expect(after.filter((task) => memoryOf(task.batch(0, 3)) === memory)).toHaveLength(1);
+    for (const task of after) expect(task.batch(0, 3)).toEqual(beside.batch(0, 3));
+    expect(() => first.batch(0, 1)).toThrow('after they were released');
+    expect(() => first.pick(Uint32Array.of(0))).toThrow('after they were released');
   });
 
   test('labels are taken in the order listed, by name, or as the only other file', async () => {

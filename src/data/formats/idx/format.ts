@@ -44,7 +44,7 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
       throw new PaddletError('DataInvalid', `${file} has ${width} inputs a record, the model takes ${inputWidth}`);
     }
     assert(chunk.offset === IMAGES_HEADER_BYTES + chunk.firstRecord * inputWidth, 'the chunk begins at its record');
-    const images = await files.bytes(chunk.file, chunk.offset, chunk.bytes);
+    const images = await files.bytes(chunk.file, chunk.offset, chunk.bytes, builder.room(chunk.bytes));
     const classes = await files.labels(chunk.file, LABELS_HEADER_BYTES + chunk.firstRecord, chunk.records);
     if (times.during('read', () => crc32(classes, crc32(images))) !== chunk.crc32) throw changed(file, chunk);
     const { firstRecord, offset } = chunk;

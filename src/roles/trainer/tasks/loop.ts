@@ -191,6 +191,10 @@ class TaskLoop {
 
   #drop(task: HeldTask): void {
     this.#trainer.forget(task);
+    task.records.then(
+      ({ release }) => release?.(),
+      () => {},
+    );
     this.#held.splice(this.#held.indexOf(task), 1);
   }
 }
