@@ -35,6 +35,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('cluster', 'trainer', 'Train on the tasks that the master hands out', () => import('./trainer.ts')),
   entry('cluster', 'status', 'Show the status of a job, or wait for it', () => import('./status/index.ts')),
   entry('cluster', 'why', 'Say why a job makes no progress', () => import('./why/index.ts')),
+  entry('cluster', 'top', 'Show what the processes of a job do, as it happens', () => import('./top/index.ts')),
+  entry('cluster', 'logs', 'Show the logs of a job that runs on this machine', () => import('./logs/index.ts')),
   entry(
     'cluster',
     'history',

@@ -7,6 +7,7 @@ import { guardOutputs, isReaderGone } from '../host/outputs.ts';
 import { reporter } from '../host/reports.ts';
 import { nearest } from '../job/complaints.ts';
 import { errorJson, errorText, exitCodeOf, fromOclif } from './base/errors.ts';
+import { DEFAULT_COLUMNS, wrapped } from './base/fit.ts';
 import { fromSystem, outputFailed } from './base/machine-errors.ts';
 import { helpSubject, loadConfig } from './base/oclif-config.ts';
 import { overview } from './base/overview.ts';
@@ -37,7 +38,9 @@ export async function main(argv: readonly string[]): Promise<ExitCode> {
 }
 
 function printError(error: unknown): void {
-  process.stderr.write(`${errorText(error, isColorWanted(process.stderr))}\n`);
+  const { isTTY, columns = DEFAULT_COLUMNS } = process.stderr;
+  const text = errorText(error, isColorWanted(process.stderr));
+  process.stderr.write(`${isTTY ? wrapped(text, columns) : text}\n`);
   const { code, message, hint } = errorJson(error).error;
   reporter()?.({ level: 'error', code, message, ...(hint === undefined ? {} : { hint }) });
 }

@@ -23,6 +23,7 @@ export function createHost(options: HostOptions): Host {
     write: stderrLines(),
     wallSeconds: () => clock.wallSeconds(),
     color: isColorWanted(process.stderr),
+    isShort: process.stderr.isTTY === true,
   });
   return { clock, random: createRandom(), disk: createDisk(), log };
 }

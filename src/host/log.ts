@@ -15,6 +15,8 @@ export interface LogOptions {
   /** Seconds since 1970. */
   readonly wallSeconds: () => number;
   readonly color: boolean;
+  /** For a terminal: the local time of day, and neither the name nor a level that is not worth a word. */
+  readonly isShort?: boolean;
 }
 
 /**
@@ -43,14 +45,30 @@ function jsonLine(options: LogOptions, level: LogLevel, message: string, facts: 
 
 function textLine(options: LogOptions, level: LogLevel, message: string, facts: Record<string, unknown>): string {
   const paint = new Chalk({ level: options.color ? 1 : 0 });
+  const isShort = options.isShort === true;
   const levelPaint = { debug: paint.dim, info: paint.cyan, warn: paint.yellow, error: paint.red }[level];
-  const parts = [paint.dim(timeOf(options)), levelPaint(level.padEnd(5))];
-  if (options.name !== undefined) parts.push(paint.bold(options.name));
+  const parts = [paint.dim(isShort ? timeOfDay(options.wallSeconds()) : timeOf(options))];
+  if (!isShort || level !== 'info') parts.push(levelPaint(level.padEnd(5)));
+  if (options.name !== undefined && !isShort) parts.push(paint.bold(options.name));
   parts.push(visible(message));
   for (const [key, value] of Object.entries(facts)) {
     if (value !== undefined) parts.push(`${paint.dim(`${key}=`)}${visible(factText(value))}`);
   }
   return parts.join(' ');
+}
+
+/** `18:01:50`, where this process is. */
+function timeOfDay(wallSeconds: number): string {
+  const at = new Date(1000 * wallSeconds);
+  return [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => String(part).padStart(2, '0')).join(':');
+}
+
+/** What the log of a file is on a terminal: of this process, `name`. */
+export function asShort(text: string, name: string): string {
+  const begin = new RegExp(`^(\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z) (\\w+) +${name} `, 'gm');
+  return text.replace(begin, (_, time: string, level: string) => {
+    return `${timeOfDay(Date.parse(time) / 1000)} ${level === 'info' ? '' : `${level.padEnd(5)} `}`;
+  });
 }
 
 function factText(value: unknown): string {

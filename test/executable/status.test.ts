@@ -78,6 +78,11 @@ const evaluationSchema = z.object({
   accuracy: z.number(),
 });
 
+const topSchema = z.object({
+  job: z.literal(JOB.name),
+  processes: z.array(z.object({ role: z.string(), id: z.string() })),
+});
+
 /** Series that tell how far each role is. */
 const SERIES = {
   master: [
@@ -94,7 +99,7 @@ const SERIES = {
 /** Of what `status` says in mid-run. */
 const LINES = [
   /^master .* training$/m,
-  new RegExp(`^pserver +1 .* ${SHARDS_EACH} shards, [1-9]\\d* rows, \\d+\\.\\d MB, [1-9]\\d* updates$`, 'm'),
+  /^pserver +1 .* units, [1-9]\d* updates, \d+\.\d MB$/m,
   /^trainer .* \w+, [1-9]\d* records(, loss \d\.\d{4})?$/m,
 ];
 
@@ -136,6 +141,10 @@ test('in mid-run and at the end: health, metrics, status and evaluate', async ()
     for (const line of LINES) expect(out).toMatch(line);
   });
   expect(evaluationSchema.parse(evaluated).model).toBe('pservers');
+  const top = topSchema.parse(await place.json('top', ...where, '--count', '1'));
+  expect(top.processes.map(({ role }) => role)).toEqual(['master', 'pserver', 'pserver', 'trainer', 'trainer']);
+  const logged = await place.paddlet('logs', 'pserver', '1', ...where, '--lines', 'all');
+  expect(logged.out).toMatch(/^\S+Z info {2}pserver 1 /m);
   await expectMidRun(store, SHORT_TASKS);
 
   const tooShort = await place.paddlet('status', ...where, '--wait', 'done', '--timeout', '50ms');
@@ -149,6 +158,7 @@ test('in mid-run and at the end: health, metrics, status and evaluate', async ()
   const done = await place.json('status', ...where, '--wait', 'done', ...PATIENTLY);
   const result = await resultOf(again);
   expect(done).toMatchObject({ ...result, phase: 'done' });
+  expect(await place.json('status', ...where, '--watch')).toEqual(done);
   expect(Object.keys(done as object)).toEqual(expect.arrayContaining(FIELDS));
   const after = evaluationSchema.parse(await place.json('evaluate', ...where));
   expect(after.model).toBe('checkpoints');

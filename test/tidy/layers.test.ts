@@ -79,6 +79,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     evaluate: ['base'],
     history: ['base'],
     init: ['base', 'data'],
+    logs: ['base'],
     predict: ['base', 'evaluate'],
     resize: ['base', 'checkpoint'],
     restore: ['base', 'checkpoint'],
@@ -86,6 +87,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     status: ['base'],
     stop: ['base'],
     token: ['base'],
+    top: ['base', 'status'],
     why: ['base', 'status'],
   },
 };

@@ -2,16 +2,15 @@
 
 import { pause } from '../../base/backoff.ts';
 import { isErrorCode, PaddletError } from '../../base/errors.ts';
-import type { Host } from '../../base/seams.ts';
 import { type Holder, isFolderLocked, lastHolder } from '../../host/folder-lock.ts';
 import { WantedSizes } from '../../roles/launcher/wanted-sizes.ts';
+import { GrowingText } from '../base/growing-text.ts';
+import { runLog } from '../base/job-logs.ts';
 import type { Progress } from '../base/waiting.ts';
 import { type ClusterRun, showProgress } from './cluster-run.ts';
-import { runLog } from './working-folder.ts';
 
 /** How often the log is read, and whether the run has ended is asked. */
 const LOOK_MS = 300;
-const CHUNK_BYTES = 64 * 1024;
 
 export type AttachEnd =
   | { readonly how: 'detached' }
@@ -83,32 +82,4 @@ export function failureOf(holder: Holder | undefined): PaddletError | undefined 
   const { code, message, hint } = ended;
   if (message === undefined) return undefined;
   return new PaddletError(isErrorCode(code) ? code : 'Internal', message, hint === undefined ? {} : { hint });
-}
-
-/** What is appended to a file. */
-class GrowingText {
-  readonly #disk: Host['disk'];
-  readonly #path: string;
-  readonly #chunk = new Uint8Array(CHUNK_BYTES);
-  readonly #decoder = new TextDecoder();
-  #offset: number;
-
-  constructor(disk: Host['disk'], path: string, offset: number) {
-    this.#disk = disk;
-    this.#path = path;
-    this.#offset = offset;
-  }
-
-  /** Empty when nothing was added, or there is no such file. */
-  async next(): Promise<string> {
-    if (!(await this.#disk.exists(this.#path))) return '';
-    const file = await this.#disk.open(this.#path);
-    try {
-      const bytes = await file.read(this.#chunk, this.#offset);
-      this.#offset += bytes;
-      return this.#decoder.decode(this.#chunk.subarray(0, bytes), { stream: true });
-    } finally {
-      await file.close();
-    }
-  }
 }

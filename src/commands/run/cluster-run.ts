@@ -1,8 +1,6 @@
 /**
  * One run of a whole cluster on this machine: where it keeps its files, and the processes with their logs and progress.
  */
-import { existsSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import type { PaddletError } from '../../base/errors.ts';
 import type { Cancel, Host } from '../../base/seams.ts';
 import { type RunningProcess, spawnSelf } from '../../host/processes.ts';
@@ -15,13 +13,13 @@ import { watchHealth } from '../../roles/launcher/watch-health.ts';
 import { watchMaster } from '../../roles/launcher/watch-master.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
+import { logFile, logFolder } from '../base/job-logs.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
 import { RESUME_VARIABLE, startCommand } from '../base/start-command.ts';
 import type { Progress } from '../base/waiting.ts';
 import { ChildReports } from './child-reports.ts';
 import { RunProgress } from './run-progress.ts';
-import { logFolder } from './working-folder.ts';
 
 export interface ClusterRun {
   readonly host: Host;
@@ -153,13 +151,3 @@ export function showProgress(
 
 /** How long the end of a run waits for the store to end the leases of processes that were killed. */
 const SETTLE_MS = 2_000;
-
-const logFile = (folder: string, name: string): string => join(logFolder(folder), `${name.replace(' ', '-')}.log`);
-
-const LOG_NAME = /^(?:run|master|(?:pserver|trainer)-\d+)\.log$/;
-
-export function removeLogs(folder: string): void {
-  const logs = logFolder(folder);
-  if (!existsSync(logs)) return;
-  for (const name of readdirSync(logs)) if (LOG_NAME.test(name)) rmSync(join(logs, name), { force: true });
-}

@@ -4,6 +4,7 @@ import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/er
 import type { Host } from '../../base/seams.ts';
 import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
 import { type JobEnd, parseJobEnd } from '../../cluster/job/job-watch.ts';
+import { asShort } from '../../host/log.ts';
 import { onTetherLost } from '../../host/tether.ts';
 import { type LoadedJob, loadJob } from '../../job/load-job.ts';
 import type { Sizes } from '../../roles/launcher/wanted-sizes.ts';
@@ -19,6 +20,7 @@ import { checkWritable } from '../base/check-writable.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { exitCodeOf } from '../base/errors.ts';
 import { embeddedStore, jobFolder } from '../base/find-store.ts';
+import { removeLogs } from '../base/job-logs.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { removeListed, withListed } from '../base/listed-bad-records.ts';
 import { resultText } from '../base/result-text.ts';
@@ -27,7 +29,7 @@ import { credentialArguments, storeCredentials } from '../base/store-credentials
 import { cacheFlags, dataFlags, jobFlags, PaddletCommand, setFlags } from '../base-command.ts';
 import { attach, checkAttachable, failureOf } from './attach.ts';
 import { clusterPlan } from './cluster-plan.ts';
-import { type ClusterRun, removeLogs, runCluster } from './cluster-run.ts';
+import { type ClusterRun, runCluster } from './cluster-run.ts';
 import { continueJob } from './continue-job.ts';
 import { readJobBefore } from './job-before.ts';
 import { checkMayDelete } from './may-delete.ts';
@@ -149,7 +151,9 @@ the result; with a higher training.passes it continues the job. One run works in
     const { host, store, keys, loaded, stop } = run;
     const record = await retryUntilAnswered({ ...host, store, signal: stop }, () => readJobRecord(store, keys));
     if (record !== undefined) refuseDifferences(record.job, loaded.job);
-    const end = await attach(run, this.progress('training'), (text) => void process.stderr.write(text));
+    const end = await attach(run, this.progress('training'), (text) => {
+      process.stderr.write(process.stderr.isTTY ? asShort(text, 'run') : text);
+    });
     if (end.how === 'detached') {
       host.log.info('detached: the job continues');
       return EXIT.interrupted;

@@ -2,8 +2,8 @@
 import type { Clock } from '../../base/seams.ts';
 import type { DirectingInfo } from '../../cluster/info.ts';
 import { type Waiting, waitingText } from '../../cluster/job/health.ts';
-import { createProgressMeter } from '../../roles/launcher/job-progress.ts';
 import type { Progress } from '../base/waiting.ts';
+import { createProgressMeter, type JobProgress } from './job-progress.ts';
 
 /** Shorter waits for processes are part of starting. */
 const STARTING_LOOKS = 2;
@@ -19,7 +19,7 @@ export class RunProgress {
   readonly #options: RunProgressOptions;
   readonly #meter = createProgressMeter();
   #passesLogged = 0;
-  #shown = { done: 0, total: 1, note: '' };
+  #shown: JobProgress = { done: 0, total: 1, notes: [] };
   #position = '';
   #hasAdvanced = false;
   #waitingFor: readonly Waiting[] = [];
@@ -39,10 +39,9 @@ export class RunProgress {
       onLine(`pass ${pass + 1} of ${info.passes} finished${mean}`);
     }
     this.#passesLogged = info.ended.length;
-    const { done, total, note } = this.#meter(info, clock.monotonicMs());
-    this.#shown = { done, total, note };
+    this.#shown = this.#meter(info, clock.monotonicMs());
     const records = info.mode === 'async' ? info.sums.read : info.rounds.round;
-    const position = JSON.stringify([info.phase, done, records]);
+    const position = JSON.stringify([info.phase, this.#shown.done, records]);
     if (position !== this.#position) this.#hasAdvanced = true;
     this.#position = position;
     this.#show();
@@ -70,9 +69,9 @@ export class RunProgress {
   }
 
   #show(): void {
-    const { done, total, note } = this.#shown;
+    const { done, total, notes } = this.#shown;
     const isWaiting = this.#waitingFor.length > 0;
-    this.#options.progress.update(done, total, isWaiting ? `waiting for ${textOf(this.#waitingFor)}` : note);
+    this.#options.progress.update(done, total, isWaiting ? `waiting for ${textOf(this.#waitingFor)}` : notes);
   }
 }
 

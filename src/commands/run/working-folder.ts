@@ -1,17 +1,12 @@
 /** The folder that a run works in: one run at a time, which says who it is and logs for those who attach. */
 import { closeSync, fstatSync, openSync } from 'node:fs';
-import { join } from 'node:path';
 import { type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host, LogLevel } from '../../base/seams.ts';
 import { isoTime } from '../../host/clock.ts';
 import { type FolderLock, type Holder, lastHolder, lockFolder } from '../../host/folder-lock.ts';
 import { createLog, teeLog } from '../../host/log.ts';
 import { fileLines } from '../../host/outputs.ts';
-
-export const logFolder = (folder: string): string => join(folder, 'logs');
-
-/** What the launcher itself logs, for those who attach. */
-export const runLog = (folder: string): string => join(logFolder(folder), 'run.log');
+import { logFolder, runLog } from '../base/job-logs.ts';
 
 export class WorkingFolder {
   readonly #folder: string;

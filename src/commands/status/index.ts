@@ -11,10 +11,12 @@ import type { Store } from '../../store/store.ts';
 import { type CommandStore, openCommandStore, STORE_LIMIT_MS } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { findChroot, jobFolder, waitForChroot } from '../base/find-store.ts';
+import { DEFAULT_COLUMNS } from '../base/fit.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { isReached, waitUntil } from '../base/job-wait.ts';
 import { listedIn } from '../base/listed-bad-records.ts';
 import { openLiveCluster } from '../base/live-cluster.ts';
+import { showLive } from '../base/live-view.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
 import { type OpenJob, unknownJob, withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
@@ -40,6 +42,7 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
       command: '<%= config.bin %> status --store etcd://127.0.0.1:2379 --wait done --timeout 1h --json',
       description: 'In a script: wait until the job has ended, then print the result.',
     },
+    { command: '<%= config.bin %> status --watch', description: 'Until the job has ended.' },
     {
       command: '<%= config.bin %> status --verify --timeout 5m',
       description: 'Whether all copies of the parameters are equal; each unit is tried for five minutes.',
@@ -56,6 +59,12 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
       options: ['wide'] as const,
       description: 'With the machine, the label, the zone and the lease of each process, and the copies of each unit.',
     })(),
+    watch: Flags.boolean({
+      char: 'w',
+      exclusive: ['wait', 'verify'],
+      description: 'Show it again and again until the job has ended; q or Ctrl-C ends it before.',
+    }),
+    interval: durationFlag('2s', 'Time between two looks with --watch.'),
     verify: Flags.boolean({
       exclusive: ['wait', 'output'],
       description: 'Compare all copies of each unit.',
@@ -86,14 +95,15 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
       const keys = await this.findJob(host, ask, signal);
       if (flags.wait !== undefined) await this.waitFor(host, store, keys, flags.wait, signal);
       const network = jobNetwork({ ...host, log: QUIET_LOG }, store, keys);
-      const status = await retryUntilAnswered(ask, () =>
-        showJob(store, keys, network, { clock: host.clock, folder: opened?.folder }),
-      );
-      if (status === undefined) throw unknownJob(store);
-      const wallSeconds = host.clock.wallSeconds();
-      this.output(statusJson(status, wallSeconds), () =>
-        statusText(status, wallSeconds, { table: this.table.bind(this), isWide: flags.output === 'wide' }),
-      );
+      const look = async (): Promise<ShownStatus> => {
+        const at = { clock: host.clock, folder: opened?.folder };
+        const status = await retryUntilAnswered(ask, () => showJob(store, keys, network, at));
+        if (status === undefined) throw unknownJob(store);
+        return status;
+      };
+      if (flags.watch) return await this.watch(host, interruption, look);
+      const status = await look();
+      this.output(statusJson(status, host.clock.wallSeconds()), () => this.textOf(status, host.clock));
       return exitOf(status, flags.wait);
     } catch (error) {
       if (limit.aborted && flags.wait !== undefined && !isUnanswered(error)) throw tooLate(flags.wait, timeoutMs);
@@ -101,6 +111,31 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
     } finally {
       await opened?.store.close();
     }
+  }
+
+  private textOf(status: ShownStatus, clock: Clock): string {
+    const isWide = this.flags.output === 'wide';
+    const { isTTY, columns = DEFAULT_COLUMNS } = process.stdout;
+    const width = isTTY && !isWide ? { columns } : {};
+    return statusText(status, clock.wallSeconds(), { table: this.table.bind(this), isWide, ...width });
+  }
+
+  /** With the exit code of the job, once it has ended. */
+  private async watch(host: Host, signal: AbortSignal, look: () => Promise<ShownStatus>): Promise<ExitCode> {
+    const { clock } = host;
+    let exit: ExitCode = EXIT.done;
+    const isOver = await showLive({
+      ...{ clock, signal, intervalMs: milliseconds(this.flags.interval) },
+      look: async () => {
+        const status = await look();
+        exit = exitOf(status, 'done');
+        const text = this.flags.json
+          ? JSON.stringify(statusJson(status, clock.wallSeconds()))
+          : this.textOf(status, clock);
+        return { text, isLast: status.end !== undefined };
+      },
+    });
+    return isOver ? exit : EXIT.interrupted;
   }
 
   private async verify(host: Host): Promise<ExitCode> {

@@ -1,5 +1,6 @@
 /** The rounds of a job in sync mode, for people. */
 import type { DirectingInfo, RoundsInfo } from '../../cluster/info.ts';
+import { shortId } from '../../cluster/why/cause.ts';
 
 /** A round that takes longer is reported. */
 const SLOW_MS = 1_000;
@@ -33,7 +34,7 @@ export function roundsText(rounds: RoundsInfo, job: Pick<DirectingInfo, 'passes'
 function lanesText(lanes: readonly (readonly string[])[]): string[] {
   const byOwner = new Map<string, number[]>();
   lanes.forEach((trainers, lane) => {
-    const who = trainers.length === 0 ? 'no trainer' : `trainer ${trainers.join(' and ')}`;
+    const who = trainers.length === 0 ? 'no trainer' : `trainer ${trainers.map(shortId).join(' and ')}`;
     byOwner.set(who, [...(byOwner.get(who) ?? []), lane]);
   });
   return [...byOwner].map(([who, mine]) => `lanes ${spans(mine)}: ${who}`);

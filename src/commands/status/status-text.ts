@@ -4,10 +4,13 @@ import type { DirectingInfo, RoleInfo } from '../../cluster/info.ts';
 import { directingInfo, type JobStatus, type LiveProcess } from '../../cluster/job/describe-job.ts';
 import type { KeptModel, KeptModels } from '../../cluster/job/job-result.ts';
 import { shellCommand } from '../../cluster/job/start-command.ts';
+import { shortId } from '../../cluster/why/cause.ts';
 import { isoTime } from '../../host/clock.ts';
+import { cut, durationText, wrapped } from '../base/fit.ts';
 import { listedText } from '../base/listed-bad-records.ts';
 import { pointText, resultText } from '../base/result-text.ts';
 import type { MakeTable } from '../base/table.ts';
+import { secondsLeft } from '../base/time-left.ts';
 import { copiesLine, copiesTable } from './copies-text.ts';
 import { causesOf, phaseOf, reasonOf, type ShownStatus } from './shown-status.ts';
 import { roundsText } from './status-text-rounds.ts';
@@ -17,10 +20,13 @@ export interface TextOptions {
   readonly table: MakeTable;
   /** With all that is known of where processes are. */
   readonly isWide: boolean;
+  /** Of the terminal: lines that are wider go on in the next, those of tables are cut. */
+  readonly columns?: number | undefined;
 }
 
 /** `wallSeconds`: now, in seconds since 1970. */
-export function statusText(status: ShownStatus, wallSeconds: number, { table, isWide }: TextOptions): string {
+export function statusText(status: ShownStatus, wallSeconds: number, options: TextOptions): string {
+  const { table, isWide, columns = Number.POSITIVE_INFINITY } = options;
   const { record, end, processes, written, health, here, copies, listed = {} } = status;
   const { replicas } = record.job.cluster;
   if (end !== undefined && 'result' in end) return resultText({ ...end.result, ...listed });
@@ -29,6 +35,7 @@ export function statusText(status: ShownStatus, wallSeconds: number, { table, is
   const master = directingInfo(status);
   if (master !== undefined) {
     lines.push(...(master.mode === 'sync' ? roundsText(master.rounds, master) : tasksText(master)));
+    lines.push(...paceText(master));
     if (master.kept !== undefined) lines.push(keptText(master.kept));
     if (isSaveRefused(status)) lines.push(...checkpointText(status.checkpoints, wallSeconds));
   } else lines.push(...storedText(status, wallSeconds));
@@ -50,12 +57,30 @@ export function statusText(status: ShownStatus, wallSeconds: number, { table, is
   if (copies !== undefined) lines.push(copiesLine(copies, replicas));
   if (end === undefined && health.status === 'UNKNOWN' && here?.kind !== 'run') lines.push(...resumeText(status));
   // Ids, addresses and reasons that processes wrote: none of them makes a line of its own.
-  const shown = lines.map(visible);
+  const shown = lines.map((line) => wrapped(visible(line), columns));
   if (processes.length === 0) return [...shown, 'no live processes'].join('\n');
-  const columns = ['role', 'id', 'pid', 'address', ...(isWide ? WIDE : []), 'activity'].map((head) => ({ head }));
-  const rows = processes.map((process) => processCells(process, status, isWide));
+  const heads = ['role', 'id', 'pid', 'address', ...(isWide ? WIDE : []), 'activity'];
+  const isNarrow = columns < NARROW_COLUMNS;
+  const shownOf = <T>(cells: readonly T[]): T[] => cells.filter((_, at) => !isNarrow || heads[at] !== 'address');
+  const rows = processes.map((process) => shownOf(processCells(process, status, isWide)));
   const ofUnits = copies && copiesTable(copies, { table, isWide, replicas });
-  return [...shown, '', table(columns, rows), ...(ofUnits === undefined ? [] : ['', ofUnits])].join('\n');
+  const tables = [table(shownOf(heads.map((head) => ({ head }))), rows), ...(ofUnits === undefined ? [] : [ofUnits])];
+  return [...shown, ...tables.flatMap((one) => ['', ...one.split('\n').map((line) => cut(line, columns))])].join('\n');
+}
+
+/** How fast, how good, how long. */
+function paceText(master: DirectingInfo): string[] {
+  const { recordsPerSecond, trainers } = master;
+  const losses = Object.values(trainers).flatMap(({ loss }) => loss ?? []);
+  const left = secondsLeft(master);
+  const parts = [
+    ...(recordsPerSecond === undefined ? [] : [`${recordsPerSecond} records/s`]),
+    ...(losses.length === 0
+      ? []
+      : [`mean loss ${(losses.reduce((sum, loss) => sum + loss, 0) / losses.length).toFixed(4)}`]),
+    ...(left === undefined ? [] : [`${durationText(left)} left`]),
+  ];
+  return parts.length === 0 ? [] : [`pace: ${parts.join(', ')}`];
 }
 
 /** What evaluations came to so far. */
@@ -66,6 +91,8 @@ function keptText({ metric, best, last }: KeptModels): string {
 }
 
 const WIDE = ['host', 'label', 'zone', 'lease'];
+/** Narrower tables have no addresses. */
+const NARROW_COLUMNS = 64;
 
 /** While pservers come or go. */
 function spreadText({ spread, wanted }: ShownStatus): string[] {
@@ -137,7 +164,7 @@ function troubles({ attempts, discarded, recovery, tasks, waitReason }: AsyncInf
     .map(({ trainer, task, attempt, phase, position, executing, ageMs }) => {
       const activity = executing ? `in ${phase}, at push ${position}` : 'held, not started';
       const seconds = (ageMs / 1000).toFixed(1);
-      return `slow: task ${task} (attempt ${attempt}) on trainer ${trainer}, ${activity}, for ${seconds} s`;
+      return `slow: task ${task} (attempt ${attempt}) on trainer ${shortId(trainer)}, ${activity}, for ${seconds} s`;
     });
   if (recovery.reconciled < recovery.number) {
     lines.push(`recovery ${recovery.number}: replaying ${recovery.repairing} tasks because a pserver was restored`);
@@ -157,23 +184,26 @@ function processCells(process: LiveProcess, { spread, record }: ShownStatus, isW
   const place = isWide ? [answer.kind === 'info' ? answer.info.host : '', hostLabel, zone, lease] : [];
   const copies = share === undefined || record.job.cluster.replicas === 1 ? '' : `, ${share.copies} copies`;
   const leaving = share?.isLeaving === true ? ', leaving' : '';
-  return [role, role === 'master' ? '' : id, pid, address, ...place, `${activityOf(answer)}${copies}${leaving}`];
+  const name = role === 'master' ? '' : role === 'trainer' && !isWide ? shortId(id) : id;
+  return [role, name, pid, address, ...place, `${activityOf(answer, isWide)}${copies}${leaving}`];
 }
 
-function activityOf(answer: LiveProcess['answer']): string {
+function activityOf(answer: LiveProcess['answer'], isWide: boolean): string {
   if (answer.kind === 'none') return 'does not answer';
   if (answer.kind === 'notUnderstood') return 'unknown, see above';
   const { info } = answer;
-  return info.state === 'waiting' ? `waiting for ${info.waitingFor}` : workText(info);
+  return info.state === 'waiting' ? `waiting for ${info.waitingFor}` : workText(info, isWide);
 }
 
-function workText(info: Extract<RoleInfo, { state: 'working' }>): string {
+function workText(info: Extract<RoleInfo, { state: 'working' }>, isWide: boolean): string {
   switch (info.role) {
     case 'master':
       return info.phase;
     case 'pserver': {
       const position = info.mode === 'sync' ? `round ${info.round}` : `${info.updates} updates`;
-      return `${info.units} units, ${info.shards} shards, ${info.rows} rows, ${(info.bytes / 1e6).toFixed(1)} MB, ${position}`;
+      const megabytes = `${(info.bytes / 1e6).toFixed(1)} MB`;
+      if (!isWide) return `${info.units} units, ${position}, ${megabytes}`;
+      return `${info.units} units, ${info.shards} shards, ${info.rows} rows, ${megabytes}, ${position}`;
     }
     case 'trainer': {
       const loss = info.loss === undefined ? '' : `, loss ${info.loss.toFixed(4)}`;

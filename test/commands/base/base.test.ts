@@ -131,7 +131,7 @@ test.each([
   [3, 0, '────────────────────────   0%'],
   [12, 10, '━━━━━━━━━━━━━━━━━━━━━━━━ 100%'],
 ])('bar %d of %d', (done, total, text) => {
-  expect(bar(done, total)).toBe(text);
+  expect(bar(done, total, 24)).toBe(text);
 });
 
 test.each([

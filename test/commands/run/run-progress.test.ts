@@ -15,8 +15,8 @@ beforeEach(() => {
     clock: new FakeClock(),
     onLine: (text) => lines.push(text),
     progress: {
-      update: (_done, _total, note) => {
-        line = note;
+      update: (_done, _total, notes = []) => {
+        line = typeof notes === 'string' ? notes : notes.map(({ text }) => text).join('  ');
       },
     },
   });

@@ -55,6 +55,9 @@ function trainer(records: number, loss: number): RoleInfo {
 
 const MASTER = infos.asyncMaster({
   passes: 40,
+  records: 100_000,
+  recordsPerSecond: 96_000,
+  trainers: { a: { address: '', loss: 0.4924 }, b: { address: '', loss: 0.5035 } },
   tasks: infos.taskCounts({ pass: 11, total: 50, todo: 15, pending: 5, done: 30 }),
   sums: { read: 1_160_000, good: 1_160_000, bad: 0, duplicate: 0 },
 });
@@ -65,8 +68,8 @@ it('status', () => {
     live(MASTER, 'master', 28_591, 39_439),
     live(pserver(0, 307, 9_279), '0', 28_592, 38_803),
     live(pserver(1, 293, 9_301), '1', 28_593, 43_821),
-    live(trainer(576_256, 0.4924), '421f7240…', 28_605, 33_907),
-    live(trainer(587_664, 0.5035), '55a85673…', 28_598, 34_609),
+    live(trainer(576_256, 0.4924), '421f7240-2c4f-4a53-9a58-0c5b7b1d2f10', 28_605, 33_907),
+    live(trainer(587_664, 0.5035), '55a85673-2c4f-4a53-9a58-0c5b7b1d2f10', 28_598, 34_609),
   ];
   const share = { status: 'up', isLeaving: false, units: 32, copies: 0, bytes: 100_000, labels: {} } as const;
   const pservers = [0, 1].map((index) => ({ ...share, index }));

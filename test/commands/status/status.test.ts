@@ -58,6 +58,8 @@ const TIMES = [
   'time of pservers: idle 40 %, push 30 %, other 20 %, pull 10 %',
 ];
 
+const PACE = 'pace: 320 records/s, mean loss 0.5000, 9 s left';
+
 /** Without the table's alignment. */
 const textOf = (status: ShownStatus, isWide = false): string[] =>
   statusText(status, NOW, { table: (_columns, rows) => rows.map((row) => row.join(' ')).join('\n'), isWide }).split(
@@ -70,12 +72,13 @@ describe('the status of a job in async mode', () => {
       'job small: training',
       'pass 2 of 4, 10 tasks: 7 todo, 1 pending, 2 done, 0 discarded',
       'records: 1200 read, 0 bad, 0 duplicate',
+      PACE,
       'cluster: OK',
       ...TIMES,
       '',
       'master  17 master:master training',
-      'pserver 0 17 pserver:0 2 units, 4 shards, 30 rows, 2.5 MB, 9 updates',
-      'pserver 1 17 pserver:1 2 units, 4 shards, 30 rows, 2.5 MB, 9 updates',
+      'pserver 0 17 pserver:0 2 units, 9 updates, 2.5 MB',
+      'pserver 1 17 pserver:1 2 units, 9 updates, 2.5 MB',
       'trainer t 17 trainer:t compute, 640 records, loss 0.5000',
     ]);
   });
@@ -145,20 +148,20 @@ describe('the status of a job that is resized', () => {
   const status = statusOf([MASTER, ...PSERVERS, TRAINER], { spread, wanted: { pservers: 1, trainers: 4 } });
 
   it('says what is to move, and who leaves', () => {
-    expect(textOf(status).slice(3)).toEqual([
+    expect(textOf(status).slice(4)).toEqual([
       'cluster: OK',
       'pservers: 1 wanted, 2 running; 3 of 8 units are to move; pserver 1 to leave',
       ...TIMES,
       '',
       'master  17 master:master training',
-      'pserver 0 17 pserver:0 2 units, 4 shards, 30 rows, 2.5 MB, 9 updates',
-      'pserver 1 17 pserver:1 2 units, 4 shards, 30 rows, 2.5 MB, 9 updates, leaving',
+      'pserver 0 17 pserver:0 2 units, 9 updates, 2.5 MB',
+      'pserver 1 17 pserver:1 2 units, 9 updates, 2.5 MB, leaving',
       'trainer t 17 trainer:t compute, 640 records, loss 0.5000',
     ]);
   });
 
   it('with all that is known of where processes are, if it is asked for', () => {
-    expect(textOf(status, true).slice(8)).toEqual([
+    expect(textOf(status, true).slice(9)).toEqual([
       'master  17 master:master here   a training',
       'pserver 0 17 pserver:0 here   a 2 units, 4 shards, 30 rows, 2.5 MB, 9 updates',
       'pserver 1 17 pserver:1 here a7 a a 2 units, 4 shards, 30 rows, 2.5 MB, 9 updates, leaving',

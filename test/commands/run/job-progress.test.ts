@@ -1,6 +1,7 @@
 /** What the progress bar of `run` shows. */
 import { describe, expect, it } from 'vitest';
-import { createProgressMeter } from '../../../src/roles/launcher/job-progress.ts';
+import type { DirectingInfo } from '../../../src/cluster/info.ts';
+import { createProgressMeter as createMeter } from '../../../src/commands/run/job-progress.ts';
 import { asyncMaster, ROUNDS, syncMaster, taskCounts } from '../../cluster/role-infos.ts';
 
 const tasks = (done: number, read: number) =>
@@ -14,6 +15,15 @@ const rounds = (round: number, records: number) =>
     ofPass: { round: round % 20, rounds: 20 },
     records,
   });
+
+/** With the notes as one text. */
+function createProgressMeter() {
+  const meter = createMeter();
+  return (info: DirectingInfo, now: number) => {
+    const { done, total, notes } = meter(info, now);
+    return { done, total, note: notes.map(({ text }) => text).join('  ') };
+  };
+}
 
 describe('the progress of a job', () => {
   it('by tasks', () => {

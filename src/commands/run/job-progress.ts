@@ -1,38 +1,43 @@
 /** From what the master says to what a person wants to see: position, loss, speed, time left. */
 import type { DirectingInfo } from '../../cluster/info.ts';
+import { durationText, type Note } from '../base/fit.ts';
 
 export interface JobProgress {
   readonly done: number;
   readonly total: number;
-  readonly note: string;
+  readonly notes: readonly Note[];
 }
+
+/** Where there is no room for all, those with the lowest rank go first. */
+const noteOf = (rank: number, text: string | undefined): Note[] => (text === undefined ? [] : [{ text, rank }]);
 
 /** Remembers the rate; `now` in milliseconds on a monotonic clock. */
 export function createProgressMeter(): (info: DirectingInfo, now: number) => JobProgress {
   let first: { records: number; atMs: number } | undefined;
-  let last: JobProgress = { done: 0, total: 1, note: '' };
+  let last: JobProgress = { done: 0, total: 1, notes: [] };
   return (info, now) => {
     const { passes, phase } = info;
     if (phase === 'evaluating') {
       const { done, total } = info.evaluation ?? { done: 0, total: 1 };
-      return { done, total, note: 'evaluating on the test files' };
+      return { done, total, notes: [{ text: 'evaluating on the test files', rank: 0 }] };
     }
-    if (phase === 'concluding') return { done: 1, total: 1, note: 'writing final checkpoints' };
+    if (phase === 'concluding') return { done: 1, total: 1, notes: [{ text: 'writing final checkpoints', rank: 0 }] };
     const position = positionOf(info);
     if (position === undefined) return last;
     // Records go down when a job in sync mode is set back.
     if (first === undefined || position.records < first.records) first = { records: position.records, atMs: now };
     const rate = (position.records - first.records) / Math.max((now - first.atMs) / 1000, 0.001);
     const secondsLeft = (passes * info.records - position.records) / rate;
-    const notes = [
-      `pass ${Math.min(position.pass + 1, passes)}/${passes}`,
-      position.note,
-      lossNote(info),
-      rate > 0 ? `${Math.round(rate).toLocaleString('en')} records/s` : undefined,
-      rate > 0 && Number.isFinite(secondsLeft) ? `${Math.max(0, Math.ceil(secondsLeft))} s left` : undefined,
-    ];
+    const isMoving = rate > 0 && Number.isFinite(secondsLeft);
     const { done, total } = position;
-    last = { done, total, note: notes.filter((note) => note !== undefined).join('  ') };
+    const notes = [
+      noteOf(5, `pass ${Math.min(position.pass + 1, passes)}/${passes}`),
+      noteOf(1, position.note),
+      noteOf(3, lossNote(info)),
+      noteOf(2, rate > 0 ? `${Math.round(rate).toLocaleString('en')} records/s` : undefined),
+      noteOf(4, isMoving ? `${durationText(secondsLeft)} left` : undefined),
+    ];
+    last = { done, total, notes: notes.flat() };
     return last;
   };
 }

@@ -1,0 +1,148 @@
+import { Args, Flags } from '@oclif/core';
+import { pause } from '../../base/backoff.ts';
+import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
+import type { Host, LogLevel } from '../../base/seams.ts';
+import { isFolderLocked } from '../../host/folder-lock.ts';
+import { LOG_LEVELS } from '../../host/log.ts';
+import { findStore } from '../base/find-store.ts';
+import { localFolder } from '../base/folder-flag.ts';
+import { logFile, logFolder, logNames } from '../base/job-logs.ts';
+import { PaddletCommand } from '../base-command.ts';
+import { isOfLevel, LogReader, type LogRecord, merged } from './log-records.ts';
+
+/** How often files are looked at with --follow. */
+const LOOK_MS = 300;
+const DEFAULT_LINES = 100;
+
+export default class LogsCommand extends PaddletCommand<typeof LogsCommand> {
+  static override isStream = true;
+  static override summary = 'Show the logs of a job that runs on this machine';
+  static override description =
+    `Prints the log files that paddlet run keeps in the folder of the job, as one log in the order of time. With --follow it goes
+on with what is logged, until the run ends. Roles that were started by hand log to their own stderr.`;
+  static override examples = [
+    { command: '<%= config.bin %> logs -f', description: 'All processes of the only job in ./.paddlet.' },
+    { command: '<%= config.bin %> logs trainer 1 --lines all', description: 'All that one trainer has logged.' },
+    { command: '<%= config.bin %> logs --level warn', description: 'Warnings and errors only.' },
+  ];
+  static override args = {
+    role: Args.string({ description: 'run, master, pserver or trainer; all of them without it.' }),
+    number: Args.integer({ min: 0, description: 'Which pserver or trainer.' }),
+  };
+  static override flags = {
+    dir: Flags.string({
+      helpValue: 'FOLDER',
+      parse: localFolder,
+      description: 'Folder of the job. Default: ./.paddlet/NAME, when there is only one.',
+    }),
+    follow: Flags.boolean({ char: 'f', description: 'Go on with what is logged, until the run ends.' }),
+    lines: Flags.string({
+      char: 'n',
+      helpValue: 'NUMBER',
+      default: String(DEFAULT_LINES),
+      parse: async (text) => {
+        linesOf(text);
+        return text;
+      },
+      description: 'How many entries of the past to show; `all` for all of them.',
+    }),
+    level: Flags.option({ options: LOG_LEVELS, description: 'Only entries of this level, and above it.' })(),
+  };
+
+  override async execute(): Promise<ExitCode> {
+    const { flags } = this;
+    const folder = flags.dir ?? findStore({ dir: undefined }).folder!;
+    const host = this.host('logs');
+    const names = namesIn(folder, this.args);
+    const logs = new Logs(host, folder, flags.level);
+    const width = names.length > 1 ? Math.max(...names.map(({ length }) => length)) : 0;
+    const show = ({ name, text }: LogRecord): void => {
+      if (flags.json) this.output({ log: name, text }, () => '');
+      else this.say(width === 0 ? text : text.replace(/^/gm, `${name.padEnd(width)}  `));
+    };
+    for (const record of await logs.last(names, linesOf(flags.lines))) show(record);
+    if (!flags.follow) return EXIT.done;
+    const signal = this.interruption();
+    for (;;) {
+      // Asked before the logs are read: what is logged at the end is shown, too.
+      const isOver = !isFolderLocked(folder);
+      for (const record of await logs.more(namesIn(folder, this.args))) show(record);
+      if (isOver) return EXIT.done;
+      await pause(host.clock, LOOK_MS, signal);
+      if (signal.aborted) return EXIT.interrupted;
+    }
+  }
+}
+
+class Logs {
+  readonly #host: Host;
+  readonly #folder: string;
+  readonly #level: LogLevel | undefined;
+  readonly #readers = new Map<string, LogReader>();
+
+  constructor(host: Host, folder: string, level: LogLevel | undefined) {
+    this.#host = host;
+    this.#folder = folder;
+    this.#level = level;
+  }
+
+  /** The last ones of all of them together. */
+  async last(names: readonly string[], most: number): Promise<LogRecord[]> {
+    const kept: LogRecord[] = [];
+    for await (const record of merged(names.map((name) => this.#reader(name).records()))) {
+      if (!isOfLevel(record, this.#level)) continue;
+      kept.push(record);
+      // In large steps: each costs as much as the list is long.
+      if (kept.length > 2 * most + 1_000) kept.splice(0, kept.length - most);
+    }
+    return most === 0 ? [] : kept.slice(-most);
+  }
+
+  /** What was added since. */
+  async more(names: readonly string[]): Promise<LogRecord[]> {
+    const added: LogRecord[] = [];
+    for (const name of names) {
+      for await (const record of this.#reader(name).records()) {
+        if (isOfLevel(record, this.#level)) added.push(record);
+      }
+    }
+    return added.sort((a, b) => a.timeMs - b.timeMs);
+  }
+
+  #reader(name: string): LogReader {
+    let reader = this.#readers.get(name);
+    if (reader === undefined) {
+      reader = new LogReader(this.#host.disk, name, logFile(this.#folder, name));
+      this.#readers.set(name, reader);
+    }
+    return reader;
+  }
+}
+
+function linesOf(text: string): number {
+  if (text === 'all') return Number.POSITIVE_INFINITY;
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new PaddletError('Usage', `--lines ${text}: expected a number, or all`);
+}
+
+interface Wanted {
+  readonly role?: string | undefined;
+  readonly number?: number | undefined;
+}
+
+/** Throws `JobUnknown` when there is no such log. */
+function namesIn(folder: string, { role, number }: Wanted): string[] {
+  const all = logNames(folder);
+  if (all.length === 0) {
+    throw new PaddletError('JobUnknown', `no logs in ${logFolder(folder)}`, {
+      hint: '`paddlet run` keeps logs; roles that are started by hand log to their own stderr',
+    });
+  }
+  if (role === undefined) return all;
+  const wanted = number === undefined ? role : `${role}-${number}`;
+  const found = all.filter((name) => name === wanted || name.replace(/-\d+$/, '') === wanted);
+  if (found.length > 0) return found;
+  throw new PaddletError('Usage', `no log of ${wanted.replace('-', ' ')} in ${logFolder(folder)}`, {
+    hint: `there are logs of ${all.map((name) => name.replace('-', ' ')).join(', ')}`,
+  });
+}

@@ -1,0 +1,83 @@
+import { Flags } from '@oclif/core';
+import { pause } from '../../base/backoff.ts';
+import { EXIT, type ExitCode } from '../../base/errors.ts';
+import { describeJob } from '../../cluster/job/describe-job.ts';
+import { storeTimeoutFlag } from '../base/command-store.ts';
+import { durationFlag, milliseconds } from '../base/duration-flag.ts';
+import { cut, DEFAULT_COLUMNS, wrapped } from '../base/fit.ts';
+import { jobNetwork } from '../base/job-network.ts';
+import { showLive } from '../base/live-view.ts';
+import { QUIET_LOG } from '../base/quiet-log.ts';
+import { type OpenJob, unknownJob, withJob } from '../base/with-job.ts';
+import { jobFlags, PaddletCommand } from '../base-command.ts';
+import { seenHere } from '../status/seen-here.ts';
+import { headLines, type Look, type ProcessRow, rowsOf, topTable } from './rows.ts';
+
+/** Rates need two looks. */
+const FIRST_INTERVAL_MS = 500;
+
+export default class TopCommand extends PaddletCommand<typeof TopCommand> {
+  static override summary = 'Show what the processes of a job do, as it happens';
+  static override description =
+    `Each process of the job with its speed and what its time went to between the last two looks; stragglers are marked. Above
+them how far the job is, and what holds it up (paddlet why). It ends with the job, with q, or with Ctrl-C.`;
+  static override examples = [
+    { command: '<%= config.bin %> top', description: 'Of the only job in ./.paddlet, every two seconds.' },
+    { command: '<%= config.bin %> top --count 1 --json', description: 'One look, for a script.' },
+  ];
+  static override flags = {
+    ...jobFlags,
+    interval: durationFlag('2s', 'Time between two looks.'),
+    count: Flags.integer({ char: 'n', min: 1, helpValue: 'NUMBER', description: 'End after so many looks.' }),
+    timeout: storeTimeoutFlag,
+  };
+
+  override async execute(): Promise<ExitCode> {
+    const { flags } = this;
+    return withJob({ flags, host: this.host('top'), signal: this.interruption() }, (job) => this.show(job));
+  }
+
+  private async show(job: OpenJob): Promise<ExitCode> {
+    const { clock } = job.host;
+    const { count = Number.POSITIVE_INFINITY } = this.flags;
+    let before = await look(job);
+    if (before.status.end === undefined) await pause(clock, FIRST_INTERVAL_MS, job.signal);
+    let shown = 0;
+    const isOver = await showLive({
+      ...{ clock, signal: job.signal, intervalMs: milliseconds(this.flags.interval) },
+      look: async () => {
+        const now = await look(job);
+        const rows = rowsOf(before, now);
+        before = now;
+        shown += 1;
+        const text = this.flags.json ? JSON.stringify(frameJson(now, rows)) : this.textOf(now, rows);
+        return { text, isLast: now.status.end !== undefined || shown >= count };
+      },
+    });
+    return isOver ? EXIT.done : EXIT.interrupted;
+  }
+
+  private textOf(now: Look, rows: readonly ProcessRow[]): string {
+    const { isTTY, columns = DEFAULT_COLUMNS } = process.stdout;
+    const head = headLines(now).join('\n');
+    if (rows.length === 0) return isTTY ? wrapped(head, columns) : head;
+    const top = topTable(rows, isTTY ? columns : DEFAULT_COLUMNS);
+    const table = this.table(top.columns, top.rows);
+    if (!isTTY) return `${head}\n\n${table}`;
+    const lines = table.split('\n').map((line) => cut(line, columns));
+    return `${wrapped(head, columns)}\n\n${lines.join('\n')}`;
+  }
+}
+
+const frameJson = ({ status }: Look, rows: readonly ProcessRow[]): object => ({
+  job: status.record.job.name,
+  processes: rows,
+});
+
+async function look({ host, store, keys, folder, retryStore }: OpenJob): Promise<Look> {
+  const network = jobNetwork({ ...host, log: QUIET_LOG }, store, keys);
+  const status = await retryStore(() => describeJob(store, keys, network));
+  if (status === undefined) throw unknownJob(store);
+  const here = await seenHere(store.url, folder, status, host.clock);
+  return { status: { ...status, here }, atMs: host.clock.monotonicMs() };
+}

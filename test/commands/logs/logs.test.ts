@@ -1,0 +1,85 @@
+/** `paddlet logs`: log files as one log, in the order of time. */
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { isOfLevel, LogReader, type LogRecord, merged } from '../../../src/commands/logs/log-records.ts';
+import { createDisk } from '../../../src/host/disk.ts';
+import { runCommand } from '../run-command.ts';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'paddlet-logs-'));
+  mkdirSync(join(folder, 'logs'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+});
+
+const path = (name: string): string => join(folder, 'logs', `${name}.log`);
+const line = (second: number, text: string, level = 'info '): string =>
+  `2026-11-27T18:00:0${second}.000Z ${level} ${text}\n`;
+
+async function all(records: AsyncGenerator<LogRecord>): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { name, text } of records) found.push(`${name}: ${text}`);
+  return found;
+}
+
+it('keeps lines without a time with the entry before, and waits for the end of a line', async () => {
+  writeFileSync(
+    path('master'),
+    `${line(1, 'one')}${line(2, 'a bug', 'error')}    at here\n    at there\n2026-11-27T18:0`,
+  );
+  const reader = new LogReader(createDisk(), 'master', path('master'));
+  expect(await all(reader.records())).toEqual([
+    `master: ${line(1, 'one').trimEnd()}`,
+    `master: ${line(2, 'a bug', 'error').trimEnd()}\n    at here\n    at there`,
+  ]);
+  expect(await all(reader.records())).toEqual([]);
+  appendFileSync(path('master'), `0:03.000Z info  three\n`);
+  expect(await all(reader.records())).toEqual([`master: ${line(3, 'three').trimEnd()}`]);
+});
+
+it('merges logs by time; entries of one log keep their order', async () => {
+  writeFileSync(path('master'), `${line(1, 'a')}${line(4, 'c')}${line(4, 'd')}`);
+  writeFileSync(path('trainer-0'), `${line(2, 'b')}${line(4, 'e')}${line(5, 'f')}`);
+  const readers = ['master', 'trainer-0'].map((name) => new LogReader(createDisk(), name, path(name)).records());
+  expect((await all(merged(readers))).map((text) => text.at(-1)).join('')).toBe('abcdef');
+});
+
+it('knows levels', () => {
+  const record = { name: '', timeMs: 0, level: 'warn', text: '' } as const;
+  expect([undefined, 'info', 'warn', 'error'].map((lowest) => isOfLevel(record, lowest as 'info'))).toEqual([
+    ...[true, true, true, false],
+  ]);
+});
+
+it('shows the last entries of some or of all, and says which logs there are', async () => {
+  writeFileSync(path('master'), line(1, 'master is up'));
+  for (const index of [0, 1, 10]) writeFileSync(path(`trainer-${index}`), line(index % 9, `trainer ${index}`, 'warn '));
+  writeFileSync(path('other'), 'no log of ours');
+  const logs = async (...words: string[]): Promise<string[]> => {
+    const { code, out, err } = await runCommand(['logs', '--dir', folder, ...words], { cwd: folder });
+    return [String(code), ...(out + err).trimEnd().split('\n')];
+  };
+  expect(await logs()).toEqual([
+    '0',
+    `trainer-0   ${line(0, 'trainer 0', 'warn ').trimEnd()}`,
+    `master      ${line(1, 'master is up').trimEnd()}`,
+    `trainer-1   ${line(1, 'trainer 1', 'warn ').trimEnd()}`,
+    `trainer-10  ${line(1, 'trainer 10', 'warn ').trimEnd()}`,
+  ]);
+  expect(await logs('trainer', '10', '--json')).toEqual([
+    '0',
+    JSON.stringify({ log: 'trainer-10', text: line(1, 'trainer 10', 'warn ').trimEnd() }),
+  ]);
+  expect(await logs('-n', '1', '--level', 'warn', '-f')).toEqual(['0', expect.stringContaining('trainer 10')]);
+  expect(await logs('master', '--level', 'error')).toEqual(['0', '']);
+  expect(await logs('trainer', '2')).toEqual([
+    ...['2', expect.stringContaining('no log of trainer 2')],
+    'hint: there are logs of master, trainer 0, trainer 1, trainer 10',
+  ]);
+  expect((await logs('-n', 'few'))[1]).toContain('--lines few: expected a number, or all');
+  rmSync(join(folder, 'logs'), { recursive: true });
+  expect((await logs())[1]).toMatch(/^error JobUnknown: no logs in /);
+});
