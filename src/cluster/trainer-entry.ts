@@ -29,3 +29,6 @@ export const isStartedByRun = (value: string): boolean => readable(value)?.start
 
 /** Undefined when another version wrote it. */
 const readable = (value: string): TrainerEntry | undefined => schema.safeParse(parsedJson(value)).data;
+
+/** The first characters of the id of a trainer, for people: enough to tell those of a job apart. */
+export const shortId = (id: string): string => id.slice(0, 8);

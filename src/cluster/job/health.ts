@@ -3,6 +3,7 @@
  * master wrote is believed. Pure.
  */
 import type { RoleInfo } from '../info.ts';
+import { shortId } from '../trainer-entry.ts';
 import type { TroubleKind } from '../troubles.ts';
 import type { InfoAnswer } from './ask-info.ts';
 
@@ -70,7 +71,8 @@ export function waitingText({ text, withinMs }: Waiting): string {
   return withinMs === undefined ? text : `${text}, ${Math.ceil(withinMs / 1000)} s`;
 }
 
-const nameOf = ({ role, id }: SeenProcess): string => (role === 'master' ? 'the master' : `${role} ${id}`);
+const nameOf = ({ role, id }: SeenProcess): string =>
+  role === 'master' ? 'the master' : `${role} ${role === 'trainer' ? shortId(id) : id}`;
 
 /** Each text once, however many processes say it. */
 function troubles(answering: readonly SeenProcess[]): Waiting[] {

@@ -1,6 +1,7 @@
 /** What holds a job up, in a sentence; and the words that those sentences share. Pure. */
 import type { DirectingInfo } from '../info.ts';
 import type { LiveProcess } from '../job/describe-job.ts';
+import { shortId } from '../trainer-entry.ts';
 
 /** In the order in which causes are told: what comes first is the reason of what comes later. */
 export const CAUSE_KINDS = [
@@ -43,9 +44,6 @@ export interface Cause {
   /** What to do. */
   readonly hint?: string;
 }
-
-/** The first characters of the id of a trainer: enough to tell those of a job apart. */
-export const shortId = (id: string): string => id.slice(0, 8);
 
 /** At the beginning of a sentence. */
 export function nameOf({ role, id }: Pick<LiveProcess, 'role' | 'id'>): string {

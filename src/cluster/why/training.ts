@@ -1,7 +1,8 @@
 /** What holds training up while all processes are there: failures, slow processes, bounds and barriers. Pure. */
 import type { PserverInfo, TrainerInfo } from '../info.ts';
 import { directingInfo, type JobStatus } from '../job/describe-job.ts';
-import { type Cause, listed, oneLine, plural, seconds, shortId, workOf } from './cause.ts';
+import { shortId } from '../trainer-entry.ts';
+import { type Cause, listed, oneLine, plural, seconds, workOf } from './cause.ts';
 
 type Seen = Pick<JobStatus, 'record' | 'processes'>;
 type WorkingTrainer = Extract<TrainerInfo, { state: 'working' }>;

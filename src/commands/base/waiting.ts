@@ -73,8 +73,10 @@ function inLines(title: string, wanted: boolean): Progress {
       const nowMs = performance.now();
       if (!wanted || nowMs - lastMs < LINE_EVERY_MS) return;
       lastMs = nowMs;
-      const texts = asNotes(notes).map(({ text }) => text);
-      process.stderr.write(`${visible([title, ...percent(done, total), ...texts].join('  '))}\n`);
+      const start = [title, ...percent(done, total)].join('  ');
+      const { isTTY, columns = DEFAULT_COLUMNS } = process.stderr;
+      const room = isTTY ? columns - start.length - 2 : Number.POSITIVE_INFINITY;
+      process.stderr.write(`${visible(`${start}  ${fitNotes(asNotes(notes), room)}`.trimEnd())}\n`);
     },
     end: () => {},
   };

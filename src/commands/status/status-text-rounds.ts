@@ -1,6 +1,6 @@
 /** The rounds of a job in sync mode, for people. */
 import type { DirectingInfo, RoundsInfo } from '../../cluster/info.ts';
-import { shortId } from '../../cluster/why/cause.ts';
+import { shortId } from '../../cluster/trainer-entry.ts';
 
 /** A round that takes longer is reported. */
 const SLOW_MS = 1_000;

@@ -4,7 +4,7 @@ import type { DirectingInfo, RoleInfo } from '../../cluster/info.ts';
 import { directingInfo, type JobStatus, type LiveProcess } from '../../cluster/job/describe-job.ts';
 import type { KeptModel, KeptModels } from '../../cluster/job/job-result.ts';
 import { shellCommand } from '../../cluster/job/start-command.ts';
-import { shortId } from '../../cluster/why/cause.ts';
+import { shortId } from '../../cluster/trainer-entry.ts';
 import { isoTime } from '../../host/clock.ts';
 import { cut, durationText, wrapped } from '../base/fit.ts';
 import { listedText } from '../base/listed-bad-records.ts';

@@ -2,7 +2,7 @@
 import { visible } from '../../base/visible.ts';
 import type { DirectingInfo, RoleInfo } from '../../cluster/info.ts';
 import { directingInfo, type LiveProcess } from '../../cluster/job/describe-job.ts';
-import { shortId } from '../../cluster/why/cause.ts';
+import { shortId } from '../../cluster/trainer-entry.ts';
 import { durationText } from '../base/fit.ts';
 import type { TableColumn } from '../base/table.ts';
 import { secondsLeft, shareDone } from '../base/time-left.ts';

@@ -16,7 +16,7 @@ describe('a line', () => {
     expect(wrapped('short\n  time: pull 72 %, compute 4 %, push 3 %', 24)).toBe(
       'short\n  time: pull 72 %,\n    compute 4 %, push 3\n    %',
     );
-    expect(wrapped('a'.repeat(12), 5)).toBe('aaaaa\n  aaa\n  aa\n  aa');
+    expect(wrapped('a'.repeat(12), 5)).toBe('aaaaa\n  aaa\n  aaa\n  a');
   });
 });
 
