@@ -94,7 +94,7 @@ function resolveTarget(argv: readonly string[]): Target {
 
 function unknownCommand(words: readonly string[]): PaddletError {
   const [first = '', second = ''] = words;
-  if (/^--(json|log-level|log-format)\b/.test(first))
+  if (/^(-j|--(json|log-level|log-format))\b/.test(first))
     return new PaddletError('Usage', `${first} comes before the command`, {
       hint: 'put it after the command: paddlet COMMAND [FLAGS]',
     });
@@ -122,7 +122,7 @@ function isHelpWanted(argv: readonly string[]): boolean {
 }
 
 function isJsonWanted(argv: readonly string[]): boolean {
-  return beforeDashes(argv).includes('--json');
+  return beforeDashes(argv).some((word) => word === '--json' || /^-j/.test(word));
 }
 
 function beforeDashes(argv: readonly string[]): readonly string[] {

@@ -4,9 +4,12 @@ import { LOG_LEVELS } from '../../host/log.ts';
 import { localFolder } from './folder-flag.ts';
 import { credentialFlags } from './store-credentials.ts';
 
-/** Of every command. */
+/**
+ * Of every command. A letter is the same flag in every command that has one: `-j` json, `-s` set, `-o` output. They are
+ * for what is typed daily; what deletes or overwrites is typed in full.
+ */
 export const everyFlags = {
-  json: Flags.boolean({ description: 'Print the result, or the error, as JSON.', helpGroup: 'GLOBAL' }),
+  json: Flags.boolean({ char: 'j', description: 'Print the result, or the error, as JSON.', helpGroup: 'GLOBAL' }),
   'log-level': Flags.option({
     options: LOG_LEVELS,
     default: 'info' as const,
@@ -71,6 +74,7 @@ export const cacheFlags = {
 /** Changes to the job file. */
 export const setFlags = {
   set: Flags.string({
+    char: 's',
     multiple: true,
     multipleNonGreedy: true,
     default: [],

@@ -33,6 +33,7 @@ import { readJobBefore } from './job-before.ts';
 import { checkMayDelete } from './may-delete.ts';
 import { readCurve } from './read-curve.ts';
 import { type ResetOptions, resetJob, untilAllHaveExited } from './reset-job.ts';
+import { allSets, shortFormFlags } from './short-forms.ts';
 import { startingSizes } from './starting-sizes.ts';
 import { WorkingFolder } from './working-folder.ts';
 
@@ -45,8 +46,8 @@ the result; with a higher training.passes it continues the job. One run works in
   static override examples = [
     { command: '<%= config.bin %> run examples/synth-fm.yaml', description: 'Train.' },
     {
-      command: '<%= config.bin %> run examples/a9a-lr.yaml --data-dir ~/data --set training.passes=10',
-      description: 'Data in another folder, and one setting changed.',
+      command: '<%= config.bin %> run examples/a9a-lr.yaml --data-dir ~/data --passes 10 -s training.batchSize=256',
+      description: 'Data in another folder, and two settings changed.',
     },
     {
       command: '<%= config.bin %> run examples/a9a-lr.yaml --fresh --json',
@@ -63,6 +64,7 @@ the result; with a higher training.passes it continues the job. One run works in
     ...dataFlags,
     ...cacheFlags,
     ...setFlags,
+    ...shortFormFlags,
     ...exposeFlags,
     fresh: Flags.boolean({
       description:
@@ -85,7 +87,12 @@ the result; with a higher training.passes it continues the job. One run works in
   override async execute(): Promise<ExitCode> {
     const { flags } = this;
     const host = this.host('run');
-    const loaded = await loadJob({ path: this.args.job, sets: flags.set, dataDir: flags['data-dir'], disk: host.disk });
+    const loaded = await loadJob({
+      path: this.args.job,
+      sets: allSets(flags),
+      dataDir: flags['data-dir'],
+      disk: host.disk,
+    });
     const folder = jobFolder(flags, loaded.job.name);
     const kill = new AbortController();
     const stop = this.stopSignal(() => kill.abort());
@@ -239,7 +246,7 @@ the result; with a higher training.passes it continues the job. One run works in
     ];
     const cache = ['--cache-dir', resolve(this.flags['cache-dir'])];
     const data = ['--data-dir', loaded.dataDir];
-    const sets = this.flags.set.flatMap((set) => ['--set', set]);
+    const sets = allSets(this.flags).flatMap((set) => ['--set', set]);
     return {
       master: ['master', loaded.path, ...sets, ...common, ...cache, ...data],
       pserver: ['pserver', ...common],
