@@ -2,6 +2,7 @@
 import { Flags } from '@oclif/core';
 import { LOG_LEVELS } from '../../host/log.ts';
 import { localFolder } from './folder-flag.ts';
+import { storeAtHome } from './path-values.ts';
 import { credentialFlags } from './store-credentials.ts';
 
 /**
@@ -30,6 +31,7 @@ export const storeFlags = {
   store: Flags.string({
     env: 'PADDLET_STORE',
     helpValue: 'URL',
+    parse: async (url) => storeAtHome(url),
     description: 'Coordination store: etcd://host:port[,host:port...], etcds:// for TLS, or sqlite:PATH.',
   }),
   ...credentialFlags,
