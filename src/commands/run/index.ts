@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
@@ -13,7 +14,7 @@ import { refuseDifferences, standingOf } from '../../roles/master/standing.ts';
 import { defaultChroot, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
-import type { KeyValue } from '../../store/store.ts';
+import type { KeyValue, Store } from '../../store/store.ts';
 import { askYesNo, canAsk } from '../base/ask.ts';
 import { checkWritable } from '../base/check-writable.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
@@ -29,6 +30,8 @@ import { attach, checkAttachable, failureOf } from './attach.ts';
 import { clusterPlan } from './cluster-plan.ts';
 import { type ClusterRun, removeLogs, runCluster } from './cluster-run.ts';
 import { continueJob } from './continue-job.ts';
+import { dryRun } from './dry-run.ts';
+import { dryRunText } from './dry-run-text.ts';
 import { readJobBefore } from './job-before.ts';
 import { checkMayDelete } from './may-delete.ts';
 import { readCurve } from './read-curve.ts';
@@ -52,6 +55,10 @@ the result; with a higher training.passes it continues the job. One run works in
     {
       command: '<%= config.bin %> run examples/a9a-lr.yaml --fresh --json',
       description: 'Start over, with JSON output for a script.',
+    },
+    {
+      command: '<%= config.bin %> run examples/a9a-lr.yaml --dry-run',
+      description: 'What would be trained: records, tasks, batches, memory, checkpoints.',
     },
     {
       command: '<%= config.bin %> run examples/a9a-lr.yaml --attach',
@@ -78,6 +85,11 @@ the result; with a higher training.passes it continues the job. One run works in
       '60s',
       'How long processes may take to end, after Ctrl-C for example; then they are killed. What they did not save is computed again.',
     ),
+    'dry-run': Flags.boolean({
+      exclusive: ['attach'],
+      description:
+        'Show what would be done, how large the model is and how much work it is. Starts and changes nothing.',
+    }),
     attach: Flags.boolean({
       exclusive: ['fresh'],
       description: 'Show the run that another process started in this folder. Ctrl-C ends only what is shown.',
@@ -97,6 +109,7 @@ the result; with a higher training.passes it continues the job. One run works in
     const kill = new AbortController();
     const stop = this.stopSignal(() => kill.abort());
     const parts = { host, folder, loaded, stop, kill: kill.signal, stopLimitMs: milliseconds(flags['stop-timeout']) };
+    if (flags['dry-run']) return this.dryRun(parts);
     if (flags.attach) {
       checkAttachable(folder, loaded.job.name);
       return this.withStore(parts, (run) => this.attach(run));
@@ -114,6 +127,21 @@ the result; with a higher training.passes it continues the job. One run works in
     }
   }
 
+  private async dryRun(parts: Omit<ClusterRun, 'store' | 'url' | 'keys'>): Promise<ExitCode> {
+    const { flags } = this;
+    const { host, loaded, folder } = parts;
+    const show = async (run: Omit<ClusterRun, 'store'> & { readonly store: Store | undefined }): Promise<ExitCode> => {
+      const loadData = () => this.indexData(host, loaded);
+      const would = await dryRun({ ...run, isFresh: flags.fresh, loadData });
+      this.output(would, () => dryRunText(would));
+      return EXIT.done;
+    };
+    const url = flags.store ?? embeddedStore(folder);
+    const isThere = !url.startsWith('sqlite:') || existsSync(url.slice('sqlite:'.length));
+    if (isThere) return this.withStore(parts, show);
+    return show({ ...parts, store: undefined, url, keys: keysOf(flags.chroot ?? defaultChroot(loaded.job.name)) });
+  }
+
   private async withStore(
     parts: Omit<ClusterRun, 'store' | 'url' | 'keys'>,
     act: (run: ClusterRun) => Promise<ExitCode>,
@@ -121,7 +149,7 @@ the result; with a higher training.passes it continues the job. One run works in
     const { flags } = this;
     const { host, folder, loaded } = parts;
     const url = flags.store ?? embeddedStore(folder);
-    const access = flags.attach ? 'write' : 'create';
+    const access = flags['dry-run'] ? 'read' : flags.attach ? 'write' : 'create';
     const credentials = storeCredentials(url, flags);
     const store = await openStore(url, { ...host, access, credentials }).catch((error: unknown) => {
       if (flags.store !== undefined) throw error;
