@@ -88,7 +88,7 @@ describe('errors', () => {
     [['data', 'indx'], 'error Usage: no such command: data indx\nhint: did you mean `paddlet data index`?\n'],
     [['frobnicate'], 'error Usage: no such command: frobnicate\nhint: `paddlet --help` lists all commands\n'],
     [['--frobnicate'], 'error Usage: no such command: --frobnicate\nhint: `paddlet --help` lists all commands\n'],
-    [['doctor', '--jsn'], 'error Usage: nonexistent flag: --jsn\nhint: did you mean --json?\n'],
+    [['doctor', '--jsn'], 'error Usage: no such flag: --jsn\nhint: did you mean --json?\n'],
     [
       ['doctor', 'job.yaml', 'extra'],
       'error Usage: unexpected argument: extra\nhint: run `paddlet doctor --help` to see its flags\n',

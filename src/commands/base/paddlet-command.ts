@@ -9,6 +9,7 @@ import { everyFlags } from './flags.ts';
 import { abortOnSignals } from './interruption.ts';
 import { argsAtHome, flagsAtHome } from './path-values.ts';
 import { renderTable, type TableColumn } from './table.ts';
+import { refuseValues } from './usage-errors.ts';
 import { type Progress, startProgress, startWait, type Wait } from './waiting.ts';
 
 export type FlagsOf<T extends typeof Command> = Interfaces.InferredFlags<
@@ -34,6 +35,7 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
   abstract execute(): Promise<ExitCode | undefined> | Promise<void>;
 
   override async run(): Promise<ExitCode> {
+    refuseValues(this.argv, { ...this.ctor.flags, ...everyFlags });
     const { flags, args, argv } = await this.parse({
       flags: this.ctor.flags,
       baseFlags: everyFlags,
