@@ -35,6 +35,7 @@ const WORDS: readonly (readonly [RegExp, Rewrite])[] = [
   [/^Flag (\S+) expects one of these values: (.*)$/, (flag, values) => `${flag} needs a value: one of ${values}`],
   [/^Flag (\S+) can only be specified once$/, (flag) => `${flag} is given twice`],
   [/^Expected (--[^=]+)=(.*) to be one of: (.*)$/, (flag, found, values) => notOneOf(flag!, found!, values!)],
+  [/^Expected (.*) to be one of: (.*)$/, (found, values) => notOneOf('', found!, values!)],
   [/^Parsing (\S+)$/, (flag) => `${flag}:`],
   [/^Expected an integer but received: (.*)$/, (found) => `expected a whole number, found ${found}`],
   [
@@ -62,7 +63,7 @@ function inOurWords(message: string): string {
 
 function notOneOf(flag: string, found: string, values: string): string {
   const near = nearest(found, values.split(', '));
-  return `${flag}: expected one of ${values}, found ${found}${near === undefined ? '' : `; did you mean ${near}?`}`;
+  return `${flag === '' ? '' : `${flag}: `}expected one of ${values}, found ${found}${near === undefined ? '' : `; did you mean ${near}?`}`;
 }
 
 /** Oclif's parse errors carry what was parsed; `flags` of an unknown-flag error are the unknown ones. */
