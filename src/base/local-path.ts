@@ -1,10 +1,14 @@
-/** Paths as people write them for other programs, and that name nothing on a file system of this machine. */
+/** Paths as people write them for shells and other programs. */
+import { homedir } from 'node:os';
 
 const URL_START = /^([a-z][a-z0-9+.-]+):\/+/i;
-/** What a shell would make a home folder of. */
+/** What a shell would make a home folder of: that of another user, after `atHome`. */
 const HOME = /^~[\w-]*(?:\/|$)/;
 
-/** What to do about such a path; undefined for any other. */
+/** `~` and `~/x` as a shell has them, which does not look into `--out=~/x`, a job file or a variable. */
+export const atHome = (path: string): string => path.replace(/^~(?=\/|$)/, () => homedir());
+
+/** What to do about a path that names nothing on a file system of this machine; undefined for any other. */
 export function notLocal(path: string): string | undefined {
   const [start, scheme] = URL_START.exec(path) ?? [];
   if (start !== undefined && scheme?.toLowerCase() === 'file') {

@@ -114,4 +114,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     'Check that this machine can run paddlet, and report problems',
     () => import('./doctor/index.ts'),
   ),
+  entry(
+    'help',
+    'completion',
+    'Print a script that completes command lines: bash, zsh or fish',
+    () => import('./completion/index.ts'),
+  ),
 ];

@@ -1,16 +1,17 @@
 /** From the command line to a subcommand and back to an exit code. */
-import { EXIT, type ExitCode, PaddletError } from '../base/errors.ts';
+import { EXIT, type ExitCode } from '../base/errors.ts';
 import { armFailPoints } from '../base/fail-points.ts';
 import { failHands } from '../host/fail-hands.ts';
 import { isColorWanted } from '../host/host.ts';
 import { guardOutputs, isReaderGone } from '../host/outputs.ts';
 import { reporter } from '../host/reports.ts';
-import { nearest } from '../job/complaints.ts';
-import { errorJson, errorText, exitCodeOf, fromOclif } from './base/errors.ts';
+import { errorJson, errorText, exitCodeOf } from './base/errors.ts';
 import { DEFAULT_COLUMNS, wrapped } from './base/fit.ts';
 import { fromSystem, outputFailed } from './base/machine-errors.ts';
 import { helpSubject, loadConfig } from './base/oclif-config.ts';
 import { overview } from './base/overview.ts';
+import { unknownCommand } from './base/unknown-command.ts';
+import { fromOclif } from './base/usage-errors.ts';
 import { COMMANDS, type CommandEntry } from './index.ts';
 
 /** Runs `paddlet <argv>`. Never throws: errors are printed and become the exit code. */
@@ -95,37 +96,12 @@ function resolveTarget(argv: readonly string[]): Target {
   return { kind: 'unknown', words: words.length === 0 ? line.slice(0, 1) : words };
 }
 
-function unknownCommand(words: readonly string[]): PaddletError {
-  const [first = '', second = ''] = words;
-  if (/^--(json|log-level|log-format)\b/.test(first))
-    return new PaddletError('Usage', `${first} comes before the command`, {
-      hint: 'put it after the command: paddlet COMMAND [FLAGS]',
-    });
-  const names = COMMANDS.map(({ id }) => id.replaceAll(':', ' '));
-  const group = names.filter((name) => name.startsWith(`${first} `));
-  const found =
-    group.length === 0
-      ? undefined
-      : nearest(
-          second,
-          group.map((name) => name.slice(first.length + 1)),
-        );
-  const near =
-    group.length === 0
-      ? (nearest(`${first} ${second}`.trim(), names) ?? nearest(first, names))
-      : found && `${first} ${found}`;
-  const all =
-    group.length === 0 ? '`paddlet --help` lists all commands' : `\`paddlet ${first} --help\` lists its commands`;
-  const hint = near === undefined ? all : `did you mean \`paddlet ${near}\`?`;
-  return new PaddletError('Usage', `no such command: ${words.slice(0, 2).join(' ')}`, { hint });
-}
-
 function isHelpWanted(argv: readonly string[]): boolean {
   return argv[0] === 'help' || beforeDashes(argv).some((word) => word === '--help' || word === '-h');
 }
 
 function isJsonWanted(argv: readonly string[]): boolean {
-  return beforeDashes(argv).includes('--json');
+  return beforeDashes(argv).some((word) => word === '--json' || /^-j/.test(word));
 }
 
 function beforeDashes(argv: readonly string[]): readonly string[] {

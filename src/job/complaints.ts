@@ -2,6 +2,7 @@
 import { closest, distance } from 'fastest-levenshtein';
 import type * as z from 'zod';
 import { DURATION_EXPECTED, DURATION_FIELDS } from './field-types.ts';
+import { byOtherName, plain } from './other-names.ts';
 import type { Complaint } from './source-text.ts';
 
 /**
@@ -69,19 +70,34 @@ function unknownField(path: readonly (string | number)[], key: string, fields: F
   const type = typeof found === 'object' && found !== null ? (found as { type?: unknown }).type : undefined;
   if (IS_DECAY.test(key)) return `unknown field here; ${decayOf(path.at(-1) === 'optimizer' ? type : undefined)}`;
   const known = fieldsOf(path, fields);
-  const near = nearest(key, known);
+  const other = byOtherName(key);
+  if (type === 'ftrl' && other === 'optimizer.learningRate') return `${notOf(path, type)}; did you mean alpha?`;
   // `momentum` is a field of optimizer, but not of every optimizer.
-  if (near === key) return `is not a field of ${path.join('.')} type ${shown(type)}`;
+  if (known.includes(key)) return notOf(path, type);
+  // Before what is spelled alike: `eta` is no typo of `beta`.
+  if (other !== undefined) return `unknown field; did you mean ${within(path, other)}?`;
+  const near = nearest(key, known);
   if (near !== undefined) return `unknown field; did you mean ${near}?`;
   const elsewhere = [...fields].flatMap(([at, names]) =>
-    names.includes(key) && !at.includes('*') ? [at === '' ? key : `${at}.${key}`] : [],
+    at.includes('*') ? [] : names.filter((name) => plain(name) === plain(key)).map((name) => dotted(at, name)),
   );
   if (elsewhere.length > 0) return `unknown field here; did you mean ${elsewhere.join(' or ')}?`;
   return known.length === 0 ? 'unknown field' : `unknown field; expected one of ${known.join(', ')}`;
 }
 
+const notOf = (path: readonly (string | number)[], type: unknown): string =>
+  `is not a field of ${path.join('.')} type ${shown(type)}`;
+
+const dotted = (at: string, name: string): string => (at === '' ? name : `${at}.${name}`);
+
+/** The field under its own name where it belongs to this section: `learningRate` in `tables.w.optimizer`. */
+function within(path: readonly (string | number)[], field: string): string {
+  const section = `${path.at(-1)}.`;
+  return field.startsWith(section) ? field.slice(section.length) : field;
+}
+
 /** What others call the decay of weights, and fields of optimizers that have another one. */
-const IS_DECAY = /^(l2|lambda2|weight_?decay)$/i;
+const IS_DECAY = /^(l2|lambda2?|reg_?lambda|l2_?(reg|regularization)|weight_?decay)$/i;
 
 function decayOf(type: unknown): string {
   if (type === 'adamw') return 'the decay of weights of type adamw is weightDecay';

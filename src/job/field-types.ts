@@ -1,7 +1,7 @@
 /** Kinds of fields that several sections of a job file have. */
 import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
-import { notLocal } from '../base/local-path.ts';
+import { atHome, notLocal } from '../base/local-path.ts';
 import { parseDurationMs } from './duration.ts';
 
 export const HOUR_MS = 3_600_000;
@@ -37,6 +37,7 @@ export function duration(minMs: number, maxMs: number) {
 
 export const path = z
   .string()
+  .overwrite(atHome)
   .min(1)
   .max(LIMITS.jobPathCharacters)
   .refine((text) => !text.includes('\0'), 'expected a path without NUL characters');

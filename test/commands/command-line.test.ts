@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { describe, expect, test } from 'vitest';
+import { everyFlags } from '../../src/commands/base/flags.ts';
 import { COMMANDS } from '../../src/commands/index.ts';
 import { VERSION } from '../../src/commands/version.ts';
 import { COMPILED, ENTRY, type Ran, runCommand } from './run-command.ts';
@@ -69,13 +70,25 @@ describe.each(COMMANDS)('$id', (entry) => {
   });
 });
 
+test('a letter is the same flag in all commands, and none of a flag that deletes or overwrites', async () => {
+  const classes = await Promise.all(COMMANDS.map(({ load }) => load()));
+  const flags = classes.flatMap(({ flags }) => Object.entries({ ...everyFlags, ...flags }));
+  const named = new Set(flags.flatMap(([name, { char }]) => (char === undefined ? [] : [`-${char} --${name}`])));
+  expect([...named].sort()).toEqual(['-j --json', '-o --output', '-s --set']);
+});
+
+test('-j is --json, for results and for errors', async () => {
+  expect(await paddlet('data', 'index', '-j')).toEqual(await paddlet('data', 'index', '--json'));
+  expect(JSON.parse((await paddlet('doctor', '--log-level=loud', '-j')).out)).toHaveProperty('error.exit', 2);
+});
+
 describe('errors', () => {
   test.each([
     [['doctr'], 'error Usage: no such command: doctr\nhint: did you mean `paddlet doctor`?\n'],
     [['data', 'indx'], 'error Usage: no such command: data indx\nhint: did you mean `paddlet data index`?\n'],
     [['frobnicate'], 'error Usage: no such command: frobnicate\nhint: `paddlet --help` lists all commands\n'],
     [['--frobnicate'], 'error Usage: no such command: --frobnicate\nhint: `paddlet --help` lists all commands\n'],
-    [['doctor', '--jsn'], 'error Usage: nonexistent flag: --jsn\nhint: did you mean --json?\n'],
+    [['doctor', '--jsn'], 'error Usage: no such flag: --jsn\nhint: did you mean --json?\n'],
     [
       ['doctor', 'job.yaml', 'extra'],
       'error Usage: unexpected argument: extra\nhint: run `paddlet doctor --help` to see its flags\n',

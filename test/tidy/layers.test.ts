@@ -74,6 +74,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   commands: {
     base: [],
     checkpoint: ['base'],
+    completion: ['base'],
     data: ['base'],
     doctor: ['base'],
     evaluate: ['base'],

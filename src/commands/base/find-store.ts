@@ -12,6 +12,7 @@ import { defaultChroot, ROOT } from '../../store/keys.ts';
 import { listJobs } from '../../store/list-jobs.ts';
 import { storeWaitLogger } from '../../store/retry-until-answered.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
+import { storeAtHome } from './path-values.ts';
 
 export const HOME = '.paddlet';
 
@@ -32,7 +33,7 @@ export const embeddedStore = (folder: string): string => `sqlite:${join(folder, 
 export function findStore(flags: WhereFlags): { readonly url: string; readonly folder: string | undefined } {
   const folderOf = flags.dir && resolve(flags.dir);
   // A folder on the command line goes before a store in the environment.
-  const isFromEnvironment = flags.store !== undefined && flags.store === process.env.PADDLET_STORE;
+  const isFromEnvironment = flags.store !== undefined && flags.store === storeAtHome(process.env.PADDLET_STORE ?? '');
   if (folderOf && isFromEnvironment && existsSync(join(folderOf, 'store.db'))) {
     return { url: embeddedStore(folderOf), folder: folderOf };
   }

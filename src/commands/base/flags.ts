@@ -2,11 +2,15 @@
 import { Flags } from '@oclif/core';
 import { LOG_LEVELS } from '../../host/log.ts';
 import { localFolder } from './folder-flag.ts';
+import { storeAtHome } from './path-values.ts';
 import { credentialFlags } from './store-credentials.ts';
 
-/** Of every command. */
+/**
+ * Of every command. A letter is the same flag in every command that has one: `-j` json, `-s` set, `-o` output. They are
+ * for what is typed daily; what deletes or overwrites is typed in full.
+ */
 export const everyFlags = {
-  json: Flags.boolean({ description: 'Print the result, or the error, as JSON.', helpGroup: 'GLOBAL' }),
+  json: Flags.boolean({ char: 'j', description: 'Print the result, or the error, as JSON.', helpGroup: 'GLOBAL' }),
   'log-level': Flags.option({
     options: LOG_LEVELS,
     default: 'info' as const,
@@ -27,6 +31,7 @@ export const storeFlags = {
   store: Flags.string({
     env: 'PADDLET_STORE',
     helpValue: 'URL',
+    parse: async (url) => storeAtHome(url),
     description: 'Coordination store: etcd://host:port[,host:port...], etcds:// for TLS, or sqlite:PATH.',
   }),
   ...credentialFlags,
@@ -71,6 +76,7 @@ export const cacheFlags = {
 /** Changes to the job file. */
 export const setFlags = {
   set: Flags.string({
+    char: 's',
     multiple: true,
     multipleNonGreedy: true,
     default: [],

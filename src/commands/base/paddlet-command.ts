@@ -1,12 +1,15 @@
 /** The base of all subcommands: flags, the host, output for people and for scripts, interruption. */
 import { Command, type Interfaces } from '@oclif/core';
 import type { ExitCode } from '../../base/errors.ts';
+import { atHome } from '../../base/local-path.ts';
 import type { Host } from '../../base/seams.ts';
 import { visibleStyled } from '../../base/visible.ts';
 import { createHost } from '../../host/host.ts';
 import { everyFlags } from './flags.ts';
 import { abortOnSignals } from './interruption.ts';
+import { argsAtHome, flagsAtHome } from './path-values.ts';
 import { renderTable, type TableColumn } from './table.ts';
+import { refuseValues } from './usage-errors.ts';
 import { type Progress, startProgress, startWait, type Wait } from './waiting.ts';
 
 export type FlagsOf<T extends typeof Command> = Interfaces.InferredFlags<
@@ -32,15 +35,16 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
   abstract execute(): Promise<ExitCode | undefined> | Promise<void>;
 
   override async run(): Promise<ExitCode> {
+    refuseValues(this.argv, { ...this.ctor.flags, ...everyFlags });
     const { flags, args, argv } = await this.parse({
       flags: this.ctor.flags,
       baseFlags: everyFlags,
       args: this.ctor.args,
       strict: this.ctor.strict,
     });
-    this.flags = flags as FlagsOf<T>;
-    this.args = args as ArgsOf<T>;
-    this.#words = argv.map(String);
+    this.flags = flagsAtHome(flags, this.ctor.flags) as FlagsOf<T>;
+    this.args = argsAtHome(args) as ArgsOf<T>;
+    this.#words = argv.map((word) => atHome(String(word)));
     return (await this.execute()) ?? 0;
   }
 

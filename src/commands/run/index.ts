@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
@@ -14,7 +15,7 @@ import { refuseDifferences, standingOf } from '../../roles/master/standing.ts';
 import { defaultChroot, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
-import type { KeyValue } from '../../store/store.ts';
+import type { KeyValue, Store } from '../../store/store.ts';
 import { askYesNo, canAsk } from '../base/ask.ts';
 import { checkWritable } from '../base/check-writable.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
@@ -31,10 +32,13 @@ import { attach, checkAttachable, failureOf } from './attach.ts';
 import { clusterPlan } from './cluster-plan.ts';
 import { type ClusterRun, runCluster } from './cluster-run.ts';
 import { continueJob } from './continue-job.ts';
+import { dryRun } from './dry-run.ts';
+import { dryRunText } from './dry-run-text.ts';
 import { readJobBefore } from './job-before.ts';
 import { checkMayDelete } from './may-delete.ts';
 import { readCurve } from './read-curve.ts';
 import { type ResetOptions, resetJob, untilAllHaveExited } from './reset-job.ts';
+import { allSets, shortFormFlags } from './short-forms.ts';
 import { startingSizes } from './starting-sizes.ts';
 import { WorkingFolder } from './working-folder.ts';
 
@@ -47,12 +51,16 @@ the result; with a higher training.passes it continues the job. One run works in
   static override examples = [
     { command: '<%= config.bin %> run examples/synth-fm.yaml', description: 'Train.' },
     {
-      command: '<%= config.bin %> run examples/a9a-lr.yaml --data-dir ~/data --set training.passes=10',
-      description: 'Data in another folder, and one setting changed.',
+      command: '<%= config.bin %> run examples/a9a-lr.yaml --data-dir ~/data --passes 10 -s training.batchSize=256',
+      description: 'Data in another folder, and two settings changed.',
     },
     {
       command: '<%= config.bin %> run examples/a9a-lr.yaml --fresh --json',
       description: 'Start over, with JSON output for a script.',
+    },
+    {
+      command: '<%= config.bin %> run examples/a9a-lr.yaml --dry-run',
+      description: 'What would be trained: records, tasks, batches, memory, checkpoints.',
     },
     {
       command: '<%= config.bin %> run examples/a9a-lr.yaml --attach',
@@ -65,6 +73,7 @@ the result; with a higher training.passes it continues the job. One run works in
     ...dataFlags,
     ...cacheFlags,
     ...setFlags,
+    ...shortFormFlags,
     ...exposeFlags,
     fresh: Flags.boolean({
       description:
@@ -78,6 +87,11 @@ the result; with a higher training.passes it continues the job. One run works in
       '60s',
       'How long processes may take to end, after Ctrl-C for example; then they are killed. What they did not save is computed again.',
     ),
+    'dry-run': Flags.boolean({
+      exclusive: ['attach'],
+      description:
+        'Show what would be done, how large the model is and how much work it is. Starts and changes nothing.',
+    }),
     attach: Flags.boolean({
       exclusive: ['fresh'],
       description: 'Show the run that another process started in this folder. Ctrl-C ends only what is shown.',
@@ -87,11 +101,17 @@ the result; with a higher training.passes it continues the job. One run works in
   override async execute(): Promise<ExitCode> {
     const { flags } = this;
     const host = this.host('run');
-    const loaded = await loadJob({ path: this.args.job, sets: flags.set, dataDir: flags['data-dir'], disk: host.disk });
+    const loaded = await loadJob({
+      path: this.args.job,
+      sets: allSets(flags),
+      dataDir: flags['data-dir'],
+      disk: host.disk,
+    });
     const folder = jobFolder(flags, loaded.job.name);
     const kill = new AbortController();
     const stop = this.stopSignal(() => kill.abort());
     const parts = { host, folder, loaded, stop, kill: kill.signal, stopLimitMs: milliseconds(flags['stop-timeout']) };
+    if (flags['dry-run']) return this.dryRun(parts);
     if (flags.attach) {
       checkAttachable(folder, loaded.job.name);
       return this.withStore(parts, (run) => this.attach(run));
@@ -109,6 +129,21 @@ the result; with a higher training.passes it continues the job. One run works in
     }
   }
 
+  private async dryRun(parts: Omit<ClusterRun, 'store' | 'url' | 'keys'>): Promise<ExitCode> {
+    const { flags } = this;
+    const { host, loaded, folder } = parts;
+    const show = async (run: Omit<ClusterRun, 'store'> & { readonly store: Store | undefined }): Promise<ExitCode> => {
+      const loadData = () => this.indexData(host, loaded);
+      const would = await dryRun({ ...run, isFresh: flags.fresh, loadData });
+      this.output(would, () => dryRunText(would));
+      return EXIT.done;
+    };
+    const url = flags.store ?? embeddedStore(folder);
+    const isThere = !url.startsWith('sqlite:') || existsSync(url.slice('sqlite:'.length));
+    if (isThere) return this.withStore(parts, show);
+    return show({ ...parts, store: undefined, url, keys: keysOf(flags.chroot ?? defaultChroot(loaded.job.name)) });
+  }
+
   private async withStore(
     parts: Omit<ClusterRun, 'store' | 'url' | 'keys'>,
     act: (run: ClusterRun) => Promise<ExitCode>,
@@ -116,7 +151,7 @@ the result; with a higher training.passes it continues the job. One run works in
     const { flags } = this;
     const { host, folder, loaded } = parts;
     const url = flags.store ?? embeddedStore(folder);
-    const access = flags.attach ? 'write' : 'create';
+    const access = flags['dry-run'] ? 'read' : flags.attach ? 'write' : 'create';
     const credentials = storeCredentials(url, flags);
     const store = await openStore(url, { ...host, access, credentials }).catch((error: unknown) => {
       if (flags.store !== undefined) throw error;
@@ -243,7 +278,7 @@ the result; with a higher training.passes it continues the job. One run works in
     ];
     const cache = ['--cache-dir', resolve(this.flags['cache-dir'])];
     const data = ['--data-dir', loaded.dataDir];
-    const sets = this.flags.set.flatMap((set) => ['--set', set]);
+    const sets = allSets(this.flags).flatMap((set) => ['--set', set]);
     return {
       master: ['master', loaded.path, ...sets, ...common, ...cache, ...data],
       pserver: ['pserver', ...common],

@@ -73,7 +73,7 @@ export class WorkingFolder {
   }
 }
 
-function inUse(folder: string, holder: Holder | undefined): PaddletError {
+export function inUse(folder: string, holder: Holder | undefined): PaddletError {
   const who = holder === undefined ? '' : ` (pid ${holder.pid}, started ${holder.started})`;
   return new PaddletError('JobConflict', `another \`paddlet run\` works in ${folder}${who}`, {
     hint: `watch it by the same command with --attach, or stop it with \`paddlet stop --dir ${folder}\``,

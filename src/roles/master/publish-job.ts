@@ -55,10 +55,7 @@ export async function publishJob(options: PublishOptions): Promise<PublishedJob>
     if (standing.kind === 'unfinished') return { record, data };
     return { record: await raisePasses({ ...options, record, passes: job.training.passes }), data };
   }
-  const made = makeRecord(options, data);
-  checkModel(job, trainedSpecOf(made, context));
-  refuseUnknownClasses(made);
-  const record = await warmed(options, made);
+  const record = await newRecord(options, data);
   const value = publishable(keys.job, record);
   await retryStore(context, () =>
     fencedTxn(store, options.fence, {
@@ -78,6 +75,19 @@ export async function publishJob(options: PublishOptions): Promise<PublishedJob>
     throw new PaddletError('JobConflict', `another job was published at ${keys.job} at the same time`);
   context.host.log.info(`published job ${job.name}`, { id: record.id, tasks: record.train.tasks });
   return { record, data };
+}
+
+/** What is asked of a job that is new. */
+interface NewJob extends Pick<PublishOptions, 'job' | 'dataDir'> {
+  readonly context: Pick<RoleContext, 'host' | 'makeModel'>;
+}
+
+/** The record that a new job gets. Throws what a master would refuse it with; writes nothing. */
+export async function newRecord(options: NewJob, data: JobData): Promise<JobRecord> {
+  const made = makeRecord(options, data);
+  checkModel(options.job, trainedSpecOf(made, options.context));
+  refuseUnknownClasses(made);
+  return warmed(options, made);
 }
 
 function warnOfOddities({ host }: RoleContext, job: Job, { train, test }: JobData): void {
@@ -114,7 +124,7 @@ function publishable(key: string, record: JobRecord): string {
 }
 
 /** Plans, once for the whole job, what it takes over from another one. */
-async function warmed({ context, job, dataDir }: PublishOptions, own: JobRecord): Promise<JobRecord> {
+async function warmed({ context, job, dataDir }: NewJob, own: JobRecord): Promise<JobRecord> {
   if (job.warmStart === undefined) return own;
   const { disk, log } = context.host;
   const wish = { ...job.warmStart, from: resolve(dataDir, job.warmStart.from) };
@@ -159,7 +169,7 @@ function refuseOtherVectors(facts: Carrying, model: Job['model'], from: string):
 }
 
 /** With the statistics of the number columns that the job of the checkpoint has, too. */
-function readAsThere({ host }: RoleContext, facts: Carrying, record: JobRecord, from: string): JobRecord {
+function readAsThere({ host }: NewJob['context'], facts: Carrying, record: JobRecord, from: string): JobRecord {
   const numbers = record.train.columns?.statistics.map(({ name }) => name) ?? [];
   if (numbers.length === 0) return record;
   try {
@@ -174,7 +184,7 @@ function readAsThere({ host }: RoleContext, facts: Carrying, record: JobRecord, 
   }
 }
 
-function makeRecord({ context, job, dataDir }: PublishOptions, data: JobData): JobRecord {
+function makeRecord({ context, job, dataDir }: NewJob, data: JobData): JobRecord {
   const train = trainFactsOf(data.train);
   return {
     version: JOB_RECORD_VERSION,

@@ -1,0 +1,79 @@
+/** What was probably meant by words that name no command. */
+import { PaddletError } from '../../base/errors.ts';
+import { nearest } from '../../job/complaints.ts';
+import { COMMANDS } from '../index.ts';
+
+/** What other programs call it, or what it is for. */
+const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
+  train: ['run', 'trainer'],
+  fit: ['run'],
+  start: ['run'],
+  resume: ['run'],
+  attach: ['run'],
+  eval: ['evaluate'],
+  test: ['evaluate'],
+  score: ['predict', 'evaluate'],
+  infer: ['predict'],
+  worker: ['trainer'],
+  server: ['pserver'],
+  scheduler: ['master'],
+  scale: ['resize'],
+  kill: ['stop'],
+  ps: ['top', 'status'],
+  stuck: ['why'],
+  log: ['logs'],
+  curve: ['history'],
+  check: ['doctor'],
+  new: ['init'],
+  save: ['checkpoint save'],
+  list: ['checkpoint ls'],
+  generate: ['data synth'],
+  'checkpoint list': ['checkpoint ls'],
+  'checkpoint show': ['checkpoint inspect'],
+  'checkpoint check': ['checkpoint verify'],
+  'checkpoint compare': ['checkpoint diff'],
+  'checkpoint restore': ['restore'],
+};
+
+const names = COMMANDS.map(({ id }) => id.replaceAll(':', ' '));
+const groups = [...new Set(names.filter((name) => name.includes(' ')).map((name) => name.split(' ')[0]!))];
+
+export function unknownCommand(words: readonly string[]): PaddletError {
+  const [first = '', second] = words;
+  if (/^(-j|--(json|log-level|log-format))\b/.test(first))
+    return new PaddletError('Usage', `${first} comes before the command`, {
+      hint: 'put it after the command: paddlet COMMAND [FLAGS]',
+    });
+  const meant = meantBy(first, second);
+  const all = groups.includes(first)
+    ? `\`paddlet ${first} --help\` lists its commands`
+    : '`paddlet --help` lists all commands';
+  const hint = meant.length === 0 ? all : `did you mean ${meant.map((name) => `\`paddlet ${name}\``).join(' or ')}?`;
+  return new PaddletError('Usage', `no such command: ${words.slice(0, 2).join(' ')}`, { hint });
+}
+
+function meantBy(first: string, second: string | undefined): readonly string[] {
+  const both = `${first} ${second ?? ''}`.trim();
+  if (first.startsWith('-')) return [];
+  if (OTHER_NAMES[both] !== undefined) return OTHER_NAMES[both];
+  if (groups.includes(first)) {
+    const own = names.filter((name) => name.startsWith(`${first} `));
+    const near = nearest(both, own);
+    // The name of the group is no part of the likeness.
+    const isNear = near !== undefined && nearest(second ?? '', [near.slice(first.length + 1)]) !== undefined;
+    return isNear ? [near] : [];
+  }
+  const whole =
+    second === undefined
+      ? undefined
+      : nearest(
+          both,
+          names.filter((name) => name.includes(' ')),
+        );
+  if (whole !== undefined) return [whole];
+  // Of the second word of a command, given alone: `inspect`.
+  const last = names.filter((name) => name.endsWith(` ${first}`));
+  if (last.length > 0) return last;
+  const near = nearest(first, [...names, ...groups, ...Object.keys(OTHER_NAMES)]);
+  return near === undefined ? [] : (OTHER_NAMES[near] ?? [near]);
+}

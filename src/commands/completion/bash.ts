@@ -1,0 +1,64 @@
+import { type CommandWords, type FlagWords, groupsOf, nextWords, type Values } from './words.ts';
+
+/** Bash takes `=` for the end of a word, so that `--flag=value` comes as three. */
+export function bashScript(commands: readonly CommandWords[]): string {
+  const groups = groupsOf(commands);
+  return `# Completion of paddlet for bash: source it, or put it into ~/.local/share/bash-completion/completions/paddlet
+_paddlet() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} cmd= word i
+  local flags= files= args=
+  if [[ $cur == = ]]; then cur=
+  elif [[ $prev == = ]]; then prev=\${COMP_WORDS[COMP_CWORD-2]}
+  fi
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word=\${COMP_WORDS[i]}
+    case "$cmd:$word" in
+      *:-*) break ;;
+      :help) ;;
+      :*) cmd=$word ;;
+      ${groups.map((group) => `${group}:*`).join('|')}) cmd="$cmd $word"; break ;;
+      *) break ;;
+    esac
+  done
+  COMPREPLY=()
+  case "$cmd" in
+    ${['', ...groups].map((group) => `'${group}') args=${inQuotes(nextWords(commands, group).map(({ word }) => word))} ;;`).join('\n    ')}
+    ${commands.map(commandCase).join('\n    ')}
+  esac
+  case "$cmd $prev" in
+    ${commands.flatMap(valueCases).join('\n    ')}
+  esac
+  if [[ " $files " == *" $prev "* || ( $args == files && $cur != -* ) ]]; then
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+  elif [[ $cur == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$cur")
+  else
+    mapfile -t COMPREPLY < <(compgen -W "$args" -- "$cur")
+  fi
+}
+complete -F _paddlet paddlet
+`;
+}
+
+const inQuotes = (words: readonly string[]): string => `'${words.join(' ')}'`;
+
+const namesOf = (flags: readonly FlagWords[]): string[] => flags.flatMap(({ names }) => names);
+
+const wordsOf = (values: Values): string =>
+  values === 'files' ? 'files' : inQuotes(typeof values === 'string' ? [] : values);
+
+function commandCase({ name, flags, args }: CommandWords): string {
+  const files = flags.filter(({ values }) => values === 'files');
+  return `'${name}') flags=${inQuotes(namesOf(flags))} files=${inQuotes(namesOf(files))} args=${wordsOf(args)} ;;`;
+}
+
+/** Flags whose values are words, or cannot be known. */
+function valueCases({ name, flags }: CommandWords): string[] {
+  return flags.flatMap(({ names, values }) => {
+    if (values === 'files' || values === 'none') return [];
+    const pattern = names.map((flag) => `'${name} ${flag}'`).join('|');
+    if (values === 'unknown') return [`${pattern}) return ;;`];
+    return [`${pattern}) mapfile -t COMPREPLY < <(compgen -W ${inQuotes(values)} -- "$cur"); return ;;`];
+  });
+}

@@ -1,0 +1,73 @@
+/** What a command line of paddlet may have, from the table of commands: the same for all shells. */
+import type { CommandClass } from '../base/command-class.ts';
+import { everyFlags } from '../base/flags.ts';
+import { takesPath } from '../base/path-values.ts';
+import { COMMANDS } from '../index.ts';
+
+/** The values of a flag or an argument: names of files, these words, something that no shell knows, or none. */
+export type Values = 'files' | 'unknown' | 'none' | readonly string[];
+
+export interface FlagWords {
+  /** With its dashes. */
+  readonly names: readonly string[];
+  readonly about: string;
+  readonly values: Values;
+}
+
+export interface CommandWords {
+  /** `data index`. */
+  readonly name: string;
+  readonly about: string;
+  readonly flags: readonly FlagWords[];
+  readonly args: Values;
+}
+
+export const groupsOf = (commands: readonly CommandWords[]): string[] => [
+  ...new Set(commands.flatMap(({ name }) => (name.includes(' ') ? [name.split(' ')[0]!] : []))),
+];
+
+/** The words that may follow nothing, or the name of a group, each with what it is. */
+export function nextWords(commands: readonly CommandWords[], group: string): { word: string; about: string }[] {
+  const depth = group === '' ? 0 : 1;
+  const found = new Map<string, string>();
+  for (const { name, about } of commands) {
+    const words = name.split(' ');
+    if (depth === 1 && (words[0] !== group || words.length === 1)) continue;
+    found.set(words[depth]!, words.length > depth + 1 ? `commands of ${words[depth]}` : about);
+  }
+  return [...found].map(([word, about]) => ({ word, about }));
+}
+
+export async function commandWords(): Promise<CommandWords[]> {
+  return Promise.all(
+    COMMANDS.map(async ({ id, summary, load }) => {
+      const loaded = await load();
+      const args = Object.values(loaded.args);
+      const options = args.flatMap((arg) => arg.options ?? []);
+      return {
+        name: id.replaceAll(':', ' '),
+        about: summary,
+        flags: flagsOf(loaded),
+        args: options.length > 0 ? options : args.length > 0 ? 'files' : 'none',
+      };
+    }),
+  );
+}
+
+const HELP: FlagWords = { names: ['--help', '-h'], about: 'Show flags and examples', values: 'none' };
+
+function flagsOf({ flags }: CommandClass): FlagWords[] {
+  const own = Object.entries({ ...flags, ...everyFlags }).map(([name, flag]): FlagWords => {
+    const { char, description = '' } = flag;
+    const options = 'options' in flag ? flag.options : undefined;
+    const values = flag.type === 'boolean' ? 'none' : (options ?? (takesPath(flag) ? 'files' : 'unknown'));
+    return {
+      names: [`--${name}`, ...(char === undefined ? [] : [`-${char}`])],
+      about: firstSentence(description),
+      values,
+    };
+  });
+  return [...own, HELP];
+}
+
+const firstSentence = (text: string): string => text.replace(/\.( [\s\S]*)?$/, '');

@@ -1,0 +1,152 @@
+/** `run --dry-run`: what the same command without it would do. Keeps an index of the data, and changes nothing else. */
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { trainedSpecOf } from '../../cluster/job/job-model.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
+import { parseTrainersDesired, trainersFor } from '../../cluster/job/trainers-desired.ts';
+import { isFolderLocked, lastHolder } from '../../host/folder-lock.ts';
+import { freeDiskBytes } from '../../host/machine.ts';
+import type { Job } from '../../job/schema.ts';
+import type { Sizes } from '../../roles/launcher/wanted-sizes.ts';
+import type { Dataset, JobData } from '../../roles/master/dataset.ts';
+import { newRecord, refuseChangedData } from '../../roles/master/publish-job.ts';
+import { standingOf } from '../../roles/master/standing.ts';
+import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
+import type { Store } from '../../store/store.ts';
+import { checkWritable } from '../base/check-writable.ts';
+import type { ClusterRun } from './cluster-run.ts';
+import { type JobBefore, readJobBefore } from './job-before.ts';
+import { denseBytesByPserver, type ParameterSize, parameterSizes, type Work, workOf } from './job-sizes.ts';
+import { inUse } from './working-folder.ts';
+
+export interface DryRunOptions extends Omit<ClusterRun, 'store'> {
+  /** Undefined when there is none yet. */
+  readonly store: Store | undefined;
+  /** `--fresh`. */
+  readonly isFresh: boolean;
+  readonly loadData: () => Promise<JobData>;
+}
+
+export interface DryRun {
+  readonly job: Job;
+  readonly folder: string;
+  readonly store: string;
+  /** What would become of the job: begun, or begun again after what `deletes` says is deleted, resumed, … */
+  readonly would: 'begin' | 'startOver' | 'resume' | 'continue' | 'showEnd';
+  readonly deletes?: JobBefore['progress'] | undefined;
+  /** Left out of a job that has ended. */
+  readonly plan?: Plan;
+}
+
+export interface Plan {
+  readonly data: { readonly train: DataCounts; readonly test?: DataCounts };
+  readonly work: Work;
+  readonly processes: { readonly masters: 1 } & Sizes;
+  readonly parameters: readonly ParameterSize[];
+  readonly memory: Memory;
+  readonly checkpoints: Checkpoints;
+}
+
+interface DataCounts {
+  readonly files: number;
+  readonly records: number;
+  readonly tasks: number;
+}
+
+/** Of one pserver, with copies of what others lead, without the index of the ids. */
+interface Memory {
+  /** Of the pserver with the most. */
+  readonly denseBytes: number;
+  /** On the average; undefined where the number of rows is not known. */
+  readonly tableBytesAtMost?: number;
+}
+
+interface Checkpoints {
+  readonly folder: string;
+  /** Of one of all pservers, without ledgers and headers; `isAtLeast`: without rows, whose number is not known. */
+  readonly bytes: number;
+  readonly isAtLeast: boolean;
+  /** The newest, those that are kept, and one that is being written. */
+  readonly generations: number;
+  readonly freeBytes: number;
+}
+
+/** Throws what `run` would refuse the job with. */
+export async function dryRun(options: DryRunOptions): Promise<DryRun> {
+  const { host, folder, url, loaded, store, isFresh, stop, keys } = options;
+  const { job } = loaded;
+  if (isFolderLocked(folder)) throw inUse(folder, lastHolder(folder));
+  checkWritable(folder);
+  const about = { job, folder, store: url };
+  const run = store && { ...options, store };
+  const before =
+    run && isFresh
+      ? await retryUntilAnswered({ ...host, store: run.store, signal: stop }, () => readJobBefore(run.store, keys))
+      : undefined;
+  const standing = run === undefined || isFresh ? { kind: 'new' as const } : await standingOf(run, job);
+  if (standing.kind === 'ended') return { ...about, would: 'showEnd' };
+  const data = await options.loadData();
+  const known = standing.kind === 'new' ? undefined : standing.record;
+  if (known !== undefined) refuseChangedData(known, data);
+  const record = known ?? (await newRecord({ context: { host }, job, dataDir: loaded.dataDir }, data));
+  const sizes = known === undefined ? { ...sizesIn(job) } : await sizesNow(run!, known);
+  const plan = await planOf(options, { record, data, sizes });
+  if (standing.kind === 'continued') return { ...about, would: 'continue', plan };
+  if (standing.kind === 'unfinished') return { ...about, would: 'resume', plan };
+  if (before?.entry === undefined) return { ...about, would: 'begin', plan };
+  return { ...about, would: 'startOver', deletes: before.progress, plan };
+}
+
+const sizesIn = ({ cluster: { pservers, trainers } }: Job): Sizes => ({ pservers, trainers });
+
+/** As `startingSizes`, which also writes them down. */
+async function sizesNow({ store, keys, loaded, host, stop }: ClusterRun, { job }: JobRecord): Promise<Sizes> {
+  const entry = await retryUntilAnswered({ ...host, store, signal: stop }, () => store.get(keys.trainersDesired));
+  const { trainers } = trainersFor(
+    loaded.job.cluster.trainers,
+    entry && parseTrainersDesired(entry),
+    job.cluster.trainers,
+  );
+  return { pservers: job.cluster.pservers, trainers };
+}
+
+async function planOf(
+  { folder, loaded: { job } }: DryRunOptions,
+  { record, data, sizes }: { readonly record: JobRecord; readonly data: JobData; readonly sizes: Sizes },
+): Promise<Plan> {
+  const spec = trainedSpecOf(record);
+  const parameters = parameterSizes(spec, record);
+  const denseLed = denseBytesByPserver(spec, record, sizes.pservers);
+  const tables = parameters.filter(({ rowBytes }) => rowBytes !== undefined);
+  const isKnown = tables.every(({ bytes }) => bytes !== undefined);
+  const sum = (of: readonly ParameterSize[]): number => of.reduce((all, { bytes = 0 }) => all + bytes, 0);
+  const copies = Math.min(job.cluster.replicas, sizes.pservers);
+  const checkpointFolder = resolve(job.checkpoint.dir ?? join(folder, 'checkpoints'));
+  checkWritable(checkpointFolder);
+  return {
+    data: { train: countsOf(data.train), ...(data.test === undefined ? {} : { test: countsOf(data.test) }) },
+    work: workOf(job, data.train.taskRecords),
+    processes: { masters: 1, ...sizes },
+    parameters,
+    memory: {
+      denseBytes: copies * Math.max(...denseLed),
+      ...(isKnown && { tableBytesAtMost: Math.ceil((copies * sum(tables)) / sizes.pservers) }),
+    },
+    checkpoints: {
+      folder: checkpointFolder,
+      bytes: sum(parameters),
+      isAtLeast: !isKnown,
+      generations: job.checkpoint.keep + 2,
+      freeBytes: await freeDiskBytes(nearestThere(checkpointFolder)),
+    },
+  };
+}
+
+const countsOf = ({ index, tasks }: Dataset): DataCounts => ({
+  files: index.files.length,
+  records: index.records,
+  tasks: tasks.length,
+});
+
+/** The folder, or the one that it would be made in. */
+const nearestThere = (folder: string): string => (existsSync(folder) ? folder : nearestThere(dirname(folder)));

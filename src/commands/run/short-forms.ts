@@ -1,0 +1,34 @@
+/** Flags of `run` for the fields that are changed most often: each is a `--set` that is shorter to type. */
+import { Flags } from '@oclif/core';
+import { PaddletError } from '../../base/errors.ts';
+
+const FIELDS = { trainers: 'cluster.trainers', pservers: 'cluster.pservers', passes: 'training.passes' } as const;
+
+type ShortForm = keyof typeof FIELDS;
+
+const shortForm = (name: ShortForm) =>
+  Flags.string({ helpValue: 'N', description: `The same as --set ${FIELDS[name]}=N.` });
+
+export const shortFormFlags = {
+  trainers: shortForm('trainers'),
+  pservers: shortForm('pservers'),
+  passes: shortForm('passes'),
+};
+
+/** What `--set` and the short forms override. Throws `Usage` when both set a field. */
+export function allSets(
+  flags: { readonly set: readonly string[] } & { readonly [N in ShortForm]?: string | undefined },
+): string[] {
+  const names = (Object.keys(FIELDS) as ShortForm[]).filter((name) => flags[name] !== undefined);
+  for (const name of names) {
+    const both = flags.set.find((set) => isSetOf(set, FIELDS[name]));
+    if (both === undefined) continue;
+    throw new PaddletError('Usage', `--${name} ${flags[name]} and --set ${both} set the same field`, {
+      hint: `leave out one of them: --${name} N is --set ${FIELDS[name]}=N`,
+    });
+  }
+  return [...flags.set, ...names.map((name) => `${FIELDS[name]}=${flags[name]}`)];
+}
+
+/** Of the field itself, or of its whole section. */
+const isSetOf = (set: string, field: string): boolean => `${field}.`.startsWith(`${set.split('=')[0]}.`);
