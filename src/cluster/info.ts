@@ -50,9 +50,9 @@ const trainerInfoSchema = z.discriminatedUnion('state', [
     ...processFields,
     ...activitySchema.shape,
     /** For how long it has been in this phase. */
-    phaseMs: count,
-    /** How long pservers take to answer it: on average, and the oldest request that has no answer. */
-    pserverAnswers: z.array(z.strictObject({ index: count, meanMs: count, waitedMs: count })),
+    phaseMs: count.optional(),
+    /** How long it waits for answers of pservers: on average, and for the oldest request that has none. */
+    pserverAnswers: z.array(z.strictObject({ index: count, meanMs: count, waitedMs: count })).optional(),
     /** Milliseconds since the process started, by what they were spent on. */
     spentMs: z.record(z.enum(TRAINER_TIMES), z.number()),
     /** Those between two tasks, whatever they were spent on. */

@@ -6,7 +6,6 @@ import { isColorWanted } from '../host/host.ts';
 import { guardOutputs, isReaderGone } from '../host/outputs.ts';
 import { reporter } from '../host/reports.ts';
 import { errorJson, errorText, exitCodeOf } from './base/errors.ts';
-import { DEFAULT_COLUMNS, wrapped } from './base/fit.ts';
 import { fromSystem, outputFailed } from './base/machine-errors.ts';
 import { helpSubject, loadConfig } from './base/oclif-config.ts';
 import { overview } from './base/overview.ts';
@@ -39,9 +38,7 @@ export async function main(argv: readonly string[]): Promise<ExitCode> {
 }
 
 function printError(error: unknown): void {
-  const { isTTY, columns = DEFAULT_COLUMNS } = process.stderr;
-  const text = errorText(error, isColorWanted(process.stderr));
-  process.stderr.write(`${isTTY ? wrapped(text, columns) : text}\n`);
+  process.stderr.write(`${errorText(error, isColorWanted(process.stderr))}\n`);
   const { code, message, hint } = errorJson(error).error;
   reporter()?.({ level: 'error', code, message, ...(hint === undefined ? {} : { hint }) });
 }

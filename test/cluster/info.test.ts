@@ -35,7 +35,7 @@ describe('the answer to info', () => {
   });
 
   it.each(ALL)('with any field less it is not, but for those that may be missing: $role, $state', (info) => {
-    const mayBeMissing = ['loss', 'index', 'recordsPerSecond'];
+    const mayBeMissing = ['loss', 'index', 'recordsPerSecond', 'phaseMs', 'pserverAnswers'];
     for (const field of Object.keys(info)) {
       if (mayBeMissing.includes(field)) continue;
       expect(refusal({ ...info, [field]: undefined }).message, field).toContain(`field ${field}: `);

@@ -74,7 +74,9 @@ test('a letter is the same flag in all commands, and none of a flag that deletes
   const classes = await Promise.all(COMMANDS.map(({ load }) => load()));
   const flags = classes.flatMap(({ flags }) => Object.entries({ ...everyFlags, ...flags }));
   const named = new Set(flags.flatMap(([name, { char }]) => (char === undefined ? [] : [`-${char} --${name}`])));
-  expect([...named].sort()).toEqual(['-j --json', '-o --output', '-s --set']);
+  expect([...named].sort()).toEqual([
+    ...['-f --follow', '-j --json', '-n --lines', '-o --output', '-s --set', '-w --watch'],
+  ]);
 });
 
 test('-j is --json, for results and for errors', async () => {

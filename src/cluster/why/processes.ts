@@ -76,7 +76,7 @@ export function silentCauses({ processes, record }: Seen): Cause[] {
       const effect = EFFECTS[process.role];
       return {
         kind: process.role,
-        sentence: `${nameOf(process)} at ${process.address} does not answer: it is dead, stopped or cut off${has}.`,
+        sentence: `${nameOf(process)} at ${process.address} does not answer: it is dead, stopped, cut off or busy${has}.`,
         hint: `if it is dead, its lease ends within ${ttl}, and ${effect}`,
       };
     });
@@ -92,15 +92,10 @@ const EFFECTS = {
 export function missingCauses({ processes, record, spread }: Seen): Cause[] {
   const { cluster } = record.job;
   const causes: Cause[] = [];
-  const running = new Set(processes.filter(({ role }) => role === 'pserver').map(({ id }) => Number(id)));
-  const missing = Array.from({ length: cluster.pservers }, (_, index) => index).filter((index) => !running.has(index));
-  if (missing.length > 0) {
-    const which = `${missing.length === 1 ? 'Pserver' : 'Pservers'} ${listed(missing)}`;
-    const verb = missing.length === 1 ? 'is' : 'are';
-    const count = `${cluster.pservers - missing.length} of ${cluster.pservers} are`;
+  if (spread.orphans > 0 && spread.missing.length > 0) {
     causes.push({
       kind: 'pservers',
-      sentence: `${which} ${verb} not running (${count}): requests to ${missing.length === 1 ? 'it' : 'them'} wait.`,
+      sentence: `${absentText({ spread, record })}: requests to ${plural(spread.orphans, 'unit')} wait.`,
       hint: 'start what is missing with `paddlet pserver`; a `paddlet run` does that by itself',
     });
   }
@@ -112,7 +107,8 @@ export function missingCauses({ processes, record, spread }: Seen): Cause[] {
     });
   }
   causes.push(...copiesCauses({ record, spread }));
-  const trainers = processes.filter((process) => process.role === 'trainer' && !isSilent(process)).length;
+  // As the master counts them.
+  const trainers = processes.filter((process) => process.role === 'trainer').length;
   if (trainers < cluster.minTrainers) {
     causes.push({
       kind: 'trainers',
@@ -121,6 +117,19 @@ export function missingCauses({ processes, record, spread }: Seen): Cause[] {
     });
   }
   return causes;
+}
+
+/** The others have all units: a job that is being resized, or copies of a dead one that lead now. */
+export const fewerCauses = ({ record, spread }: Seen): Cause[] =>
+  spread.missing.length > 0 && spread.orphans === 0
+    ? [{ kind: 'pservers', sentence: `${absentText({ spread, record })}; the others have all units.` }]
+    : [];
+
+function absentText({ spread: { missing }, record }: Pick<Seen, 'spread' | 'record'>): string {
+  const { pservers } = record.job.cluster;
+  const which = missing.length === 1 ? 'Pserver' : 'Pservers';
+  const verb = missing.length === 1 ? 'is' : 'are';
+  return `${which} ${listed(missing)} ${verb} not running (${pservers - missing.length} of ${pservers} are)`;
 }
 
 /** Units that nothing is applied to before they have more copies. */

@@ -1,5 +1,5 @@
 /** What holds training up while all processes are there: failures, slow processes, bounds and barriers. Pure. */
-import type { PserverInfo, TrainerInfo } from '../info.ts';
+import type { DirectingInfo, PserverInfo, TrainerInfo } from '../info.ts';
 import { directingInfo, type JobStatus } from '../job/describe-job.ts';
 import { shortId } from '../trainer-entry.ts';
 import { type Cause, listed, oneLine, plural, seconds, workOf } from './cause.ts';
@@ -35,7 +35,7 @@ export function failureCauses(seen: Seen): Cause[] {
 export function slowPserverCauses(seen: Seen): Cause[] {
   const trainers = workingTrainers(seen);
   const byIndex = new Map<number, number>();
-  for (const { pserverAnswers } of trainers) {
+  for (const { pserverAnswers = [] } of trainers) {
     for (const { index, meanMs, waitedMs } of pserverAnswers) {
       byIndex.set(index, Math.max(byIndex.get(index) ?? 0, meanMs, waitedMs));
     }
@@ -82,7 +82,7 @@ export function stalenessCauses(seen: Seen): Cause[] {
 /** Sync mode: the lanes that the round waits for, and what their trainers do. */
 export function barrierCauses(seen: Seen): Cause[] {
   const master = directingInfo(seen);
-  if (master?.mode !== 'sync') return [];
+  if (master?.mode !== 'sync' || master.phase !== 'training') return [];
   const { pservers, round, missing } = master.rounds;
   const waiting = pservers.filter((one) => one.version === round && one.missing.length > 0);
   const waitedMs = Math.min(...waiting.map((one) => one.waitedMs));
@@ -115,25 +115,50 @@ export function slowTrainerCauses(seen: Seen): Cause[] {
     }));
 }
 
-/** No work is handed out, for a reason that the master knows. */
+/** Nothing else is seen: the trainer that has been at the same work for longest, or what the master says. */
 export function workCauses(seen: Seen): Cause[] {
   const master = directingInfo(seen);
-  if (master === undefined || master.quietMs < LONG_MS) return [];
-  return [
-    {
-      kind: 'work',
-      sentence: `No record was trained on for ${seconds(master.quietMs)}: ${oneLine(master.waitReason)}.`,
-    },
-  ];
+  if (master === undefined || master.quietMs < longQuietMs(seen)) return [];
+  const quiet = `No record was trained on for ${seconds(master.quietMs)}`;
+  const slowest = executing(master, seen);
+  if (slowest === undefined) return [{ kind: 'work', sentence: `${quiet}: ${oneLine(master.waitReason)}.` }];
+  const what = workOf(master, slowest.id);
+  const has = what === undefined ? '' : `, with ${what}`;
+  const { phase } = slowest;
+  const sentence = `${quiet}: trainer ${shortId(slowest.id)} is in ${phase} for ${seconds(phaseMsOf(slowest))}${has}.`;
+  return [{ kind: 'work', sentence }];
 }
+
+/** Steps of large mini-batches take their time: several of them are waited for. */
+const PATIENCE_STEPS = 5;
+
+function longQuietMs(seen: Seen): number {
+  const { recordsPerSecond } = directingInfo(seen) ?? {};
+  if (recordsPerSecond === undefined || recordsPerSecond === 0) return LONG_MS;
+  const { batchSize, pushEvery, mode, lanes } = seen.record.job.training;
+  const together = mode === 'sync' ? lanes : pushEvery * Math.max(1, workingTrainers(seen).length);
+  return Math.max(LONG_MS, (PATIENCE_STEPS * 1000 * batchSize * together) / recordsPerSecond);
+}
+
+/** Of the trainers that have work in async mode. */
+function executing(master: DirectingInfo, seen: Seen): WorkingTrainer | undefined {
+  if (master.mode !== 'async') return undefined;
+  const busy = new Set(master.attempts.filter((attempt) => attempt.executing).map(({ trainer }) => trainer));
+  return workingTrainers(seen)
+    .filter(({ id }) => busy.has(id))
+    .sort((a, b) => phaseMsOf(b) - phaseMsOf(a))[0];
+}
+
+/** 0 of a client that does not say. */
+const phaseMsOf = ({ phaseMs = 0 }: WorkingTrainer): number => phaseMs;
 
 /** ` (in pull for 12 s)`. */
 function phaseText(seen: Seen, trainer: string): string {
   const info = workingTrainers(seen).find(({ id }) => id === trainer);
   if (info === undefined) return '';
-  const waits = info.pserverAnswers.filter(({ waitedMs }) => waitedMs >= LONG_MS).map(({ index }) => index);
+  const waits = (info.pserverAnswers ?? []).filter(({ waitedMs }) => waitedMs >= LONG_MS).map(({ index }) => index);
   const of = waits.length === 0 ? '' : ` of pserver ${listed(waits)}`;
-  return ` (in ${info.phase}${of} for ${seconds(info.phaseMs)})`;
+  return ` (in ${info.phase}${of} for ${seconds(phaseMsOf(info))})`;
 }
 
 function workingTrainers({ processes }: Seen): WorkingTrainer[] {

@@ -6,6 +6,7 @@ import type { JobStatus } from '../job/describe-job.ts';
 import { type Cause, oneLine } from './cause.ts';
 import {
   diskCauses,
+  fewerCauses,
   missingCauses,
   networkCauses,
   silentCauses,
@@ -34,7 +35,8 @@ export function whyOf(seen: SeenJob): Cause[] {
   }
   if (processes.length === 0) return [{ kind: 'stopped', sentence: 'No process of the job is running.' }];
   const causes = [
-    ...(stopRequested ? [STOPPING] : []),
+    // A master that is started again takes the request back.
+    ...(stopRequested && processes.some(({ role }) => role === 'master') ? [STOPPING] : []),
     ...storeCauses(seen),
     ...diskCauses(seen),
     ...strangeCauses(seen),
@@ -47,6 +49,7 @@ export function whyOf(seen: SeenJob): Cause[] {
     ...stalenessCauses(seen),
     ...barrierCauses(seen),
     ...slowTrainerCauses(seen),
+    ...fewerCauses(seen),
   ];
   return causes.length > 0 ? causes : workCauses(seen);
 }

@@ -2,8 +2,10 @@
 import stringWidth from 'string-width';
 import wrapAnsi from 'wrap-ansi';
 
-/** Where the width is not known. */
+/** Where the width is not known: off a terminal, and on one that has no size (`docker run -t`, `script` in cron). */
 export const DEFAULT_COLUMNS = 80;
+
+export const columnsOf = ({ columns }: Pick<NodeJS.WriteStream, 'columns'>): number => columns || DEFAULT_COLUMNS;
 
 /** One line: its beginning and `…` when it is too wide. */
 export function cut(line: string, columns: number): string {

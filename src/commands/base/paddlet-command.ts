@@ -91,7 +91,7 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
     return startWait(text, !this.everyFlags().json);
   }
 
-  /** A progress bar on stderr, shown after two seconds; silent where the spinner is. */
+  /** A progress bar on stderr, shown after two seconds; lines where there is no terminal. Silent with `--json`. */
   protected progress(title: string): Progress {
     return startProgress(title, !this.everyFlags().json);
   }

@@ -1,7 +1,7 @@
 /** Spinners and progress bars on stderr; lines where it is no terminal. */
 import { visible } from '../../base/visible.ts';
 import { isColorWanted } from '../../host/host.ts';
-import { cut, DEFAULT_COLUMNS, fitNotes, type Note } from './fit.ts';
+import { columnsOf, cut, fitNotes, type Note } from './fit.ts';
 
 export interface Wait {
   /** Changes the text. */
@@ -51,7 +51,7 @@ function animated(title: string, wanted: boolean): Progress {
   let ended = false;
   return {
     update: (done, total, notes) => {
-      const columns = (process.stderr.columns || DEFAULT_COLUMNS) - SPINNER_COLUMNS - 1;
+      const columns = columnsOf(process.stderr) - SPINNER_COLUMNS - 1;
       line = progressLine({ title, done, total, notes: asNotes(notes) }, columns);
       if (ended || performance.now() - startMs < SHOW_AFTER_MS) return;
       wait ??= startWait(line, wanted);
@@ -74,8 +74,7 @@ function inLines(title: string, wanted: boolean): Progress {
       if (!wanted || nowMs - lastMs < LINE_EVERY_MS) return;
       lastMs = nowMs;
       const start = [title, ...percent(done, total)].join('  ');
-      const { isTTY, columns = DEFAULT_COLUMNS } = process.stderr;
-      const room = isTTY ? columns - start.length - 2 : Number.POSITIVE_INFINITY;
+      const room = process.stderr.isTTY ? columnsOf(process.stderr) - start.length - 2 : Number.POSITIVE_INFINITY;
       process.stderr.write(`${visible(`${start}  ${fitNotes(asNotes(notes), room)}`.trimEnd())}\n`);
     },
     end: () => {},

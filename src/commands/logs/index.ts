@@ -1,12 +1,15 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { pause } from '../../base/backoff.ts';
 import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
 import type { Host, LogLevel } from '../../base/seams.ts';
 import { isFolderLocked } from '../../host/folder-lock.ts';
 import { LOG_LEVELS } from '../../host/log.ts';
-import { findStore } from '../base/find-store.ts';
+import { HOME } from '../base/find-store.ts';
 import { localFolder } from '../base/folder-flag.ts';
 import { logFile, logFolder, logNames } from '../base/job-logs.ts';
+import { readerGone } from '../base/live-view.ts';
 import { PaddletCommand } from '../base-command.ts';
 import { isOfLevel, LogReader, type LogRecord, merged } from './log-records.ts';
 
@@ -51,22 +54,21 @@ on with what is logged, until the run ends. Roles that were started by hand log 
 
   override async execute(): Promise<ExitCode> {
     const { flags } = this;
-    const folder = flags.dir ?? findStore({ dir: undefined }).folder!;
+    const folder = flags.dir ?? onlyFolderWithLogs();
     const host = this.host('logs');
+    const logs = new Logs({ host, folder, level: flags.level, most: linesOf(flags.lines) });
     const names = namesIn(folder, this.args);
-    const logs = new Logs(host, folder, flags.level);
     const width = names.length > 1 ? Math.max(...names.map(({ length }) => length)) : 0;
     const show = ({ name, text }: LogRecord): void => {
       if (flags.json) this.output({ log: name, text }, () => '');
       else this.say(width === 0 ? text : text.replace(/^/gm, `${name.padEnd(width)}  `));
     };
-    for (const record of await logs.last(names, linesOf(flags.lines))) show(record);
-    if (!flags.follow) return EXIT.done;
-    const signal = this.interruption();
+    for await (const record of logs.past(names)) show(record);
+    const signal = AbortSignal.any([this.interruption(), readerGone()]);
     for (;;) {
       // Asked before the logs are read: what is logged at the end is shown, too.
-      const isOver = !isFolderLocked(folder);
-      for (const record of await logs.more(namesIn(folder, this.args))) show(record);
+      const isOver = !flags.follow || !isFolderLocked(folder);
+      for (const record of await logs.more(flags.follow ? namesIn(folder, this.args) : [], isOver)) show(record);
       if (isOver) return EXIT.done;
       await pause(host.clock, LOOK_MS, signal);
       if (signal.aborted) return EXIT.interrupted;
@@ -74,49 +76,73 @@ on with what is logged, until the run ends. Roles that were started by hand log 
   }
 }
 
+interface LogsOptions {
+  readonly host: Host;
+  readonly folder: string;
+  readonly level: LogLevel | undefined;
+  /** Entries of the past. */
+  readonly most: number;
+}
+
+/** The end of a large file is enough for entries of so many bytes; of one level they may be anywhere. */
+const ENTRY_BYTES = 1_000;
+const LEAST_BYTES = 64 * 1024;
+
 class Logs {
-  readonly #host: Host;
-  readonly #folder: string;
-  readonly #level: LogLevel | undefined;
+  readonly #options: LogsOptions;
   readonly #readers = new Map<string, LogReader>();
 
-  constructor(host: Host, folder: string, level: LogLevel | undefined) {
-    this.#host = host;
-    this.#folder = folder;
-    this.#level = level;
+  constructor(options: LogsOptions) {
+    this.#options = options;
   }
 
   /** The last ones of all of them together. */
-  async last(names: readonly string[], most: number): Promise<LogRecord[]> {
+  async *past(names: readonly string[]): AsyncGenerator<LogRecord> {
+    const { level, most } = this.#options;
+    const readers = await Promise.all(names.map((name) => this.#reader(name)));
     const kept: LogRecord[] = [];
-    for await (const record of merged(names.map((name) => this.#reader(name).records()))) {
-      if (!isOfLevel(record, this.#level)) continue;
-      kept.push(record);
+    for await (const record of merged(readers.map((reader) => reader.records()))) {
+      if (!isOfLevel(record, level)) continue;
+      if (most === Number.POSITIVE_INFINITY) yield record;
+      else kept.push(record);
       // In large steps: each costs as much as the list is long.
       if (kept.length > 2 * most + 1_000) kept.splice(0, kept.length - most);
     }
-    return most === 0 ? [] : kept.slice(-most);
+    if (most > 0) yield* kept.slice(-most);
   }
 
-  /** What was added since. */
-  async more(names: readonly string[]): Promise<LogRecord[]> {
+  /** What was added since; with what was begun and will not be ended, when it is over. */
+  async more(names: readonly string[], isOver: boolean): Promise<LogRecord[]> {
     const added: LogRecord[] = [];
     for (const name of names) {
-      for await (const record of this.#reader(name).records()) {
-        if (isOfLevel(record, this.#level)) added.push(record);
-      }
+      for await (const record of (await this.#reader(name)).records()) added.push(record);
     }
-    return added.sort((a, b) => a.timeMs - b.timeMs);
+    if (isOver) for (const reader of this.#readers.values()) added.push(...reader.rest());
+    return added.filter((record) => isOfLevel(record, this.#options.level)).sort((a, b) => a.timeMs - b.timeMs);
   }
 
-  #reader(name: string): LogReader {
+  async #reader(name: string): Promise<LogReader> {
+    const { host, folder, level, most } = this.#options;
     let reader = this.#readers.get(name);
     if (reader === undefined) {
-      reader = new LogReader(this.#host.disk, name, logFile(this.#folder, name));
+      const path = logFile(folder, name);
+      const isWhole = level !== undefined || most === Number.POSITIVE_INFINITY;
+      const bytes = isWhole ? 0 : ((await host.disk.inspect(path))?.bytes ?? 0);
+      const offset = Math.max(0, bytes - LEAST_BYTES - most * ENTRY_BYTES);
+      reader = new LogReader(host.disk, name, { path, offset });
       this.#readers.set(name, reader);
     }
     return reader;
   }
+}
+
+/** Of the jobs in ./.paddlet, wherever their store is. */
+function onlyFolderWithLogs(): string {
+  const home = resolve(HOME);
+  const jobs = existsSync(home) ? readdirSync(home).filter((job) => logNames(join(home, job)).length > 0) : [];
+  if (jobs.length === 1) return join(home, jobs[0]!);
+  const found = jobs.length === 0 ? `no job with logs in ${home}` : `several jobs in ${home}: ${jobs.join(', ')}`;
+  throw new PaddletError('JobUnknown', found, { hint: "name the job's folder with --dir FOLDER" });
 }
 
 function linesOf(text: string): number {

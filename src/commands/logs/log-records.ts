@@ -1,4 +1,6 @@
 /** Log files as entries in the order of time. */
+
+import { parsedJson } from '../../base/parsed-json.ts';
 import type { Disk, LogLevel } from '../../base/seams.ts';
 import { LOG_LEVELS } from '../../host/log.ts';
 import { GrowingText } from '../base/growing-text.ts';
@@ -13,46 +15,82 @@ export interface LogRecord {
   readonly text: string;
 }
 
-/** What each entry begins with (src/host/log.ts). */
-const BEGIN = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (debug|info|warn|error) /;
+/** Of an entry: what follows belongs to it, too. */
+const MOST_LINES = 1_000;
 
-/** One log file. Lines that do not begin with a time belong to the entry before. */
+/** One log file. Lines that do not begin an entry belong to the one before. */
 export class LogReader {
   readonly #name: string;
   readonly #growing: GrowingText;
   /** Of a line whose end is not written yet. */
   #rest = '';
+  /** It began in the middle of a line. */
+  #isCut: boolean;
   #lastMs = 0;
+  #lastLevel: LogLevel | undefined;
 
-  constructor(disk: Disk, name: string, path: string) {
+  /** `offset`: where to begin, in bytes. */
+  constructor(disk: Disk, name: string, { path, offset = 0 }: { readonly path: string; readonly offset?: number }) {
     this.#name = name;
-    this.#growing = new GrowingText(disk, path, 0);
+    this.#growing = new GrowingText(disk, path, offset);
+    this.#isCut = offset > 0;
   }
 
   /** Those that were added since the last call. */
   async *records(): AsyncGenerator<LogRecord> {
-    let entry: { timeMs: number; level: LogLevel | undefined; lines: string[] } | undefined;
-    const close = (): LogRecord[] => {
-      if (entry === undefined) return [];
-      const { timeMs, level, lines } = entry;
-      return [{ name: this.#name, timeMs, level, text: lines.join('\n') }];
-    };
+    let lines: string[] = [];
+    const closed = (): LogRecord[] => (lines.length === 0 ? [] : [this.#record(lines.join('\n'))]);
     for (let text = await this.#growing.next(); text !== ''; text = await this.#growing.next()) {
-      const lines = `${this.#rest}${text}`.split('\n');
-      this.#rest = lines.pop()!;
-      for (const line of lines) {
-        const begin = BEGIN.exec(line);
-        if (begin === null && entry !== undefined) {
-          entry.lines.push(line);
+      const all = `${this.#rest}${text}`.split('\n');
+      this.#rest = all.pop()!;
+      for (const line of this.#isCut ? all.slice(1) : all) {
+        const begin = beginOf(line);
+        if (begin === undefined && lines.length > 0 && lines.length < MOST_LINES) {
+          lines.push(line);
           continue;
         }
-        yield* close();
-        if (begin !== null) this.#lastMs = Date.parse(begin[1]!);
-        entry = { timeMs: this.#lastMs, level: begin?.[2] as LogLevel | undefined, lines: [line] };
+        yield* closed();
+        lines = [line];
+        if (begin !== undefined) ({ timeMs: this.#lastMs, level: this.#lastLevel } = begin);
       }
+      if (all.length > 0) this.#isCut = false;
     }
-    yield* close();
+    yield* closed();
   }
+
+  /** A last line whose end was never written: its process was killed, or the disk is full. */
+  rest(): LogRecord[] {
+    const text = this.#rest;
+    this.#rest = '';
+    return text === '' ? [] : [this.#record(text)];
+  }
+
+  #record(text: string): LogRecord {
+    return { name: this.#name, timeMs: this.#lastMs, level: this.#lastLevel, text };
+  }
+}
+
+/** What each entry begins with, as text and as JSON (src/host/log.ts). */
+const BEGIN = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (\w+) /;
+
+interface Begin {
+  readonly timeMs: number;
+  readonly level: LogLevel;
+}
+
+function beginOf(line: string): Begin | undefined {
+  if (line.startsWith('{')) {
+    const { time, level } = (parsedJson(line) ?? {}) as { readonly time?: unknown; readonly level?: unknown };
+    return asBegin(time, level);
+  }
+  const begin = BEGIN.exec(line);
+  return begin === null ? undefined : asBegin(begin[1], begin[2]);
+}
+
+function asBegin(time: unknown, named: unknown): Begin | undefined {
+  const level = LOG_LEVELS.find((one) => one === named);
+  const timeMs = typeof time === 'string' ? Date.parse(time) : Number.NaN;
+  return level === undefined || Number.isNaN(timeMs) ? undefined : { timeMs, level };
 }
 
 export const isOfLevel = ({ level }: LogRecord, lowest: LogLevel | undefined): boolean =>

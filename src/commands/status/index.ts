@@ -11,7 +11,7 @@ import type { Store } from '../../store/store.ts';
 import { type CommandStore, openCommandStore, STORE_LIMIT_MS } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { findChroot, jobFolder, waitForChroot } from '../base/find-store.ts';
-import { DEFAULT_COLUMNS } from '../base/fit.ts';
+import { columnsOf } from '../base/fit.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { isReached, waitUntil } from '../base/job-wait.ts';
 import { listedIn } from '../base/listed-bad-records.ts';
@@ -28,6 +28,7 @@ import { readStoredProgress } from './stored-progress.ts';
 import { type CopiesVerification, verificationText, verifyCopies } from './verify-copies.ts';
 
 export default class StatusCommand extends PaddletCommand<typeof StatusCommand> {
+  static override isStream = true;
   static override summary = 'Show the status of a job, or wait for it';
   static override description =
     `Shows the job, its progress and its live processes. With --wait running it returns when a master, all pservers and a
@@ -115,8 +116,7 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
 
   private textOf(status: ShownStatus, clock: Clock): string {
     const isWide = this.flags.output === 'wide';
-    const { isTTY, columns = DEFAULT_COLUMNS } = process.stdout;
-    const width = isTTY && !isWide ? { columns } : {};
+    const width = process.stdout.isTTY && !isWide ? { columns: columnsOf(process.stdout) } : {};
     return statusText(status, clock.wallSeconds(), { table: this.table.bind(this), isWide, ...width });
   }
 
@@ -124,7 +124,7 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
   private async watch(host: Host, signal: AbortSignal, look: () => Promise<ShownStatus>): Promise<ExitCode> {
     const { clock } = host;
     let exit: ExitCode = EXIT.done;
-    const isOver = await showLive({
+    const end = await showLive({
       ...{ clock, signal, intervalMs: milliseconds(this.flags.interval) },
       look: async () => {
         const status = await look();
@@ -135,7 +135,7 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
         return { text, isLast: status.end !== undefined };
       },
     });
-    return isOver ? exit : EXIT.interrupted;
+    return end === 'over' ? exit : EXIT.interrupted;
   }
 
   private async verify(host: Host): Promise<ExitCode> {

@@ -55,9 +55,11 @@ export function statusText(status: ShownStatus, wallSeconds: number, options: Te
   }
   if (end === undefined && processes.length > 0) lines.push(...spreadText(status), ...timesText(processes));
   if (copies !== undefined) lines.push(copiesLine(copies, replicas));
-  if (end === undefined && health.status === 'UNKNOWN' && here?.kind !== 'run') lines.push(...resumeText(status));
   // Ids, addresses and reasons that processes wrote: none of them makes a line of its own.
   const shown = lines.map((line) => wrapped(visible(line), columns));
+  // A command is copied: it stays in one piece.
+  if (end === undefined && health.status === 'UNKNOWN' && here?.kind !== 'run')
+    shown.push(...resumeText(status).map(visible));
   if (processes.length === 0) return [...shown, 'no live processes'].join('\n');
   const heads = ['role', 'id', 'pid', 'address', ...(isWide ? WIDE : []), 'activity'];
   const isNarrow = columns < NARROW_COLUMNS;

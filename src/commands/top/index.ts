@@ -4,7 +4,7 @@ import { EXIT, type ExitCode } from '../../base/errors.ts';
 import { describeJob } from '../../cluster/job/describe-job.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
-import { cut, DEFAULT_COLUMNS, wrapped } from '../base/fit.ts';
+import { columnsOf, cut, DEFAULT_COLUMNS, wrapped } from '../base/fit.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { showLive } from '../base/live-view.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
@@ -17,6 +17,7 @@ import { headLines, type Look, type ProcessRow, rowsOf, topTable } from './rows.
 const FIRST_INTERVAL_MS = 500;
 
 export default class TopCommand extends PaddletCommand<typeof TopCommand> {
+  static override isStream = true;
   static override summary = 'Show what the processes of a job do, as it happens';
   static override description =
     `Each process of the job with its speed and what its time went to between the last two looks; stragglers are marked. Above
@@ -28,7 +29,7 @@ them how far the job is, and what holds it up (paddlet why). It ends with the jo
   static override flags = {
     ...jobFlags,
     interval: durationFlag('2s', 'Time between two looks.'),
-    count: Flags.integer({ char: 'n', min: 1, helpValue: 'NUMBER', description: 'End after so many looks.' }),
+    count: Flags.integer({ min: 1, helpValue: 'NUMBER', description: 'End after so many looks.' }),
     timeout: storeTimeoutFlag,
   };
 
@@ -43,7 +44,7 @@ them how far the job is, and what holds it up (paddlet why). It ends with the jo
     let before = await look(job);
     if (before.status.end === undefined) await pause(clock, FIRST_INTERVAL_MS, job.signal);
     let shown = 0;
-    const isOver = await showLive({
+    const end = await showLive({
       ...{ clock, signal: job.signal, intervalMs: milliseconds(this.flags.interval) },
       look: async () => {
         const now = await look(job);
@@ -54,11 +55,12 @@ them how far the job is, and what holds it up (paddlet why). It ends with the jo
         return { text, isLast: now.status.end !== undefined || shown >= count };
       },
     });
-    return isOver ? EXIT.done : EXIT.interrupted;
+    return end === 'over' ? EXIT.done : EXIT.interrupted;
   }
 
   private textOf(now: Look, rows: readonly ProcessRow[]): string {
-    const { isTTY, columns = DEFAULT_COLUMNS } = process.stdout;
+    const { isTTY } = process.stdout;
+    const columns = columnsOf(process.stdout);
     const head = headLines(now).join('\n');
     if (rows.length === 0) return isTTY ? wrapped(head, columns) : head;
     const top = topTable(rows, isTTY ? columns : DEFAULT_COLUMNS);

@@ -1,6 +1,7 @@
 /** What `paddlet why` says: for scripts, and for people. */
 import type { PaddletError } from '../../base/errors.ts';
 import { visible } from '../../base/visible.ts';
+import type { DirectingInfo } from '../../cluster/info.ts';
 import { directingInfo } from '../../cluster/job/describe-job.ts';
 import { type Cause, oneLine } from '../../cluster/why/cause.ts';
 import { causesOf, phaseOf, type ShownStatus } from '../status/shown-status.ts';
@@ -22,10 +23,13 @@ export function answerOf(status: ShownStatus): Answer {
     job: status.record.job.name,
     phase: phaseOf(status),
     ...(master?.recordsPerSecond === undefined ? {} : { recordsPerSecond: master.recordsPerSecond }),
-    ...(master === undefined ? {} : { quietSeconds: Math.round(master.quietMs / 100) / 10 }),
+    ...(master !== undefined && hasTrained(master) ? { quietSeconds: Math.round(master.quietMs / 100) / 10 } : {}),
     causes: causesOf(status),
   };
 }
+
+const hasTrained = (master: DirectingInfo): boolean =>
+  (master.mode === 'async' ? master.sums.read : (master.rounds.records ?? 0)) > 0;
 
 export const storeAway = (url: string, { message, hint }: PaddletError): Answer => ({
   phase: 'unknown',

@@ -6,7 +6,13 @@ import type { FailureInfo } from '../../cluster/info.ts';
 const KEPT_MS = 60_000;
 const TEXT_LENGTH = 300;
 
-interface Failure extends Pick<FailureInfo, 'what' | 'code' | 'error' | 'times'> {
+export interface ReportedFailure extends Pick<FailureInfo, 'what' | 'code' | 'error'> {
+  /** Sync mode: the round of the lane. */
+  readonly round?: number;
+}
+
+interface Failure extends ReportedFailure {
+  readonly times: number;
   readonly atMs: number;
 }
 
@@ -18,22 +24,33 @@ export class Failures {
     this.#clock = clock;
   }
 
-  failed(trainer: string, { what, code, error }: Pick<FailureInfo, 'what' | 'code' | 'error'>): void {
+  failed(trainer: string, failure: ReportedFailure): void {
+    this.#forgetOld();
     const times = (this.#latest.get(trainer)?.times ?? 0) + 1;
-    const atMs = this.#clock.monotonicMs();
-    this.#latest.set(trainer, { what, code, error: error.slice(0, TEXT_LENGTH), times, atMs });
+    const error = failure.error.slice(0, TEXT_LENGTH);
+    this.#latest.set(trainer, { ...failure, error, times, atMs: this.#clock.monotonicMs() });
   }
 
   succeeded(trainer: string): void {
     this.#latest.delete(trainer);
   }
 
-  /** The newest first. */
-  list(): FailureInfo[] {
+  /** The newest first. `round`: the one that is computed; lanes of rounds before it were computed after all. */
+  list(round = 0): FailureInfo[] {
+    this.#forgetOld();
+    for (const [trainer, failure] of this.#latest) {
+      if (failure.round !== undefined && failure.round < round) this.#latest.delete(trainer);
+    }
+    const nowMs = this.#clock.monotonicMs();
+    return [...this.#latest]
+      .map(([trainer, { what, code, error, times, atMs }]) => {
+        return { trainer, what, code, error, times, agoMs: Math.round(nowMs - atMs) };
+      })
+      .sort((a, b) => a.agoMs - b.agoMs);
+  }
+
+  #forgetOld(): void {
     const nowMs = this.#clock.monotonicMs();
     for (const [trainer, { atMs }] of this.#latest) if (nowMs - atMs > KEPT_MS) this.#latest.delete(trainer);
-    return [...this.#latest]
-      .map(([trainer, { atMs, ...failure }]) => ({ trainer, ...failure, agoMs: Math.round(nowMs - atMs) }))
-      .sort((a, b) => a.agoMs - b.agoMs);
   }
 }

@@ -68,7 +68,7 @@ export function createMasterInfo(
         passes: job.training.passes,
         ended: passes,
         quietMs: Math.round(now.trainers.quietMs()),
-        failures: now.failures.list(),
+        failures: now.failures.list(training.mode === 'sync' ? training.rounds.round : undefined),
         waitReason: waitReason(now),
         ...training,
         ...(recordsPerSecond === undefined ? {} : { recordsPerSecond }),

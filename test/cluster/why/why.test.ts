@@ -84,10 +84,15 @@ describe('the cause comes first', () => {
   });
 
   it('a dead pserver before the copies that are missing by it, and before a trainer that fails by it', () => {
-    const spread = { ...EVEN, lacking: [{ unit: 3, copies: 1 }] };
+    const lacking = [{ unit: 3, copies: 1 }];
+    const spread = { ...EVEN, lacking };
+    const gone = { ...spread, missing: [1], orphans: 4 };
     const failure = { trainer: ID, what: 'task 4', code: 'ConnectionLost', error: 'gone', times: 1, agoMs: 1 };
     const master = says(infos.asyncMaster({ failures: [failure] }), 'master');
-    expect(kinds(seen([master, PSERVERS[0]!, TRAINER], { spread }))).toEqual(['pservers', 'copies', 'data']);
+    expect(kinds(seen([master, PSERVERS[0]!, TRAINER], { spread: gone }))).toEqual(['pservers', 'copies', 'data']);
+    expect(sentences(seen([master, PSERVERS[0]!, TRAINER], { spread: gone }))[0]).toBe(
+      'Pserver 1 is not running (1 of 2 are): requests to 4 units wait.',
+    );
     expect(kinds(seen([master, PSERVERS[0]!, silent('pserver', '1'), TRAINER], { spread }))).toEqual([
       ...['pserver', 'copies', 'data'],
     ]);
@@ -95,7 +100,21 @@ describe('the cause comes first', () => {
 
   it('pservers before the master before trainers, of those that do not answer', () => {
     const all = [silent('trainer', ID), silent('master', 'master'), silent('pserver', '1'), PSERVERS[0]!];
-    expect(kinds(seen(all))).toEqual(['pserver', 'master', 'trainer', 'trainers']);
+    expect(kinds(seen(all))).toEqual(['pserver', 'master', 'trainer']);
+  });
+
+  it('a pserver that is missing, and whose units others have, comes last', () => {
+    const spread = { ...EVEN, missing: [1] };
+    const waiting = says(infos.waitingMaster, 'master');
+    expect(sentences(seen([waiting, PSERVERS[0]!, TRAINER], { spread }))).toEqual([
+      'The master waits for the master lock.',
+      'Pserver 1 is not running (1 of 2 are); the others have all units.',
+    ]);
+  });
+
+  it('a request to stop counts as long as a master is there to follow it', () => {
+    expect(kinds(seen([MASTER, ...PSERVERS, TRAINER], { stopRequested: true }))).toEqual(['stopping']);
+    expect(kinds(seen([...PSERVERS, TRAINER], { stopRequested: true }))).toEqual(['master']);
   });
 
   it('a client that does not listen is no cause', () => {
@@ -185,6 +204,35 @@ describe('a sentence', () => {
     expect(sentences(at(3_000))).toEqual([
       'Round 85 waits 3 s for trainer 5a8f6e0e (in compute for 0 s): lane 3 of round 85 (pass 3, task 7: a records 1 to 9).',
     ]);
+  });
+
+  it('of a barrier comes only while training', () => {
+    const master = {
+      ...infos.syncMaster({
+        ...infos.ROUNDS,
+        pservers: infos.ROUNDS.pservers.map((one) => ({ ...one, waitedMs: 9_000 })),
+      }),
+    };
+    const at = (phase: DirectingInfo['phase']): SeenJob =>
+      seen([says({ ...master, phase }, 'master'), TRAINER, ...PSERVERS]);
+    expect(kinds(at('training'))).toEqual(['barrier']);
+    expect(kinds(at('concluding'))).toEqual([]);
+  });
+
+  it('names the trainer that has been at the same work for longest; several steps of large batches are waited for', () => {
+    const attempts = [{ ...attempt, slow: false }];
+    const at = (quietMs: number, recordsPerSecond: number): SeenJob =>
+      seen([
+        says(infos.asyncMaster({ attempts, quietMs, recordsPerSecond }), 'master'),
+        ...PSERVERS,
+        trainer({ phaseMs: 3_000 }),
+      ]);
+    expect(sentences(at(4_000, 320))).toEqual([
+      'No record was trained on for 4 s: trainer 5a8f6e0e is in compute for 3 s, with task 12 of pass 2 (a records 1 to 9), at push 3.',
+    ]);
+    // 128 records a step: 5 of them take 64 s.
+    expect(kinds(at(63_000, 10))).toEqual([]);
+    expect(kinds(at(64_000, 10))).toEqual(['work']);
   });
 
   it('says what the master says, when there is nothing else', () => {

@@ -30,7 +30,7 @@ it('keeps lines without a time with the entry before, and waits for the end of a
     path('master'),
     `${line(1, 'one')}${line(2, 'a bug', 'error')}    at here\n    at there\n2026-11-27T18:0`,
   );
-  const reader = new LogReader(createDisk(), 'master', path('master'));
+  const reader = new LogReader(createDisk(), 'master', { path: path('master') });
   expect(await all(reader.records())).toEqual([
     `master: ${line(1, 'one').trimEnd()}`,
     `master: ${line(2, 'a bug', 'error').trimEnd()}\n    at here\n    at there`,
@@ -40,10 +40,44 @@ it('keeps lines without a time with the entry before, and waits for the end of a
   expect(await all(reader.records())).toEqual([`master: ${line(3, 'three').trimEnd()}`]);
 });
 
+it('begins in the middle of a file with the next line, and has what is left at the end', async () => {
+  writeFileSync(path('master'), `${line(1, 'one')}${line(2, 'two', 'warn ')}    at here\n    at th`);
+  const reader = new LogReader(createDisk(), 'master', { path: path('master'), offset: 10 });
+  expect(await all(reader.records())).toEqual([`master: ${line(2, 'two', 'warn ').trimEnd()}\n    at here`]);
+  appendFileSync(path('master'), 'ere\n');
+  const later = [];
+  for await (const record of reader.records()) later.push(record);
+  expect(later).toMatchObject([{ level: 'warn', text: '    at there' }]);
+  appendFileSync(path('master'), 'cut');
+  expect([await all(reader.records()), reader.rest().map(({ text }) => text), reader.rest()]).toEqual([
+    [],
+    ['cut'],
+    [],
+  ]);
+});
+
+it('reads JSON lines', async () => {
+  const json = (second: number, level: string) =>
+    JSON.stringify({ time: `2026-11-27T18:00:0${second}.000Z`, level, name: 'master', message: 'm' });
+  writeFileSync(path('master'), `${json(1, 'info')}\n${json(2, 'warn')}\n{"no": "entry"}\n`);
+  const records = [];
+  for await (const record of new LogReader(createDisk(), 'master', { path: path('master') }).records())
+    records.push(record);
+  expect(records.map(({ level, timeMs }) => [level, new Date(timeMs).getUTCSeconds()])).toEqual([
+    ...[
+      ['info', 1],
+      ['warn', 2],
+    ],
+  ]);
+  expect(records[1]!.text.split('\n')).toHaveLength(2);
+});
+
 it('merges logs by time; entries of one log keep their order', async () => {
   writeFileSync(path('master'), `${line(1, 'a')}${line(4, 'c')}${line(4, 'd')}`);
   writeFileSync(path('trainer-0'), `${line(2, 'b')}${line(4, 'e')}${line(5, 'f')}`);
-  const readers = ['master', 'trainer-0'].map((name) => new LogReader(createDisk(), name, path(name)).records());
+  const readers = ['master', 'trainer-0'].map((name) =>
+    new LogReader(createDisk(), name, { path: path(name) }).records(),
+  );
   expect((await all(merged(readers))).map((text) => text.at(-1)).join('')).toBe('abcdef');
 });
 
@@ -80,6 +114,11 @@ it('shows the last entries of some or of all, and says which logs there are', as
     'hint: there are logs of master, trainer 0, trainer 1, trainer 10',
   ]);
   expect((await logs('-n', 'few'))[1]).toContain('--lines few: expected a number, or all');
+  const home = join(folder, '.paddlet', 'far', 'logs');
+  mkdirSync(home, { recursive: true });
+  writeFileSync(join(home, 'run.log'), line(1, 'its store is elsewhere'));
+  const found = await runCommand(['logs'], { cwd: folder });
+  expect([found.code, found.out]).toEqual([0, line(1, 'its store is elsewhere')]);
   rmSync(join(folder, 'logs'), { recursive: true });
   expect((await logs())[1]).toMatch(/^error JobUnknown: no logs in /);
 });

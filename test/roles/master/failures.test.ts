@@ -21,3 +21,10 @@ it('has the latest failure of each trainer, the newest first, until it succeeds 
   nowMs = 61_001;
   expect(failures.list()).toEqual([]);
 });
+
+it('of a lane is overcome when its round is', () => {
+  const failures = new Failures({ monotonicMs: () => 0, wallSeconds: () => 0, after: () => () => {} });
+  failures.failed('a', { what: 'lane 1 of round 7', round: 7, code: 'OutOfMemory', error: 'no memory' });
+  expect(failures.list(7)).toHaveLength(1);
+  expect(failures.list(8)).toEqual([]);
+});

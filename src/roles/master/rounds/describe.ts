@@ -63,9 +63,11 @@ export function describeRounds(state: RoundsState): RoundsInfo {
     lanes: service.owners(),
     helped: service.helped(),
     pservers: watch.pservers().map(({ index, timeline, version, missing, sinceMs }) => {
-      return { index, timeline, version, missing, waitedMs: Math.round(at - sinceMs) };
+      // No lane is computed of a round where training halts, and none is waited for.
+      const waitsFor = version < state.until ? missing : [];
+      return { index, timeline, version, missing: waitsFor, waitedMs: Math.round(at - sinceMs) };
     }),
-    missing: now === undefined ? [] : missingLanes(state, now),
+    missing: now === undefined || now.version >= state.until ? [] : missingLanes(state, now),
     ...(cut && { timeline: cut.timeline, cut: { round: cut.round, files: cut.files.length } }),
     cuts: cuts.counts(),
     ...(cuts.running() === undefined ? {} : { cutting: cuts.running() }),

@@ -39,7 +39,8 @@ export async function answerLanes(state: MasterState, header: LaneRequest, sessi
       return { header: { type: 'getChunks', ...chunksOf(training.dataset, header.task) } };
     case 'failLane': {
       const what = training.service.failed(header);
-      if (what !== undefined) state.failures.failed(header.trainer, { what, code: header.code, error: header.error });
+      const { trainer, round, code, error } = header;
+      if (what !== undefined) state.failures.failed(trainer, { what, round, code, error });
       return { header: { type: 'failLane' } };
     }
     case 'returnLanes':

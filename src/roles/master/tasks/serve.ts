@@ -233,6 +233,7 @@ async function finishEvaluation(
   // Before the report is accepted, as that may end the evaluation; what is not live must not replace what is there.
   if (service.queue.isLive(ref)) state.evaluation?.results.add(task, { metrics, ...scoresIn(request) });
   await service.finish(ref, { ...noSums(), bad, metrics });
+  state.failures.succeeded(header.trainer);
 }
 
 const wrongCounts = ({ queue, pass, task, attempt, trainer }: AttemptRef, why: string): PaddletError =>
