@@ -18,7 +18,7 @@ export interface LiveViewOptions {
   readonly look: () => Promise<Frame>;
 }
 
-/** How it ended: the last frame was shown, or nobody reads on; or the user ended it. */
+/** How it ended: with the last frame, or with its reader; or the user ended it. */
 export type LiveEnd = 'over' | 'interrupted';
 
 /** Aborts when the reader of the standard output goes away. */
