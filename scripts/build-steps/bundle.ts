@@ -42,7 +42,7 @@ export async function bundle(entry: string, root: string): Promise<Bundle> {
     banner: { js: 'const __bundleUrl = require("node:url").pathToFileURL(__filename).href;' },
     // Native accelerators that the libraries do without when they are missing.
     external: ['cbor-extract', 'bufferutil', 'utf-8-validate'],
-    plugins: [inlineEtcdProto],
+    plugins: [inlineEtcdProto, inlineDocs],
   });
   const [warning] = result.warnings;
   if (warning !== undefined)
@@ -82,6 +82,17 @@ const inlineEtcdProto: Plugin = {
         return { contents: pieces.join(inline(etcdProtoJson())), loader };
       });
     }
+  },
+};
+
+/** The documents that `paddlet docs` shows. */
+const inlineDocs: Plugin = {
+  name: 'inline-docs',
+  setup(plugins) {
+    plugins.onLoad({ filter: /[\\/]src[\\/]commands[\\/]docs[\\/]texts\.ts$/ }, async ({ path }) => {
+      const { TEXTS } = (await import(path)) as typeof import('../../src/commands/docs/texts.ts');
+      return { contents: `export const TEXTS = ${JSON.stringify(TEXTS)};`, loader: 'js' };
+    });
   },
 };
 

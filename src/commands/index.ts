@@ -116,6 +116,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   ),
   entry(
     'help',
+    'docs',
+    'Show the documents that come with paddlet, and pages of the manual',
+    () => import('./docs/index.ts'),
+  ),
+  entry(
+    'help',
     'completion',
     'Print a script that completes command lines: bash, zsh or fish',
     () => import('./completion/index.ts'),

@@ -44,7 +44,7 @@ const isBinary = (line: string): boolean =>
   Array.from(line, (character) => character.charCodeAt(0)).some((code) => code < 32 && (code < 9 || code > 13));
 
 const columnsHint = (format: string): string =>
-  `set data.format to ${format}, and say in data.columns what the columns are (docs/data.md)`;
+  `set data.format to ${format}, and say in data.columns what the columns are (paddlet docs data)`;
 
 /** Of no text of any format. The first one that matches counts. */
 const NO_TEXT: readonly Test[] = [

@@ -155,6 +155,6 @@ export function jobInvalid(name: string, errors: readonly JobError[]): PaddletEr
   const details = { errors: errors.map(({ place, ...rest }) => ({ ...place, ...rest })) };
   return new PaddletError('JobInvalid', message, {
     details,
-    hint: 'docs/job-file.md describes every field; `paddlet doctor --schema` prints the JSON Schema',
+    hint: '`paddlet docs job-file` describes every field; `paddlet doctor --schema` prints the JSON Schema',
   });
 }

@@ -1,6 +1,6 @@
 /** dist/paddlet as a user gets it: one file, no Node, an empty environment, an empty folder. */
 import { execFile } from 'node:child_process';
-import { chmod, copyFile, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { chmod, copyFile, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -63,6 +63,11 @@ test('carries the protocol of etcd', async () => {
     status: 'fail',
     detail: expect.stringContaining('connection refused'),
   });
+});
+
+test('carries its documents', async () => {
+  const text = await readFile(join(ROOT, 'docs/operations.md'), 'utf8');
+  expect(await alone('docs', 'operations')).toEqual({ code: 0, out: `${text.trimEnd()}\n`, err: '' });
 });
 
 test('has its errors and exit codes', async () => {

@@ -74,8 +74,9 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   commands: {
     base: [],
     checkpoint: ['base'],
-    completion: ['base'],
+    completion: ['base', 'docs'],
     data: ['base'],
+    docs: ['base'],
     doctor: ['base'],
     evaluate: ['base'],
     history: ['base'],

@@ -2,6 +2,7 @@
 import type { CommandClass } from '../base/command-class.ts';
 import { everyFlags } from '../base/flags.ts';
 import { takesPath } from '../base/path-values.ts';
+import { TEXTS } from '../docs/texts.ts';
 import { COMMANDS } from '../index.ts';
 
 /** The values of a flag or an argument: names of files, these words, something that no shell knows, or none. */
@@ -43,7 +44,7 @@ export async function commandWords(): Promise<CommandWords[]> {
     COMMANDS.map(async ({ id, summary, load }) => {
       const loaded = await load();
       const args = Object.values(loaded.args);
-      const options = args.flatMap((arg) => arg.options ?? []);
+      const options = id === 'docs' ? Object.keys(TEXTS) : args.flatMap((arg) => arg.options ?? []);
       return {
         name: id.replaceAll(':', ' '),
         about: summary,

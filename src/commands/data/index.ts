@@ -49,6 +49,7 @@ with records of another format is refused.`;
       exclusive: ['job'],
     })(),
     job: Flags.string({
+      helpValue: 'FILE',
       description:
         'Job file to take format, columns, split, sampling, label weights and records per task from: as its training files.',
       exclusive: ['label-weights', 'records-per-task'],

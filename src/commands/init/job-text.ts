@@ -51,7 +51,7 @@ export function jobText(wanted: WantedJob): WrittenJob {
   const part = dataPart(wanted);
   const { model, task } = part;
   const text = [
-    `# Written by \`paddlet init\`. What it has guessed, it says: correct what is wrong. All fields: docs/job-file.md.`,
+    `# Written by \`paddlet init\`. What it has guessed, it says: correct what is wrong. All fields: paddlet docs job-file.`,
     line(0, 'name', nameOf(train)),
     line(0, 'data', undefined),
     line(1, 'format', part.format),

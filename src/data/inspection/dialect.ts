@@ -53,7 +53,8 @@ export function dialectOf(path: string, bytes: Uint8Array, isWhole: boolean): Ta
     const like = looks === undefined ? '' : `; it looks like ${looks.what}`;
     throw new PaddletError('DataInvalid', `${path} is no table: its lines do not have the same fields${like}`, {
       hint:
-        looks?.hint ?? 'fields are separated by one comma, tab, semicolon, bar or blank: docs/data.md has all formats',
+        looks?.hint ??
+        'fields are separated by one comma, tab, semicolon, bar or blank: `paddlet docs data` has all formats',
     });
   }
   return isHeader(text, best) ? { ...best.dialect, comment: undefined } : best.dialect;

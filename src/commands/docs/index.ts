@@ -1,0 +1,63 @@
+import { spawnSync } from 'node:child_process';
+import { Args, Flags } from '@oclif/core';
+import { unknownCommand } from '../base/unknown-command.ts';
+import { PaddletCommand } from '../base-command.ts';
+import { COMMANDS } from '../index.ts';
+import { commandPage, overviewPage } from './man-page.ts';
+import { TEXTS } from './texts.ts';
+import { titleOf, topicText } from './topic.ts';
+
+export default class Docs extends PaddletCommand<typeof Docs> {
+  static override summary = 'Show the documents that come with paddlet, and pages of the manual';
+  static override description =
+    `Without a topic it lists all. A topic is a document, or a heading of one as operations#sync-mode. On a terminal it
+is shown by the program that the variable PAGER names, if it is set.`;
+  static override examples = [
+    { command: '<%= config.bin %> docs job-file', description: 'Every field of a job.' },
+    { command: '<%= config.bin %> docs operations#sync-mode', description: 'What is under one heading.' },
+    {
+      command: '<%= config.bin %> docs --man data index > paddlet-data-index.1',
+      description: 'The page of a command for man, in roff; without a command, that of paddlet.',
+    },
+  ];
+  static override isStream = true;
+  // A command may have two words.
+  static override strict = false;
+  static override args = {
+    topic: Args.string({ ignoreStdin: true, description: 'A document or a heading; with --man a command.' }),
+  };
+  static override flags = {
+    man: Flags.boolean({ description: 'Print the page of the manual for a command, or for paddlet.' }),
+  };
+
+  override async execute(): Promise<void> {
+    const words = this.positional();
+    const topic = words.join(' ');
+    if (this.flags.man) this.show(topic, await manPage(words));
+    else if (topic !== '') this.show(topic, topicText(TEXTS, topic).trimEnd());
+    else this.list();
+  }
+
+  private list(): void {
+    const topics = Object.entries(TEXTS).map(([name, text]) => ({ name, title: titleOf(text) }));
+    const width = Math.max(...topics.map(({ name }) => name.length));
+    const lines = topics.map(({ name, title }) => `${name.padEnd(width)}  ${title}`);
+    this.output({ topics }, () => [...lines, 'paddlet docs TOPIC shows one'].join('\n'));
+  }
+
+  private show(topic: string, text: string): void {
+    const { PAGER: pager } = process.env;
+    if (!this.flags.json && process.stdout.isTTY && pager !== undefined && pager !== '') {
+      const { status } = spawnSync(pager, { shell: true, input: `${text}\n`, stdio: ['pipe', 'inherit', 'inherit'] });
+      if (status === 0) return;
+    }
+    this.output({ topic, text }, () => text);
+  }
+}
+
+async function manPage(words: readonly string[]): Promise<string> {
+  if (words.length === 0) return overviewPage();
+  const entry = COMMANDS.find(({ id }) => id === words.join(':').replaceAll(/[\s-]/g, ':'));
+  if (entry === undefined) throw unknownCommand(words);
+  return commandPage(entry);
+}
