@@ -13,7 +13,7 @@ export interface PserverChannels {
 /** One process that holds a pserver index: after a restart it is another owner, to whom other requests were sent. */
 const ownerKey = ({ index, token }: PlacedPserver): string => `${index}/${token}`;
 
-export function createPserverChannels(network: Network, view: PlacementView): PserverChannels {
+export function createPserverChannels(network: Network, view: PlacementView, isBuffered: boolean): PserverChannels {
   const channels = new Map<string, { readonly owner: PlacedPserver; readonly channel: Channel }>();
   /** A key is made once for each pserver of a placement, not for each request. */
   const keys = new WeakMap<PlacedPserver, string>();
@@ -44,7 +44,7 @@ export function createPserverChannels(network: Network, view: PlacementView): Ps
       }
       const known = channels.get(key);
       if (known !== undefined) return known.channel;
-      const channel = network.connect(pserver.address);
+      const channel = network.connect(pserver.address, { isBuffered });
       channels.set(key, { owner: pserver, channel });
       return channel;
     },

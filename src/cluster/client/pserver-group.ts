@@ -76,15 +76,21 @@ export interface PserverGroup {
   close(): void;
 }
 
-/** `masterSecret`: of the master, whose requests prove by it that they come from the master. */
+export interface PserverGroupOptions {
+  /** Of the master, whose requests prove by it that they come from the master. */
+  readonly masterSecret?: string;
+  /** As `ConnectOptions.isBuffered`. */
+  readonly isBuffered?: boolean;
+}
+
 export function createPserverGroup(
   context: ClusterContext,
   record: JobRecord,
   view: PlacementView,
-  masterSecret?: string,
+  { masterSecret, isBuffered = false }: PserverGroupOptions = {},
 ): PserverGroup {
   const { clock, log } = context.host;
-  const channels = createPserverChannels(context.network, view);
+  const channels = createPserverChannels(context.network, view, isBuffered);
   const silent = silentPservers(context, record, view);
   const waiting = new SharedWaiting({ clock, log });
   const times = new AnswerTimes(clock);

@@ -136,7 +136,16 @@ export interface Server {
   close(): Promise<void>;
 }
 
+export interface ConnectOptions {
+  readonly landing?: LandingAllocator;
+  /**
+   * The client is often too busy to read and write: the operating system is to hold whole messages of some MB. It does
+   * so for TCP; a Unix socket holds 200 KB.
+   */
+  readonly isBuffered?: boolean;
+}
+
 export interface Network {
   listen(options: ListenOptions): Promise<Server>;
-  connect(address: string, options?: { readonly landing?: LandingAllocator }): Channel;
+  connect(address: string, options?: ConnectOptions): Channel;
 }

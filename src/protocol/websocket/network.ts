@@ -16,7 +16,8 @@ export function createWebSocketNetwork(options: WebSocketNetworkOptions): Networ
     listen: (listenOptions) => listen(wire, listenOptions),
     connect: (address, connectOptions) => {
       parseAddress(address);
-      return new WebSocketChannel(wire, address, connectOptions?.landing);
+      const { landing, isBuffered = false } = connectOptions ?? {};
+      return new WebSocketChannel(isBuffered ? { ...wire, unixSockets: false } : wire, address, landing);
     },
   };
 }

@@ -31,7 +31,7 @@ export async function directJob(options: DirectOptions): Promise<void> {
   const onFatal = (error: unknown): void => crash.abort(error);
   const stopSignal = AbortSignal.any([options.stopSignal, crash.signal]);
   const view = followPlacement(context, groupingOf(record), onFatal);
-  const group = createPserverGroup(context, record, view, options.secret);
+  const group = createPserverGroup(context, record, view, { masterSecret: options.secret });
   const cancelStatus = keepClusterStatus(context, { fence: options.fence, view, wanted: record.job.cluster, onFatal });
   const cancels: Cancel[] = [];
   try {

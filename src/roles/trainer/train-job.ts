@@ -13,6 +13,7 @@ import { followPlacement, type PlacementView } from '../../cluster/placement/pla
 import { logWaiting } from '../../cluster/waiting.ts';
 import { BadRecordFiles } from '../../data/bad-record-files.ts';
 import type { Model } from '../../model/model.ts';
+import { elementCount } from '../../tensor/blocks.ts';
 import { createIdRouter } from '../../tensor/id-router.ts';
 import type { Activity } from './activity.ts';
 import { gradientCheckOf } from './compute/gradient-check.ts';
@@ -62,8 +63,9 @@ export async function trainJob(context: RoleContext, options: TrainJobOptions): 
   const fatal = new AbortController();
   const stopSignal = AbortSignal.any([watch.stopSignal, fatal.signal]);
   const onFatal = (error: Error): void => fatal.abort(error);
+  const model = modelOf(record, context);
   const view = followPlacement(context, groupingOf(record), onFatal);
-  const group = createPserverGroup(context, record, view);
+  const group = createPserverGroup(context, record, view, { isBuffered: mayBeBuffered(record, model) });
   const master = createMasterClient(context, onFatal);
   let unregister: (() => Promise<void>) | undefined;
   try {
@@ -71,7 +73,7 @@ export async function trainJob(context: RoleContext, options: TrainJobOptions): 
     await view.changed.until(() => view.current(), stopSignal).finally(stopLogging);
     unregister = await keepRegistered(context, { ...options, ttlMs: leaseTtlMs, onFatal });
     options.onReady(group);
-    await work(context, { ...options, model: modelOf(record, context), view, group, master, onFatal, stopSignal });
+    await work(context, { ...options, model, view, group, master, onFatal, stopSignal });
   } catch (error) {
     if (fatal.signal.aborted && isPaddletError(error, 'Interrupted')) throw fatal.signal.reason;
     throw error;
@@ -81,6 +83,17 @@ export async function trainJob(context: RoleContext, options: TrainJobOptions): 
     master.close();
     await unregister?.();
   }
+}
+
+/** Of the dense values that a trainer exchanges with a pserver for each mini-batch, those that TCP's buffers hold. */
+const BUFFERED_BYTES = { least: 256 * 1024, most: 4 * 1024 * 1024 };
+
+/**
+ * A trainer that computes for milliseconds cannot empty a Unix socket then. In sync mode it waits for all anyway.
+ */
+function mayBeBuffered({ job: { training, cluster } }: JobRecord, { parameters }: Model): boolean {
+  const bytes = parameters.dense.reduce((sum, dense) => sum + 4 * elementCount(dense), 0) / cluster.pservers;
+  return training.mode === 'async' && bytes >= BUFFERED_BYTES.least && bytes <= BUFFERED_BYTES.most;
 }
 
 async function work(context: RoleContext, session: Session): Promise<void> {

@@ -83,6 +83,14 @@ describe('Unix sockets', () => {
     channel.close();
   });
 
+  it('are left out by a client whose messages the operating system is to hold', async () => {
+    const { address, log, cameBy } = await role();
+    const network = createWebSocketNetwork({ clock: realClock, random: fixedRandom, joinToken: testToken, log });
+    const channels = [true, false].map((isBuffered) => network.connect(address, { isBuffered }));
+    expect(await Promise.all(channels.map((channel) => cameBy(channel)))).toEqual(['tcp', 'unix']);
+    for (const channel of channels) channel.close();
+  });
+
   it('are not made for addresses that others can reach', async () => {
     const { server, cameBy } = await role({ listen: '0.0.0.0:0' });
     expect(unixSocketOf('127.0.0.1', server.port)).toBeUndefined();
