@@ -1,8 +1,8 @@
 /**
  * How long this process waits for each pserver, for requests that are answered at once: so that a process that waits
- * for a slow one can say so. Requests that wait for other trainers, at the staleness bound or for a round, are left out.
- * Only time in which this thread had nothing to do counts: an answer that comes while a step is computed is late
- * by the step.
+ * for a slow one can say so. Requests that wait for other trainers, at the staleness bound or for a round, are not
+ * among them. Only time in which this thread had nothing to do counts: an answer that comes while a step is computed is
+ * late by the step.
  */
 import type { Clock } from '../../base/seams.ts';
 import type { RequestHeader } from '../../protocol/messages/all-messages.ts';
