@@ -8,7 +8,7 @@ import { RESIZABLE, resize, UNITS } from './resizable-job.ts';
 import { eventually, expectMidRun, JOB_FOLDER, liveProcesses, startRun } from './run.ts';
 
 /** The job goes on through four changes of size, one after the other. */
-const VERY_SLOWLY = 'trainer.dealt:delay=120';
+const VERY_SLOWLY = 'trainer.dealt:delay=300';
 const USAGE = 2;
 
 /** Of pservers with these indexes that have left: no key, and no file. */

@@ -105,7 +105,7 @@ const LINES = [
 
 const PATIENTLY = ['--timeout', '10m'];
 /** A minute, of which a look in mid-run takes a small part: it is stopped then, and goes on at full speed. */
-const VERY_SLOWLY = 'trainer.dealt:delay=240';
+const VERY_SLOWLY = 'trainer.dealt:delay=300';
 
 async function get(address: string, path: string): Promise<{ status: number; text: string }> {
   const answer = await fetch(`http://${address}${path}`);
