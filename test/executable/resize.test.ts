@@ -24,7 +24,7 @@ test('up and down in mid-run, and resumed with the present numbers', async () =>
   const place = openPlace();
   const job = await plantedJob(place, { ...RESIZABLE, training: SHORT_JOB.training });
   const { running, store, args } = await startRun(place, job, VERY_SLOWLY);
-  await store.passesOver(1, running);
+  await store.until((entries) => [...entries.keys()].some((key) => key.startsWith('/tasks/blocks/')), running);
 
   expect(await resize(place, '--pservers', '3')).toEqual([11, 11, 10]);
   expect(await resize(place, '--pservers', '4', '--trainers', '3')).toEqual([8, 8, 8, 8]);
