@@ -36,7 +36,9 @@ export const storeAway = (url: string, { message, hint }: PaddletError): Answer 
   causes: [
     {
       kind: 'store',
-      sentence: `The store ${url} does not answer: ${oneLine(message)}.`,
+      sentence: message.startsWith(`store ${url}`)
+        ? `The ${oneLine(message)}.`
+        : `The store ${url} does not answer: ${oneLine(message)}.`,
       hint: hint ?? 'start it, or check the address and the network',
     },
   ],
@@ -46,10 +48,10 @@ export const storeAway = (url: string, { message, hint }: PaddletError): Answer 
 export function whyText({ job, phase, recordsPerSecond, quietSeconds, causes }: Answer): string {
   const rate = recordsPerSecond === undefined ? '' : `, ${recordsPerSecond} records/s on average`;
   const quiet = quietSeconds === undefined ? '' : `; the last records ${quietSeconds} s ago`;
-  const head = job === undefined ? [] : [`job ${job}: ${phase}${rate}${quiet}`];
+  const head = job === undefined ? [] : [`job ${job}: ${phase}${rate}${quiet}`, ''];
   const [first, ...others] = causes;
-  if (first === undefined) return [...head, 'Nothing holds it up.'].map(visible).join('\n');
+  if (first === undefined) return [...head.slice(0, 1), 'Nothing holds it up.'].map(visible).join('\n');
   const rest = others.map(({ sentence }) => `- ${sentence}`);
-  const lines = [...head, '', first.sentence, ...(first.hint === undefined ? [] : [`  ${first.hint}`])];
+  const lines = [...head, first.sentence, ...(first.hint === undefined ? [] : [`  ${first.hint}`])];
   return [...lines, ...(rest.length === 0 ? [] : ['', 'and then:', ...rest])].map(visible).join('\n');
 }
