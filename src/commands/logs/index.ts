@@ -63,15 +63,19 @@ on with what is logged, until the run ends. Roles that were started by hand log 
       if (flags.json) this.output({ log: name, text }, () => '');
       else this.say(width === 0 ? text : text.replace(/^/gm, `${name.padEnd(width)}  `));
     };
-    for await (const record of logs.past(names)) show(record);
-    const signal = AbortSignal.any([this.interruption(), readerGone()]);
+    const gone = readerGone();
+    const signal = AbortSignal.any([this.interruption(), gone]);
+    for await (const record of logs.past(names)) {
+      if (signal.aborted) break;
+      show(record);
+    }
     for (;;) {
+      if (signal.aborted) return gone.aborted ? EXIT.done : EXIT.interrupted;
       // Asked before the logs are read: what is logged at the end is shown, too.
       const isOver = !flags.follow || !isFolderLocked(folder);
       for (const record of await logs.more(flags.follow ? namesIn(folder, this.args) : [], isOver)) show(record);
       if (isOver) return EXIT.done;
       await pause(host.clock, LOOK_MS, signal);
-      if (signal.aborted) return EXIT.interrupted;
     }
   }
 }
