@@ -88,6 +88,7 @@ describe('errors', () => {
   test.each([
     [['doctr'], 'error Usage: no such command: doctr\nhint: did you mean `paddlet doctor`?\n'],
     [['data', 'indx'], 'error Usage: no such command: data indx\nhint: did you mean `paddlet data index`?\n'],
+    [['constructor'], 'error Usage: no such command: constructor\nhint: `paddlet --help` lists all commands\n'],
     [['frobnicate'], 'error Usage: no such command: frobnicate\nhint: `paddlet --help` lists all commands\n'],
     [['--frobnicate'], 'error Usage: no such command: --frobnicate\nhint: `paddlet --help` lists all commands\n'],
     [['doctor', '--jsn'], 'error Usage: no such flag: --jsn\nhint: did you mean --json?\n'],

@@ -57,7 +57,7 @@ function onlyJobFolder(): string {
 
 /** The job's prefix in the store; without --chroot the store's only job. `undefined` when there is no job yet. */
 export async function findChroot(store: Store, chroot: string | undefined): Promise<string | undefined> {
-  if (chroot !== undefined) return normalized(chroot);
+  if (chroot !== undefined) return chroot;
   return onlyJob(store, await listJobs(store));
 }
 
@@ -68,11 +68,6 @@ function onlyJob(store: Store, names: readonly string[]): string | undefined {
     });
   }
   return names[0] === undefined ? undefined : defaultChroot(names[0]);
-}
-
-function normalized(chroot: string): string {
-  if (/^\/[^\0]*[^/\0]$/.test(chroot)) return chroot;
-  throw new PaddletError('Usage', `--chroot ${chroot}: must start with / and not end with /`);
 }
 
 /**

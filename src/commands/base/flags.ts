@@ -1,7 +1,7 @@
 /** Flags that several commands share. Spread the groups a command needs into its `flags`. */
 import { Flags } from '@oclif/core';
 import { LOG_LEVELS } from '../../host/log.ts';
-import { localFolder } from './folder-flag.ts';
+import { chrootPrefix, localFolder } from './folder-flag.ts';
 import { storeAtHome } from './path-values.ts';
 import { credentialFlags } from './store-credentials.ts';
 
@@ -42,6 +42,7 @@ export const jobFlags = {
   ...storeFlags,
   chroot: Flags.string({
     helpValue: 'PREFIX',
+    parse: chrootPrefix,
     description: "Prefix of the job's keys in the store. Default: /paddlet/NAME, when the store has only one job.",
   }),
   dir: Flags.string({

@@ -55,7 +55,7 @@ export function unknownCommand(words: readonly string[]): PaddletError {
 function meantBy(first: string, second: string | undefined): readonly string[] {
   const both = `${first} ${second ?? ''}`.trim();
   if (first.startsWith('-')) return [];
-  if (OTHER_NAMES[both] !== undefined) return OTHER_NAMES[both];
+  if (Object.hasOwn(OTHER_NAMES, both)) return OTHER_NAMES[both]!;
   if (groups.includes(first)) {
     const own = names.filter((name) => name.startsWith(`${first} `));
     const near = nearest(both, own);
@@ -75,5 +75,6 @@ function meantBy(first: string, second: string | undefined): readonly string[] {
   const last = names.filter((name) => name.endsWith(` ${first}`));
   if (last.length > 0) return last;
   const near = nearest(first, [...names, ...groups, ...Object.keys(OTHER_NAMES)]);
-  return near === undefined ? [] : (OTHER_NAMES[near] ?? [near]);
+  if (near === undefined) return [];
+  return Object.hasOwn(OTHER_NAMES, near) ? OTHER_NAMES[near]! : [near];
 }

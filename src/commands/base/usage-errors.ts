@@ -74,7 +74,8 @@ function meantFlag(error: object): string | undefined {
   const known = Object.keys(parse?.input?.flags ?? {});
   const field = byOtherName(name);
   const short = field?.split('.').at(-1);
-  const near = short !== undefined && known.includes(short) ? short : nearest(name, known);
+  const isFlag = short !== undefined && short !== 'dir' && known.includes(short);
+  const near = isFlag ? short : nearest(name, known);
   if (near !== undefined) return `did you mean --${near}?`;
   return field !== undefined && known.includes('set') ? `did you mean --set ${field}=VALUE?` : undefined;
 }

@@ -21,6 +21,8 @@ _paddlet() {
     esac
   done
   COMPREPLY=()
+  # A URL, of which bash makes several words.
+  if [[ $cur == : || $prev == : ]]; then return; fi
   case "$cmd" in
     ${['', ...groups].map((group) => `'${group}') args=${inQuotes(nextWords(commands, group).map(({ word }) => word))} ;;`).join('\n    ')}
     ${commands.map(commandCase).join('\n    ')}

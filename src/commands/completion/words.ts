@@ -39,12 +39,18 @@ export function nextWords(commands: readonly CommandWords[], group: string): { w
   return [...found].map(([word, about]) => ({ word, about }));
 }
 
+/** Of arguments that have other values than the table of commands tells. */
+const OPTIONS: Readonly<Record<string, readonly string[]>> = {
+  docs: Object.keys(TEXTS),
+  logs: ['run', 'master', 'pserver', 'trainer'],
+};
+
 export async function commandWords(): Promise<CommandWords[]> {
   return Promise.all(
     COMMANDS.map(async ({ id, summary, load }) => {
       const loaded = await load();
       const args = Object.values(loaded.args);
-      const options = id === 'docs' ? Object.keys(TEXTS) : args.flatMap((arg) => arg.options ?? []);
+      const options = OPTIONS[id] ?? args.flatMap((arg) => arg.options ?? []);
       return {
         name: id.replaceAll(':', ' '),
         about: summary,

@@ -48,10 +48,22 @@ is shown by the program that the variable PAGER names, if it is set.`;
   private show(topic: string, text: string): void {
     const { PAGER: pager } = process.env;
     if (!this.flags.json && process.stdout.isTTY && pager !== undefined && pager !== '') {
-      const { status } = spawnSync(pager, { shell: true, input: `${text}\n`, stdio: ['pipe', 'inherit', 'inherit'] });
-      if (status === 0) return;
+      const { status, error } = paged(pager, text);
+      // Of a shell: the program cannot be run, or is missing.
+      if (error === undefined && status !== 126 && status !== 127) return;
     }
     this.output({ topic, text }, () => text);
+  }
+}
+
+/** Ctrl-C is for the pager: it ends a search there. */
+function paged(pager: string, text: string) {
+  const ignore = (): void => {};
+  process.on('SIGINT', ignore);
+  try {
+    return spawnSync(pager, { shell: true, input: `${text}\n`, stdio: ['pipe', 'inherit', 'inherit'] });
+  } finally {
+    process.off('SIGINT', ignore);
   }
 }
 

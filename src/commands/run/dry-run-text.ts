@@ -4,10 +4,10 @@ import type { Job } from '../../job/schema.ts';
 import type { DryRun, Plan } from './dry-run.ts';
 import type { ParameterSize } from './job-sizes.ts';
 
-export function dryRunText({ job, folder, store, would, deletes, plan }: DryRun): string {
+export function dryRunText({ job, folder, store, would, deletes, isAgreed = false, plan }: DryRun): string {
   const what = {
     begin: 'would begin: there is no such job yet',
-    startOver: `would start over: the earlier run is deleted${progressText(deletes)}`,
+    startOver: `would start over: the earlier run is deleted${progressText(deletes, isAgreed)}`,
     resume: 'exists and is not finished: it would be resumed',
     continue: `exists with fewer passes: it would be continued up to pass ${job.training.passes}`,
     showEnd: 'has ended: its result would be shown, and nothing started; --fresh starts over',
@@ -22,11 +22,11 @@ export function dryRunText({ job, folder, store, would, deletes, plan }: DryRun)
   ].join('\n');
 }
 
-function progressText(deletes: DryRun['deletes']): string {
+function progressText(deletes: DryRun['deletes'], isAgreed: boolean): string {
   if (deletes === undefined) return '';
   const { pass, savedAt } = deletes;
   const saved = savedAt === undefined ? 'no checkpoint yet' : `newest checkpoint of ${isoTime(savedAt)}`;
-  return `. It is not finished (${pass === 0 ? '' : `${pass} passes done, `}${saved}): asks first, unless --yes is given`;
+  return `. It is not finished (${pass === 0 ? '' : `${pass} passes done, `}${saved})${isAgreed ? '' : ': asks first, unless --yes is given'}`;
 }
 
 function jobLines({ model, data, training, optimizer, checkpoint }: Job): string[] {
@@ -59,7 +59,7 @@ function planLines({ cluster }: Job, { data, work, processes, parameters, memory
   const most = isAtLeast ? 'at least' : 'at most';
   return [
     `data        ${counts(train)}: ${counted(train.tasks, 'task')}${test === undefined ? '' : `; test: ${counts(test)}`}`,
-    `work        ${number(work.perPass)} ${work.of} a pass, ${number(work.total)} in all`,
+    `work        ${number(work.perPass)} ${work.of} a pass, ${work.isExact ? '' : 'about '}${number(work.total)} in all`,
     `processes   1 master, ${counted(pservers, 'pserver')}, ${counted(trainers, 'trainer')}`,
     ...parameters.map((one, at) => `${at === 0 ? 'parameters' : '          '}  ${parameterText(one)}`),
     `memory      of a pserver: ${bytesText(memory.denseBytes)} dense${tables}${copies}`,

@@ -17,6 +17,7 @@ import { checkWritable } from '../base/check-writable.ts';
 import type { ClusterRun } from './cluster-run.ts';
 import { type JobBefore, readJobBefore } from './job-before.ts';
 import { denseBytesByPserver, type ParameterSize, parameterSizes, type Work, workOf } from './job-sizes.ts';
+import { checkMayDelete } from './may-delete.ts';
 import { inUse } from './working-folder.ts';
 
 export interface DryRunOptions extends Omit<ClusterRun, 'store'> {
@@ -24,6 +25,10 @@ export interface DryRunOptions extends Omit<ClusterRun, 'store'> {
   readonly store: Store | undefined;
   /** `--fresh`. */
   readonly isFresh: boolean;
+  /** `--yes`. */
+  readonly isAgreed: boolean;
+  /** There is a user to ask whether a job may be deleted. */
+  readonly canAsk: boolean;
   readonly loadData: () => Promise<JobData>;
 }
 
@@ -34,6 +39,8 @@ export interface DryRun {
   /** What would become of the job: begun, or begun again after what `deletes` says is deleted, resumed, … */
   readonly would: 'begin' | 'startOver' | 'resume' | 'continue' | 'showEnd';
   readonly deletes?: JobBefore['progress'] | undefined;
+  /** Whether `--yes` is given. */
+  readonly isAgreed?: boolean;
   /** Left out of a job that has ended. */
   readonly plan?: Plan;
 }
@@ -84,7 +91,15 @@ export async function dryRun(options: DryRunOptions): Promise<DryRun> {
       ? await retryUntilAnswered({ ...host, store: run.store, signal: stop }, () => readJobBefore(run.store, keys))
       : undefined;
   const standing = run === undefined || isFresh ? { kind: 'new' as const } : await standingOf(run, job);
-  if (standing.kind === 'ended') return { ...about, would: 'showEnd' };
+  if (standing.kind === 'ended') {
+    if ('failure' in standing.end) throw standing.end.failure;
+    return { ...about, would: 'showEnd' };
+  }
+  await checkMayDelete({
+    ...{ job: job.name, progress: before?.progress, isAgreed: options.isAgreed },
+    // On a terminal it would ask.
+    ask: options.canAsk ? async () => true : undefined,
+  });
   const data = await options.loadData();
   const known = standing.kind === 'new' ? undefined : standing.record;
   if (known !== undefined) refuseChangedData(known, data);
@@ -94,7 +109,7 @@ export async function dryRun(options: DryRunOptions): Promise<DryRun> {
   if (standing.kind === 'continued') return { ...about, would: 'continue', plan };
   if (standing.kind === 'unfinished') return { ...about, would: 'resume', plan };
   if (before?.entry === undefined) return { ...about, would: 'begin', plan };
-  return { ...about, would: 'startOver', deletes: before.progress, plan };
+  return { ...about, would: 'startOver', deletes: before.progress, isAgreed: options.isAgreed, plan };
 }
 
 const sizesIn = ({ cluster: { pservers, trainers } }: Job): Sizes => ({ pservers, trainers });

@@ -134,7 +134,8 @@ the result; with a higher training.passes it continues the job. One run works in
     const { host, loaded, folder } = parts;
     const show = async (run: Omit<ClusterRun, 'store'> & { readonly store: Store | undefined }): Promise<ExitCode> => {
       const loadData = () => this.indexData(host, loaded);
-      const would = await dryRun({ ...run, isFresh: flags.fresh, loadData });
+      const asking = { isAgreed: flags.yes, canAsk: !flags.json && canAsk() };
+      const would = await dryRun({ ...run, ...asking, isFresh: flags.fresh, loadData });
       this.output(would, () => dryRunText(would));
       return EXIT.done;
     };

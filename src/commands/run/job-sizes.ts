@@ -13,16 +13,23 @@ export interface Work {
   /** In sync mode of the first pass: the others have another order of tasks. */
   readonly perPass: number;
   readonly total: number;
+  /** False where rounds of many passes were not counted one by one. */
+  readonly isExact: boolean;
 }
+
+/** Tasks of all passes, which are put in an order to count the rounds. */
+const MOST_COUNTED = 1_000_000;
 
 export function workOf({ training }: Job, taskRecords: Uint32Array): Work {
   const { mode, passes, batchSize, lanes, seed } = training;
   if (mode === 'sync') {
     const plan = createRoundPlan({ taskRecords, batchSize, passes, lanes, seed });
-    return { of: 'rounds', perPass: plan.roundsOf(0), total: plan.firstOf(passes) };
+    const perPass = plan.roundsOf(0);
+    const isExact = passes * taskRecords.length <= MOST_COUNTED;
+    return { of: 'rounds', perPass, total: isExact ? plan.firstOf(passes) : passes * perPass, isExact };
   }
   const perPass = taskRecords.reduce((sum, records) => sum + Math.max(1, Math.ceil(records / batchSize)), 0);
-  return { of: 'mini-batches', perPass, total: passes * perPass };
+  return { of: 'mini-batches', perPass, total: passes * perPass, isExact: true };
 }
 
 export interface ParameterSize {

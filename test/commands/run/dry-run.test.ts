@@ -74,8 +74,15 @@ test('a new job: its data, work, parameters and processes', async () => {
 test('rounds in sync mode, and steps of Adam', async () => {
   const { planned } = inFolder({ training: { mode: 'sync', lanes: 1, batchSize: 1 } });
   const { plan } = await planned('--set', 'optimizer={type: adam}');
-  expect(plan.work).toEqual({ of: 'rounds', perPass: 5, total: 20 });
+  expect(plan.work).toEqual({ of: 'rounds', perPass: 5, total: 20, isExact: true });
   expect(plan.parameters).toMatchObject([{ bytes: 16 }, { rowBytes: 24 }]);
+});
+
+test('rounds of very many passes are told about, not counted one by one', async () => {
+  const { planned, run } = inFolder({ training: { mode: 'sync', passes: 1_000_000, lanes: 2 } });
+  const { work } = (await planned('--set', 'data.recordsPerTask=1')).plan;
+  expect(work).toEqual({ of: 'rounds', perPass: 3, total: 3_000_000, isExact: false });
+  expect((await run('--dry-run', '--set', 'data.recordsPerTask=1')).out).toContain('about 3,000,000 in all');
 });
 
 test('tables of categories are bounded where their ids are', async () => {
@@ -130,4 +137,15 @@ test('what would be deleted of a job that is not finished is told', async () => 
   const first = dryRunText(begun).split('\n')[0];
   const progress = '2 passes done, newest checkpoint of 1970-01-01T00:00:00.000Z';
   expect(first).toContain(`the earlier run is deleted. It is not finished (${progress}): asks first, unless --yes`);
+});
+
+test('a job that has failed is answered as a run answers', async () => {
+  const { cwd, run } = inFolder();
+  const good = ['1 1:1', '0 2:1', '1 1:1 6:1'];
+  writeFileSync(join(cwd, 'train'), `${[...good, '1 x', '0 y', '1 z'].join('\n')}\n`);
+  const failed = await run('--passes', '1');
+  expect(failed.err).toMatch(/^error (\w+): /m);
+  const dry = await run('--passes', '1', '--dry-run');
+  expect([dry.code, dry.out]).toEqual([failed.code, '']);
+  expect(dry.err).toContain(/^error (\w+): /m.exec(failed.err)![1]!);
 });
