@@ -7,7 +7,7 @@ function __paddlet_at
     set -l words
     for word in (commandline -opc)[2..-1]
         string match -q -- '-*' $word; and break
-        test (count $words) -eq 0; and test "x$word" = xhelp; and continue
+        test (count $words) -eq 0; and string match -q -- help $word; and continue
         set -a words $word
         test (count $words) -eq 1; and contains -- $word ${groups.join(' ')}; or break
     end
