@@ -68,8 +68,6 @@ export const oneLine = (text: string): string =>
 /** In whole seconds. */
 export const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
 
-export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
-
 /** `0, 1 and 3`. */
 export function listed(items: readonly (string | number)[]): string {
   const last = items.at(-1);

@@ -1,8 +1,9 @@
 /** Processes that hold a job up: dead, cut off from the store, too few, or waiting themselves. Pure. */
+import { counted } from '../../base/counted.ts';
 import { directingInfo, type JobStatus, type LiveProcess } from '../job/describe-job.ts';
 import { isSilent } from '../job/health.ts';
 import type { TroubleKind } from '../troubles.ts';
-import { type Cause, listed, nameOf, oneLine, plural, seconds, workOf } from './cause.ts';
+import { type Cause, listed, nameOf, oneLine, seconds, workOf } from './cause.ts';
 
 type Seen = Pick<JobStatus, 'record' | 'processes' | 'spread'>;
 
@@ -38,7 +39,7 @@ const MOST_NAMED = 3;
 function whoText(processes: readonly LiveProcess[]): string {
   const ofRole = (role: LiveProcess['role']): string[] => {
     const names = processes.filter((process) => process.role === role).map((process) => nameOf(process).toLowerCase());
-    return names.length > MOST_NAMED ? [plural(names.length, role)] : names;
+    return names.length > MOST_NAMED ? [counted(names.length, role)] : names;
   };
   const text = listed((['master', 'pserver', 'trainer'] as const).flatMap(ofRole));
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
@@ -95,7 +96,7 @@ export function missingCauses({ processes, record, spread }: Seen): Cause[] {
   if (spread.orphans > 0 && spread.missing.length > 0) {
     causes.push({
       kind: 'pservers',
-      sentence: `${absentText({ spread, record })}: requests to ${plural(spread.orphans, 'unit')} wait.`,
+      sentence: `${absentText({ spread, record })}: requests to ${counted(spread.orphans, 'unit')} wait.`,
       hint: 'start what is missing with `paddlet pserver`; a `paddlet run` does that by itself',
     });
   }
@@ -112,7 +113,7 @@ export function missingCauses({ processes, record, spread }: Seen): Cause[] {
   if (trainers < cluster.minTrainers) {
     causes.push({
       kind: 'trainers',
-      sentence: `${trainers} of ${plural(cluster.minTrainers, 'trainer')} are there: no work is handed out before.`,
+      sentence: `${trainers} of ${counted(cluster.minTrainers, 'trainer')} are there: no work is handed out before.`,
       hint: 'start trainers, or lower cluster.minTrainers in a job that is started again',
     });
   }
@@ -138,7 +139,7 @@ function copiesCauses({ record, spread }: Pick<Seen, 'record' | 'spread'>): Caus
   const blocked = spread.lacking.filter(({ copies }) => copies < minInSync);
   const [first] = blocked;
   if (first === undefined) return [];
-  const has = `${plural(blocked.length, 'unit')} ${blocked.length === 1 ? 'has' : 'have'} fewer`;
+  const has = `${counted(blocked.length, 'unit')} ${blocked.length === 1 ? 'has' : 'have'} fewer`;
   const example = `unit ${first.unit} has ${first.copies}`;
   return [
     {

@@ -1,8 +1,9 @@
 /** What holds training up while all processes are there: failures, slow processes, bounds and barriers. Pure. */
+import { counted } from '../../base/counted.ts';
 import type { DirectingInfo, PserverInfo, TrainerInfo } from '../info.ts';
 import { directingInfo, type JobStatus } from '../job/describe-job.ts';
 import { shortId } from '../trainer-entry.ts';
-import { type Cause, listed, oneLine, plural, seconds, workOf } from './cause.ts';
+import { type Cause, listed, oneLine, seconds, workOf } from './cause.ts';
 
 type Seen = Pick<JobStatus, 'record' | 'processes'>;
 type WorkingTrainer = Extract<TrainerInfo, { state: 'working' }>;
@@ -66,7 +67,7 @@ export function stalenessCauses(seen: Seen): Cause[] {
     if (slowest === undefined) return [];
     const work = workOf(directingInfo(seen), slowest.trainer);
     const which = work === undefined ? '' : `, with ${work}`;
-    const waits = `${plural(heldUp.pulls, 'pull')} wait${heldUp.pulls === 1 ? 's' : ''}`;
+    const waits = `${counted(heldUp.pulls, 'pull')} wait${heldUp.pulls === 1 ? 's' : ''}`;
     return [
       {
         kind: 'staleness',

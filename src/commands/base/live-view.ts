@@ -16,6 +16,8 @@ export interface LiveViewOptions {
   /** Aborts when the user interrupts the command. */
   readonly signal: AbortSignal;
   readonly look: () => Promise<Frame>;
+  /** Line after line on a terminal, too: JSON. */
+  readonly isInLines: boolean;
 }
 
 /** How it ended: with the last frame, or with its reader; or the user ended it. */
@@ -33,7 +35,7 @@ export async function showLive(options: LiveViewOptions): Promise<LiveEnd> {
   const { stdout } = process;
   const gone = readerGone();
   const signal = AbortSignal.any([options.signal, gone]);
-  if (!stdout.isTTY) {
+  if (!stdout.isTTY || options.isInLines) {
     const end = await follow({ ...options, signal }, (text) => void stdout.write(`${visibleStyled(text)}\n`));
     return gone.aborted ? 'over' : end;
   }

@@ -84,7 +84,7 @@ function inLines(title: string, wanted: boolean): Progress {
 const asNotes = (notes: string | readonly Note[] = []): readonly Note[] =>
   typeof notes === 'string' ? [{ text: notes, rank: 0 }] : notes;
 
-/** Of continuous integration, the terminal is a file. */
+/** In continuous integration what is written to a terminal is kept in a file. */
 function isAnimated(): boolean {
   const { CI } = process.env;
   return isColorWanted(process.stderr) && (CI === undefined || CI === '' || CI === 'false');

@@ -1,4 +1,5 @@
 import { Flags } from '@oclif/core';
+import { counted } from '../../base/counted.ts';
 import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { Host } from '../../base/seams.ts';
@@ -12,7 +13,6 @@ import { credentialArguments } from '../base/store-credentials.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { byHand } from './by-hand.ts';
-import { counted } from './counted.ts';
 import { requestSizes, type Sizes } from './request-sizes.ts';
 import type { ResizeState } from './resize-state.ts';
 import { type Resized, resizeJson, resizeText } from './resize-text.ts';

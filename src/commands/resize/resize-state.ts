@@ -1,4 +1,6 @@
 /** How far a job is on its way to other numbers of pservers and trainers. Pure: from the keys of the store. */
+
+import { counted } from '../../base/counted.ts';
 import { parseTrainersDesired } from '../../cluster/job/trainers-desired.ts';
 import { parseDesired } from '../../cluster/placement/ps-desired.ts';
 import { type PserverShare, type Spread, type SpreadJob, spreadOf } from '../../cluster/placement/spread.ts';
@@ -6,7 +8,6 @@ import { isStartedByRun } from '../../cluster/trainer-entry.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue } from '../../store/store.ts';
 import type { SizesAsked } from '../base/size-bounds.ts';
-import { counted } from './counted.ts';
 
 export interface ResizeState {
   readonly spread: Spread;

@@ -1,7 +1,8 @@
 /** The outcome of a resize, for scripts and for people. */
+
+import { counted } from '../../base/counted.ts';
 import type { PserverShare } from '../../cluster/placement/spread.ts';
 import type { MakeTable } from '../base/table.ts';
-import { counted } from './counted.ts';
 import type { Sizes } from './request-sizes.ts';
 import type { ResizeState } from './resize-state.ts';
 

@@ -1,4 +1,5 @@
 /** The copies of units, for people. */
+import { counted } from '../../base/counted.ts';
 import type { UnitCopiesStatus } from '../../cluster/client/describe-copies.ts';
 import type { MakeTable } from '../base/table.ts';
 
@@ -65,4 +66,4 @@ function othersText({ primary, inSync, told }: UnitCopiesStatus): string {
   return all.length === 0 ? 'none' : all.join(', ');
 }
 
-const updates = (count: number): string => `${count} update${count === 1 ? '' : 's'}`;
+const updates = (count: number): string => counted(count, 'update');

@@ -125,7 +125,7 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
     const { clock } = host;
     let exit: ExitCode = EXIT.done;
     const end = await showLive({
-      ...{ clock, signal, intervalMs: milliseconds(this.flags.interval) },
+      ...{ clock, isInLines: this.flags.json, signal, intervalMs: milliseconds(this.flags.interval) },
       look: async () => {
         const status = await look();
         exit = exitOf(status, 'done');

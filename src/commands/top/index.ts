@@ -45,7 +45,7 @@ them how far the job is, and what holds it up (paddlet why). It ends with the jo
     if (before.status.end === undefined) await pause(clock, FIRST_INTERVAL_MS, job.signal);
     let shown = 0;
     const end = await showLive({
-      ...{ clock, signal: job.signal, intervalMs: milliseconds(this.flags.interval) },
+      ...{ clock, isInLines: this.flags.json, signal: job.signal, intervalMs: milliseconds(this.flags.interval) },
       look: async () => {
         const now = await look(job);
         const rows = rowsOf(before, now);

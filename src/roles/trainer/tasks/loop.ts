@@ -193,6 +193,7 @@ class TaskLoop {
     this.#trainer.forget(task);
     task.records.then(
       ({ release }) => release?.(),
+      // It was never read, and has been reported: there is nothing to release.
       () => {},
     );
     this.#held.splice(this.#held.indexOf(task), 1);
