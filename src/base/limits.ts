@@ -35,6 +35,14 @@ export const LIMITS = {
   joinProofBytes: 32,
   /** How often a role reads the join token again because strangers bring wrong proofs. */
   joinTokenReadMs: 1_000,
+
+  /** Browsers that look at a job at a time. */
+  viewers: 64,
+  /** The only text that a browser sends. */
+  viewerTextBytes: 1 * KiB,
+  viewerPathCharacters: 4096,
+  /** A browser that has not read a text for so long is cut off. */
+  viewerPatienceMs: 30_000,
   /** The body of an answer that refuses a handshake. */
   refusalBytes: 4 * KiB,
   /** Versions that a refusal repeats. */

@@ -49,6 +49,8 @@ export const COMMANDS: readonly CommandEntry[] = [
     'Change the number of pservers or trainers of a job while it runs',
     () => import('./resize/index.ts'),
   ),
+  entry('cluster', 'ui', 'Serve the web page of the jobs of a store, finished ones too', () => import('./ui/index.ts')),
+  entry('cluster', 'token:view', "Print the link of a running job's web page", () => import('./token/view.ts')),
   entry('cluster', 'token:rotate', 'Replace the join token of a job', () => import('./token/rotate.ts')),
   entry('cluster', 'stop', 'Stop a job cleanly, to resume it later', () => import('./stop/index.ts')),
   entry(

@@ -6,11 +6,13 @@ import { createShell } from '../host/shell.ts';
 import { loadJob } from '../job/load-job.ts';
 import { runMaster } from '../roles/master/master.ts';
 import { defaultChroot } from '../store/keys.ts';
+import { jobFolder } from './base/find-store.ts';
 import { modelKeeperOf } from './base/model-keeper.ts';
 import { resultText } from './base/result-text.ts';
 import { checkpointFolder, RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
 import { startCommand } from './base/start-command.ts';
 import { cacheFlags, dataFlags, jobFlags, setFlags } from './base-command.ts';
+import { pageOfMaster } from './page/page-of-master.ts';
 
 export default class MasterCommand extends RoleCommand<typeof MasterCommand> {
   static override summary = 'Publish a job and hand out its tasks';
@@ -40,7 +42,7 @@ done. Additional masters stand by and take over when the active one dies. Run it
     const options = { job, dataDir, ...folders, command: startCommand(), shell };
     const keeperOf = modelKeeperOf({ ...this.host(), shell, dataDir, cacheDir: folders.cacheDir });
     const end = await this.withRole('master', { flags, url: storeUrl(flags), chroot }, (context) =>
-      runMaster(context, { ...options, keeperOf }),
+      runMaster(context, { ...options, keeperOf, pageOf: () => pageOfMaster(context, jobFolder(flags, job.name)) }),
     );
     if (end === undefined) return EXIT.interrupted;
     if ('failure' in end) throw end.failure;

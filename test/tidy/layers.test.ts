@@ -23,7 +23,8 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   cluster: ['base', ...MIDDLE],
   roles: ['base', ...MIDDLE, 'cluster'],
   host: ['base'],
-  commands: ['base', ...MIDDLE, 'cluster', 'roles', 'host'],
+  page: [],
+  commands: ['base', ...MIDDLE, 'cluster', 'roles', 'host', 'page'],
 };
 
 /**
@@ -82,6 +83,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     history: ['base'],
     init: ['base', 'data'],
     logs: ['base'],
+    page: ['base', 'status', 'top', 'logs'],
     predict: ['base', 'evaluate'],
     resize: ['base', 'checkpoint'],
     restore: ['base', 'checkpoint'],
@@ -90,6 +92,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     stop: ['base'],
     token: ['base'],
     top: ['base', 'status'],
+    ui: ['base', 'page'],
     why: ['base', 'status'],
   },
 };

@@ -5,7 +5,7 @@ import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
 import { groupingOf } from '../job/job-plan.ts';
 import type { JobRecord } from '../job/job-record.ts';
-import { byKey, type LivePserver, livePserver, placesIn } from '../placement/unit-places.ts';
+import { byKey, type LivePserver, livePserver, placesIn, type UnitPlace } from '../placement/unit-places.ts';
 import { CopyClient, type UnitCopies } from './copy-client.ts';
 
 export interface UnitCopiesStatus {
@@ -25,19 +25,32 @@ export async function describeCopies(
   network: Network,
   record: JobRecord,
 ): Promise<UnitCopiesStatus[]> {
-  const [owners, heads] = await Promise.all(
-    [keys.psPrefix, keys.headsPrefix].map(async (prefix) => byKey((await store.range({ prefix })).entries)),
-  );
-  const places = placesIn(keys, groupingOf(record), { owners: owners!, heads: heads! });
+  const places = await readPlaces(store, keys, record);
   const primaries = new Map(
     places.flatMap(({ last, owner }) => (owner === undefined ? [] : [[last!, livePserver(last!, owner)]])),
   );
   const told = await askPrimaries([...primaries.values()], new CopyClient(network, record));
-  return places.map(({ unit, last, owner, copies }) => {
-    const inSync = copies.map(({ index }) => index).sort((a, b) => a - b);
-    const primary = owner === undefined ? undefined : last;
+  return places.map((place) => {
+    const { unit, primary, inSync } = copiesOf(place);
     return { unit, primary, inSync, told: primary === undefined ? undefined : told.get(`${primary}/${unit}`) };
   });
+}
+
+/** The same without asking any primary. */
+export async function describePlaces(store: Store, keys: Keys, record: JobRecord): Promise<UnitCopiesStatus[]> {
+  return (await readPlaces(store, keys, record)).map(copiesOf);
+}
+
+async function readPlaces(store: Store, keys: Keys, record: JobRecord): Promise<UnitPlace[]> {
+  const [owners, heads] = await Promise.all(
+    [keys.psPrefix, keys.headsPrefix].map(async (prefix) => byKey((await store.range({ prefix })).entries)),
+  );
+  return placesIn(keys, groupingOf(record), { owners: owners!, heads: heads! });
+}
+
+function copiesOf({ unit, last, owner, copies }: UnitPlace): UnitCopiesStatus {
+  const inSync = copies.map(({ index }) => index).sort((a, b) => a - b);
+  return { unit, primary: owner === undefined ? undefined : last, inSync, told: undefined };
 }
 
 /** By index of the primary and unit: it may have handed over some since the heads were read. */

@@ -11,6 +11,7 @@ import { createHealth, createMetricsRegistry, registerTraffic } from '../../host
 import { reportingLog } from '../../host/reports.ts';
 import { onForwarded, onTetherLost, tetheredTo } from '../../host/tether.ts';
 import type { JoinToken } from '../../protocol/join/token.ts';
+import type { ListenOptions, Network, Server } from '../../protocol/messages/channel.ts';
 import { DEFAULT_LISTEN, formatAddress, parseAddress } from '../../protocol/websocket/address.ts';
 import { parseAllowedHost, parseOrigin } from '../../protocol/websocket/callers.ts';
 import { type ClaimedPort, claimPort } from '../../protocol/websocket/claim-port.ts';
@@ -32,16 +33,12 @@ export const exposeFlags = {
   }),
 };
 
-export const roleFlags = {
-  ...exposeFlags,
+/** Of what listens for people and their browsers, too. */
+export const listenFlags = {
   listen: Flags.string({
     default: DEFAULT_LISTEN,
     helpValue: 'HOST:PORT',
     description: 'Address to listen on; port 0 takes a free port.',
-  }),
-  advertise: Flags.string({
-    helpValue: 'HOST',
-    description: 'Host name or address that other processes use to reach this one. Default: the host of --listen.',
   }),
   'allow-host': Flags.string({
     multiple: true,
@@ -60,6 +57,18 @@ export const roleFlags = {
     description: 'Origin of web pages that may use this process, such as https://board.example. May be repeated.',
   }),
 };
+
+export const roleFlags = {
+  ...exposeFlags,
+  ...listenFlags,
+  advertise: Flags.string({
+    helpValue: 'HOST',
+    description: 'Host name or address that other processes use to reach this one. Default: the host of --listen.',
+  }),
+};
+
+/** Set by `paddlet run` for a master that it starts again: the page of the job is to stay where it is. */
+export const PORT_VARIABLE = 'PADDLET_PORT_BEFORE';
 
 export interface RoleFlags extends WhereFlags, CredentialFlags {
   readonly listen: string;
@@ -156,7 +165,7 @@ function makeContext(
       ...network,
       listen: async (asked) => {
         await port.release();
-        return network.listen(asked);
+        return listenWhereBefore(network, asked, process.env[PORT_VARIABLE]);
       },
     },
     listen: flags.listen,
@@ -173,6 +182,18 @@ function makeContext(
     pid: process.pid,
     version: VERSION,
   };
+}
+
+/** On any free port when the one before is taken. */
+async function listenWhereBefore(network: Network, asked: ListenOptions, port: string | undefined): Promise<Server> {
+  const address = parseAddress(asked.listen, { allowPortZero: true });
+  if (port === undefined || address.port !== 0) return network.listen(asked);
+  try {
+    return await network.listen({ ...asked, listen: formatAddress({ ...address, port: Number(port) }) });
+  } catch (error) {
+    if (!isPaddletError(error, 'PortInUse')) throw error;
+    return network.listen(asked);
+  }
 }
 
 /** Retries while the store is unreachable, and logs it. */

@@ -19,6 +19,7 @@ import { QUIET_LOG } from '../base/quiet-log.ts';
 import { RESUME_VARIABLE, startCommand } from '../base/start-command.ts';
 import type { Progress } from '../base/waiting.ts';
 import { ChildReports } from './child-reports.ts';
+import { PagePlace } from './page-place.ts';
 import { RunProgress } from './run-progress.ts';
 
 export interface ClusterRun {
@@ -61,7 +62,11 @@ export async function runCluster(
   const reports = new ChildReports(host.clock, host.log);
   const proof = new ProofOfDeath({ ...host, url: run.url, store: async () => run.store });
   const wantedSizes = new WantedSizes({ ...run, ...host }, sizes);
-  const showing = showProgress(run, wantedSizes, progress, (line) => host.log.info(line));
+  const page = new PagePlace(run);
+  const showing = showProgress(run, wantedSizes, progress, {
+    onLine: (line) => host.log.info(line),
+    onMaster: (address) => page.isAt(address),
+  });
   const wanted: WantedProcesses = {
     specs: () => planned(wantedSizes.current()),
     onChange: (react) => wantedSizes.onChange(react),
@@ -74,7 +79,9 @@ export async function runCluster(
     look: () => wantedSizes.look(),
   };
   try {
-    const end = await launch({ ...run, ...host, wanted, spawn: (spec) => spawnChild(run, spec, { reports, proof }) });
+    const spawn = (spec: ChildSpec): Promise<RunningProcess> =>
+      spawnChild(run, spec, { reports, proof, settings: spec.role === 'master' ? page.settings() : {} });
+    const end = await launch({ ...run, ...host, wanted, spawn });
     await proof.settle(run.kill, SETTLE_MS);
     if (end.how !== 'failed') return end;
     return { how: 'failed', failure: reports.failureOf(end.by, end.code, logFile(folder, end.by)) };
@@ -87,12 +94,14 @@ export async function runCluster(
 interface Listeners {
   readonly reports: ChildReports;
   readonly proof: ProofOfDeath;
+  /** Added to its environment. */
+  readonly settings: Readonly<Record<string, string>>;
 }
 
 async function spawnChild(
   run: ClusterRun,
   { name, args }: ChildSpec,
-  { reports, proof }: Listeners,
+  { reports, proof, settings }: Listeners,
 ): Promise<RunningProcess> {
   const { host, folder, kill, stopLimitMs } = run;
   const life = proof.watch(name);
@@ -100,7 +109,7 @@ async function spawnChild(
     logFile: logFile(folder, name),
     onNoLog: (error) => host.log.warn(`${name} runs without a log: ${error.message}`),
     tether: { parent: 'launcher', stopLimitMs },
-    env: { [RESUME_VARIABLE]: JSON.stringify(startCommand()) },
+    env: { ...settings, [RESUME_VARIABLE]: JSON.stringify(startCommand()) },
     onReport: (report) => reports.take(name, report),
     onLease: (told) => life.told(told),
   }).catch((error: unknown) => {
@@ -117,21 +126,30 @@ async function spawnChild(
   return child;
 }
 
-/**
- * Moves the bar by what the master says, and shows what the job waits for. `onLine` gets a line for each pass that
- * ends, and for each wait that lasts.
- */
+interface ShownTo {
+  /** Gets a line for each pass that ends, and for each wait that lasts. */
+  readonly onLine: (line: string) => void;
+  /** Gets the address of each master. */
+  readonly onMaster: (address: string) => void;
+}
+
+/** Moves the bar by what the master says, and shows what the job waits for. */
 export function showProgress(
   run: ClusterRun,
   sizes: Pick<WantedSizes, 'current'>,
   progress: Progress,
-  onLine: (line: string) => void,
+  { onLine, onMaster }: ShownTo,
 ): { cancel: Cancel } {
   const { host, store, keys, loaded } = run;
   const shown = new RunProgress({ ...host, progress, onLine });
   const watched = { ...host, store, keys };
   const cancels = [
-    watchMaster({ ...watched, network: jobNetwork(host, store, keys), onProgress: (info) => shown.heard(info) }),
+    watchMaster({
+      ...watched,
+      network: jobNetwork(host, store, keys),
+      onProgress: (info) => shown.heard(info),
+      onAddress: onMaster,
+    }),
     watchHealth({
       ...watched,
       // That a process does not answer is shown: failed connections need no log lines.

@@ -2,29 +2,25 @@ import { Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Clock, Host } from '../../base/seams.ts';
 import { CopyClient } from '../../cluster/client/copy-client.ts';
-import { describeCopies } from '../../cluster/client/describe-copies.ts';
-import { describeJob, directingInfo, type JobStatus } from '../../cluster/job/describe-job.ts';
-import type { Network } from '../../protocol/messages/channel.ts';
+import type { JobStatus } from '../../cluster/job/describe-job.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
 import { type CommandStore, openCommandStore, STORE_LIMIT_MS } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
-import { findChroot, jobFolder, waitForChroot } from '../base/find-store.ts';
+import { findChroot, waitForChroot } from '../base/find-store.ts';
 import { columnsOf } from '../base/fit.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { isReached, waitUntil } from '../base/job-wait.ts';
-import { listedIn } from '../base/listed-bad-records.ts';
 import { openLiveCluster } from '../base/live-cluster.ts';
 import { showLive } from '../base/live-view.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
 import { type OpenJob, unknownJob, withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { seenHere } from './seen-here.ts';
+import { showJob } from './show-job.ts';
 import type { ShownStatus } from './shown-status.ts';
 import { statusJson } from './status-json.ts';
 import { statusText } from './status-text.ts';
-import { readStoredProgress } from './stored-progress.ts';
 import { type CopiesVerification, verificationText, verifyCopies } from './verify-copies.ts';
 
 export default class StatusCommand extends PaddletCommand<typeof StatusCommand> {
@@ -191,25 +187,6 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
       wait.done();
     }
   }
-}
-
-async function showJob(
-  store: Store,
-  keys: Keys,
-  network: Network,
-  at: { readonly clock: Clock; readonly folder: string | undefined },
-): Promise<ShownStatus | undefined> {
-  const status = await describeJob(store, keys, network);
-  if (status === undefined) return undefined;
-  const { record, processes, end } = status;
-  const bad = end !== undefined && 'result' in end ? end.result.records.bad : 1;
-  const listed = listedIn(jobFolder({ dir: at.folder }, record.job.name), bad);
-  if (end !== undefined) return { ...status, listed };
-  const areCopied = record.job.cluster.replicas > 1 && processes.length > 0;
-  const known = { ...status, listed, ...(areCopied && { copies: await describeCopies(store, keys, network, record) }) };
-  if (directingInfo(status) !== undefined) return known;
-  const here = await seenHere(store.url, at.folder, status, at.clock);
-  return { ...known, here, stored: await readStoredProgress(store, keys, status) };
 }
 
 const notCopied = (): PaddletError =>

@@ -105,7 +105,7 @@ function storedJson(stored: StoredProgress | undefined): object {
 }
 
 /** From the ledgers of the pserver that applied least; undefined unless all shards are among those that answered. */
-function leastApplied({ record, processes }: JobStatus): RecordAccount | undefined {
+export function leastApplied({ record, processes }: JobStatus): RecordAccount | undefined {
   const working = processes.flatMap(({ answer }) =>
     answer.kind === 'info' && answer.info.role === 'pserver' && answer.info.state === 'working' && answer.info.units > 0
       ? [answer.info]

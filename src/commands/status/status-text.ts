@@ -190,7 +190,8 @@ function processCells(process: LiveProcess, { spread, record }: ShownStatus, isW
   return [role, name, pid, address, ...place, `${activityOf(answer, isWide)}${copies}${leaving}`];
 }
 
-function activityOf(answer: LiveProcess['answer'], isWide: boolean): string {
+/** What a process does, in a few words. */
+export function activityOf(answer: LiveProcess['answer'], isWide: boolean): string {
   if (answer.kind === 'none') return 'does not answer';
   if (answer.kind === 'notUnderstood') return 'unknown, see above';
   const { info } = answer;

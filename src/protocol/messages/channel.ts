@@ -110,6 +110,19 @@ export interface AllowedCallers {
   readonly origins: readonly string[];
 }
 
+/** A browser that looks on: it is sent texts, and can ask for nothing (docs/protocol.md, "Viewers"). */
+export interface Viewer {
+  /** Path and query of its request. */
+  readonly path: string;
+  /**
+   * False when the text was left out: earlier ones are still on their way, or the viewer is gone. One whose token is no
+   * longer valid is refused.
+   */
+  send(text: string): Promise<boolean>;
+  /** Runs when the connection ends, at once if it has. */
+  onClosed(run: () => void): void;
+}
+
 export interface ListenOptions {
   /** `host:port`; port 0 takes a free one. `PortInUse` when it is taken. */
   readonly listen: string;
@@ -121,12 +134,16 @@ export interface ListenOptions {
   readonly landing?: LandingAllocator;
   /** Answers GET requests on the same port; undefined is 404. */
   readonly http: (path: string) => Promise<HttpAnswer | undefined>;
+  /** Takes those that have proved to know the view token; without it there are none. Networks may leave it out. */
+  readonly onViewer?: (viewer: Viewer) => void;
 }
 
 export interface HttpAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
+  /** More headers, by their names in small letters. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface Server {

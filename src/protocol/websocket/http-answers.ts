@@ -25,12 +25,13 @@ export async function answerHttp(
   { http, refusal, readableBy }: HttpRules,
   onBug: (error: unknown) => void,
 ): Promise<void> {
-  const say = ({ status, contentType, body }: HttpAnswer): void => {
+  const say = ({ status, contentType, body, headers }: HttpAnswer): void => {
     // A body that the client sends is never read.
     response.writeHead(status, {
       'content-type': contentType,
       'content-length': Buffer.byteLength(body),
       connection: 'close',
+      ...headers,
       ...FOR_THIS_ORIGIN,
       ...(readableBy === undefined ? {} : { 'access-control-allow-origin': readableBy, vary: 'origin' }),
     });

@@ -25,6 +25,7 @@ import { ServerSession } from './server-session.ts';
 import { claimUnixSocket, sweepUnixSockets } from './unix-socket.ts';
 import { type Unjoined, UnjoinedConnections } from './unjoined.ts';
 import { offeredVersions, refusalBody, SUBPROTOCOL } from './version.ts';
+import { VIEW_SUBPROTOCOL, Viewers, type ViewerUpgrade } from './viewers.ts';
 import type { Wire } from './wire-options.ts';
 
 /** Connections beyond the limit of WebSockets, so that a full role still answers its probes. */
@@ -54,6 +55,7 @@ class WebSocketRoleServer implements Server {
   #closing: Promise<void> | undefined;
   readonly #callers: CallerRules;
   readonly #refusals: RefusalLog;
+  readonly #viewers: Viewers | undefined;
   /** Kept, since the socket does not know it any more once it is closing, and a request may still come then. */
   #port = 0;
 
@@ -62,6 +64,8 @@ class WebSocketRoleServer implements Server {
     this.#options = options;
     this.#callers = new CallerRules([host, options.advertise ?? host], options.allow ?? { hosts: [], origins: [] });
     this.#refusals = new RefusalLog(wire);
+    const { onViewer } = options;
+    this.#viewers = onViewer && new Viewers({ wire, refusals: this.#refusals, onViewer });
     this.#unjoined = new UnjoinedConnections(wire.clock, {
       timeoutMs: wire.timing.unjoinedTimeoutMs,
       limit: wire.limits.unjoinedConnections,
@@ -141,6 +145,7 @@ class WebSocketRoleServer implements Server {
       });
       this.#http.close(() => void unixClosed.then(resolve));
       for (const session of [...this.#sessions]) session.drain();
+      this.#viewers?.endAll();
       // What has not become a session has nothing running; a probe that is being answered loses little.
       this.#unjoined.endAll();
     });
@@ -170,7 +175,8 @@ class WebSocketRoleServer implements Server {
     }
     const protocols = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
     const offered = new Set(protocols);
-    if (chooseSubprotocol(this.#wire, offered, this.#isLocal(socket)) === undefined) {
+    const isViewer = this.#viewers !== undefined && offered.has(VIEW_SUBPROTOCOL);
+    if (!isViewer && chooseSubprotocol(this.#wire, offered, this.#isLocal(socket)) === undefined) {
       const remoteAddress = this.#nameOf(socket);
       const speaks = offeredVersions(offered);
       this.#refusals.warn(`connection refused: the peer speaks ${speaks}, this is ${SUBPROTOCOL}`, { remoteAddress });
@@ -181,16 +187,27 @@ class WebSocketRoleServer implements Server {
       refuse(socket, 503, 'Service Unavailable', 'closing\n');
       return;
     }
+    // Asked for while the socket still knows.
+    const remote = this.#nameOf(socket);
+    if (isViewer) {
+      socket.off('error', onError);
+      this.#admit({ request, socket, head, remote });
+      return;
+    }
     if (this.#isFull()) {
       refuse(socket, 503, 'Service Unavailable', 'too many connections\n');
       return;
     }
-    // Asked for while the socket still knows.
-    const remote = this.#nameOf(socket);
     accept(this.#wire, this.#upgrades, { request, socket, head }, (open) => {
       socket.off('error', onError);
       this.#join(open, { socket, remote, host: request.headers.host ?? '' });
     });
+  }
+
+  #admit(viewer: Pick<ViewerUpgrade, 'request' | 'socket' | 'head' | 'remote'>): void {
+    const { socket } = viewer;
+    const cut = this.#viewers!.accept({ ...viewer, onJoined: () => this.#unjoined.remove(socket) });
+    this.#unjoined.change(socket, { cut, end: cut });
   }
 
   #join(open: OpenLink, { socket, remote, host }: { socket: Socket; remote: string; host: string }): void {

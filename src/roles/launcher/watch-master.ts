@@ -16,10 +16,12 @@ export interface WatchMasterOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly onProgress: (info: DirectingInfo) => void;
+  /** Of each master that is registered. */
+  readonly onAddress: (address: string) => void;
 }
 
 export function watchMaster(options: WatchMasterOptions): Cancel {
-  const { store, keys, network, clock, log, onProgress } = options;
+  const { store, keys, network, clock, log, onProgress, onAddress } = options;
   let channel: Channel | undefined;
   let cancelTimer: Cancel = () => {};
   let cancelled = false;
@@ -28,6 +30,7 @@ export function watchMaster(options: WatchMasterOptions): Cancel {
   const connectTo = (address: string | undefined): void => {
     channel?.close();
     channel = address === undefined ? undefined : network.connect(address);
+    if (address !== undefined) onAddress(address);
   };
   const cancelFollow = follow(
     store,

@@ -15,7 +15,7 @@ import {
   watchJob,
 } from '../../cluster/job/job-watch.ts';
 import type { StartCommand } from '../../cluster/job/start-command.ts';
-import { listen } from '../../cluster/listen.ts';
+import { listen, type Page } from '../../cluster/listen.ts';
 import { type HeldLease, holdLease, lossOf, retryStore } from '../../cluster/ownership.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { Job } from '../../job/schema.ts';
@@ -43,6 +43,8 @@ export interface MasterOptions {
   readonly shell?: Shell;
   /** Keeps the models of a job that is evaluated while it trains. */
   readonly keeperOf?: (job: KeptJob) => ModelKeeper;
+  /** Shows the job to browsers, whichever master directs it. */
+  readonly pageOf?: () => Page;
 }
 
 /** The job's end; undefined when this process, or the job, was asked to stop before. */
@@ -50,10 +52,12 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
   const { log, clock } = context.host;
   let state: MasterState | undefined;
   const info = createMasterInfo(context, options.job, () => state);
+  const page = options.pageOf?.();
   const { server, address } = await listen(
     context,
     createHandler(() => state, info.describe),
     () => (state === undefined ? { ready: false, reason: `waiting for ${info.waitingFor()}` } : { ready: true }),
+    { page },
   );
   log.info(`master at ${address}`);
   let lease: HeldLease | undefined;
@@ -91,6 +95,7 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
   } finally {
     watch?.cancel();
     await lease?.release();
+    await page?.close();
     await server.close();
   }
 }

@@ -66,7 +66,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
     context,
     createHandler({ serving: () => service?.serving, info, files: () => files }),
     () => (service === undefined ? { ready: false, reason: `waiting for ${waitingFor}` } : { ready: true }),
-    landInParameters(() => service?.serving?.shards.parameters),
+    { landing: landInParameters(() => service?.serving?.shards.parameters) },
   );
   context.host.log.info(`pserver at ${listening.address}`);
   let lease: HeldLease | undefined;

@@ -21,7 +21,14 @@ it('shows progress once the master directs the job, and each thing that it does 
   const shown: DirectingInfo[] = [];
   const warnings: string[] = [];
   const log = { ...context.host.log, warn: (message: string) => void warnings.push(message) };
-  const cancel = watchMaster({ ...context, clock, log, network, onProgress: (info) => shown.push(info) });
+  const cancel = watchMaster({
+    ...context,
+    clock,
+    log,
+    network,
+    onProgress: (info) => shown.push(info),
+    onAddress: () => {},
+  });
   onTestFinished(cancel);
   data.txn({ if: [], then: [{ put: context.keys.masterAddr, value: 'master:1' }] });
 

@@ -1,0 +1,53 @@
+/** The last lines of the logs of a job, for the page. */
+import type { Disk } from '../../base/seams.ts';
+import type { PageLogLine } from '../../page/page-data.ts';
+import { logFile, logNames } from '../base/job-logs.ts';
+import { LogReader } from '../logs/log-records.ts';
+
+const LINES = 60;
+const LINE_CHARACTERS = 500;
+/** Of each log, at first. */
+const TAIL_BYTES = 16 * 1024;
+
+export class LogTail {
+  readonly #disk: Disk;
+  readonly #folder: string;
+  readonly #readers = new Map<string, LogReader>();
+  #lines: PageLogLine[] = [];
+
+  /** `folder` of the job; it need not have logs. */
+  constructor(disk: Disk, folder: string) {
+    this.#disk = disk;
+    this.#folder = folder;
+  }
+
+  /** Oldest first, with those that were added since the last call. */
+  async lines(): Promise<readonly PageLogLine[]> {
+    const added: PageLogLine[] = [];
+    for (const name of logNames(this.#folder)) {
+      for await (const { timeMs, level, text } of (await this.#reader(name)).records()) {
+        // What comes before the first entry is the end of one that is not shown.
+        if (level !== undefined) added.push({ log: name, time: timeMs / 1000, level, text: messageOf(text) });
+      }
+    }
+    this.#lines = [...this.#lines, ...added].sort((a, b) => a.time - b.time).slice(-LINES);
+    return this.#lines;
+  }
+
+  async #reader(name: string): Promise<LogReader> {
+    let reader = this.#readers.get(name);
+    if (reader === undefined) {
+      const path = logFile(this.#folder, name);
+      const bytes = (await this.#disk.inspect(path))?.bytes ?? 0;
+      reader = new LogReader(this.#disk, name, { path, offset: Math.max(0, bytes - TAIL_BYTES) });
+      this.#readers.set(name, reader);
+    }
+    return reader;
+  }
+}
+
+/** Without the time, the level and the name of the process, which the page shows in columns of their own. */
+function messageOf(text: string): string {
+  const message = text.replace(/^\S+ \w+ +(?:(?:run|master|(?:pserver|trainer) ?\d*) )?/, '');
+  return message.length <= LINE_CHARACTERS ? message : `${message.slice(0, LINE_CHARACTERS - 1)}…`;
+}

@@ -1,0 +1,151 @@
+/** What the page shows of a job, from two looks at its status. Pure. */
+import type { UnitCopiesStatus } from '../../cluster/client/describe-copies.ts';
+import { directingInfo, type JobStatus, type LiveProcess } from '../../cluster/job/describe-job.ts';
+import { elapsedSeconds } from '../../cluster/job/job-record.ts';
+import type { KeptModels, Metrics } from '../../cluster/job/job-result.ts';
+import { shortId } from '../../cluster/trainer-entry.ts';
+import type { PageJob, PageLogLine, PageProcess, PageProgress, PageUnits } from '../../page/page-data.ts';
+import { secondsLeft, shareDone } from '../base/time-left.ts';
+import { causesOf, phaseOf, type ShownStatus } from '../status/shown-status.ts';
+import { leastApplied } from '../status/status-json.ts';
+import { activityOf } from '../status/status-text.ts';
+import { type Look, type ProcessRow, rowsOf } from '../top/rows.ts';
+import { keyOf, waitsOf } from './waits.ts';
+
+export interface PageLooks {
+  /** The same as `now` at first: then no rate is known. */
+  readonly before: Look;
+  readonly now: Look;
+  readonly units: readonly UnitCopiesStatus[];
+  readonly log: readonly PageLogLine[];
+  /** Now, in seconds since 1970. */
+  readonly wallSeconds: number;
+}
+
+export function pageJobOf({ before, now, units, log, wallSeconds }: PageLooks): PageJob {
+  const { status } = now;
+  const { record, end, health } = status;
+  const result = end !== undefined && 'result' in end ? end.result : undefined;
+  const kept = result?.evaluation ?? directingInfo(status)?.kept;
+  const rows = rowsOf(before, now);
+  return {
+    name: record.job.name,
+    mode: record.job.training.mode,
+    phase: phaseOf(status),
+    health: health.status,
+    // That a job is done needs no reason.
+    why: result === undefined ? causesOf(status).map(({ sentence, hint }) => ({ sentence, hint })) : [],
+    progress: progressOf(status, wallSeconds),
+    processes: status.processes.map((process, at) => processOf(process, rows[at]!)),
+    waits: waitsOf(status),
+    units: unitsOf(status, units),
+    records: result?.records ?? recordsOf(status),
+    checkpoints: status.checkpoints.map((one) =>
+      'error' in one
+        ? { error: one.error }
+        : { index: one.index, time: one.timestamp, uuid: one.uuid, bytes: one.bytes, round: one.round },
+    ),
+    ...(kept === undefined ? {} : { kept: keptOf(kept) }),
+    ...(result === undefined
+      ? {}
+      : {
+          result: {
+            modelDigest: result.modelDigest,
+            recordsPerSecond: result.recordsPerSecond,
+            elapsedSeconds: result.elapsedSeconds,
+            train: numbersIn(result.metrics.train),
+            test: numbersIn(result.metrics.test),
+          },
+        }),
+    log,
+  };
+}
+
+function progressOf(status: ShownStatus, wallSeconds: number): PageProgress {
+  const { record, end } = status;
+  const { passes } = record.job.training;
+  if (end !== undefined && 'result' in end) {
+    const { recordsPerSecond, elapsedSeconds: took, evaluation } = end.result;
+    return { share: 1, passes, pass: evaluation?.last.passes ?? passes, recordsPerSecond, elapsedSeconds: took };
+  }
+  const elapsed = elapsedSeconds(record, wallSeconds);
+  const master = directingInfo(status);
+  if (master === undefined) return { passes, elapsedSeconds: elapsed, ...storedOf(status) };
+  const losses = Object.values(master.trainers).flatMap(({ loss }) => loss ?? []);
+  return {
+    passes,
+    elapsedSeconds: elapsed,
+    share: master.phase === 'training' ? shareDone(master) : 1,
+    recordsPerSecond: master.recordsPerSecond,
+    secondsLeft: secondsLeft(master),
+    ...(losses.length > 0 && { loss: losses.reduce((sum, loss) => sum + loss, 0) / losses.length }),
+    ...(master.mode === 'sync'
+      ? {
+          pass: master.rounds.pass,
+          ...(master.rounds.round !== undefined && {
+            rounds: { done: master.rounds.round, total: master.rounds.total },
+          }),
+        }
+      : {
+          pass: master.tasks.pass,
+          tasks: { done: master.tasks.done, total: master.tasks.total, pending: master.tasks.pending },
+        }),
+  };
+}
+
+/** Of a job that no master directs. */
+function storedOf({ stored }: ShownStatus): Pick<PageProgress, 'share' | 'pass' | 'rounds'> {
+  if (stored === undefined) return {};
+  const { pass } = stored;
+  if (stored.mode === 'sync') {
+    const { round, total } = stored;
+    return { pass, share: round / Math.max(1, total), rounds: { done: round, total } };
+  }
+  const { done, discarded, total } = stored.tasks;
+  return { pass, share: (done + discarded) / Math.max(1, total) };
+}
+
+function processOf(process: LiveProcess, row: ProcessRow): PageProcess {
+  const { role, id, address, answer } = process;
+  const info = answer.kind === 'info' ? answer.info : undefined;
+  const isWorking = info?.state === 'working';
+  const bytes = isWorking && info.role === 'pserver' ? info.bytes : undefined;
+  return {
+    ...{ key: keyOf(process), role, address, host: info?.host, pid: info?.pid },
+    id: role === 'master' ? '' : role === 'trainer' ? shortId(id) : id,
+    state: info?.state ?? (answer.kind === 'none' ? 'silent' : 'strange'),
+    activity: answer.kind === 'notUnderstood' ? answer.error.message : activityOf(answer, false),
+    ...{ rate: row.rate, rateOf: row.unit, bytes, time: row.time ?? [] },
+    // Of a master it is its phase, of others that do not work why.
+    ...(isWorking && role !== 'master' && { slow: row.note }),
+    errors: [],
+  };
+}
+
+function unitsOf({ spread, record }: JobStatus, units: readonly UnitCopiesStatus[]): PageUnits {
+  const { units: total, toMove, orphans } = spread;
+  const list = units.map(({ unit, primary, inSync, told }) => {
+    const behind = Math.max(0, ...(told?.copies ?? []).map((copy) => copy.behind ?? 0));
+    return { unit, primary, inSync, behind };
+  });
+  return { total, toMove, orphans, replicas: record.job.cluster.replicas, list };
+}
+
+function recordsOf(status: ShownStatus): PageJob['records'] {
+  const master = directingInfo(status);
+  if (master === undefined) return status.stored?.mode === 'async' ? status.stored.records : {};
+  const account = leastApplied(status);
+  const applied = account && { applied: account.applied, discarded: account.discarded };
+  return master.mode === 'sync' ? { ...applied } : { ...master.sums, ...applied, lost: master.lost };
+}
+
+function keptOf({ metric, last, best }: KeptModels): NonNullable<PageJob['kept']> {
+  const point = ({ passes, metrics }: KeptModels['last']) => ({ passes, value: metrics[metric] });
+  return { metric, last: point(last), best: best && point(best) };
+}
+
+/** Those that are known. */
+const numbersIn = (metrics: Metrics | undefined): Record<string, number> =>
+  Object.fromEntries(
+    Object.entries(metrics ?? {}).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );

@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { Flags } from '@oclif/core';
+import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
+import { formatAddress, parseAddress } from '../../protocol/websocket/address.ts';
+import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
+import { openCommandStore, storeTimeoutFlag } from '../base/command-store.ts';
+import { milliseconds } from '../base/duration-flag.ts';
+import { pageLink } from '../base/page-link.ts';
+import { listenFlags } from '../base/role-command.ts';
+import { jobFlags, PaddletCommand } from '../base-command.ts';
+import { servePage } from '../page/serve-page.ts';
+import { openInBrowser } from './open-in-browser.ts';
+import { StoreFeeds } from './store-feeds.ts';
+
+export default class UiCommand extends PaddletCommand<typeof UiCommand> {
+  static override summary = 'Serve the web page of the jobs of a store, finished ones too';
+  static override description =
+    `Prints a link and serves the page until Ctrl-C: progress, curves, the cluster, what holds it up, the last log lines. It
+reads, and changes nothing. The link works while this command runs, on this machine unless --listen says otherwise.`;
+  static override examples = [
+    { command: '<%= config.bin %> ui --open', description: 'The job in ./.paddlet, in the browser.' },
+    {
+      command: '<%= config.bin %> ui --store etcd://127.0.0.1:2379',
+      description: 'All jobs of a store.',
+    },
+    {
+      command: '<%= config.bin %> ui --dir runs/ctr --listen 0.0.0.0:8080',
+      description: 'For browsers on other machines; those who have the link can read it all.',
+    },
+  ];
+  static override flags = {
+    ...jobFlags,
+    ...listenFlags,
+    open: Flags.boolean({ description: 'Open the page in the browser of this machine.' }),
+    timeout: storeTimeoutFlag,
+  };
+
+  override async execute(): Promise<ExitCode> {
+    const { flags } = this;
+    const host = this.host('ui');
+    const signal = this.interruption();
+    const limitMs = milliseconds(flags.timeout);
+    const { store, folder } = await openCommandStore({ flags, host, signal, access: 'read', limitMs });
+    const token = randomBytes(LIMITS.joinTokenBytes);
+    // Processes of a job cannot know it: only browsers can join.
+    const joinToken = { current: async () => token, refresh: async () => token };
+    const feeds = new StoreFeeds({ host, store, folder, chroot: flags.chroot });
+    const { http, onViewer } = servePage(
+      (job, viewer) => feeds.add(job, viewer),
+      () => feeds.close(),
+    );
+    const { host: listenHost } = parseAddress(flags.listen, { allowPortZero: true });
+    const server = await createWebSocketNetwork({ ...host, joinToken }).listen({
+      listen: flags.listen,
+      allow: { hosts: flags['allow-host'], origins: flags['allow-origin'] },
+      handler: () => {
+        throw new PaddletError('WrongRole', '`paddlet ui` answers browsers only');
+      },
+      http: async (path) => http(path),
+      onViewer,
+    });
+    try {
+      const link = pageLink(formatAddress({ host: listenHost, port: server.port }), token);
+      this.output({ link }, () => link);
+      if (flags.open) openInBrowser(link, host.log);
+      if (!signal.aborted) await once(signal, 'abort');
+      return EXIT.interrupted;
+    } finally {
+      await feeds.close();
+      await server.close();
+      await store.close();
+    }
+  }
+}
