@@ -28,6 +28,7 @@ import { REPLICATE } from './replicate.ts';
 import { ROUNDS } from './rounds.ts';
 import { SCHEDULES } from './schedules.ts';
 import { TASKS } from './tasks.ts';
+import { VIEWING } from './viewing.ts';
 import { WIRE } from './wire.ts';
 
 export const MUTATIONS: readonly Mutation[] = [
@@ -60,4 +61,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...PARTING,
   ...OPERATIONS,
   ...WIRE,
+  ...VIEWING,
 ];

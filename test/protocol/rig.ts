@@ -138,6 +138,7 @@ export async function rig(options: RigOptions): Promise<Rig> {
     ...(options.allow === undefined ? {} : { allow: options.allow }),
     http: options.http ?? (async () => undefined),
     ...(options.landing === undefined ? {} : { landing: options.landing }),
+    ...(options.onViewer === undefined ? {} : { onViewer: options.onViewer }),
   });
   const channels: Channel[] = [];
   onTestFinished(async () => {

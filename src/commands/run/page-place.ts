@@ -1,12 +1,18 @@
 /** Where the page of a run is: told to the user, and kept when the master is started again. */
 import { isPaddletError } from '../../base/errors.ts';
+import type { Host } from '../../base/seams.ts';
 import { StoredJoinToken } from '../../cluster/job/join-token.ts';
 import { parseAddress } from '../../protocol/websocket/address.ts';
+import type { Keys } from '../../store/keys.ts';
+import type { Store } from '../../store/store.ts';
 import { pageAddress, pageLink } from '../base/page-link.ts';
 import { PORT_VARIABLE } from '../base/role-command.ts';
-import type { ClusterRun } from './cluster-run.ts';
 
-type Place = Pick<ClusterRun, 'host' | 'store' | 'keys'>;
+interface Place {
+  readonly host: Host;
+  readonly store: Store;
+  readonly keys: Keys;
+}
 
 export class PagePlace {
   readonly #run: Place;

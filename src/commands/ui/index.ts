@@ -1,8 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { Flags } from '@oclif/core';
 import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
-import { LIMITS } from '../../base/limits.ts';
+import { newJoinToken } from '../../cluster/job/join-token.ts';
 import { formatAddress, parseAddress } from '../../protocol/websocket/address.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { openCommandStore, storeTimeoutFlag } from '../base/command-store.ts';
@@ -43,7 +42,7 @@ reads, and changes nothing. The link works while this command runs, on this mach
     const signal = this.interruption();
     const limitMs = milliseconds(flags.timeout);
     const { store, folder } = await openCommandStore({ flags, host, signal, access: 'read', limitMs });
-    const token = randomBytes(LIMITS.joinTokenBytes);
+    const token = Uint8Array.from(Buffer.from(newJoinToken(host.random), 'hex'));
     // Processes of a job cannot know it: only browsers can join.
     const joinToken = { current: async () => token, refresh: async () => token };
     const feeds = new StoreFeeds({ host, store, folder, chroot: flags.chroot });

@@ -57,7 +57,7 @@ describe.runIf(isThere('bash'))('bash', () => {
 
   test.each([
     ['paddlet,ch', 'checkpoint'],
-    ['paddlet,help,token,', 'rotate'],
+    ['paddlet,help,token,', 'view,rotate'],
     ['paddlet,checkpoint,ins', 'inspect'],
     ['paddlet,checkpoint,inspect,--di', '--dir,--digest'],
     ['paddlet,run,--log-level,', 'debug,info,warn,error'],
