@@ -1,6 +1,8 @@
-/** What a running cluster and a finished one tell of themselves: HTTP, status, evaluate. */
+/** What a running cluster and a finished one tell of themselves: HTTP, status, evaluate, the page. */
 import { expect, test } from 'vitest';
 import * as z from 'zod';
+import { PAGE_HTML, PAGE_SECURITY_POLICY } from '../../src/page/generated/page.ts';
+import { openViewer, proveTo } from '../protocol/viewing.ts';
 import { openPlace, resultOf } from './harness.ts';
 import { JOB, plantedJob, SHORT_JOB, SHORT_PASSES, SHORT_TASKS } from './planted-job.ts';
 import { eventually, expectMidRun, JOB_FOLDER, type LiveProcess, liveProcesses, ROLES, startRun } from './run.ts';
@@ -83,6 +85,8 @@ const topSchema = z.object({
   processes: z.array(z.object({ role: z.string(), id: z.string() })),
 });
 
+const pageSchema = z.object({ job: z.literal(JOB.name), link: z.url() });
+
 /** Series that tell how far each role is. */
 const SERIES = {
   master: [
@@ -122,6 +126,22 @@ async function expectHealth({ role, address }: LiveProcess): Promise<void> {
   for (const series of [...SERIES[role], /^process_resident_memory_bytes\{/m]) expect(text).toMatch(series);
 }
 
+/** The page of the master, and what a browser that has its link is told. */
+async function expectPage(link: string): Promise<void> {
+  const { host, hash } = new URL(link);
+  const page = await fetch(`http://${host}/`);
+  expect(await page.text()).toBe(PAGE_HTML);
+  expect(page.headers.get('content-security-policy')).toBe(PAGE_SECURITY_POLICY);
+  const viewer = await openViewer(host);
+  await proveTo(viewer, Buffer.from(hash.slice('#view='.length), 'hex'), host);
+  const told = await viewer.next();
+  expect(told).toMatchObject({
+    type: 'data',
+    data: { servedBy: 'master', job: { name: JOB.name, phase: 'training' } },
+  });
+  viewer.ws.close();
+}
+
 test('in mid-run and at the end: health, metrics, status and evaluate', async () => {
   const place = openPlace();
   const { running, store, args } = await startRun(place, await plantedJob(place, SHORT_JOB), VERY_SLOWLY);
@@ -145,6 +165,7 @@ test('in mid-run and at the end: health, metrics, status and evaluate', async ()
   expect(top.processes.map(({ role }) => role)).toEqual(['master', 'pserver', 'pserver', 'trainer', 'trainer']);
   const logged = await place.paddlet('logs', 'pserver', '1', ...where, '--lines', 'all');
   expect(logged.out).toMatch(/^\S+Z info {2}pserver 1 /m);
+  await expectPage(pageSchema.parse(await place.json('token', 'view', ...where)).link);
   await expectMidRun(store, SHORT_TASKS);
 
   const tooShort = await place.paddlet('status', ...where, '--wait', 'done', '--timeout', '50ms');
