@@ -1,17 +1,20 @@
 /** The real outside world, which commands give to roles and tools. */
+import { hostname } from 'node:os';
 import type { Host, LogLevel } from '../base/seams.ts';
 import { createClock } from './clock.ts';
 import { createDisk } from './disk.ts';
-import { createLog } from './log.ts';
+import { createLog, type LogIdentity } from './log.ts';
 import { stderrLines } from './outputs.ts';
 import { createRandom } from './random.ts';
 
 export interface HostOptions {
   readonly logLevel: LogLevel;
   readonly logFormat: 'text' | 'json';
-  /** Shown in each line of the log. */
-  readonly name?: string;
+  readonly identity?: LogIdentity;
 }
+
+/** Of this process. */
+export const ownIdentity = (role: string): LogIdentity => ({ role, host: hostname(), pid: process.pid });
 
 /** Logs to stderr, coloured only on a terminal. */
 export function createHost(options: HostOptions): Host {
@@ -19,7 +22,7 @@ export function createHost(options: HostOptions): Host {
   const log = createLog({
     level: options.logLevel,
     format: options.logFormat,
-    ...(options.name === undefined ? {} : { name: options.name }),
+    ...(options.identity === undefined ? {} : { identity: options.identity }),
     write: stderrLines(),
     wallSeconds: () => clock.wallSeconds(),
     color: isColorWanted(process.stderr),

@@ -42,15 +42,7 @@ export interface PageJob {
   readonly name: string;
   readonly mode: 'async' | 'sync';
   /** As `paddlet status` names it. */
-  readonly phase:
-    | 'training'
-    | 'evaluating'
-    | 'concluding'
-    | 'done'
-    | 'failed'
-    | 'stopped'
-    | 'unresponsive'
-    | 'waiting';
+  readonly phase: 'training' | 'evaluating' | 'concluding' | 'done' | 'failed' | 'stopped' | 'unresponsive' | 'waiting';
   readonly health: 'OK' | 'UNHEALTHY' | 'UNKNOWN';
   /** The cause first; empty when nothing holds the job up. */
   readonly why: readonly { readonly sentence: string; readonly hint?: string | undefined }[];
@@ -60,13 +52,13 @@ export interface PageJob {
   readonly waits: readonly { readonly from: string; readonly to: string; readonly what: string }[];
   readonly units: PageUnits;
   /** Records of all passes by what became of them: as far as it is known. `lost` is 0, or there is a defect. */
-  readonly records: Partial<
-    Record<'read' | 'good' | 'bad' | 'duplicate' | 'applied' | 'discarded' | 'lost', number>
-  >;
+  readonly records: Partial<Record<'read' | 'good' | 'bad' | 'duplicate' | 'applied' | 'discarded' | 'lost', number>>;
   /** The newest file of each pserver. */
   readonly checkpoints: readonly PageCheckpoint[];
   /** Of a job that is evaluated while it trains. */
-  readonly kept?: { readonly metric: string; readonly last: PageKept; readonly best?: PageKept | undefined } | undefined;
+  readonly kept?:
+    | { readonly metric: string; readonly last: PageKept; readonly best?: PageKept | undefined }
+    | undefined;
   /** Of a job that has ended well. */
   readonly result?: PageResult | undefined;
   /** The last lines, oldest first. */

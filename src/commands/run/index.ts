@@ -107,6 +107,7 @@ the result; with a higher training.passes it continues the job. One run works in
       dataDir: flags['data-dir'],
       disk: host.disk,
     });
+    this.identity.job = loaded.job.name;
     const folder = jobFolder(flags, loaded.job.name);
     const kill = new AbortController();
     const stop = this.stopSignal(() => kill.abort());
@@ -180,7 +181,10 @@ the result; with a higher training.passes it continues the job. One run works in
       await continueJob(run, loaded.job, data);
     }
     const record = standing !== undefined && standing.kind !== 'new' ? standing.record : undefined;
-    return this.train({ ...run, host: await working.startLog(host, this.flags['log-level']) }, record);
+    return this.train(
+      { ...run, host: await working.startLog(host, { level: this.flags['log-level'], identity: this.identity }) },
+      record,
+    );
   }
 
   private async attach(run: ClusterRun): Promise<ExitCode> {

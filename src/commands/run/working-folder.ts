@@ -1,10 +1,10 @@
 /** The folder that a run works in: one run at a time, which says who it is and logs for those who attach. */
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
-import type { Host, LogLevel } from '../../base/seams.ts';
+import type { Host } from '../../base/seams.ts';
 import { isoTime } from '../../host/clock.ts';
 import { type FolderLock, type Holder, lastHolder, lockFolder } from '../../host/folder-lock.ts';
-import { createLog, teeLog } from '../../host/log.ts';
+import { createLog, type LogOptions, teeLog } from '../../host/log.ts';
 import { fileLines } from '../../host/outputs.ts';
 import { logFolder, runLog } from '../base/job-logs.ts';
 
@@ -32,7 +32,7 @@ export class WorkingFolder {
   }
 
   /** Makes the folder of the logs; the host with a log that goes to the run's own file too. */
-  async startLog(host: Host, level: LogLevel): Promise<Host> {
+  async startLog(host: Host, { level, identity }: Pick<LogOptions, 'level' | 'identity'>): Promise<Host> {
     this.#hasStarted = true;
     await host.disk.makeFolder(logFolder(this.#folder));
     try {
@@ -44,7 +44,8 @@ export class WorkingFolder {
     this.#describe({ ...this.#holder, logFrom: fstatSync(this.#logFile).size });
     const { clock } = host;
     const file = createLog({
-      ...{ level, format: 'text', name: 'run', color: false },
+      ...{ level, format: 'text', color: false },
+      ...(identity === undefined ? {} : { identity }),
       write: fileLines(this.#logFile),
       wallSeconds: () => clock.wallSeconds(),
     });

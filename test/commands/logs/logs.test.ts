@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { isOfLevel, LogReader, type LogRecord, merged } from '../../../src/commands/logs/log-records.ts';
 import { createDisk } from '../../../src/host/disk.ts';
+import { createLog } from '../../../src/host/log.ts';
 import { runCommand } from '../run-command.ts';
 
 let folder: string;
@@ -56,9 +57,30 @@ it('begins in the middle of a file with the next line, and has what is left at t
   ]);
 });
 
+it('reads what a log writes, in both formats', async () => {
+  const identity = { role: 'pserver', index: 0, job: 'small', host: 'box', pid: 123 };
+  const formats = ['text', 'json'] as const;
+  for (const format of formats) {
+    const write = (text: string): void => appendFileSync(path('pserver-0'), `${text}\n`);
+    const options = { level: 'info', wallSeconds: () => 1_700_000_000.5, color: false, write } as const;
+    createLog({ ...options, identity, format }).error('a bug', { error: new TypeError('broken') });
+  }
+  const records = [];
+  for await (const record of new LogReader(createDisk(), 'pserver-0', { path: path('pserver-0') }).records())
+    records.push(record);
+  expect(records).toMatchObject(formats.map(() => ({ level: 'error', timeMs: 1_700_000_000_500 })));
+});
+
 it('reads JSON lines', async () => {
   const json = (second: number, level: string) =>
-    JSON.stringify({ time: `2026-11-27T18:00:0${second}.000Z`, level, name: 'master', message: 'm' });
+    JSON.stringify({
+      time: `2026-11-27T18:00:0${second}.000Z`,
+      level,
+      role: 'master',
+      host: 'box',
+      pid: 1,
+      message: 'm',
+    });
   writeFileSync(path('master'), `${json(1, 'info')}\n${json(2, 'warn')}\n{"no": "entry"}\n`);
   const records = [];
   for await (const record of new LogReader(createDisk(), 'master', { path: path('master') }).records())
