@@ -1,7 +1,7 @@
 /** The folder that a run works in: one run at a time, which says who it is and logs for those who attach. */
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
-import type { Host } from '../../base/seams.ts';
+import type { Host, Log } from '../../base/seams.ts';
 import { isoTime } from '../../host/clock.ts';
 import { type FolderLock, type Holder, lastHolder, lockFolder } from '../../host/folder-lock.ts';
 import { createLog, type LogOptions, teeLog } from '../../host/log.ts';
@@ -13,6 +13,8 @@ export class WorkingFolder {
   readonly #lock: FolderLock;
   #holder: Holder;
   #logFile: number | undefined;
+  /** What is for that file only: the terminal is told in another way. */
+  #log: Log | undefined;
   #hasStarted = false;
 
   /** Makes the folder. `JobConflict` when another run works in it, `SystemRefused` when it cannot be written to. */
@@ -43,13 +45,16 @@ export class WorkingFolder {
     }
     this.#describe({ ...this.#holder, logFrom: fstatSync(this.#logFile).size });
     const { clock } = host;
-    const file = createLog({
+    const log = createLog({
       ...{ level, format: 'text', color: false },
       ...(identity === undefined ? {} : { identity }),
       write: fileLines(this.#logFile),
       wallSeconds: () => clock.wallSeconds(),
     });
-    return { ...host, log: teeLog(host.log, file) };
+    this.#log = log;
+    // Of an error that nothing awaits, which ends this process.
+    process.once('uncaughtExceptionMonitor', (error) => log.error('ended by an error', { error }));
+    return { ...host, log: teeLog(host.log, log) };
   }
 
   /** A run that was refused, or had nothing to do, leaves what the last one that trained said of itself. */
@@ -58,9 +63,16 @@ export class WorkingFolder {
       this.#lock.describe(this.#lock.before);
       return;
     }
+    this.#logEnd(exit, error);
     const why = isPaddletError(error) ? { code: error.code, message: error.message } : {};
-    const hint = isPaddletError(error) && error.hint !== undefined ? { hint: error.hint } : {};
-    this.#describe({ ...this.#holder, ended: { exit, ...why, ...hint } });
+    this.#describe({ ...this.#holder, ended: { exit, ...why, ...hintOf(error) } });
+  }
+
+  #logEnd(exit: ExitCode, error: unknown): void {
+    const message = `ended with exit code ${exit}`;
+    if (error === undefined || isPaddletError(error, 'Interrupted')) this.#log?.info(message);
+    else if (isPaddletError(error)) this.#log?.error(`${message}: ${error.code}: ${error.message}`, hintOf(error));
+    else this.#log?.error(message, { error });
   }
 
   close(): void {
@@ -73,6 +85,9 @@ export class WorkingFolder {
     this.#lock.describe(holder);
   }
 }
+
+const hintOf = (error: unknown): { readonly hint?: string } =>
+  isPaddletError(error) && error.hint !== undefined ? { hint: error.hint } : {};
 
 export function inUse(folder: string, holder: Holder | undefined): PaddletError {
   const who = holder === undefined ? '' : ` (pid ${holder.pid}, started ${holder.started})`;
