@@ -32,6 +32,16 @@ export interface StoreContext extends Pick<ClusterContext, 'host' | 'store' | 'k
   readonly troubles?: Troubles;
 }
 
+/** What a process learns of itself after it has started. */
+export interface KnownOfProcess {
+  /** Of a pserver. */
+  readonly index?: number;
+  /** Of a trainer. */
+  readonly id?: string;
+  /** Name of the job. */
+  readonly job?: string;
+}
+
 export interface RoleContext extends ClusterContext, StoreContext {
   /**
    * Aborts with `stop`, or after it, when the whole job stops and not this process alone: then no other process takes
@@ -56,6 +66,8 @@ export interface RoleContext extends ClusterContext, StoreContext {
   readonly hostName: string;
   readonly pid: number;
   readonly version: string;
+  /** From then on its log says so in each line. */
+  readonly identify?: (facts: KnownOfProcess) => void;
   /** Size of the parts in which checkpoint files are written, when it is not the usual one. */
   readonly extentBytes?: number;
   /** Makes the models of jobs whose model is not built in. */

@@ -36,6 +36,7 @@ done. Additional masters stand by and take over when the active one dies. Run it
       dataDir: flags['data-dir'],
       disk: this.host().disk,
     });
+    this.identity.job = job.name;
     const chroot = flags.chroot ?? defaultChroot(job.name);
     const shell = createShell(createClock());
     const folders = { cacheDir: resolve(flags['cache-dir']), checkpointDir: checkpointFolder(flags, job.name) };

@@ -48,6 +48,7 @@ need not wait for cluster.leaseTtl. Signals to the guard reach the pserver; SIGK
   override async execute(): Promise<ExitCode> {
     const { flags } = this;
     const name = flags.index === undefined ? 'pserver' : `pserver ${flags.index}`;
+    if (flags.index !== undefined) this.identity.index = flags.index;
     if (flags.guard) return this.guarded(name);
     const tellLease = leaseReporter();
     const end = await this.withRole(name, { flags, url: storeUrl(flags), chroot: flags.chroot }, (context) => {
@@ -65,7 +66,7 @@ need not wait for cluster.leaseTtl. Signals to the guard reach the pserver; SIGK
 
   private async guarded(name: string): Promise<ExitCode> {
     const { flags } = this;
-    const host = this.host(`guard of ${name}`);
+    const host = this.host('guard');
     const args = ['pserver', ...this.argv.filter((word) => word !== '--guard')];
     const { code, signal } = await runGuarded(host, { name, args, url: storeUrl(flags), flags });
     // As a shell tells it.

@@ -1,26 +1,30 @@
 /** The real outside world, which commands give to roles and tools. */
+import { hostname } from 'node:os';
 import type { Host, LogLevel } from '../base/seams.ts';
 import { createClock } from './clock.ts';
 import { createDisk } from './disk.ts';
-import { createLog } from './log.ts';
+import { createLog, type LogIdentity } from './log.ts';
+import { ownLogFile } from './log-file.ts';
 import { stderrLines } from './outputs.ts';
 import { createRandom } from './random.ts';
 
 export interface HostOptions {
   readonly logLevel: LogLevel;
   readonly logFormat: 'text' | 'json';
-  /** Shown in each line of the log. */
-  readonly name?: string;
+  readonly identity?: LogIdentity;
 }
 
-/** Logs to stderr, coloured only on a terminal. */
+/** Of this process. */
+export const ownIdentity = (role: string): LogIdentity => ({ role, host: hostname(), pid: process.pid });
+
+/** Logs to stderr, coloured only on a terminal, or to the file that the parent of this process has chosen. */
 export function createHost(options: HostOptions): Host {
   const clock = createClock();
   const log = createLog({
     level: options.logLevel,
     format: options.logFormat,
-    ...(options.name === undefined ? {} : { name: options.name }),
-    write: stderrLines(),
+    ...(options.identity === undefined ? {} : { identity: options.identity }),
+    write: ownLogFile()?.write ?? stderrLines(),
     wallSeconds: () => clock.wallSeconds(),
     color: isColorWanted(process.stderr),
     isShort: process.stderr.isTTY === true,

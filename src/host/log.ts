@@ -1,26 +1,41 @@
-import { Chalk } from 'chalk';
+import { Chalk, type ChalkInstance } from 'chalk';
 import type { Log, LogLevel } from '../base/seams.ts';
 import { visible } from '../base/visible.ts';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[];
 
+/** Who logs. */
+export interface LogIdentity {
+  /** Of another command than a role: its name. */
+  role: string;
+  /** Of a pserver, once it has one. */
+  index?: number;
+  /** Of a trainer. */
+  id?: string;
+  /** Once it is known. */
+  job?: string;
+  readonly host: string;
+  readonly pid: number;
+}
+
 export interface LogOptions {
   readonly level: LogLevel;
   /** `text`: for people; `json`: one object per line. */
   readonly format: 'text' | 'json';
-  /** Name of the process, for example `pserver 0`; shown in each line. */
-  readonly name?: string;
+  /** Read for each line: what becomes known of it is in all lines from then on. */
+  readonly identity?: LogIdentity;
   /** Takes one line without its end. */
   readonly write: (line: string) => void;
   /** Seconds since 1970. */
   readonly wallSeconds: () => number;
   readonly color: boolean;
-  /** For a terminal: the local time of day, and neither the name nor a level that is not worth a word. */
+  /** For a terminal: the local time of day, and neither who logs nor a level that is not worth a word. */
   readonly isShort?: boolean;
 }
 
 /**
  * One line per event. Facts follow the message as `key=value`; an error is shown by its message, a bug with its stack.
+ * The job, the host and the pid come last: they are the same in most lines.
  */
 export function createLog(options: LogOptions): Log {
   const threshold = LOG_LEVELS.indexOf(options.level);
@@ -38,9 +53,8 @@ function timeOf(options: LogOptions): string {
 }
 
 function jsonLine(options: LogOptions, level: LogLevel, message: string, facts: Record<string, unknown>): string {
-  const name = options.name === undefined ? {} : { name: options.name };
-  // Facts first: none of them can replace the time, the level or the message.
-  return JSON.stringify({ ...facts, time: timeOf(options), level, ...name, message }, plain);
+  // Facts first: none of them can replace the time, the level, the message, or who logs.
+  return JSON.stringify({ ...facts, time: timeOf(options), level, ...options.identity, message }, plain);
 }
 
 function textLine(options: LogOptions, level: LogLevel, message: string, facts: Record<string, unknown>): string {
@@ -49,13 +63,29 @@ function textLine(options: LogOptions, level: LogLevel, message: string, facts: 
   const levelPaint = { debug: paint.dim, info: paint.cyan, warn: paint.yellow, error: paint.red }[level];
   const parts = [paint.dim(isShort ? timeOfDay(options.wallSeconds()) : timeOf(options))];
   if (!isShort || level !== 'info') parts.push(levelPaint(level.padEnd(5)));
-  if (options.name !== undefined && !isShort) parts.push(paint.bold(options.name));
-  parts.push(visible(message));
-  for (const [key, value] of Object.entries(facts)) {
-    if (value !== undefined) parts.push(`${paint.dim(`${key}=`)}${visible(factText(value))}`);
+  const { identity } = options;
+  if (identity !== undefined && !isShort) parts.push(paint.bold(nameOf(identity)));
+  parts.push(visible(message), ...factsText(facts, paint));
+  if (identity !== undefined && !isShort) {
+    const { job, host, pid } = identity;
+    parts.push(...factsText({ job, host, pid }, paint));
   }
   return parts.join(' ');
 }
+
+/** `pserver 0`, `trainer 5a8f6e0e`. */
+function nameOf({ role, index, id }: LogIdentity): string {
+  const which = index ?? id?.slice(0, ID_CHARACTERS);
+  return which === undefined ? role : `${role} ${which}`;
+}
+
+/** As `status` shows ids of trainers. */
+const ID_CHARACTERS = 8;
+
+const factsText = (facts: Record<string, unknown>, paint: ChalkInstance): string[] =>
+  Object.entries(facts)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => `${paint.dim(`${key}=`)}${visible(factText(value))}`);
 
 /** `18:01:50`, where this process is. */
 function timeOfDay(wallSeconds: number): string {
@@ -63,11 +93,14 @@ function timeOfDay(wallSeconds: number): string {
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => String(part).padStart(2, '0')).join(':');
 }
 
-/** What the log of a file is on a terminal: of this process, `name`. */
+/** What the log of a file is on a terminal: of the process that is called `name` in it. */
 export function asShort(text: string, name: string): string {
-  const begin = new RegExp(`^(\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z) (\\w+) +${name} `, 'gm');
-  return text.replace(begin, (_, time: string, level: string) => {
-    return `${timeOfDay(Date.parse(time) / 1000)} ${level === 'info' ? '' : `${level.padEnd(5)} `}`;
+  const entry = new RegExp(
+    `^(\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z) (\\w+) +${name} (.*?)(?:(?: job=\\S+)? host=\\S+ pid=\\d+)?$`,
+    'gm',
+  );
+  return text.replace(entry, (_, time: string, level: string, said: string) => {
+    return `${timeOfDay(Date.parse(time) / 1000)} ${level === 'info' ? '' : `${level.padEnd(5)} `}${said}`;
   });
 }
 

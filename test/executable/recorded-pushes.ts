@@ -10,7 +10,7 @@ import { modelOf } from '../../src/cluster/job/job-model.ts';
 import { type JobRecord, readJobRecord } from '../../src/cluster/job/job-record.ts';
 import type { PlacementView } from '../../src/cluster/placement/placement-view.ts';
 import { openLiveCluster } from '../../src/commands/base/live-cluster.ts';
-import { createHost } from '../../src/host/host.ts';
+import { createHost, ownIdentity } from '../../src/host/host.ts';
 import { followKey } from '../../src/store/follow-key.ts';
 import { defaultChroot, type Keys, keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
@@ -210,4 +210,4 @@ async function untilKey(store: Store, key: string, isWanted: (value: string | un
 }
 
 const logLevel: LogLevel = process.env.PADDLET_LOG_LEVEL === 'debug' ? 'debug' : 'error';
-const host = createHost({ logLevel, logFormat: 'text', name: 'recorder' });
+const host = createHost({ logLevel, logFormat: 'text', identity: ownIdentity('recorder') });

@@ -9,7 +9,7 @@ import { modelOf, trainedSpecOf } from '../../../src/cluster/job/job-model.ts';
 import { batchPlanId, JOB_RECORD_VERSION, type JobRecord, unitsOf } from '../../../src/cluster/job/job-record.ts';
 import type { DataPlace } from '../../../src/data/place.ts';
 import type { TaskRecords } from '../../../src/data/source.ts';
-import { createHost } from '../../../src/host/host.ts';
+import { createHost, ownIdentity } from '../../../src/host/host.ts';
 import { loadJob } from '../../../src/job/load-job.ts';
 import type { Job } from '../../../src/job/schema.ts';
 import { type Dataset, loadJobData, taskChunks, trainFactsOf } from '../../../src/roles/master/dataset.ts';
@@ -18,7 +18,7 @@ import { LocalTraining } from '../local-training.ts';
 import type { Printed } from './peers.ts';
 
 const [path, folder] = process.argv.slice(2) as [string, string];
-const host = createHost({ logLevel: 'error', logFormat: 'text', name: 'alone' });
+const host = createHost({ logLevel: 'error', logFormat: 'text', identity: ownIdentity('alone') });
 
 function recordOf(job: Job, dataset: Dataset): JobRecord {
   const train = trainFactsOf(dataset);

@@ -13,7 +13,7 @@ import {
 import { modelOf } from '../../../src/cluster/job/job-model.ts';
 import { type JobRecord, readJobRecord } from '../../../src/cluster/job/job-record.ts';
 import { openLiveCluster } from '../../../src/commands/base/live-cluster.ts';
-import { createHost } from '../../../src/host/host.ts';
+import { createHost, ownIdentity } from '../../../src/host/host.ts';
 import { defaultChroot, keysOf } from '../../../src/store/keys.ts';
 import { openStore } from '../../../src/store/open-store.ts';
 import { elementCount } from '../../../src/tensor/blocks.ts';
@@ -42,7 +42,7 @@ interface Task {
 
 const options = JSON.parse(process.argv[2]!) as ClientOptions;
 const never = new AbortController().signal;
-const host = createHost({ logLevel: 'error', logFormat: 'text', name: 'bench' });
+const host = createHost({ logLevel: 'error', logFormat: 'text', identity: ownIdentity('bench') });
 const keys = keysOf(defaultChroot(options.name));
 
 async function findJob(): Promise<{ store: Awaited<ReturnType<typeof openStore>>; record: JobRecord }> {

@@ -45,7 +45,9 @@ export async function waitForJob(context: RoleContext): Promise<JobRecord> {
       found = undefined;
       const record = await retryStore(context, () => readJobRecord(store, keys));
       // Undefined: it was removed since (`run --fresh`).
-      if (record !== undefined) return record;
+      if (record === undefined) continue;
+      context.identify?.({ job: record.job.name });
+      return record;
     }
   } finally {
     quiet();

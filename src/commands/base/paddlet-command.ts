@@ -4,7 +4,8 @@ import type { ExitCode } from '../../base/errors.ts';
 import { atHome } from '../../base/local-path.ts';
 import type { Host } from '../../base/seams.ts';
 import { visibleStyled } from '../../base/visible.ts';
-import { createHost } from '../../host/host.ts';
+import { createHost, ownIdentity } from '../../host/host.ts';
+import type { LogIdentity } from '../../host/log.ts';
 import { everyFlags } from './flags.ts';
 import { abortOnSignals } from './interruption.ts';
 import { argsAtHome, flagsAtHome } from './path-values.ts';
@@ -28,8 +29,11 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
 
   protected flags!: FlagsOf<T>;
   protected args!: ArgsOf<T>;
+  /** Who logs: what becomes known later is set here. */
+  protected readonly identity: LogIdentity = ownIdentity(this.ctor.id.split(':')[0]!);
 
   #words: readonly string[] = [];
+  #host: Host | undefined;
 
   /** The exit code, or nothing for 0. */
   abstract execute(): Promise<ExitCode | undefined> | Promise<void>;
@@ -58,10 +62,12 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
     return this.#words;
   }
 
-  /** The real world. `name` is shown in every line of the log, for example `pserver 0`. */
-  protected host(name?: string): Host {
+  /** The real world. `role`: who its log says that this is; by default the command. */
+  protected host(role?: string): Host {
+    if (role !== undefined) this.identity.role = role;
     const { 'log-level': logLevel, 'log-format': logFormat } = this.everyFlags();
-    return createHost({ logLevel, logFormat, ...(name === undefined ? {} : { name }) });
+    this.#host ??= createHost({ logLevel, logFormat, identity: this.identity });
+    return this.#host;
   }
 
   /**

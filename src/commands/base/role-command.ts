@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { type Command, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError } from '../../base/errors.ts';
 import type { Cancel, Host } from '../../base/seams.ts';
-import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
+import type { KnownOfProcess, RoleContext, RoleEnd } from '../../cluster/context.ts';
 import { StoredJoinToken } from '../../cluster/job/join-token.ts';
 import { createTroubles } from '../../cluster/troubles.ts';
 import { createHealth, createMetricsRegistry, registerTraffic } from '../../host/metrics.ts';
+import { logWarnings } from '../../host/outputs.ts';
 import { reportingLog } from '../../host/reports.ts';
 import { onForwarded, onTetherLost, tetheredTo } from '../../host/tether.ts';
 import type { JoinToken } from '../../protocol/join/token.ts';
@@ -85,10 +86,12 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
     options: { readonly flags: RoleFlags; readonly url: string; readonly chroot: string | undefined },
     run: (context: RoleContext) => Promise<R>,
   ): Promise<R | undefined> {
-    const plain = this.host(role);
+    const plain = this.host();
+    logWarnings(plain.log);
     const host = { ...plain, log: reportingLog(plain.log) };
     const signals = stopSignals(host);
     const { stop } = signals;
+    const identify = (facts: KnownOfProcess): void => void Object.assign(this.identity, facts);
     let store: Store | undefined;
     let stopFollowing: Cancel = () => {};
     let port: ClaimedPort | undefined;
@@ -101,9 +104,10 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
       const opened = store;
       const chroot = await waitForStore(host, opened, stop, () => waitForChroot(opened, options.chroot, host, stop));
       const keys = keysOf(chroot);
+      this.identity.job ??= jobNameIn(keys);
       const joinToken = new StoredJoinToken({ ...host, store, keys });
       stopFollowing = joinToken.follow();
-      return await run(makeContext(role, options.flags, { ...signals, host, store, keys, joinToken, port }));
+      return await run(makeContext(role, options.flags, { ...signals, host, store, keys, joinToken, port, identify }));
     } catch (error) {
       if (isPaddletError(error, 'Interrupted')) return undefined;
       throw error;
@@ -147,12 +151,17 @@ function forwardedSignals(): RoleSignals {
   return roleSignals({ on: (signal, run) => runs.set(signal, run), exit: (code) => process.exit(code) });
 }
 
+interface RoleParts {
+  readonly joinToken: JoinToken;
+  readonly port: ClaimedPort;
+}
+
 function makeContext(
   role: string,
   flags: RoleFlags,
-  parts: RoleSignals & { host: Host; store: Store; keys: Keys; joinToken: JoinToken; port: ClaimedPort },
+  parts: RoleSignals & Required<Pick<RoleContext, 'host' | 'store' | 'keys' | 'identify'>> & RoleParts,
 ): RoleContext {
-  const { host, store, keys, joinToken, port, stop, jobStop, endNow } = parts;
+  const { host, store, keys, joinToken, port, identify, stop, jobStop, endNow } = parts;
   const registry = createMetricsRegistry({ role });
   const traffic = { sentBytes: 0, receivedBytes: 0 };
   registerTraffic(registry, traffic);
@@ -181,6 +190,7 @@ function makeContext(
     hostName: hostname(),
     pid: process.pid,
     version: VERSION,
+    identify,
   };
 }
 

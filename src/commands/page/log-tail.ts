@@ -1,6 +1,8 @@
 /** The last lines of the logs of a job, for the page. */
+import { parsedJson } from '../../base/parsed-json.ts';
 import type { Disk } from '../../base/seams.ts';
 import type { PageLogLine } from '../../page/page-data.ts';
+import { lastOf } from '../base/growing-text.ts';
 import { logFile, logNames } from '../base/job-logs.ts';
 import { LogReader } from '../logs/log-records.ts';
 
@@ -38,16 +40,19 @@ export class LogTail {
     let reader = this.#readers.get(name);
     if (reader === undefined) {
       const path = logFile(this.#folder, name);
-      const bytes = (await this.#disk.inspect(path))?.bytes ?? 0;
-      reader = new LogReader(this.#disk, name, { path, offset: Math.max(0, bytes - TAIL_BYTES) });
+      reader = new LogReader(this.#disk, name, { path, from: await lastOf(this.#disk, path, TAIL_BYTES) });
       this.#readers.set(name, reader);
     }
     return reader;
   }
 }
 
-/** Without the time, the level and the name of the process, which the page shows in columns of their own. */
+const HEAD = /^\S+ \w+ +(?:(?:run|master|pserver(?: \d+)?|trainer(?: [0-9a-f]+)?) )?/;
+const TAIL = /(?: job=\S+)? host=\S+ pid=\d+$/m;
+
+/** Without the time, the level and who logs (src/host/log.ts): the page shows them in columns of their own. */
 function messageOf(text: string): string {
-  const message = text.replace(/^\S+ \w+ +(?:(?:run|master|(?:pserver|trainer) ?\d*) )?/, '');
-  return message.length <= LINE_CHARACTERS ? message : `${message.slice(0, LINE_CHARACTERS - 1)}…`;
+  const { message = undefined } = text.startsWith('{') ? ((parsedJson(text) ?? {}) as { message?: unknown }) : {};
+  const said = typeof message === 'string' ? message : text.replace(HEAD, '').replace(TAIL, '');
+  return said.length <= LINE_CHARACTERS ? said : `${said.slice(0, LINE_CHARACTERS - 1)}…`;
 }

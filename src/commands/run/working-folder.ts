@@ -1,19 +1,27 @@
 /** The folder that a run works in: one run at a time, which says who it is and logs for those who attach. */
-import { closeSync, fstatSync, openSync } from 'node:fs';
 import { type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
-import type { Host, LogLevel } from '../../base/seams.ts';
+import type { Host, Log } from '../../base/seams.ts';
 import { isoTime } from '../../host/clock.ts';
 import { type FolderLock, type Holder, lastHolder, lockFolder } from '../../host/folder-lock.ts';
-import { createLog, teeLog } from '../../host/log.ts';
-import { fileLines } from '../../host/outputs.ts';
+import { createLog, type LogOptions, teeLog } from '../../host/log.ts';
+import { type LogFile, logFile } from '../../host/log-file.ts';
 import { logFolder, runLog } from '../base/job-logs.ts';
+
+export interface RunLogOptions extends Pick<LogOptions, 'level' | 'identity'> {
+  /** Of a file. */
+  readonly logBytes: number;
+}
 
 export class WorkingFolder {
   readonly #folder: string;
   readonly #lock: FolderLock;
   #holder: Holder;
-  #logFile: number | undefined;
+  #logFile: LogFile | undefined;
+  /** What is for that file only: the terminal is told in another way. */
+  #log: Log | undefined;
   #hasStarted = false;
+  /** Of an error that nothing awaits, which ends this process. */
+  readonly #onCrash = (error: Error): void => this.#log?.error('ended by an error', { error });
 
   /** Makes the folder. `JobConflict` when another run works in it, `SystemRefused` when it cannot be written to. */
   static async open(host: Host, folder: string, job: string): Promise<WorkingFolder> {
@@ -32,23 +40,28 @@ export class WorkingFolder {
   }
 
   /** Makes the folder of the logs; the host with a log that goes to the run's own file too. */
-  async startLog(host: Host, level: LogLevel): Promise<Host> {
+  async startLog(host: Host, { level, identity, logBytes }: RunLogOptions): Promise<Host> {
     this.#hasStarted = true;
     await host.disk.makeFolder(logFolder(this.#folder));
+    const file = logFile(runLog(this.#folder), logBytes);
     try {
-      this.#logFile = openSync(runLog(this.#folder), 'a');
+      const { inode, bytes } = file.open();
+      this.#describe({ ...this.#holder, logFrom: bytes, logInode: inode });
     } catch (error) {
       host.log.warn(`this run cannot be shown by --attach: ${(error as Error).message}`);
       return host;
     }
-    this.#describe({ ...this.#holder, logFrom: fstatSync(this.#logFile).size });
+    this.#logFile = file;
     const { clock } = host;
-    const file = createLog({
-      ...{ level, format: 'text', name: 'run', color: false },
-      write: fileLines(this.#logFile),
+    const log = createLog({
+      ...{ level, format: 'text', color: false },
+      ...(identity === undefined ? {} : { identity }),
+      write: file.write,
       wallSeconds: () => clock.wallSeconds(),
     });
-    return { ...host, log: teeLog(host.log, file) };
+    this.#log = log;
+    process.on('uncaughtExceptionMonitor', this.#onCrash);
+    return { ...host, log: teeLog(host.log, log) };
   }
 
   /** A run that was refused, or had nothing to do, leaves what the last one that trained said of itself. */
@@ -57,13 +70,21 @@ export class WorkingFolder {
       this.#lock.describe(this.#lock.before);
       return;
     }
+    this.#logEnd(exit, error);
     const why = isPaddletError(error) ? { code: error.code, message: error.message } : {};
-    const hint = isPaddletError(error) && error.hint !== undefined ? { hint: error.hint } : {};
-    this.#describe({ ...this.#holder, ended: { exit, ...why, ...hint } });
+    this.#describe({ ...this.#holder, ended: { exit, ...why, ...hintOf(error) } });
+  }
+
+  #logEnd(exit: ExitCode, error: unknown): void {
+    const message = `ended with exit code ${exit}`;
+    if (error === undefined || isPaddletError(error, 'Interrupted')) this.#log?.info(message);
+    else if (isPaddletError(error)) this.#log?.error(`${message}: ${error.code}: ${error.message}`, hintOf(error));
+    else this.#log?.error(message, { error });
   }
 
   close(): void {
-    if (this.#logFile !== undefined) closeSync(this.#logFile);
+    process.off('uncaughtExceptionMonitor', this.#onCrash);
+    this.#logFile?.close();
     this.#lock.release();
   }
 
@@ -72,6 +93,9 @@ export class WorkingFolder {
     this.#lock.describe(holder);
   }
 }
+
+const hintOf = (error: unknown): { readonly hint?: string } =>
+  isPaddletError(error) && error.hint !== undefined ? { hint: error.hint } : {};
 
 export function inUse(folder: string, holder: Holder | undefined): PaddletError {
   const who = holder === undefined ? '' : ` (pid ${holder.pid}, started ${holder.started})`;

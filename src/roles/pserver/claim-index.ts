@@ -56,7 +56,10 @@ async function tryCandidates(options: ClaimIndexOptions): Promise<ClaimedIndex |
   let holder = '';
   for (const index of candidatesOf(options)) {
     const claim = await claimKey(context, { key: context.keys.ps(index), value: address, lease });
-    if (claim.outcome === 'owned') return { index, fence: claim.fence };
+    if (claim.outcome === 'owned') {
+      context.identify?.({ index });
+      return { index, fence: claim.fence };
+    }
     holder = claim.by.value;
   }
   return { holder };

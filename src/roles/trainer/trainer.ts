@@ -27,6 +27,7 @@ export interface TrainerOptions {
 export async function runTrainer(context: RoleContext, options: TrainerOptions): Promise<RoleEnd> {
   const { log, clock, random } = context.host;
   const id = random.uuid();
+  context.identify?.({ id });
   const activity = createActivity(clock);
   const times = registerTrainerMetrics(context.registry, activity, log);
   let waitingFor: string | undefined = 'the job';

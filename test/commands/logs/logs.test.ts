@@ -1,10 +1,11 @@
 /** `paddlet logs`: log files as one log, in the order of time. */
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { isOfLevel, LogReader, type LogRecord, merged } from '../../../src/commands/logs/log-records.ts';
 import { createDisk } from '../../../src/host/disk.ts';
+import { createLog } from '../../../src/host/log.ts';
 import { runCommand } from '../run-command.ts';
 
 let folder: string;
@@ -42,7 +43,10 @@ it('keeps lines without a time with the entry before, and waits for the end of a
 
 it('begins in the middle of a file with the next line, and has what is left at the end', async () => {
   writeFileSync(path('master'), `${line(1, 'one')}${line(2, 'two', 'warn ')}    at here\n    at th`);
-  const reader = new LogReader(createDisk(), 'master', { path: path('master'), offset: 10 });
+  const reader = new LogReader(createDisk(), 'master', {
+    path: path('master'),
+    from: { inode: statSync(path('master')).ino, offset: 10 },
+  });
   expect(await all(reader.records())).toEqual([`master: ${line(2, 'two', 'warn ').trimEnd()}\n    at here`]);
   appendFileSync(path('master'), 'ere\n');
   const later = [];
@@ -56,9 +60,30 @@ it('begins in the middle of a file with the next line, and has what is left at t
   ]);
 });
 
+it('reads what a log writes, in both formats', async () => {
+  const identity = { role: 'pserver', index: 0, job: 'small', host: 'box', pid: 123 };
+  const formats = ['text', 'json'] as const;
+  for (const format of formats) {
+    const write = (text: string): void => appendFileSync(path('pserver-0'), `${text}\n`);
+    const options = { level: 'info', wallSeconds: () => 1_700_000_000.5, color: false, write } as const;
+    createLog({ ...options, identity, format }).error('a bug', { error: new TypeError('broken') });
+  }
+  const records = [];
+  for await (const record of new LogReader(createDisk(), 'pserver-0', { path: path('pserver-0') }).records())
+    records.push(record);
+  expect(records).toMatchObject(formats.map(() => ({ level: 'error', timeMs: 1_700_000_000_500 })));
+});
+
 it('reads JSON lines', async () => {
   const json = (second: number, level: string) =>
-    JSON.stringify({ time: `2026-11-27T18:00:0${second}.000Z`, level, name: 'master', message: 'm' });
+    JSON.stringify({
+      time: `2026-11-27T18:00:0${second}.000Z`,
+      level,
+      role: 'master',
+      host: 'box',
+      pid: 1,
+      message: 'm',
+    });
   writeFileSync(path('master'), `${json(1, 'info')}\n${json(2, 'warn')}\n{"no": "entry"}\n`);
   const records = [];
   for await (const record of new LogReader(createDisk(), 'master', { path: path('master') }).records())
@@ -79,6 +104,22 @@ it('merges logs by time; entries of one log keep their order', async () => {
     new LogReader(createDisk(), name, { path: path(name) }).records(),
   );
   expect((await all(merged(readers))).map((text) => text.at(-1)).join('')).toBe('abcdef');
+});
+
+it('reads the files of one log as one, the oldest first', async () => {
+  writeFileSync(`${path('master')}.2`, `${line(1, 'one')}${line(2, 'a bug', 'error')}`);
+  writeFileSync(`${path('master')}.1`, `    at here\n${line(3, 'three')}`);
+  writeFileSync(path('master'), line(5, 'five'));
+  writeFileSync(path('trainer-0'), line(4, 'four'));
+  const logs = async (...words: string[]): Promise<string[]> => {
+    const { out } = await runCommand(['logs', '--dir', folder, ...words], { cwd: folder });
+    return out.trimEnd().split('\n');
+  };
+  expect((await logs()).map((text) => text.split(' ').at(-1))).toEqual([
+    ...['one', 'bug', 'here', 'three', 'four', 'five'],
+  ]);
+  expect(await logs('master', '--level', 'error')).toEqual([line(2, 'a bug', 'error').trimEnd(), '    at here']);
+  expect(await logs('master', '-n', '2', '-f')).toEqual([line(3, 'three').trimEnd(), line(5, 'five').trimEnd()]);
 });
 
 it('knows levels', () => {
