@@ -1,11 +1,12 @@
 /**
- * `node scripts/build.ts [--arch x64|arm64]`: makes dist/paddlet (after scripts/build-kernels.ts). What is up to date
+ * `node scripts/build.ts [--arch x64|arm64]`: makes dist/paddlet (after scripts/build-kernels.ts and scripts/build-page.ts). What is up to date
  * is left alone, so building again costs only the bundling.
  */
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { PAGE_INPUTS } from '../src/page/generated/page.ts';
 import { bundle } from './build-steps/bundle.ts';
 import { ENGINE_OPTIONS } from './build-steps/engine-options.ts';
 import { makeExecutable } from './build-steps/executable.ts';
@@ -27,6 +28,8 @@ await mkdir(dist, { recursive: true });
 await mkdir(build, { recursive: true });
 
 const { code, metafile } = await bundle('bin/paddlet.ts', root);
+// The page is a text in the bundle, with libraries of its own.
+const inputs = [...Object.keys(metafile.inputs), ...PAGE_INPUTS];
 const node = await nodeBinary(root, build, arch);
 const { size: nodeBytes } = await stat(node.path);
 const engine = `${node.version} ${arch} ${nodeBytes} ${ENGINE_OPTIONS.join(' ')}`;
@@ -44,7 +47,7 @@ if ((await textOf(stamp)) === digest && (await bytesOf(output)) > 0) {
   await makeExecutable({ bundlePath, output: partial, node, arch });
   await chmod(partial, 0o755);
   if ((await bytesOf(partial)) > LARGEST_BYTES) throw new Error(`${partial} is larger than ${LARGEST_BYTES} bytes`);
-  await writeFile(join(dist, 'THIRD-PARTY-LICENSES.txt'), await thirdPartyNotices(metafile, root));
+  await writeFile(join(dist, 'THIRD-PARTY-LICENSES.txt'), await thirdPartyNotices(inputs, root));
   await rename(partial, output);
   await writeFile(stamp, digest);
   await report('made');

@@ -29,7 +29,7 @@ export function sourceFiles(...folders: string[]): SourceFile[] {
     .flatMap((folder) =>
       readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
     )
-    .filter((path) => path.endsWith('.ts') && !path.includes('/generated/') && !path.includes('/kernels/assembly/'))
+    .filter((path) => /\.tsx?$/.test(path) && !path.includes('/generated/') && !path.includes('/kernels/assembly/'))
     .sort()
     .map(readSource);
 }

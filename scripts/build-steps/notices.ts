@@ -1,12 +1,11 @@
 /** The licenses of the libraries inside the bundle, as they ask to be shipped. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Metafile } from 'esbuild';
 
-/** One section a package, in order of name. Throws when a package in the bundle has no license. */
-export async function thirdPartyNotices(metafile: Metafile, root: string): Promise<string> {
+/** One section a package of the files, in order of name. Throws when a package has no license. */
+export async function thirdPartyNotices(inputs: readonly string[], root: string): Promise<string> {
   const folders = new Set<string>();
-  for (const input of Object.keys(metafile.inputs)) {
+  for (const input of inputs) {
     const match = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input);
     if (match?.[1] !== undefined) folders.add(match[1]);
   }

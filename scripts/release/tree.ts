@@ -42,8 +42,10 @@ export class Tree {
 
   /** Makes the executable and gives its path. */
   async build(arch: 'x64' | 'arm64'): Promise<string> {
-    await run(process.execPath, [this.path('scripts/build-kernels.ts')], { cwd: this.folder });
-    await run(process.execPath, [this.path('scripts/build.ts'), '--arch', arch], { cwd: this.folder });
+    for (const step of [['build-kernels.ts'], ['build-page.ts'], ['build.ts', '--arch', arch]]) {
+      const [script, ...options] = step;
+      await run(process.execPath, [this.path('scripts', script!), ...options], { cwd: this.folder });
+    }
     return this.path('dist', arch === process.arch ? 'paddlet' : `paddlet-${arch}`);
   }
 

@@ -39,6 +39,9 @@ const BANS: readonly Ban[] = [
       /\bDate\.now\b|\bnew Date\b|\bperformance\.now\b|\bset(?:Timeout|Interval|Immediate)\b|\bMath\.random\b|\brandom(?:UUID|Bytes|FillSync|Int)\b/,
     within: outsideHost,
     allowed: {
+      'src/page/browser/connection.ts': 'runs in a browser',
+      'src/page/browser/format.ts': 'the time of a line of a log, as a browser shows it',
+      'src/page/browser/header.tsx': 'runs in a browser',
       'src/commands/base/waiting.ts': 'a progress bar on a terminal follows the real clock',
       'src/protocol/join/proof.ts': 'nonces are secrets: only the real generator makes them',
       'src/protocol/websocket/handshake.ts': 'masks of frames; the simulation has no sockets',

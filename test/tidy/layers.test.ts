@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { blank, importsOf, type SourceFile, sourceFiles } from '../source-files.ts';
 
-const MIDDLE = ['core', 'store', 'protocol', 'tensor', 'checkpoint', 'data', 'model', 'job'];
+const MIDDLE = ['core', 'store', 'protocol', 'tensor', 'checkpoint', 'data', 'model', 'job', 'page'];
 
 /**
  * What the code of a layer may run of other layers. Types may come from any layer but cluster, roles, commands and
@@ -13,6 +13,8 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   core: ['base'],
   store: ['base', 'core'],
   protocol: ['base'],
+  // What runs in a browser, and is sent there as a text.
+  page: [],
   tensor: ['base'],
   // Synthetic data has a planted model.
   data: ['base', 'tensor', 'model'],
@@ -50,6 +52,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   },
   'checkpoint/file': { safetensors: [] },
   tensor: { kernels: ['generated'], generated: [] },
+  page: { browser: [], generated: [] },
   model: { layers: [] },
   data: {
     formats: ['kernels', 'parsed', 'columns'],
@@ -170,7 +173,7 @@ describe('the shape of the source', () => {
     const known = Object.entries(ROOMS).flatMap(([folder, rooms]) =>
       Object.keys(rooms).map((room) => `${folder}/${room}`),
     );
-    // Generated when the kernels are built, and left out of the list of source files.
+    // Generated when the kernels and the page are built, and left out of the list of source files.
     const ruled = [...Object.keys(LAYERS), ...known].filter((folder) => !folder.endsWith('/generated'));
     expect([...found].sort()).toEqual(ruled.sort());
   });

@@ -21,7 +21,7 @@ interface Phrase {
 function textsBelow(folder: string): Text[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .map((name) => `${folder}/${name}`)
-    .filter((path) => /\.(?:ts|md|sh|py|ya?ml)$/.test(path))
+    .filter((path) => /\.(?:tsx?|css|md|sh|py|ya?ml)$/.test(path))
     .filter((path) => !/\/generated\/|^docs\/seeds\/|^test\/golden\//.test(path))
     .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
 }

@@ -1,0 +1,62 @@
+/** What keeps the page from showing the job as it is now, and what to do. */
+import type { View } from './connection.ts';
+import { durationText } from './format.ts';
+import { useNow } from './header.tsx';
+
+/** Above all else while what is shown is not live. */
+export function Notice({ view }: { readonly view: View }) {
+  const { link, data, seenMs } = view;
+  const isOld = link.kind === 'lost' || link.kind === 'refused' || data?.problem !== undefined;
+  const nowMs = useNow(isOld);
+  if (!isOld) return null;
+  const age = seenMs === undefined ? undefined : durationText((nowMs - seenMs) / 1000);
+  const shown = age === undefined ? '' : `What is shown was last seen ${age} ago.`;
+  if (link.kind === 'refused') return <Refused message={link.message} shown={shown} />;
+  return (
+    <div class="notice warning" role="status">
+      <strong>{link.kind === 'lost' ? 'Not connected.' : 'Nothing newer is known.'}</strong>{' '}
+      {link.kind === 'lost' ? `${location.host} does not answer; the page connects again by itself.` : data?.problem}{' '}
+      <span aria-live="off">{shown}</span>
+    </div>
+  );
+}
+
+const Refused = ({ message, shown }: { readonly message: string; readonly shown: string }) => (
+  <div class="notice bad" role="alert">
+    <strong>This page was refused:</strong> {message} <span aria-live="off">{shown}</span>
+    <p>
+      Open the page with a link that is valid now: <code>paddlet ui</code> shows the jobs of a store, and{' '}
+      <code>paddlet token view</code> prints the link of a job. After <code>paddlet token rotate</code> earlier links no
+      longer work. The page tries again every 10 seconds.
+    </p>
+  </div>
+);
+
+/** In place of the job, without a token. */
+export function LinkHelp({ isBroken }: { readonly isBroken: boolean }) {
+  return (
+    <main class="help">
+      <section class="panel" aria-labelledby="title-help">
+        <h1 id="title-help">{isBroken ? 'This link is not whole' : 'This page needs its link'}</h1>
+        <p>
+          {isBroken
+            ? 'The part after “#view=” must be the 64 characters of the view token; some are missing or wrong.'
+            : 'The address of this page must end with “#view=” and the view token of the job.'}
+        </p>
+        <p>To get the whole link:</p>
+        <ul>
+          <li>
+            <code>paddlet run</code> prints it when it starts a job.
+          </li>
+          <li>
+            <code>paddlet token view</code> prints it for a job that is running.
+          </li>
+          <li>
+            <code>paddlet ui</code> serves a page for all jobs of a store, and prints its link.
+          </li>
+        </ul>
+        <p class="muted">Whoever has the link can watch the job, but cannot change it.</p>
+      </section>
+    </main>
+  );
+}

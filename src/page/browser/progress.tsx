@@ -1,0 +1,77 @@
+/** Why the job is as it is, and how far it is. */
+import type { PageJob, PageProgress } from '../page-data.ts';
+import { countText, durationText, metricText, percentText, rateText } from './format.ts';
+import { type Fact, Facts, Panel } from './parts.tsx';
+
+const CALM: readonly PageJob['phase'][] = ['training', 'evaluating', 'concluding', 'done'];
+
+export function Why({ job }: { readonly job: PageJob }) {
+  const [first, ...others] = job.why;
+  const isCalm = CALM.includes(job.phase) && job.health !== 'UNHEALTHY';
+  const tone = first === undefined || job.phase === 'done' ? 'good' : isCalm ? 'warning' : 'bad';
+  return (
+    <section class={`why ${tone}`} aria-labelledby="title-why">
+      <h2 id="title-why" class="unseen">
+        Why it is so
+      </h2>
+      <div aria-live="polite">
+        {first === undefined ? (
+          <p class="cause">Nothing holds the job up.</p>
+        ) : (
+          <>
+            <p class="cause">{first.sentence}</p>
+            {first.hint !== undefined && <p class="hint">{first.hint}</p>}
+          </>
+        )}
+        {others.length > 0 && (
+          <ul>
+            {others.map(({ sentence, hint }) => (
+              <li key={sentence}>
+                {sentence} {hint !== undefined && <span class="hint">{hint}</span>}
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+    </section>
+  );
+}
+
+export function Progress({ job: { progress, phase } }: { readonly job: PageJob }) {
+  const { share } = progress;
+  return (
+    <Panel id="progress" title="Progress" note={share === undefined ? undefined : <b>{percentText(share)}</b>}>
+      <div
+        class={`bar ${phase}`}
+        role="progressbar"
+        aria-label="Of all passes"
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={share === undefined ? undefined : Math.floor(share * 100)}
+      >
+        <div style={{ width: `${(share ?? 0) * 100}%` }} />
+      </div>
+      <Facts facts={factsOf(progress)} />
+    </Panel>
+  );
+}
+
+function factsOf({ pass, passes, tasks, rounds, ...rest }: PageProgress): Fact[] {
+  const { recordsPerSecond, secondsLeft, elapsedSeconds, loss } = rest;
+  const [rate = '', unit = ''] = recordsPerSecond === undefined ? [] : rateText(recordsPerSecond).split(' ');
+  return [
+    { name: 'Pass', ...(pass === undefined ? { value: '–', more: `of ${passes}` } : ofAll(pass + 1, passes)) },
+    ...(tasks === undefined ? [] : [{ name: 'Tasks of this pass', ...ofAll(tasks.done, tasks.total) }]),
+    ...(tasks === undefined ? [] : [{ name: 'Tasks running', value: countText(tasks.pending) }]),
+    ...(rounds === undefined ? [] : [{ name: 'Rounds', ...ofAll(rounds.done, rounds.total) }]),
+    { name: 'Speed', ...(rate === '' ? { value: '–' } : { value: rate, more: unit }) },
+    { name: 'Time left', value: secondsLeft === undefined ? '–' : durationText(secondsLeft) },
+    { name: 'Elapsed', value: durationText(elapsedSeconds) },
+    { name: 'Mean loss', value: loss === undefined ? '–' : metricText(loss) },
+  ];
+}
+
+const ofAll = (done: number, total: number): Pick<Fact, 'value' | 'more'> => ({
+  value: countText(done),
+  more: `of ${countText(total)}`,
+});
