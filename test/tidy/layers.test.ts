@@ -25,8 +25,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   cluster: ['base', ...MIDDLE],
   roles: ['base', ...MIDDLE, 'cluster'],
   host: ['base'],
-  page: [],
-  commands: ['base', ...MIDDLE, 'cluster', 'roles', 'host', 'page'],
+  commands: ['base', ...MIDDLE, 'cluster', 'roles', 'host'],
 };
 
 /**
