@@ -2,19 +2,46 @@
  * The HTTP answers of every role on its port: GET /healthz, /readyz and, if a flag says so, /metrics (docs/design.md
  * §9).
  */
-import { Counter, collectDefaultMetrics, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { isPaddletError } from '../base/errors.ts';
 import type { HttpAnswer } from '../protocol/messages/channel.ts';
 import type { WireTraffic } from '../protocol/websocket/wire-options.ts';
 
-/**
- * A registry with the metrics of the process (memory, CPU, event loop, descriptors), every series labelled with
- * `labels`.
- */
-export function createMetricsRegistry(labels: Readonly<Record<string, string>>): Registry {
+/** Of a process: labels of all its series. */
+export interface MetricsLabels {
+  readonly job: string;
+  readonly role: string;
+  /** Of a pserver, once it has one. */
+  readonly index?: string;
+}
+
+/** A registry with the metrics of the process: memory, CPU, event loop, descriptors, version. */
+export function createMetricsRegistry(labels: MetricsLabels, version: string): Registry {
   const registry = new Registry();
   registry.setDefaultLabels({ ...labels });
   collectDefaultMetrics({ register: registry });
+  new Gauge({
+    name: 'paddlet_build_info',
+    help: 'Always 1: the versions of paddlet and of Node that this process runs',
+    labelNames: ['version', 'node'],
+    registers: [registry],
+  }).set({ version, node: process.versions.node }, 1);
   return registry;
+}
+
+/** Seconds: from a push of a small model to a pserver that is stuck. */
+const SERVED_BUCKETS = [0.0005, 0.002, 0.01, 0.05, 0.2, 1, 5, 30];
+
+/** Takes the time of each request that this process has answered, in milliseconds. */
+export function registerServed(registry: Registry): (type: string, tookMs: number) => void {
+  const seconds = new Histogram({
+    name: 'paddlet_request_seconds',
+    help: 'From when a request of another process was begun until it was answered',
+    labelNames: ['type'],
+    buckets: SERVED_BUCKETS,
+    registers: [registry],
+  });
+  return (type, tookMs) => seconds.observe({ type }, tookMs / 1000);
 }
 
 export function registerTraffic(registry: Registry, traffic: Readonly<WireTraffic>): void {
@@ -31,6 +58,20 @@ export function registerTraffic(registry: Registry, traffic: Readonly<WireTraffi
   });
 }
 
+/** Of all `kinds`, those that `now` returns are there. */
+export function registerTroubles(registry: Registry, kinds: readonly string[], now: () => readonly string[]): void {
+  new Gauge({
+    name: 'paddlet_trouble',
+    help: '1 while this process waits for something outside of paddlet: its store, its checkpoint folder, a pserver',
+    labelNames: ['kind'],
+    registers: [registry],
+    collect() {
+      const found = now();
+      for (const kind of kinds) this.set({ kind }, found.includes(kind) ? 1 : 0);
+    },
+  });
+}
+
 export interface Readiness {
   readonly ready: boolean;
   /** What it waits for, when not ready. */
@@ -43,6 +84,8 @@ export interface HealthOptions {
   readonly registry: Registry;
   /** Whether strangers may read /metrics: they cannot prove to know the join token over HTTP. */
   readonly exposeMetrics: boolean;
+  /** Of a master: where metrics of the job can be read, for Prometheus (`http_sd_config`). */
+  readonly targets?: () => Promise<readonly object[]>;
 }
 
 const CLOSED = 'start this process with --expose-metrics to read its metrics here\n';
@@ -61,10 +104,24 @@ export function createHealth(options: HealthOptions): (path: string) => Promise<
       case '/metrics':
         if (!options.exposeMetrics) return { status: 403, contentType: 'text/plain; charset=utf-8', body: CLOSED };
         return { status: 200, contentType: options.registry.contentType, body: await options.registry.metrics() };
+      case '/targets':
+        if (options.targets === undefined) return undefined;
+        if (!options.exposeMetrics) return { status: 403, contentType: 'text/plain; charset=utf-8', body: CLOSED };
+        return targetsOf(options.targets);
       default:
         return undefined;
     }
   };
+}
+
+async function targetsOf(targets: () => Promise<readonly object[]>): Promise<HttpAnswer> {
+  try {
+    return json(200, await targets());
+  } catch (error) {
+    // Prometheus keeps those that it knows.
+    if (!isPaddletError(error)) throw error;
+    return json(503, { error: error.message });
+  }
 }
 
 function json(status: number, body: object): HttpAnswer {

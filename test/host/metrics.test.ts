@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createHealth, createMetricsRegistry, type Readiness, registerTraffic } from '../../src/host/metrics.ts';
 
-const registry = createMetricsRegistry({ role: 'pserver', index: '3' });
+const registry = createMetricsRegistry({ job: 'small', role: 'pserver', index: '3' }, '1.2.3');
 
 test('alive is not ready', async () => {
   let now: Readiness = { ready: false, reason: 'waits for pserver 1' };
@@ -46,7 +46,7 @@ test('metrics are not for strangers unless a flag says so', async () => {
 });
 
 test('the bytes on the wire are those of now, by direction', async () => {
-  const own = createMetricsRegistry({ role: 'trainer' });
+  const own = createMetricsRegistry({ job: 'small', role: 'trainer' }, '1.2.3');
   const traffic = { sentBytes: 3, receivedBytes: 0 };
   registerTraffic(own, traffic);
   await own.metrics();

@@ -20,7 +20,7 @@ export interface SeenProcess {
 }
 
 /** Registered by clients that do not listen (docs/client.md): that they do not answer says nothing about them. */
-const NOT_LISTENING = '127.0.0.1:1';
+export const NOT_LISTENING = '127.0.0.1:1';
 export const isSilent = ({ answer, address }: SeenProcess): boolean =>
   answer.kind === 'none' && address !== NOT_LISTENING;
 

@@ -6,8 +6,15 @@ import { EXIT, type ExitCode, isPaddletError } from '../../base/errors.ts';
 import type { Cancel, Host } from '../../base/seams.ts';
 import type { KnownOfProcess, RoleContext, RoleEnd } from '../../cluster/context.ts';
 import { StoredJoinToken } from '../../cluster/job/join-token.ts';
-import { createTroubles } from '../../cluster/troubles.ts';
-import { createHealth, createMetricsRegistry, registerTraffic } from '../../host/metrics.ts';
+import { scrapeTargets } from '../../cluster/job/scrape-targets.ts';
+import { createTroubles, TROUBLE_KINDS, troublesOf } from '../../cluster/troubles.ts';
+import {
+  createHealth,
+  createMetricsRegistry,
+  registerServed,
+  registerTraffic,
+  registerTroubles,
+} from '../../host/metrics.ts';
 import { logWarnings } from '../../host/outputs.ts';
 import { reportingLog } from '../../host/reports.ts';
 import { onForwarded, onTetherLost, tetheredTo } from '../../host/tether.ts';
@@ -68,8 +75,8 @@ export const roleFlags = {
   }),
 };
 
-/** Set by `paddlet run` for a master that it starts again: the page of the job is to stay where it is. */
-export const PORT_VARIABLE = 'PADDLET_PORT_BEFORE';
+/** Set by `paddlet run`: the port to be tried first, so that a process that is started again is where it was. */
+export const PORT_VARIABLE = 'PADDLET_TRY_PORT';
 
 export interface RoleFlags extends WhereFlags, CredentialFlags {
   readonly listen: string;
@@ -91,7 +98,6 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
     const host = { ...plain, log: reportingLog(plain.log) };
     const signals = stopSignals(host);
     const { stop } = signals;
-    const identify = (facts: KnownOfProcess): void => void Object.assign(this.identity, facts);
     let store: Store | undefined;
     let stopFollowing: Cancel = () => {};
     let port: ClaimedPort | undefined;
@@ -107,7 +113,14 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
       this.identity.job ??= jobNameIn(keys);
       const joinToken = new StoredJoinToken({ ...host, store, keys });
       stopFollowing = joinToken.follow();
-      return await run(makeContext(role, options.flags, { ...signals, host, store, keys, joinToken, port, identify }));
+      const labels = { job: jobNameIn(keys), role: this.identity.role };
+      const registry = createMetricsRegistry(labels, VERSION);
+      const identify = (facts: KnownOfProcess): void => {
+        Object.assign(this.identity, facts);
+        if (facts.index !== undefined) registry.setDefaultLabels({ ...labels, index: String(facts.index) });
+      };
+      const parts = { ...signals, host, store, keys, joinToken, port, identify, registry };
+      return await run(makeContext(role, options.flags, parts));
     } catch (error) {
       if (isPaddletError(error, 'Interrupted')) return undefined;
       throw error;
@@ -159,13 +172,14 @@ interface RoleParts {
 function makeContext(
   role: string,
   flags: RoleFlags,
-  parts: RoleSignals & Required<Pick<RoleContext, 'host' | 'store' | 'keys' | 'identify'>> & RoleParts,
+  parts: RoleSignals & Required<Pick<RoleContext, 'host' | 'store' | 'keys' | 'identify' | 'registry'>> & RoleParts,
 ): RoleContext {
-  const { host, store, keys, joinToken, port, identify, stop, jobStop, endNow } = parts;
-  const registry = createMetricsRegistry({ role });
+  const { host, store, keys, joinToken, port, identify, registry, stop, jobStop, endNow } = parts;
+  const troubles = createTroubles();
+  registerTroubles(registry, TROUBLE_KINDS, () => troublesOf({ troubles, store }).map(({ kind }) => kind));
   const traffic = { sentBytes: 0, receivedBytes: 0 };
   registerTraffic(registry, traffic);
-  const network = createWebSocketNetwork({ ...host, joinToken, traffic });
+  const network = createWebSocketNetwork({ ...host, joinToken, traffic, onServed: registerServed(registry) });
   return {
     host,
     store,
@@ -174,18 +188,22 @@ function makeContext(
       ...network,
       listen: async (asked) => {
         await port.release();
-        return listenWhereBefore(network, asked, process.env[PORT_VARIABLE]);
+        return listenOn(network, asked, process.env[PORT_VARIABLE]);
       },
     },
     listen: flags.listen,
     advertise: flags.advertise,
     allow: { hosts: flags['allow-host'], origins: flags['allow-origin'] },
     registry,
-    health: (isReady) => createHealth({ role, isReady, registry, exposeMetrics: flags['expose-metrics'] }),
+    health: (isReady) =>
+      createHealth({
+        ...{ role, isReady, registry, exposeMetrics: flags['expose-metrics'] },
+        ...(role === 'master' && { targets: () => scrapeTargets(store, keys) }),
+      }),
     stop,
     jobStop,
     ...(endNow === undefined ? {} : { endNow }),
-    troubles: createTroubles(),
+    troubles,
     startedBy: tetheredTo() === 'launcher' ? 'run' : undefined,
     hostName: hostname(),
     pid: process.pid,
@@ -194,8 +212,8 @@ function makeContext(
   };
 }
 
-/** On any free port when the one before is taken. */
-async function listenWhereBefore(network: Network, asked: ListenOptions, port: string | undefined): Promise<Server> {
+/** On the port that is to be tried first, else as asked; never where the user has chosen one. */
+async function listenOn(network: Network, asked: ListenOptions, port: string | undefined): Promise<Server> {
   const address = parseAddress(asked.listen, { allowPortZero: true });
   if (port === undefined || address.port !== 0) return network.listen(asked);
   try {

@@ -9,7 +9,7 @@ import { GrowingText } from '../base/growing-text.ts';
 import { runLog } from '../base/job-logs.ts';
 import type { Progress } from '../base/waiting.ts';
 import { type ClusterRun, showProgress } from './cluster-run.ts';
-import { PagePlace } from './page-place.ts';
+import { pageSayer } from './say-page.ts';
 
 /** How often the log is read, and whether the run has ended is asked. */
 const LOOK_MS = 300;
@@ -44,8 +44,7 @@ const otherJob = (folder: string, holder: Holder, job: string): PaddletError =>
 export async function attach(run: ClusterRun, progress: Progress, write: (text: string) => void): Promise<AttachEnd> {
   const { host, folder, stop } = run;
   const sizes = new WantedSizes({ ...run, ...host }, run.loaded.job.cluster);
-  const page = new PagePlace(run);
-  const showing = showProgress(run, sizes, progress, { onLine: () => {}, onMaster: (address) => page.isAt(address) });
+  const showing = showProgress(run, sizes, progress, { onLine: () => {}, onMaster: pageSayer(run) });
   const first = lastHolder(folder);
   let log: RunLog | undefined;
   try {

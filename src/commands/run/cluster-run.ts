@@ -16,11 +16,13 @@ import type { KeyValue, Store } from '../../store/store.ts';
 import { logFile, logFolder } from '../base/job-logs.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
+import { PORT_VARIABLE } from '../base/role-command.ts';
 import { RESUME_VARIABLE, startCommand } from '../base/start-command.ts';
 import type { Progress } from '../base/waiting.ts';
+import { ChildPorts } from './child-ports.ts';
 import { ChildReports } from './child-reports.ts';
-import { PagePlace } from './page-place.ts';
 import { RunProgress } from './run-progress.ts';
+import { pageSayer } from './say-page.ts';
 
 export interface ClusterRun {
   readonly host: Host;
@@ -64,10 +66,10 @@ export async function runCluster(
   const reports = new ChildReports(host.clock, host.log);
   const proof = new ProofOfDeath({ ...host, url: run.url, store: async () => run.store });
   const wantedSizes = new WantedSizes({ ...run, ...host }, sizes);
-  const page = new PagePlace(run);
+  const ports = new ChildPorts();
   const showing = showProgress(run, wantedSizes, progress, {
     onLine: (line) => host.log.info(line),
-    onMaster: (address) => page.isAt(address),
+    onMaster: pageSayer(run),
   });
   const wanted: WantedProcesses = {
     specs: () => planned(wantedSizes.current()),
@@ -81,8 +83,7 @@ export async function runCluster(
     look: () => wantedSizes.look(),
   };
   try {
-    const spawn = (spec: ChildSpec): Promise<RunningProcess> =>
-      spawnChild(run, spec, { reports, proof, settings: spec.role === 'master' ? page.settings() : {} });
+    const spawn = (spec: ChildSpec): Promise<RunningProcess> => spawnChild(run, spec, { reports, proof, ports });
     const end = await launch({ ...run, ...host, wanted, spawn });
     await proof.settle(run.kill, SETTLE_MS);
     if (end.how !== 'failed') return end;
@@ -96,14 +97,13 @@ export async function runCluster(
 interface Listeners {
   readonly reports: ChildReports;
   readonly proof: ProofOfDeath;
-  /** Added to its environment. */
-  readonly settings: Readonly<Record<string, string>>;
+  readonly ports: ChildPorts;
 }
 
 async function spawnChild(
   run: ClusterRun,
   { name, args }: ChildSpec,
-  { reports, proof, settings }: Listeners,
+  { reports, proof, ports }: Listeners,
 ): Promise<RunningProcess> {
   const { host, folder, kill, stopLimitMs, logBytes } = run;
   const life = proof.watch(name);
@@ -111,7 +111,7 @@ async function spawnChild(
     ...{ logFile: logFile(folder, name), logBytes },
     onNoLog: (error) => host.log.warn(`${name} runs without a log: ${error.message}`),
     tether: { parent: 'launcher', stopLimitMs },
-    env: { ...settings, [RESUME_VARIABLE]: JSON.stringify(startCommand()) },
+    env: { [PORT_VARIABLE]: String(await ports.of(name)), [RESUME_VARIABLE]: JSON.stringify(startCommand()) },
     onReport: (report) => reports.take(name, report),
     onLease: (told) => life.told(told),
   }).catch((error: unknown) => {

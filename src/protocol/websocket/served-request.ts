@@ -10,6 +10,8 @@ import { requestOf } from '../messages/parse.ts';
 export class ServedRequest implements Received<RequestHeader> {
   /** Of the session: those of its type behind it may begin. */
   onPass: (() => void) | undefined;
+  /** When its handler was called; undefined until then. */
+  begunMs: number | undefined;
   readonly #frame: ReceivedFrame;
   readonly #pool: LandingPool;
   #header: RequestHeader | undefined;

@@ -173,6 +173,7 @@ export class ServerSession implements Session {
       this.#busy = undefined;
       this.#pump();
     };
+    request.begunMs = this.#wire.clock.monotonicMs();
     try {
       // Before its handler, which takes it for valid.
       const { type } = request.header;
@@ -233,6 +234,7 @@ export class ServerSession implements Session {
   #send(answer: Frame, request: ServedRequest | undefined): void {
     const encoded = prepare(answer, this.#wire.limits);
     if (request !== undefined) {
+      this.#tellServed(request);
       this.#requests--;
       this.#requestBytes -= request.byteLength;
       this.#holder.add(-request.byteLength);
@@ -249,6 +251,11 @@ export class ServerSession implements Session {
     });
     // Refusals cost little but are not held back as requests are: a peer that floods and does not read is cut off.
     if (this.#sender.queuedFrames > 4 * this.#wire.limits.requestsInFlight) this.#cut('answers are not read');
+  }
+
+  #tellServed({ type, begunMs }: ServedRequest): void {
+    if (begunMs === undefined || type === undefined || WAITING_REQUESTS.has(type)) return;
+    this.#wire.onServed(type, this.#wire.clock.monotonicMs() - begunMs);
   }
 
   #sent(request: ServedRequest | undefined): void {

@@ -91,6 +91,11 @@ export interface WebSocketNetworkOptions {
   readonly unixSockets?: boolean;
   /** Counts up; of all connections of this process together. */
   readonly traffic?: WireTraffic;
+  /**
+   * Is told of each request that was answered, from when its handler began; not of those that wait by design
+   * (`WAITING_REQUESTS`).
+   */
+  readonly onServed?: (type: RequestHeader['type'], tookMs: number) => void;
 }
 
 /** The options with nothing left open. */
@@ -132,6 +137,7 @@ export function resolveWire(options: WebSocketNetworkOptions): Wire {
     receive: options.receive ?? choice('PADDLET_RECEIVE', RECEIVE, 'direct'),
     unixSockets: options.unixSockets ?? choice('PADDLET_UNIX_SOCKETS', ['on', 'off'], 'on') === 'on',
     traffic: options.traffic ?? { sentBytes: 0, receivedBytes: 0 },
+    onServed: options.onServed ?? (() => {}),
     limits,
     timing: { ...DEFAULT_TIMING, ...options.timing },
     pool: new LandingPool(limits.frameBytes),

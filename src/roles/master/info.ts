@@ -32,7 +32,7 @@ export function createMasterInfo(
   let recordsPerSecond: number | undefined;
   const { clock } = context.host;
   const rate = createRate(clock);
-  registerMetrics(context, state);
+  registerMetrics(context, state, () => phase === 'starting' || phase === 'training');
   return {
     waits: (what) => {
       waiting = what;
@@ -105,7 +105,7 @@ function createRate(clock: Clock): (training: TrainingInfo) => number | undefine
   };
 }
 
-function registerMetrics(context: RoleContext, state: () => MasterState | undefined): void {
+function registerMetrics(context: RoleContext, state: () => MasterState | undefined, isTraining: () => boolean): void {
   new Gauge({
     name: 'paddlet_master_tasks',
     help: 'Tasks of the current pass by queue',
@@ -125,6 +125,28 @@ function registerMetrics(context: RoleContext, state: () => MasterState | undefi
     collect() {
       const pass = state()?.training.pass();
       if (pass !== undefined) this.set(pass);
+    },
+  });
+  new Gauge({
+    name: 'paddlet_master_quiet_seconds',
+    help: 'Since a trainer reported more records, while this master directs the training',
+    registers: [context.registry],
+    collect() {
+      const now = state();
+      this.set(now === undefined || !isTraining() ? 0 : now.trainers.quietMs() / 1000);
+    },
+  });
+  new Gauge({
+    name: 'paddlet_master_records',
+    help: 'Records that trainers reported over all passes, by what became of them; lost is 0, or there is a defect',
+    labelNames: ['kind'],
+    registers: [context.registry],
+    collect() {
+      const training = state()?.training.describe();
+      if (training?.mode !== 'async') return;
+      const { read, good, bad, duplicate } = training.sums;
+      const all = { read, good, bad, duplicate, lost: training.lost };
+      for (const [kind, count] of Object.entries(all)) this.set({ kind }, count);
     },
   });
   new Gauge({

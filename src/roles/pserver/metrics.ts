@@ -4,6 +4,7 @@ import type { Clock } from '../../base/seams.ts';
 import { PSERVER_TIMES, type PserverShare, type PserverTime } from '../../cluster/role-times.ts';
 import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
 import { type CopyCounts, type CopyMetrics, registerCopyMetrics } from './copy-metrics.ts';
+import { registerSaveMetrics, type SaveMetrics } from './save-metrics.ts';
 
 export interface PserverMetrics {
   pushed(outcome: 'applied' | 'duplicate', bytes: number): void;
@@ -16,6 +17,7 @@ export interface PserverMetrics {
   /** A unit that was to be handed over: it went, or stayed. */
   moved(outcome: 'kept' | 'moved'): void;
   readonly copies: CopyMetrics;
+  readonly saves: SaveMetrics;
   /** What the thread does now. */
   readonly times: WorkTimes;
   /** Milliseconds of all of its time. */
@@ -103,6 +105,7 @@ export function registerPserverMetrics(
     times,
     spentMs,
     copies: registerCopyMetrics(registry, copies),
+    saves: registerSaveMetrics(registry, clock, () => stats() !== undefined),
     staleness: (updates) => staleness.observe(updates),
     tooStale: () => tooStale.inc(),
     moved: (outcome) => moves.inc({ outcome }),

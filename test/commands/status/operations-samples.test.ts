@@ -96,7 +96,7 @@ it('evaluate', () => {
 });
 
 it('a series of a pserver', async () => {
-  const registry = createMetricsRegistry({ role: 'pserver 0' });
+  const registry = createMetricsRegistry({ job: 'synth-fm', role: 'pserver', index: '0' }, '1');
   const clock = { monotonicMs: () => 0, idleMs: () => 0 };
   const metrics = registerPserverMetrics(
     registry,

@@ -1,4 +1,5 @@
 /** Writes and publishes this pserver's checkpoints, and a parting snapshot after it lost its index. */
+import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Capturable, ShardMoment } from '../../../checkpoint/file/capture.ts';
 import type { CheckpointMeta, RoundsMeta } from '../../../checkpoint/file/format.ts';
@@ -33,7 +34,7 @@ export interface SnapshotOptions {
   readonly isFolderKnown: boolean;
   /** Of this pserver's files, by others. */
   readonly reads: Pick<FileReads, 'underWay'>;
-  readonly metrics: Pick<PserverMetrics, 'times'>;
+  readonly metrics: Pick<PserverMetrics, 'times' | 'saves'>;
   /** In sync mode. */
   readonly timeline?: number;
 }
@@ -101,13 +102,19 @@ export class Snapshots {
         ...this.#paceOf(clean),
         ...this.#folderState(),
       });
-    const saved = await this.#trouble.save(saving, ({ file }) => file);
+    const saved = await this.#trouble
+      .save(saving, ({ file }) => file)
+      .catch((error: unknown) => {
+        if (isPaddletError(error, 'CheckpointNotWritten')) this.#options.metrics.saves.failed();
+        throw error;
+      });
     if (saved.complaint !== undefined) log.warn(saved.complaint);
     for (const { path, error } of saved.undeleted) {
       log.warn(`${path} could not be deleted: ${(error as Error).message}`);
     }
     const { uuid, bytes, rows } = saved.file;
     const tookMs = Math.round(clock.monotonicMs() - startedMs);
+    this.#options.metrics.saves.saved(tookMs);
     log.info(`checkpoint ${uuid} published`, { bytes, rows, clean, tookMs });
     return saved.file;
   }

@@ -1,12 +1,10 @@
-/** Where the page of a run is: told to the user, and kept when the master is started again. */
+/** Tells the user where the page of a run is. */
 import { isPaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { StoredJoinToken } from '../../cluster/job/join-token.ts';
-import { parseAddress } from '../../protocol/websocket/address.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
 import { pageAddress, pageLink } from '../base/page-link.ts';
-import { PORT_VARIABLE } from '../base/role-command.ts';
 
 interface Place {
   readonly host: Host;
@@ -14,26 +12,14 @@ interface Place {
   readonly keys: Keys;
 }
 
-export class PagePlace {
-  readonly #run: Place;
-  #address: string | undefined;
-
-  constructor(run: Place) {
-    this.#run = run;
-  }
-
-  /** A master is registered there. */
-  isAt(address: string): void {
-    if (address === this.#address) return;
-    this.#address = address;
-    void sayPage(this.#run, address);
-  }
-
-  /** For the environment of the next master. */
-  settings(): Record<string, string> {
-    if (this.#address === undefined) return {};
-    return { [PORT_VARIABLE]: String(parseAddress(this.#address).port) };
-  }
+/** Says where the page is, of each master that is somewhere else than the one before. */
+export function pageSayer(run: Place): (address: string) => void {
+  let said: string | undefined;
+  return (address) => {
+    if (address === said) return;
+    said = address;
+    void sayPage(run, address);
+  };
 }
 
 /**
