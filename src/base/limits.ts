@@ -212,6 +212,10 @@ export const LIMITS = {
   parsedMemoryBytes: 64 * MiB,
   /** What parsed tasks leave free on the disk of the cache: checkpoints may be on it. */
   keptFreeBytes: 1024 * MiB,
+  /** A log file of `paddlet run` before another one is begun, and how many of the older ones are kept. */
+  logFileBytes: 64 * MiB,
+  leastLogFileBytes: 4 * KiB,
+  oldLogFiles: 3,
   /** Bad records that a process logs. */
   loggedBadRecords: 20,
   /** Bad records of one task that a file lists, and such files of a job on a machine. */

@@ -4,6 +4,7 @@ import type { Host, LogLevel } from '../base/seams.ts';
 import { createClock } from './clock.ts';
 import { createDisk } from './disk.ts';
 import { createLog, type LogIdentity } from './log.ts';
+import { ownLogFile } from './log-file.ts';
 import { stderrLines } from './outputs.ts';
 import { createRandom } from './random.ts';
 
@@ -16,14 +17,14 @@ export interface HostOptions {
 /** Of this process. */
 export const ownIdentity = (role: string): LogIdentity => ({ role, host: hostname(), pid: process.pid });
 
-/** Logs to stderr, coloured only on a terminal. */
+/** Logs to stderr, coloured only on a terminal, or to the file that the parent of this process has chosen. */
 export function createHost(options: HostOptions): Host {
   const clock = createClock();
   const log = createLog({
     level: options.logLevel,
     format: options.logFormat,
     ...(options.identity === undefined ? {} : { identity: options.identity }),
-    write: stderrLines(),
+    write: ownLogFile()?.write ?? stderrLines(),
     wallSeconds: () => clock.wallSeconds(),
     color: isColorWanted(process.stderr),
     isShort: process.stderr.isTTY === true,

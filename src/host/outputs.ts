@@ -3,6 +3,7 @@
  * process: Node would, by an 'error' event without a listener.
  */
 import { fstatSync, writeSync } from 'node:fs';
+import type { Log } from '../base/seams.ts';
 
 export interface Outputs {
   /** Resolves when stdout has taken all that was written, with the error of the first write that failed. */
@@ -37,14 +38,14 @@ export type WriteLine = (line: string) => void;
 /** For stderr, whatever is behind it. */
 export function stderrLines(): WriteLine {
   const { stderr } = process;
-  return isFile(stderr.fd) ? fileLines(stderr.fd) : (line) => void stderr.write(`${line}\n`);
+  return isFile(stderr.fd) ? fileLines(() => stderr.fd) : (line) => void stderr.write(`${line}\n`);
 }
 
 /**
  * For a file that may be on a full disk: Node's own stream would stay closed after the first failure. Lines that do not
- * fit are lost; the next one that does says how many.
+ * fit are lost; the next one that does says how many. `descriptor` may throw: then the line is lost, too.
  */
-export function fileLines(descriptor: number): WriteLine {
+export function fileLines(descriptor: () => number): WriteLine {
   let lost = 0;
   /** The disk took only a part of the last line. */
   let isCut = false;
@@ -52,7 +53,7 @@ export function fileLines(descriptor: number): WriteLine {
     const note = lost === 0 ? '' : `(${lost} lines were lost: they could not be written here)\n`;
     const text = Buffer.from(`${isCut ? '\n' : ''}${note}${line}\n`);
     try {
-      const written = writeSync(descriptor, text);
+      const written = writeSync(descriptor(), text);
       if (written === text.length) {
         lost = 0;
         isCut = false;
@@ -64,6 +65,12 @@ export function fileLines(descriptor: number): WriteLine {
     }
     lost++;
   };
+}
+
+/** Node prints its own warnings to stderr, which is not bounded as a log is. */
+export function logWarnings(log: Log): void {
+  process.removeAllListeners('warning');
+  process.on('warning', ({ name, message }) => log.warn(`${name}: ${message}`));
 }
 
 function isFile(descriptor: number): boolean {

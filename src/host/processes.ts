@@ -3,7 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { isSea } from 'node:sea';
 import type { Readable } from 'node:stream';
+import { LIMITS } from '../base/limits.ts';
 import type { ToldLease } from '../base/seams.ts';
+import { OWN_LOG, outputBeside, ownLogText, removeOutput, takeOutput } from './log-file.ts';
 import { REPORTS, REPORTS_DESCRIPTOR, type Report, readReports } from './reports.ts';
 import { type ForwardedSignal, TETHER, type Tether, tetherText } from './tether.ts';
 
@@ -26,10 +28,13 @@ export interface SpawnOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /**
-   * Both of the child's output streams are appended to this file; without it they are this process's own. A file that
-   * cannot be opened does not stop the child: `onNoLog` is told why.
+   * The child appends its log to this file, and its output streams are appended when it has ended (`log-file.ts`);
+   * without it they are this process's own. A file that cannot be opened does not stop the child: `onNoLog` is told
+   * why.
    */
   readonly logFile?: string;
+  /** How large that becomes before another one is begun. */
+  readonly logBytes?: number;
   readonly onNoLog?: (error: Error) => void;
   /**
    * The child notices (`onTetherLost`) when this process has exited, even by SIGKILL, and learns who it was and how
@@ -69,11 +74,15 @@ export async function spawnSelf(args: readonly string[], options: SpawnOptions =
   const self = options.self ?? selfCommand();
   const { tether, onReport = () => {}, onLease = () => {} } = options;
   const isReporting = options.onReport !== undefined || options.onLease !== undefined;
-  const logFd = openLog(options);
+  const outputFd = openOutput(options);
   let child: ChildProcess;
   try {
-    const output = options.logFile === undefined ? 'inherit' : (logFd ?? 'ignore');
-    const env = { [TETHER]: tetherText(tether), [REPORTS]: isReporting ? '1' : '' };
+    const output = options.logFile === undefined ? 'inherit' : (outputFd ?? 'ignore');
+    const env = {
+      [TETHER]: tetherText(tether),
+      [REPORTS]: isReporting ? '1' : '',
+      [OWN_LOG]: options.logFile === undefined ? '' : ownLogText(options.logFile, logBytesOf(options)),
+    };
     child = spawn(self.command, [...self.args, ...args], {
       cwd: options.cwd,
       env: { ...process.env, ...env, ...options.env },
@@ -81,10 +90,13 @@ export async function spawnSelf(args: readonly string[], options: SpawnOptions =
       detached: true,
     });
   } finally {
-    if (logFd !== undefined) closeSync(logFd);
+    if (outputFd !== undefined) closeSync(outputFd);
   }
   const ended = new Promise<ProcessEnd>((resolve) => {
-    child.once('exit', (code, signal) => resolve({ code, signal }));
+    child.once('exit', (code, signal) => {
+      if (outputFd !== undefined) closeOutput(options);
+      resolve({ code, signal });
+    });
   });
   const closed = new Promise<void>((resolve) => {
     child.once('close', () => resolve());
@@ -108,13 +120,30 @@ export async function spawnSelf(args: readonly string[], options: SpawnOptions =
   };
 }
 
+const logBytesOf = ({ logBytes = LIMITS.logFileBytes }: SpawnOptions): number => logBytes;
+
 /** A full disk takes no new file. */
-function openLog({ logFile, onNoLog }: SpawnOptions): number | undefined {
+function openOutput(options: SpawnOptions): number | undefined {
+  const { logFile, onNoLog } = options;
   if (logFile === undefined) return undefined;
   try {
-    return openSync(logFile, 'a');
+    // There is some when the one who started the last child was killed.
+    takeOutput(logFile, logBytesOf(options));
+    return openSync(outputBeside(logFile), 'a');
   } catch (error) {
     onNoLog?.(error as Error);
     return undefined;
+  }
+}
+
+/** Where the disk is full, it stays beside the log until the next child is started. */
+function closeOutput(options: SpawnOptions): void {
+  const { logFile } = options;
+  if (logFile === undefined) return;
+  try {
+    takeOutput(logFile, logBytesOf(options));
+    removeOutput(logFile);
+  } catch {
+    // The launcher itself says why the child ended.
   }
 }

@@ -60,7 +60,7 @@ function openPipe(): WriteLine {
   const socket = new Socket({ fd: REPORTS_DESCRIPTOR, readable: false, writable: true });
   socket.on('error', () => {});
   socket.unref();
-  return fileLines(REPORTS_DESCRIPTOR);
+  return fileLines(() => REPORTS_DESCRIPTOR);
 }
 
 /** A log whose warnings and errors are reported too. */

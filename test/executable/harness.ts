@@ -75,7 +75,7 @@ export class Place {
   logs(): string {
     const own = this.#running.map(({ name, out, err }) => [name, `${out}${err}`] as const);
     const files = existsSync(this.folder)
-      ? readdirSync(this.folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.log'))
+      ? readdirSync(this.folder, { recursive: true, encoding: 'utf8' }).filter((name) => /\.log(\.\w+)?$/.test(name))
       : [];
     const written = files.map((name) => [name, readFileSync(this.path(name), 'utf8')] as const);
     return [...own, ...written]

@@ -59,15 +59,16 @@ import { watch } from 'node:fs';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { spawnSelf } from ${PROCESSES};
 const log = ${JSON.stringify(childLog)};
-writeFileSync(log, '');
-const watcher = watch(log, () => { if (readFileSync(log, 'utf8') === 'up\\n') process.kill(process.pid, 'SIGKILL'); });
+const out = log + '.out';
+writeFileSync(out, '');
+const watcher = watch(out, () => { if (readFileSync(out, 'utf8') === 'up\\n') process.kill(process.pid, 'SIGKILL'); });
 await spawnSelf([], { self: { command: process.execPath, args: ['--input-type=module', '-e', ${JSON.stringify(CHILD)}] }, logFile: log, tether: { parent: 'launcher', stopLimitMs: 7_000 } });
-if (readFileSync(log, 'utf8') === 'up\\n') process.kill(process.pid, 'SIGKILL');
+if (readFileSync(out, 'utf8') === 'up\\n') process.kill(process.pid, 'SIGKILL');
 setInterval(() => {}, 1000);
 `),
   });
   expect(await parent.ended).toEqual({ code: null, signal: 'SIGKILL' });
-  await expect.poll(() => readFile(childLog, 'utf8')).toBe('up\nlost launcher 7000\n');
+  await expect.poll(() => readFile(`${childLog}.out`, 'utf8')).toBe('up\nlost launcher 7000\n');
 });
 
 test('without a tether a child does not look at its parent', async () => {
@@ -182,6 +183,6 @@ for (const signal of ['SIGTERM', 'SIGTERM', 'SIGKILL', '', 'SIGINT']) child.forw
 process.exit(0);
 `);
     await (await spawnSelf([], { self: parentScript })).ended;
-    await expect.poll(() => readFile(logFile, 'utf8')).toBe(`up\n${parent} ${heard}\n`);
+    await expect.poll(() => readFile(`${logFile}.out`, 'utf8')).toBe(`up\n${parent} ${heard}\n`);
   }
 });

@@ -11,19 +11,26 @@ export const logFile = (folder: string, name: string): string =>
 /** What the launcher itself logs. */
 export const runLog = (folder: string): string => logFile(folder, 'run');
 
-const LOG_NAME = /^(run|master|(?:pserver|trainer)-\d+)\.log$/;
+/** Older entries are in files with a number, what a child said beside its log in one that ends in `out`. */
+const LOG_NAME = /^(run|master|(?:pserver|trainer)-\d+)\.log(?:\.\d+)?$/;
+const LOG_OR_OUTPUT = /^(?:run|master|(?:pserver|trainer)-\d+)\.log(?:\.(?:\d+|out))?$/;
 
 /** Names of those that there are, without `.log`: the run and the master first. */
 export function logNames(folder: string): string[] {
+  const names = new Set(filesIn(folder).flatMap((file) => LOG_NAME.exec(file)?.[1] ?? []));
+  return [...names].sort((a, b) => rankOf(a) - rankOf(b) || a.localeCompare(b, 'en', { numeric: true }));
+}
+
+function filesIn(folder: string): string[] {
   const logs = logFolder(folder);
-  if (!existsSync(logs)) return [];
-  const names = readdirSync(logs).flatMap((file) => LOG_NAME.exec(file)?.[1] ?? []);
-  return names.sort((a, b) => rankOf(a) - rankOf(b) || a.localeCompare(b, 'en', { numeric: true }));
+  return existsSync(logs) ? readdirSync(logs) : [];
 }
 
 const RANKS = ['run', 'master', 'pserver', 'trainer'];
 const rankOf = (name: string): number => RANKS.indexOf(name.split('-')[0]!);
 
 export function removeLogs(folder: string): void {
-  for (const name of logNames(folder)) rmSync(logFile(folder, name), { force: true });
+  for (const file of filesIn(folder)) {
+    if (LOG_OR_OUTPUT.test(file)) rmSync(join(logFolder(folder), file), { force: true });
+  }
 }

@@ -33,6 +33,7 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
   protected readonly identity: LogIdentity = ownIdentity(this.ctor.id.split(':')[0]!);
 
   #words: readonly string[] = [];
+  #host: Host | undefined;
 
   /** The exit code, or nothing for 0. */
   abstract execute(): Promise<ExitCode | undefined> | Promise<void>;
@@ -65,7 +66,8 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
   protected host(role?: string): Host {
     if (role !== undefined) this.identity.role = role;
     const { 'log-level': logLevel, 'log-format': logFormat } = this.everyFlags();
-    return createHost({ logLevel, logFormat, identity: this.identity });
+    this.#host ??= createHost({ logLevel, logFormat, identity: this.identity });
+    return this.#host;
   }
 
   /**

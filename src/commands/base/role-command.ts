@@ -8,6 +8,7 @@ import type { KnownOfProcess, RoleContext, RoleEnd } from '../../cluster/context
 import { StoredJoinToken } from '../../cluster/job/join-token.ts';
 import { createTroubles } from '../../cluster/troubles.ts';
 import { createHealth, createMetricsRegistry, registerTraffic } from '../../host/metrics.ts';
+import { logWarnings } from '../../host/outputs.ts';
 import { reportingLog } from '../../host/reports.ts';
 import { onForwarded, onTetherLost, tetheredTo } from '../../host/tether.ts';
 import type { JoinToken } from '../../protocol/join/token.ts';
@@ -77,6 +78,7 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
     run: (context: RoleContext) => Promise<R>,
   ): Promise<R | undefined> {
     const plain = this.host();
+    logWarnings(plain.log);
     const host = { ...plain, log: reportingLog(plain.log) };
     const signals = stopSignals(host);
     const { stop } = signals;

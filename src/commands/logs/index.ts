@@ -8,6 +8,7 @@ import { isFolderLocked } from '../../host/folder-lock.ts';
 import { LOG_LEVELS } from '../../host/log.ts';
 import { HOME } from '../base/find-store.ts';
 import { localFolder } from '../base/folder-flag.ts';
+import { lastOf } from '../base/growing-text.ts';
 import { logFile, logFolder, logNames } from '../base/job-logs.ts';
 import { readerGone } from '../base/live-view.ts';
 import { PaddletCommand } from '../base-command.ts';
@@ -131,9 +132,8 @@ class Logs {
     if (reader === undefined) {
       const path = logFile(folder, name);
       const isWhole = level !== undefined || most === Number.POSITIVE_INFINITY;
-      const bytes = isWhole ? 0 : ((await host.disk.inspect(path))?.bytes ?? 0);
-      const offset = Math.max(0, bytes - LEAST_BYTES - most * ENTRY_BYTES);
-      reader = new LogReader(host.disk, name, { path, offset });
+      const from = isWhole ? undefined : await lastOf(host.disk, path, LEAST_BYTES + most * ENTRY_BYTES);
+      reader = new LogReader(host.disk, name, { path, from });
       this.#readers.set(name, reader);
     }
     return reader;

@@ -3,7 +3,7 @@
 import { parsedJson } from '../../base/parsed-json.ts';
 import type { Disk, LogLevel } from '../../base/seams.ts';
 import { LOG_LEVELS } from '../../host/log.ts';
-import { GrowingText } from '../base/growing-text.ts';
+import { GrowingText, type LogPlace } from '../base/growing-text.ts';
 
 export interface LogRecord {
   /** Of the log: `pserver-0`. */
@@ -15,10 +15,18 @@ export interface LogRecord {
   readonly text: string;
 }
 
+export interface LogSource {
+  readonly path: string;
+  /** Where to begin; with the oldest entry without it. */
+  readonly from?: LogPlace | undefined;
+}
+
 /** Of an entry: what follows belongs to it, too. */
 const MOST_LINES = 1_000;
 
-/** One log file. Lines that do not begin an entry belong to the one before. */
+/**
+ * One log, whose older entries are in files of their own. Lines that do not begin an entry belong to the one before.
+ */
 export class LogReader {
   readonly #name: string;
   readonly #growing: GrowingText;
@@ -29,11 +37,10 @@ export class LogReader {
   #lastMs = 0;
   #lastLevel: LogLevel | undefined;
 
-  /** `offset`: where to begin, in bytes. */
-  constructor(disk: Disk, name: string, { path, offset = 0 }: { readonly path: string; readonly offset?: number }) {
+  constructor(disk: Disk, name: string, { path, from }: LogSource) {
     this.#name = name;
-    this.#growing = new GrowingText(disk, path, offset);
-    this.#isCut = offset > 0;
+    this.#growing = new GrowingText(disk, path, from);
+    this.#isCut = from !== undefined && from.offset > 0;
   }
 
   /** Those that were added since the last call. */

@@ -2,6 +2,7 @@
 
 import { pause } from '../../base/backoff.ts';
 import { isErrorCode, PaddletError } from '../../base/errors.ts';
+import type { Disk } from '../../base/seams.ts';
 import { type Holder, isFolderLocked, lastHolder } from '../../host/folder-lock.ts';
 import { WantedSizes } from '../../roles/launcher/wanted-sizes.ts';
 import { GrowingText } from '../base/growing-text.ts';
@@ -44,12 +45,13 @@ export async function attach(run: ClusterRun, progress: Progress, write: (text: 
   const sizes = new WantedSizes({ ...run, ...host }, run.loaded.job.cluster);
   const showing = showProgress(run, sizes, progress, () => {});
   const first = lastHolder(folder);
-  const log = new GrowingText(host.disk, runLog(folder), first?.logFrom ?? 0);
+  let log: RunLog | undefined;
   try {
     for (;;) {
       // Asked before the log is read: what the run logged at its end is shown too.
       const isOver = !isFolderLocked(folder);
-      for (let text = await log.next(); text !== ''; text = await log.next()) write(text);
+      log ??= logOf(host.disk, folder);
+      await log?.show(write, isOver);
       if (isOver) return { how: 'ended', holder: holderOf(folder, first) };
       if (stop.aborted) return { how: 'detached' };
       await pause(host.clock, LOOK_MS, stop);
@@ -58,6 +60,30 @@ export async function attach(run: ClusterRun, progress: Progress, write: (text: 
     showing.cancel();
     sizes.cancel();
   }
+}
+
+interface RunLog {
+  /** Whole lines, and what there is of the last one when it is over. */
+  show(write: (text: string) => void, isOver: boolean): Promise<void>;
+}
+
+/** From where the run began; undefined while it has not, and when its log could not be opened. */
+export function logOf(disk: Disk, folder: string): RunLog | undefined {
+  const { logInode: inode, logFrom: offset } = lastHolder(folder) ?? {};
+  if (inode === undefined || offset === undefined) return undefined;
+  const growing = new GrowingText(disk, runLog(folder), { inode, offset });
+  let rest = '';
+  return {
+    show: async (write, isOver) => {
+      for (let text = await growing.next(); text !== ''; text = await growing.next()) {
+        const lines = `${rest}${text}`;
+        const end = lines.lastIndexOf('\n') + 1;
+        rest = lines.slice(end);
+        if (end > 0) write(lines.slice(0, end));
+      }
+      if (isOver && rest !== '') write(`${rest}\n`);
+    },
+  };
 }
 
 /** A run that is refused leaves the description of another one behind. */

@@ -34,6 +34,8 @@ export interface ClusterRun {
   /** Aborts when all processes are to be killed. */
   readonly kill: AbortSignal;
   readonly stopLimitMs: number;
+  /** How large a log file becomes before another one is begun. */
+  readonly logBytes: number;
 }
 
 /** How the run ended; `failure` of the process that failed for good. */
@@ -94,10 +96,10 @@ async function spawnChild(
   { name, args }: ChildSpec,
   { reports, proof }: Listeners,
 ): Promise<RunningProcess> {
-  const { host, folder, kill, stopLimitMs } = run;
+  const { host, folder, kill, stopLimitMs, logBytes } = run;
   const life = proof.watch(name);
   const child = await spawnSelf(args, {
-    logFile: logFile(folder, name),
+    ...{ logFile: logFile(folder, name), logBytes },
     onNoLog: (error) => host.log.warn(`${name} runs without a log: ${error.message}`),
     tether: { parent: 'launcher', stopLimitMs },
     env: { [RESUME_VARIABLE]: JSON.stringify(startCommand()) },

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
 import type { Host } from '../../base/seams.ts';
 import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
 import { type JobEnd, parseJobEnd } from '../../cluster/job/job-watch.ts';
@@ -87,6 +88,13 @@ the result; with a higher training.passes it continues the job. One run works in
       '60s',
       'How long processes may take to end, after Ctrl-C for example; then they are killed. What they did not save is computed again.',
     ),
+    'log-bytes': Flags.integer({
+      env: 'PADDLET_LOG_BYTES',
+      default: LIMITS.logFileBytes,
+      min: LIMITS.leastLogFileBytes,
+      helpValue: 'BYTES',
+      description: `How large a log file becomes before another one is begun; ${LIMITS.oldLogFiles} old ones are kept.`,
+    }),
     'dry-run': Flags.boolean({
       exclusive: ['attach'],
       description:
@@ -111,7 +119,10 @@ the result; with a higher training.passes it continues the job. One run works in
     const folder = jobFolder(flags, loaded.job.name);
     const kill = new AbortController();
     const stop = this.stopSignal(() => kill.abort());
-    const parts = { host, folder, loaded, stop, kill: kill.signal, stopLimitMs: milliseconds(flags['stop-timeout']) };
+    const parts = {
+      ...{ host, folder, loaded, stop, kill: kill.signal, logBytes: flags['log-bytes'] },
+      stopLimitMs: milliseconds(flags['stop-timeout']),
+    };
     if (flags['dry-run']) return this.dryRun(parts);
     if (flags.attach) {
       checkAttachable(folder, loaded.job.name);
@@ -181,10 +192,8 @@ the result; with a higher training.passes it continues the job. One run works in
       await continueJob(run, loaded.job, data);
     }
     const record = standing !== undefined && standing.kind !== 'new' ? standing.record : undefined;
-    return this.train(
-      { ...run, host: await working.startLog(host, { level: this.flags['log-level'], identity: this.identity }) },
-      record,
-    );
+    const log = { level: this.flags['log-level'], identity: this.identity, logBytes: run.logBytes };
+    return this.train({ ...run, host: await working.startLog(host, log) }, record);
   }
 
   private async attach(run: ClusterRun): Promise<ExitCode> {

@@ -1,21 +1,27 @@
 /** The folder that a run works in: one run at a time, which says who it is and logs for those who attach. */
-import { closeSync, fstatSync, openSync } from 'node:fs';
 import { type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host, Log } from '../../base/seams.ts';
 import { isoTime } from '../../host/clock.ts';
 import { type FolderLock, type Holder, lastHolder, lockFolder } from '../../host/folder-lock.ts';
 import { createLog, type LogOptions, teeLog } from '../../host/log.ts';
-import { fileLines } from '../../host/outputs.ts';
+import { type LogFile, logFile } from '../../host/log-file.ts';
 import { logFolder, runLog } from '../base/job-logs.ts';
+
+export interface RunLogOptions extends Pick<LogOptions, 'level' | 'identity'> {
+  /** Of a file. */
+  readonly logBytes: number;
+}
 
 export class WorkingFolder {
   readonly #folder: string;
   readonly #lock: FolderLock;
   #holder: Holder;
-  #logFile: number | undefined;
+  #logFile: LogFile | undefined;
   /** What is for that file only: the terminal is told in another way. */
   #log: Log | undefined;
   #hasStarted = false;
+  /** Of an error that nothing awaits, which ends this process. */
+  readonly #onCrash = (error: Error): void => this.#log?.error('ended by an error', { error });
 
   /** Makes the folder. `JobConflict` when another run works in it, `SystemRefused` when it cannot be written to. */
   static async open(host: Host, folder: string, job: string): Promise<WorkingFolder> {
@@ -34,26 +40,27 @@ export class WorkingFolder {
   }
 
   /** Makes the folder of the logs; the host with a log that goes to the run's own file too. */
-  async startLog(host: Host, { level, identity }: Pick<LogOptions, 'level' | 'identity'>): Promise<Host> {
+  async startLog(host: Host, { level, identity, logBytes }: RunLogOptions): Promise<Host> {
     this.#hasStarted = true;
     await host.disk.makeFolder(logFolder(this.#folder));
+    const file = logFile(runLog(this.#folder), logBytes);
     try {
-      this.#logFile = openSync(runLog(this.#folder), 'a');
+      const { inode, bytes } = file.open();
+      this.#describe({ ...this.#holder, logFrom: bytes, logInode: inode });
     } catch (error) {
       host.log.warn(`this run cannot be shown by --attach: ${(error as Error).message}`);
       return host;
     }
-    this.#describe({ ...this.#holder, logFrom: fstatSync(this.#logFile).size });
+    this.#logFile = file;
     const { clock } = host;
     const log = createLog({
       ...{ level, format: 'text', color: false },
       ...(identity === undefined ? {} : { identity }),
-      write: fileLines(this.#logFile),
+      write: file.write,
       wallSeconds: () => clock.wallSeconds(),
     });
     this.#log = log;
-    // Of an error that nothing awaits, which ends this process.
-    process.once('uncaughtExceptionMonitor', (error) => log.error('ended by an error', { error }));
+    process.on('uncaughtExceptionMonitor', this.#onCrash);
     return { ...host, log: teeLog(host.log, log) };
   }
 
@@ -76,7 +83,8 @@ export class WorkingFolder {
   }
 
   close(): void {
-    if (this.#logFile !== undefined) closeSync(this.#logFile);
+    process.off('uncaughtExceptionMonitor', this.#onCrash);
+    this.#logFile?.close();
     this.#lock.release();
   }
 

@@ -1,5 +1,5 @@
 /** `paddlet logs`: log files as one log, in the order of time. */
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
@@ -43,7 +43,10 @@ it('keeps lines without a time with the entry before, and waits for the end of a
 
 it('begins in the middle of a file with the next line, and has what is left at the end', async () => {
   writeFileSync(path('master'), `${line(1, 'one')}${line(2, 'two', 'warn ')}    at here\n    at th`);
-  const reader = new LogReader(createDisk(), 'master', { path: path('master'), offset: 10 });
+  const reader = new LogReader(createDisk(), 'master', {
+    path: path('master'),
+    from: { inode: statSync(path('master')).ino, offset: 10 },
+  });
   expect(await all(reader.records())).toEqual([`master: ${line(2, 'two', 'warn ').trimEnd()}\n    at here`]);
   appendFileSync(path('master'), 'ere\n');
   const later = [];
@@ -101,6 +104,22 @@ it('merges logs by time; entries of one log keep their order', async () => {
     new LogReader(createDisk(), name, { path: path(name) }).records(),
   );
   expect((await all(merged(readers))).map((text) => text.at(-1)).join('')).toBe('abcdef');
+});
+
+it('reads the files of one log as one, the oldest first', async () => {
+  writeFileSync(`${path('master')}.2`, `${line(1, 'one')}${line(2, 'a bug', 'error')}`);
+  writeFileSync(`${path('master')}.1`, `    at here\n${line(3, 'three')}`);
+  writeFileSync(path('master'), line(5, 'five'));
+  writeFileSync(path('trainer-0'), line(4, 'four'));
+  const logs = async (...words: string[]): Promise<string[]> => {
+    const { out } = await runCommand(['logs', '--dir', folder, ...words], { cwd: folder });
+    return out.trimEnd().split('\n');
+  };
+  expect((await logs()).map((text) => text.split(' ').at(-1))).toEqual([
+    ...['one', 'bug', 'here', 'three', 'four', 'five'],
+  ]);
+  expect(await logs('master', '--level', 'error')).toEqual([line(2, 'a bug', 'error').trimEnd(), '    at here']);
+  expect(await logs('master', '-n', '2', '-f')).toEqual([line(3, 'three').trimEnd(), line(5, 'five').trimEnd()]);
 });
 
 it('knows levels', () => {
