@@ -9,6 +9,7 @@ import { StoredJoinToken } from '../../cluster/job/join-token.ts';
 import { createTroubles } from '../../cluster/troubles.ts';
 import { createHealth, createMetricsRegistry, registerTraffic } from '../../host/metrics.ts';
 import { logWarnings } from '../../host/outputs.ts';
+import { keepErrors } from '../../host/recent-errors.ts';
 import { reportingLog } from '../../host/reports.ts';
 import { onForwarded, onTetherLost, tetheredTo } from '../../host/tether.ts';
 import type { JoinToken } from '../../protocol/join/token.ts';
@@ -78,8 +79,9 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
     run: (context: RoleContext) => Promise<R>,
   ): Promise<R | undefined> {
     const plain = this.host();
-    logWarnings(plain.log);
-    const host = { ...plain, log: reportingLog(plain.log) };
+    const { log, recent: recentErrors } = keepErrors(plain.log, () => plain.clock.wallSeconds());
+    logWarnings(log);
+    const host = { ...plain, log: reportingLog(log) };
     const signals = stopSignals(host);
     const { stop } = signals;
     const identify = (facts: KnownOfProcess): void => void Object.assign(this.identity, facts);
@@ -98,7 +100,9 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
       this.identity.job ??= jobNameIn(keys);
       const joinToken = new StoredJoinToken({ ...host, store, keys });
       stopFollowing = joinToken.follow();
-      return await run(makeContext(role, options.flags, { ...signals, host, store, keys, joinToken, port, identify }));
+      return await run(
+        makeContext(role, options.flags, { ...signals, host, store, keys, joinToken, port, identify, recentErrors }),
+      );
     } catch (error) {
       if (isPaddletError(error, 'Interrupted')) return undefined;
       throw error;
@@ -150,9 +154,9 @@ interface RoleParts {
 function makeContext(
   role: string,
   flags: RoleFlags,
-  parts: RoleSignals & Required<Pick<RoleContext, 'host' | 'store' | 'keys' | 'identify'>> & RoleParts,
+  parts: RoleSignals & Required<Pick<RoleContext, 'host' | 'store' | 'keys' | 'identify' | 'recentErrors'>> & RoleParts,
 ): RoleContext {
-  const { host, store, keys, joinToken, port, identify, stop, jobStop, endNow } = parts;
+  const { host, store, keys, joinToken, port, identify, recentErrors, stop, jobStop, endNow } = parts;
   const registry = createMetricsRegistry({ role });
   const traffic = { sentBytes: 0, receivedBytes: 0 };
   registerTraffic(registry, traffic);
@@ -182,6 +186,7 @@ function makeContext(
     pid: process.pid,
     version: VERSION,
     identify,
+    recentErrors,
   };
 }
 
