@@ -224,6 +224,9 @@ export const LIMITS = {
   logFileBytes: 64 * MiB,
   leastLogFileBytes: 4 * KiB,
   oldLogFiles: 3,
+  /** Warnings and errors that a process tells to all who ask for `info`, and the text of one. */
+  toldErrors: 5,
+  toldErrorCharacters: 300,
   /** Bad records that a process logs. */
   loggedBadRecords: 20,
   /** Bad records of one task that a file lists, and such files of a job on a machine. */

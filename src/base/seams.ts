@@ -90,6 +90,15 @@ export interface Log {
   error(message: string, facts?: Record<string, unknown>): void;
 }
 
+/** A warning or an error that a process has logged. */
+export interface LoggedError {
+  /** Seconds since 1970. */
+  readonly time: number;
+  readonly level: 'warn' | 'error';
+  /** The message and its facts. */
+  readonly text: string;
+}
+
 export interface ShellEnd {
   /** Null when a signal ended it. */
   readonly code: number | null;

@@ -1,6 +1,6 @@
 /** What a command gives to a role: the outside world, the store, and how other processes reach this one. */
 import type { Registry } from 'prom-client';
-import type { Host } from '../base/seams.ts';
+import type { Host, LoggedError } from '../base/seams.ts';
 import type { Model } from '../model/model.ts';
 import type { AllowedCallers, ListenOptions, Network } from '../protocol/messages/channel.ts';
 import type { Keys } from '../store/keys.ts';
@@ -61,6 +61,8 @@ export interface RoleContext extends ClusterContext, StoreContext {
   readonly health: (isReady: () => Readiness) => ListenOptions['http'];
   /** What this process waits for outside of paddlet. */
   readonly troubles: Troubles;
+  /** The last warnings and errors that it has logged, the oldest first. */
+  readonly recentErrors?: () => readonly LoggedError[];
   /** What a trainer says of that in the store. */
   readonly startedBy?: 'run' | undefined;
   readonly hostName: string;

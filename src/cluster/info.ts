@@ -6,6 +6,7 @@
 import * as z from 'zod';
 import { PaddletError } from '../base/errors.ts';
 import type { Frozen } from '../base/frozen.ts';
+import { LIMITS } from '../base/limits.ts';
 import { discardSchema } from '../core/tasks/state.ts';
 import { PHASES } from '../protocol/messages/all-messages.ts';
 import { taskAddress } from '../protocol/messages/fields.ts';
@@ -15,12 +16,21 @@ import { troubleSchema } from './troubles.ts';
 
 const count = z.int().min(0);
 
+/** A warning or an error in its log; `time` in seconds since 1970. */
+const errorSchema = z.strictObject({
+  time: z.number(),
+  level: z.enum(['warn', 'error']),
+  text: z.string().max(LIMITS.toldErrorCharacters),
+});
+
 const processFields = {
   pid: count,
   host: z.string(),
   version: z.string(),
   /** What it waits for outside of paddlet: its store, its disk. */
   troubles: z.array(troubleSchema),
+  /** The last ones, the oldest first. */
+  errors: z.array(errorSchema).max(LIMITS.toldErrors),
 };
 /** The process has nothing to work on yet: the object it needs, as in "waiting for …". */
 const waitingFields = { state: z.literal('waiting'), waitingFor: z.string(), ...processFields };

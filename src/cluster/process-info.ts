@@ -1,4 +1,5 @@
 /** What every role says of its process. */
+import type { LoggedError } from '../base/seams.ts';
 import type { RoleContext } from './context.ts';
 import { type Trouble, troublesOf } from './troubles.ts';
 
@@ -7,9 +8,10 @@ export interface ProcessInfo {
   readonly host: string;
   readonly version: string;
   readonly troubles: Trouble[];
+  readonly errors: LoggedError[];
 }
 
 export const processInfo = (context: RoleContext): ProcessInfo => {
   const { pid, hostName: host, version } = context;
-  return { pid, host, version, troubles: troublesOf(context) };
+  return { pid, host, version, troubles: troublesOf(context), errors: [...(context.recentErrors?.() ?? [])] };
 };

@@ -65,13 +65,19 @@ function textLine(options: LogOptions, level: LogLevel, message: string, facts: 
   if (!isShort || level !== 'info') parts.push(levelPaint(level.padEnd(5)));
   const { identity } = options;
   if (identity !== undefined && !isShort) parts.push(paint.bold(nameOf(identity)));
-  parts.push(visible(message), ...factsText(facts, paint));
+  parts.push(entryText(message, facts, paint));
   if (identity !== undefined && !isShort) {
     const { job, host, pid } = identity;
     parts.push(...factsText({ job, host, pid }, paint));
   }
   return parts.join(' ');
 }
+
+/** Without the time, the level, and who logs. */
+export const entryText = (message: string, facts: Record<string, unknown> = {}, paint = PLAIN): string =>
+  [visible(message), ...factsText(facts, paint)].join(' ');
+
+const PLAIN = new Chalk({ level: 0 });
 
 /** `pserver 0`, `trainer 5a8f6e0e`. */
 function nameOf({ role, index, id }: LogIdentity): string {

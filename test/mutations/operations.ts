@@ -17,6 +17,28 @@ export const OPERATIONS: readonly Mutation[] = [
     tests: ['test/cluster/job/health.test.ts'],
   },
   {
+    rule: 'the file of a log that was opened is the one that was looked for',
+    file: 'src/commands/base/growing-text.ts',
+    find: 'if ((await this.#disk.inspect(path))?.inode !== inode) return undefined;',
+    replace: '',
+    tests: ['test/commands/base/growing-text.test.ts'],
+  },
+  {
+    rule: 'the files of a log are listed from the newest',
+    file: 'src/commands/base/growing-text.ts',
+    find: 'let age = 0; age <= LIMITS.oldLogFiles; age++) {\n    const aged = agedLog(path, age);',
+    replace:
+      'let age = 0; age <= LIMITS.oldLogFiles; age++) {\n    const aged = agedLog(path, LIMITS.oldLogFiles - age);',
+    tests: ['test/commands/base/growing-text.test.ts'],
+  },
+  {
+    rule: 'one of several that write to a log makes room',
+    file: 'src/host/log-file.ts',
+    find: 'if (statSync(path, { throwIfNoEntry: false })?.ino === ino) makeRoom(path);',
+    replace: 'makeRoom(path);',
+    tests: ['test/host/log-file.test.ts'],
+  },
+  {
     rule: 'one run at a time works in a folder',
     file: 'src/host/folder-lock.ts',
     find: "db.exec('BEGIN EXCLUSIVE')",

@@ -16,6 +16,7 @@ import {
   registerTroubles,
 } from '../../host/metrics.ts';
 import { logWarnings } from '../../host/outputs.ts';
+import { keepErrors } from '../../host/recent-errors.ts';
 import { reportingLog } from '../../host/reports.ts';
 import { onForwarded, onTetherLost, tetheredTo } from '../../host/tether.ts';
 import type { JoinToken } from '../../protocol/join/token.ts';
@@ -94,8 +95,9 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
     run: (context: RoleContext) => Promise<R>,
   ): Promise<R | undefined> {
     const plain = this.host();
-    logWarnings(plain.log);
-    const host = { ...plain, log: reportingLog(plain.log) };
+    const { log, recent: recentErrors } = keepErrors(plain.log, () => plain.clock.wallSeconds());
+    logWarnings(log);
+    const host = { ...plain, log: reportingLog(log) };
     const signals = stopSignals(host);
     const { stop } = signals;
     let store: Store | undefined;
@@ -119,7 +121,7 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
         Object.assign(this.identity, facts);
         if (facts.index !== undefined) registry.setDefaultLabels({ ...labels, index: String(facts.index) });
       };
-      const parts = { ...signals, host, store, keys, joinToken, port, identify, registry };
+      const parts = { ...signals, host, store, keys, joinToken, port, identify, registry, recentErrors };
       return await run(makeContext(role, options.flags, parts));
     } catch (error) {
       if (isPaddletError(error, 'Interrupted')) return undefined;
@@ -172,9 +174,11 @@ interface RoleParts {
 function makeContext(
   role: string,
   flags: RoleFlags,
-  parts: RoleSignals & Required<Pick<RoleContext, 'host' | 'store' | 'keys' | 'identify' | 'registry'>> & RoleParts,
+  parts: RoleSignals &
+    Required<Pick<RoleContext, 'host' | 'store' | 'keys' | 'identify' | 'registry' | 'recentErrors'>> &
+    RoleParts,
 ): RoleContext {
-  const { host, store, keys, joinToken, port, identify, registry, stop, jobStop, endNow } = parts;
+  const { host, store, keys, joinToken, port, identify, registry, recentErrors, stop, jobStop, endNow } = parts;
   const troubles = createTroubles();
   registerTroubles(registry, TROUBLE_KINDS, () => troublesOf({ troubles, store }).map(({ kind }) => kind));
   const traffic = { sentBytes: 0, receivedBytes: 0 };
@@ -209,6 +213,7 @@ function makeContext(
     pid: process.pid,
     version: VERSION,
     identify,
+    recentErrors,
   };
 }
 

@@ -12,6 +12,7 @@ import { pointText, resultText } from '../base/result-text.ts';
 import type { MakeTable } from '../base/table.ts';
 import { secondsLeft } from '../base/time-left.ts';
 import { copiesLine, copiesTable } from './copies-text.ts';
+import { errorsText } from './errors-text.ts';
 import { causesOf, phaseOf, reasonOf, type ShownStatus } from './shown-status.ts';
 import { roundsText } from './status-text-rounds.ts';
 import { timesText } from './times-text.ts';
@@ -67,7 +68,8 @@ export function statusText(status: ShownStatus, wallSeconds: number, options: Te
   const rows = processes.map((process) => shownOf(processCells(process, status, isWide)));
   const ofUnits = copies && copiesTable(copies, { table, isWide, replicas });
   const tables = [table(shownOf(heads.map((head) => ({ head }))), rows), ...(ofUnits === undefined ? [] : [ofUnits])];
-  return [...shown, ...tables.flatMap((one) => ['', ...one.split('\n').map((line) => cut(line, columns))])].join('\n');
+  const cells = tables.flatMap((one) => ['', ...one.split('\n').map((line) => cut(line, columns))]);
+  return [...shown, ...cells, ...errorsText(processes, wallSeconds, columns)].join('\n');
 }
 
 /** How fast, how good, how long. */

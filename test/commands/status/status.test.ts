@@ -114,6 +114,13 @@ describe('the status of a job in async mode', () => {
     expect(textOf(status).at(-1)).toBe('pserver 1  pserver:1 does not answer');
   });
 
+  it('has the newest warning or error of a process below the table; all of them for a script', () => {
+    const errors = [1, 2].map((at) => ({ time: NOW - 10 + at, level: 'warn' as const, text: `told ${at}` }));
+    const status = statusOf([MASTER, says({ ...infos.asyncPserver(0, 640), errors }, '0'), PSERVERS[1]!]);
+    expect(textOf(status).slice(-3)).toEqual(['', 'latest warnings and errors:', '  pserver 0, 8 s ago: warn: told 2']);
+    expect(statusJson(status, NOW)).toMatchObject({ processes: [{ errors: [] }, { errors }, { errors: [] }] });
+  });
+
   it('names slow trainers, repairs and discarded tasks', () => {
     const attempt = {
       trainer: 't',

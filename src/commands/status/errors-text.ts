@@ -1,0 +1,22 @@
+/** What went wrong last: of each process the newest warning or error that it still remembers, one line each. */
+import { visible } from '../../base/visible.ts';
+import type { LiveProcess } from '../../cluster/job/describe-job.ts';
+import { shortId } from '../../cluster/trainer-entry.ts';
+import { cut, durationText } from '../base/fit.ts';
+
+/** What is older has passed, or is repeated; `--json` and the log have it. */
+const RECENT_SECONDS = 600;
+
+/** `wallSeconds`: now; clocks of other machines may differ from it. Empty when there is nothing to say. */
+export function errorsText(processes: readonly LiveProcess[], wallSeconds: number, columns: number): string[] {
+  const lines = processes.flatMap(({ role, id, answer }) => {
+    const newest = answer.kind === 'info' ? answer.info.errors.at(-1) : undefined;
+    if (newest === undefined) return [];
+    const ageSeconds = Math.max(0, Math.round(wallSeconds - newest.time));
+    if (ageSeconds > RECENT_SECONDS) return [];
+    const who = role === 'master' ? role : `${role} ${role === 'trainer' ? shortId(id) : id}`;
+    return [`  ${who}, ${durationText(ageSeconds)} ago: ${newest.level}: ${newest.text}`];
+  });
+  if (lines.length === 0) return [];
+  return ['', 'latest warnings and errors:', ...lines.map((line) => cut(visible(line), columns))];
+}
