@@ -48,6 +48,10 @@ need_etcd() {
   PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'
   export PADDLET_TEST_ETCD
 }
+need_browser() {
+  PADDLET_TEST_CHROMIUM=$(scripts/fetch-chromium.sh) || skip 'there is no Chromium'
+  export PADDLET_TEST_CHROMIUM
+}
 # Both go on where the last night stopped.
 run_sim() { npx node scripts/sim.ts --minutes "$MINUTES" --go-on ".cache/nightly/$step" "$@"; }
 run_mutations() { npx node scripts/mutations.ts --minutes "$MINUTES" --go-on ".cache/nightly/$step"; }
@@ -89,6 +93,8 @@ run_step() {
     chaos-sqlite-*) run_chaos --store sqlite ;;
     moves-etcd-*) need_etcd; run_moves --store etcd ;;
     moves-sqlite-*) run_moves --store sqlite ;;
+    test-browser) need_etcd; need_browser; run_test browser ;;
+    test-page) need_browser; run_test page ;;
     test-*) need_etcd; run_test "${1#test-}" ;;
     copies-killed-at-once-*) run_copies --replicas 3 --at-once 2 ;;
     copies-killed-*) run_copies ;;

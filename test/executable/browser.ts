@@ -8,16 +8,20 @@ import type { Place } from './harness.ts';
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome'];
 
-/** The browser of this machine: PADDLET_TEST_CHROMIUM, else Chromium on the PATH. */
+/** The path of the browser of this machine: PADDLET_TEST_CHROMIUM, else Chromium on the PATH. */
 export function findBrowser(): string | undefined {
   const named = process.env.PADDLET_TEST_CHROMIUM;
   const programs = named === undefined || named === '' ? PROGRAMS : [named];
-  return programs.find((program) => spawnSync(program, ['--version']).status === 0);
+  for (const program of programs) {
+    const shell = ['-c', '"$0" --version >&2 && command -v "$0"', program];
+    const { status, stdout } = spawnSync('sh', shell, { encoding: 'utf8' });
+    if (status === 0) return stdout.trim();
+  }
+  return undefined;
 }
 
-/** Offline, and with nothing of the user's. `--no-sandbox`: its own sandbox does not start as root. */
-const flags = (profile: string): string[] => [
-  '--headless',
+/** Offline. `--no-sandbox`: its own sandbox does not start as root. */
+export const BROWSER_FLAGS: readonly string[] = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
@@ -25,8 +29,10 @@ const flags = (profile: string): string[] => [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  `--user-data-dir=${profile}`,
 ];
+
+/** With nothing of the user's. */
+const flags = (profile: string): string[] => ['--headless', ...BROWSER_FLAGS, `--user-data-dir=${profile}`];
 
 export interface Page {
   readonly origin: string;

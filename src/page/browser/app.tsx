@@ -11,6 +11,9 @@ import { Empty } from './parts.tsx';
 import { Processes } from './processes.tsx';
 import { Progress, Why } from './progress.tsx';
 
+/** Then the picture of the cluster is high. */
+const MANY = 20;
+
 export function App({ view }: { readonly view: View }) {
   const { data, link, curves } = view;
   const job = data?.job;
@@ -24,7 +27,7 @@ export function App({ view }: { readonly view: View }) {
           <Empty>{data !== undefined ? noJobText(data) : link.kind === 'connecting' ? 'Connecting…' : ''}</Empty>
         </main>
       ) : (
-        <main class="grid">
+        <main class={job.processes.length > MANY ? 'grid many' : 'grid'}>
           <Why job={job} />
           <Progress job={job} />
           <Curves curves={curves} />
@@ -34,7 +37,7 @@ export function App({ view }: { readonly view: View }) {
             <Records records={job.records} />
             <Checkpoints job={job} time={data?.time ?? 0} />
           </div>
-          <Processes job={job} />
+          {job.processes.length > 0 && <Processes job={job} />}
           <Log log={job.log} />
         </main>
       )}

@@ -9,7 +9,7 @@ export interface Box {
 }
 
 /** How much a box says. */
-export type Room = 'roomy' | 'close' | 'dense';
+export type Room = (typeof ROOMS)[number]['room'];
 
 export interface Group {
   readonly room: Room;
@@ -28,6 +28,8 @@ export interface CellGrid {
 
 export interface GroupWish {
   readonly hasHeading: boolean;
+  /** Of text, where there is room for all of them. */
+  readonly lines: number;
   readonly keys: readonly string[];
   /** The most that one box shows. */
   readonly cells: number;
@@ -48,18 +50,14 @@ const GAP = 10;
 const WIDEST = 190;
 const CELL_GAP = 2;
 const CELL_SIZES = [10, 8, 6, 4];
-const HIGHEST_CELLS = 54;
+const LINE = 17;
 
-const ROOMS: readonly {
-  readonly room: Room;
-  readonly width: number;
-  readonly height: number;
-  readonly rows: number;
-}[] = [
-  { room: 'roomy', width: 126, height: 68, rows: 3 },
-  { room: 'close', width: 84, height: 52, rows: 5 },
-  { room: 'dense', width: 58, height: 38, rows: Number.POSITIVE_INFINITY },
-];
+/** `height` is without text; `lines`, `rows` and `cellsHeight` are the most. */
+const ROOMS = [
+  { room: 'roomy', width: 126, height: 17, lines: 3, rows: 3, cellsHeight: 54 },
+  { room: 'close', width: 84, height: 15, lines: 2, rows: 5, cellsHeight: 40 },
+  { room: 'dense', width: 58, height: 4, lines: 2, rows: Number.POSITIVE_INFINITY, cellsHeight: 26 },
+] as const;
 
 export function layoutCluster(wishes: readonly GroupWish[], width: number): ClusterLayout {
   let y = 0;
@@ -72,18 +70,20 @@ export function layoutCluster(wishes: readonly GroupWish[], width: number): Clus
 }
 
 function layoutGroup(
-  { keys, cells, hasHeading }: GroupWish,
+  { keys, cells, hasHeading, lines }: GroupWish,
   width: number,
   y: number,
 ): Group & { readonly end: number } {
-  const inner = Math.max(ROOMS.at(-1)!.width, width - 2 * MARGIN);
+  const inner = Math.max(ROOMS[2].width, width - 2 * MARGIN);
   const most = (least: number): number => Math.max(1, Math.floor((inner + GAP) / (least + GAP)));
-  const { room, width: least, height: plain } = ROOMS.find((one) => keys.length <= most(one.width) * one.rows)!;
+  const wished = ROOMS.find((one) => keys.length <= most(one.width) * one.rows)!;
+  const { room, width: least } = wished;
   const rows = Math.ceil(keys.length / most(least));
   const columns = Math.ceil(keys.length / Math.max(1, rows));
   const boxWidth = Math.min(WIDEST, Math.floor((inner - (columns - 1) * GAP) / columns));
-  const cell = cellGrid(cells, boxWidth - 2 * PADDING);
-  const height = plain + (cell === undefined || cells === 0 ? 0 : cell.height + 6);
+  const cell = cellGrid(cells, boxWidth - 2 * PADDING, wished.cellsHeight);
+  const textHeight = wished.height + LINE * Math.min(lines, wished.lines);
+  const height = textHeight + (cell === undefined ? LINE : cells === 0 ? 0 : cell.height + 6);
   const left = Math.floor((width - columns * boxWidth - (columns - 1) * GAP) / 2);
   const top = y + (hasHeading ? HEADING : 0);
   const boxes = keys.map((key, at) => ({
@@ -96,11 +96,11 @@ function layoutGroup(
   return { room, y, boxes, cell, end: top + rows * (height + LANE) + LANE };
 }
 
-function cellGrid(cells: number, width: number): CellGrid | undefined {
+function cellGrid(cells: number, width: number, highest: number): CellGrid | undefined {
   for (const size of CELL_SIZES) {
     const perRow = Math.max(1, Math.floor((width + CELL_GAP) / (size + CELL_GAP)));
     const height = Math.ceil(cells / perRow) * (size + CELL_GAP) - CELL_GAP;
-    if (height <= HIGHEST_CELLS) return { size, perRow, height: Math.max(0, height) };
+    if (height <= highest) return { size, perRow, height: Math.max(0, height) };
   }
   return undefined;
 }

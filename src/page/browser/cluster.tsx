@@ -21,12 +21,16 @@ export function Cluster({ job }: { readonly job: PageJob }) {
   const { processes, units } = job;
   const groups = waitGroups(job.waits);
   const cells = unitCells(units);
+  const isShown = processes.length > 0 && units.total > 0;
   return (
-    <Panel id="cluster" title="Cluster" note={processes.length > 0 && <Legend hasUnits={units.total > 0} />}>
+    <Panel id="cluster" title="Cluster" note={isShown && unitsText(units)}>
       {processes.length === 0 ? (
         <Empty>No process of the job is running.</Empty>
       ) : (
-        <Picture job={job} cells={cells} waits={groups} />
+        <>
+          {isShown && <Legend units={units} />}
+          <Picture job={job} cells={cells} waits={groups} />
+        </>
       )}
       {cells.lost.length > 0 && (
         <p class="lost">
@@ -40,20 +44,20 @@ export function Cluster({ job }: { readonly job: PageJob }) {
   );
 }
 
-const Legend = ({ hasUnits }: { readonly hasUnits: boolean }) => (
+const Legend = ({ units: { replicas, orphans } }: { readonly units: PageJob['units'] }) => (
   <ul class="legend" aria-label="Signs of the picture">
-    {hasUnits && (
-      <>
-        <li>
-          <span class="cell led" aria-hidden="true" /> unit it leads
-        </li>
-        <li>
-          <span class="cell copy" aria-hidden="true" /> copy in sync
-        </li>
-        <li>
-          <span class="cell orphan" aria-hidden="true" /> unit without a primary
-        </li>
-      </>
+    <li>
+      <span class="cell led" aria-hidden="true" /> unit it leads
+    </li>
+    {replicas > 1 && (
+      <li>
+        <span class="cell copy" aria-hidden="true" /> copy in sync
+      </li>
+    )}
+    {orphans > 0 && (
+      <li>
+        <span class="cell orphan" aria-hidden="true" /> unit without a primary
+      </li>
     )}
   </ul>
 );
@@ -73,7 +77,8 @@ function Picture({ job, cells, waits }: PictureProps) {
   };
   const cellsOf = ({ id, role }: PageProcess) => (role === 'pserver' ? (cells.of.get(Number(id)) ?? []) : []);
   const wishes = ROLES.map((role) => ({
-    hasHeading: roleTitle(role, byRole[role].length, job) !== undefined,
+    hasHeading: roleTitle(role, byRole[role].length) !== undefined,
+    lines: role === 'master' ? 2 : 3,
     keys: byRole[role].map(({ key }) => key),
     cells: Math.max(0, ...byRole[role].map((process) => cellsOf(process).length)),
   }));
@@ -85,7 +90,7 @@ function Picture({ job, cells, waits }: PictureProps) {
           <Lines groups={groups} waits={waits} width={width} height={height} />
           {ROLES.map((role, at) => {
             const group = groups[at]!;
-            const title = roleTitle(role, byRole[role].length, job);
+            const title = roleTitle(role, byRole[role].length);
             return (
               <div key={role}>
                 {title !== undefined && (
@@ -114,17 +119,18 @@ function Picture({ job, cells, waits }: PictureProps) {
 }
 
 /** Undefined where the box itself says it. */
-function roleTitle(role: Role, count: number, { units }: PageJob): string | undefined {
+function roleTitle(role: Role, count: number): string | undefined {
   if (role === 'master' && count === 1) return undefined;
-  if (count === 0) return `No ${role}`;
-  if (role === 'trainer' || units.total === 0) return counted(count, role);
-  const notes = [
-    counted(units.total, 'unit'),
-    ...(units.replicas > 1 ? [`${units.replicas} copies of each`] : []),
-    ...(units.toMove > 0 ? [`${units.toMove} to move`] : []),
-    ...(units.orphans > 0 ? [`${units.orphans} without a primary`] : []),
-  ];
-  return `${counted(count, role)} · ${notes.join(' · ')}`;
+  return count === 0 ? `No ${role}` : counted(count, role);
+}
+
+function unitsText({ total, replicas, toMove, orphans }: PageJob['units']): string {
+  return [
+    counted(total, 'unit'),
+    ...(replicas > 1 ? [`${replicas} copies of each`] : []),
+    ...(toMove > 0 ? [`${toMove} to move`] : []),
+    ...(orphans > 0 ? [`${orphans} without a primary`] : []),
+  ].join(' · ');
 }
 
 interface LinesProps {

@@ -22,6 +22,12 @@ export function Panel({ id, title, note, children }: PanelProps) {
   );
 }
 
+/** Commands in it are between backticks. */
+export const Coded = ({ text }: { readonly text: string }) => (
+  // An odd part is a command.
+  <>{text.split('`').map((part, at) => (at % 2 === 1 ? <code key={part}>{part}</code> : part))}</>
+);
+
 export const Empty = ({ children }: { readonly children: ComponentChildren }) => <p class="empty">{children}</p>;
 
 export type Tone = 'plain' | 'accent' | 'good' | 'warning' | 'bad';

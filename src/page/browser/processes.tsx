@@ -2,7 +2,7 @@
 import type { PageJob, PageProcess } from '../page-data.ts';
 import { bytesText, rateText } from './format.ts';
 import { activityText, hasWord, MARK_WORDS, markOf, mostTroubled } from './marks.ts';
-import { Empty, Panel, useShowAll } from './parts.tsx';
+import { Panel, useShowAll } from './parts.tsx';
 import { MarkSign } from './process-box.tsx';
 
 const MOST_SHOWN = 14;
@@ -18,26 +18,22 @@ export function Processes({ job: { processes } }: { readonly job: PageJob }) {
       title="Processes"
       note={hidden > 0 ? `${most} of ${processes.length}, those with trouble first` : undefined}
     >
-      {processes.length === 0 ? (
-        <Empty>No process of the job is running.</Empty>
-      ) : (
-        <table class="processes">
-          <thead>
-            <tr>
-              {COLUMNS.map((name) => (
-                <th key={name} scope="col" class={NUMBERS.includes(name) ? 'number' : ''}>
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {mostTroubled(processes, most).map((process) => (
-              <Row key={process.key} process={process} />
+      <table class="processes">
+        <thead>
+          <tr>
+            {COLUMNS.map((name) => (
+              <th key={name} scope="col" class={NUMBERS.includes(name) ? 'number' : ''}>
+                {name}
+              </th>
             ))}
-          </tbody>
-        </table>
-      )}
+          </tr>
+        </thead>
+        <tbody>
+          {mostTroubled(processes, most).map((process) => (
+            <Row key={process.key} process={process} />
+          ))}
+        </tbody>
+      </table>
       {button}
     </Panel>
   );

@@ -1,14 +1,16 @@
 /** Why the job is as it is, and how far it is. */
 import type { PageJob, PageProgress } from '../page-data.ts';
 import { countText, durationText, metricText, percentText, rateText } from './format.ts';
-import { type Fact, Facts, Panel } from './parts.tsx';
+import { Coded, type Fact, Facts, Panel } from './parts.tsx';
 
-const CALM: readonly PageJob['phase'][] = ['training', 'evaluating', 'concluding', 'done'];
+/** Said only of a job that runs: it may be known soon. */
+const UNKNOWN = '–';
+const BAD: readonly PageJob['phase'][] = ['failed', 'unresponsive'];
 
 export function Why({ job }: { readonly job: PageJob }) {
   const [first, ...others] = job.why;
-  const isCalm = CALM.includes(job.phase) && job.health !== 'UNHEALTHY';
-  const tone = first === undefined || job.phase === 'done' ? 'good' : isCalm ? 'warning' : 'bad';
+  const isBad = BAD.includes(job.phase) || job.health === 'UNHEALTHY';
+  const tone = first === undefined || job.phase === 'done' ? 'good' : isBad ? 'bad' : 'warning';
   return (
     <section class={`why ${tone}`} aria-labelledby="title-why">
       <h2 id="title-why" class="unseen">
@@ -19,15 +21,26 @@ export function Why({ job }: { readonly job: PageJob }) {
           <p class="cause">Nothing holds the job up.</p>
         ) : (
           <>
-            <p class="cause">{first.sentence}</p>
-            {first.hint !== undefined && <p class="hint">{first.hint}</p>}
+            <p class="cause">
+              <Coded text={first.sentence} />
+            </p>
+            {first.hint !== undefined && (
+              <p class="hint">
+                <Coded text={first.hint} />
+              </p>
+            )}
           </>
         )}
         {others.length > 0 && (
           <ul>
             {others.map(({ sentence, hint }) => (
               <li key={sentence}>
-                {sentence} {hint !== undefined && <span class="hint">{hint}</span>}
+                <Coded text={sentence} />{' '}
+                {hint !== undefined && (
+                  <span class="hint">
+                    <Coded text={hint} />
+                  </span>
+                )}
               </li>
             ))}
           </ul>
@@ -37,7 +50,7 @@ export function Why({ job }: { readonly job: PageJob }) {
   );
 }
 
-export function Progress({ job: { progress, phase } }: { readonly job: PageJob }) {
+export function Progress({ job: { progress, phase, processes } }: { readonly job: PageJob }) {
   const { share } = progress;
   return (
     <Panel id="progress" title="Progress" note={share === undefined ? undefined : <b>{percentText(share)}</b>}>
@@ -51,7 +64,7 @@ export function Progress({ job: { progress, phase } }: { readonly job: PageJob }
       >
         <div style={{ width: `${(share ?? 0) * 100}%` }} />
       </div>
-      <Facts facts={factsOf(progress)} />
+      <Facts facts={factsOf(progress).filter(({ value }) => value !== UNKNOWN || processes.length > 0)} />
     </Panel>
   );
 }
@@ -60,14 +73,14 @@ function factsOf({ pass, passes, tasks, rounds, ...rest }: PageProgress): Fact[]
   const { recordsPerSecond, secondsLeft, elapsedSeconds, loss } = rest;
   const [rate = '', unit = ''] = recordsPerSecond === undefined ? [] : rateText(recordsPerSecond).split(' ');
   return [
-    { name: 'Pass', ...(pass === undefined ? { value: '–', more: `of ${passes}` } : ofAll(pass + 1, passes)) },
+    { name: 'Pass', ...(pass === undefined ? { value: UNKNOWN, more: `of ${passes}` } : ofAll(pass + 1, passes)) },
     ...(tasks === undefined ? [] : [{ name: 'Tasks of this pass', ...ofAll(tasks.done, tasks.total) }]),
     ...(tasks === undefined ? [] : [{ name: 'Tasks running', value: countText(tasks.pending) }]),
     ...(rounds === undefined ? [] : [{ name: 'Rounds', ...ofAll(rounds.done, rounds.total) }]),
-    { name: 'Speed', ...(rate === '' ? { value: '–' } : { value: rate, more: unit }) },
-    { name: 'Time left', value: secondsLeft === undefined ? '–' : durationText(secondsLeft) },
+    { name: 'Speed', ...(rate === '' ? { value: UNKNOWN } : { value: rate, more: unit }) },
+    { name: 'Time left', value: secondsLeft === undefined ? UNKNOWN : durationText(secondsLeft) },
     { name: 'Elapsed', value: durationText(elapsedSeconds) },
-    { name: 'Mean loss', value: loss === undefined ? '–' : metricText(loss) },
+    { name: 'Mean loss', value: loss === undefined ? UNKNOWN : metricText(loss) },
   ];
 }
 
