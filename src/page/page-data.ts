@@ -103,7 +103,7 @@ export interface PageProcess {
   /** Why it is a straggler. */
   readonly slow?: string | undefined;
   /** Its latest errors, oldest first. */
-  readonly errors: readonly PageLogLine[];
+  readonly errors: readonly Omit<PageLogLine, 'log'>[];
 }
 
 export interface PageUnits {

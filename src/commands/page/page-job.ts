@@ -118,7 +118,7 @@ function processOf(process: LiveProcess, row: ProcessRow): PageProcess {
     ...{ rate: row.rate, rateOf: row.unit, bytes, time: row.time ?? [] },
     // Of a master it is its phase, of others that do not work why.
     ...(isWorking && role !== 'master' && { slow: row.note }),
-    errors: [],
+    errors: info?.errors ?? [],
   };
 }
 
