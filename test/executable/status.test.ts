@@ -90,14 +90,16 @@ const pageSchema = z.object({ job: z.literal(JOB.name), link: z.url() });
 /** Series that tell how far each role is. */
 const SERIES = {
   master: [
-    /^paddlet_master_tasks\{queue="done",role="master"\} \d+$/m,
-    /^paddlet_master_pass\{role="master"\} [1-9]\d*$/m,
+    new RegExp(`^paddlet_master_tasks\\{queue="done",job="${JOB.name}",role="master"\\} \\d+$`, 'm'),
+    /^paddlet_master_pass\{.*role="master"\} [1-9]\d*$/m,
   ],
   pserver: [
-    /^paddlet_pserver_pushes_total\{outcome="applied",role="pserver \d"\} [1-9]\d*$/m,
-    new RegExp(`^paddlet_pserver_shards\\{role="pserver \\d"\\} ${SHARDS_EACH}$`, 'm'),
+    /^paddlet_pserver_pushes_total\{outcome="applied",.*role="pserver",index="\d"\} [1-9]\d*$/m,
+    new RegExp(`^paddlet_pserver_shards\\{.*index="\\d"\\} ${SHARDS_EACH}$`, 'm'),
+    /^paddlet_request_seconds_count\{.*type="push".*\} [1-9]\d*$/m,
+    /^paddlet_pserver_checkpoints_total\{outcome="saved",.*\} [1-9]\d*$/m,
   ],
-  trainer: [/^paddlet_trainer_records_total\{role="trainer"\} [1-9]\d*$/m],
+  trainer: [/^paddlet_trainer_records_total\{.*role="trainer"\} [1-9]\d*$/m],
 };
 
 /** Of what `status` says in mid-run. */
@@ -123,7 +125,8 @@ async function expectHealth({ role, address }: LiveProcess): Promise<void> {
   expect({ ...ready, text: JSON.parse(ready.text) }).toMatchObject({ status: 200, text: { status: 'ready' } });
   const { status, text } = await get(address, '/metrics');
   expect(status).toBe(200);
-  for (const series of [...SERIES[role], /^process_resident_memory_bytes\{/m]) expect(text).toMatch(series);
+  for (const series of [...SERIES[role], /^process_resident_memory_bytes\{/m, /^paddlet_build_info\{/m])
+    expect(text).toMatch(series);
 }
 
 /** The page of the master, and what a browser that has its link is told. */

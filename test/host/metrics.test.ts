@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
-import { createHealth, createMetricsRegistry, type Readiness, registerTraffic } from '../../src/host/metrics.ts';
+import { PaddletError } from '../../src/base/errors.ts';
+import {
+  createHealth,
+  createMetricsRegistry,
+  type Readiness,
+  registerServed,
+  registerTraffic,
+  registerTroubles,
+} from '../../src/host/metrics.ts';
 
 const registry = createMetricsRegistry({ job: 'small', role: 'pserver', index: '3' }, '1.2.3');
 
@@ -26,7 +34,7 @@ test('metrics in the text format of Prometheus, labelled', async () => {
     exposeMetrics: true,
   })('/metrics');
   expect(answer?.contentType).toMatch(/^text\/plain; version=0\.0\.4/);
-  expect(answer?.body).toMatch(/^process_resident_memory_bytes\{role="pserver",index="3"\} \d+$/m);
+  expect(answer?.body).toMatch(/^process_resident_memory_bytes\{job="small",role="pserver",index="3"\} \d+$/m);
 });
 
 test('anything else does not exist', async () => {
@@ -53,6 +61,35 @@ test('the bytes on the wire are those of now, by direction', async () => {
   traffic.sentBytes = 5;
   traffic.receivedBytes = 7;
   const text = await own.metrics();
-  expect(text).toContain('paddlet_wire_bytes_total{direction="sent",role="trainer"} 5\n');
-  expect(text).toContain('paddlet_wire_bytes_total{direction="received",role="trainer"} 7\n');
+  expect(text).toContain('paddlet_wire_bytes_total{direction="sent",job="small",role="trainer"} 5\n');
+  expect(text).toContain('paddlet_wire_bytes_total{direction="received",job="small",role="trainer"} 7\n');
+});
+
+test('the versions of a process, what it waits for, and how long its answers take', async () => {
+  const own = createMetricsRegistry({ job: 'small', role: 'trainer' }, '1.2.3');
+  registerTroubles(own, ['store', 'pserver'], () => ['store']);
+  const served = registerServed(own);
+  served('push', 3);
+  served('push', 40);
+  const text = await own.metrics();
+  const labels = 'job="small",role="trainer"';
+  expect(text).toContain(`paddlet_build_info{version="1.2.3",node="${process.versions.node}",${labels}} 1\n`);
+  expect(text).toContain(`paddlet_trouble{kind="store",${labels}} 1\n`);
+  expect(text).toContain(`paddlet_trouble{kind="pserver",${labels}} 0\n`);
+  expect(text).toMatch(/^paddlet_request_seconds_bucket\{le="0\.01",.*\} 1$/m);
+  expect(text).toMatch(/^paddlet_request_seconds_count\{.*type="push".*\} 2$/m);
+});
+
+test('the targets of a job are for Prometheus as metrics are, and need the store', async () => {
+  const options = { role: 'master', isReady: () => ({ ready: true }), registry, exposeMetrics: true };
+  const found = [{ targets: ['here:1'], labels: { role: 'master' } }];
+  const answer = await createHealth({ ...options, targets: async () => found })('/targets');
+  expect(answer).toMatchObject({ status: 200, contentType: expect.stringContaining('application/json') });
+  expect(JSON.parse(answer!.body)).toEqual(found);
+  const closed = await createHealth({ ...options, exposeMetrics: false, targets: async () => found })('/targets');
+  expect(closed?.status).toBe(403);
+  expect(closed?.body).not.toContain('here:1');
+  const failing = () => Promise.reject(new PaddletError('StoreUnavailable', 'no store'));
+  expect((await createHealth({ ...options, targets: failing })('/targets'))?.status).toBe(503);
+  expect(await createHealth(options)('/targets')).toBeUndefined();
 });
