@@ -1,6 +1,6 @@
 /**
- * `node scripts/build.ts [--arch x64|arm64]`: makes dist/paddlet (after scripts/build-kernels.ts and scripts/build-page.ts). What is up to date
- * is left alone, so building again costs only the bundling.
+ * `node scripts/build.ts [--arch x64|arm64]`: makes dist/paddlet (after scripts/build-kernels.ts and
+ * scripts/build-page.ts). What is up to date is left alone, so building again costs only the bundling.
  */
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';

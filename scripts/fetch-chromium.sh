@@ -31,20 +31,27 @@ packages=$(missing 2>/dev/null) || { apt-get -qq update >&2 && packages=$(missin
 # shellcheck disable=SC2086
 "$root/scripts/setup/unpack-packages.sh" "$cache" $packages || fail 'its packages cannot be had'
 
-libraries=$(find "$cache" -name '*.so*' -exec dirname {} \; | sort -u | tr '\n' ':')
+# Relative to the folder of the script, which may be moved.
+libraries=$(cd "$cache" && find . -name '*.so*' -exec dirname {} \; | sort -u | sed 's/^\./$here/' | tr '\n' ':')
 cat >"$cache/fonts.conf" <<END
 <?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
-  <dir>$cache/usr/share/fonts</dir>
+  <dir prefix="relative">usr/share/fonts</dir>
   <dir>/usr/share/fonts</dir>
-  <cachedir>$cache/font-cache</cachedir>
+  <cachedir prefix="xdg">fontconfig</cachedir>
+  <alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
+  <match>
+    <test qual="all" name="family" compare="not_eq"><string>monospace</string></test>
+    <edit name="family" mode="append_last"><string>DejaVu Sans</string></edit>
+  </match>
 </fontconfig>
 END
 cat >"$cached.draft" <<END
 #!/bin/sh
-export LD_LIBRARY_PATH="$libraries" FONTCONFIG_FILE="$cache/fonts.conf"
-exec "$cache/usr/lib/chromium/chromium" "\$@"
+here=\$(CDPATH='' cd -- "\$(dirname -- "\$0")" && pwd)
+export LD_LIBRARY_PATH="$libraries" FONTCONFIG_FILE="\$here/fonts.conf"
+exec "\$here/usr/lib/chromium/chromium" "\$@"
 END
 chmod +x "$cached.draft"
 mv "$cached.draft" "$cached"

@@ -200,7 +200,7 @@ export const SAMPLES = {
     jobs: [
       { name: 'ctr', end: 'done' },
       { name: 'ctr-sync', end: undefined },
-      { name: 'fm <b>first</b>', end: 'failed' },
+      { name: 'fm <b>1</b>', end: 'failed' },
     ],
   }),
   one: page(

@@ -55,7 +55,7 @@ export function LinkHelp({ isBroken }: { readonly isBroken: boolean }) {
             <code>paddlet ui</code> serves a page for all jobs of a store, and prints its link.
           </li>
         </ul>
-        <p class="muted">Whoever has the link can watch the job, but cannot change it.</p>
+        <p class="muted">With the link anyone can watch the job, but not change it.</p>
       </section>
     </main>
   );
