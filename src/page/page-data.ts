@@ -92,7 +92,7 @@ export interface PageProcess {
   readonly pid?: number | undefined;
   /** `silent`: it does not answer. `strange`: its answer is not understood. */
   readonly state: 'working' | 'waiting' | 'silent' | 'strange';
-  /** What it does, or waits for, in a few words. */
+  /** What it does, in a few words; of one that is `waiting` what it waits for. */
   readonly activity: string;
   /** In a second: records of a trainer, pushes or rounds of a pserver. */
   readonly rate?: number | undefined;

@@ -114,12 +114,19 @@ function processOf(process: LiveProcess, row: ProcessRow): PageProcess {
     ...{ key: keyOf(process), role, address, host: info?.host, pid: info?.pid },
     id: role === 'master' ? '' : role === 'trainer' ? shortId(id) : id,
     state: info?.state ?? (answer.kind === 'none' ? 'silent' : 'strange'),
-    activity: answer.kind === 'notUnderstood' ? answer.error.message : activityOf(answer, false),
+    activity: activityIn(answer),
     ...{ rate: row.rate, rateOf: row.unit, bytes, time: row.time ?? [] },
     // Of a master it is its phase, of others that do not work why.
     ...(isWorking && role !== 'master' && { slow: row.note }),
     errors: info?.errors ?? [],
   };
+}
+
+/** The page itself says that it waits. */
+function activityIn(answer: LiveProcess['answer']): string {
+  if (answer.kind === 'notUnderstood') return answer.error.message;
+  if (answer.kind === 'info' && answer.info.state === 'waiting') return answer.info.waitingFor;
+  return activityOf(answer, false);
 }
 
 function unitsOf({ spread, record }: JobStatus, units: readonly UnitCopiesStatus[]): PageUnits {

@@ -97,7 +97,7 @@ describe('why a job does not go on', () => {
       { state: 'strange', activity: 'answered strangely' },
     ]);
     const [waiting] = jobOf(statusOf([says(infos.waitingMaster, 'master')])).processes;
-    expect(waiting).toMatchObject({ state: 'waiting', activity: 'waiting for the master lock' });
+    expect(waiting).toMatchObject({ state: 'waiting', activity: 'the master lock' });
   });
 
   it('names a straggler', () => {
