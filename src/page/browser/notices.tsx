@@ -13,18 +13,18 @@ export function Notice({ view }: { readonly view: View }) {
   const shown = age === undefined ? '' : `What is shown was last seen ${age} ago.`;
   if (link.kind === 'refused') return <Refused message={link.message} shown={shown} />;
   return (
-    <div class="notice warning">
+    <section class="notice warning" aria-label="Connection">
       <span role="status">
         <strong>{link.kind === 'lost' ? 'Not connected.' : 'Nothing newer is known.'}</strong>{' '}
         {link.kind === 'lost' ? `${location.host} does not answer; the page connects again by itself.` : data?.problem}
       </span>{' '}
       {shown}
-    </div>
+    </section>
   );
 }
 
 const Refused = ({ message, shown }: { readonly message: string; readonly shown: string }) => (
-  <div class="notice bad">
+  <section class="notice bad" aria-label="Connection">
     <span role="alert">
       <strong>This page was refused:</strong> {message}
     </span>{' '}
@@ -34,7 +34,7 @@ const Refused = ({ message, shown }: { readonly message: string; readonly shown:
       <code>paddlet token view</code> prints the link of a job. After <code>paddlet token rotate</code> earlier links no
       longer work. The page tries again every 10 seconds.
     </p>
-  </div>
+  </section>
 );
 
 /** In place of the job, without a token. */
