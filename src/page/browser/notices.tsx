@@ -3,7 +3,7 @@ import type { View } from './connection.ts';
 import { durationText } from './format.ts';
 import { useNow } from './header.tsx';
 
-/** Above all else while what is shown is not live. */
+/** Above all else while what is shown is not live. The age is not announced: it changes every second. */
 export function Notice({ view }: { readonly view: View }) {
   const { link, data, seenMs } = view;
   const isOld = link.kind === 'lost' || link.kind === 'refused' || data?.problem !== undefined;
@@ -13,23 +13,28 @@ export function Notice({ view }: { readonly view: View }) {
   const shown = age === undefined ? '' : `What is shown was last seen ${age} ago.`;
   if (link.kind === 'refused') return <Refused message={link.message} shown={shown} />;
   return (
-    <div class="notice warning" role="status">
-      <strong>{link.kind === 'lost' ? 'Not connected.' : 'Nothing newer is known.'}</strong>{' '}
-      {link.kind === 'lost' ? `${location.host} does not answer; the page connects again by itself.` : data?.problem}{' '}
-      <span aria-live="off">{shown}</span>
-    </div>
+    <section class="notice warning" aria-label="Connection">
+      <span role="status">
+        <strong>{link.kind === 'lost' ? 'Not connected.' : 'Nothing newer is known.'}</strong>{' '}
+        {link.kind === 'lost' ? `${location.host} does not answer; the page connects again by itself.` : data?.problem}
+      </span>{' '}
+      {shown}
+    </section>
   );
 }
 
 const Refused = ({ message, shown }: { readonly message: string; readonly shown: string }) => (
-  <div class="notice bad" role="alert">
-    <strong>This page was refused:</strong> {message} <span aria-live="off">{shown}</span>
+  <section class="notice bad" aria-label="Connection">
+    <span role="alert">
+      <strong>This page was refused:</strong> {message}
+    </span>{' '}
+    {shown}
     <p>
       Open the page with a link that is valid now: <code>paddlet ui</code> shows the jobs of a store, and{' '}
       <code>paddlet token view</code> prints the link of a job. After <code>paddlet token rotate</code> earlier links no
       longer work. The page tries again every 10 seconds.
     </p>
-  </div>
+  </section>
 );
 
 /** In place of the job, without a token. */
