@@ -101,13 +101,13 @@ export function barrierCauses(seen: Seen): Cause[] {
   ];
 }
 
-/** Async mode: attempts that take far longer than tasks do. */
+/** Async mode: trainers with attempts that take far longer than tasks do, each with its oldest one. */
 export function slowTrainerCauses(seen: Seen): Cause[] {
   const master = directingInfo(seen);
   if (master?.mode !== 'async') return [];
-  return master.attempts
-    .filter(({ slow }) => slow)
-    .sort((a, b) => b.ageMs - a.ageMs)
+  const slowest = master.attempts.filter(({ slow }) => slow).sort((a, b) => b.ageMs - a.ageMs);
+  return slowest
+    .filter(({ trainer }, at) => slowest.findIndex((other) => other.trainer === trainer) === at)
     .map(({ trainer, ageMs }) => ({
       kind: 'slowTrainer',
       sentence:

@@ -47,7 +47,7 @@ export class LogTail {
   }
 }
 
-const HEAD = /^\S+ \w+ +(?:(?:run|master|pserver(?: \d+)?|trainer(?: [0-9a-f]+)?) )?/;
+const HEAD = /^\d{4}-\S+Z \w+ +(?:(?:run|master|pserver(?: \d+)?|trainer(?: [0-9a-f]+)?) )?/;
 const TAIL = /(?: job=\S+)? host=\S+ pid=\d+$/m;
 
 /** Without the time, the level and who logs (src/host/log.ts): the page shows them in columns of their own. */

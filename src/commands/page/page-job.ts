@@ -13,8 +13,8 @@ import { type Look, type ProcessRow, rowsOf } from '../top/rows.ts';
 import { keyOf, waitsOf } from './waits.ts';
 
 export interface PageLooks {
-  /** The same as `now` at first: then no rate is known. */
-  readonly before: Look;
+  /** Undefined at first: then no rate is known. */
+  readonly before: Look | undefined;
   readonly now: Look;
   readonly units: readonly UnitCopiesStatus[];
   readonly log: readonly PageLogLine[];
@@ -27,7 +27,7 @@ export function pageJobOf({ before, now, units, log, wallSeconds }: PageLooks): 
   const { record, end, health } = status;
   const result = end !== undefined && 'result' in end ? end.result : undefined;
   const kept = result?.evaluation ?? directingInfo(status)?.kept;
-  const rows = rowsOf(before, now);
+  const rows = rowsOf(before ?? { ...now, status: { ...status, processes: [] } }, now);
   return {
     name: record.job.name,
     mode: record.job.training.mode,
@@ -66,7 +66,8 @@ function progressOf(status: ShownStatus, wallSeconds: number): PageProgress {
   const { passes } = record.job.training;
   if (end !== undefined && 'result' in end) {
     const { recordsPerSecond, elapsedSeconds: took, evaluation } = end.result;
-    return { share: 1, passes, pass: evaluation?.last.passes ?? passes, recordsPerSecond, elapsedSeconds: took };
+    const ended = evaluation?.last.passes ?? passes;
+    return { share: 1, passes, pass: ended - 1, recordsPerSecond, elapsedSeconds: took };
   }
   const elapsed = elapsedSeconds(record, wallSeconds);
   const master = directingInfo(status);
@@ -151,8 +152,10 @@ function keptOf({ metric, last, best }: KeptModels): NonNullable<PageJob['kept']
   return { metric, last: point(last), best: best && point(best) };
 }
 
-/** Those that are known. */
-const numbersIn = (metrics: Metrics | undefined): Record<string, number> =>
-  Object.fromEntries(
-    Object.entries(metrics ?? {}).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+/** Those that are known, and finite: JSON has no others. */
+function numbersIn(metrics: Partial<Metrics> = {}): Record<string, number> {
+  const known = Object.entries(metrics).flatMap(([name, value]) =>
+    name !== 'records' && value !== undefined && Number.isFinite(value) ? [[name, value] as const] : [],
   );
+  return Object.fromEntries(known);
+}

@@ -71,7 +71,7 @@ export class PageLooks {
     const now = { status, atMs: clock.monotonicMs() };
     // Of a job that was begun again nothing is compared.
     const isSame = this.#before?.status.record.id === status.record.id;
-    const before = isSame ? this.#before! : now;
+    const before = isSame ? this.#before : undefined;
     this.#before = now;
     const units = status.copies ?? (await describePlaces(store, keys, status.record));
     const log = (await this.#logs?.lines()) ?? [];

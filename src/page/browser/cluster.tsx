@@ -32,7 +32,7 @@ export function Cluster({ job }: { readonly job: PageJob }) {
           <Picture job={job} cells={cells} waits={groups} />
         </>
       )}
-      {cells.lost.length > 0 && (
+      {processes.length > 0 && cells.lost.length > 0 && (
         <p class="lost">
           <span class="cell lost" aria-hidden="true" /> No live pserver has {cells.lost.length === 1 ? 'unit' : 'units'}{' '}
           {listText(cells.lost.map(String), 12)}.
@@ -200,9 +200,12 @@ function Stragglers({ processes }: { readonly processes: readonly PageProcess[] 
     <>
       <h3>Stragglers</h3>
       <ul class="stragglers">
-        {slow.slice(0, most).map(({ key, slow: reason }) => (
+        {slow.slice(0, most).map(({ key, role, id, slow: reason }) => (
           <li key={key}>
-            <b>{key}</b>: {reason}
+            <b>
+              {role} {id}
+            </b>
+            : {reason}
           </li>
         ))}
       </ul>

@@ -15,6 +15,8 @@ const PHASE_TONES: Readonly<Record<PageJob['phase'], Tone>> = {
   stopped: 'warning',
   waiting: 'warning',
 };
+/** No process is to be healthy then. */
+const RESTING: readonly PageJob['phase'][] = ['done', 'failed', 'stopped'];
 const HEALTH_TONES: Readonly<Record<PageJob['health'], Tone>> = { OK: 'good', UNHEALTHY: 'bad', UNKNOWN: 'plain' };
 const HEALTH_WORDS: Readonly<Record<PageJob['health'], string>> = {
   OK: 'healthy',
@@ -31,7 +33,7 @@ export function Header({ view }: { readonly view: View }) {
       {job !== undefined && (
         <div class="badges">
           <Badge tone={PHASE_TONES[job.phase]}>{job.phase}</Badge>
-          <Badge tone={HEALTH_TONES[job.health]}>{HEALTH_WORDS[job.health]}</Badge>
+          {!RESTING.includes(job.phase) && <Badge tone={HEALTH_TONES[job.health]}>{HEALTH_WORDS[job.health]}</Badge>}
           <Badge tone="plain">{job.mode} mode</Badge>
         </div>
       )}

@@ -18,7 +18,7 @@ export function Why({ job }: { readonly job: PageJob }) {
       </h2>
       <div aria-live="polite">
         {first === undefined ? (
-          <p class="cause">Nothing holds the job up.</p>
+          <p class="cause">{job.phase === 'done' ? 'The job is done.' : 'Nothing holds the job up.'}</p>
         ) : (
           <>
             <p class="cause">

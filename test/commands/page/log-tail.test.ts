@@ -19,7 +19,8 @@ function scene() {
       identity: { role, ...(index === undefined ? {} : { index }), job: 'small', host: 'box', pid: 7 },
       write: (line) => appendFileSync(join(folder, 'logs', `${name}.log`), `${line}\n`),
     });
-  return { log, tail: new LogTail(createDisk(), folder) };
+  const print = (name: string, text: string): void => appendFileSync(join(folder, 'logs', `${name}.log`), `${text}\n`);
+  return { log, print, tail: new LogTail(createDisk(), folder) };
 }
 
 it('has the lines of all processes in the order of time, without what has a column of its own', async () => {
@@ -38,6 +39,14 @@ it('has the lines of all processes in the order of time, without what has a colu
   expect((await tail.lines()).map(({ text }) => text)).toEqual([
     ...['master at 127.0.0.1:9', 'the disk is slow tookMs=9', 'no data', 'again'],
   ]);
+});
+
+it('leaves text as it is that a process printed beside its log', async () => {
+  const { log, tail, print } = scene();
+  log('master', 'master').info('the end');
+  print('master', 'job small (async) is done: 6 passes');
+  const lines = await tail.lines();
+  expect(lines.map(({ text }) => text)).toEqual(['the end\njob small (async) is done: 6 passes']);
 });
 
 it('keeps so many lines, and so much of each', async () => {

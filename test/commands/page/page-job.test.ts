@@ -43,9 +43,9 @@ const UNITS = [
   { unit: 0, primary: 0, inSync: [0, 1], told: { copies: [{ index: 1, state: 'inSync', behind: 3 }] } as never },
   { unit: 1, primary: undefined, inSync: [], told: undefined },
 ];
-const jobOf = (status: ShownStatus, before: ShownStatus = status) =>
+const jobOf = (status: ShownStatus, before?: ShownStatus) =>
   pageJobOf({
-    before: { status: before, atMs: 0 },
+    before: before && { status: before, atMs: 0 },
     now: { status, atMs: 2_000 },
     ...{ units: UNITS, log: [], wallSeconds: 1_060 },
   });
@@ -77,6 +77,15 @@ describe('a job that trains', () => {
         { unit: 1, primary: undefined, inSync: [], behind: 0 },
       ],
     });
+  });
+});
+
+describe('a first look', () => {
+  it('knows no rate, and has no number that JSON has not', () => {
+    const job = jobOf(statusOf([says(infos.asyncMaster(), 'master'), pserver(0), trainer({})]));
+    for (const one of job.processes) expect(one.rate).toBeUndefined();
+    expect(job.processes.at(-1)).toMatchObject({ rateOf: 'records' });
+    expect(JSON.stringify(job)).not.toContain('null');
   });
 });
 
@@ -147,9 +156,9 @@ describe('a job that does not run', () => {
     const job = jobOf(statusOf([], { end: { result } }));
     expect(job).toMatchObject({
       ...{ phase: 'done', why: [], records: result.records },
-      progress: { share: 1, pass: 3, elapsedSeconds: 5, recordsPerSecond: 7 },
+      progress: { share: 1, pass: 2, elapsedSeconds: 5, recordsPerSecond: 7 },
       kept: { metric: 'auc', best: { passes: 2, value: 0.9 }, last: { passes: 3, value: 0.8 } },
-      result: { modelDigest: 'abc', train: { records: 9, logloss: 0.4 }, test: {} },
+      result: { modelDigest: 'abc', train: { logloss: 0.4 }, test: {} },
     });
     const failed = jobOf(statusOf([], { end: { failure: new PaddletError('DataInvalid', 'a file is gone') } }));
     expect(failed).toMatchObject({ phase: 'failed', why: [{ sentence: expect.stringContaining('a file is gone') }] });
