@@ -82,7 +82,7 @@ export interface PageProgress {
 }
 
 export interface PageProcess {
-  /** `master`, `pserver 0`, `trainer <id>`. */
+  /** `master`, `pserver 0`, `trainer 5a8f6e0e`. */
   readonly key: string;
   readonly role: 'master' | 'pserver' | 'trainer';
   /** Index of a pserver, the first characters of a trainer's id; empty of a master. */

@@ -1,6 +1,7 @@
 /** Who waits for whom among the processes of a job, as they say it themselves and as the master sees it. Pure. */
 import { directingInfo, type JobStatus, type LiveProcess } from '../../cluster/job/describe-job.ts';
 import { isSilent } from '../../cluster/job/health.ts';
+import { shortId } from '../../cluster/trainer-entry.ts';
 import { seconds } from '../../cluster/why/cause.ts';
 import type { PageJob } from '../../page/page-data.ts';
 
@@ -9,8 +10,9 @@ type Wait = PageJob['waits'][number];
 /** Shorter waits are how a cluster works. */
 const LEAST_MS = 1_000;
 
+/** What the page calls a process. */
 export const keyOf = ({ role, id }: Pick<LiveProcess, 'role' | 'id'>): string =>
-  role === 'master' ? role : `${role} ${id}`;
+  role === 'master' ? role : `${role} ${role === 'trainer' ? shortId(id) : id}`;
 const pserverKey = (index: number): string => keyOf({ role: 'pserver', id: String(index) });
 const trainerKey = (id: string): string => keyOf({ role: 'trainer', id });
 

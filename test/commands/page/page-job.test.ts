@@ -64,7 +64,7 @@ describe('a job that trains', () => {
     expect(job.processes).toMatchObject([
       { key: 'master', id: '', state: 'working', activity: 'training' },
       { key: 'pserver 0', id: '0', state: 'working', rate: 20, rateOf: 'pushes', bytes: 2_500_000 },
-      { key: `trainer ${ID}`, id: '5a8f6e0e', state: 'working', rate: 500, rateOf: 'records' },
+      { key: 'trainer 5a8f6e0e', id: '5a8f6e0e', state: 'working', rate: 500, rateOf: 'records' },
     ]);
     expect(job.processes[0]).not.toHaveProperty('slow');
   });
@@ -176,7 +176,7 @@ describe('who waits for whom', () => {
   it('is a trainer for the pserver that does not answer it', () => {
     const waiting = trainer({ pserverAnswers: [{ index: 0, meanMs: 3, waitedMs: 4_200 }] });
     expect(waitsOf(statusOf([master, pserver(0), waiting]))).toEqual([
-      { from: `trainer ${ID}`, to: 'pserver 0', what: 'an answer, 4 s' },
+      { from: 'trainer 5a8f6e0e', to: 'pserver 0', what: 'an answer, 4 s' },
     ]);
     // One that is not registered any more is not in the picture.
     expect(waitsOf(statusOf([master, waiting]))).toEqual([]);
@@ -184,7 +184,7 @@ describe('who waits for whom', () => {
 
   it('is the master for a process that is silent', () => {
     expect(waitsOf(statusOf([master, live('trainer', ID, { kind: 'none' })]))).toMatchObject([
-      { from: 'master', to: `trainer ${ID}` },
+      { from: 'master', to: 'trainer 5a8f6e0e' },
     ]);
   });
 
@@ -192,7 +192,11 @@ describe('who waits for whom', () => {
     const heldUp = { pulls: 2, longestMs: 3_000, holders: [{ trainer: ID, silentMs: 3_000 }] };
     const holding = pserver(0, { staleness: { mean: 1, max: 3, refused: 0, heldUp } });
     expect(waitsOf(statusOf([master, holding, trainer({}), trainer({}, SECOND)]))).toEqual([
-      { from: 'pserver 0', to: `trainer ${ID}`, what: expect.stringContaining('2 pulls wait for the staleness bound') },
+      {
+        from: 'pserver 0',
+        to: 'trainer 5a8f6e0e',
+        what: expect.stringContaining('2 pulls wait for the staleness bound'),
+      },
     ]);
   });
 
@@ -207,7 +211,7 @@ describe('who waits for whom', () => {
     };
     const processes = [says(infos.syncMaster(rounds), 'master'), says(infos.syncPserver(0), '0'), trainer({})];
     expect(waitsOf(statusOf(processes))).toEqual([
-      { from: 'pserver 0', to: `trainer ${ID}`, what: 'lane 3 of its round, 3 s' },
+      { from: 'pserver 0', to: 'trainer 5a8f6e0e', what: 'lane 3 of its round, 3 s' },
     ]);
   });
 });
