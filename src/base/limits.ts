@@ -224,6 +224,8 @@ export const LIMITS = {
   logFileBytes: 64 * MiB,
   leastLogFileBytes: 4 * KiB,
   oldLogFiles: 3,
+  /** What a child printed beside its log, of which the end is appended to that. */
+  childOutputBytes: 1 * MiB,
   /** Warnings and errors that a process tells to all who ask for `info`, and the text of one. */
   toldErrors: 5,
   toldErrorCharacters: 300,

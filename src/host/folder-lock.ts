@@ -22,8 +22,8 @@ const holderSchema = z.object({
   job: z.string(),
   /** Where the part of its log starts that it wrote itself, in bytes. */
   logFrom: z.int().min(0),
-  /** Of the file that it starts in. */
-  logInode: z.number().optional(),
+  /** Number of the part of the log that it starts in. */
+  logNumber: z.int().min(1).optional(),
   /** How it ended, unless it was killed. */
   ended: z
     .object({ exit: z.int(), code: z.string().optional(), message: z.string().optional(), hint: z.string().optional() })

@@ -69,6 +69,8 @@ export function fileLines(descriptor: () => number): WriteLine {
 
 /** Node prints its own warnings to stderr, which is not bounded as a log is. */
 export function logWarnings(log: Log): void {
+  // Node has none where they are turned off.
+  if (process.listenerCount('warning') === 0) return;
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => log.warn(`${name}: ${message}`));
 }

@@ -5,7 +5,7 @@ import { isSea } from 'node:sea';
 import type { Readable } from 'node:stream';
 import { LIMITS } from '../base/limits.ts';
 import type { ToldLease } from '../base/seams.ts';
-import { OWN_LOG, outputBeside, ownLogText, removeOutput, takeOutput } from './log-file.ts';
+import { OWN_LOG, outputBeside, ownLogText, takeOutput } from './log-file.ts';
 import { REPORTS, REPORTS_DESCRIPTOR, type Report, readReports } from './reports.ts';
 import { type ForwardedSignal, TETHER, type Tether, tetherText } from './tether.ts';
 
@@ -94,7 +94,7 @@ export async function spawnSelf(args: readonly string[], options: SpawnOptions =
   }
   const ended = new Promise<ProcessEnd>((resolve) => {
     child.once('exit', (code, signal) => {
-      if (outputFd !== undefined) closeOutput(options);
+      takeOutputOf(options);
       resolve({ code, signal });
     });
   });
@@ -122,14 +122,19 @@ export async function spawnSelf(args: readonly string[], options: SpawnOptions =
 
 const logBytesOf = ({ logBytes = LIMITS.logFileBytes }: SpawnOptions): number => logBytes;
 
-/** A full disk takes no new file. */
+/** Undefined: what the child prints is lost. A full disk takes no new file, but may take lines in one that there is. */
 function openOutput(options: SpawnOptions): number | undefined {
   const { logFile, onNoLog } = options;
   if (logFile === undefined) return undefined;
+  // There is some when the one who started the last child was killed.
+  takeOutputOf(options);
   try {
-    // There is some when the one who started the last child was killed.
-    takeOutput(logFile, logBytesOf(options));
     return openSync(outputBeside(logFile), 'a');
+  } catch {
+    // Below.
+  }
+  try {
+    return openSync(logFile, 'a');
   } catch (error) {
     onNoLog?.(error as Error);
     return undefined;
@@ -137,13 +142,12 @@ function openOutput(options: SpawnOptions): number | undefined {
 }
 
 /** Where the disk is full, it stays beside the log until the next child is started. */
-function closeOutput(options: SpawnOptions): void {
+function takeOutputOf(options: SpawnOptions): void {
   const { logFile } = options;
   if (logFile === undefined) return;
   try {
     takeOutput(logFile, logBytesOf(options));
-    removeOutput(logFile);
   } catch {
-    // The launcher itself says why the child ended.
+    // The launcher itself says why a child ended.
   }
 }

@@ -2,6 +2,7 @@
 import {
   appendFileSync,
   existsSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -15,8 +16,9 @@ import { join, resolve } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
 import {
-  agedLog,
   logFile,
+  numberedLog,
+  numbersIn,
   OWN_LOG,
   outputBeside,
   ownLogFile,
@@ -36,8 +38,8 @@ beforeEach(() => {
 
 /** Of all files, the oldest first. */
 function lines(of = path): string[] {
-  const ages = Array.from({ length: LIMITS.oldLogFiles + 2 }, (_, age) => agedLog(of, age)).reverse();
-  const text = ages.map((one) => (existsSync(one) ? readFileSync(one, 'utf8') : '')).join('');
+  const old = numbersIn(of, readdirSync(folder)).map((number) => numberedLog(of, number));
+  const text = [...old, of].map((one) => (existsSync(one) ? readFileSync(one, 'utf8') : '')).join('');
   return text.split('\n').slice(0, -1);
 }
 
@@ -61,7 +63,7 @@ it('begins another file when one is full, and keeps the last ones', () => {
 it('goes on with what there is, also with a file that is full', () => {
   writeFileSync(path, `${numbers(0, 5).join('\n')}\n`);
   const { write, open } = logFile(path, 5 * LINE_BYTES);
-  expect(open()).toEqual({ inode: statSync(path).ino, bytes: 5 * LINE_BYTES });
+  expect(open()).toEqual({ number: 1, bytes: 5 * LINE_BYTES });
   write(numbers(5, 6)[0]!);
   expect(readFileSync(path, 'utf8')).toBe('line 0005\n');
   expect(lines()).toEqual(numbers(0, 6));
@@ -76,12 +78,11 @@ it('several that write to one log make room once each time', () => {
 });
 
 it('grows when there can be no other file, and says how many lines were lost while there was none', () => {
-  const { write } = logFile(path, 2 * LINE_BYTES);
-  // Folders that are not empty: the one cannot be renamed to the other.
-  for (const age of [LIMITS.oldLogFiles - 1, LIMITS.oldLogFiles])
-    mkdirSync(join(agedLog(path, age), 'inside'), { recursive: true });
+  // A name that has no room for a number.
+  const longest = join(folder, 'x'.repeat(255));
+  const { write } = logFile(longest, 2 * LINE_BYTES);
   for (const line of numbers(0, 6)) write(line);
-  expect(readFileSync(path, 'utf8')).toBe(`${numbers(0, 6).join('\n')}\n`);
+  expect(readFileSync(longest, 'utf8')).toBe(`${numbers(0, 6).join('\n')}\n`);
 
   const away = join(folder, 'away');
   const other = logFile(join(away, 'x.log'), 100);
@@ -91,6 +92,23 @@ it('grows when there can be no other file, and says how many lines were lost whi
   mkdirSync(away);
   other.write('c');
   expect(readFileSync(join(away, 'x.log'), 'utf8')).toBe('(2 lines were lost: they could not be written here)\nc\n');
+});
+
+it('a file that has its number already loses its name: a process was killed in between', () => {
+  writeFileSync(path, `${numbers(0, 5).join('\n')}\n`);
+  linkSync(path, numberedLog(path, 1));
+  const { write } = logFile(path, 5 * LINE_BYTES);
+  for (const line of numbers(5, 7)) write(line);
+  expect(lines()).toEqual(numbers(0, 7));
+});
+
+it('goes on with the file that another process has made', () => {
+  const [one, other] = [logFile(path, 2 * LINE_BYTES), logFile(path, 2 * LINE_BYTES)];
+  one.write('line 0000');
+  other.write('line 0001');
+  other.write('line 0002');
+  one.write('line 0003');
+  expect(readFileSync(path, 'utf8')).toBe('line 0002\nline 0003\n');
 });
 
 it('the log that the parent chose is told once', () => {
@@ -109,6 +127,13 @@ it('takes output that is beside the log, and keeps it when the log cannot be wri
   expect(readFileSync(path, 'utf8')).toBe('a crash\n    at here\n');
   takeOutput(path, 500);
   expect(lines()).toHaveLength(3);
+  // A line that a full disk has cut is ended first; of much only the end is taken.
+  appendFileSync(path, 'cut');
+  appendFileSync(outputBeside(path), `begin${'x'.repeat(LIMITS.childOutputBytes)}\nend\n`);
+  takeOutput(path, 5_000_000);
+  const text = readFileSync(path, 'utf8');
+  expect(text).toMatch(/\ncut\nx+\nend\n$/);
+  expect(text).not.toContain('begin');
   const away = join(folder, 'x.log');
   mkdirSync(away);
   appendFileSync(outputBeside(away), 'kept');
@@ -145,5 +170,5 @@ it('a child has its last words at the end of its log, after any number of rename
   expect(entries).toEqual(Array.from({ length: 40 }, (_, at) => at));
   expect(all[0]).toBe('of the one before');
   expect(all[1]).toMatch(/Z warn {2}Warning: odd$/);
-  expect(statSync(agedLog(path, 2)).size).toBeGreaterThanOrEqual(600);
+  expect(statSync(numberedLog(path, numbersIn(path, readdirSync(folder)).at(-1)!)).size).toBeGreaterThanOrEqual(600);
 });

@@ -56,14 +56,14 @@ test('a tethered child notices the SIGKILL of its parent', async () => {
   const parent = await spawnSelf([], {
     self: script(`
 import { watch } from 'node:fs';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { spawnSelf } from ${PROCESSES};
 const log = ${JSON.stringify(childLog)};
 const out = log + '.out';
-writeFileSync(out, '');
-const watcher = watch(out, () => { if (readFileSync(out, 'utf8') === 'up\\n') process.kill(process.pid, 'SIGKILL'); });
+const look = () => { if (existsSync(out) && readFileSync(out, 'utf8') === 'up\\n') process.kill(process.pid, 'SIGKILL'); };
+watch(${JSON.stringify(folder)}, look);
 await spawnSelf([], { self: { command: process.execPath, args: ['--input-type=module', '-e', ${JSON.stringify(CHILD)}] }, logFile: log, tether: { parent: 'launcher', stopLimitMs: 7_000 } });
-if (readFileSync(out, 'utf8') === 'up\\n') process.kill(process.pid, 'SIGKILL');
+look();
 setInterval(() => {}, 1000);
 `),
   });

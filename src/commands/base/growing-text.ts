@@ -1,20 +1,21 @@
-/** What is appended to a log: a file of text that is renamed when it is full, and followed by a new one. */
-import { LIMITS } from '../../base/limits.ts';
+/** What is appended to a log: a file of text that gets a number when it is full, and is followed by a new one. */
+import { dirname } from 'node:path';
 import type { Disk } from '../../base/seams.ts';
-import { agedLog } from '../../host/log-file.ts';
+import { numberedLog, numbersIn } from '../../host/log-file.ts';
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** Of a log: by the file itself, whose name changes. */
+/** Of a log: in the part of that number, or in the one that will have it. */
 export interface LogPlace {
-  readonly inode: number;
+  readonly number: number;
   readonly offset: number;
 }
 
-interface LogPart {
-  readonly path: string;
-  readonly inode: number;
-  readonly bytes: number;
+interface Parts {
+  /** Of those that are full, ascending. */
+  readonly numbers: readonly number[];
+  /** That the file will have which is written to. */
+  readonly next: number;
 }
 
 export class GrowingText {
@@ -35,60 +36,69 @@ export class GrowingText {
   async next(): Promise<string> {
     for (;;) {
       const parts = await partsOf(this.#disk, this.#path);
-      const known = parts.findIndex(({ inode }) => inode === this.#at?.inode);
-      const index = Math.max(0, known);
-      const part = parts[index];
-      if (part === undefined) return '';
-      // Its file was removed, or cut, or its inode belongs to another one now: all that there is now is new.
-      const isKnown = known >= 0 && this.#at !== undefined && this.#at.offset <= part.bytes;
-      const offset = isKnown ? this.#at!.offset : 0;
-      const bytes = await this.#read(part, offset);
-      if (bytes === undefined) continue;
-      const next = parts[index + 1];
-      // Nothing is added to a file that another one follows, and this one was read after the other one was seen.
-      if (bytes === 0 && next !== undefined) {
-        this.#at = { inode: next.inode, offset: 0 };
+      const at = placeIn(parts, this.#at);
+      const isLast = at.number === parts.next;
+      const read = await this.#read(isLast ? this.#path : numberedLog(this.#path, at.number), at.offset);
+      // What was read may be of the file that came after it.
+      if (isLast && (await partsOf(this.#disk, this.#path)).next !== parts.next) continue;
+      if (read === undefined) {
+        if (isLast) return '';
         continue;
       }
-      this.#at = { inode: part.inode, offset: offset + bytes };
-      return this.#decoder.decode(this.#chunk.subarray(0, bytes), { stream: true });
+      // It was removed, and begun again.
+      if (isLast && read.size < at.offset) {
+        this.#at = { number: at.number, offset: 0 };
+        continue;
+      }
+      if (read.bytes === 0 && !isLast) {
+        this.#at = { number: at.number + 1, offset: 0 };
+        continue;
+      }
+      this.#at = { number: at.number, offset: at.offset + read.bytes };
+      return this.#decoder.decode(this.#chunk.subarray(0, read.bytes), { stream: true });
     }
   }
 
-  /** Undefined when the path is that of another file now. */
-  async #read({ path, inode }: LogPart, offset: number): Promise<number | undefined> {
+  /** Undefined when there is no such file. */
+  async #read(path: string, offset: number): Promise<{ readonly bytes: number; readonly size: number } | undefined> {
     const file = await this.#disk.open(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined;
       throw error;
     });
     if (file === undefined) return undefined;
     try {
-      if ((await this.#disk.inspect(path))?.inode !== inode) return undefined;
-      return await file.read(this.#chunk, offset);
+      return { bytes: await file.read(this.#chunk, offset), size: await file.size() };
     } finally {
       await file.close();
     }
   }
 }
 
+/** Where to read: at the oldest entry that there is, if those in between were removed or nothing was read before. */
+function placeIn({ numbers, next }: Parts, at: LogPlace | undefined): LogPlace {
+  const oldest = numbers[0] ?? next;
+  return at === undefined || at.number < oldest || at.number > next ? { number: oldest, offset: 0 } : at;
+}
+
 /** Where the last `bytes` of a log begin; undefined when that is all that it has. */
 export async function lastOf(disk: Disk, path: string, bytes: number): Promise<LogPlace | undefined> {
+  const { numbers, next } = await partsOf(disk, path);
   let left = bytes;
-  for (const part of (await partsOf(disk, path)).reverse()) {
-    if (part.bytes > left) return { inode: part.inode, offset: part.bytes - left };
-    left -= part.bytes;
+  for (const number of [...numbers, next].reverse()) {
+    const size = (await disk.inspect(number === next ? path : numberedLog(path, number)))?.bytes ?? 0;
+    if (size > left) return { number, offset: size - left };
+    left -= size;
   }
   return undefined;
 }
 
-/** The oldest first. Looked at from the newest: a file that is renamed in between is found twice, none is missed. */
-async function partsOf(disk: Disk, path: string): Promise<LogPart[]> {
-  const parts: LogPart[] = [];
-  for (let age = 0; age <= LIMITS.oldLogFiles; age++) {
-    const aged = agedLog(path, age);
-    const facts = await disk.inspect(aged);
-    if (facts === undefined || parts.some(({ inode }) => inode === facts.inode)) continue;
-    parts.unshift({ path: aged, inode: facts.inode, bytes: facts.bytes });
-  }
-  return parts;
+/** A file that has a number and its name yet, for a moment, is the one of the number. */
+async function partsOf(disk: Disk, path: string): Promise<Parts> {
+  const folder = dirname(path);
+  const numbers = (await disk.exists(folder)) ? numbersIn(path, await disk.list(folder)) : [];
+  const last = numbers.at(-1);
+  if (last === undefined) return { numbers, next: 1 };
+  const [numbered, named] = [await disk.inspect(numberedLog(path, last)), await disk.inspect(path)];
+  const isSame = numbered !== undefined && named !== undefined && numbered.inode === named.inode;
+  return isSame ? { numbers: numbers.slice(0, -1), next: last } : { numbers, next: last + 1 };
 }

@@ -220,7 +220,7 @@ function makeContext(
 /** On the port that is to be tried first, else as asked; never where the user has chosen one. */
 async function listenOn(network: Network, asked: ListenOptions, port: string | undefined): Promise<Server> {
   const address = parseAddress(asked.listen, { allowPortZero: true });
-  if (port === undefined || address.port !== 0) return network.listen(asked);
+  if (port === undefined || port === '' || address.port !== 0) return network.listen(asked);
   try {
     return await network.listen({ ...asked, listen: formatAddress({ ...address, port: Number(port) }) });
   } catch (error) {

@@ -70,9 +70,9 @@ interface RunLog {
 
 /** From where the run began; undefined while it has not, and when its log could not be opened. */
 export function logOf(disk: Disk, folder: string): RunLog | undefined {
-  const { logInode: inode, logFrom: offset } = lastHolder(folder) ?? {};
-  if (inode === undefined || offset === undefined) return undefined;
-  const growing = new GrowingText(disk, runLog(folder), { inode, offset });
+  const { logNumber: number, logFrom: offset } = lastHolder(folder) ?? {};
+  if (number === undefined || offset === undefined) return undefined;
+  const growing = new GrowingText(disk, runLog(folder), { number, offset });
   let rest = '';
   return {
     show: async (write, isOver) => {

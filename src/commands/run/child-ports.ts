@@ -6,16 +6,22 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 
 export class ChildPorts {
-  readonly #ports = new Map<string, Promise<number>>();
+  readonly #ports = new Map<string, number>();
 
-  /** `name` of a process: `pserver 0`. It may have been taken by another program when the process tries it. */
-  of(name: string): Promise<number> {
-    let port = this.#ports.get(name);
-    if (port === undefined) {
-      port = freePort();
+  /**
+   * `name` of a process: `pserver 0`. The port may have been taken by another program when the process tries it.
+   * Undefined when none can be had now: then the process takes any.
+   */
+  async of(name: string): Promise<number | undefined> {
+    const known = this.#ports.get(name);
+    if (known !== undefined) return known;
+    try {
+      const port = await freePort();
       this.#ports.set(name, port);
+      return port;
+    } catch {
+      return undefined;
     }
-    return port;
   }
 }
 

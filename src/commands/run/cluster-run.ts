@@ -111,7 +111,7 @@ async function spawnChild(
     ...{ logFile: logFile(folder, name), logBytes },
     onNoLog: (error) => host.log.warn(`${name} runs without a log: ${error.message}`),
     tether: { parent: 'launcher', stopLimitMs },
-    env: { [PORT_VARIABLE]: String(await ports.of(name)), [RESUME_VARIABLE]: JSON.stringify(startCommand()) },
+    env: { [PORT_VARIABLE]: String((await ports.of(name)) ?? ''), [RESUME_VARIABLE]: JSON.stringify(startCommand()) },
     onReport: (report) => reports.take(name, report),
     onLease: (told) => life.told(told),
   }).catch((error: unknown) => {

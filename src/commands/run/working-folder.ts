@@ -45,8 +45,8 @@ export class WorkingFolder {
     await host.disk.makeFolder(logFolder(this.#folder));
     const file = logFile(runLog(this.#folder), logBytes);
     try {
-      const { inode, bytes } = file.open();
-      this.#describe({ ...this.#holder, logFrom: bytes, logInode: inode });
+      const { number, bytes } = file.open();
+      this.#describe({ ...this.#holder, logFrom: bytes, logNumber: number });
     } catch (error) {
       host.log.warn(`this run cannot be shown by --attach: ${(error as Error).message}`);
       return host;

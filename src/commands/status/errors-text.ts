@@ -6,6 +6,8 @@ import { cut, durationText } from '../base/fit.ts';
 
 /** What is older has passed, or is repeated; `--json` and the log have it. */
 const RECENT_SECONDS = 600;
+/** When a pserver dies, all others say so. */
+const MOST_SHOWN = 8;
 
 /** `wallSeconds`: now; clocks of other machines may differ from it. Empty when there is nothing to say. */
 export function errorsText(processes: readonly LiveProcess[], wallSeconds: number, columns: number): string[] {
@@ -18,5 +20,7 @@ export function errorsText(processes: readonly LiveProcess[], wallSeconds: numbe
     return [`  ${who}, ${durationText(ageSeconds)} ago: ${newest.level}: ${newest.text}`];
   });
   if (lines.length === 0) return [];
-  return ['', 'latest warnings and errors:', ...lines.map((line) => cut(visible(line), columns))];
+  const left = lines.length - MOST_SHOWN;
+  const shown = [...lines.slice(0, MOST_SHOWN), ...(left > 0 ? [`  and of ${left} more processes: see --json`] : [])];
+  return ['', 'latest warnings and errors:', ...shown.map((line) => cut(visible(line), columns))];
 }

@@ -73,7 +73,7 @@ export async function publishJob(options: PublishOptions): Promise<PublishedJob>
   const published = await retryStore(context, () => readJobRecord(store, keys));
   if (published?.id !== record.id)
     throw new PaddletError('JobConflict', `another job was published at ${keys.job} at the same time`);
-  context.host.log.info(`published job ${job.name}`, { id: record.id, tasks: record.train.tasks });
+  context.host.log.info(`published job ${job.name}`, { jobId: record.id, tasks: record.train.tasks });
   return { record, data };
 }
 

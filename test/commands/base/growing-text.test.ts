@@ -33,7 +33,7 @@ function interleaved(between: () => void): Disk {
     const file = await disk.open(at);
     return { ...file, read: around(file.read.bind(file)), close: file.close.bind(file) };
   };
-  return { ...disk, inspect: around(disk.inspect), open: around(open) };
+  return { ...disk, list: around(disk.list), inspect: around(disk.inspect), open: around(open) };
 }
 
 async function rest(growing: GrowingText): Promise<string> {
@@ -67,9 +67,9 @@ it.each([1, 2, 3, 4, 5, 6, 7])(
 it('begins at a place in a file that has another name since, or with the last bytes of several', async () => {
   const { write, open } = logFile(path, 20);
   write('of the run before');
-  const { inode, bytes: offset } = open();
+  const { number, bytes: offset } = open();
   for (const line of ['one', 'two, which fills it', 'three']) write(line);
-  expect(await rest(new GrowingText(disk, path, { inode, offset }))).toBe('one\ntwo, which fills it\nthree\n');
+  expect(await rest(new GrowingText(disk, path, { number, offset }))).toBe('one\ntwo, which fills it\nthree\n');
   for (const [bytes, text] of [
     [3, 'ee\n'],
     [6, 'three\n'],
@@ -80,19 +80,30 @@ it('begins at a place in a file that has another name since, or with the last by
   }
 });
 
+it('a reader that is far behind goes on with the oldest entry that there is', async () => {
+  const { write, open } = logFile(path, 60);
+  write('of the run before');
+  const { number, bytes: offset } = open();
+  const lines = Array.from({ length: 60 }, (_, at) => `line ${String(at).padStart(3, '0')}`);
+  // Files that are removed give their inodes to later ones.
+  for (const line of lines) write(line);
+  const read = (await rest(new GrowingText(disk, path, { number, offset }))).split('\n').slice(0, -1);
+  expect(read).toEqual(lines.slice(-read.length));
+  expect(read.length).toBeGreaterThan(3 * 6);
+});
+
 it('of a log that was removed and begun again, all is new', async () => {
   const growing = new GrowingText(disk, path);
   expect(await growing.next()).toBe('');
   writeFileSync(path, 'a long line of the first\n');
   expect(await rest(growing)).toBe('a long line of the first\n');
-  // So that the inode is not given again.
   renameSync(path, join(folder, 'other'));
   expect(await rest(growing)).toBe('');
   writeFileSync(path, 'new\n');
   expect(await rest(growing)).toBe('new\n');
   appendFileSync(path, 'newer\n');
   expect(await rest(growing)).toBe('newer\n');
-  // As when the inode is given again.
+  // Cut, as by hand.
   writeFileSync(path, 'cut\n');
   expect(await rest(growing)).toBe('cut\n');
 });

@@ -27,7 +27,7 @@ export async function warmUp(options: WarmStartOptions, shards: readonly number[
   const startedMs = clock.monotonicMs();
   const loaded = await loadOnceFound(options, warmStart, shards);
   for (const { name, rows, bytes } of loaded) {
-    log.info(`warm start: ${name}`, { rows, bytes, job: warmStart.job, from: warmStart.from });
+    log.info(`warm start: ${name}`, { rows, bytes, fromJob: warmStart.job, from: warmStart.from });
   }
   const tookMs = Math.round(clock.monotonicMs() - startedMs);
   log.info(`warm start: ${shards.length} shards are filled`, { tookMs });
