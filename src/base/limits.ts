@@ -41,7 +41,7 @@ export const LIMITS = {
   /** The only text that a browser sends. */
   viewerTextBytes: 1 * KiB,
   viewerPathCharacters: 4096,
-  /** A browser that has not read a text for so long is cut off. */
+  /** A browser that has answered no ping for so long is cut off. */
   viewerPatienceMs: 30_000,
   /** The body of an answer that refuses a handshake. */
   refusalBytes: 4 * KiB,

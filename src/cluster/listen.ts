@@ -46,6 +46,6 @@ export async function listen(
 }
 
 /** A wildcard address is only for binding; other processes need a name. */
-function reachable(host: string, hostName: string): string {
+export function reachable(host: string, hostName: string): string {
   return host === '0.0.0.0' || host === '::' ? hostName : host;
 }

@@ -4,14 +4,14 @@ import type { Store } from './store.ts';
 
 /**
  * Names of the jobs under `/paddlet/`, sorted bytewise. Skips from job to job, two reads each, so that the many keys of
- * a job are not read.
+ * a job are not read. The first `most` of them.
  */
-export async function listJobs(store: Store, root: string = ROOT): Promise<string[]> {
+export async function listJobs(store: Store, { root = ROOT, most = Number.POSITIVE_INFINITY } = {}): Promise<string[]> {
   const names: string[] = [];
   for (let from = root; ; ) {
     const { entries } = await store.range({ prefix: root, from, limit: 1 });
     const key = entries[0]?.key;
-    if (key === undefined) return names.sort(compareKeys);
+    if (key === undefined || names.length >= most) return names.sort(compareKeys);
     const slash = key.indexOf('/', root.length);
     if (slash < 0) {
       // A key that is directly under the root belongs to no job: continue behind it.

@@ -244,6 +244,7 @@ function ranges(world: ContractWorld): void {
     const { store, prefix } = world;
     const keys = ['a/job', 'a/tasks/1', 'a/tasks/2', 'a-b/job', 'gone/tasks/1', 'stray', 'z/job', 'z/zz'];
     for (const key of keys) await put(store, prefix + key, '{}');
-    expect(await listJobs(store, prefix)).toEqual(['a', 'a-b', 'z']);
+    expect(await listJobs(store, { root: prefix })).toEqual(['a', 'a-b', 'z']);
+    expect(await listJobs(store, { root: prefix, most: 2 })).toHaveLength(2);
   });
 }

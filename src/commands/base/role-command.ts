@@ -218,7 +218,7 @@ function makeContext(
 }
 
 /** On the port that is to be tried first, else as asked; never where the user has chosen one. */
-async function listenOn(network: Network, asked: ListenOptions, port: string | undefined): Promise<Server> {
+export async function listenOn(network: Network, asked: ListenOptions, port: string | undefined): Promise<Server> {
   const address = parseAddress(asked.listen, { allowPortZero: true });
   if (port === undefined || port === '' || address.port !== 0) return network.listen(asked);
   try {

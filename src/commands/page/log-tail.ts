@@ -30,9 +30,10 @@ export class LogTail {
       for await (const { timeMs, level, text } of (await this.#reader(name)).records()) {
         // What comes before the first entry is the end of one that is not shown.
         if (level !== undefined) added.push({ log: name, time: timeMs / 1000, level, text: messageOf(text) });
+        if (added.length > MANY) added.splice(0, added.length, ...newest(added));
       }
     }
-    this.#lines = [...this.#lines, ...added].sort((a, b) => a.time - b.time).slice(-LINES);
+    this.#lines = newest([...this.#lines, ...added]);
     return this.#lines;
   }
 
@@ -46,6 +47,12 @@ export class LogTail {
     return reader;
   }
 }
+
+/** As many are gathered until all but the newest are dropped. */
+const MANY = 10_000;
+
+const newest = (lines: readonly PageLogLine[]): PageLogLine[] =>
+  [...lines].sort((a, b) => a.time - b.time).slice(-LINES);
 
 const HEAD = /^\d{4}-\S+Z \w+ +(?:(?:run|master|pserver(?: \d+)?|trainer(?: [0-9a-f]+)?) )?/;
 const TAIL = /(?: job=\S+)? host=\S+ pid=\d+$/m;

@@ -20,6 +20,8 @@ const LAST_LOOK_MS = 1_000;
 export interface FeedOptions {
   readonly host: Pick<Host, 'clock' | 'log'>;
   readonly look: () => Promise<Looked>;
+  /** No browser looks any more: what was kept for the next look is let go. */
+  readonly rest: () => void;
   /** What is known before the first look. */
   readonly empty: Pick<PageData, 'version' | 'servedBy' | 'jobs'>;
 }
@@ -27,7 +29,6 @@ export interface FeedOptions {
 interface Shown extends Looked {
   /** Counts the changes of the curves. */
   readonly curvesNumber: number;
-  readonly curvesText: string;
   readonly problem: string | undefined;
   readonly atMs: number;
 }
@@ -39,8 +40,8 @@ export class PageFeed {
   readonly #closing = new AbortController();
   #shown: Shown | undefined;
   #running: Promise<void> | undefined;
-  /** A look that takes longer than it may is not begun a second time. */
-  #looking: Promise<Looked> | undefined;
+  /** A look that takes longer than it may is not begun a second time: what comes of it is shown with the next text. */
+  #looking: Promise<Looked | string> | undefined;
 
   constructor(options: FeedOptions) {
     this.#options = options;
@@ -55,17 +56,16 @@ export class PageFeed {
     viewer.onClosed(() => this.#viewers.delete(viewer));
     const { clock } = this.#options.host;
     const isFresh = this.#shown !== undefined && clock.monotonicMs() - this.#shown.atMs < EVERY_MS;
-    if (isFresh) void this.#tell(viewer, this.#shown!);
-    this.#running ??= this.#run().finally(() => {
-      this.#running = undefined;
-    });
+    if (isFresh) this.#tell(viewer, this.#shown!).catch((error: unknown) => this.#problemOf(error));
+    this.#running ??= this.#run();
   }
 
   /** Shows once more what there is to see. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#running;
-    if (this.#viewers.size > 0) await this.#lookOnce(LAST_LOOK_MS);
+    // One that hangs is not waited for: this process is to end.
+    if (this.#viewers.size > 0 && this.#looking === undefined) await this.#lookOnce(LAST_LOOK_MS);
   }
 
   async #run(): Promise<void> {
@@ -76,20 +76,38 @@ export class PageFeed {
       await pause(clock, everyMs, this.#closing.signal);
       everyMs = EVERY_MS;
     }
+    this.#running = undefined;
+    if (!this.#closing.signal.aborted) this.#options.rest();
   }
 
   async #lookOnce(withinMs: number): Promise<void> {
+    try {
+      const found = await this.#foundWithin(withinMs);
+      // This process ends: the last look is not for saying that there was no time for it.
+      if (this.#closing.signal.aborted && typeof found === 'string') return;
+      const shown = typeof found === 'string' ? this.#failed(found) : this.#succeeded(found);
+      this.#shown = shown;
+      await Promise.all([...this.#viewers.keys()].map((viewer) => this.#tell(viewer, shown)));
+    } catch (error) {
+      this.#problemOf(error);
+    }
+  }
+
+  /** Or why there is nothing. */
+  async #foundWithin(withinMs: number): Promise<Looked | string> {
     const { clock } = this.#options.host;
-    const { promise: limit, resolve } = Promise.withResolvers<string>();
-    const cancel = clock.after(withinMs, () => resolve('the store does not answer'));
-    this.#looking ??= this.#options.look().finally(() => {
-      this.#looking = undefined;
-    });
-    const found = await Promise.race([this.#looking.catch((error: unknown) => this.#problemOf(error)), limit]);
+    const { promise: limit, resolve } = Promise.withResolvers<undefined>();
+    const end = (): void => resolve(undefined);
+    const cancel = clock.after(withinMs, end);
+    const { signal } = this.#closing;
+    if (!signal.aborted) signal.addEventListener('abort', end, { once: true });
+    this.#looking ??= this.#options.look().catch((error: unknown) => this.#problemOf(error));
+    const found = await Promise.race([this.#looking, limit]);
     cancel();
-    const shown = typeof found === 'string' ? this.#failed(found) : this.#succeeded(found);
-    this.#shown = shown;
-    await Promise.all([...this.#viewers.keys()].map((viewer) => this.#tell(viewer, shown)));
+    signal.removeEventListener('abort', end);
+    if (found === undefined) return 'the store, or a process of the job, does not answer in time';
+    this.#looking = undefined;
+    return found;
   }
 
   /** A bug here must not end a master that trains: it is logged with its stack, and the page says so. */
@@ -100,17 +118,15 @@ export class PageFeed {
   }
 
   #succeeded({ data, curves }: Looked): Shown {
-    const curvesText = JSON.stringify(curves);
     const before = this.#shown;
-    const isSame = before?.curvesText === curvesText;
-    const curvesNumber = (before?.curvesNumber ?? 0) + (isSame ? 0 : 1);
-    return { data, curves, curvesText, curvesNumber, problem: undefined, atMs: this.#options.host.clock.monotonicMs() };
+    const curvesNumber = (before?.curvesNumber ?? 0) + (before?.curves === curves ? 0 : 1);
+    return { data, curves, curvesNumber, problem: undefined, atMs: this.#options.host.clock.monotonicMs() };
   }
 
   #failed(problem: string): Shown {
     const { host, empty } = this.#options;
     const data = { ...empty, ...this.#shown?.data, time: this.#shown?.data.time ?? host.clock.wallSeconds() };
-    const known = this.#shown ?? { curves: [], curvesText: '[]', curvesNumber: 0 };
+    const known = this.#shown ?? { curves: [], curvesNumber: 0 };
     return { ...known, data, problem, atMs: host.clock.monotonicMs() };
   }
 

@@ -1,10 +1,12 @@
 /** Looks at one job again and again, for its page: at what changes fast each time, at the rest now and then. */
+import { isPaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { describePlaces } from '../../cluster/client/describe-copies.ts';
 import { modelOf } from '../../cluster/job/job-model.ts';
 import { readJobRecord } from '../../cluster/job/job-record.ts';
 import { parseJobEnd } from '../../cluster/job/job-watch.ts';
-import type { PageCurve, PageData, PageJobLine } from '../../page/page-data.ts';
+import { NO_HISTORY } from '../../core/history.ts';
+import type { PageCurve, PageData, PageJobLine, PageLogLine } from '../../page/page-data.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
 import { readHistory } from '../../roles/master/load-history.ts';
 import { defaultChroot, type Keys, keysOf } from '../../store/keys.ts';
@@ -35,6 +37,7 @@ export interface LooksOptions {
 
 export interface Looked {
   readonly data: Omit<PageData, 'curves' | 'problem'>;
+  /** The same array while they have not changed. */
   readonly curves: readonly PageCurve[];
 }
 
@@ -47,15 +50,13 @@ interface Slow {
 export class PageLooks {
   readonly #options: LooksOptions;
   readonly #network: KeptNetwork;
-  readonly #logs: LogTail | undefined;
+  #logs: LogTail | undefined;
   #before: Look | undefined;
   #slow: Slow | undefined;
 
   constructor(options: LooksOptions) {
-    const { host, folder, network } = options;
     this.#options = options;
-    this.#network = new KeptNetwork(network);
-    this.#logs = folder === undefined ? undefined : new LogTail(host.disk, folder);
+    this.#network = new KeptNetwork(options.network);
   }
 
   /** Throws what the store throws. */
@@ -67,19 +68,35 @@ export class PageLooks {
     const { jobs, curves } = await this.#lookSlowly(status?.end !== undefined);
     const wallSeconds = clock.wallSeconds();
     const data = { time: wallSeconds, version: VERSION, servedBy, jobs };
-    if (status === undefined) return { data, curves: [] };
+    if (status === undefined) return { data, curves };
     const now = { status, atMs: clock.monotonicMs() };
     // Of a job that was begun again nothing is compared.
     const isSame = this.#before?.status.record.id === status.record.id;
     const before = isSame ? this.#before : undefined;
     this.#before = now;
     const units = status.copies ?? (await describePlaces(store, keys, status.record));
-    const log = (await this.#logs?.lines()) ?? [];
+    const log = await this.#lastLines();
     return { data: { ...data, job: pageJobOf({ before, now, units, log, wallSeconds }) }, curves };
   }
 
-  close(): void {
+  /** Until the next look, which compares with nothing. */
+  rest(): void {
     this.#network.close();
+    this.#logs = undefined;
+    this.#before = undefined;
+  }
+
+  /** Logs that cannot be read hide nothing else. */
+  async #lastLines(): Promise<readonly PageLogLine[]> {
+    const { host, folder } = this.#options;
+    if (folder === undefined) return [];
+    this.#logs ??= new LogTail(host.disk, folder);
+    try {
+      return await this.#logs.lines();
+    } catch (error) {
+      host.log.debug(`the logs in ${folder} cannot be read`, { error });
+      return [];
+    }
   }
 
   /** At once when the job has ended. */
@@ -95,20 +112,31 @@ export class PageLooks {
   }
 }
 
+/** None where they cannot be read: a master begins them again. */
 async function readCurves(store: Store, keys: Keys): Promise<PageCurve[]> {
   const record = await readJobRecord(store, keys);
   if (record === undefined) return [];
-  return curvesOf(linesOf(await readHistory(store, keys), modelOf(record).task));
+  const history = await readHistory(store, keys).catch((error: unknown) => {
+    if (isPaddletError(error, 'StoreValueInvalid')) return NO_HISTORY;
+    throw error;
+  });
+  return curvesOf(linesOf(history, modelOf(record).task));
 }
 
 /** The first of them by name. */
 export async function readJobLines(store: Store): Promise<PageJobLine[]> {
-  const names = (await listJobs(store)).slice(0, MOST_JOBS);
-  return Promise.all(
-    names.map(async (name) => {
-      const result = await store.get(keysOf(defaultChroot(name)).result);
-      const end = result && parseJobEnd(result.key, result.value);
-      return { name, end: end && ('result' in end ? 'done' : 'failed') };
-    }),
-  );
+  const names = await listJobs(store, { most: MOST_JOBS });
+  return Promise.all(names.map(async (name) => ({ name, end: await endOf(store, name) })));
+}
+
+/** Undefined, too, of a job of another version. */
+async function endOf(store: Store, name: string): Promise<PageJobLine['end']> {
+  const result = await store.get(keysOf(defaultChroot(name)).result);
+  if (result === undefined) return undefined;
+  try {
+    return 'result' in parseJobEnd(result.key, result.value) ? 'done' : 'failed';
+  } catch (error) {
+    if (isPaddletError(error, 'StoreValueInvalid')) return undefined;
+    throw error;
+  }
 }

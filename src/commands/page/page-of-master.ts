@@ -17,12 +17,12 @@ export function pageOfMaster({ host, store, keys, startedBy }: RoleContext, fold
     folder: startedBy === 'run' ? folder : undefined,
   });
   const empty = { version: VERSION, servedBy: 'master', jobs: [] } as const;
-  const feed = new PageFeed({ host, empty, look: () => looks.look() });
+  const feed = new PageFeed({ host, empty, look: () => looks.look(), rest: () => looks.rest() });
   return servePage(
     (_job, viewer) => feed.add(viewer),
     async () => {
       await feed.close();
-      looks.close();
+      looks.rest();
     },
   );
 }

@@ -27,7 +27,9 @@ export function pageSayer(run: Place): (address: string) => void {
  * token is may not be known to a store that does not answer; the link can be had later.
  */
 async function sayPage({ host, store, keys }: Place, address: string): Promise<void> {
-  if (process.stderr.isTTY !== true) {
+  // In continuous integration what is written to a terminal is kept in a file.
+  const { CI = '' } = process.env;
+  if (process.stderr.isTTY !== true || (CI !== '' && CI !== 'false')) {
     host.log.info(`page at ${pageAddress(address)}; \`paddlet token view\` prints the link that opens it`);
     return;
   }

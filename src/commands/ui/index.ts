@@ -1,7 +1,9 @@
 import { once } from 'node:events';
+import { hostname } from 'node:os';
 import { Flags } from '@oclif/core';
 import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
 import { newJoinToken } from '../../cluster/job/join-token.ts';
+import { reachable } from '../../cluster/listen.ts';
 import { formatAddress, parseAddress } from '../../protocol/websocket/address.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { openCommandStore, storeTimeoutFlag } from '../base/command-store.ts';
@@ -50,9 +52,10 @@ reads, and changes nothing. The link works while this command runs, on this mach
       (job, viewer) => feeds.add(job, viewer),
       () => feeds.close(),
     );
-    const { host: listenHost } = parseAddress(flags.listen, { allowPortZero: true });
+    const reached = reachable(parseAddress(flags.listen, { allowPortZero: true }).host, hostname());
     const server = await createWebSocketNetwork({ ...host, joinToken }).listen({
       listen: flags.listen,
+      advertise: reached,
       allow: { hosts: flags['allow-host'], origins: flags['allow-origin'] },
       handler: () => {
         throw new PaddletError('WrongRole', '`paddlet ui` answers browsers only');
@@ -61,7 +64,7 @@ reads, and changes nothing. The link works while this command runs, on this mach
       onViewer,
     });
     try {
-      const link = pageLink(formatAddress({ host: listenHost, port: server.port }), token);
+      const link = pageLink(formatAddress({ host: reached, port: server.port }), token);
       this.output({ link }, () => link);
       if (flags.open) openInBrowser(link, host.log);
       if (!signal.aborted) await once(signal, 'abort');

@@ -21,12 +21,18 @@ export interface StoreFeedsOptions {
   readonly chroot: string | undefined;
 }
 
+const NO_CURVES: Looked['curves'] = [];
 const SERVED = { version: VERSION, servedBy: 'ui' } as const;
+
+interface Open {
+  readonly feed: PageFeed;
+  readonly looks: JobInSight;
+}
 
 export class StoreFeeds {
   readonly #options: StoreFeedsOptions;
   /** By the name of the job; '' where none is named. */
-  readonly #open = new Map<string, { readonly feed: PageFeed; readonly looks: JobInSight }>();
+  readonly #open = new Map<string, Open>();
 
   constructor(options: StoreFeedsOptions) {
     this.#options = options;
@@ -35,27 +41,32 @@ export class StoreFeeds {
   /** `job` as a browser names it: one that cannot be a job's name is as none. */
   add(job: string | undefined, viewer: Viewer): void {
     const name = jobName.safeParse(job).success ? job! : '';
-    let known = this.#open.get(name);
+    let known: Open | undefined = this.#open.get(name);
     if (known === undefined) {
       const looks = new JobInSight(this.#options, name === '' ? this.#options.chroot : defaultChroot(name));
-      const feed = new PageFeed({ ...this.#options, empty: { ...SERVED, jobs: [] }, look: () => looks.look() });
+      const feed = new PageFeed({
+        ...this.#options,
+        empty: { ...SERVED, jobs: [] },
+        look: () => looks.look(),
+        // Another browser may have come since.
+        rest: () => feed.viewers === 0 && this.#forget(name, known!),
+      });
       known = { feed, looks };
       this.#open.set(name, known);
     }
-    const { feed, looks } = known;
-    feed.add(viewer);
-    viewer.onClosed(() => {
-      if (feed.viewers > 0 || this.#open.get(name)?.feed !== feed) return;
-      this.#open.delete(name);
-      void feed.close().then(() => looks.close());
-    });
+    known.feed.add(viewer);
+  }
+
+  #forget(name: string, { looks }: Open): void {
+    this.#open.delete(name);
+    looks.rest();
   }
 
   async close(): Promise<void> {
     const all = [...this.#open.values()];
     this.#open.clear();
     await Promise.all(all.map(({ feed }) => feed.close()));
-    for (const { looks } of all) looks.close();
+    for (const { looks } of all) looks.rest();
   }
 }
 
@@ -73,12 +84,12 @@ class JobInSight {
   async look(): Promise<Looked> {
     const { host, store, folder } = this.#options;
     if (this.#chroot === undefined) {
-      const names = await listJobs(store);
+      const names = await listJobs(store, { most: 2 });
       if (names.length === 1) this.#chroot = defaultChroot(names[0]!);
     }
     if (this.#chroot === undefined) {
       const data = { ...SERVED, time: host.clock.wallSeconds(), jobs: await readJobLines(store) };
-      return { data, curves: [] };
+      return { data, curves: NO_CURVES };
     }
     const keys = keysOf(this.#chroot);
     const isRunHere = folder !== undefined && defaultChroot(lastHolder(folder)?.job ?? '') === this.#chroot;
@@ -89,7 +100,7 @@ class JobInSight {
     return this.#looks.look();
   }
 
-  close(): void {
-    this.#looks?.close();
+  rest(): void {
+    this.#looks?.rest();
   }
 }

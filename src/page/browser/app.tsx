@@ -45,7 +45,8 @@ export function App({ view }: { readonly view: View }) {
   );
 }
 
-function noJobText({ jobs, servedBy }: PageData): string {
+function noJobText({ jobs, servedBy, problem }: PageData): string {
+  if (problem !== undefined) return '';
   const asked = new URLSearchParams(location.search).get('job');
   if (asked !== null) return `There is no job ${asked} in this store.`;
   if (jobs.length > 0 && servedBy === 'ui') return 'Choose one of the jobs above.';

@@ -41,6 +41,9 @@ export class Connection {
     const query = job === null ? '' : `?job=${encodeURIComponent(job)}`;
     const socket = new WebSocket(`${protocol === 'https:' ? 'wss' : 'ws'}://${host}/view${query}`, SUBPROTOCOL);
     this.#socket = socket;
+    socket.onopen = () => {
+      if (this.#view.link.kind === 'refused') this.#show({ ...this.#view, link: { kind: 'lost' } });
+    };
     socket.onmessage = ({ data }) => {
       this.#watch();
       if (typeof data === 'string') this.#onMessage(JSON.parse(data) as PageMessage);
@@ -69,9 +72,11 @@ export class Connection {
     this.#failures = 0;
     const isNew = data.problem === undefined;
     const seenMs = isNew ? performance.now() : this.#view.seenMs;
+    // A role that has not seen the job yet knows less than this page.
+    const before = isNew || data.job !== undefined ? undefined : this.#view.data;
     this.#show({
       link: { kind: 'live' },
-      data,
+      data: before === undefined ? data : { ...before, problem: data.problem },
       curves: data.curves ?? this.#view.curves,
       ...(seenMs !== undefined && { seenMs }),
     });

@@ -103,14 +103,18 @@ class ViewerConnection implements Viewer {
   #state: 'waiting' | 'checking' | 'joined' | 'over' = 'waiting';
   /** The join token whose view token it has proved to know. */
   #token: Uint8Array | undefined;
-  /** Since when texts are on their way. */
-  #busySinceMs: number | undefined;
+  /** When it was heard of last: browsers answer pings. */
+  #heardMs: number;
 
   constructor(ws: WebSocket, wire: Wire, options: ConnectionOptions) {
     this.#ws = ws;
     this.#wire = wire;
     this.#options = options;
     this.path = options.path;
+    this.#heardMs = wire.clock.monotonicMs();
+    ws.on('pong', () => {
+      this.#heardMs = wire.clock.monotonicMs();
+    });
     // 'close' follows.
     ws.on('error', () => {});
     ws.on('message', (data, isBinary) => this.#receive(data, isBinary));
@@ -130,14 +134,13 @@ class ViewerConnection implements Viewer {
       this.refuse(refusal);
       return false;
     }
-    const nowMs = this.#wire.clock.monotonicMs();
-    if (this.#ws.bufferedAmount > 0) {
-      this.#busySinceMs ??= nowMs;
-      if (nowMs - this.#busySinceMs > LIMITS.viewerPatienceMs) this.#ws.terminate();
+    if (this.#wire.clock.monotonicMs() - this.#heardMs > LIMITS.viewerPatienceMs) {
+      this.#ws.terminate();
       return false;
     }
-    this.#busySinceMs = undefined;
+    if (this.#ws.bufferedAmount > 0) return false;
     this.#ws.send(text);
+    this.#ws.ping();
     return true;
   }
 
@@ -200,6 +203,7 @@ class ViewerConnection implements Viewer {
     try {
       const known = await this.#wire.joinToken.current();
       if (isSameToken(known, this.#token)) return undefined;
+      if (known === undefined) return new PaddletError('NotReady', 'the join token is not known any more');
       return new PaddletError('JoinRefused', 'the token of this job was changed: a new link is needed');
     } catch (error) {
       if (isPaddletError(error)) return new PaddletError('NotReady', `the join token cannot be read: ${error.code}`);

@@ -36,15 +36,21 @@ function scene() {
   const clock = new ManualClock();
   const log = new MemoryLog();
   let looks = 0;
-  let next: () => Promise<Looked> = async () => ({ data: { ...EMPTY, time: looks }, curves: [curve(1, 2)] });
+  let rests = 0;
+  const curves = [curve(1, 2)];
+  let next: () => Promise<Looked> = async () => ({ data: { ...EMPTY, time: looks }, curves });
   const look = (): Promise<Looked> => {
     looks++;
     return next();
   };
-  const feed = new PageFeed({ host: { clock, log }, empty: EMPTY, look });
+  const rest = (): void => {
+    rests++;
+  };
+  const feed = new PageFeed({ host: { clock, log }, empty: EMPTY, look, rest });
   return {
     ...{ clock, log, feed },
     looks: () => looks,
+    rests: () => rests,
     then: (run: () => Promise<Looked>) => {
       next = run;
     },
@@ -60,7 +66,7 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 
 describe('a feed', () => {
   it('looks only while somebody does, once for all, and soon again at first', async () => {
-    const { feed, looks, pass } = scene();
+    const { feed, looks, rests, pass } = scene();
     await pass(60_000);
     expect(looks()).toBe(0);
     const [first, second] = [new FakeViewer(), new FakeViewer()];
@@ -79,7 +85,7 @@ describe('a feed', () => {
     second.leave();
     await pass(2_000);
     await pass(60_000);
-    expect(looks()).toBe(3);
+    expect([looks(), rests()]).toEqual([3, 1]);
     feed.add(new FakeViewer());
     await settled();
     expect(looks()).toBe(4);
@@ -105,7 +111,8 @@ describe('a feed', () => {
     feed.add(busy);
     await settled();
     busy.isBusy = true;
-    then(async () => ({ data: { ...EMPTY, time: 2 }, curves: [curve(1, 2, 3)] }));
+    const more = [curve(1, 2, 3)];
+    then(async () => ({ data: { ...EMPTY, time: 2 }, curves: more }));
     await pass(500);
     busy.isBusy = false;
     await pass(2_000);
@@ -135,13 +142,39 @@ describe('a feed', () => {
     feed.add(viewer);
     await settled();
     await pass(6_000);
-    expect(viewer.told).toMatchObject([{ problem: 'the store does not answer', jobs: [] }]);
+    expect(viewer.told).toMatchObject([{ problem: expect.stringContaining('does not answer in time'), jobs: [] }]);
     await pass(500);
     await pass(6_000);
     expect(looks()).toBe(1);
+    // What comes of it is shown, however late it comes.
     hanging.resolve({ data: { ...EMPTY, time: 9 }, curves: [] });
+    then(() => new Promise(() => {}));
     await pass(2_000);
     expect(viewer.told.at(-1)).toMatchObject({ time: 9 });
+    expect(looks()).toBe(1);
+  });
+
+  it('ends at once when it is closed, whatever hangs', async () => {
+    const { feed, looks, pass, then } = scene();
+    const viewer = new FakeViewer();
+    feed.add(viewer);
+    await settled();
+    then(() => new Promise(() => {}));
+    await pass(500);
+    await feed.close();
+    expect(looks()).toBe(2);
+    expect(viewer.told).toHaveLength(1);
+  });
+
+  it('outlives a viewer whose sending fails', async () => {
+    const { feed, log, looks, pass } = scene();
+    const broken = new FakeViewer();
+    broken.send = () => Promise.reject(new TypeError('broken'));
+    feed.add(broken);
+    await settled();
+    await pass(500);
+    expect(looks()).toBe(2);
+    expect(log.lines).toContainEqual(expect.stringContaining('the page met a bug'));
   });
 
   it('logs a bug, and goes on: a page must not end the training', async () => {

@@ -8,7 +8,7 @@ import type { RequestHandler, Viewer } from '../../../src/protocol/messages/chan
 import { SUBPROTOCOL } from '../../../src/protocol/websocket/version.ts';
 import { VIEW_SUBPROTOCOL } from '../../../src/protocol/websocket/viewers.ts';
 import { TOKEN, testToken } from '../join.ts';
-import { type Rig, rig } from '../rig.ts';
+import { type Rig, realClock, rig } from '../rig.ts';
 import { openViewer, proveTo, type TestViewer } from '../viewing.ts';
 
 const handler: RequestHandler = () => {
@@ -160,11 +160,18 @@ it('cuts those that had a token which was changed', async () => {
 
 it('lets in so many', async () => {
   const role = await shown({ joinToken: testToken });
-  for (let at = 0; at < LIMITS.viewers; at++) await joined(role);
+  const [first] = await joined(role);
+  for (let at = 1; at < LIMITS.viewers; at++) await joined(role);
   const more = await openViewer(role.address);
   await proveTo(more, VIEW_TOKEN, role.address);
   expect(await more.next()).toEqual({ type: 'refused', message: expect.stringContaining(String(LIMITS.viewers)) });
   expect(role.viewers).toHaveLength(LIMITS.viewers);
+  // One that leaves makes room.
+  const gone = new Promise<void>((resolve) => role.viewers[0]!.onClosed(resolve));
+  first!.ws.close();
+  await gone;
+  await joined(role);
+  expect(role.viewers).toHaveLength(LIMITS.viewers + 1);
 });
 
 it('leaves out texts while earlier ones are on their way', async () => {
@@ -178,6 +185,21 @@ it('leaves out texts while earlier ones are on their way', async () => {
   viewer.ws.resume();
   await viewer.next();
   await expect.poll(() => seen.send('{"type":"data"}')).toBe(true);
+});
+
+it('cuts one that is not heard of any more', async () => {
+  let skippedMs = 0;
+  const clock = { ...realClock, monotonicMs: () => realClock.monotonicMs() + skippedMs };
+  const role = await shown({ clock });
+  const [alive, seenAlive] = await joined(role);
+  expect(await seenAlive.send('{"type":"data"}')).toBe(true);
+  await alive.next();
+  const [silent, seen] = await joined(role);
+  silent.ws.pause();
+  const gone = new Promise<void>((resolve) => seen.onClosed(resolve));
+  skippedMs = LIMITS.viewerPatienceMs + 1;
+  expect(await seen.send('{"type":"data"}')).toBe(false);
+  await gone;
 });
 
 it('ends with the role, after what was sent last', async () => {
