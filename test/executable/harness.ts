@@ -64,7 +64,7 @@ export class Place {
   async json(...args: string[]): Promise<unknown> {
     const { code, out, err } = await this.paddlet(...args, '--json');
     if (code !== 0) throw new Error(`paddlet ${args.join(' ')}: exit code ${code}\n${out}${err}`);
-    checkPrinted([...args, '--json'], { code, out });
+    checkPrinted([...args, '--json'], { code, out, err });
     return JSON.parse(out) as unknown;
   }
 

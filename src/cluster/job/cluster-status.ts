@@ -11,4 +11,5 @@ export const clusterStatusSchema = z.strictObject({
 });
 export type ClusterStatus = Readonly<z.infer<typeof clusterStatusSchema>>;
 
-export const parseClusterStatus = (key: string, value: string): ClusterStatus => parseStoreValue(clusterStatusSchema, key, value);
+export const parseClusterStatus = (key: string, value: string): ClusterStatus =>
+  parseStoreValue(clusterStatusSchema, key, value);

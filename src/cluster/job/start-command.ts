@@ -11,7 +11,8 @@ export const startCommandSchema = z.strictObject({
 });
 export type StartCommand = Readonly<z.infer<typeof startCommandSchema>>;
 
-export const parseStartCommand = (key: string, value: string): StartCommand => parseStoreValue(startCommandSchema, key, value);
+export const parseStartCommand = (key: string, value: string): StartCommand =>
+  parseStoreValue(startCommandSchema, key, value);
 
 /** Words that a shell takes as they are stay so; all others are quoted. */
 export const shellCommand = (words: readonly string[]): string =>

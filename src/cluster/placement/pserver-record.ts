@@ -29,4 +29,5 @@ export const pserverRecordSchema = z.strictObject({
 });
 export type PserverRecord = z.infer<typeof pserverRecordSchema>;
 
-export const parsePserverRecord = (key: string, value: string): PserverRecord => parseStoreValue(pserverRecordSchema, key, value);
+export const parsePserverRecord = (key: string, value: string): PserverRecord =>
+  parseStoreValue(pserverRecordSchema, key, value);

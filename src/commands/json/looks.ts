@@ -21,8 +21,8 @@ const labels = z.array(z.strictObject({ label: z.number(), count })).describe('T
 const numbers = schemaOf<NumberFacts>()(
   z.strictObject({
     count,
-    min: z.number(),
-    max: z.number(),
+    min: computed,
+    max: computed,
     mean: computed,
     deviation: computed,
     histogram: z.array(count).describe('Records by parts of the range of equal width.'),
@@ -107,8 +107,8 @@ const comparison = schemaOf<TableComparison>()(
           ranges: z
             .strictObject({
               of: z.enum(['number', 'time']),
-              first: z.tuple([z.number(), z.number()]),
-              second: z.tuple([z.number(), z.number()]),
+              first: z.tuple([computed, computed]),
+              second: z.tuple([computed, computed]),
             })
             .optional(),
           missing: count.describe('Records without a value, where the first file has none.'),
