@@ -10,8 +10,8 @@ export interface Printed {
 }
 
 /**
- * Throws when `paddlet <argv>` printed what its schema does not have. Without `--json` only lines of JSON that are asked
- * for by name are compared.
+ * Throws when `paddlet <argv>` printed what its schema does not have. Without `--json` only lines of JSON are compared
+ * that another flag asks for.
  */
 export function checkPrinted(argv: readonly string[], { code, out, err }: Printed): void {
   const words = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : undefined);
