@@ -79,7 +79,7 @@ const pathList = z.array(z.string().min(1).max(LIMITS.jobPathCharacters)).max(LI
 const ms = z.int().min(1);
 
 /** The resolved form, as the store carries it. */
-const jobSchema = z.strictObject({
+export const jobSchema = z.strictObject({
   name: jobName,
   data: z.strictObject({
     format: dataFields.format,

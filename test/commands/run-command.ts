@@ -1,6 +1,7 @@
 /**
  * Runs `paddlet` commands in this process, each with its own output. Those that run at once share folder, environment
  * and `process.argv`, since a process has one of each. What a command changes in the process is put back.
+ * What it prints with `--json` is compared with its schema.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { tmpdir } from 'node:os';
@@ -8,6 +9,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { format } from 'node:util';
 import { vi } from 'vitest';
+import { checkPrinted } from '../printed-json.ts';
 import { ROOT } from '../source-files.ts';
 
 export const ENTRY = join(ROOT, 'bin/paddlet.ts');
@@ -51,7 +53,9 @@ export function startCommand(argv: readonly string[], { cwd, env = {}, onErr }: 
     try {
       // As late as the entry point does it: what is loaded looks at the environment.
       const { main } = await import('../../src/commands/main.ts');
-      return { code: await main(argv), ...said };
+      const ran = { code: await main(argv), ...said };
+      checkPrinted(argv, ran);
+      return ran;
     } finally {
       putBack();
     }

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFailed, onTestFinished } from 'vitest';
 import { type JobResult, jobResultSchema } from '../../src/cluster/job/job-result.ts';
+import { checkPrinted } from '../printed-json.ts';
 import { type Ended, PADDLET, Running, startedUnder } from './processes.ts';
 
 const MARK = 'PADDLET_TEST_PLACE';
@@ -59,10 +60,11 @@ export class Place {
     return this.start(args.join(' '), args).ended;
   }
 
-  /** The JSON object that `paddlet <args> --json` prints; the exit code must be 0. */
+  /** The JSON object that `paddlet <args> --json` prints: it must be as its schema says, and the exit code 0. */
   async json(...args: string[]): Promise<unknown> {
     const { code, out, err } = await this.paddlet(...args, '--json');
     if (code !== 0) throw new Error(`paddlet ${args.join(' ')}: exit code ${code}\n${out}${err}`);
+    checkPrinted([...args, '--json'], { code, out, err });
     return JSON.parse(out) as unknown;
   }
 

@@ -84,6 +84,8 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     evaluate: ['base'],
     history: ['base'],
     init: ['base', 'data'],
+    // What the others print.
+    json: ['base', 'checkpoint', 'doctor', 'evaluate', 'predict', 'resize', 'run', 'status', 'top', 'why'],
     logs: ['base'],
     page: ['base', 'status', 'top', 'logs'],
     predict: ['base', 'evaluate'],

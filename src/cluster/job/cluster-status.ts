@@ -2,13 +2,14 @@
 import * as z from 'zod';
 import { parseStoreValue } from '../../core/tasks/state.ts';
 
-const schema = z.strictObject({
+export const clusterStatusSchema = z.strictObject({
   cluster_status: z.enum(['OK', 'UNHEALTHY', 'UNKNOWN']),
   /** Empty when all is well. */
   reason: z.string(),
   /** Indexes of live pservers. */
   nodes: z.array(z.int().min(0)),
 });
-export type ClusterStatus = Readonly<z.infer<typeof schema>>;
+export type ClusterStatus = Readonly<z.infer<typeof clusterStatusSchema>>;
 
-export const parseClusterStatus = (key: string, value: string): ClusterStatus => parseStoreValue(schema, key, value);
+export const parseClusterStatus = (key: string, value: string): ClusterStatus =>
+  parseStoreValue(clusterStatusSchema, key, value);

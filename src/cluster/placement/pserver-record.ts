@@ -14,7 +14,7 @@ const label = z.string().min(1).max(LIMITS.nameCharacters);
 const labelFields = { hostLabel: label.optional(), zone: label.optional() };
 export type PlaceLabels = Readonly<Pick<PserverRecord, keyof typeof labelFields>>;
 
-const schema = z.strictObject({
+export const pserverRecordSchema = z.strictObject({
   id: count,
   /** Host and address. */
   instance: z.string(),
@@ -27,6 +27,7 @@ const schema = z.strictObject({
   units: z.array(unitSchema).max(LIMITS.units),
   ...labelFields,
 });
-export type PserverRecord = z.infer<typeof schema>;
+export type PserverRecord = z.infer<typeof pserverRecordSchema>;
 
-export const parsePserverRecord = (key: string, value: string): PserverRecord => parseStoreValue(schema, key, value);
+export const parsePserverRecord = (key: string, value: string): PserverRecord =>
+  parseStoreValue(pserverRecordSchema, key, value);

@@ -1,6 +1,6 @@
 /** Errors as people and scripts see them. */
 import { Chalk } from 'chalk';
-import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
+import { type ErrorCode, EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
 import { visibleLines } from '../../base/visible.ts';
 
 export function exitCodeOf(error: unknown): ExitCode {
@@ -20,11 +20,11 @@ export function errorText(error: unknown, color: boolean): string {
 
 export interface ErrorJson {
   readonly error: {
-    readonly code: string;
+    readonly code: ErrorCode | 'Bug';
     readonly message: string;
     readonly hint?: string;
     readonly exit: ExitCode;
-    readonly details?: object;
+    readonly details?: PaddletError['details'];
   };
 }
 

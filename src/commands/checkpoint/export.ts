@@ -43,7 +43,7 @@ at all.`;
 
   override async execute(): Promise<void> {
     const { flags, args } = this;
-    const { state, format, replace } = flags;
+    const { state = false, format, replace } = flags;
     const host = this.host('checkpoint');
     const signal = this.interruption();
     const { found, set } = await openFound({ path: args.path, flags, host, signal, which: 'newest' });

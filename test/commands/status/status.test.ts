@@ -6,6 +6,7 @@ import type { InfoAnswer } from '../../../src/cluster/job/ask-info.ts';
 import type { LiveProcess } from '../../../src/cluster/job/describe-job.ts';
 import { healthOf } from '../../../src/cluster/job/health.ts';
 import type { PserverShare, Spread } from '../../../src/cluster/placement/spread.ts';
+import { OUTPUTS } from '../../../src/commands/json/index.ts';
 import { phaseOf, type ShownStatus } from '../../../src/commands/status/shown-status.ts';
 import { statusJson } from '../../../src/commands/status/status-json.ts';
 import { statusText } from '../../../src/commands/status/status-text.ts';
@@ -36,6 +37,13 @@ const statusOf = (processes: readonly LiveProcess[], more: Partial<ShownStatus> 
   const wanted = { pservers: 2, trainers: undefined };
   return { record, written, health, processes, wanted, spread: EVEN, ...none, ...more };
 };
+
+/** What is printed is as promised, too. */
+function printed(...[status, wallSeconds]: Parameters<typeof statusJson>): object {
+  const shown = statusJson(status, wallSeconds);
+  OUTPUTS.status!.parse(JSON.parse(JSON.stringify(shown)));
+  return shown;
+}
 
 const share = (index: number): PserverShare => {
   return { index, status: 'up', isLeaving: false, units: 4, copies: 0, bytes: 2_500_000, labels: {} };
@@ -84,7 +92,7 @@ describe('the status of a job in async mode', () => {
   });
 
   it('for a script: tasks of all passes, and the records of the pserver that applied least', () => {
-    expect(statusJson(statusOf([MASTER, ...PSERVERS, TRAINER]), 1_010)).toMatchObject({
+    expect(printed(statusOf([MASTER, ...PSERVERS, TRAINER]), 1_010)).toMatchObject({
       phase: 'training',
       elapsedSeconds: 10,
       pass: 1,
@@ -110,7 +118,7 @@ describe('the status of a job in async mode', () => {
 
   it('says nothing of applied records while a pserver does not answer', () => {
     const status = statusOf([MASTER, PSERVERS[0]!, live('pserver', '1', { kind: 'none' })]);
-    expect(statusJson(status, 1_010)).not.toHaveProperty('records.applied');
+    expect(printed(status, 1_010)).not.toHaveProperty('records.applied');
     expect(textOf(status).at(-1)).toBe('pserver 1  pserver:1 does not answer');
   });
 
@@ -118,7 +126,7 @@ describe('the status of a job in async mode', () => {
     const errors = [1, 2].map((at) => ({ time: NOW - 10 + at, level: 'warn' as const, text: `told ${at}` }));
     const status = statusOf([MASTER, says({ ...infos.asyncPserver(0, 640), errors }, '0'), PSERVERS[1]!]);
     expect(textOf(status).slice(-3)).toEqual(['', 'latest warnings and errors:', '  pserver 0, 8 s ago: warn: told 2']);
-    expect(statusJson(status, NOW)).toMatchObject({ processes: [{ errors: [] }, { errors }, { errors: [] }] });
+    expect(printed(status, NOW)).toMatchObject({ processes: [{ errors: [] }, { errors }, { errors: [] }] });
   });
 
   it('names slow trainers, repairs and discarded tasks', () => {
@@ -177,7 +185,7 @@ describe('the status of a job that is resized', () => {
   });
 
   it('for a script: the numbers that are wanted, and the place of each pserver', () => {
-    expect(statusJson(status, 1_010)).toMatchObject({
+    expect(printed(status, 1_010)).toMatchObject({
       wanted: { pservers: 1, trainers: 4 },
       units: { total: 8, toMove: 3, orphans: 0 },
       processes: [
@@ -202,7 +210,7 @@ describe('what processes wrote of themselves', () => {
   });
 
   it('is as they wrote it for a script', () => {
-    expect(statusJson(status, 1_010)).toMatchObject({ processes: [{ role: 'master' }, { id: FORGED }] });
+    expect(printed(status, 1_010)).toMatchObject({ processes: [{ role: 'master' }, { id: FORGED }] });
   });
 });
 
@@ -220,7 +228,7 @@ describe('the status of a job whose master', () => {
       '',
       'master   master:master unknown, see above',
     ]);
-    expect(statusJson(statusOf([odd]), 1_010)).toMatchObject({
+    expect(printed(statusOf([odd]), 1_010)).toMatchObject({
       processes: [{ role: 'master', answers: false, error: { code: 'BadMessage', message: error.message } }],
     });
   });
@@ -267,7 +275,7 @@ describe('the status of a job that no master directs', () => {
       "  cd '/my jobs' && paddlet run job.yaml",
       'no live processes',
     ]);
-    expect(statusJson(statusOf([], { stored, checkpoints }), 1_010)).toMatchObject({
+    expect(printed(statusOf([], { stored, checkpoints }), 1_010)).toMatchObject({
       phase: 'stopped',
       pass: 1,
       tasks: { total: 40, done: 12 },
@@ -304,7 +312,7 @@ describe('the status of a job that no master directs', () => {
       'cluster: UNKNOWN, no process is running: they died; the leases that they left end once the job is started again',
       'to resume it, on here:',
     ]);
-    expect(statusJson(status, 1_010)).toMatchObject({ phase: 'stopped', cluster: { waitingFor: [] } });
+    expect(printed(status, 1_010)).toMatchObject({ phase: 'stopped', cluster: { waitingFor: [] } });
   });
 
   it('is not stopped while a run works in its folder', () => {
@@ -314,6 +322,6 @@ describe('the status of a job that no master directs', () => {
       'cluster: UNKNOWN, no process is registered, but a `paddlet run` (pid 7) works in the folder: its processes are ' +
         'starting or suspended',
     ]);
-    expect(statusJson(status, 1_010)).toMatchObject({ phase: 'unresponsive', cluster: { run: { pid: 7 } } });
+    expect(printed(status, 1_010)).toMatchObject({ phase: 'unresponsive', cluster: { run: { pid: 7 } } });
   });
 });

@@ -1,0 +1,10 @@
+/**
+ * Writes docs/output.schema.json: what commands print with `--json` (`npm run build:output-schema`). The result is in
+ * git; a test compares it.
+ */
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { outputJsonSchema } from '../src/commands/json/index.ts';
+
+const path = fileURLToPath(new URL('../docs/output.schema.json', import.meta.url));
+writeFileSync(path, `${JSON.stringify(outputJsonSchema(), null, 2)}\n`);

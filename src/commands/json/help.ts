@@ -1,0 +1,24 @@
+/** Commands of the group `help`. */
+import * as z from 'zod';
+import type { CheckResult } from '../doctor/check.ts';
+import { schemaOf } from './fields.ts';
+
+const check = schemaOf<Omit<CheckResult, 'exit'>>()(
+  z.strictObject({
+    name: z.string(),
+    status: z.enum(['ok', 'warn', 'fail']),
+    detail: z.string(),
+    hint: z.string().optional(),
+  }),
+);
+
+export const doctor = z
+  .strictObject({ ok: z.boolean().describe('No check has failed.'), checks: z.array(check) })
+  .describe('With --schema it prints the JSON Schema of job files instead.');
+
+export const docs = z.union([
+  z.strictObject({ topics: z.array(z.strictObject({ name: z.string(), title: z.string() })) }),
+  z.strictObject({ topic: z.string(), text: z.string() }).describe('With a topic, and with --man.'),
+]);
+
+export const completion = z.strictObject({ shell: z.string(), script: z.string() });

@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { COMMANDS } from '../../../src/commands/index.ts';
+import { OUTPUTS, outputJsonSchema } from '../../../src/commands/json/index.ts';
+import { checkPrinted } from '../../printed-json.ts';
+import { importsOf, ROOT, sourceFiles } from '../../source-files.ts';
+
+test('docs/output.schema.json is the schema of this version', () => {
+  const committed = JSON.parse(readFileSync(join(ROOT, 'docs/output.schema.json'), 'utf8'));
+  expect(committed, 'npm run build:output-schema').toEqual(outputJsonSchema());
+});
+
+test('each command has a schema, but for those that print no result', () => {
+  const silent = ['pserver', 'trainer'];
+  expect([...Object.keys(OUTPUTS), ...silent].sort()).toEqual(COMMANDS.map(({ id }) => id).sort());
+});
+
+test('no command loads the schemas', () => {
+  const users = sourceFiles('bin', 'src').filter(({ path, text }) => {
+    return (
+      !path.startsWith('src/commands/json/') &&
+      importsOf(path, text).some(({ target }) => target.includes('commands/json/'))
+    );
+  });
+  expect(users.map(({ path }) => path)).toEqual([]);
+});
+
+test.each([
+  ['a field that is not promised', '{"stopped":true,"seconds":1}', 0, /Unrecognized key: "seconds"/],
+  ['a field that is missing', '{}', 0, /stopped/],
+  [
+    'an error with another exit code',
+    '{"error":{"code":"Usage","message":"m","exit":2}}',
+    0,
+    /Unrecognized key: "error"/,
+  ],
+  ['an unknown code', '{"error":{"code":"Oops","message":"m","exit":1}}', 1, /error/],
+  ['text', 'stopped', 0, /JSON/],
+])('the comparison finds %s', (_, out, code, reason) => {
+  expect(() => checkPrinted(['stop', '--json'], { code, out, err: '' })).toThrow(reason);
+  expect(() => checkPrinted(['stop'], { code, out, err: '' })).not.toThrow();
+});
