@@ -26,7 +26,7 @@ test('metrics in the text format of Prometheus, labelled', async () => {
     exposeMetrics: true,
   })('/metrics');
   expect(answer?.contentType).toMatch(/^text\/plain; version=0\.0\.4/);
-  expect(answer?.body).toMatch(/^process_resident_memory_bytes\{role="pserver",index="3"\} \d+$/m);
+  expect(answer?.body).toMatch(/^process_resident_memory_bytes\{job="small",role="pserver",index="3"\} \d+$/m);
 });
 
 test('anything else does not exist', async () => {
@@ -53,6 +53,6 @@ test('the bytes on the wire are those of now, by direction', async () => {
   traffic.sentBytes = 5;
   traffic.receivedBytes = 7;
   const text = await own.metrics();
-  expect(text).toContain('paddlet_wire_bytes_total{direction="sent",role="trainer"} 5\n');
-  expect(text).toContain('paddlet_wire_bytes_total{direction="received",role="trainer"} 7\n');
+  expect(text).toContain('paddlet_wire_bytes_total{direction="sent",job="small",role="trainer"} 5\n');
+  expect(text).toContain('paddlet_wire_bytes_total{direction="received",job="small",role="trainer"} 7\n');
 });
