@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { createHealth, createMetricsRegistry, type Readiness, registerTraffic } from '../../src/host/metrics.ts';
+import {
+  createHealth,
+  createMetricsRegistry,
+  type Readiness,
+  registerServed,
+  registerTraffic,
+} from '../../src/host/metrics.ts';
 
 const registry = createMetricsRegistry({ job: 'small', role: 'pserver', index: '3' }, '1.2.3');
 
@@ -55,4 +61,21 @@ test('the bytes on the wire are those of now, by direction', async () => {
   const text = await own.metrics();
   expect(text).toContain('paddlet_wire_bytes_total{direction="sent",job="small",role="trainer"} 5\n');
   expect(text).toContain('paddlet_wire_bytes_total{direction="received",job="small",role="trainer"} 7\n');
+});
+
+test('requests of training by type, and all others as one', async () => {
+  const own = createMetricsRegistry({ job: 'small', role: 'pserver' }, '1.2.3');
+  const served = registerServed(own);
+  for (const type of ['push', 'info', 'offerMove', 'push']) served(type, 3);
+  const counts = [...(await own.metrics()).matchAll(/^paddlet_request_seconds_count\{.*type="(\w+)".*\} (\d)$/gm)];
+  expect(counts.map(([, type, count]) => [type, count])).toEqual([
+    ['push', '2'],
+    ['other', '2'],
+  ]);
+});
+
+test('parts of the heap of Node have no series', async () => {
+  const text = await registry.metrics();
+  expect(text).toContain('nodejs_heap_size_used_bytes');
+  expect(text).not.toContain('nodejs_heap_space');
 });
