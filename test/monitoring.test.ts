@@ -1,4 +1,4 @@
-/** examples/monitoring uses series, labels and their values as the code has them, and names documents that are there. */
+/** examples/monitoring uses series, labels and values as the code has them, and names documents that are there. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

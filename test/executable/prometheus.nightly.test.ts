@@ -53,15 +53,13 @@ async function watch(job: object, fail: string, store: readonly string[]): Promi
   return { place, running, prometheus, processes };
 }
 
-const seconds = (count: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, count * 1000));
-
 /** What fires from the fault until all is well again: at least `alert`. */
 async function under({ prometheus }: Watched, alert: string, fault: () => void, repair: () => void): Promise<string[]> {
-  const sinceMs = performance.now();
+  const since = await prometheus.now();
   fault();
   await prometheus.fires(alert).finally(repair);
   await prometheus.calm(PROCESSES);
-  return prometheus.fired(sinceMs);
+  return prometheus.fired(since);
 }
 
 const signal = (targets: readonly LiveProcess[], name: NodeJS.Signals) => (): void => {
@@ -128,9 +126,9 @@ describe.skipIf(reason !== undefined)(`Prometheus${reason === undefined ? '' : `
     const { place, running, prometheus, processes } = watched;
 
     await prometheus.calm(PROCESSES);
-    const healthyMs = performance.now();
-    await seconds(20);
-    expect(await prometheus.fired(healthyMs)).toEqual([]);
+    const healthy = await prometheus.now();
+    await prometheus.looksFor(20);
+    expect(await prometheus.fired(healthy)).toEqual([]);
     await expectDashboard(watched);
     const perProcess = await prometheus.query('count by (role, instance) ({job="planted",__name__!~"ALERTS.*"})');
     process.stdout.write(`series: ${perProcess.map(({ labels, value }) => `${labels.role} ${value}`).join(', ')}\n`);
@@ -162,7 +160,7 @@ describe.skipIf(reason !== undefined)(`Prometheus${reason === undefined ? '' : `
     );
     expect(unreachable).toEqual(['Trouble']);
 
-    const killedMs = performance.now();
+    const killed = await prometheus.now();
     await killMany(watched);
     await prometheus.fires('RestartsOften');
     const [{ value: series } = { value: 0 }] = await prometheus.query(
@@ -170,16 +168,16 @@ describe.skipIf(reason !== undefined)(`Prometheus${reason === undefined ? '' : `
     );
     process.stdout.write(`series after ${KILLS} kills: ${series}\n`);
     // Whatever else is seen of the kills, no record is.
-    expect(await prometheus.fired(killedMs)).not.toContain('RecordsLost');
+    expect(await prometheus.fired(killed)).not.toContain('RecordsLost');
     expect(series).toBeGreaterThan(PROCESSES * 50);
     expect(series).toBeLessThanOrEqual(PROCESSES * SERIES_OF_A_PROCESS);
 
     await prometheus.calm(PROCESSES);
-    const endedMs = performance.now();
+    const ended = await prometheus.now();
     running.kill('SIGINT');
     await running.ended;
-    await seconds(10);
-    expect(await prometheus.fired(endedMs)).toEqual([]);
+    await prometheus.looksFor(10);
+    expect(await prometheus.fired(ended)).toEqual([]);
   });
 
   const tooFast = {

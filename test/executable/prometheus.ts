@@ -21,7 +21,7 @@ export function findPrometheus(): string | undefined {
   return folders.find((folder) => ['prometheus', 'promtool'].every((name) => existsSync(join(folder, name))));
 }
 
-/** What stands in place of the times of alerts.yml: seconds of a test for minutes of an operator. */
+/** Times of alerts.yml in a test: seconds for minutes. */
 export const SHORT = { waitSeconds: 3, quietSeconds: 15, windowSeconds: 60 };
 
 /** Each replacement must have something to replace. */
@@ -87,11 +87,23 @@ export class Prometheus {
     return data.result.map(({ metric, value }) => ({ labels: metric, value: Number(value[1]) }));
   }
 
+  /** By its own clock, in seconds. */
+  async now(): Promise<number> {
+    const [found] = await this.query('vector(time())');
+    return found!.value;
+  }
+
+  /** Until it has looked at the job for so long. */
+  async looksFor(seconds: number): Promise<void> {
+    const until = (await this.now()) + seconds;
+    await eventually(async () => expect(await this.now()).toBeGreaterThan(until));
+  }
+
   /** Names of the alerts that fire now, or did at any time since. */
-  async fired(sinceMs?: number): Promise<string[]> {
+  async fired(since?: number): Promise<string[]> {
     const firing = 'ALERTS{alertstate="firing"}';
-    const seconds = sinceMs === undefined ? 0 : Math.max(1, Math.floor((performance.now() - sinceMs) / 1000));
-    const expression = seconds === 0 ? firing : `count_over_time(${firing}[${seconds}s])`;
+    const seconds = since === undefined ? 0 : Math.floor((await this.now()) - since);
+    const expression = seconds < 1 ? firing : `count_over_time(${firing}[${seconds}s])`;
     const found = await this.query(`count by (alertname) (${expression})`);
     return found.map(({ labels }) => labels.alertname!.replace('Paddlet', '')).sort();
   }

@@ -12,8 +12,8 @@ export interface SaveMetrics {
 const SAVE_BUCKETS = [0.1, 0.5, 2, 10, 60, 300];
 
 /**
- * `hasUnits`: without any there is nothing to save, and a checkpoint has no age. `intervalMs` of the job; undefined when
- * it is not known, or saves nothing by time.
+ * `hasUnits`: without any there is nothing to save, and a checkpoint has no age. `intervalMs` of the job; undefined
+ * when it is not known, or saves nothing by time.
  */
 export function registerSaveMetrics(
   registry: Registry,

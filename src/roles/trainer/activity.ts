@@ -27,7 +27,7 @@ export interface Activity {
   position(of: { readonly pass: number; readonly task: number }, push: number): void;
   trained(records: number, metrics: MetricSums | undefined): void;
   report(): ActivityReport;
-  /** As it is, also when it is not finite. */
+  /** As it is, even when it is not finite. */
   latestLoss(): number | undefined;
   sawBadGradient(): void;
   badGradients(): number;
