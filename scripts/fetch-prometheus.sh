@@ -26,4 +26,6 @@ if [ -x "$cached/prometheus" ]; then echo "$cached"; exit 0; fi
   echo 'fetch-prometheus: the package holds no usr/bin/prometheus or no usr/bin/promtool' >&2
   exit 1
 }
+# Its web pages are links to other packages, which lead nowhere here.
+rm -rf "$cache/usr/share"
 echo "$cached"
