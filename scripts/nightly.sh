@@ -52,6 +52,10 @@ need_browser() {
   PADDLET_TEST_CHROMIUM=$(scripts/fetch-chromium.sh) || skip 'there is no Chromium'
   export PADDLET_TEST_CHROMIUM
 }
+need_prometheus() {
+  PADDLET_TEST_PROMETHEUS=$(scripts/fetch-prometheus.sh) || skip 'there is no Prometheus'
+  export PADDLET_TEST_PROMETHEUS
+}
 # Both go on where the last night stopped.
 run_sim() { npx node scripts/sim.ts --minutes "$MINUTES" --go-on ".cache/nightly/$step" "$@"; }
 run_mutations() { npx node scripts/mutations.ts --minutes "$MINUTES" --go-on ".cache/nightly/$step"; }
@@ -94,6 +98,7 @@ run_step() {
     moves-etcd-*) need_etcd; run_moves --store etcd ;;
     moves-sqlite-*) run_moves --store sqlite ;;
     test-browser) need_etcd; need_browser; run_test browser ;;
+    test-prometheus) need_etcd; need_prometheus; run_test prometheus ;;
     test-page) need_browser; run_test page ;;
     test-*) need_etcd; run_test "${1#test-}" ;;
     copies-killed-at-once-*) run_copies --replicas 3 --at-once 2 ;;

@@ -15,11 +15,15 @@ export interface MetricsLabels {
   readonly index?: string;
 }
 
+/** Of Node: a series for each part of its heap, which are many and tell an operator nothing. */
+const LEFT_OUT = ['total', 'used', 'available'].map((what) => `nodejs_heap_space_size_${what}_bytes`);
+
 /** A registry with the metrics of the process: memory, CPU, event loop, descriptors, version. */
 export function createMetricsRegistry(labels: MetricsLabels, version: string): Registry {
   const registry = new Registry();
   registry.setDefaultLabels({ ...labels });
   collectDefaultMetrics({ register: registry });
+  for (const name of LEFT_OUT) registry.removeSingleMetric(name);
   new Gauge({
     name: 'paddlet_build_info',
     help: 'Always 1: the versions of paddlet and of Node that this process runs',
@@ -32,6 +36,12 @@ export function createMetricsRegistry(labels: MetricsLabels, version: string): R
 /** Seconds: from a push of a small model to a pserver that is stuck. */
 const SERVED_BUCKETS = [0.0005, 0.002, 0.01, 0.05, 0.2, 1, 5, 30];
 
+/** Those of training. A series for each type that there is would be too many. */
+const SERVED_TYPES: ReadonlySet<string> = new Set([
+  ...['pull', 'push', 'pullVersion', 'pushLane', 'replicate'],
+  ...['getTasks', 'finishTasks', 'getLanes'],
+]);
+
 /** Takes the time of each request that this process has answered, in milliseconds. */
 export function registerServed(registry: Registry): (type: string, tookMs: number) => void {
   const seconds = new Histogram({
@@ -41,7 +51,7 @@ export function registerServed(registry: Registry): (type: string, tookMs: numbe
     buckets: SERVED_BUCKETS,
     registers: [registry],
   });
-  return (type, tookMs) => seconds.observe({ type }, tookMs / 1000);
+  return (type, tookMs) => seconds.observe({ type: SERVED_TYPES.has(type) ? type : 'other' }, tookMs / 1000);
 }
 
 export function registerTraffic(registry: Registry, traffic: Readonly<WireTraffic>): void {

@@ -93,3 +93,20 @@ test('the targets of a job are for Prometheus as metrics are, and need the store
   expect((await createHealth({ ...options, targets: failing })('/targets'))?.status).toBe(503);
   expect(await createHealth(options)('/targets')).toBeUndefined();
 });
+
+test('requests of training by type, and all others as one', async () => {
+  const own = createMetricsRegistry({ job: 'small', role: 'pserver' }, '1.2.3');
+  const served = registerServed(own);
+  for (const type of ['push', 'info', 'offerMove', 'push']) served(type, 3);
+  const counts = [...(await own.metrics()).matchAll(/^paddlet_request_seconds_count\{.*type="(\w+)".*\} (\d)$/gm)];
+  expect(counts.map(([, type, count]) => [type, count])).toEqual([
+    ['push', '2'],
+    ['other', '2'],
+  ]);
+});
+
+test('parts of the heap of Node have no series', async () => {
+  const text = await registry.metrics();
+  expect(text).toContain('nodejs_heap_size_used_bytes');
+  expect(text).not.toContain('nodejs_heap_space');
+});

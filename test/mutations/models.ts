@@ -40,8 +40,8 @@ export const MODELS: readonly Mutation[] = [
   {
     rule: 'a trainer knows which parameters of its model are running statistics',
     file: 'src/roles/trainer/compute/gradient-check.ts',
-    find: 'log, parameters.dense)',
-    replace: 'log, parameters.dense.slice(0, 0))',
+    find: 'log, parameters.dense, onBad)',
+    replace: 'log, parameters.dense.slice(0, 0), onBad)',
     tests: ['test/roles/trainer/compute/gradient-check.test.ts'],
   },
   {

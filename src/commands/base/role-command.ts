@@ -202,7 +202,7 @@ function makeContext(
     health: (isReady) =>
       createHealth({
         ...{ role, isReady, registry, exposeMetrics: flags['expose-metrics'] },
-        ...(role === 'master' && { targets: () => scrapeTargets(store, keys) }),
+        ...(role === 'master' && { targets: () => scrapeTargets(store, keys, jobNameIn(keys)) }),
       }),
     stop,
     jobStop,

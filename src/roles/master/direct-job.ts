@@ -34,6 +34,10 @@ export async function directJob(options: DirectOptions): Promise<void> {
   const group = createPserverGroup(context, record, view, { masterSecret: options.secret });
   const cancelStatus = keepClusterStatus(context, { fence: options.fence, view, wanted: record.job.cluster, onFatal });
   const cancels: Cancel[] = [];
+  options.info.countsPservers(() => {
+    const wanted = view.desired();
+    return wanted === undefined ? undefined : { wanted, live: view.liveIndexes().length };
+  });
   try {
     const model = modelOf(record, context);
     const work: JobWork = { ...options, stopSignal, group, view, onFatal, model, changed: createSignal() };

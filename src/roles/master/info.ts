@@ -1,10 +1,10 @@
-/** What the master tells of itself and of the job: for `status`, for the launcher's progress, for /metrics. */
-import { Gauge } from 'prom-client';
+/** What the master tells of itself and of the job: for `status`, for the launcher's progress. */
 import type { Clock } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import type { DirectingInfo, HookInfo, MasterInfo, TrainingInfo } from '../../cluster/info.ts';
 import { processInfo } from '../../cluster/process-info.ts';
 import type { Job } from '../../job/schema.ts';
+import { type PserverCounts, registerMasterMetrics } from './metrics.ts';
 import { type MasterState, waitReason } from './state.ts';
 import type { EndedPass } from './training.ts';
 
@@ -17,6 +17,8 @@ export interface MasterInfoSource {
   /** Undefined: none any more. */
   runsHook(hook: Pick<HookInfo, 'name' | 'command'> | undefined): void;
   passEnded(pass: Omit<EndedPass, 'facts'>): void;
+  /** How many there are, by the store. */
+  countsPservers(counts: () => PserverCounts | undefined): void;
   readonly describe: () => MasterInfo;
 }
 
@@ -32,7 +34,9 @@ export function createMasterInfo(
   let recordsPerSecond: number | undefined;
   const { clock } = context.host;
   const rate = createRate(clock);
-  registerMetrics(context, state, () => phase === 'starting' || phase === 'training');
+  let pservers: (() => PserverCounts | undefined) | undefined;
+  const isTraining = (): boolean => phase === 'starting' || phase === 'training';
+  registerMasterMetrics(context.registry, { state, isTraining, pservers: () => pservers?.() });
   return {
     waits: (what) => {
       waiting = what;
@@ -45,6 +49,9 @@ export function createMasterInfo(
       phase = next;
       const now = state();
       if (now !== undefined) rate(now.training.describe());
+    },
+    countsPservers: (counts) => {
+      pservers = counts;
     },
     passEnded: ({ pass, records, loss }) => {
       passes.push({ pass, ...(records === undefined ? {} : { records }), ...(loss === undefined ? {} : { loss }) });
@@ -60,7 +67,7 @@ export function createMasterInfo(
       if (now === undefined) return { ...self, state: 'waiting', waitingFor: waiting };
       const training = now.training.describe();
       const kept = now.evaluations?.summary();
-      if (phase === 'starting' || phase === 'training') recordsPerSecond = rate(training);
+      if (isTraining()) recordsPerSecond = rate(training);
       return {
         ...self,
         state: 'working',
@@ -103,58 +110,4 @@ function createRate(clock: Clock): (training: TrainingInfo) => number | undefine
     if (first === undefined || records < first.records) first = { records, atMs };
     return atMs === first.atMs ? undefined : Math.round((records - first.records) / ((atMs - first.atMs) / 1000));
   };
-}
-
-function registerMetrics(context: RoleContext, state: () => MasterState | undefined, isTraining: () => boolean): void {
-  new Gauge({
-    name: 'paddlet_master_tasks',
-    help: 'Tasks of the current pass by queue',
-    labelNames: ['queue'],
-    registers: [context.registry],
-    collect() {
-      const training = state()?.training;
-      if (training?.mode !== 'async') return;
-      const counts = training.service.queue.counts();
-      for (const queue of ['todo', 'pending', 'done', 'discarded'] as const) this.set({ queue }, counts[queue]);
-    },
-  });
-  new Gauge({
-    name: 'paddlet_master_pass',
-    help: 'Number of the current pass, from 0',
-    registers: [context.registry],
-    collect() {
-      const pass = state()?.training.pass();
-      if (pass !== undefined) this.set(pass);
-    },
-  });
-  new Gauge({
-    name: 'paddlet_master_quiet_seconds',
-    help: 'Since a trainer reported more records, while this master directs the training',
-    registers: [context.registry],
-    collect() {
-      const now = state();
-      this.set(now === undefined || !isTraining() ? 0 : now.trainers.quietMs() / 1000);
-    },
-  });
-  new Gauge({
-    name: 'paddlet_master_records',
-    help: 'Records that trainers reported over all passes, by what became of them; lost is 0, or there is a defect',
-    labelNames: ['kind'],
-    registers: [context.registry],
-    collect() {
-      const training = state()?.training.describe();
-      if (training?.mode !== 'async') return;
-      const { read, good, bad, duplicate } = training.sums;
-      const all = { read, good, bad, duplicate, lost: training.lost };
-      for (const [kind, count] of Object.entries(all)) this.set({ kind }, count);
-    },
-  });
-  new Gauge({
-    name: 'paddlet_master_trainers',
-    help: 'Live trainers',
-    registers: [context.registry],
-    collect() {
-      this.set(state()?.trainers.addresses.size ?? 0);
-    },
-  });
 }

@@ -39,6 +39,7 @@ export function registerPserverMetrics(
   clock: Pick<Clock, 'monotonicMs' | 'idleMs'>,
   stats: () => PserverStats | undefined,
   copies: () => CopyCounts | undefined,
+  saveIntervalMs: () => number | undefined = () => undefined,
 ): PserverMetrics {
   /** Of requests. Plain numbers: prom-client looks up the labels of each increase. */
   const counts = { applied: 0, duplicate: 0, pushedBytes: 0, pulls: 0, pulledBytes: 0 };
@@ -105,7 +106,7 @@ export function registerPserverMetrics(
     times,
     spentMs,
     copies: registerCopyMetrics(registry, copies),
-    saves: registerSaveMetrics(registry, clock, () => stats() !== undefined),
+    saves: registerSaveMetrics(registry, clock, () => (stats()?.units ?? 0) > 0, saveIntervalMs),
     staleness: (updates) => staleness.observe(updates),
     tooStale: () => tooStale.inc(),
     moved: (outcome) => moves.inc({ outcome }),

@@ -167,10 +167,16 @@ const metricsOf = ({ registry, host }: RoleContext, loaded: () => Loaded): Pserv
     host.clock,
     () => statsOf(loaded()),
     () => copyCounts(loaded()),
+    () => saveIntervalMs(loaded()),
   );
 
 function statsOf({ service }: Loaded): PserverStats | undefined {
   return service && { ...service.stats(), rateShare: service.serving?.rateShare() };
+}
+
+function saveIntervalMs({ files }: Loaded): number | undefined {
+  const interval = files?.job.job.checkpoint.intervalMs;
+  return interval === 'off' ? undefined : interval;
 }
 
 function copyCounts({ service, files }: Loaded): CopyCounts | undefined {

@@ -11,11 +11,15 @@ export interface SaveMetrics {
 /** Seconds: from a small model to one that fills a disk. */
 const SAVE_BUCKETS = [0.1, 0.5, 2, 10, 60, 300];
 
-/** `isServing`: until then nothing can be saved, and a checkpoint has no age. */
+/**
+ * `hasUnits`: without any there is nothing to save, and a checkpoint has no age. `intervalMs` of the job; undefined
+ * when it is not known, or saves nothing by time.
+ */
 export function registerSaveMetrics(
   registry: Registry,
   clock: Pick<Clock, 'monotonicMs'>,
-  isServing: () => boolean,
+  hasUnits: () => boolean,
+  intervalMs: () => number | undefined,
 ): SaveMetrics {
   const outcomes = new Counter({
     name: 'paddlet_pserver_checkpoints_total',
@@ -36,9 +40,23 @@ export function registerSaveMetrics(
     help: 'Since this process saved a checkpoint, or else since it was first asked and had something to save',
     registers: [registry],
     collect() {
-      if (!isServing()) return;
+      if (!hasUnits()) {
+        sinceMs = undefined;
+        this.set(0);
+        return;
+      }
       sinceMs ??= clock.monotonicMs();
       this.set((clock.monotonicMs() - sinceMs) / 1000);
+    },
+  });
+  new Gauge({
+    name: 'paddlet_pserver_checkpoint_interval_seconds',
+    help: 'How often a checkpoint is saved, by the job; absent where none is saved by time',
+    registers: [registry],
+    collect() {
+      const ms = intervalMs();
+      if (ms === undefined) this.remove();
+      else this.set(ms / 1000);
     },
   });
   return {

@@ -27,6 +27,10 @@ export interface Activity {
   position(of: { readonly pass: number; readonly task: number }, push: number): void;
   trained(records: number, metrics: MetricSums | undefined): void;
   report(): ActivityReport;
+  /** As it is, even when it is not finite. */
+  latestLoss(): number | undefined;
+  sawBadGradient(): void;
+  badGradients(): number;
   /** For how long it has been in this phase. */
   phaseMs(): number;
   /** For work of the thread that interrupts the loop: reading a kept task, parsing, routing ids. */
@@ -46,6 +50,7 @@ export function createActivity(clock: Clock): Activity {
   let phaseSinceMs = clock.monotonicMs();
   let records = 0;
   let loss: number | undefined;
+  let badGradients = 0;
   let changeoverMs = 0;
   let endedMs: number | undefined;
   const times = new PhaseTimes<TrainerTime>(clock, TRAINER_TIMES);
@@ -83,6 +88,11 @@ export function createActivity(clock: Clock): Activity {
       if (metrics !== undefined && metrics.weight > 0) loss = metrics.loss / metrics.weight;
     },
     report: () => ({ executing, phase, records, loss: Number.isFinite(loss) ? loss : undefined }),
+    latestLoss: () => loss,
+    sawBadGradient: () => {
+      badGradients += 1;
+    },
+    badGradients: () => badGradients,
     phaseMs: () => clock.monotonicMs() - phaseSinceMs,
     times,
     spentMs: () => times.spentMs(),

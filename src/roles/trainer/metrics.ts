@@ -28,8 +28,17 @@ export function registerTrainerMetrics(registry: Registry, activity: Activity, l
     help: 'Mean loss of the latest mini-batch',
     registers: [registry],
     collect() {
-      const { loss } = activity.report();
+      const loss = activity.latestLoss();
       if (loss !== undefined) this.set(loss);
+    },
+  });
+  new Counter({
+    name: 'paddlet_trainer_bad_gradients_total',
+    help: 'Gradients with NaN or infinite values',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(activity.badGradients());
     },
   });
   new Counter({

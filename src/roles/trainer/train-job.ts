@@ -144,7 +144,7 @@ function taskLoopOptions(
     router,
     place,
     cache: parsedCacheOf(place, record.job),
-    gradientCheck: gradientCheckOf(record.job, model, context.host.log),
+    gradientCheck: gradientCheckOf(record.job, model, context.host.log, activity.sawBadGradient),
     badRecords: new BadRecordFiles(context.host, session.jobDir, record.id),
     isEnded: () => watch.end() !== undefined,
   };

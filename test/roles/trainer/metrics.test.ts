@@ -1,6 +1,7 @@
 /** What a trainer shows of its requests on /metrics. */
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
+import { noMetrics } from '../../../src/model/metrics.ts';
 import { createActivity } from '../../../src/roles/trainer/activity.ts';
 import { registerTrainerMetrics } from '../../../src/roles/trainer/metrics.ts';
 import { FakeClock } from '../../store/support.ts';
@@ -36,4 +37,17 @@ it('a slow one is logged', () => {
   times.answered('pull', 200);
   times.answered('push', 200.6);
   expect(said).toEqual(['a push took 201 ms']);
+});
+
+it('a loss that is not finite, and gradients that are not, are shown as they are', async () => {
+  const registry = new Registry();
+  const activity = createActivity(new FakeClock());
+  registerTrainerMetrics(registry, activity, { debug: () => {} });
+  expect(await registry.metrics()).toContain('paddlet_trainer_bad_gradients_total 0\n');
+  activity.trained(10, { ...noMetrics, records: 10, weight: 10, loss: Number.NaN });
+  activity.sawBadGradient();
+  const text = await registry.metrics();
+  expect(text).toContain('paddlet_trainer_loss Nan\n');
+  expect(text).toContain('paddlet_trainer_bad_gradients_total 1\n');
+  expect(activity.report().loss).toBeUndefined();
 });

@@ -20,13 +20,15 @@ export class GradientCheck {
   readonly #rules: GradientRules;
   readonly #log: Pick<Log, 'warn'>;
   readonly #dense: readonly DenseSpec[];
+  readonly #onBad: () => void;
   #bad = 0;
 
-  /** Statistics are no gradients: they have no part in the norm. */
-  constructor(rules: GradientRules, log: Pick<Log, 'warn'>, dense: readonly DenseSpec[]) {
+  /** Statistics are no gradients: they have no part in the norm. `onBad` hears of each gradient that is not finite. */
+  constructor(rules: GradientRules, log: Pick<Log, 'warn'>, dense: readonly DenseSpec[], onBad: () => void = () => {}) {
     this.#rules = rules;
     this.#dense = dense;
     this.#log = log;
+    this.#onBad = onBad;
   }
 
   /**
@@ -38,6 +40,7 @@ export class GradientCheck {
     const { dense, sparse } = gradients;
     const { onBadGradient, maxGradientNorm } = this.#rules;
     const isBad = ![...dense, ...sparse].every(areFinite);
+    if (isBad) this.#onBad();
     if (isBad && onBadGradient === 'fail') throw badGradient(describe());
     if (isBad) {
       this.#told(describe);
@@ -66,7 +69,8 @@ export const gradientCheckOf = (
   { training }: Pick<Job, 'training'>,
   { parameters }: Pick<Model, 'parameters'>,
   log: Pick<Log, 'warn'>,
-): GradientCheck => new GradientCheck(training, log, parameters.dense);
+  onBad?: () => void,
+): GradientCheck => new GradientCheck(training, log, parameters.dense, onBad);
 
 function zeroBad(values: Float32Array): void {
   for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i]!)) values[i] = 0;

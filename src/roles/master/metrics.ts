@@ -1,0 +1,83 @@
+/** The master's series on /metrics; those of sync mode are with its rounds. */
+import { Gauge, type Registry } from 'prom-client';
+import type { MasterState } from './state.ts';
+
+export interface PserverCounts {
+  readonly wanted: number;
+  readonly live: number;
+}
+
+export interface MasterMetricsSource {
+  readonly state: () => MasterState | undefined;
+  readonly isTraining: () => boolean;
+  /** Undefined until this master directs the job. */
+  readonly pservers: () => PserverCounts | undefined;
+}
+
+export function registerMasterMetrics(registry: Registry, { state, isTraining, pservers }: MasterMetricsSource): void {
+  gauges(registry, 'paddlet_master_tasks', 'Tasks of the current pass by queue', 'queue', () => {
+    const training = state()?.training;
+    if (training?.mode !== 'async') return {};
+    const { todo, pending, done, discarded } = training.service.queue.counts();
+    return { todo, pending, done, discarded };
+  });
+  gauge(registry, 'paddlet_master_pass', 'Number of the current pass, from 0', () => state()?.training.pass());
+  gauge(
+    registry,
+    'paddlet_master_quiet_seconds',
+    'Since a trainer reported more records, while this master directs the training and it has not halted',
+    () => {
+      const now = state();
+      // Training waits for nothing when it is over, or has halted until the model is evaluated.
+      if (now === undefined || !isTraining() || now.training.waitReason() === undefined) return 0;
+      return now.trainers.quietMs() / 1000;
+    },
+  );
+  gauges(
+    registry,
+    'paddlet_master_records',
+    'Records that trainers reported over all passes, by what became of them; lost is 0, or there is a defect',
+    'kind',
+    () => {
+      const training = state()?.training.describe();
+      if (training?.mode !== 'async') return {};
+      const { read, good, bad, duplicate } = training.sums;
+      return { read, good, bad, duplicate, lost: training.lost };
+    },
+  );
+  gauge(registry, 'paddlet_master_trainers', 'Live trainers', () => state()?.trainers.addresses.size ?? 0);
+  gauges(registry, 'paddlet_master_pservers', 'Pservers that are wanted, and that are live', 'kind', () => ({
+    ...pservers(),
+  }));
+}
+
+function gauge(registry: Registry, name: string, help: string, read: () => number | undefined): void {
+  new Gauge({
+    name,
+    help,
+    registers: [registry],
+    collect() {
+      const value = read();
+      if (value !== undefined) this.set(value);
+    },
+  });
+}
+
+/** One for each value of a label. */
+function gauges(
+  registry: Registry,
+  name: string,
+  help: string,
+  label: string,
+  read: () => Readonly<Record<string, number>>,
+): void {
+  new Gauge({
+    name,
+    help,
+    labelNames: [label],
+    registers: [registry],
+    collect() {
+      for (const [value, count] of Object.entries(read())) this.set({ [label]: value }, count);
+    },
+  });
+}
