@@ -99,7 +99,7 @@ run_step() {
     moves-sqlite-*) run_moves --store sqlite ;;
     test-browser) need_etcd; need_browser; run_test browser ;;
     test-prometheus) need_etcd; need_prometheus; run_test prometheus ;;
-    test-page) need_browser; run_test page ;;
+    test-page | test-real-page) need_browser; run_test "${1#test-}" ;;
     test-*) need_etcd; run_test "${1#test-}" ;;
     copies-killed-at-once-*) run_copies --replicas 3 --at-once 2 ;;
     copies-killed-*) run_copies ;;
