@@ -182,7 +182,8 @@ test('in mid-run and at the end: health, metrics, status and evaluate', async ()
   const done = await place.json('status', ...where, '--wait', 'done', ...PATIENTLY);
   const result = await resultOf(again);
   expect(done).toMatchObject({ ...result, phase: 'done' });
-  expect(await place.json('status', ...where, '--watch')).toEqual(done);
+  // Processes may have been ending at the first look.
+  expect(await place.json('status', ...where, '--watch')).toMatchObject({ ...result, phase: 'done' });
   expect(Object.keys(done as object)).toEqual(expect.arrayContaining(FIELDS));
   const after = evaluationSchema.parse(await place.json('evaluate', ...where));
   expect(after.model).toBe('checkpoints');
