@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { referenceOf } from '../sync/reference-loop.ts';
-import { DEEP, expectPlainAfterKills, jobOf, RECORDS, SELECTED, writeData } from './columns-job.ts';
+import { DEEP, jobOf, RECORDS, SELECTED, writeData } from './columns-job.ts';
 import { openPlace, resultOf } from './harness.ts';
 
 test('the same records give the same bits, however they are written and whatever the cluster is', async () => {
@@ -40,8 +40,4 @@ test('the same records give the same bits, however they are written and whatever
   expect(tsv).toBe(csv);
   expect(columns).toBe(csv);
   expect(selected).not.toBe(csv);
-});
-
-test('a job with columns goes on with another master after SIGKILL', async () => {
-  await expectPlainAfterKills(openPlace(), ['master'], 12);
 });
