@@ -1,14 +1,13 @@
-/** A role as the page sees it: serves the page, asks for the proof, tells what the test pushes. */
-import { createHmac, timingSafeEqual } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { type WebSocket, WebSocketServer } from 'ws';
-import { PAGE_HTML, PAGE_SECURITY_POLICY } from '../../src/page/generated/page.ts';
+/** A role that serves the page, and tells what the test pushes: the door is the real one. */
+import { servePage as pageOf } from '../../src/commands/page/serve-page.ts';
 import type { PageData, PageMessage } from '../../src/page/page-data.ts';
+import { viewTokenOf } from '../../src/protocol/join/view-token.ts';
+import type { Viewer } from '../../src/protocol/messages/channel.ts';
+import { createWebSocketNetwork } from '../../src/protocol/websocket/network.ts';
+import { TOKEN as JOIN_TOKEN, testToken } from '../protocol/join.ts';
+import { fixedRandom, MemoryLog, realClock } from '../protocol/rig.ts';
 
-export const TOKEN = '5a'.repeat(32);
-const NONCE = '0f'.repeat(32);
+export const TOKEN = Buffer.from(viewTokenOf(JOIN_TOKEN)).toString('hex');
 
 export interface PageServer {
   /** Without the token. */
@@ -23,48 +22,37 @@ export interface PageServer {
 export async function servePage(first: PageData, port = 0): Promise<PageServer> {
   let data = first;
   const strayRequests: string[] = [];
-  const viewers = new Set<WebSocket>();
-  const server = createServer((request, response) => {
-    if (new URL(request.url!, 'http://page').pathname !== '/') strayRequests.push(request.url!);
-    response.writeHead(200, { 'content-type': 'text/html', 'content-security-policy': PAGE_SECURITY_POLICY });
-    response.end(PAGE_HTML);
+  const viewers = new Set<Viewer>();
+  const tell = (viewer: Viewer): void => void viewer.send(JSON.stringify({ type: 'data', data } satisfies PageMessage));
+  const page = pageOf(
+    (_job, viewer) => {
+      viewers.add(viewer);
+      viewer.onClosed(() => viewers.delete(viewer));
+      tell(viewer);
+    },
+    async () => {},
+  );
+  const log = new MemoryLog();
+  const network = createWebSocketNetwork({ clock: realClock, random: fixedRandom, joinToken: testToken, log });
+  const server = await network.listen({
+    listen: `127.0.0.1:${port}`,
+    handler: () => {
+      throw new Error('a page reached the handler');
+    },
+    http: async (path) => {
+      if (path !== '/') strayRequests.push(path);
+      return page.http(path);
+    },
+    onViewer: page.onViewer,
   });
-  const sockets = new WebSocketServer({ server, path: '/view', handleProtocols: () => 'paddlet.view.v1' });
-  sockets.on('connection', (socket, request) => {
-    const send = (message: PageMessage): void => socket.send(JSON.stringify(message));
-    socket.once('message', (text: Buffer) => {
-      const { proof } = JSON.parse(text.toString('utf8')) as { proof: string };
-      const hmac = createHmac('sha256', Buffer.from(TOKEN, 'hex')).update('paddlet.view.v1 viewer');
-      const right = hmac.update(Buffer.from(NONCE, 'hex')).update(request.headers.host!).digest();
-      if (!timingSafeEqual(right, Buffer.from(proof, 'hex'))) {
-        send({ type: 'refused', message: 'the view token is not that of this job' });
-        socket.close();
-        return;
-      }
-      viewers.add(socket);
-      socket.on('close', () => viewers.delete(socket));
-      send({ type: 'data', data });
-    });
-    send({ type: 'challenge', nonce: NONCE });
-  });
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  const { port: bound } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${bound}/`,
-    port: bound,
+    url: `http://127.0.0.1:${server.port}/`,
+    port: server.port,
     strayRequests,
     push(next) {
       data = next;
-      for (const viewer of viewers) viewer.send(JSON.stringify({ type: 'data', data } satisfies PageMessage));
+      for (const viewer of viewers) tell(viewer);
     },
-    async close() {
-      for (const viewer of sockets.clients) viewer.terminate();
-      sockets.close();
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
+    close: () => server.close(),
   };
 }

@@ -41,17 +41,15 @@ export class GrowingText {
       const read = await this.#read(isLast ? this.#path : numberedLog(this.#path, at.number), at.offset);
       // What was read may be of the file that came after it.
       if (isLast && (await partsOf(this.#disk, this.#path)).next !== parts.next) continue;
-      if (read === undefined) {
-        if (isLast) return '';
-        continue;
-      }
-      // It was removed, and begun again.
-      if (isLast && read.size < at.offset) {
-        this.#at = { number: at.number, offset: 0 };
-        continue;
-      }
-      if (read.bytes === 0 && !isLast) {
+      // To its end, or it was removed since it was listed.
+      if (!isLast && (read === undefined || read.bytes === 0)) {
         this.#at = { number: at.number + 1, offset: 0 };
+        continue;
+      }
+      if (read === undefined) return '';
+      // It was removed, and begun again.
+      if (read.size < at.offset && isLast) {
+        this.#at = { number: at.number, offset: 0 };
         continue;
       }
       this.#at = { number: at.number, offset: at.offset + read.bytes };

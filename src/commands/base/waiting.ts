@@ -85,10 +85,12 @@ const asNotes = (notes: string | readonly Note[] = []): readonly Note[] =>
   typeof notes === 'string' ? [{ text: notes, rank: 0 }] : notes;
 
 /** In continuous integration what is written to a terminal is kept in a file. */
-function isAnimated(): boolean {
-  const { CI } = process.env;
-  return isColorWanted(process.stderr) && (CI === undefined || CI === '' || CI === 'false');
+export function isKept(): boolean {
+  const { CI = '' } = process.env;
+  return CI !== '' && CI !== 'false';
 }
+
+const isAnimated = (): boolean => isColorWanted(process.stderr) && !isKept();
 
 export interface ProgressLine {
   readonly title: string;

@@ -5,6 +5,7 @@ import { StoredJoinToken } from '../../cluster/job/join-token.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
 import { pageAddress, pageLink } from '../base/page-link.ts';
+import { isKept } from '../base/waiting.ts';
 
 interface Place {
   readonly host: Host;
@@ -27,9 +28,7 @@ export function pageSayer(run: Place): (address: string) => void {
  * token is may not be known to a store that does not answer; the link can be had later.
  */
 async function sayPage({ host, store, keys }: Place, address: string): Promise<void> {
-  // In continuous integration what is written to a terminal is kept in a file.
-  const { CI = '' } = process.env;
-  if (process.stderr.isTTY !== true || (CI !== '' && CI !== 'false')) {
+  if (process.stderr.isTTY !== true || isKept()) {
     host.log.info(`page at ${pageAddress(address)}; \`paddlet token view\` prints the link that opens it`);
     return;
   }

@@ -2,10 +2,12 @@ import { once } from 'node:events';
 import { hostname } from 'node:os';
 import { Flags } from '@oclif/core';
 import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
+import type { Host } from '../../base/seams.ts';
 import { newJoinToken } from '../../cluster/job/join-token.ts';
 import { reachable } from '../../cluster/listen.ts';
 import { formatAddress, parseAddress } from '../../protocol/websocket/address.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
+import type { Store } from '../../store/store.ts';
 import { openCommandStore, storeTimeoutFlag } from '../base/command-store.ts';
 import { milliseconds } from '../base/duration-flag.ts';
 import { pageLink } from '../base/page-link.ts';
@@ -44,6 +46,15 @@ reads, and changes nothing. The link works while this command runs, on this mach
     const signal = this.interruption();
     const limitMs = milliseconds(flags.timeout);
     const { store, folder } = await openCommandStore({ flags, host, signal, access: 'read', limitMs });
+    try {
+      return await this.serve(host, store, folder, signal);
+    } finally {
+      await store.close();
+    }
+  }
+
+  private async serve(host: Host, store: Store, folder: string | undefined, signal: AbortSignal): Promise<ExitCode> {
+    const { flags } = this;
     const token = Uint8Array.from(Buffer.from(newJoinToken(host.random), 'hex'));
     // Processes of a job cannot know it: only browsers can join.
     const joinToken = { current: async () => token, refresh: async () => token };
@@ -72,7 +83,6 @@ reads, and changes nothing. The link works while this command runs, on this mach
     } finally {
       await feeds.close();
       await server.close();
-      await store.close();
     }
   }
 }

@@ -1,5 +1,6 @@
 /** The master's series on /metrics; those of sync mode are with its rounds. */
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
+import { gauge, gauges } from '../../cluster/series.ts';
 import type { MasterState } from './state.ts';
 
 export interface PserverCounts {
@@ -49,35 +50,4 @@ export function registerMasterMetrics(registry: Registry, { state, isTraining, p
   gauges(registry, 'paddlet_master_pservers', 'Pservers that are wanted, and that are live', 'kind', () => ({
     ...pservers(),
   }));
-}
-
-function gauge(registry: Registry, name: string, help: string, read: () => number | undefined): void {
-  new Gauge({
-    name,
-    help,
-    registers: [registry],
-    collect() {
-      const value = read();
-      if (value !== undefined) this.set(value);
-    },
-  });
-}
-
-/** One for each value of a label. */
-function gauges(
-  registry: Registry,
-  name: string,
-  help: string,
-  label: string,
-  read: () => Readonly<Record<string, number>>,
-): void {
-  new Gauge({
-    name,
-    help,
-    labelNames: [label],
-    registers: [registry],
-    collect() {
-      for (const [value, count] of Object.entries(read())) this.set({ [label]: value }, count);
-    },
-  });
 }

@@ -1,5 +1,6 @@
 /** The series about copies of units on /metrics: how many there are, and what changes of them. */
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Histogram, type Registry } from 'prom-client';
+import { gauge } from '../../cluster/series.ts';
 
 /** What has happened here, of units that this pserver leads or begins to lead. */
 export interface CopyMetrics {
@@ -57,16 +58,4 @@ export function registerCopyMetrics(registry: Registry, counts: () => CopyCounts
     removed: () => removals.inc(),
     dropped: (updates) => dropped.inc(updates),
   };
-}
-
-function gauge(registry: Registry, name: string, help: string, read: () => number | undefined): void {
-  new Gauge({
-    name,
-    help,
-    registers: [registry],
-    collect() {
-      const value = read();
-      if (value !== undefined) this.set(value);
-    },
-  });
 }

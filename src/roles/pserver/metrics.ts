@@ -1,7 +1,8 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Histogram, type Registry } from 'prom-client';
 import { PhaseTimes } from '../../base/phase-times.ts';
 import type { Clock } from '../../base/seams.ts';
 import { PSERVER_TIMES, type PserverShare, type PserverTime } from '../../cluster/role-times.ts';
+import { counter, gauge } from '../../cluster/series.ts';
 import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
 import { type CopyCounts, type CopyMetrics, registerCopyMetrics } from './copy-metrics.ts';
 import { registerSaveMetrics, type SaveMetrics } from './save-metrics.ts';
@@ -132,30 +133,6 @@ function registerTimes(registry: Registry, spentMs: () => Readonly<Record<Pserve
     collect() {
       this.reset();
       for (const [phase, ms] of Object.entries(spentMs())) this.inc({ phase }, ms / 1000);
-    },
-  });
-}
-
-function counter(registry: Registry, name: string, help: string, read: () => number): void {
-  new Counter({
-    name,
-    help,
-    registers: [registry],
-    collect() {
-      this.reset();
-      this.inc(read());
-    },
-  });
-}
-
-function gauge(registry: Registry, name: string, help: string, read: () => number | undefined): void {
-  new Gauge({
-    name,
-    help,
-    registers: [registry],
-    collect() {
-      const value = read();
-      if (value !== undefined) this.set(value);
     },
   });
 }

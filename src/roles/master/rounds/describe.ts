@@ -1,6 +1,7 @@
 /** What the master tells of the rounds: for `status`, for messages, for /metrics. */
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { RoundsInfo } from '../../../cluster/info.ts';
+import { gauge } from '../../../cluster/series.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
 import { type Dataset, describeRecords, describeTask } from '../dataset.ts';
 import type { RoundsState } from './state.ts';
@@ -89,29 +90,23 @@ function missingLanes({ options, plan, service }: RoundsState, { version, missin
 }
 
 export function registerLaneMetrics(registry: Registry, { watch, service, cuts, stored }: RoundsState): void {
-  const gauge = (name: string, help: string, value: () => number | undefined): void => {
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        const now = value();
-        if (now !== undefined) this.set(now);
-      },
-    });
-  };
-  gauge('paddlet_master_round', 'Sync mode: the current round, by the pserver that is furthest behind', () => {
-    return watch.current()?.version;
-  });
-  gauge('paddlet_master_missing_lanes', 'Sync mode: lanes that the current round waits for', () => {
+  gauge(
+    registry,
+    'paddlet_master_round',
+    'Sync mode: the current round, by the pserver that is furthest behind',
+    () => {
+      return watch.current()?.version;
+    },
+  );
+  gauge(registry, 'paddlet_master_missing_lanes', 'Sync mode: lanes that the current round waits for', () => {
     return watch.current()?.missing.length;
   });
-  gauge('paddlet_master_timeline', 'Sync mode: how often all pservers were set back', () => {
+  gauge(registry, 'paddlet_master_timeline', 'Sync mode: how often all pservers were set back', () => {
     return stored.current()?.cut.timeline;
   });
-  gauge('paddlet_master_cut_round', 'Sync mode: the round of the last complete cut', () => {
+  gauge(registry, 'paddlet_master_cut_round', 'Sync mode: the round of the last complete cut', () => {
     return stored.current()?.cut.round;
   });
-  gauge('paddlet_master_cuts', 'Sync mode: cuts completed by this master', () => cuts.counts().complete);
-  gauge('paddlet_master_helped_lanes', 'Sync mode: lanes that got a second trainer', service.helped);
+  gauge(registry, 'paddlet_master_cuts', 'Sync mode: cuts completed by this master', () => cuts.counts().complete);
+  gauge(registry, 'paddlet_master_helped_lanes', 'Sync mode: lanes that got a second trainer', service.helped);
 }
