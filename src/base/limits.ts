@@ -208,6 +208,17 @@ export const LIMITS = {
   allQuantiles: 16_384,
   /** Values of one column of a record. */
   listValues: 65_536,
+  /** What a Parquet file says of itself at its end, and the numbers and texts in it: a few dozen bytes of memory each. */
+  parquetFooterBytes: 32 * MiB,
+  parquetFooterValues: 2 ** 23,
+  /** Groups in groups of its schema, and structs in structs of its metadata. */
+  parquetDepth: 64,
+  /** Of a row group, which is decoded at once. */
+  parquetGroupRows: 2 ** 26,
+  /** Of one column of it, before and after decompression. */
+  parquetChunkBytes: 512 * MiB,
+  /** Elements of the lists in it. */
+  parquetChunkValues: 2 ** 27,
   /** What a columns file says of its columns. */
   columnsHeaderBytes: 32 * MiB,
   /** Why a record is bad, in a columns file. */

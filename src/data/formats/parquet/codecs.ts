@@ -1,0 +1,52 @@
+/**
+ * Decompression of pages. zlib of Node is native code: it does gzip, zstd and brotli. Snappy is the kernel of
+ * hyparquet-compressors, and LZ4 its JavaScript.
+ */
+import { brotliDecompressSync, constants, gunzipSync, zstdDecompressSync } from 'node:zlib';
+import type { CompressionCodec } from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
+import { Fault } from './fault.ts';
+
+type Decompress = (bytes: Uint8Array, size: number) => Uint8Array;
+
+/** zlib allocates so much at once: the size is known, and pieces would be copied together. */
+const bounded = (size: number) => ({ maxOutputLength: size, chunkSize: Math.max(size, constants.Z_MIN_CHUNK) });
+
+const CODECS: Readonly<Partial<Record<CompressionCodec, Decompress>>> = {
+  UNCOMPRESSED: (bytes) => bytes,
+  SNAPPY: snappy,
+  GZIP: (bytes, size) => gunzipSync(bytes, bounded(size)),
+  ZSTD: (bytes, size) => zstdDecompressSync(bytes, bounded(size)),
+  BROTLI: (bytes, size) => brotliDecompressSync(bytes, bounded(size)),
+  LZ4: (bytes, size) => compressors.LZ4!(bytes, size),
+  LZ4_RAW: (bytes, size) => compressors.LZ4_RAW!(bytes, size),
+};
+
+export const isKnownCodec = (codec: string): codec is CompressionCodec => Object.hasOwn(CODECS, codec);
+
+/** `size`: of what comes out, which the caller has bounded. Throws a `Fault`. */
+export function decompressed(codec: CompressionCodec, bytes: Uint8Array, size: number): Uint8Array {
+  // Some writers compress nothing to nothing, which is no valid stream.
+  if (size === 0) return new Uint8Array(0);
+  let result: Uint8Array;
+  try {
+    result = CODECS[codec]!(bytes, size);
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    throw new Fault(`its ${codec} data cannot be decompressed: ${error instanceof Error ? error.message : error}`);
+  }
+  if (result.length !== size) throw new Fault(`it has ${result.length} bytes, and its header says ${size}`);
+  return result;
+}
+
+/** The kernel is told nothing of the size of its output: it believes the data. */
+function snappy(bytes: Uint8Array, size: number): Uint8Array {
+  let said = 0;
+  for (let at = 0; at < 5; at++) {
+    const byte = bytes[at] ?? 0;
+    said += (byte & 127) * 2 ** (7 * at);
+    if (byte < 128) break;
+  }
+  if (said !== size) throw new Fault(`its SNAPPY data has ${said} bytes, and its header says ${size}`);
+  return compressors.SNAPPY!(bytes, size);
+}

@@ -1,0 +1,40 @@
+/** Numbers that are some bytes in the file: decimals, INT96, floats of 16 bits. */
+import { Fault } from './fault.ts';
+import type { Leaf } from './schema.ts';
+import type { Spans, Values } from './values.ts';
+
+const JULIAN_DAY_OF_1970 = 2_440_588;
+const MICROSECONDS_A_DAY = 86_400_000_000n;
+
+/** Throws a `Fault`. */
+export function refined({ physical, storage, meaning }: Leaf, spans: Spans): Values {
+  if (storage === 'bytes') return spans;
+  const { bytes, starts, ends } = spans;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  if (meaning.kind === 'float') {
+    const array = Float32Array.from(starts, (start, at) => (ends[at]! > start ? view.getFloat16(start, true) : 0));
+    return { kind: 'f32', array };
+  }
+  const array = new BigInt64Array(starts.length);
+  for (let at = 0; at < array.length; at++) {
+    const [start, end] = [starts[at]!, ends[at]!];
+    if (start === end) continue;
+    const value = physical === 'INT96' ? microsecondsAt(view, start) : unscaledOf(bytes.subarray(start, end));
+    if (BigInt.asIntN(64, value) !== value) throw new Fault(`value ${at} does not fit into 64 bits`);
+    array[at] = value;
+  }
+  return { kind: 'i64', array };
+}
+
+/** Of an INT96: nanoseconds of a day, and its Julian number. */
+function microsecondsAt(view: DataView, at: number): bigint {
+  const days = BigInt(view.getUint32(at + 8, true) - JULIAN_DAY_OF_1970);
+  return days * MICROSECONDS_A_DAY + view.getBigUint64(at, true) / 1000n;
+}
+
+/** The integer that the bytes of a decimal are: two's complement, highest byte first. */
+export function unscaledOf(bytes: Uint8Array): bigint {
+  if (bytes.length === 0) return 0n;
+  const value = BigInt(`0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')}`);
+  return BigInt.asIntN(8 * bytes.length, value);
+}
