@@ -1,11 +1,12 @@
 /**
- * Decompression of pages. zlib of Node is native code: it does gzip, zstd and brotli. Snappy is the kernel of
- * hyparquet-compressors, and LZ4 its JavaScript.
+ * Decompression of pages. zlib of Node is native code: it does gzip, zstd and brotli. Snappy is a kernel of
+ * hyparquet's makers. Their LZ4 takes a stream that ends too early for one of zeros, so there is one here.
  */
 import { brotliDecompressSync, constants, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { CompressionCodec } from 'hyparquet';
-import { compressors } from 'hyparquet-compressors';
+import { snappyUncompressor } from 'hysnappy';
 import { Fault } from './fault.ts';
+import { decompressedHadoopLz4, decompressedLz4 } from './lz4.ts';
 
 type Decompress = (bytes: Uint8Array, size: number) => Uint8Array;
 
@@ -18,8 +19,8 @@ const CODECS: Readonly<Partial<Record<CompressionCodec, Decompress>>> = {
   GZIP: (bytes, size) => gunzipSync(bytes, bounded(size)),
   ZSTD: (bytes, size) => zstdDecompressSync(bytes, bounded(size)),
   BROTLI: (bytes, size) => brotliDecompressSync(bytes, bounded(size)),
-  LZ4: (bytes, size) => compressors.LZ4!(bytes, size),
-  LZ4_RAW: (bytes, size) => compressors.LZ4_RAW!(bytes, size),
+  LZ4: decompressedHadoopLz4,
+  LZ4_RAW: decompressedLz4,
 };
 
 export const isKnownCodec = (codec: string): codec is CompressionCodec => Object.hasOwn(CODECS, codec);
@@ -39,6 +40,10 @@ export function decompressed(codec: CompressionCodec, bytes: Uint8Array, size: n
   return result;
 }
 
+/** Its memory never shrinks: one that has become so large is not kept. */
+const KEPT_BYTES = 1 << 26;
+let keptSnappy: Decompress | undefined;
+
 /** The kernel is told nothing of the size of its output: it believes the data. */
 function snappy(bytes: Uint8Array, size: number): Uint8Array {
   let said = 0;
@@ -48,5 +53,7 @@ function snappy(bytes: Uint8Array, size: number): Uint8Array {
     if (byte < 128) break;
   }
   if (said !== size) throw new Fault(`its SNAPPY data has ${said} bytes, and its header says ${size}`);
-  return compressors.SNAPPY!(bytes, size);
+  if (bytes.length + size > KEPT_BYTES) return snappyUncompressor()(bytes, size);
+  keptSnappy ??= snappyUncompressor();
+  return keptSnappy(bytes, size);
 }

@@ -88,8 +88,9 @@ function decoded(path: string, bytes: number, footer: Uint8Array): Footer {
   let parsed: FileMetaData;
   try {
     parsed = parquetMetadata(footer, { geoparquet: false, parsers: { stringFromBytes: (text) => text } });
-  } catch (error) {
-    throw new Fault(error instanceof Error ? error.message : String(error));
+  } catch {
+    // Whatever hyparquet met where it expected something else.
+    throw new Fault('it has not what the metadata of a Parquet file has');
   }
   const fault = metadata.safeParse(parsed).error?.issues[0];
   if (fault !== undefined) throw new Fault(`${fault.path.join('.')}: ${fault.message}`);

@@ -105,8 +105,8 @@ function pageAt(chunk: Uint8Array, at: number): { readonly page: Page | undefine
 function decodedHeader(bytes: Uint8Array): PageHeader {
   try {
     return parquetHeader({ view: new DataView(bytes.buffer, bytes.byteOffset, bytes.length), offset: 0 });
-  } catch (error) {
-    throw new Fault(`its header cannot be read: ${error instanceof Error ? error.message : error}`);
+  } catch {
+    throw new Fault('its header has not what the header of a page has');
   }
 }
 
@@ -139,8 +139,9 @@ function typedPage(header: PageHeader, base: Pick<PageBase, 'at' | 'body' | 'siz
 }
 
 function counted(count: unknown, what: string): number {
-  if (typeof count !== 'number' || !Number.isInteger(count) || count < 0)
-    throw new Fault(`it cannot have ${count} ${what}`);
+  if (typeof count !== 'number' || !Number.isInteger(count))
+    throw new Fault(`its header does not say how many ${what}`);
+  if (count < 0) throw new Fault(`it cannot have ${count} ${what}`);
   return count;
 }
 
