@@ -208,7 +208,7 @@ export const LIMITS = {
   allQuantiles: 16_384,
   /** Values of one column of a record. */
   listValues: 65_536,
-  /** What a Parquet file says of itself at its end, and the numbers and texts in it: a few dozen bytes of memory each. */
+  /** What a Parquet file says of itself at its end; the numbers and texts in it, a few dozen bytes of memory each. */
   parquetFooterBytes: 32 * MiB,
   parquetFooterValues: 2 ** 23,
   /** Groups in groups of its schema, and structs in structs of its metadata. */

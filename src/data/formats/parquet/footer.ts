@@ -109,7 +109,7 @@ function decoded(path: string, bytes: number, footer: Uint8Array): Footer {
   return { path, bytes, rows, groups, leaves };
 }
 
-/** The column of that name. Throws `DataInvalid` when it is not there, twice, or of a kind that cannot be read. */
+/** The column of that name. Throws `DataInvalid` when it is missing, there twice, or of a kind that cannot be read. */
 export function leafNamed({ path, leaves }: Footer, name: string): Leaf {
   const [leaf, other] = leaves.filter((each) => each.name === name);
   if (leaf === undefined) {

@@ -1,4 +1,4 @@
-/** How often a value of a page is nested and how deeply it is defined: which rows and lists it is of, and what is null. */
+/** The levels of a page: which rows and lists its values are of, and what is null. */
 import { Fault } from './fault.ts';
 import { decodeHybrid } from './hybrid.ts';
 import type { DataPage } from './pages.ts';

@@ -117,14 +117,14 @@ describe('LZ4', () => {
   const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
   /** `abc`, 9 bytes from 3 before, `de`. */
   const BLOCK = [0x35, ...Buffer.from('abc'), 3, 0, 0x20, ...Buffer.from('de')];
-  const MADE = 'abcabcabcabcde';
+  const MADE = `${'abc'.repeat(4)}de`;
 
   test('a match that goes on into itself', () => {
     expect(text(decompressedLz4(Uint8Array.from(BLOCK), 14))).toBe(MADE);
   });
 
   test('a match of what is far back, and long lengths', () => {
-    const literals = 'x'.repeat(299) + 'y';
+    const literals = `${'x'.repeat(299)}y`;
     const block = [0xff, 255, 30, ...Buffer.from(literals), 0x2c, 1, 255, 6, 0x10, 122];
     expect(text(decompressedLz4(Uint8Array.from(block), 581))).toBe(`${literals}${literals.slice(0, 280)}z`);
   });
@@ -133,9 +133,9 @@ describe('LZ4', () => {
     ['LZ4 data has 14 bytes, and its header says 15', BLOCK, 15],
     ['LZ4 data is cut off or too long', BLOCK, 13],
     ['LZ4 data is cut off or too long', BLOCK.slice(0, -1), 14],
-    ['LZ4 data refers to what is not there', [0x35, 97, 97, 97, 4, 0, 0x10, 97], 13],
-    ['LZ4 data refers to what is not there', [0x35, 97, 97, 97, 0, 0, 0x10, 97], 13],
-    ['LZ4 data refers to what is not there', BLOCK, 11],
+    ['LZ4 data goes back too far, or on too long', [0x35, 97, 97, 97, 4, 0, 0x10, 97], 13],
+    ['LZ4 data goes back too far, or on too long', [0x35, 97, 97, 97, 0, 0, 0x10, 97], 13],
+    ['LZ4 data goes back too far, or on too long', BLOCK, 11],
   ])('%s', (message, block, size) => {
     expect(() => decompressedLz4(Uint8Array.from(block), size)).toThrow(message);
   });
