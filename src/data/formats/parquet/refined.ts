@@ -16,14 +16,31 @@ export function refined({ physical, storage, meaning }: Leaf, spans: Spans): Val
     return { kind: 'f32', array };
   }
   const array = new BigInt64Array(starts.length);
+  const halves = new Uint32Array(array.buffer);
   for (let at = 0; at < array.length; at++) {
     const [start, end] = [starts[at]!, ends[at]!];
     if (start === end) continue;
+    if (physical !== 'INT96' && end - start <= 8) {
+      storeShort(bytes, start, end, halves, 2 * at);
+      continue;
+    }
     const value = physical === 'INT96' ? microsecondsAt(view, start) : unscaledOf(bytes.subarray(start, end));
     if (BigInt.asIntN(64, value) !== value) throw new Fault(`value ${at} does not fit into 64 bits`);
     array[at] = value;
   }
   return { kind: 'i64', array };
+}
+
+/** As `unscaledOf`, in halves: a bigint for each value would take twenty times as long. */
+function storeShort(bytes: Uint8Array, start: number, end: number, halves: Uint32Array, to: number): void {
+  let low = bytes[start]! >= 128 ? -1 : 0;
+  let high = low;
+  for (let at = start; at < end; at++) {
+    high = (high << 8) | (low >>> 24);
+    low = (low << 8) | bytes[at]!;
+  }
+  halves[to] = low;
+  halves[to + 1] = high;
 }
 
 /** Of an INT96: nanoseconds of a day, and its Julian number. */

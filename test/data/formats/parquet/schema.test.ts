@@ -2,7 +2,7 @@
 import type { SchemaElement } from 'hyparquet';
 import { describe, expect, test } from 'vitest';
 import { leavesOf } from '../../../../src/data/formats/parquet/schema.ts';
-import { type Crafted, craftedFile } from './crafted.ts';
+import { type Crafted, craftedFile, u32 } from './crafted.ts';
 import { columnOf } from './shown.ts';
 
 const root = (children: number): SchemaElement => ({ name: 'root', num_children: children });
@@ -108,6 +108,33 @@ describe('INT96', () => {
 
   test('a day that is too far away', async () => {
     const file = craftedFile(dated(0n, 4_000_000_000));
+    await expect(columnOf(file, 'x')).rejects.toThrow('f: row group 0, column x: value 0 does not fit into 64 bits');
+  });
+});
+
+describe('decimals of any length', () => {
+  const decimal = (...bytes: readonly number[]): Crafted => ({
+    type: 'bytes',
+    pages: [{ kind: 'v1', values: 1, body: [...u32(bytes.length), ...bytes] }],
+    schema: [
+      { 4: 'root', 5: 1 },
+      { 1: 6, 3: 0, 4: 'x', 6: 5, 7: 2, 8: 18 },
+    ],
+  });
+
+  test.each([
+    ['no byte', [], 0n],
+    ['one', [0xfe], -2n],
+    ['three', [0x7f, 0xff, 0xfe], 8_388_606n],
+    ['five', [0xff, 0, 0, 0, 1], -4_294_967_295n],
+    ['eight', [0x80, 0, 0, 0, 0, 0, 0, 0], -(2n ** 63n)],
+    ['nine', [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfd], -3n],
+  ])('%s', async (_, bytes, value) => {
+    expect(await columnOf(craftedFile(decimal(...bytes)), 'x')).toEqual([value]);
+  });
+
+  test('more digits than the column says', async () => {
+    const file = craftedFile(decimal(1, 0, 0, 0, 0, 0, 0, 0, 0));
     await expect(columnOf(file, 'x')).rejects.toThrow('f: row group 0, column x: value 0 does not fit into 64 bits');
   });
 });
