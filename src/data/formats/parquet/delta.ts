@@ -15,8 +15,9 @@ export function decodeDeltas(bytes: Uint8Array, at: number, into: Deltas): numbe
   const count = reader.small();
   const miniValues = blockValues / minis;
   if (count !== into.length) throw new Fault(`it has ${count} integers, not ${into.length}`);
-  if (blockValues === 0 || minis === 0 || !Number.isInteger(miniValues / 8))
+  if (blockValues === 0 || minis === 0 || !Number.isInteger(miniValues / 8)) {
     throw new Fault('its blocks of integers are of an impossible size');
+  }
   // The difference of two 32-bit integers may have 33 bits: sums wrap.
   let value = reader.zigzag();
   if (count > 0) store(into, 0, value);
@@ -48,8 +49,9 @@ interface Packed {
 /** Loads of 32 bits may go past the end of the integers: that must not be the end of the memory, too. */
 function loadable(bytes: Uint8Array, width: number): Packed {
   const { buffer, byteOffset, length } = bytes;
-  if (byteOffset + length + LOAD_BYTES <= buffer.byteLength)
+  if (byteOffset + length + LOAD_BYTES <= buffer.byteLength) {
     return { view: new DataView(buffer), at: byteOffset, width };
+  }
   const copy = new Uint8Array(length + LOAD_BYTES);
   copy.set(bytes);
   return { view: new DataView(copy.buffer), at: 0, width };

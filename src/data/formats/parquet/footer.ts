@@ -114,8 +114,9 @@ export function leafNamed({ path, leaves }: Footer, name: string): Leaf {
   const [leaf, other] = leaves.filter((each) => each.name === name);
   if (leaf === undefined) {
     const under = leaves.find((each) => each.name.startsWith(`${name}.`));
-    if (under?.unsupported !== undefined)
+    if (under?.unsupported !== undefined) {
       throw unsupported(path, `column ${under.name} cannot be read: ${under.unsupported}`);
+    }
     const names = leaves.slice(0, SHOWN_NAMES).map((each) => each.name);
     throw new PaddletError('DataInvalid', `${path} has no column ${name}`, {
       hint: `it has ${names.join(', ')}${leaves.length > SHOWN_NAMES ? ', …' : ''}`,

@@ -65,8 +65,9 @@ export function pagesOf(
         throw new PageFault(at, `its column has more than ${LIMITS.parquetChunkBytes} bytes up to this page`);
       }
       if (page.kind === 'dictionary') {
-        if (dictionary !== undefined || data.length > 0)
+        if (dictionary !== undefined || data.length > 0) {
           throw new PageFault(at, 'its dictionary is not the first page');
+        }
         dictionary = page;
       } else {
         data.push(page);
@@ -130,8 +131,9 @@ function typedPage(header: PageHeader, base: Pick<PageBase, 'at' | 'body' | 'siz
   if (header.type === 'DATA_PAGE_V2' && v2 !== undefined) {
     const repetitionBytes = counted(v2.repetition_levels_byte_length, 'bytes');
     const definitionBytes = counted(v2.definition_levels_byte_length, 'bytes');
-    if (repetitionBytes + definitionBytes > Math.min(base.size, base.body.length))
+    if (repetitionBytes + definitionBytes > Math.min(base.size, base.body.length)) {
       throw new Fault('its levels are longer than it is');
+    }
     const levels = { repetitionBytes, definitionBytes, isCompressed: v2.is_compressed !== false };
     return { ...base, ...levels, kind: 'v2', values: counted(v2.num_values, 'values'), encoding: v2.encoding };
   }
@@ -139,8 +141,9 @@ function typedPage(header: PageHeader, base: Pick<PageBase, 'at' | 'body' | 'siz
 }
 
 function counted(count: unknown, what: string): number {
-  if (typeof count !== 'number' || !Number.isInteger(count))
+  if (typeof count !== 'number' || !Number.isInteger(count)) {
     throw new Fault(`its header does not say how many ${what}`);
+  }
   if (count < 0) throw new Fault(`it cannot have ${count} ${what}`);
   return count;
 }

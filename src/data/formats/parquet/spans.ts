@@ -119,8 +119,9 @@ export class SpanBuilder implements ValueBuilder {
 
   #reserve(count: number): void {
     const needed = this.#used + count;
-    if (needed > LIMITS.parquetChunkBytes)
+    if (needed > LIMITS.parquetChunkBytes) {
       throw new Fault(`its column has more than ${LIMITS.parquetChunkBytes} bytes`);
+    }
     if (needed <= this.#bytes.length) return;
     const larger = new Uint8Array(Math.min(2 * needed, LIMITS.parquetChunkBytes));
     larger.set(this.#bytes.subarray(0, this.#used));
