@@ -117,7 +117,7 @@ With a second file: the values and ranges that the first one lacks. With a job f
       });
     }
     const options = { records: this.flags.rows, onBytes };
-    const look: JobLook = await lookAsJob(place, file, { spec, labels: widestRule(job) }, options);
+    const look: JobLook = await lookAsJob(place, file, { format, spec, labels: widestRule(job) }, options);
     this.output({ job: job.name, ...look }, () => jobLookText(look, job.name, this.screen()));
   }
 

@@ -1,9 +1,10 @@
-/** What becomes of each field of a line: a function of the columns, the layout of a file, and the labels wanted. */
+/** What becomes of each value of a record: a function of the columns, the layout of a file, and the labels wanted. */
 import { PaddletError } from '../../../base/errors.ts';
 import {
   type CategoryColumn,
   type ColumnSlots,
   type ColumnSpec,
+  type Dialect,
   type FieldColumn,
   isSingle,
   type LabelColumn,
@@ -17,7 +18,7 @@ import { fieldColumns } from '../../columns/layout.ts';
 import { Times } from '../../columns/times.ts';
 import type { LabelRule } from '../../labels.ts';
 import type { FileLayout } from '../../source.ts';
-import { type DialectBytes, dialectBytes } from './fields.ts';
+import type { LineForm, TextForm } from './form.ts';
 
 export type Target =
   | { readonly kind: 'number'; readonly slot: number; readonly column: NumberColumn }
@@ -54,10 +55,10 @@ export interface LabelTexts {
 }
 
 export interface LinePlan {
-  readonly bytes: DialectBytes;
+  readonly form: LineForm;
   readonly slots: ColumnSlots;
   readonly fields: number;
-  /** By field; undefined for one that is not read. */
+  /** By field of a line; undefined for one that is not read. */
   readonly targets: readonly (Target | undefined)[];
   /** Columns whose value is in the path, with that value. */
   readonly constants: readonly { readonly target: Target; readonly text: string }[];
@@ -71,7 +72,13 @@ export interface LinePlan {
 }
 
 /** Throws `DataInvalid` when a folder of the path lacks a value. */
-export function planOf(spec: ColumnSpec, layout: FileLayout, labels: LabelRule, path: string): LinePlan {
+export function planOf(
+  form: TextForm,
+  spec: ColumnSpec,
+  layout: FileLayout,
+  labels: LabelRule,
+  path: string,
+): LinePlan {
   const slots = slotsOf(spec.columns);
   const columns = fieldColumns(spec);
   const targets: (Target | undefined)[] = new Array(layout.fields).fill(undefined);
@@ -83,7 +90,7 @@ export function planOf(spec: ColumnSpec, layout: FileLayout, labels: LabelRule, 
     else targets[layout.positions[at]!] = target;
   });
   return {
-    bytes: dialectBytes(spec.dialect),
+    form: form.linesOf(spec, layout),
     slots,
     fields: layout.fields,
     targets,
@@ -92,13 +99,13 @@ export function planOf(spec: ColumnSpec, layout: FileLayout, labels: LabelRule, 
     labels,
     hasWeights: columns.some(({ type }) => type === 'weight'),
     hasGroups: columns.some(({ type }) => type === 'group'),
-    times: timesOf(slots, spec),
+    times: timesOf(slots, form.decimal ?? spec.dialect.decimal),
   };
 }
 
-function timesOf({ texts }: ColumnSlots, { dialect }: ColumnSpec): Times | undefined {
+function timesOf({ texts }: ColumnSlots, decimal: Dialect['decimal']): Times | undefined {
   const slot = texts.findIndex(({ type }) => type === 'time');
-  return slot < 0 ? undefined : new Times(texts[slot]!, slot, dialect);
+  return slot < 0 ? undefined : new Times(texts[slot]!, slot, { decimal });
 }
 
 function targetOf(column: FieldColumn, { numbers, single, lists, texts }: ColumnSlots): Target | undefined {
