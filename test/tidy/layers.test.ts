@@ -62,7 +62,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     synth: [],
     inspection: ['formats', 'columns'],
   },
-  'data/formats': { columns: [], csv: [], idx: [], libsvm: [] },
+  'data/formats': { columns: [], csv: ['text'], idx: [], jsonl: ['text'], libsvm: [], text: [] },
   cluster: { placement: [], job: ['placement'], client: ['placement', 'job'], why: ['job'] },
   roles: { master: [], pserver: [], trainer: [], launcher: [], evaluator: ['master', 'trainer'] },
   'roles/master': { best: [], tasks: [], rounds: ['tasks'] },

@@ -22,8 +22,11 @@ export interface Format {
    * and what a model of columns reads.
    */
   readonly input: Model['input'];
-  /** Its files say themselves which columns they have: a job says nothing of their places. */
-  readonly knowsColumns?: boolean;
+  /**
+   * How a job says where its columns are, of formats with columns: by the places of fields in a line, by keys of nested
+   * values, or only by names.
+   */
+  readonly placing?: 'position' | 'path' | 'name';
   /** Whether its features are of fields; those of columns are of the field of their column. */
   readonly hasFields: boolean;
   /** Whether labels are in files of their own (`trainLabels` of the job); otherwise each record has its label. */

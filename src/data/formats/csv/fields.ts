@@ -5,7 +5,7 @@
 
 import { NEWLINE } from '../../ascii.ts';
 import type { Dialect } from '../../columns/column.ts';
-import type { DialectBytes } from '../text/form.ts';
+import type { DialectBytes } from '../text/plan.ts';
 
 const SPACE = 32;
 const TAB = 9;

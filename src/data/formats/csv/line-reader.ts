@@ -5,8 +5,7 @@
 import { LIMITS } from '../../../base/limits.ts';
 import { NEWLINE, quote } from '../../ascii.ts';
 import { tooLong } from '../../chunk-check.ts';
-import type { Line, LineReader, LineText } from '../text/form.ts';
-import type { LinePlan } from '../text/plan.ts';
+import type { Line, LinePlan, LineReader, LineText } from '../text/plan.ts';
 import { badRecord, RecordValues } from '../text/values.ts';
 import { FieldReader } from './fields.ts';
 

@@ -21,10 +21,11 @@ import { type LinePlan, pathBytes, planOf } from './plan.ts';
 import { readText } from './read-text.ts';
 import { readStretch } from './stretch.ts';
 
-export function textFormat(form: TextForm, parserVersion: number): Format {
+export function textFormat(form: TextForm, placing: NonNullable<Format['placing']>, parserVersion: number): Format {
   return {
     input: 'columns',
     hasFields: true,
+    placing,
     hasLabelFiles: false,
     parserVersion,
     find: async (place, { what }) => ({ paths: await resolveFiles(place, what), labels: [] }),
@@ -54,7 +55,7 @@ function readHead(
   const { layout, offset, line } = head;
   const text = { file, bytes: bytes.subarray(offset), offset, firstLine: line };
   // A quote that is not closed here may be closed behind the first bytes.
-  readText(text, planOf(form, spec, layout, labels, file), records);
+  readText(text, planOf(form.linesOf(spec, layout), spec, layout, labels, file), records);
   return records.finish().records;
 }
 
@@ -82,7 +83,7 @@ async function read(
     const { layout } = options.files[chunk.file]!;
     const end = into.records + chunk.records;
     if (layout === undefined || !fitsLayout(columns, layout)) throw changed(file, chunk);
-    await readChunk(files, chunk, planOf(form, columns, layout, labels, file), into, options);
+    await readChunk(files, chunk, planOf(form.linesOf(columns, layout), columns, layout, labels, file), into, options);
     if (into.records !== end) throw changed(file, chunk);
   }
   return times.during('parse', () => into.finish());

@@ -1,4 +1,4 @@
-/** Text with columns read once, forwards, for predictions: what only training needs may be missing, and texts are carried over. */
+/** Text with columns read once, forwards, for predictions: what only training needs may be missing; texts are kept. */
 import { assert } from '../../../base/assert.ts';
 import { tooLong } from '../../chunk-check.ts';
 import type { ColumnSpec } from '../../columns/column.ts';
@@ -27,7 +27,7 @@ export function openTextForward(
   if (head === undefined) return { kept: keep, async *parts() {}, read: () => [] };
   const kept = form.keptIn(file, keep, head, placed);
   const inputs: ReadColumns = { ...columns, ...withoutTraining(placed) };
-  const plan = planOf(form, inputs, head.layout, NO_LABEL, file);
+  const plan = planOf(form.linesOf(inputs, head.layout), inputs, head.layout, NO_LABEL, file);
   const group = { ...options, columns: inputs, plan, kept };
   return {
     kept: kept.names,

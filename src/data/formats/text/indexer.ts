@@ -1,4 +1,4 @@
-/** The index of files of text with columns: each is parsed once, for its records and for what is known of its numbers. */
+/** The index of files of text with columns: each is parsed once, for its records and what is known of its numbers. */
 import { PaddletError } from '../../../base/errors.ts';
 import type { PieceSink } from '../../columns/piece-sink.ts';
 import type { Content } from '../../content.ts';
@@ -68,7 +68,12 @@ export async function readWhole(
       return bytes.subarray(0, got);
     },
   };
-  const stopped = await readStretch(stretch, planOf(form, columns, layout, labels, path), sink, watch);
+  const stopped = await readStretch(
+    stretch,
+    planOf(form.linesOf(columns, layout), columns, layout, labels, path),
+    sink,
+    watch,
+  );
   if (stopped?.kind === 'full') return { layout, isWhole: false };
   if (stopped?.kind === 'open') throw openQuote(path, stopped);
   if (stopped?.kind === 'short' || (await content.file.size()) !== content.bytes) throw changing(path);

@@ -1,8 +1,8 @@
 /** The keys of JSON objects in the memory of the kernel, with a table that finds them by their text. */
 import { hash64 } from '../../columns/hash.ts';
-import type { ObjectKey } from './form.ts';
-import { FRAME } from './kernel-memory.ts';
+import { FRAME } from './kernel-frame.ts';
 import { FIELD_BYTES, KEY_WORDS, type PlanPlaces } from './kernel-places.ts';
+import type { ObjectKey } from './plan.ts';
 
 /** Of `Key` in `assembly/frame.ts`, as indexes of u32. */
 const KEY = { parent: 0, from: 1, length: 2, field: 3 } as const;

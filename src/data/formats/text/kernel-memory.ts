@@ -4,49 +4,10 @@ import { textOf } from '../../ascii.ts';
 import { hash64, missingId } from '../../columns/hash.ts';
 import { LABEL_RULES } from '../../kernels/sparse-kernel.ts';
 import { constantsOf, fillConstants } from './kernel-constants.ts';
+import { FRAME, FRAME_WORDS } from './kernel-frame.ts';
 import { writeKeys } from './kernel-keys.ts';
 import { FIELD_BYTES, LABEL_TEXT_WORDS, type PlanPlaces, textsOf } from './kernel-places.ts';
 import type { LabelTexts, LinePlan, Target } from './plan.ts';
-
-/** Of `Frame` in `assembly/frame.ts`, as indexes of u32. */
-export const FRAME = {
-  at: 0,
-  end: 1,
-  line: 2,
-  quota: 3,
-  textFrom: 4,
-  textTo: 5,
-  fields: 6,
-  fieldCount: 7,
-  delimiter: 8,
-  quote: 9,
-  comment: 10,
-  point: 11,
-  missing: 12,
-  missingCount: 13,
-  labelRule: 14,
-  classes: 15,
-  labelTexts: 16,
-  labelMask: 17,
-  labelOther: 18,
-  lines: 19,
-  starts: 20,
-  ends: 21,
-  ids: 22,
-  idCount: 23,
-  records: 24,
-  spansFrom: 25,
-  missingLengths: 26,
-  keys: 28,
-  keyCount: 29,
-  keyPlaces: 30,
-  keyMask: 31,
-  leafCount: 32,
-  stamp: 33,
-  taken: 34,
-  numbersMayMiss: 35,
-} as const;
-export const FRAME_WORDS = 36;
 
 /** Of `Field`, as indexes of u32 and of u64. */
 const FIELD = { kind: 0, out: 1, outEnds: 2, separator: 3, most: 4, isWhole: 5, isHashed: 6 } as const;

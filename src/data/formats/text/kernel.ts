@@ -2,7 +2,8 @@
 import { assert } from '../../../base/assert.ts';
 import type { ColumnPiece } from '../../columns/piece.ts';
 import { FRAME_AT, KernelInstance, PAGE_BYTES, roundUp } from '../../kernels/instance.ts';
-import { FRAME, FRAME_WORDS, writePlan } from './kernel-memory.ts';
+import { FRAME, FRAME_WORDS } from './kernel-frame.ts';
+import { writePlan } from './kernel-memory.ts';
 import { type PlanPlaces, placesOf } from './kernel-places.ts';
 import type { LinePlan } from './plan.ts';
 

@@ -6,9 +6,8 @@ import type { PieceSink } from '../../columns/piece-sink.ts';
 import { passTimed } from '../../columns/times.ts';
 import { READ } from '../../kernels/exports.ts';
 import type { BadRecord } from '../../source.ts';
-import type { Line, LineReader, LineText } from './form.ts';
 import { textKernel } from './kernel.ts';
-import type { LinePlan } from './plan.ts';
+import type { Line, LinePlan, LineReader, LineText } from './plan.ts';
 import { badRecord } from './values.ts';
 
 /** Of the first bad records the text is kept, to show it and to see what the file looks like. */

@@ -1,6 +1,6 @@
 /**
- * Texts to the values of a record, one by one: the plain form of `kernels/assembly/values.ts`, which leaves to this what
- * is unusual, all bad records among it.
+ * Texts to the values of a record, one by one: the plain form of `kernels/assembly/values.ts`, which leaves to this
+ * what is unusual, all bad records among it.
  */
 import { isBlank, parseDecimal, parseU64, quote, textOf } from '../../ascii.ts';
 import type { CategoryColumn } from '../../columns/column.ts';
@@ -8,8 +8,7 @@ import { categoryId, halvesOf, hash64, missingId } from '../../columns/hash.ts';
 import { type ColumnPiece, emptyRecord, NO_TEXT, type OneRecord, pieceOf } from '../../columns/piece.ts';
 import { expectedLabels, isWeight, labelOf } from '../../labels.ts';
 import type { BadRecord } from '../../source.ts';
-import type { LineText } from './form.ts';
-import type { LinePlan, Target } from './plan.ts';
+import type { LinePlan, LineText, Target } from './plan.ts';
 
 const SHOWN_BYTES = 4096;
 const SHOWN_TEXTS = 8;

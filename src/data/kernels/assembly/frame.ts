@@ -3,7 +3,7 @@
 /** As of a record without a group. */
 export const NO_GROUP: u64 = u64.MAX_VALUE;
 
-/** What a call is given and what it leaves, at an address; `formats/text/kernel-memory.ts` has the same numbers. */
+/** What a call is given and what it leaves, at an address; `formats/text/kernel-frame.ts` has the same numbers. */
 @unmanaged
 export class Frame {
   /** The text: where the next line begins, and its end, after a line break. */

@@ -1,6 +1,6 @@
 // Lines of JSON (RFC 8259): an object each. `formats/jsonl/line-reader.ts` is the plain form, and reads each line that
-// is unusual: one with an escaped key or value that is read, a key twice, a number for a text that is not whole. What is
-// no JSON is unusual, too: every byte of a line is looked at. That the text is UTF-8 is known beforehand.
+// is unusual: one with an escape in a key or a value that is read, a key twice, or a number with decimals where a text
+// is wanted. What is no JSON is unusual, too: every byte of a line is looked at. That it is UTF-8 is known beforehand.
 
 import { isBlank, MINUS, NEWLINE, PLUS, POINT } from './ascii';
 import { Field, Frame, Key, KEY_BYTES, LABEL_NUMBER, LIST, NUMBER, NUMBER_NEEDED, WEIGHT } from './frame';
@@ -16,14 +16,15 @@ const BACKSLASH: u32 = 92;
 const CLOSE_BRACKET: u32 = 93;
 const OPEN_BRACE: u32 = 123;
 const CLOSE_BRACE: u32 = 125;
-/** The first letters of the three literals. */
+/** Letters of the three literals. */
+const E: u32 = 101;
 const F: u32 = 102;
 const N: u32 = 110;
 const T: u32 = 116;
-/** `true`, `null`, and the last four bytes of `false`. */
+/** `true`, `null`, and the first four bytes of `false`. */
 const TRUE: u32 = 0x65757274;
 const NULL: u32 = 0x6c6c756e;
-const ALSE: u32 = 0x65736c61;
+const BEGIN_OF_FALSE: u32 = 0x736c6166;
 /** Objects and arrays in one another: of more the plain form says whether they are JSON. */
 const MOST_DEPTH: u32 = 32;
 /** Truth as a number. */
@@ -192,7 +193,7 @@ function readArray(frame: Frame, field: Field, start: usize, record: u32): usize
   return at;
 }
 
-/** Where a text ends that begins at `from`; 0 when it has an escape, or is no text. Up to 15 bytes after it are read. */
+/** Where a text ends that begins at `from`; 0 when it has an escape or no end. Up to 15 bytes after it are read. */
 @inline function plainEnd(from: usize): usize {
   const end = stringStop(from);
   return load<u8>(end) == QUOTE ? end : 0;
@@ -218,7 +219,7 @@ function readArray(frame: Frame, field: Field, start: usize, record: u32): usize
 function literalEnd(at: usize): usize {
   const four = load<u32>(at);
   if (four == TRUE || four == NULL) return at + 4;
-  return load<u8>(at) == F && load<u32>(at, 1) == ALSE ? at + 5 : 0;
+  return four == BEGIN_OF_FALSE && load<u8>(at, 4) == E ? at + 5 : 0;
 }
 
 /** Of the number that ended last: it has neither decimals nor an exponent, and is not -0. */
@@ -241,7 +242,7 @@ function numberTo(from: usize): usize {
     at = digitsTo(at);
     if (at == decimals) return 0;
   }
-  if ((<u32>load<u8>(at) | 32) == 101) {
+  if ((<u32>load<u8>(at) | 32) == E) {
     isWholeNumber = false;
     at++;
     const sign = <u32>load<u8>(at);
@@ -314,5 +315,6 @@ function skipText(from: usize): usize {
 
 /** `"`, `\`, `/`, b, f, n, r, t. */
 @inline function isEscape(byte: u32): bool {
-  return byte == QUOTE || byte == BACKSLASH || byte == 47 || byte == 98 || byte == F || byte == N || byte == 114 || byte == T;
+  if (byte == QUOTE || byte == BACKSLASH || byte == 47 || byte == 98) return true;
+  return byte == F || byte == N || byte == 114 || byte == T;
 }

@@ -29,8 +29,8 @@ const GROUP_DIGITS: usize = 19;
 }
 
 /**
- * The text in [from, to) to the column of its field; false when it is bad, or for the plain form. Up to a byte behind the
- * text is read. `isMissing`: it counts as none.
+ * The text in [from, to) to the column of its field; false when it is bad, or for the plain form. `isMissing`: it
+ * counts as none. A byte behind the text may be read.
  */
 @inline export function take(frame: Frame, field: Field, from: usize, to: usize, isMissing: bool, record: u32): bool {
   const place4 = <usize>record << 2;

@@ -1,14 +1,14 @@
 /** CSV text as `readText` reads it by the kernel, against the plain form alone. */
 import { expect } from 'vitest';
-import type { FieldColumn } from '../../../../src/data/columns/column.ts';
+import type { ColumnSpec, FieldColumn } from '../../../../src/data/columns/column.ts';
 import type { ColumnPiece } from '../../../../src/data/columns/piece.ts';
 import type { PieceSink } from '../../../../src/data/columns/piece-sink.ts';
 import { csvForm } from '../../../../src/data/formats/csv/format.ts';
-import type { Line, LineText } from '../../../../src/data/formats/text/form.ts';
+import type { Line, LineText } from '../../../../src/data/formats/text/plan.ts';
 import { type LinePlan, planOf } from '../../../../src/data/formats/text/plan.ts';
 import { type ReadText, readText } from '../../../../src/data/formats/text/read-text.ts';
 import type { LabelRule } from '../../../../src/data/labels.ts';
-import type { BadRecord } from '../../../../src/data/source.ts';
+import type { BadRecord, FileLayout } from '../../../../src/data/source.ts';
 
 const bits = (values: Float32Array): Uint32Array => new Uint32Array(values.slice().buffer);
 
@@ -113,7 +113,11 @@ export function expectSame(bytes: Uint8Array, plan: LinePlan, room = ALL, atOnce
 }
 
 export const DIALECT = { header: false, delimiter: ',', quote: '"', missing: [''], decimal: '.' } as const;
-export type Dialects = Parameters<typeof planOf>[1]['dialect'];
+export type Dialects = ColumnSpec['dialect'];
+
+/** Of lines of CSV. */
+export const csvPlan = (spec: ColumnSpec, layout: FileLayout, rule: LabelRule, path: string): LinePlan =>
+  planOf(csvForm.linesOf(spec, layout), spec, layout, rule, path);
 
 export function plan(
   columns: FieldColumn[],
@@ -121,8 +125,7 @@ export function plan(
   rule: LabelRule = { task: 'regression' },
 ) {
   const positions = columns.map((_, at) => at);
-  return planOf(
-    csvForm,
+  return csvPlan(
     { columns, dialect: { ...DIALECT, ...dialect } },
     { fields: columns.length, positions },
     rule,

@@ -4,10 +4,9 @@ import { describe, expect, test } from 'vitest';
 import type { ColumnSpec } from '../../../../src/data/columns/column.ts';
 import { hash64, vocabularySeed } from '../../../../src/data/columns/hash.ts';
 import { dialectBytes, fieldsOf } from '../../../../src/data/formats/csv/fields.ts';
-import { csvForm } from '../../../../src/data/formats/csv/format.ts';
-import type { Line } from '../../../../src/data/formats/text/form.ts';
-import { planOf } from '../../../../src/data/formats/text/plan.ts';
+import type { Line } from '../../../../src/data/formats/text/plan.ts';
 import * as fc from '../../../properties.ts';
+import { csvPlan } from './both-forms.ts';
 
 const NEWLINE = 10;
 
@@ -95,13 +94,7 @@ test('lines of the right number of fields are records of them', () => {
         (_, at) => ({ name: `c${at}`, type: 'category', ids: 'hash' }) as const,
       );
       const spec: ColumnSpec = { columns, dialect };
-      const plan = planOf(
-        csvForm,
-        spec,
-        { fields, positions: columns.map((_, at) => at) },
-        { task: 'binary' },
-        'f.csv',
-      );
+      const plan = csvPlan(spec, { fields, positions: columns.map((_, at) => at) }, { task: 'binary' }, 'f.csv');
       const bytes = Buffer.from(text);
       const reader = plan.form.reader({ file: 'f.csv', bytes, offset: 0, firstLine: 1 }, plan);
       const rows = byOther(text, dialect);

@@ -2,10 +2,9 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import type { FieldColumn } from '../../../../src/data/columns/column.ts';
-import { csvForm } from '../../../../src/data/formats/csv/format.ts';
 import { CsvLineReader } from '../../../../src/data/formats/csv/line-reader.ts';
 import { TextKernel, textKernel } from '../../../../src/data/formats/text/kernel.ts';
-import { type LinePlan, planOf } from '../../../../src/data/formats/text/plan.ts';
+import type { LinePlan } from '../../../../src/data/formats/text/plan.ts';
 import { readText } from '../../../../src/data/formats/text/read-text.ts';
 import { crossIds } from '../../../../src/data/kernels/cross-ids.ts';
 import { READ } from '../../../../src/data/kernels/exports.ts';
@@ -14,6 +13,7 @@ import * as fc from '../../../properties.ts';
 import {
   ALL,
   category,
+  csvPlan,
   DIALECT,
   type Dialects,
   expectSame,
@@ -160,13 +160,7 @@ describe('as the plain form', () => {
       { name: 'l', type: 'categories', ids: 'integer', separator: ' ', maxLength: 3, from: 'folder' },
     ];
     const of = (path: string): LinePlan =>
-      planOf(
-        csvForm,
-        { columns, dialect: DIALECT },
-        { fields: 1, positions: [0, -1, -1, -1] },
-        { task: 'binary' },
-        path,
-      );
+      csvPlan({ columns, dialect: DIALECT }, { fields: 1, positions: [0, -1, -1, -1] }, { task: 'binary' }, path);
     const text = Buffer.from('1\n0\nx\n1');
     expect(expectSame(text, of('n=2.5/c=a%2Fb/l=7 8/f.csv')).records).toHaveLength(3);
     expect(expectSame(text, of('n=/c=/l=/f.csv')).records).toHaveLength(3);

@@ -1,9 +1,9 @@
 /** Random columns, and text that mostly fits them. */
 import type { FieldColumn } from '../../../../src/data/columns/column.ts';
 import { fieldColumns } from '../../../../src/data/columns/layout.ts';
-import { csvForm } from '../../../../src/data/formats/csv/format.ts';
-import { type LinePlan, planOf } from '../../../../src/data/formats/text/plan.ts';
+import type { LinePlan } from '../../../../src/data/formats/text/plan.ts';
 import * as fc from '../../../properties.ts';
+import { csvPlan } from './both-forms.ts';
 
 /** Draws a value. */
 export type Draw = fc.GeneratorValue;
@@ -185,7 +185,7 @@ export function randomPlan(g: Draw): LinePlan {
         `${column.name}=${encodeURIComponent(g(fc.integer, { min: 0, max: 5 }) === 0 ? g(fc.constantFrom, ...HOSTILE) : goodText(g, column.type))}`,
     );
   const rule = g(fc.constantFrom, { task: 'binary' }, { task: 'multiclass', classes: 8 }, { task: 'regression' });
-  return planOf(csvForm, spec, { fields: Math.max(fields, 1), positions }, rule, [...path, 'file.csv'].join('/'));
+  return csvPlan(spec, { fields: Math.max(fields, 1), positions }, rule, [...path, 'file.csv'].join('/'));
 }
 
 function goodText(g: Draw, type: FieldColumn['type'] | undefined): string {
