@@ -10,9 +10,10 @@ import { Writable } from 'node:stream';
 import { format } from 'node:util';
 import { vi } from 'vitest';
 import { checkPrinted } from '../printed-json.ts';
-import { ROOT } from '../source-files.ts';
+import { bundledEntry } from './entry.ts';
 
-export const ENTRY = join(ROOT, 'bin/paddlet.ts');
+/** Of real processes; commands in this one run from the sources. */
+export const ENTRY = await bundledEntry();
 
 /** For real processes: what Node compiled for one of them is not compiled again for the next. */
 export const COMPILED = { NODE_COMPILE_CACHE: join(tmpdir(), 'paddlet-compiled') };
