@@ -32,7 +32,7 @@ export interface Running {
 
 export interface Where {
   readonly cwd: string;
-  /** The whole environment. */
+  /** The whole environment; default `COMPILED`. */
   readonly env?: Readonly<Record<string, string>>;
   /** Is told of all text on stderr after each write to it. */
   readonly onErr?: (err: string) => void;
@@ -40,7 +40,7 @@ export interface Where {
 
 export const runCommand = (argv: readonly string[], where: Where): Promise<Ran> => startCommand(argv, where).ended;
 
-export function startCommand(argv: readonly string[], { cwd, env = {}, onErr }: Where): Running {
+export function startCommand(argv: readonly string[], { cwd, env = COMPILED, onErr }: Where): Running {
   const said = { out: '', err: '' };
   const stdout = taking((text) => {
     said.out += text;
