@@ -23,8 +23,16 @@ const SHARING =
 const MODELS = 'test/core/**/*model.test.ts';
 /** A module that is mocked must be loaded for the first time. */
 const MOCKING = ['test/commands/unreachable-store.test.ts', 'test/tensor/hostile-ids.test.ts'];
+/** Tests, the simulation above all, make much that is soon dropped: with less room more of it is copied before that. */
+const ROOM = ['--min-semi-space-size=64', '--max-semi-space-size=64'];
 // Vitest leaves a core alone by default: half of them on the smallest machines.
-const IN_PROCESS = { maxWorkers: '100%', setupFiles: ['test/after-each-file.ts'], expect: POLL, ...LIMITS };
+const IN_PROCESS = {
+  maxWorkers: '100%',
+  execArgv: ROOM,
+  setupFiles: ['test/after-each-file.ts'],
+  expect: POLL,
+  ...LIMITS,
+};
 const REAL_PROCESSES = { fileParallelism: false, setupFiles: ['test/after-each-file.ts'], expect: POLL, ...LIMITS };
 
 export default defineConfig({

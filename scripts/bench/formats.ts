@@ -37,7 +37,7 @@ const RECORDS_PER_TASK = 8192;
 const BATCH = 1024;
 const LABELS = { task: 'binary' } as const;
 
-const FORMATS = ['csv', 'tsv', 'columns', 'libsvm'] as const;
+const FORMATS = ['csv', 'tsv', 'jsonl', 'columns', 'libsvm'] as const;
 
 /** Takes the columns and does nothing with them. */
 const NOTHING: PieceSink = { quota: 4096, badRecords: 0, add: () => {}, bad: () => {} };
@@ -50,7 +50,7 @@ interface Log {
 }
 
 /** Writes the log; its columns. */
-async function makeLog(place: DataPlace, records: number, format: 'csv' | 'tsv' | 'libsvm'): Promise<Log> {
+async function makeLog(place: DataPlace, records: number, format: 'csv' | 'tsv' | 'jsonl' | 'libsvm'): Promise<Log> {
   const perRecord = NUMBERS + CATEGORIES;
   await writeSynth(place.host, place.folder, {
     ...SYNTH_DEFAULTS,

@@ -42,7 +42,7 @@ export async function bundle(entry: string, root: string): Promise<Bundle> {
     banner: { js: 'const __bundleUrl = require("node:url").pathToFileURL(__filename).href;' },
     // Native accelerators that the libraries do without when they are missing.
     external: ['cbor-extract', 'bufferutil', 'utf-8-validate'],
-    plugins: [inlineEtcdProto, inlineDocs],
+    plugins: [inlineEtcdProto, inlineDocs, lateWidths],
   });
   const [warning] = result.warnings;
   if (warning !== undefined)
@@ -93,6 +93,24 @@ const inlineDocs: Plugin = {
       const { TEXTS } = (await import(path)) as typeof import('../../src/commands/docs/texts.ts');
       return { contents: `export const TEXTS = ${JSON.stringify(TEXTS)};`, loader: 'js' };
     });
+  },
+};
+
+/**
+ * Both make expressions over all of Unicode when they are loaded, in 20 ms. Each process has them, but only one that
+ * fits a text into a terminal calls them.
+ */
+const lateWidths: Plugin = {
+  name: 'late-widths',
+  setup(plugins) {
+    plugins.onResolve({ filter: /^(string-width|wrap-ansi)$/ }, ({ path, importer, kind }) => {
+      if (kind !== 'import-statement' || !/[\\/]src[\\/]commands[\\/]/.test(importer)) return undefined;
+      return { path, namespace: 'late' };
+    });
+    plugins.onLoad({ filter: /.*/, namespace: 'late' }, ({ path }) => ({
+      contents: `export default (...given) => require(${JSON.stringify(path)}).default(...given);`,
+      resolveDir: import.meta.dirname,
+    }));
   },
 };
 

@@ -223,6 +223,9 @@ export const LIMITS = {
   columnsHeaderBytes: 32 * MiB,
   /** Why a record is bad, in a columns file. */
   reasonCharacters: 1024,
+  /** Keys that lead to the value of a column; objects and arrays of JSON in one another. */
+  pathKeys: 16,
+  jsonDepth: 512,
   /** Features of a mini-batch whose ids the kernel numbers, in up to 120 MB of memory; more are numbered without it. */
   kernelIds: 4 * 1024 * 1024,
   /** The file of a parsed task in the data cache; a larger one is not kept. */

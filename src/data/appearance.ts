@@ -63,7 +63,7 @@ const NO_TEXT: readonly Test[] = [
   [(lines) => lines.some(isBinary), { what: 'a binary file', hint: 'check the path and data.format' }],
 ];
 
-const JSON_TEXT: Test = [all((line) => /^\s*[{[]/.test(line)), { what: 'JSON', hint: convert('JSON') }];
+const JSON_TEXT: Test = [all((line) => /^\s*[{[]/.test(line)), { what: 'JSON', hint: columnsHint('jsonl') }];
 const LIBFFM: Test = [
   all((line) => FIELDS.test(line)),
   {

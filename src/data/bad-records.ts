@@ -36,8 +36,8 @@ export function noneGood(bad: readonly BadRecord[], what: string, format: DataFo
 export const noGoodRecord = (paths: readonly string[], bad: readonly BadRecord[], format: DataFormat): PaddletError => {
   const more = paths.length > SHOWN_FILES ? ` and ${paths.length - SHOWN_FILES} other files` : '';
   const what = `there is no good record in ${paths.slice(0, SHOWN_FILES).join(', ')}${more}`;
-  const { input, knowsColumns } = formatOf(format);
-  const ofColumns = knowsColumns ? 'data.columns' : 'data.columns and data.csv';
+  const { input, placing } = formatOf(format);
+  const ofColumns = placing === 'position' ? 'data.columns and data.csv' : 'data.columns';
   const compared = input === 'columns' ? ofColumns : 'data.format';
   return noneGood(bad, what, format, `compare the files with ${compared}, and their labels with model.task`);
 };

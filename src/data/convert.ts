@@ -73,5 +73,5 @@ function asWritten(column: Column): Column {
 export function convertedPath(folder: string, path: string): string {
   const isBelow = !isAbsolute(path) && !path.split('/').includes('..');
   const below = isBelow ? path : path.slice(path.lastIndexOf('/') + 1);
-  return join(folder, `${below.replace(/\.gz$/, '').replace(/\.(csv|tsv|txt)$/, '')}.columns`);
+  return join(folder, `${below.replace(/\.gz$/, '').replace(/\.(csv|tsv|txt|jsonl|ndjson|json)$/, '')}.columns`);
 }

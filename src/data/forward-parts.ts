@@ -36,6 +36,19 @@ export interface LineEndFinder {
   readonly isQuoted: boolean;
 }
 
+/** Of lines without quotes. */
+export const plainLineEnd = (): LineEndFinder => ({
+  find(bytes) {
+    const newline = bytes.indexOf(NEWLINE);
+    return newline < 0 ? undefined : newline + 1;
+  },
+  breaks: 1,
+  isQuoted: false,
+});
+
+/** The same: where the last line that is whole ends. */
+export const wholePlainLines = (bytes: Uint8Array): number => bytes.lastIndexOf(NEWLINE) + 1;
+
 export interface Cutting {
   /** Where the text begins that is to be cut, and the number of the line there. */
   readonly offset: number;

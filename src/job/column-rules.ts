@@ -1,9 +1,17 @@
 /** Rules between the columns of a job, and what its model can use of them. */
 import { LIMITS } from '../base/limits.ts';
-import { type Column, type Dialect, type FieldColumn, type TimeColumn, vocabularyOf } from '../data/columns/column.ts';
+import {
+  type Column,
+  type Dialect,
+  type FieldColumn,
+  pathOf,
+  type TimeColumn,
+  vocabularyOf,
+} from '../data/columns/column.ts';
 import { TIME_FORMATS } from '../data/columns/time.ts';
 import { patternFault } from '../data/columns/time-pattern.ts';
 import { isZone } from '../data/columns/time-zone.ts';
+import { type DataFormat, formatOf } from '../data/formats/registry.ts';
 import type { Model } from '../model/model.ts';
 import { type ColumnsFile, type DialectFile, resolveColumns, resolveDialect, WHOLE } from './columns.ts';
 
@@ -24,21 +32,22 @@ export function brokenColumnRules(
   file: {
     readonly columns: ColumnsFile;
     readonly csv: DialectFile;
-    readonly format: string;
-    /** Its files say where columns are. */
-    readonly knowsColumns: boolean;
+    readonly missing: readonly string[] | undefined;
+    readonly format: DataFormat;
   },
   use: ColumnsUse,
 ): ColumnRuleBroken[] {
   const columns = resolveColumns(file.columns, file.csv);
+  const dialect = resolveDialect(file.format, file.csv, file.missing);
   return [
-    ...dialectRules(resolveDialect(file.format, file.csv)),
+    ...dialectRules(dialect),
     ...oneOfTheirKind(columns),
-    ...missingLabels(columns, file.csv.missing),
+    ...missingLabels(columns, dialect.missing, file.missing === undefined ? 'csv.missing' : 'missing'),
     ...columns.flatMap((column) => columnRules(column, file.columns[column.name], columns, use)),
     ...namingRules(file.columns, columns, file.csv),
     ...positionRules(columns),
-    ...(file.knowsColumns ? placedColumns(columns, file.format) : []),
+    ...placingRules(columns, file.format),
+    ...pathRules(columns, file.format),
     ...vocabularyRules(columns),
     ...sizeRules(columns),
   ];
@@ -63,22 +72,59 @@ function dialectRules({ delimiter, quote, comment, decimal }: Dialect): ColumnRu
 }
 
 /** A label that means that there is none. */
-function missingLabels(columns: readonly Column[], missing: readonly string[]): ColumnRuleBroken[] {
+function missingLabels(columns: readonly Column[], missing: readonly string[], field: string): ColumnRuleBroken[] {
   return columns.flatMap((column) => {
     if (column.type !== 'label') return [];
     const texts = [column.positive, column.negative, column.classes].flatMap((all) => all ?? []);
     const both = texts.find((text) => missing.includes(text));
     if (both === undefined) return [];
-    return [{ path: ['columns', column.name], message: `${JSON.stringify(both)} is in csv.missing, too` }];
+    return [{ path: ['columns', column.name], message: `${JSON.stringify(both)} is in ${field}, too` }];
   });
 }
 
-function placedColumns(columns: readonly Column[], format: string): ColumnRuleBroken[] {
-  return columns.flatMap((column) => {
-    const field = ['position', 'from'].find((name) => column[name as keyof Column] !== undefined);
-    if (field === undefined) return [];
-    return [{ path: ['columns', column.name, field], message: `not for format ${format}: its files say where it is` }];
-  });
+/** What says where a column is, by format. */
+const PLACINGS = { position: ['position', 'from'], path: ['path', 'from'], name: [] } as const;
+
+function placingRules(columns: readonly Column[], format: DataFormat): ColumnRuleBroken[] {
+  const { placing = 'name' } = formatOf(format);
+  const allowed: readonly string[] = PLACINGS[placing];
+  return columns.flatMap((column) =>
+    ['position', 'path', 'from'].flatMap((field) => {
+      if (allowed.includes(field) || column[field as keyof Column] === undefined) return [];
+      const why = placing === 'name' ? 'its files say where it is' : `expected ${allowed.join(' or ')}`;
+      return [{ path: ['columns', column.name, field], message: `not for format ${format}: ${why}` }];
+    }),
+  );
+}
+
+/** Keys that lead to columns: each to a value of its own. */
+function pathRules(columns: readonly Column[], format: DataFormat): ColumnRuleBroken[] {
+  if (formatOf(format).placing !== 'path') return [];
+  const broken: ColumnRuleBroken[] = [];
+  /** By its keys, the first column that has it or is below it. */
+  const known = new Map<string, { readonly name: string; readonly isValue: boolean }>();
+  for (const column of columns) {
+    if (column.type === 'cross' || column.type === 'ignore' || column.from !== undefined) continue;
+    const { name } = column;
+    const keys = pathOf(column);
+    const refuse = (message: string): void =>
+      void broken.push({ path: ['columns', name, ...(column.path === undefined ? [] : ['path'])], message });
+    if (keys.includes('')) refuse('expected keys with one dot between two of them');
+    if (keys.length > LIMITS.pathKeys) refuse(`expected at most ${LIMITS.pathKeys} keys, found ${keys.length}`);
+    for (let depth = 1; depth <= keys.length; depth++) {
+      const place = JSON.stringify(keys.slice(0, depth));
+      const other = known.get(place);
+      const isValue = depth === keys.length;
+      known.set(place, other ?? { name, isValue });
+      if (other !== undefined && (isValue || other.isValue)) {
+        refuse(
+          isValue && other.isValue ? `the value is that of ${other.name}` : `${other.name} needs another value there`,
+        );
+        break;
+      }
+    }
+  }
+  return broken;
 }
 
 function oneOfTheirKind(columns: readonly Column[]): ColumnRuleBroken[] {

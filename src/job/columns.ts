@@ -21,7 +21,13 @@ const position = countOf(1, LIMITS.columns)
   .optional()
   .describe('1-based place of its field in a line; by default where the header has its name.');
 const from = z.literal('folder').optional().describe('Its value is in the path: `name=value` is a folder.');
-const placed = { position, from };
+const path = z
+  .string()
+  .min(1)
+  .max(LIMITS.columnNameCharacters)
+  .optional()
+  .describe('Keys with dots between them that lead to its value in nested records. Default: its name, as one key.');
+const placed = { position, path, from };
 
 const ids = z
   .enum(['hash', 'integer'])
@@ -71,9 +77,14 @@ const label = z.strictObject({
   negative: texts.optional().describe('Texts that count as 0; a record with another text is bad.'),
   classes: texts.optional().describe('Texts of the classes 0, 1, and so on.'),
   position,
+  path,
 });
-const weight = z.strictObject({ type: z.literal('weight').describe('How much the record counts.'), position });
-const group = z.strictObject({ type: z.literal('group').describe('Whose record it is.'), ids, position });
+const weight = z.strictObject({
+  type: z.literal('weight').describe('How much the record counts.'),
+  position,
+  path,
+});
+const group = z.strictObject({ type: z.literal('group').describe('Whose record it is.'), ids, position, path });
 const time = z.strictObject({
   type: z.literal('time').describe('When the record was.'),
   format: text
@@ -106,6 +117,8 @@ export const columnsSchema = z
   .record(name, z.union([z.enum(SHORT_TYPES), typedColumn, cross]))
   .describe('The columns that are read, by name: a type, or a type with settings.');
 
+export const missingSchema = z.array(text).max(LIMITS.missingTexts);
+
 export const dialectSchema = z.strictObject({
   header: z.boolean().default(true).describe('Whether each file begins with the names of its columns.'),
   delimiter: character.optional().describe('What separates the fields. Default: a comma for csv, a tab for tsv.'),
@@ -114,7 +127,11 @@ export const dialectSchema = z.strictObject({
     .default('"')
     .describe('What encloses a field that has delimiters or line breaks; `none`: it is an ordinary character.'),
   comment: character.optional().describe('A line that begins with it is no record.'),
-  missing: z.array(text).max(LIMITS.missingTexts).default(['']).describe('Texts that mean that there is no value.'),
+  missing: missingSchema
+    .optional()
+    .describe(
+      'Texts that mean that there is no value: the same as `data.missing`, which all formats with columns have.',
+    ),
   decimal: z.enum(['.', ',']).default('.').describe('What is before the decimals of a number.'),
 });
 
@@ -155,8 +172,10 @@ const DELIMITERS: Readonly<Record<string, string>> = { csv: ',', tsv: '\t' };
 /** Where the job does not say it. */
 export const delimiterOf = (format: string): string => DELIMITERS[format] ?? ',';
 
-export const resolveDialect = (format: string, file: DialectFile): Dialect => ({
+/** `missing`: of the job, for all formats with columns. */
+export const resolveDialect = (format: string, file: DialectFile, missing: readonly string[] | undefined): Dialect => ({
   ...file,
+  missing: file.missing ?? missing ?? [''],
   delimiter: file.delimiter ?? delimiterOf(format),
   quote: file.quote === 'none' ? null : file.quote,
 });

@@ -3,7 +3,7 @@
 import { isPaddletError } from '../base/errors.ts';
 import { modelColumnsOf } from '../data/columns/inputs.ts';
 import type { Format } from '../data/formats/format.ts';
-import { formatOf, formatsWhere } from '../data/formats/registry.ts';
+import { eitherOf, formatOf, formatsWhere } from '../data/formats/registry.ts';
 import { type ModelOutline, outlineOf } from '../model/registry.ts';
 import { hasLearningRate } from '../tensor/optimizer.ts';
 import { classWeightRules } from './class-weight-rules.ts';
@@ -191,7 +191,7 @@ function modelRules({ data, model }: JobFile, { input, readsFields }: ModelOutli
   const suits = (format: Format): boolean =>
     (format.input === input || format.input === 'columns') && (format.hasFields || !readsFields);
   if (suits(formatOf(data.format))) return [];
-  const formats = eitherOf(formatsWhere(suits));
+  const formats = eitherOf(suits);
   const inputs = { sparse: 'sparse records', dense: 'dense inputs', columns: 'columns' };
   const records = readsFields ? 'the fields of features' : inputs[input];
   return [
@@ -202,24 +202,24 @@ function modelRules({ data, model }: JobFile, { input, readsFields }: ModelOutli
   ];
 }
 
-/** `a, b or c`. */
-const eitherOf = (names: readonly string[]): string => names.join(', ').replace(/, ([^,]*)$/, ' or $1');
+/** Sections of `data` about columns, by the formats that they are for. */
+const SECTIONS = {
+  columns: ({ input }: Format): boolean => input === 'columns',
+  csv: ({ placing }: Format): boolean => placing === 'position',
+  missing: ({ placing }: Format): boolean => placing === 'position' || placing === 'path',
+};
 
-function columnRules({ data, model }: JobFile, { input, task }: ModelOutline): RuleBroken[] {
-  const { columns, csv, format } = data;
-  const hasColumns = formatOf(format).input === 'columns';
-  if (!hasColumns) {
-    return (['columns', 'csv'] as const).flatMap((field) => {
-      const isFor = ({ input, knowsColumns }: Format): boolean =>
-        input === 'columns' && (field === 'columns' || !knowsColumns);
-      const message = `only for format ${eitherOf(formatsWhere(isFor))}`;
-      return data[field] === undefined ? [] : [{ path: ['data', field], atKey: true, message }];
-    });
-  }
-  const broken: RuleBroken[] = [];
-  const { knowsColumns = false } = formatOf(format);
-  if (knowsColumns && csv !== undefined) {
-    broken.push({ path: ['data', 'csv'], atKey: true, message: `not for format ${format}: its files have no text` });
+function columnRules({ data, model }: JobFile, { input: reads, task }: ModelOutline): RuleBroken[] {
+  const { columns, csv, missing, format } = data;
+  const { input, placing } = formatOf(format);
+  const broken: RuleBroken[] = (['columns', 'csv', 'missing'] as const).flatMap((field) => {
+    if (data[field] === undefined || SECTIONS[field](formatOf(format))) return [];
+    const message = `only for format ${eitherOf(SECTIONS[field])}`;
+    return [{ path: ['data', field], atKey: true, message }];
+  });
+  if (input !== 'columns') return broken;
+  if (csv?.missing !== undefined && missing !== undefined) {
+    broken.push({ path: ['data', 'missing'], atKey: true, message: 'data.csv.missing says it already' });
   }
   if (data.labelWeights) {
     const message = `not for format ${format}: weights are in a column of type weight`;
@@ -229,9 +229,9 @@ function columnRules({ data, model }: JobFile, { input, task }: ModelOutline): R
     const message = `${format} needs data.columns: a type for each column that is read`;
     return [...broken, { path: ['data', 'format'], message }];
   }
-  const written = knowsColumns ? undefined : csv;
-  const file = { columns, csv: written ?? dialectSchema.parse({}), format, knowsColumns };
-  const rules = brokenColumnRules(file, { model: model.type, input, task });
+  const written = placing === 'position' ? csv : undefined;
+  const file = { columns, csv: written ?? dialectSchema.parse({}), missing, format };
+  const rules = brokenColumnRules(file, { model: model.type, input: reads, task });
   return [...broken, ...rules.map(({ path, message }) => ({ path: ['data', ...path], message }))];
 }
 

@@ -194,10 +194,10 @@ function resolvedEvaluation(
   };
 }
 
-function resolvedSpec({ format, columns, csv }: JobFile['data']): Pick<Job['data'], 'columns' | 'dialect'> {
+function resolvedSpec({ format, columns, csv, missing }: JobFile['data']): Pick<Job['data'], 'columns' | 'dialect'> {
   if (columns === undefined) return {};
   const written = csv ?? dialectSchema.parse({});
-  return { columns: resolveColumns(columns, written), dialect: resolveDialect(format, written) };
+  return { columns: resolveColumns(columns, written), dialect: resolveDialect(format, written, missing) };
 }
 
 /** Of formats with columns. */

@@ -10,9 +10,10 @@ import { Writable } from 'node:stream';
 import { format } from 'node:util';
 import { vi } from 'vitest';
 import { checkPrinted } from '../printed-json.ts';
-import { ROOT } from '../source-files.ts';
+import { bundledEntry } from './entry.ts';
 
-export const ENTRY = join(ROOT, 'bin/paddlet.ts');
+/** Of real processes; commands in this one run from the sources. */
+export const ENTRY = await bundledEntry();
 
 /** For real processes: what Node compiled for one of them is not compiled again for the next. */
 export const COMPILED = { NODE_COMPILE_CACHE: join(tmpdir(), 'paddlet-compiled') };
@@ -31,7 +32,7 @@ export interface Running {
 
 export interface Where {
   readonly cwd: string;
-  /** The whole environment. */
+  /** The whole environment; default `COMPILED`. */
   readonly env?: Readonly<Record<string, string>>;
   /** Is told of all text on stderr after each write to it. */
   readonly onErr?: (err: string) => void;
@@ -39,7 +40,7 @@ export interface Where {
 
 export const runCommand = (argv: readonly string[], where: Where): Promise<Ran> => startCommand(argv, where).ended;
 
-export function startCommand(argv: readonly string[], { cwd, env = {}, onErr }: Where): Running {
+export function startCommand(argv: readonly string[], { cwd, env = COMPILED, onErr }: Where): Running {
   const said = { out: '', err: '' };
   const stdout = taking((text) => {
     said.out += text;

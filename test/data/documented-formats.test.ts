@@ -86,7 +86,8 @@ function namesOf({ data: { columns = [] } }: Job, content: string): Map<bigint, 
     const seed = vocabularySeed(name);
     names.set(missingId(seed), `${name} is missing`);
     if (type === 'number') names.set(categoryId(Buffer.of(), seed), name);
-    const texts = [...content.split(/[,;\t\n]/), ...[...content.matchAll(/"([^"]*)"/g)].map(([, text]) => text!)];
+    const quoted = [...content.matchAll(/"([^"]*)"/g)].flatMap(([, text]) => [text!, ...text!.split('|')]);
+    const texts = [...content.split(/[,;\t\n]/), ...quoted, ...(content.match(/\d+/g) ?? [])];
     for (const text of texts) if (text !== '') names.set(categoryId(Buffer.from(text), seed), `${name}=${text}`);
   }
   return names;

@@ -12,7 +12,8 @@ const PASSES = 2;
 const RECORDS = 16_000;
 const SMALL = {
   ...UNHURRIED_JOB,
-  training: { ...UNHURRIED_JOB.training, passes: PASSES },
+  data: { ...UNHURRIED_JOB.data, recordsPerTask: 2_000 },
+  training: { passes: PASSES, batchSize: 500 },
   cluster: { ...UNHURRIED_JOB.cluster, pservers: 1 },
 };
 

@@ -27,10 +27,15 @@ function rows(): string[][] {
 const fileOf = (lines: readonly string[][], delimiter: string, order: readonly number[], end: string): string =>
   [NAMES, ...lines].map((line) => order.map((at) => line[at]).join(delimiter) + end).join('');
 
-/** The same records, written in two ways. */
+/** The same records, written in several ways. */
 export function writeData(place: Place): void {
   const all = rows();
   writeFileSync(place.path('all.csv'), fileOf(all, ',', [0, 1, 2, 3, 4, 5], '\n'));
+  const lines = all.map(([age, income, city, tags, weight, clicked]) => {
+    const inner = { ...(age === '' ? {} : { age: Number(age) }), income: Number(income), city, more: [1, 'x'] };
+    return `${JSON.stringify({ clicked, who: inner, tags: tags!.split('|'), weight: Number(weight) })}\n`;
+  });
+  writeFileSync(place.path('all.jsonl'), lines.join(''));
   // A file ends a chunk, not a task: the records of tasks are the same.
   writeFileSync(place.path('part-1.tsv'), fileOf(all.slice(0, 333), '\t', [5, 3, 4, 0, 2, 1], '\r\n'));
   writeFileSync(place.path('part-2.tsv'), fileOf(all.slice(333), '\t', [2, 1, 0, 5, 4, 3], '\n'));
@@ -41,8 +46,11 @@ export const DEEP = { type: 'deepfm', factors: 3, hidden: [8, 4], normalization:
 
 export const SELECTED = { split: { test: 0.3, by: 'city' }, negativeSampling: { rate: 0.5 } };
 
+/** Of what is in an object of its own. */
+const pathIn = (format: string, name: string) => (format === 'jsonl' ? { path: `who.${name}` } : {});
+
 export const jobOf = (
-  format: 'csv' | 'tsv' | 'columns',
+  format: 'csv' | 'tsv' | 'jsonl' | 'columns',
   train: string,
   shuffle: 'tasks' | 'records',
   selected = {},
@@ -56,9 +64,9 @@ export const jobOf = (
     shuffle,
     ...selected,
     columns: {
-      age: 'number',
-      income: { type: 'number', quantiles: 8 },
-      city: 'category',
+      age: { type: 'number', ...pathIn(format, 'age') },
+      income: { type: 'number', quantiles: 8, ...pathIn(format, 'income') },
+      city: { type: 'category', ...pathIn(format, 'city') },
       tags: { type: 'categories', separator: '|' },
       weight: 'weight',
       clicked: { type: 'label', positive: ['yes'] },

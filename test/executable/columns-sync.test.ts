@@ -1,6 +1,7 @@
 /**
- * Data with columns in sync mode, with real processes: CSV, TSV in another order of fields, and files of columns are
- * the same records, and make the bits of a plain loop on any cluster; shuffled and split, they make others.
+ * Data with columns in sync mode, with real processes: CSV, JSON lines, and files of columns that were made of TSV in
+ * another order of fields, are the same records, and make the bits of a plain loop on any cluster; shuffled and split,
+ * they make others.
  */
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -17,7 +18,7 @@ test('the same records give the same bits, however they are written and whatever
   const digests: string[] = [];
   for (const [name, job, trainers, pservers] of [
     ['csv', jobOf('csv', 'all.csv', 'tasks'), 1, 1],
-    ['tsv', jobOf('tsv', 'part-*.tsv', 'tasks'), 3, 2],
+    ['jsonl', jobOf('jsonl', 'all.jsonl', 'tasks'), 3, 2],
     ['columns', jobOf('columns', 'made/*.columns', 'tasks'), 1, 2],
     ['selected', jobOf('tsv', 'part-*.tsv', 'records', SELECTED), 2, 1],
     ['deepfm', jobOf('columns', 'made/*.columns', 'records', {}, DEEP), 2, 3],
@@ -36,8 +37,8 @@ test('the same records give the same bits, however they are written and whatever
     expect(result.stateDigest, name).toBe(plain.stateDigest);
     digests.push(result.modelDigest);
   }
-  const [csv, tsv, columns, selected] = digests;
-  expect(tsv).toBe(csv);
+  const [csv, jsonl, columns, selected] = digests;
+  expect(jsonl).toBe(csv);
   expect(columns).toBe(csv);
   expect(selected).not.toBe(csv);
 });

@@ -9,7 +9,7 @@ const PSERVERS = 3;
 /** The launcher ends the leases of those that it has seen exit. */
 const COPIED = { ...SHORT_JOB, cluster: { ...SHORT_JOB.cluster, pservers: PSERVERS, replicas: 2 } };
 /** The job lasts until all have died, and have their successors. */
-const delayOf = (deaths: number): string => `trainer.dealt:delay=${60 * deaths}`;
+const delayOf = (deaths: number): string => `trainer.dealt:delay=${120 * deaths}`;
 
 const hasStatus =
   (wanted: 'OK' | 'UNHEALTHY') =>

@@ -36,10 +36,14 @@ export const JOB = {
  */
 export const UNHURRIED_JOB = { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '15s' } };
 
-/** Half as long, and as good: for what is held against each commit. */
-export const SHORT_PASSES = 6;
+/** A quarter as long, with larger steps and as good: for what is held against each commit. */
+export const SHORT_PASSES = 3;
 export const SHORT_TASKS = SHORT_PASSES * TASKS_PER_PASS;
-export const SHORT_JOB = { ...UNHURRIED_JOB, training: { ...UNHURRIED_JOB.training, passes: SHORT_PASSES } };
+export const SHORT_TRAINING = {
+  optimizer: { ...JOB.optimizer, learningRate: 0.01 },
+  training: { ...JOB.training, passes: SHORT_PASSES },
+};
+export const SHORT_JOB = { ...UNHURRIED_JOB, ...SHORT_TRAINING };
 
 /** Where one lease is to run out while the others are kept, and no role is started again. */
 export const PATIENT_LEASE_MS = 5_000;

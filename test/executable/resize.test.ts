@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { openPlace, type Place, resultOf } from './harness.ts';
 import type { JobStore } from './job-store.ts';
-import { expectWhole, plantedJob, SHORT_JOB, SHORT_PASSES, SHORT_TASKS } from './planted-job.ts';
+import { expectWhole, plantedJob, SHORT_PASSES, SHORT_TASKS, SHORT_TRAINING } from './planted-job.ts';
 import { RESIZABLE, resize, UNITS } from './resizable-job.ts';
 import { eventually, expectMidRun, JOB_FOLDER, liveProcesses, startRun } from './run.ts';
 
 /** The job goes on through four changes of size, one after the other. */
-const VERY_SLOWLY = 'trainer.dealt:delay=300';
+const VERY_SLOWLY = 'trainer.dealt:delay=600';
 const USAGE = 2;
 
 /** Of pservers with these indexes that have left: no key, and no file. */
@@ -22,7 +22,7 @@ async function expectNothingLeft(place: Place, store: JobStore, indexes: readonl
 
 test('up and down in mid-run, and resumed with the present numbers', async () => {
   const place = openPlace();
-  const job = await plantedJob(place, { ...RESIZABLE, training: SHORT_JOB.training });
+  const job = await plantedJob(place, { ...RESIZABLE, ...SHORT_TRAINING });
   const { running, store, args } = await startRun(place, job, VERY_SLOWLY);
   await store.until((entries) => [...entries.keys()].some((key) => key.startsWith('/tasks/blocks/')), running);
 

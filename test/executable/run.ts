@@ -18,7 +18,7 @@ export const ROLES = 1 + JOB.cluster.pservers + JOB.cluster.trainers;
 export const SLOWLY = 'trainer.dealt:delay=20';
 
 /** The same for the short one. */
-export const SHORT_SLOWLY = 'trainer.dealt:delay=40';
+export const SHORT_SLOWLY = 'trainer.dealt:delay=80';
 
 export interface JobRun {
   readonly running: Running;

@@ -4,10 +4,13 @@ import * as z from 'zod';
 import { PAGE_HTML, PAGE_SECURITY_POLICY } from '../../src/page/generated/page.ts';
 import { openViewer, proveTo } from '../protocol/viewing.ts';
 import { openPlace, resultOf } from './harness.ts';
-import { JOB, plantedJob, SHORT_JOB, SHORT_PASSES, SHORT_TASKS } from './planted-job.ts';
+import { JOB, plantedJob, TASKS_PER_PASS, UNHURRIED_JOB } from './planted-job.ts';
 import { eventually, expectMidRun, JOB_FOLDER, type LiveProcess, liveProcesses, ROLES, startRun } from './run.ts';
 
 const JOB_FAILED = 6;
+/** The looks in mid-run come after the first of them. */
+const PASSES = 6;
+const TASKS = PASSES * TASKS_PER_PASS;
 const SHARDS_EACH = JOB.cluster.shards / 2;
 
 const positive = z.int().min(1);
@@ -48,11 +51,11 @@ const written = {
 const runningSchema = z.object({
   job: z.literal(JOB.name),
   mode: z.literal('async'),
-  passes: z.literal(SHORT_PASSES),
+  passes: z.literal(PASSES),
   phase: z.literal('training'),
   elapsedSeconds: z.number().positive(),
   checkpoints: z.tuple([checkpoint(0), checkpoint(1)]),
-  tasks: z.object({ total: z.literal(SHORT_TASKS), done: positive.max(SHORT_TASKS - 1), discarded: z.literal(0) }),
+  tasks: z.object({ total: z.literal(TASKS), done: positive.max(TASKS - 1), discarded: z.literal(0) }),
   records: z.object({ read: positive, applied: positive, bad: z.literal(0), duplicate: z.int(), lost: z.literal(0) }),
   cluster: z.strictObject({
     cluster_status: z.literal('OK'),
@@ -147,7 +150,11 @@ async function expectPage(link: string): Promise<void> {
 
 test('in mid-run and at the end: health, metrics, status and evaluate', async () => {
   const place = openPlace();
-  const { running, store, args } = await startRun(place, await plantedJob(place, SHORT_JOB), VERY_SLOWLY);
+  const { running, store, args } = await startRun(
+    place,
+    await plantedJob(place, { ...UNHURRIED_JOB, training: { ...JOB.training, passes: PASSES } }),
+    VERY_SLOWLY,
+  );
   const where = ['--dir', JOB_FOLDER];
   expect(await place.json('status', ...where, '--wait', 'running', ...PATIENTLY)).toMatchObject({ job: JOB.name });
   await store.passesOver(1, running);
@@ -169,12 +176,12 @@ test('in mid-run and at the end: health, metrics, status and evaluate', async ()
   const logged = await place.paddlet('logs', 'pserver', '1', ...where, '--lines', 'all');
   expect(logged.out).toMatch(/^\S+Z info {2}pserver 1 /m);
   await expectPage(pageSchema.parse(await place.json('token', 'view', ...where)).link);
-  await expectMidRun(store, SHORT_TASKS);
+  await expectMidRun(store, TASKS);
 
   const tooShort = await place.paddlet('status', ...where, '--wait', 'done', '--timeout', '50ms');
   expect(tooShort.code).toBe(JOB_FAILED);
   expect(tooShort.err).toMatch(/^error RequestTimeout: the job was not done within 0\.05 s/m);
-  await expectMidRun(store, SHORT_TASKS);
+  await expectMidRun(store, TASKS);
 
   await place.json('stop', ...where);
   await running.ended;

@@ -12,11 +12,8 @@ export interface How {
 }
 
 /** Lines of `columns` begin at line 7, with four blanks. */
-export const job = (
-  columns: string,
-  { csv = '{}', model = '{ type: lr }', format = 'csv', data = 'test: b.csv' }: How = {},
-) =>
-  `name: a\nmodel: ${model}\ndata: { format: ${format}, train: a.csv, ${data},\n  csv: ${csv},\n  columns: {\n${columns
+export const job = (columns: string, { csv, model = '{ type: lr }', format = 'csv', data = 'test: b.csv' }: How = {}) =>
+  `name: a\nmodel: ${model}\ndata: { format: ${format}, train: a.csv, ${data},\n  ${csv === undefined && format === 'jsonl' ? 'missing: [""]' : `csv: ${csv ?? '{}'}`},\n  columns: {\n${columns
     .split('\n')
     .map((line) => `    ${line}`)
     .join(',\n')}\n  } }\n`;

@@ -59,12 +59,13 @@ const boundText = ({ aucBound }: Metrics): string =>
 /** Metrics of records whose scores are all known: says why one is missing. */
 export const scoredText = (metrics: Metrics): string => `${metricsText(metrics)}${whyMissing(metrics)}`;
 
-const EXACT_RECORDS = LIMITS.exactAucRecords.toLocaleString('en');
+/** Not once for all: the first number in this form costs 10 ms, and each process has this module. */
+const exactRecords = (): string => LIMITS.exactAucRecords.toLocaleString('en');
 
 function whyMissing(metrics: Metrics): string {
   const { records, logloss, rmse, auc, aucBound } = metrics;
   if (records > 0 && logloss === undefined && rmse === undefined) return '  (no metrics: all weights are 0)';
-  if (aucBound !== undefined) return `  (auc by a histogram, none by group: more than ${EXACT_RECORDS} records)`;
+  if (aucBound !== undefined) return `  (auc by a histogram, none by group: more than ${exactRecords()} records)`;
   return isBinary(metrics) && auc === undefined ? '  (no auc: all labels that count are the same)' : '';
 }
 

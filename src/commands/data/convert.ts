@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 import { type Converted, convertedPath, convertFile } from '../../data/convert.ts';
-import { formatOf } from '../../data/formats/registry.ts';
+import { eitherOf, formatOf, isConverted } from '../../data/formats/registry.ts';
 import { resolveFiles } from '../../data/place.ts';
 import { loadJob } from '../../job/load-job.ts';
 import { columnSpecOf } from '../../job/schema.ts';
@@ -10,7 +10,7 @@ import { refuseEmpty } from '../base/given-path.ts';
 import { cacheFlags, dataFlags, PaddletCommand } from '../base-command.ts';
 
 const NEXT = `To train on them, in the job: set data.format to columns, name these files in data.train and data.test, and remove
-data.csv and the position or from of each column. Records are scored as text with a header: predict --format csv.`;
+data.csv, data.missing and the position, path or from of each column. Records are scored as text: predict --format csv.`;
 
 interface Written extends Converted {
   readonly from: string;
@@ -57,8 +57,8 @@ labels stays as it was. Bad records keep their place.`;
     const { job } = await loadJob({ disk: host.disk, path: jobPath, sets: [] });
     const { format } = job.data;
     const columns = columnSpecOf(job);
-    if (columns === undefined || formatOf(format).knowsColumns) {
-      throw new PaddletError('Usage', `${jobPath} has data.format ${format}, expected csv or tsv`, {
+    if (columns === undefined || !isConverted(formatOf(format))) {
+      throw new PaddletError('Usage', `${jobPath} has data.format ${format}, expected ${eitherOf(isConverted)}`, {
         hint: 'other formats have no columns to convert, or are files of columns already',
       });
     }

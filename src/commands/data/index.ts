@@ -45,7 +45,7 @@ with records of another format is refused.`;
     ...cacheFlags,
     format: Flags.option({
       options: DATA_FORMATS,
-      description: 'Format of the files; csv and tsv need --job.',
+      description: 'Format of the files; those with columns need --job.',
       exclusive: ['job'],
     })(),
     job: Flags.string({

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
-import { formatOf } from '../../data/formats/registry.ts';
+import { eitherOf, formatOf, isConverted } from '../../data/formats/registry.ts';
 import { compareTables, type TableComparison } from '../../data/inspection/compare.ts';
 import { type JobLook, lookAsJob } from '../../data/inspection/job-columns.ts';
 import { type Look, lookAt } from '../../data/inspection/look.ts';
@@ -45,7 +45,10 @@ With a second file: the values and ranges that the first one lacks. With a job f
   static override flags = {
     ...dataFlags,
     ...cacheFlags,
-    job: Flags.string({ helpValue: 'FILE', description: 'Job file whose columns to read, of csv and tsv files.' }),
+    job: Flags.string({
+      helpValue: 'FILE',
+      description: 'Job file whose columns to read: of csv, tsv and jsonl files.',
+    }),
     label: Flags.string({
       helpValue: 'NAME',
       description: 'The column that is the label. Default: guessed by name, or by its values.',
@@ -111,13 +114,13 @@ With a second file: the values and ranges that the first one lacks. With a job f
         hint: 'look at the file without --job',
       });
     }
-    if (formatOf(format).knowsColumns) {
-      throw new PaddletError('Usage', `${path} has data.format ${format}, expected csv or tsv`, {
+    if (!isConverted(formatOf(format))) {
+      throw new PaddletError('Usage', `${path} has data.format ${format}, expected ${eitherOf(isConverted)}`, {
         hint: 'look at the file that the columns were made of, with the job that converted it',
       });
     }
     const options = { records: this.flags.rows, onBytes };
-    const look: JobLook = await lookAsJob(place, file, { spec, labels: widestRule(job) }, options);
+    const look: JobLook = await lookAsJob(place, file, { format, spec, labels: widestRule(job) }, options);
     this.output({ job: job.name, ...look }, () => jobLookText(look, job.name, this.screen()));
   }
 

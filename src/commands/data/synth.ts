@@ -11,7 +11,7 @@ const MOST_FEATURES = 50_000_000;
 export default class DataSynth extends PaddletCommand<typeof DataSynth> {
   static override summary = 'Generate a data set from a planted model';
   static override description =
-    `Writes training and test records and planted.json; with --format csv or tsv also job.yaml, which trains on them. The
+    `Writes training and test records and planted.json; with --format csv, tsv or jsonl also job.yaml, which trains on them. The
 records resemble click logs; their labels are drawn from a known factorization machine, the planted model. planted.json
 has the metrics of that model on the test file: the best result that training can be expected to reach. The same flags
 give the same bytes.`;

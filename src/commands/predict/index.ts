@@ -86,7 +86,8 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
       delimiter: ',',
       default: [],
       helpValue: 'COLUMN',
-      description: 'Column of csv or tsv to write beside the scores: its name, or its position. May be repeated.',
+      description:
+        'Column to write beside the scores: its name; of csv and tsv its position, of jsonl its path. May be repeated.',
     }),
     output: Flags.string({
       char: 'o',

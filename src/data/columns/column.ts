@@ -11,6 +11,8 @@ interface Placed {
   readonly name: string;
   /** 1-based place of its field in a line; without it the header says where the name is. */
   readonly position?: number | undefined;
+  /** Keys with dots between them, in records that have values within values. Without it the name is the only key. */
+  readonly path?: string | undefined;
   /** Its value is in the path of the file: `name=value` is the name of a folder. */
   readonly from?: 'folder' | undefined;
 }
@@ -138,6 +140,11 @@ export function slotsOf(columns: readonly Column[]): ColumnSlots {
     texts: columns.filter((column) => column.type === 'time'),
   };
 }
+
+/** The keys that lead to its value. */
+export const pathOf = ({ name, path }: FieldColumn): string[] => (path === undefined ? [name] : splitPath(path));
+
+export const splitPath = (path: string): string[] => path.split('.');
 
 export const makesFeatures = (column: Column): boolean =>
   column.type === 'number' || column.type === 'cross' || isCategory(column);

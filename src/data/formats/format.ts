@@ -22,8 +22,11 @@ export interface Format {
    * and what a model of columns reads.
    */
   readonly input: Model['input'];
-  /** Its files say themselves which columns they have: a job says nothing of their places. */
-  readonly knowsColumns?: boolean;
+  /**
+   * How a job says where its columns are, of formats with columns: by the places of fields in a line, by keys of nested
+   * values, or only by names.
+   */
+  readonly placing?: 'position' | 'path' | 'name';
   /** Whether its features are of fields; those of columns are of the field of their column. */
   readonly hasFields: boolean;
   /** Whether labels are in files of their own (`trainLabels` of the job); otherwise each record has its label. */
@@ -44,10 +47,10 @@ export interface Format {
     columns?: ColumnSpec,
   ): TaskRecords;
   /**
-   * Reads a whole file once, and passes all of its records on. Of formats with columns. Returns where these are;
-   * undefined when the file has no record. Throws `DataInvalid`, `DataChanged`.
+   * Reads a file once, and passes all of its records on, or as many as are taken. Of formats with columns. Throws
+   * `DataInvalid`, `DataChanged`.
    */
-  readFile?(content: Content, how: WholeFile, into: PieceSink): Promise<FileLayout | undefined>;
+  readFile?(content: Content, how: WholeFile, into: PieceSink): Promise<ReadFile>;
   /** Of a file whose header says it, which must then be whole, and have the columns of the job. */
   countRecords?(place: DataPlace, path: string, columns?: ColumnSpec): Promise<number>;
   /**
@@ -107,6 +110,13 @@ export interface WholeFile {
   readonly onBytes: (count: number) => void;
   /** Awaited before each stretch, so that what takes the records can keep up. */
   readonly beforeRead?: () => Promise<void>;
+}
+
+export interface ReadFile {
+  /** Where the columns are; undefined when the file has no record. */
+  readonly layout: FileLayout | undefined;
+  /** False: the sink was full, and there are more records. */
+  readonly isWhole: boolean;
 }
 
 export interface ParsedTask {

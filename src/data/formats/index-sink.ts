@@ -61,15 +61,15 @@ export class IndexSink implements PieceSink {
   }
 }
 
-/** Reads a file, and passes all of its records to the sink; as `Format.readFile`. */
-type ReadFile = (content: Content, how: WholeFile, sink: IndexSink) => Promise<FileLayout | undefined>;
+/** Reads a file, and passes all of its records to the sink. Undefined when it has none. */
+type ReadInto = (content: Content, how: WholeFile, sink: IndexSink) => Promise<FileLayout | undefined>;
 
 /** Reads each file once, in order. Throws what opening and reading them may throw. */
 export async function indexEach(
   place: DataPlace,
   { paths }: FoundFiles,
   into: Indexing,
-  read: ReadFile,
+  read: ReadInto,
 ): Promise<IndexedFile[]> {
   const { columns, labels = ANY_LABEL, onBytes } = into;
   assert(columns !== undefined, 'the format has columns');

@@ -3,6 +3,7 @@ import { columnsFormat } from './columns/format.ts';
 import { csvFormat } from './csv/format.ts';
 import type { Format } from './format.ts';
 import { idxFormat } from './idx/format.ts';
+import { jsonLinesFormat } from './jsonl/format.ts';
 import { libffmFormat, libsvmFormat } from './libsvm/format.ts';
 
 const FORMATS = {
@@ -14,6 +15,7 @@ const FORMATS = {
   // They differ in what separates fields unless the job says it.
   csv: csvFormat,
   tsv: csvFormat,
+  jsonl: jsonLinesFormat,
   columns: columnsFormat,
 } as const satisfies Readonly<Record<string, Format>>;
 
@@ -21,7 +23,16 @@ export type DataFormat = keyof typeof FORMATS;
 
 export const DATA_FORMATS = Object.keys(FORMATS) as [DataFormat, ...DataFormat[]];
 
+/** What `paddlet data convert` makes files of columns of. */
+export const isConverted = ({ input, placing }: Format): boolean => input === 'columns' && placing !== 'name';
+
 export const formatOf = (name: DataFormat): Format => FORMATS[name];
+
+/** `a, b or c`: the formats for which `holds` is true. */
+export const eitherOf = (holds: (format: Format) => boolean): string =>
+  formatsWhere(holds)
+    .join(', ')
+    .replace(/, ([^,]*)$/, ' or $1');
 
 /** Names of the formats for which `holds` is true. */
 export const formatsWhere = (holds: (format: Format) => boolean): DataFormat[] =>

@@ -1,4 +1,5 @@
 /** The columns of a file as a job reads them: by its plan and its parser, in bounded memory. */
+import { assert } from '../../base/assert.ts';
 import { LIMITS } from '../../base/limits.ts';
 import {
   type CategoryColumn,
@@ -15,10 +16,7 @@ import type { ColumnPiece, ListIds } from '../columns/piece.ts';
 import type { PieceSink } from '../columns/piece-sink.ts';
 import { type NumberStatistics, StatisticsBuilder } from '../columns/statistics.ts';
 import { openContent } from '../content.ts';
-import { changing, openQuote } from '../formats/csv/indexer.ts';
-import { HEAD_BYTES, headOf } from '../formats/csv/layout.ts';
-import { planOf } from '../formats/csv/plan.ts';
-import { readStretch } from '../formats/csv/stretch.ts';
+import { type DataFormat, formatOf } from '../formats/registry.ts';
 import type { LabelRule } from '../labels.ts';
 import type { DataPlace } from '../place.ts';
 import type { BadRecord } from '../source.ts';
@@ -75,32 +73,17 @@ export interface JobLookOptions {
 export async function lookAsJob(
   place: DataPlace,
   path: string,
-  { spec, labels }: { readonly spec: ColumnSpec; readonly labels: LabelRule },
+  { format, spec, labels }: { readonly format: DataFormat; readonly spec: ColumnSpec; readonly labels: LabelRule },
   { records, onBytes = () => {} }: JobLookOptions,
 ): Promise<JobLook> {
+  const { readFile } = formatOf(format);
+  assert(readFile !== undefined, 'the format has columns');
   const content = await openContent(place, path);
   try {
-    const first = new Uint8Array(Math.min(HEAD_BYTES, content.bytes));
-    await content.file.read(first, 0);
-    const head = headOf(path, first, first.length === content.bytes, spec);
-    const reader = new JobReader(withoutBuckets(spec), records);
-    if (head === undefined) return { path, ...reader.look(spec, true) };
-    const stretch = {
-      file: path,
-      from: head.offset,
-      to: content.bytes,
-      firstLine: head.line,
-      async read(at: number, wanted: number) {
-        const bytes = new Uint8Array(wanted);
-        return bytes.subarray(0, await content.file.read(bytes, at));
-      },
-    };
-    const plan = planOf(withoutBuckets(spec), head.layout, labels, path);
-    const watch = { show: (slice: Uint8Array) => onBytes(slice.length), retire() {}, interrupt() {} };
-    const stopped = await readStretch(stretch, plan, reader, watch);
-    if (stopped?.kind === 'open') throw openQuote(path, stopped);
-    if (stopped?.kind === 'short') throw changing(path);
-    return { path, ...reader.look(spec, stopped === undefined) };
+    const columns = withoutBuckets(spec);
+    const reader = new JobReader(columns, records);
+    const { isWhole } = await readFile(content, { columns, labels, onBytes }, reader);
+    return { path, ...reader.look(spec, isWhole) };
   } finally {
     await content.file.close();
   }

@@ -2,7 +2,8 @@
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { NEWLINE, textOf } from '../ascii.ts';
-import { type DialectBytes, FieldReader } from '../formats/csv/fields.ts';
+import { FieldReader } from '../formats/csv/fields.ts';
+import type { DialectBytes } from '../formats/text/plan.ts';
 
 export interface RawRecord {
   /** As Latin-1. */

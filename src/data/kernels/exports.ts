@@ -2,8 +2,9 @@
 export interface DataKernelExports {
   /** `frame` is the address of a frame (`sparse-kernel.ts`). Returns one of `READ`. */
   parseLines(frame: number): number;
-  /** `frame` is the address of a frame (`formats/csv/kernel-memory.ts`). Returns one of `READ`. */
+  /** `frame` is the address of a frame (`formats/text/kernel-frame.ts`). Returns one of `READ`. */
   parseCsv(frame: number): number;
+  parseJson(frame: number): number;
   /** To `out` the ids of `count` rows of `perRow` ids; without `buckets` when it is 0. */
   hashRows(ids: number, count: number, perRow: number, seed: bigint, buckets: bigint, out: number): void;
   /** As `dedupe` of the kernels of `src/tensor`. */

@@ -5,7 +5,7 @@
 import { mix32 } from '../../base/mix32.ts';
 import type { PlantedOptions, PlantedRecord } from './planted-model.ts';
 
-export const SYNTH_FORMATS = ['libsvm', 'libffm', 'csv', 'tsv'] as const;
+export const SYNTH_FORMATS = ['libsvm', 'libffm', 'csv', 'tsv', 'jsonl'] as const;
 export type SynthFormat = (typeof SYNTH_FORMATS)[number];
 
 export interface RecordText {
@@ -30,7 +30,6 @@ export function textOf(options: Written): RecordText {
     const features = (ids: Uint32Array): string => Array.from(ids, (id, field) => `${field}:${id}:1`).join(' ');
     return { head: '', line: ({ label, ids }) => `${label} ${features(ids)}\n` };
   }
-  const delimiter = format === 'csv' ? ',' : '\t';
   const vocabulary = Math.floor(features / perRecord);
   const fieldOf = (id: number, field: number): string => {
     if (id === 0) return '';
@@ -39,6 +38,15 @@ export function textOf(options: Written): RecordText {
     // The most frequent value of a category is that it is missing, as in logs.
     return value === 0 ? '' : mix32(id).toString(16).padStart(8, '0');
   };
+  if (format === 'jsonl') {
+    const names = namesOf(options);
+    const pair = (text: string, field: number): string =>
+      text === '' ? '' : `,"${names[field]}":${field < numbers ? text : `"${text}"`}`;
+    const pairs = (ids: Uint32Array): string =>
+      Array.from(ids, (id, field) => pair(fieldOf(id, field), field)).join('');
+    return { head: '', line: ({ label, ids }) => `{"${LABEL}":${label}${pairs(ids)}}\n` };
+  }
+  const delimiter = format === 'csv' ? ',' : '\t';
   return {
     head: `${[LABEL, ...namesOf(options)].join(delimiter)}\n`,
     line: ({ label, ids }) => `${[label, ...Array.from(ids, fieldOf)].join(delimiter)}\n`,

@@ -111,7 +111,7 @@ function checkOptions(options: SynthOptions): void {
     throw new PaddletError('Usage', `numbers must be a whole number from 0 to ${perRecord}, the fields of a record`);
   }
   if (numbers > 0 && (format === 'libsvm' || format === 'libffm')) {
-    throw new PaddletError('Usage', 'numbers are for the formats csv and tsv: elsewhere all fields are ids');
+    throw new PaddletError('Usage', 'numbers are for the formats csv, tsv and jsonl: elsewhere all fields are ids');
   }
   if (!(missing >= 0 && missing < 1)) throw new PaddletError('Usage', 'missing must be a share: from 0 to below 1');
   if (!Number.isFinite(noise) || noise < 0)

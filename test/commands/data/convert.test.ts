@@ -46,5 +46,8 @@ test('two sources of one name, and a job without columns, are refused', async ()
     expect.stringMatching(/log\.csv and .*log\.csv would both be .*log\.columns/),
   ]);
   const other = await runCommand(CONVERT, { cwd: place('libsvm') });
-  expect([other.code, other.err]).toEqual([2, expect.stringContaining('data.format libsvm, expected csv or tsv')]);
+  expect([other.code, other.err]).toEqual([
+    2,
+    expect.stringContaining('data.format libsvm, expected csv, tsv or jsonl'),
+  ]);
 });

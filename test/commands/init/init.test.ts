@@ -15,7 +15,12 @@ beforeAll(useFolder);
 /** Bad records of a file, read by a job. */
 async function badOf(job: Job, path: string, folder = cwd): Promise<number> {
   const place = testPlace({ folder });
-  const look = await lookAsJob(place, path, { spec: columnSpecOf(job)!, labels: widestRule(job) }, { records: 5000 });
+  const look = await lookAsJob(
+    place,
+    path,
+    { format: job.data.format, spec: columnSpecOf(job)!, labels: widestRule(job) },
+    { records: 5000 },
+  );
   expect(look.records).toBeGreaterThan(0);
   return look.bad.records;
 }

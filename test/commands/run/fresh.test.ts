@@ -11,7 +11,7 @@ import { createWebSocketNetwork } from '../../../src/protocol/websocket/network.
 import { keysOf } from '../../../src/store/keys.ts';
 import { openStore } from '../../../src/store/open-store.ts';
 import { put, SILENT } from '../../store/support.ts';
-import { COMPILED, runCommand } from '../run-command.ts';
+import { runCommand } from '../run-command.ts';
 
 const keys = keysOf('/paddlet/small');
 
@@ -38,7 +38,7 @@ function openFolder(leaseTtl = '15s') {
   writeFileSync(at('train'), '1 1:1\n');
   const fresh = async (): Promise<{ code: number; error: { code: string; message: string; hint?: string } }> => {
     const words = ['run', 'job.yaml', '--dir', 'job', '--fresh', '--json'];
-    const { code, out } = await runCommand(words, { cwd: folder, env: COMPILED });
+    const { code, out } = await runCommand(words, { cwd: folder });
     return { code, error: JSON.parse(out).error };
   };
   return { at, fresh };

@@ -85,7 +85,7 @@ test('it is refused at once with pid and start time; --attach shows the first an
   expect(await detached.ended).toMatchObject({ code: 130, err: expect.stringContaining('detached') });
   expect(first.child.exitCode).toBeNull();
 
-  const attached = follow({}, '--attach');
+  const attached = follow(COMPILED, '--attach');
   await expect.poll(() => attached.said.err).toContain('logs in');
   await expect.poll(() => first.said.err).toContain('pass 1 of 500 finished');
   first.child.kill('SIGINT');

@@ -26,7 +26,7 @@ data:
 async function look(text: string, records?: number): Promise<JobLook> {
   writeFileSync(join(place.folder, 't.csv'), text);
   const spec = columnSpecOf(parseJobFile('job', JOB))!;
-  return await lookAsJob(place, 't.csv', { spec, labels: { task: 'binary' } }, { records });
+  return await lookAsJob(place, 't.csv', { format: 'csv', spec, labels: { task: 'binary' } }, { records });
 }
 
 const HEAD = 'town,age,height,tags,number,clicked,other';

@@ -100,7 +100,7 @@ describe('made data', () => {
     [{ numbers: 11, format: 'csv' }, 'numbers must be a whole number from 0 to 10'],
     [{ missing: 1 }, 'missing must be a share'],
     [{ missing: Number.NaN }, 'missing must be a share'],
-    [{ numbers: 2 }, 'numbers are for the formats csv and tsv'],
+    [{ numbers: 2 }, 'numbers are for the formats csv, tsv and jsonl'],
     [{ records: 0 }, 'records must be'],
     [{ perRecord: 1.5 }, 'perRecord must be'],
     [{ perRecord: 4097, features: 5000, format: 'libffm' }, 'perRecord must be at most 4096'],

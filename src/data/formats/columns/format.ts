@@ -20,7 +20,7 @@ import { blocksIn } from './stretch.ts';
 export const columnsFormat: Format = {
   input: 'columns',
   hasFields: true,
-  knowsColumns: true,
+  placing: 'name',
   hasLabelFiles: false,
   parserVersion: 1,
   find: async (place, { what }) => ({ paths: await resolveFiles(place, what), labels: [] }),

@@ -4,7 +4,7 @@ import type { PieceSink } from '../../columns/piece-sink.ts';
 import type { Content } from '../../content.ts';
 import type { DataPlace } from '../../place.ts';
 import type { FileLayout, IndexedFile } from '../../source.ts';
-import type { FoundFiles, Indexing, WholeFile } from '../format.ts';
+import type { FoundFiles, Indexing, ReadFile, WholeFile } from '../format.ts';
 import { type IndexSink, indexEach, selectedFor } from '../index-sink.ts';
 import { decodeBlock, HEAD_BYTES } from './block.ts';
 import { damaged, decodeHeader, type FileHeader, FRAME_BYTES, headerBytes, layoutOf } from './header.ts';
@@ -14,7 +14,7 @@ import { blocksIn, type ReadBlock } from './stretch.ts';
 export const indexColumns = (place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]> =>
   indexEach(place, found, into, async (content, how, sink) => {
     const { source } = (await readHeader(content)).header;
-    return readColumns(content, how, selectedFor(sink, source, into), sink);
+    return (await readColumns(content, how, selectedFor(sink, source, into), sink)).layout;
   });
 
 /** As `Format.readFile`. `watch` is told of the bytes of each block, before and after its records. */
@@ -23,7 +23,7 @@ export async function readColumns(
   { columns, labels, onBytes, beforeRead = async () => {} }: WholeFile,
   sink: PieceSink,
   watch?: Pick<IndexSink, 'show' | 'retire'>,
-): Promise<FileLayout> {
+): Promise<ReadFile & { readonly layout: FileLayout }> {
   const { path } = content;
   const { header, bytes: from } = await readHeader(content);
   const layout = layoutOf(path, header, columns);
@@ -59,7 +59,7 @@ export async function readColumns(
     throw error;
   }
   if (!isWhole) throw damaged(path, 'its end is missing');
-  return layout;
+  return { layout, isWhole: true };
 }
 
 function passWhole({ block, bytes, offset }: ReadBlock, plan: ReturnType<typeof blockPlan>, sink: PieceSink): void {

@@ -5,19 +5,12 @@
 
 import { NEWLINE } from '../../ascii.ts';
 import type { Dialect } from '../../columns/column.ts';
+import type { DialectBytes } from '../text/plan.ts';
 
 const SPACE = 32;
 const TAB = 9;
 const RETURN = 13;
 const NONE = -1;
-
-/** The characters of a dialect as bytes; -1 where it has none. */
-export interface DialectBytes {
-  readonly delimiter: number;
-  readonly quote: number;
-  readonly comment: number;
-  readonly decimal: number;
-}
 
 export function dialectBytes({ delimiter, quote, comment, decimal }: Dialect): DialectBytes {
   const byteOf = (text: string | null | undefined): number => (text ? text.charCodeAt(0) : NONE);

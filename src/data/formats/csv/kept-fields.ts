@@ -3,17 +3,27 @@ import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import { NEWLINE } from '../../ascii.ts';
 import type { ColumnSpec } from '../../columns/column.ts';
-import { type DialectBytes, FieldReader } from './fields.ts';
-import type { FileHead } from './layout.ts';
+import type { FileHead, Kept, KeptTexts } from '../text/form.ts';
+import type { DialectBytes } from '../text/plan.ts';
+import { dialectBytes, FieldReader } from './fields.ts';
 
-export interface KeptField {
+interface KeptField {
   readonly name: string;
   /** 0-based. */
   readonly field: number;
 }
 
+export function keptIn(file: string, keep: readonly string[], head: FileHead, spec: ColumnSpec): Kept {
+  const kept = keptFields(file, keep, head, spec);
+  const fields = kept.map(({ field }) => field);
+  return {
+    names: kept.map(({ name }) => name),
+    textsIn: (text) => new FieldTexts(text, dialectBytes(spec.dialect), fields),
+  };
+}
+
 /** `keep`: names of the header, or of the job's columns without one; or 1-based positions. Throws `DataInvalid`. */
-export function keptFields(
+function keptFields(
   file: string,
   keep: readonly string[],
   { names, layout: { fields } }: FileHead,
@@ -44,7 +54,7 @@ const nameAt = (columns: ColumnSpec['columns'], field: number): string =>
 const latin1 = ({ buffer, byteOffset }: Uint8Array, from: number, to: number): string =>
   Buffer.from(buffer, byteOffset + from, to - from).toString('latin1');
 
-export class KeptTexts {
+class FieldTexts implements KeptTexts {
   readonly #reader: FieldReader;
   readonly #fields: readonly number[];
   readonly #last: number;

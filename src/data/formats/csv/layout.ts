@@ -6,23 +6,14 @@ import { otherThanText } from '../../appearance.ts';
 import { BOM, NEWLINE } from '../../ascii.ts';
 import type { ColumnSpec, FieldColumn } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
-import type { FileLayout } from '../../source.ts';
 import { FORWARD_HEAD_BYTES } from '../format.ts';
+import type { FileHead } from '../text/form.ts';
 import { dialectBytes, FieldReader, fieldsOf } from './fields.ts';
 
 /** The first line of a file with values has to end within so many bytes. */
 export const HEAD_BYTES = FORWARD_HEAD_BYTES;
 const SHOWN_NAMES = 12;
 const SHOWN_CHARACTERS = 40;
-
-export interface FileHead {
-  readonly layout: FileLayout;
-  /** Those of the header, by field; undefined without one. */
-  readonly names: readonly string[] | undefined;
-  /** Where the records begin, and the 1-based line there. */
-  readonly offset: number;
-  readonly line: number;
-}
 
 /**
  * `bytes`: the first ones of the file, up to `HEAD_BYTES`; all of them if `isWhole`. Throws `DataInvalid`, naming file,

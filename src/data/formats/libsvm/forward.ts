@@ -1,7 +1,7 @@
 /** LIBSVM, libFM and libffm text read once, forwards, for predictions. A label may be any number: it is not used. */
-import { BOM, HASH, NEWLINE } from '../../ascii.ts';
+import { BOM, HASH } from '../../ascii.ts';
 import { tooLong } from '../../chunk-check.ts';
-import { cutParts, type ForwardPart, type LineEndFinder, lineBreaks } from '../../forward-parts.ts';
+import { cutParts, type ForwardPart, lineBreaks, plainLineEnd, wholePlainLines } from '../../forward-parts.ts';
 import { sparseKernel } from '../../kernels/sparse-kernel.ts';
 import { BlockBuilder } from '../../parsed/block-builder.ts';
 import { blockRecords } from '../../parsed/block-records.ts';
@@ -15,21 +15,17 @@ export function openTextForward(head: ForwardHead, options: ForwardOptions, hasF
     kept: [],
     async *parts(source) {
       await source.take(offset);
-      const wholeRecords = (bytes: Uint8Array): number => bytes.lastIndexOf(NEWLINE) + 1;
-      yield* cutParts(source, { offset, line: 1, wholeRecords, lineEnd: lineBreak, sliceBytes: options.sliceBytes });
+      yield* cutParts(source, {
+        offset,
+        line: 1,
+        wholeRecords: wholePlainLines,
+        lineEnd: plainLineEnd,
+        sliceBytes: options.sliceBytes,
+      });
     },
     read: (part) => readPart(part, options, hasFields),
   };
 }
-
-const lineBreak = (): LineEndFinder => ({
-  find(bytes) {
-    const newline = bytes.indexOf(NEWLINE);
-    return newline < 0 ? undefined : newline + 1;
-  },
-  breaks: 1,
-  isQuoted: false,
-});
 
 function readPart(
   { bytes, offset, first, long }: ForwardPart,

@@ -1,13 +1,14 @@
 /** CSV text as `readText` reads it by the kernel, against the plain form alone. */
 import { expect } from 'vitest';
-import type { FieldColumn } from '../../../../src/data/columns/column.ts';
+import type { ColumnSpec, FieldColumn } from '../../../../src/data/columns/column.ts';
 import type { ColumnPiece } from '../../../../src/data/columns/piece.ts';
 import type { PieceSink } from '../../../../src/data/columns/piece-sink.ts';
-import { type CsvText, type Line, LineReader } from '../../../../src/data/formats/csv/parser.ts';
-import { type LinePlan, planOf } from '../../../../src/data/formats/csv/plan.ts';
-import { type ReadText, readText } from '../../../../src/data/formats/csv/text.ts';
+import { csvForm } from '../../../../src/data/formats/csv/format.ts';
+import type { Line, LineText } from '../../../../src/data/formats/text/plan.ts';
+import { type LinePlan, planOf } from '../../../../src/data/formats/text/plan.ts';
+import { type ReadText, readText } from '../../../../src/data/formats/text/read-text.ts';
 import type { LabelRule } from '../../../../src/data/labels.ts';
-import type { BadRecord } from '../../../../src/data/source.ts';
+import type { BadRecord, FileLayout } from '../../../../src/data/source.ts';
 
 const bits = (values: Float32Array): Uint32Array => new Uint32Array(values.slice().buffer);
 
@@ -65,11 +66,11 @@ export const FIRST_LINE = 11;
 const SHOWN_RECORDS = 8;
 export const ALL = 1e9;
 
-export const textOf = (bytes: Uint8Array): CsvText => ({ file: 'f.csv', bytes, offset: 1000, firstLine: FIRST_LINE });
+export const textOf = (bytes: Uint8Array): LineText => ({ file: 'f.csv', bytes, offset: 1000, firstLine: FIRST_LINE });
 
 /** What a record without a time is. */
 function untimed(
-  { bytes, offset }: CsvText,
+  { bytes, offset }: LineText,
   { times }: LinePlan,
   { piece }: Line & { kind: 'good' },
   lines: number,
@@ -81,8 +82,8 @@ function untimed(
 }
 
 /** The same by the plain form alone. */
-function readPlainly(text: CsvText, plan: LinePlan, into: Records): ReadText {
-  const reader = new LineReader(text, plan);
+function readPlainly(text: LineText, plan: LinePlan, into: Records): ReadText {
+  const reader = plan.form.reader(text, plan);
   let lines = 0;
   let at = 0;
   while (at < text.bytes.length) {
@@ -112,7 +113,11 @@ export function expectSame(bytes: Uint8Array, plan: LinePlan, room = ALL, atOnce
 }
 
 export const DIALECT = { header: false, delimiter: ',', quote: '"', missing: [''], decimal: '.' } as const;
-export type Dialects = Parameters<typeof planOf>[0]['dialect'];
+export type Dialects = ColumnSpec['dialect'];
+
+/** Of lines of CSV. */
+export const csvPlan = (spec: ColumnSpec, layout: FileLayout, rule: LabelRule, path: string): LinePlan =>
+  planOf(csvForm.linesOf(spec, layout), spec, layout, rule, path);
 
 export function plan(
   columns: FieldColumn[],
@@ -120,7 +125,12 @@ export function plan(
   rule: LabelRule = { task: 'regression' },
 ) {
   const positions = columns.map((_, at) => at);
-  return planOf({ columns, dialect: { ...DIALECT, ...dialect } }, { fields: columns.length, positions }, rule, 'f.csv');
+  return csvPlan(
+    { columns, dialect: { ...DIALECT, ...dialect } },
+    { fields: columns.length, positions },
+    rule,
+    'f.csv',
+  );
 }
 
 export const number = (name: string, missing: 'mean' | 'error' = 'mean'): FieldColumn => ({

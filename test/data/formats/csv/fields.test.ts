@@ -4,9 +4,9 @@ import { describe, expect, test } from 'vitest';
 import type { ColumnSpec } from '../../../../src/data/columns/column.ts';
 import { hash64, vocabularySeed } from '../../../../src/data/columns/hash.ts';
 import { dialectBytes, fieldsOf } from '../../../../src/data/formats/csv/fields.ts';
-import { type Line, LineReader } from '../../../../src/data/formats/csv/parser.ts';
-import { planOf } from '../../../../src/data/formats/csv/plan.ts';
+import type { Line } from '../../../../src/data/formats/text/plan.ts';
 import * as fc from '../../../properties.ts';
+import { csvPlan } from './both-forms.ts';
 
 const NEWLINE = 10;
 
@@ -94,9 +94,9 @@ test('lines of the right number of fields are records of them', () => {
         (_, at) => ({ name: `c${at}`, type: 'category', ids: 'hash' }) as const,
       );
       const spec: ColumnSpec = { columns, dialect };
-      const plan = planOf(spec, { fields, positions: columns.map((_, at) => at) }, { task: 'binary' }, 'f.csv');
+      const plan = csvPlan(spec, { fields, positions: columns.map((_, at) => at) }, { task: 'binary' }, 'f.csv');
       const bytes = Buffer.from(text);
-      const reader = new LineReader({ file: 'f.csv', bytes, offset: 0, firstLine: 1 }, plan);
+      const reader = plan.form.reader({ file: 'f.csv', bytes, offset: 0, firstLine: 1 }, plan);
       const rows = byOther(text, dialect);
       let lines = 0;
       let at = 0;

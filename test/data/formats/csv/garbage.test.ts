@@ -1,11 +1,9 @@
 /** Bytes of any kind: they are read, or refused with an error of paddlet, whatever they are. */
 import { describe, expect, test } from 'vitest';
-import { PaddletError } from '../../../../src/base/errors.ts';
 import type { Column, ColumnSpec } from '../../../../src/data/columns/column.ts';
-import { refuseBadStart } from '../../../../src/data/first-records.ts';
 import * as fc from '../../../properties.ts';
 import { CSV, category, cross, list, number } from '../../columns/samples.ts';
-import { shown } from '../../parsed/compare.ts';
+import { dice, orRefused, randomBytes, readInAllWays } from '../garbage.ts';
 import { indexOf, placeWith, readAll } from './read-files.ts';
 
 const BYTES = 250_000;
@@ -22,22 +20,6 @@ const COLUMNS: Column[] = [
   cross('ci', ['c', 'i', 'q'], 100),
 ];
 const SPEC: ColumnSpec = { columns: COLUMNS, dialect: { ...CSV, header: false, comment: '#', missing: ['', '?'] } };
-
-/** Numbers below `bound` that look random, by mulberry32. */
-function dice(seed: number): (bound: number) => number {
-  let state = seed;
-  return (bound) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % bound;
-  };
-}
-
-function randomBytes(seed: number): Buffer {
-  const next = dice(seed);
-  return Buffer.from(Uint8Array.from({ length: BYTES }, () => next(256)));
-}
 
 const PIECES = [
   '1',
@@ -77,7 +59,7 @@ function csvLike(seed: number, evenly: boolean): Buffer {
 }
 
 const KINDS: [string, (seed: number) => Buffer][] = [
-  ['random bytes', randomBytes],
+  ['random bytes', (seed) => randomBytes(seed, BYTES)],
   ['random fields', (seed) => csvLike(seed, false)],
   ['mostly records', (seed) => csvLike(seed, true)],
   [
@@ -90,37 +72,6 @@ const KINDS: [string, (seed: number) => Buffer][] = [
       ),
   ],
 ];
-
-/** Undefined when it gives the error of paddlet that it may give. */
-async function orRefused<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if (!(error instanceof PaddletError)) throw error;
-    expect(error.code).toMatch(/^(DataInvalid|TooManyBadRecords)$/);
-    return undefined;
-  }
-}
-
-async function readInAllWays(bytes: Buffer, spec: ColumnSpec): Promise<number> {
-  const place = placeWith({ 'a.csv': bytes });
-  const start = { what: 'a.csv', format: 'csv', labels: { task: 'binary' }, columns: spec } as const;
-  await orRefused(refuseBadStart(place, { ...start, recordsPerTask: 100, maxBadRecords: 10 }));
-  const index = await orRefused(indexOf(place, { spec }));
-  if (index === undefined) return 0;
-  // What is indexed is read, in tasks of any size.
-  const tasks = await readAll(place, index, { spec });
-  expect(tasks.reduce((sum, { records }) => sum + records, 0)).toBe(index.records);
-  const recordsPerTask = 777;
-  const cut = await indexOf(place, { spec, recordsPerTask });
-  const others = await readAll(place, cut, { spec, recordsPerTask });
-  expect(others.flatMap(({ bad }) => bad.map(({ line }) => line))).toEqual(
-    tasks.flatMap(({ bad }) => bad.map(({ line }) => line)),
-  );
-  const good = tasks.reduce((sum, task) => sum + task.goodBefore(task.records), 0);
-  expect(tasks.map((task) => shown(task, 100))).toHaveLength(tasks.length);
-  return good;
-}
 
 describe('a million bytes', () => {
   test.each(KINDS)('of %s', async (_, bytesOf) => {

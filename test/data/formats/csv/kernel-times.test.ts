@@ -1,8 +1,8 @@
 /** Times that `readText` makes of texts that the kernel leaves, against the plain form. */
 import { expect, test } from 'vitest';
 import type { FieldColumn } from '../../../../src/data/columns/column.ts';
-import { type LinePlan, planOf } from '../../../../src/data/formats/csv/plan.ts';
-import { ALL, category, DIALECT, expectSame, FIRST_LINE, label, number, plan } from './both-forms.ts';
+import type { LinePlan } from '../../../../src/data/formats/text/plan.ts';
+import { ALL, category, csvPlan, DIALECT, expectSame, FIRST_LINE, label, number, plan } from './both-forms.ts';
 
 const EXPECTED = 'a time such as 2024-12-31, 2024-12-31T23:59:59.999 or 2024-12-31T23:59:59Z';
 
@@ -29,7 +29,7 @@ test('a time of the path, good and bad', () => {
     { name: 'day', type: 'time', format: 'iso', zone: 'Europe/Oslo', from: 'folder' },
   ];
   const of = (path: string): LinePlan =>
-    planOf({ columns, dialect: DIALECT }, { fields: 1, positions: [0, -1] }, { task: 'binary' }, path);
+    csvPlan({ columns, dialect: DIALECT }, { fields: 1, positions: [0, -1] }, { task: 'binary' }, path);
   const { records } = expectSame(Buffer.from('1\n0\n"1"'), of('day=2024-06-01T00%3A00/f.csv'));
   expect(records).toEqual(Array(3).fill(expect.objectContaining({ time: Date.parse('2024-05-31T22:00Z') })));
   const { bads } = expectSame(Buffer.from('1\n0\n'), of('day=today/f.csv'));

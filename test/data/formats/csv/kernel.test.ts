@@ -2,10 +2,10 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import type { FieldColumn } from '../../../../src/data/columns/column.ts';
-import { CsvKernel, csvKernel } from '../../../../src/data/formats/csv/kernel.ts';
-import { LineReader } from '../../../../src/data/formats/csv/parser.ts';
-import { type LinePlan, planOf } from '../../../../src/data/formats/csv/plan.ts';
-import { readText } from '../../../../src/data/formats/csv/text.ts';
+import { CsvLineReader } from '../../../../src/data/formats/csv/line-reader.ts';
+import { TextKernel, textKernel } from '../../../../src/data/formats/text/kernel.ts';
+import type { LinePlan } from '../../../../src/data/formats/text/plan.ts';
+import { readText } from '../../../../src/data/formats/text/read-text.ts';
 import { crossIds } from '../../../../src/data/kernels/cross-ids.ts';
 import { READ } from '../../../../src/data/kernels/exports.ts';
 import type { LabelRule } from '../../../../src/data/labels.ts';
@@ -13,6 +13,7 @@ import * as fc from '../../../properties.ts';
 import {
   ALL,
   category,
+  csvPlan,
   DIALECT,
   type Dialects,
   expectSame,
@@ -132,7 +133,7 @@ describe('as the plain form', () => {
   });
 
   test('ids of a line that is left are not among those of a piece', () => {
-    const kernel = new CsvKernel();
+    const kernel = new TextKernel();
     const list = { name: 'l', type: 'categories', ids: 'integer', separator: ' ', maxLength: 3 } as const;
     kernel.prepare(plan([list, number('n')]));
     kernel.begin(Buffer.from('1 2,3\n4 5 6,x\n'));
@@ -159,7 +160,7 @@ describe('as the plain form', () => {
       { name: 'l', type: 'categories', ids: 'integer', separator: ' ', maxLength: 3, from: 'folder' },
     ];
     const of = (path: string): LinePlan =>
-      planOf({ columns, dialect: DIALECT }, { fields: 1, positions: [0, -1, -1, -1] }, { task: 'binary' }, path);
+      csvPlan({ columns, dialect: DIALECT }, { fields: 1, positions: [0, -1, -1, -1] }, { task: 'binary' }, path);
     const text = Buffer.from('1\n0\nx\n1');
     expect(expectSame(text, of('n=2.5/c=a%2Fb/l=7 8/f.csv')).records).toHaveLength(3);
     expect(expectSame(text, of('n=/c=/l=/f.csv')).records).toHaveLength(3);
@@ -172,7 +173,7 @@ describe('as the plain form', () => {
     const columns = Array.from({ length: LIMITS.columns }, (_, at): FieldColumn => {
       return { name: `c${at}`, type: 'category', ids: 'integer' };
     });
-    const wide = new CsvKernel();
+    const wide = new TextKernel();
     wide.prepare(plan(columns));
     wide.begin(Buffer.from(`${','.repeat(LIMITS.columns - 1)}\n`.repeat(1024)));
     const first = wide.next(ALL);
@@ -187,7 +188,7 @@ describe('as the plain form', () => {
     const small = plan([number('n')]);
     const bytes = Buffer.from('1\n'.repeat(10_000));
     expect(expectSame(bytes, small).records).toHaveLength(10_000);
-    const kernel = new CsvKernel();
+    const kernel = new TextKernel();
     kernel.prepare(small);
     kernel.begin(bytes);
     expect(kernel.next(ALL)).toMatchObject({ status: READ.full, piece: { records: LIMITS.pieceRecords } });
@@ -259,8 +260,8 @@ describe('what is frequent is read by the kernel', () => {
     const used = plan(every, dialect);
     const text = lines.map((fields) => fields.join(dialect.delimiter ?? ',')).join(newline);
     const bytes = Buffer.from(`${text}${newline}${text}`);
-    csvKernel().prepare(used);
-    const plainly = vi.spyOn(LineReader.prototype, 'read');
+    textKernel().prepare(used);
+    const plainly = vi.spyOn(CsvLineReader.prototype, 'read');
     const got = new Records(ALL, ALL);
     readText(textOf(bytes), used, got);
     expect(plainly).not.toHaveBeenCalled();
@@ -279,7 +280,7 @@ describe('what is frequent is read by the kernel', () => {
     [{ ...label, classes: ['a', 'b', 'ü'] } as FieldColumn, { task: 'multiclass', classes: 3 }, 'a\n ü \nb\n'],
   ])('labels: %j', (column, rule, text) => {
     const used = plan([column], {}, rule);
-    const kernel = new CsvKernel();
+    const kernel = new TextKernel();
     kernel.prepare(used);
     kernel.begin(Buffer.from(text));
     expect(kernel.next(ALL)).toMatchObject({ status: READ.done, piece: { records: text.split('\n').length - 1 } });
@@ -288,7 +289,7 @@ describe('what is frequent is read by the kernel', () => {
 });
 
 test('what is prepared stays prepared, and what was returned stays valid beside combinations of it', () => {
-  const kernel = new CsvKernel();
+  const kernel = new TextKernel();
   const used = plan([category('c'), category('d')]);
   kernel.prepare(used);
   kernel.begin(Buffer.from('a,b\n'.repeat(5000)));

@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { PaddletError } from '../../../../src/base/errors.ts';
 import type { Column, Dialect } from '../../../../src/data/columns/column.ts';
-import { type FileHead, HEAD_BYTES, headOf } from '../../../../src/data/formats/csv/layout.ts';
+import { HEAD_BYTES, headOf } from '../../../../src/data/formats/csv/layout.ts';
+import type { FileHead } from '../../../../src/data/formats/text/form.ts';
 import { CSV, category, cross, LABEL, number } from '../../columns/samples.ts';
 
 const COLUMNS: Column[] = [LABEL, number('age'), category('sex'), cross('both', ['sex', 'sex'])];

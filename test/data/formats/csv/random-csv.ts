@@ -1,8 +1,9 @@
 /** Random columns, and text that mostly fits them. */
 import type { FieldColumn } from '../../../../src/data/columns/column.ts';
 import { fieldColumns } from '../../../../src/data/columns/layout.ts';
-import { type LinePlan, planOf } from '../../../../src/data/formats/csv/plan.ts';
+import type { LinePlan } from '../../../../src/data/formats/text/plan.ts';
 import * as fc from '../../../properties.ts';
+import { csvPlan } from './both-forms.ts';
 
 /** Draws a value. */
 export type Draw = fc.GeneratorValue;
@@ -184,7 +185,7 @@ export function randomPlan(g: Draw): LinePlan {
         `${column.name}=${encodeURIComponent(g(fc.integer, { min: 0, max: 5 }) === 0 ? g(fc.constantFrom, ...HOSTILE) : goodText(g, column.type))}`,
     );
   const rule = g(fc.constantFrom, { task: 'binary' }, { task: 'multiclass', classes: 8 }, { task: 'regression' });
-  return planOf(spec, { fields: Math.max(fields, 1), positions }, rule, [...path, 'file.csv'].join('/'));
+  return csvPlan(spec, { fields: Math.max(fields, 1), positions }, rule, [...path, 'file.csv'].join('/'));
 }
 
 function goodText(g: Draw, type: FieldColumn['type'] | undefined): string {
@@ -214,15 +215,15 @@ function fieldText(g: Draw, plan: LinePlan, field: number): string {
   if (how === 0) return g(fc.constantFrom, ...HOSTILE);
   if (how === 1) return '';
   const good = goodText(g, plan.targets[field]?.column.type);
-  const text = plan.bytes.decimal === 44 ? good.replace('.', ',') : good;
-  const { quote } = plan.bytes;
+  const text = plan.form.dialect.decimal === 44 ? good.replace('.', ',') : good;
+  const { quote } = plan.form.dialect;
   if (how < 10 && quote >= 0) return String.fromCharCode(quote) + text + String.fromCharCode(quote);
   return how < 13 ? ` ${text}  ` : text;
 }
 
 /** Some lines, as bytes. */
 export function randomText(g: Draw, plan: LinePlan): Buffer {
-  const delimiter = String.fromCharCode(plan.bytes.delimiter);
+  const delimiter = String.fromCharCode(plan.form.dialect.delimiter);
   const newline = g(fc.constantFrom, '\n', '\n', '\r\n');
   const lines = Array.from({ length: g(fc.integer, { min: 0, max: 30 }) }, () => {
     const how = g(fc.integer, { min: 0, max: 29 });

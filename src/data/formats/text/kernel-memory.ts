@@ -1,42 +1,13 @@
-/** A plan for lines of CSV text in the memory of the kernel. */
+/** A plan for lines of text in the memory of the kernel. */
 import { LIMITS } from '../../../base/limits.ts';
+import { textOf } from '../../ascii.ts';
 import { hash64, missingId } from '../../columns/hash.ts';
 import { LABEL_RULES } from '../../kernels/sparse-kernel.ts';
 import { constantsOf, fillConstants } from './kernel-constants.ts';
+import { FRAME, FRAME_WORDS } from './kernel-frame.ts';
+import { writeKeys } from './kernel-keys.ts';
 import { FIELD_BYTES, LABEL_TEXT_WORDS, type PlanPlaces, textsOf } from './kernel-places.ts';
 import type { LabelTexts, LinePlan, Target } from './plan.ts';
-
-/** Of `Frame` in `assembly/csv.ts`, as indexes of u32. */
-export const FRAME = {
-  at: 0,
-  end: 1,
-  line: 2,
-  quota: 3,
-  textFrom: 4,
-  textTo: 5,
-  fields: 6,
-  fieldCount: 7,
-  delimiter: 8,
-  quote: 9,
-  comment: 10,
-  point: 11,
-  missing: 12,
-  missingCount: 13,
-  labelRule: 14,
-  classes: 15,
-  labelTexts: 16,
-  labelMask: 17,
-  labelOther: 18,
-  lines: 19,
-  starts: 20,
-  ends: 21,
-  ids: 22,
-  idCount: 23,
-  records: 24,
-  spansFrom: 25,
-  missingLengths: 26,
-} as const;
-export const FRAME_WORDS = 28;
 
 /** Of `Field`, as indexes of u32 and of u64. */
 const FIELD = { kind: 0, out: 1, outEnds: 2, separator: 3, most: 4, isWhole: 5, isHashed: 6 } as const;
@@ -63,10 +34,11 @@ const NONE = 0xffff_ffff;
 const ONE_VALUE = { separator: undefined, maxLength: 1 } as const;
 /** Lengths of texts that have a bit of their own; longer ones share the last. */
 const LONGEST_KNOWN = 63;
+
 /** Writes the plan to the memory and to the frame. Ids of lists that no field has, u32 halves. */
 export function writePlan(plan: LinePlan, places: PlanPlaces, buffer: ArrayBuffer, frame: Uint32Array): Uint32Array {
   const constants = constantsOf(plan);
-  const { delimiter, quote, comment, decimal } = plan.bytes;
+  const { delimiter, quote, comment, decimal } = plan.form.dialect;
   const byteOr = (byte: number): number => (byte < 0 ? NONE : byte);
   frame[FRAME.fields] = places.fields;
   // With bad constants all records are bad: no line has so few fields.
@@ -86,6 +58,7 @@ export function writePlan(plan: LinePlan, places: PlanPlaces, buffer: ArrayBuffe
   }
   writeMissing(plan.missing, places, buffer, frame);
   writeLabelTexts(textsOf(plan), places, buffer, frame);
+  writeKeys(plan.form.keys, places, buffer, frame);
   if (constants !== undefined) fillConstants(plan, constants, places, buffer);
   return constants?.listIds ?? new Uint32Array(0);
 }
@@ -156,6 +129,8 @@ function writeMissing(texts: readonly Uint8Array[], places: PlanPlaces, buffer: 
     at += text.length;
     lengths |= 1n << BigInt(Math.min(text.length, LONGEST_KNOWN));
   });
+  // As JSON and its readers write numbers: only such a text may be that of one with decimals.
+  frame[FRAME.numbersMayMiss] = texts.some((text) => /^[-\dI]/.test(textOf(text, 0, text.length))) ? 1 : 0;
   frame[FRAME.missing] = places.missing;
   frame[FRAME.missingCount] = texts.length;
   frame[FRAME.missingLengths] = Number(lengths & 0xffff_ffffn);

@@ -3,9 +3,9 @@ import { LIMITS } from '../../../base/limits.ts';
 import { NEWLINE } from '../../ascii.ts';
 import { tooLong } from '../../chunk-check.ts';
 import type { PieceSink } from '../../columns/piece-sink.ts';
-import { LineEnd } from './fields.ts';
+import type { LineEndFinder } from '../../forward-parts.ts';
 import type { LinePlan } from './plan.ts';
-import { type ReadText, readText } from './text.ts';
+import { type ReadText, readText } from './read-text.ts';
 
 /** Some milliseconds of parsing. */
 const SLICE_BYTES = 1 << 20;
@@ -76,7 +76,7 @@ export async function readStretch(
     line += done.lines;
     watch.retire(at - held.length);
     if (held.length <= LIMITS.recordBytes) continue;
-    long = { start: at - held.length, end: new LineEnd(plan.bytes), place };
+    long = { start: at - held.length, end: plan.form.lineEnd(), place };
     watch.interrupt();
     // It has no end here: what is whole was read.
     long.end.find(held);
@@ -88,7 +88,7 @@ export async function readStretch(
 /** A line that is longer than any record: it is skipped, up to its end. */
 interface LongLine {
   readonly start: number;
-  readonly end: LineEnd;
+  readonly end: LineEndFinder;
   /** Where its first quote is, or where it begins. */
   readonly place: Place;
 }

@@ -1,13 +1,14 @@
-/** CSV text to pieces of columns: by the kernel, and line by line what it leaves. */
+/** Text to pieces of columns: by the kernel, and line by line what it leaves. */
+import { isUtf8 } from 'node:buffer';
 import { LIMITS } from '../../../base/limits.ts';
 import type { ColumnPiece } from '../../columns/piece.ts';
 import type { PieceSink } from '../../columns/piece-sink.ts';
 import { passTimed } from '../../columns/times.ts';
 import { READ } from '../../kernels/exports.ts';
 import type { BadRecord } from '../../source.ts';
-import { csvKernel } from './kernel.ts';
-import { badRecord, type CsvText, type Line, LineReader } from './parser.ts';
-import type { LinePlan } from './plan.ts';
+import { textKernel } from './kernel.ts';
+import type { Line, LinePlan, LineReader, LineText } from './plan.ts';
+import { badRecord } from './values.ts';
 
 /** Of the first bad records the text is kept, to show it and to see what the file looks like. */
 const SHOWN_RECORDS = 8;
@@ -26,11 +27,13 @@ export interface ReadText {
  * Reads lines until the text ends. Its last line is whole: it has its line break, or the file ends there. Throws
  * nothing: what is no record of the plan is a bad record.
  */
-export function readText(text: CsvText, plan: LinePlan, into: PieceSink): ReadText {
+export function readText(text: LineText, plan: LinePlan, into: PieceSink): ReadText {
   const { bytes } = text;
-  const plain = new LineReader(text, plan);
-  if (bytes.length > LIMITS.kernelTextBytes) return readPlainly(text, plain, plan, into);
-  const kernel = csvKernel();
+  const { form } = plan;
+  const plain = form.reader(text, plan);
+  const isForKernel = bytes.length <= LIMITS.kernelTextBytes && (!form.isUtf8 || isUtf8(bytes));
+  if (!isForKernel) return readPlainly(text, plain, plan, into);
+  const kernel = textKernel();
   kernel.prepare(plan);
   kernel.begin(bytes);
   for (;;) {
@@ -52,7 +55,7 @@ export function readText(text: CsvText, plan: LinePlan, into: PieceSink): ReadTe
   }
 }
 
-function readPlainly(text: CsvText, plain: LineReader, plan: LinePlan, into: PieceSink): ReadText {
+function readPlainly(text: LineText, plain: LineReader, plan: LinePlan, into: PieceSink): ReadText {
   const { bytes } = text;
   let lines = 0;
   for (let at = 0; at < bytes.length; ) {
@@ -69,7 +72,7 @@ function readPlainly(text: CsvText, plain: LineReader, plan: LinePlan, into: Pie
 function take(
   line: Exclude<Line, { kind: 'open' }>,
   start: number,
-  text: CsvText,
+  text: LineText,
   plan: LinePlan,
   into: PieceSink,
 ): void {
@@ -78,7 +81,7 @@ function take(
 }
 
 /** A piece may have records whose time is bad. */
-function pass(piece: ColumnPiece, text: CsvText, { times }: LinePlan, into: PieceSink): void {
+function pass(piece: ColumnPiece, text: LineText, { times }: LinePlan, into: PieceSink): void {
   if (times === undefined) {
     into.add(piece, text.firstLine);
     return;

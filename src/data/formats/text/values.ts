@@ -1,104 +1,47 @@
 /**
- * Lines of CSV text to records, one by one: the plain form of `kernels/assembly/csv.ts`, which leaves to this what is
- * unusual, all bad records among it.
+ * Texts to the values of a record, one by one: the plain form of `kernels/assembly/values.ts`, which leaves to this
+ * what is unusual, all bad records among it.
  */
-import { LIMITS } from '../../../base/limits.ts';
-import { NEWLINE, parseDecimal, parseU64, quote, textOf } from '../../ascii.ts';
-import { tooLong } from '../../chunk-check.ts';
+import { isBlank, parseDecimal, parseU64, quote, textOf } from '../../ascii.ts';
 import type { CategoryColumn } from '../../columns/column.ts';
 import { categoryId, halvesOf, hash64, missingId } from '../../columns/hash.ts';
 import { type ColumnPiece, emptyRecord, NO_TEXT, type OneRecord, pieceOf } from '../../columns/piece.ts';
 import { expectedLabels, isWeight, labelOf } from '../../labels.ts';
 import type { BadRecord } from '../../source.ts';
-import { FieldReader } from './fields.ts';
-import type { LinePlan, Target } from './plan.ts';
+import type { LinePlan, LineText, Target } from './plan.ts';
 
 const SHOWN_BYTES = 4096;
-const AFTER_BYTES = 20;
 const SHOWN_TEXTS = 8;
 const MOST_U32 = 2 ** 32 - 1;
 const COMMA = 44;
 const POINT = 46;
 
-export interface CsvText {
-  readonly file: string;
-  readonly bytes: Uint8Array;
-  /** Of `bytes[0]` in the file's content. */
-  readonly offset: number;
-  readonly firstLine: number;
+/** Where a record is, in its text. */
+export interface RecordPlace {
+  readonly line: number;
+  readonly start: number;
+  readonly end: number;
 }
 
-/** What a line is. It ends at `end`, after its line break. */
-export type Line =
-  | { readonly kind: 'none'; readonly end: number; readonly lines: number }
-  | { readonly kind: 'good'; readonly end: number; readonly lines: number; readonly piece: ColumnPiece }
-  | { readonly kind: 'bad'; readonly end: number; readonly lines: number; readonly bad: BadRecord }
-  /** A quote, at that byte, is not closed within the text. */
-  | { readonly kind: 'open'; readonly at: number };
-
-export class LineReader {
-  readonly #text: CsvText;
+/** Makes one record after the other. What is wrong with a value is said in a text, as of a bad record. */
+export class RecordValues {
   readonly #plan: LinePlan;
-  readonly #reader: FieldReader;
   readonly #record: OneRecord;
   readonly #id = { low: 0, high: 0 };
 
-  constructor(text: CsvText, plan: LinePlan) {
-    this.#text = text;
+  constructor(plan: LinePlan) {
     this.#plan = plan;
-    this.#reader = new FieldReader(text.bytes, plan.bytes);
     this.#record = emptyRecord(plan.slots);
   }
 
-  /** The line that begins at `start`; `line`: lines of the text before it. */
-  read(start: number, line: number): Line {
-    const { bytes } = this.#text;
-    const { comment } = this.#plan.bytes;
-    let at = start;
-    while (this.#reader.isBlank(bytes[at])) at++;
-    const isEmpty = at >= bytes.length || bytes[at] === NEWLINE;
-    if (isEmpty || (comment >= 0 && bytes[at] === comment)) {
-      const newline = bytes.indexOf(NEWLINE, at);
-      return { kind: 'none', end: newline < 0 ? bytes.length : newline + 1, lines: 1 };
-    }
-    return this.#readRecord(start, line);
+  /** What was taken since `begin`. */
+  piece(place: RecordPlace): ColumnPiece {
+    const { hasWeights, hasGroups } = this.#plan;
+    return pieceOf(this.#record, { weights: hasWeights, groups: hasGroups }, place);
   }
 
-  #readRecord(start: number, line: number): Line {
-    const reader = this.#reader;
-    const { bytes } = this.#text;
-    const { targets, fields, hasWeights, hasGroups } = this.#plan;
-    let reason = this.#clear();
-    reader.begin();
-    let lines = 1;
-    let field = 0;
-    for (let at = start; ; at = reader.end + 1) {
-      reader.read(at);
-      lines += reader.breaks;
-      const target = targets[field];
-      field += 1;
-      // Of a line that is too long nothing is made: it may be 16 MiB of one value.
-      const isLong = reader.end - start > LIMITS.recordBytes;
-      const isTaken = target !== undefined && !isLong && reason === undefined && reader.fault === undefined;
-      if (isTaken) reason = this.#take(target);
-      if (reader.end >= bytes.length || bytes[reader.end] === NEWLINE) break;
-    }
-    const end = Math.min(reader.end + 1, bytes.length);
-    const { fault } = reader;
-    if (fault?.kind === 'open') return { kind: 'open', at: fault.at };
-    if (fault !== undefined) reason = this.#afterQuote(start, fault.at);
-    else if (field !== fields) reason = wrongCount(field, fields, lines);
-    if (end - start > LIMITS.recordBytes) reason = tooLong(end - start);
-    if (reason === undefined) {
-      const place = { line, start, end };
-      const piece = pieceOf(this.#record, { weights: hasWeights, groups: hasGroups }, place);
-      return { kind: 'good', end, lines, piece };
-    }
-    return { kind: 'bad', end, lines, bad: badRecord(this.#text, { line, start, end }, reason) };
-  }
-
-  /** Undefined when good, else what is wrong with a value in the path. */
-  #clear(): string | undefined {
+  /** A record begins. Undefined when good, else what is wrong with a value in the path. */
+  begin(): string | undefined {
     const record = this.#record;
     record.weight = 1;
     record.groupLow = MOST_U32;
@@ -107,21 +50,24 @@ export class LineReader {
     record.texts.fill(NO_TEXT);
     for (const { target, text } of this.#plan.constants) {
       const content = Buffer.from(text);
-      const reason = this.#convert(target, content, 0, content.length);
+      const reason = this.take(target, content, 0, content.length);
       if (reason !== undefined) return `${reason}, in the path of the file`;
     }
     return undefined;
   }
 
-  #take(target: Target): string | undefined {
-    const { content, from, to } = this.#reader;
-    return this.#convert(target, content, from, to);
+  /** Undefined when good, else what is wrong with the text in [from, to). */
+  take(target: Target, content: Uint8Array, from: number, to: number): string | undefined {
+    return this.#convert(target, content, from, to, this.isMissing(content, from, to));
   }
 
-  /** Undefined when good, else what is wrong with the text in [from, to). */
-  #convert(target: Target, content: Uint8Array, from: number, to: number): string | undefined {
+  /** The record has no value of it. Undefined when it needs none. */
+  takeNone(target: Target): string | undefined {
+    return this.#convert(target, NO_TEXT, 0, 0, true);
+  }
+
+  #convert(target: Target, content: Uint8Array, from: number, to: number, isMissing: boolean): string | undefined {
     const record = this.#record;
-    const isMissing = this.#isMissing(content, from, to);
     switch (target.kind) {
       case 'number': {
         const { name, missing } = target.column;
@@ -160,14 +106,15 @@ export class LineReader {
     }
   }
 
-  #isMissing(content: Uint8Array, from: number, to: number): boolean {
+  /** Whether it is a text of what is missing. */
+  isMissing(content: Uint8Array, from: number, to: number): boolean {
     return this.#plan.missing.some(
       (text) => text.length === to - from && text.every((byte, at) => content[from + at] === byte),
     );
   }
 
   #number(content: Uint8Array, from: number, to: number): number {
-    if (this.#plan.bytes.decimal !== COMMA) return parseDecimal(content, from, to);
+    if (this.#plan.form.dialect.decimal !== COMMA) return parseDecimal(content, from, to);
     // A copy: `slice` of a Buffer is none.
     const text = Uint8Array.from(content.subarray(from, to));
     if (text.includes(POINT)) return Number.NaN;
@@ -221,20 +168,28 @@ export class LineReader {
   }
 
   #list(target: Target & { kind: 'list' }, content: Uint8Array, from: number, to: number): string | undefined {
-    const { column, slot } = target;
-    const ids = this.#record.lists[slot]!;
+    const { column } = target;
     const separator = column.type === 'categories' ? column.separator.charCodeAt(0) : -1;
+    const texts: Uint8Array[] = [];
     // Of the field alone: the next separator may be far behind it.
     const field = content.subarray(0, to);
     for (let start = from; start <= to; ) {
       const found = separator < 0 ? -1 : field.indexOf(separator, start);
       const end = found < 0 ? to : found;
-      const [first, last] = this.#trimmed(content, start, end);
+      texts.push(content.subarray(...this.#trimmed(content, start, end)));
       start = end + 1;
-      if (first === last) continue;
-      const id = idOf(column, target.seed, content.subarray(first, last));
+    }
+    return this.takeList(target, texts);
+  }
+
+  /** Of a list whose values are divided already; empty ones are none. */
+  takeList({ column, slot, seed }: Target & { kind: 'list' }, texts: readonly Uint8Array[]): string | undefined {
+    const ids = this.#record.lists[slot]!;
+    for (const text of texts) {
+      if (text.length === 0) continue;
+      const id = idOf(column, seed, text);
       if (id === undefined) {
-        return `column ${column.name}: ${quote(content, first, last)} is not a whole number from -2^63 to 2^64-1`;
+        return `column ${column.name}: ${quote(text, 0, text.length)} is not a whole number from -2^63 to 2^64-1`;
       }
       ids.push(...halvesOf(id));
     }
@@ -244,28 +199,18 @@ export class LineReader {
   }
 
   #trimmed(content: Uint8Array, from: number, to: number): [number, number] {
+    const { delimiter } = this.#plan.form.dialect;
+    const isBlankAt = (at: number): boolean => isBlank(content[at]!) && content[at] !== delimiter;
     let [first, last] = [from, to];
-    while (first < last && this.#reader.isBlank(content[first])) first++;
-    while (last > first && this.#reader.isBlank(content[last - 1])) last--;
+    while (first < last && isBlankAt(first)) first++;
+    while (last > first && isBlankAt(last - 1)) last--;
     return [first, last];
-  }
-
-  #afterQuote(start: number, at: number): string {
-    const { bytes } = this.#text;
-    const after = bytes.subarray(at, at + AFTER_BYTES);
-    const newline = after.indexOf(NEWLINE);
-    const shown = quote(after, 0, newline < 0 ? after.length : newline);
-    const before = bytes.subarray(start, at);
-    const lines = before.reduce((count, byte) => count + (byte === NEWLINE ? 1 : 0), 0);
-    const where = lines === 0 ? '' : ` of the line that is ${lines} below`;
-    return `text follows a closing quote, at character ${before.length - before.lastIndexOf(NEWLINE)}${where}: ${shown}`;
   }
 }
 
-/** `place`: its line and where it is, in the text. */
 export function badRecord(
-  { file, bytes, offset, firstLine }: CsvText,
-  { line, start, end }: { readonly line: number; readonly start: number; readonly end: number },
+  { file, bytes, offset, firstLine }: LineText,
+  { line, start, end }: RecordPlace,
   reason: string,
 ): BadRecord {
   const text = textOf(bytes, start, Math.min(end, start + SHOWN_BYTES)).trimEnd();
@@ -287,6 +232,3 @@ function wholeNumber(text: Uint8Array): bigint | undefined {
   const whole = BigInt(digits.replace(/^\+/, ''));
   return whole >= -(1n << 63n) && whole < 1n << 64n ? whole : undefined;
 }
-
-const wrongCount = (found: number, expected: number, lines: number): string =>
-  `${found} fields, expected ${expected}${lines === 1 ? '' : `; a quoted text runs over ${lines} lines: is a quote missing?`}`;

@@ -5,7 +5,7 @@ import type { ColumnPiece } from '../../columns/piece.ts';
 import type { PieceSink } from '../../columns/piece-sink.ts';
 import type { BadRecord } from '../../source.ts';
 import type { ForwardGroup, ReadColumns } from '../format.ts';
-import { KeptTexts } from './kept-fields.ts';
+import type { Kept, KeptTexts } from './form.ts';
 import { type LinePlan, pathBytes } from './plan.ts';
 
 const ZEROS = new Float32Array(LIMITS.pieceRecords);
@@ -14,8 +14,8 @@ export interface GroupSinkOptions {
   readonly file: string;
   readonly columns: ReadColumns;
   readonly plan: LinePlan;
-  /** Fields whose texts are carried over. */
-  readonly kept: readonly number[];
+  /** The texts that are carried over. */
+  readonly kept: Kept;
   /** Records of a group, at most. */
   readonly batchSize: number;
 }
@@ -37,10 +37,10 @@ export class GroupSink implements PieceSink {
 
   /** `text`: the records are in it. */
   constructor(options: GroupSinkOptions, text: Uint8Array) {
-    const { plan, kept } = options;
+    const { kept } = options;
     this.#options = options;
     this.#textBytes = text.length;
-    this.#texts = kept.length === 0 ? undefined : new KeptTexts(text, plan.bytes, kept);
+    this.#texts = kept.names.length === 0 ? undefined : kept.textsIn(text);
   }
 
   get quota(): number {
@@ -81,8 +81,8 @@ export class GroupSink implements PieceSink {
     if (this.#group !== undefined) return this.#group;
     const { file, columns, plan, batchSize } = this.#options;
     const left = this.#textBytes - this.#at;
-    // A good record has a byte between two fields: of few long lines no more is allocated than they need.
-    const records = Math.min(batchSize, Math.max(1, Math.ceil((left + 1) / plan.fields)));
+    // Of few long lines no more is allocated than they need.
+    const records = Math.min(batchSize, Math.max(1, Math.ceil((left + 1) / plan.form.leastBytes)));
     const size = { records, bytes: left + records * pathBytes(file, columns), batchSize };
     const into = columnRecords(columns, size);
     into.startPart(file);

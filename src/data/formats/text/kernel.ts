@@ -2,7 +2,8 @@
 import { assert } from '../../../base/assert.ts';
 import type { ColumnPiece } from '../../columns/piece.ts';
 import { FRAME_AT, KernelInstance, PAGE_BYTES, roundUp } from '../../kernels/instance.ts';
-import { FRAME, FRAME_WORDS, writePlan } from './kernel-memory.ts';
+import { FRAME, FRAME_WORDS } from './kernel-frame.ts';
+import { writePlan } from './kernel-memory.ts';
 import { type PlanPlaces, placesOf } from './kernel-places.ts';
 import type { LinePlan } from './plan.ts';
 
@@ -11,7 +12,7 @@ const PLAN_AT = FRAME_AT + PAGE_BYTES;
 /** What the kernel may read behind the text. */
 const BEHIND_BYTES = 16;
 
-export class CsvKernel {
+export class TextKernel {
   readonly #instance = new KernelInstance();
   #plan: LinePlan | undefined;
   #places: PlanPlaces | undefined;
@@ -77,7 +78,7 @@ export class CsvKernel {
     const { buffer } = this.#instance;
     frame[FRAME.quota] = Math.min(quota, places.most);
     frame[FRAME.idCount] = this.#constantIds.length / 2;
-    const status = this.#instance.kernels.parseCsv(FRAME_AT);
+    const status = this.#instance.kernels[plan.form.kernel](FRAME_AT);
     const records = frame[FRAME.records]!;
     const floats = (at: number): Float32Array => new Float32Array(buffer, at, records);
     const words = (at: number): Uint32Array => new Uint32Array(buffer, at, records);
@@ -116,10 +117,10 @@ export class CsvKernel {
   }
 }
 
-let shared: CsvKernel | undefined;
+let shared: TextKernel | undefined;
 
 /** One for the process: each of its calls ends before another one begins. */
-export function csvKernel(): CsvKernel {
-  shared ??= new CsvKernel();
+export function textKernel(): TextKernel {
+  shared ??= new TextKernel();
   return shared;
 }

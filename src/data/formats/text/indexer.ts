@@ -1,16 +1,27 @@
-/** The index of CSV files: each is parsed once, for its records and for what is known of its numbers. */
+/** The index of files of text with columns: each is parsed once, for its records and what is known of its numbers. */
 import { PaddletError } from '../../../base/errors.ts';
 import type { PieceSink } from '../../columns/piece-sink.ts';
 import type { Content } from '../../content.ts';
 import type { DataPlace } from '../../place.ts';
 import type { FileLayout, IndexedFile } from '../../source.ts';
-import type { FoundFiles, Indexing, WholeFile } from '../format.ts';
+import {
+  type FoundFiles,
+  FORWARD_HEAD_BYTES as HEAD_BYTES,
+  type Indexing,
+  type ReadFile,
+  type WholeFile,
+} from '../format.ts';
 import { indexEach, selectedFor } from '../index-sink.ts';
-import { HEAD_BYTES, headOf } from './layout.ts';
+import type { TextForm } from './form.ts';
 import { planOf } from './plan.ts';
 import { readStretch, type SliceWatch, type Stopped } from './stretch.ts';
 
-export async function indexCsv(place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]> {
+export async function indexText(
+  form: TextForm,
+  place: DataPlace,
+  found: FoundFiles,
+  into: Indexing,
+): Promise<IndexedFile[]> {
   let first: LaidOut | undefined;
   return await indexEach(place, found, into, async (content, how, sink) => {
     const { path } = content;
@@ -19,7 +30,7 @@ export async function indexCsv(place: DataPlace, found: FoundFiles, into: Indexi
       retire: (to) => sink.retire(to),
       interrupt: () => sink.interrupt(),
     };
-    const layout = await readCsv(content, how, selectedFor(sink, path, into), watch);
+    const { layout } = await readWhole(form, content, how, selectedFor(sink, path, into), watch);
     if (layout === undefined) return undefined;
     first ??= { path, layout };
     if (!how.columns.dialect.header) refuseOtherWidth(first, { path, layout });
@@ -30,18 +41,19 @@ export async function indexCsv(place: DataPlace, found: FoundFiles, into: Indexi
 const NO_WATCH: SliceWatch = { show() {}, retire() {}, interrupt() {} };
 
 /** As `Format.readFile`. `watch` is told of the bytes that are read. */
-export async function readCsv(
+export async function readWhole(
+  form: TextForm,
   content: Content,
   { columns, labels, onBytes, beforeRead = async () => {} }: WholeFile,
   sink: PieceSink,
   watch = NO_WATCH,
-): Promise<FileLayout | undefined> {
+): Promise<ReadFile> {
   const { path } = content;
   const first = new Uint8Array(Math.min(HEAD_BYTES, content.bytes));
   await content.file.read(first, 0);
-  const head = headOf(path, first, first.length === content.bytes, columns);
+  const head = form.headOf(path, first, first.length === content.bytes, columns);
   onBytes(head?.offset ?? first.length);
-  if (head === undefined) return undefined;
+  if (head === undefined) return { layout: undefined, isWhole: true };
   const { layout, offset, line } = head;
   const stretch = {
     file: path,
@@ -56,17 +68,20 @@ export async function readCsv(
       return bytes.subarray(0, got);
     },
   };
-  const stopped = await readStretch(stretch, planOf(columns, layout, labels, path), sink, watch);
-  if (stopped !== undefined) throw stoppedEarly(path, stopped);
-  if ((await content.file.size()) !== content.bytes) throw changing(path);
-  return layout;
+  const stopped = await readStretch(
+    stretch,
+    planOf(form.linesOf(columns, layout), columns, layout, labels, path),
+    sink,
+    watch,
+  );
+  if (stopped?.kind === 'full') return { layout, isWhole: false };
+  if (stopped?.kind === 'open') throw openQuote(path, stopped);
+  if (stopped?.kind === 'short' || (await content.file.size()) !== content.bytes) throw changing(path);
+  return { layout, isWhole: true };
 }
 
-export const changing = (path: string): PaddletError =>
+const changing = (path: string): PaddletError =>
   new PaddletError('DataChanged', `${path} changed while it was being read`);
-
-const stoppedEarly = (path: string, stopped: Stopped): PaddletError =>
-  stopped.kind === 'open' ? openQuote(path, stopped) : changing(path);
 
 export function openQuote(path: string, { line, column }: Stopped & { kind: 'open' }): PaddletError {
   return new PaddletError('DataInvalid', `${path}:${line}:${column}: this quote is not closed`, {

@@ -1,4 +1,4 @@
-/** What becomes of each field of a line: a function of the columns, the layout of a file, and the labels wanted. */
+/** What becomes of each value of a record: a function of the columns, the layout of a file, and the labels wanted. */
 import { PaddletError } from '../../../base/errors.ts';
 import {
   type CategoryColumn,
@@ -14,10 +14,13 @@ import {
 } from '../../columns/column.ts';
 import { vocabularySeed } from '../../columns/hash.ts';
 import { fieldColumns } from '../../columns/layout.ts';
+import type { ColumnPiece } from '../../columns/piece.ts';
 import { Times } from '../../columns/times.ts';
+import type { LineEndFinder } from '../../forward-parts.ts';
 import type { LabelRule } from '../../labels.ts';
-import type { FileLayout } from '../../source.ts';
-import { type DialectBytes, dialectBytes } from './fields.ts';
+import type { BadRecord, FileLayout } from '../../source.ts';
+
+const COMMA = 44;
 
 export type Target =
   | { readonly kind: 'number'; readonly slot: number; readonly column: NumberColumn }
@@ -54,10 +57,10 @@ export interface LabelTexts {
 }
 
 export interface LinePlan {
-  readonly bytes: DialectBytes;
+  readonly form: LineForm;
   readonly slots: ColumnSlots;
   readonly fields: number;
-  /** By field; undefined for one that is not read. */
+  /** By field of a line; undefined for one that is not read. */
   readonly targets: readonly (Target | undefined)[];
   /** Columns whose value is in the path, with that value. */
   readonly constants: readonly { readonly target: Target; readonly text: string }[];
@@ -70,8 +73,70 @@ export interface LinePlan {
   readonly times: Times | undefined;
 }
 
+/** How the lines of a file are read. */
+export interface LineForm {
+  readonly kernel: 'parseCsv' | 'parseJson';
+  readonly dialect: DialectBytes;
+  /** JSON: those that are read. */
+  readonly keys: readonly ObjectKey[];
+  /** Text that is not UTF-8 is for the plain form. */
+  readonly isUtf8: boolean;
+  /** A record has no fewer bytes than that, with its line break. */
+  readonly leastBytes: number;
+  /** The plain form. */
+  reader(text: LineText, plan: LinePlan): LineReader;
+  /** Of a line that is too long to be held. */
+  lineEnd(): LineEndFinder;
+  /** Where the last record that is whole ends. The text begins with one. */
+  wholeRecords(text: Uint8Array): number;
+}
+
+/** The characters of a dialect as bytes; -1 where it has none. */
+export interface DialectBytes {
+  readonly delimiter: number;
+  readonly quote: number;
+  /** A line that begins with it is no record. */
+  readonly comment: number;
+  readonly decimal: number;
+}
+
+export interface ObjectKey {
+  /** The object that has it: 0 for that of the line, n for the value of the nth key of the list, which is before it. */
+  readonly parent: number;
+  readonly text: Uint8Array;
+  /** Of its value, which is an object otherwise. */
+  readonly field: number | undefined;
+}
+
+export interface LineText {
+  readonly file: string;
+  readonly bytes: Uint8Array;
+  /** Of `bytes[0]` in the file's content. */
+  readonly offset: number;
+  readonly firstLine: number;
+}
+
+export interface LineReader {
+  /** The line that begins at `start`; `line`: lines of the text before it. */
+  read(start: number, line: number): Line;
+}
+
+/** What a line is. It ends at `end`, after its line break. */
+export type Line =
+  | { readonly kind: 'none'; readonly end: number; readonly lines: number }
+  | { readonly kind: 'good'; readonly end: number; readonly lines: number; readonly piece: ColumnPiece }
+  | { readonly kind: 'bad'; readonly end: number; readonly lines: number; readonly bad: BadRecord }
+  /** A quote, at that byte, is not closed within the text. */
+  | { readonly kind: 'open'; readonly at: number };
+
 /** Throws `DataInvalid` when a folder of the path lacks a value. */
-export function planOf(spec: ColumnSpec, layout: FileLayout, labels: LabelRule, path: string): LinePlan {
+export function planOf(
+  form: LineForm,
+  spec: ColumnSpec,
+  layout: FileLayout,
+  labels: LabelRule,
+  path: string,
+): LinePlan {
   const slots = slotsOf(spec.columns);
   const columns = fieldColumns(spec);
   const targets: (Target | undefined)[] = new Array(layout.fields).fill(undefined);
@@ -83,7 +148,7 @@ export function planOf(spec: ColumnSpec, layout: FileLayout, labels: LabelRule, 
     else targets[layout.positions[at]!] = target;
   });
   return {
-    bytes: dialectBytes(spec.dialect),
+    form,
     slots,
     fields: layout.fields,
     targets,
@@ -92,13 +157,13 @@ export function planOf(spec: ColumnSpec, layout: FileLayout, labels: LabelRule, 
     labels,
     hasWeights: columns.some(({ type }) => type === 'weight'),
     hasGroups: columns.some(({ type }) => type === 'group'),
-    times: timesOf(slots, spec),
+    times: timesOf(slots, form.dialect.decimal),
   };
 }
 
-function timesOf({ texts }: ColumnSlots, { dialect }: ColumnSpec): Times | undefined {
+function timesOf({ texts }: ColumnSlots, decimal: number): Times | undefined {
   const slot = texts.findIndex(({ type }) => type === 'time');
-  return slot < 0 ? undefined : new Times(texts[slot]!, slot, dialect);
+  return slot < 0 ? undefined : new Times(texts[slot]!, slot, { decimal: decimal === COMMA ? ',' : '.' });
 }
 
 function targetOf(column: FieldColumn, { numbers, single, lists, texts }: ColumnSlots): Target | undefined {

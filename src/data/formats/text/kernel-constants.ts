@@ -1,19 +1,15 @@
 /** Values of the path in the memory of the kernel: the same for each record. */
 import type { ColumnPiece } from '../../columns/piece.ts';
 import type { PlanPlaces } from './kernel-places.ts';
-import { LineReader } from './parser.ts';
 import type { LinePlan, Target } from './plan.ts';
+import { RecordValues } from './values.ts';
 
 const MOST_U32 = 0xffff_ffff;
 
 /** What a record has beside its fields; undefined when that is bad. */
 export function constantsOf(plan: LinePlan): ColumnPiece | undefined {
-  // The delimiter stays: it says what is blank.
-  const ignored = { ...plan, bytes: { ...plan.bytes, quote: -1, comment: -1 }, fields: 1, targets: [] };
-  const field = plan.bytes.delimiter === 'x'.charCodeAt(0) ? 'y' : 'x';
-  const text = { file: '', bytes: Buffer.from(field), offset: 0, firstLine: 1 };
-  const line = new LineReader(text, ignored).read(0, 0);
-  return line.kind === 'good' ? line.piece : undefined;
+  const values = new RecordValues(plan);
+  return values.begin() === undefined ? values.piece({ line: 0, start: 0, end: 0 }) : undefined;
 }
 
 /** Fills the columns that no field has. */

@@ -1,12 +1,14 @@
-/** Where a plan for lines of CSV text is in the memory of the kernel, and the columns that are read by it. */
+/** Where a plan for lines of text is in the memory of the kernel, and the columns that are read by it. */
 import { LIMITS } from '../../../base/limits.ts';
 import { roundUp } from '../../kernels/instance.ts';
 import type { LabelTexts, LinePlan } from './plan.ts';
 
-/** Of `Field` in `assembly/csv.ts`. */
+/** Of `Field` in `assembly/frame.ts`. */
 export const FIELD_BYTES = 56;
 /** Of `LabelText`, in u32. */
 export const LABEL_TEXT_WORDS = 4;
+/** Of `Key`, in u32. */
+export const KEY_WORDS = 8;
 /** For the columns together. */
 const COLUMN_BYTES = 32 * 1024 * 1024;
 /** Label, weight, group, line, start and end of a record. */
@@ -34,6 +36,12 @@ export interface PlanPlaces {
   /** Those of the table, a power of two. */
   readonly labelPlaces: number;
   readonly labelBytes: number;
+  /** The whole record, then those of the form; where they are by their hash; their texts. */
+  readonly keys: number;
+  readonly keyTable: number;
+  /** A power of two. */
+  readonly keyPlaces: number;
+  readonly keyTexts: number;
   readonly texts: readonly { readonly starts: number; readonly ends: number }[];
   /** The bytes of texts that no field has; behind them is what is read. */
   readonly textBytes: number;
@@ -48,13 +56,21 @@ export const textsOf = (plan: LinePlan): LabelTexts | undefined =>
 const constantTextBytes = ({ constants }: LinePlan): number =>
   constants.reduce((sum, { target, text }) => sum + (target.kind === 'text' ? Buffer.byteLength(text) : 0), 0);
 
+/** Of a table with as many free places as others, so that a search ends soon. */
+function tableSize(entries: number): number {
+  let places = 1;
+  while (places < 2 * entries) places *= 2;
+  return places;
+}
+
 export function placesOf(plan: LinePlan, from: number): PlanPlaces {
   const { numbers, single, lists, texts: spans } = plan.slots;
   const recordBytes = RECORD_BYTES + 4 * numbers.length + 8 * (single.length + lists.length + spans.length);
   const most = Math.max(1, Math.min(LIMITS.pieceRecords, Math.floor(COLUMN_BYTES / recordBytes)));
   const texts = textsOf(plan);
-  let labelPlaces = 1;
-  while (labelPlaces < 2 * (texts?.labels.size ?? 0)) labelPlaces *= 2;
+  const { keys } = plan.form;
+  const labelPlaces = tableSize(texts?.labels.size ?? 0);
+  const keyPlaces = tableSize(keys.length);
   let end = from;
   const room = (bytes: number): number => {
     const at = end;
@@ -79,6 +95,10 @@ export function placesOf(plan: LinePlan, from: number): PlanPlaces {
     labelTexts: room(4 * LABEL_TEXT_WORDS * labelPlaces),
     labelPlaces,
     labelBytes: room([...(texts?.labels.keys() ?? [])].reduce((bytes, { length }) => bytes + length, 0)),
+    keys: room(4 * KEY_WORDS * (keys.length + 1)),
+    keyTable: room(4 * keyPlaces),
+    keyPlaces,
+    keyTexts: room(keys.reduce((bytes, { text }) => bytes + text.length, 0)),
     texts: spans.map(() => ({ starts: column(4), ends: column(4) })),
     textBytes: room(constantTextBytes(plan)),
     end,

@@ -1,0 +1,29 @@
+/** JSON lines as a data format: an object on each line (https://jsonlines.org, RFC 8259). */
+import { plainLineEnd, wholePlainLines } from '../../forward-parts.ts';
+import type { TextForm } from '../text/form.ts';
+import { textFormat } from '../text/format.ts';
+import { headOf } from './head.ts';
+import { keptIn } from './kept-values.ts';
+import { JsonLineReader } from './line-reader.ts';
+import { keysOf } from './paths.ts';
+
+const NONE = -1;
+/** `{}` and its line break. */
+const LEAST_BYTES = 3;
+
+export const jsonLinesForm: TextForm = {
+  headOf,
+  linesOf: (spec) => ({
+    kernel: 'parseJson',
+    dialect: { delimiter: NONE, quote: NONE, comment: NONE, decimal: '.'.charCodeAt(0) },
+    keys: keysOf(spec),
+    isUtf8: true,
+    leastBytes: LEAST_BYTES,
+    reader: (text, plan) => new JsonLineReader(text, plan),
+    lineEnd: plainLineEnd,
+    wholeRecords: wholePlainLines,
+  }),
+  keptIn,
+};
+
+export const jsonLinesFormat = textFormat(jsonLinesForm, 'path', 1);

@@ -1,0 +1,102 @@
+/**
+ * Lines of JSON to records, one by one: the plain form of `kernels/assembly/json.ts`, which leaves to this what is
+ * unusual, all bad records among it.
+ */
+import { PaddletError } from '../../../base/errors.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import { isBlank, NEWLINE } from '../../ascii.ts';
+import { tooLong } from '../../chunk-check.ts';
+import { pathOf } from '../../columns/column.ts';
+import type { Line, LinePlan, LineReader, LineText, Target } from '../text/plan.ts';
+import { badRecord, RecordValues } from '../text/values.ts';
+import { canonicalText, isArray, isNumber, isObject, type Json, jsonOf, kindOf } from './json.ts';
+
+export class JsonLineReader implements LineReader {
+  readonly #text: LineText;
+  readonly #values: RecordValues;
+  readonly #columns: readonly { readonly target: Target; readonly path: readonly string[] }[];
+
+  constructor(text: LineText, plan: LinePlan) {
+    this.#text = text;
+    this.#values = new RecordValues(plan);
+    const targets = plan.targets.filter((target) => target !== undefined);
+    this.#columns = targets.map((target) => ({ target, path: pathOf(target.column) }));
+  }
+
+  read(start: number, line: number): Line {
+    const { bytes } = this.#text;
+    let at = start;
+    while (at < bytes.length && isBlank(bytes[at]!)) at++;
+    const newline = bytes.indexOf(NEWLINE, at);
+    const end = newline < 0 ? bytes.length : newline + 1;
+    if (at === bytes.length || at === newline) return { kind: 'none', end, lines: 1 };
+    const place = { line, start, end };
+    const isLong = end - start > LIMITS.recordBytes;
+    const reason = isLong ? tooLong(end - start) : (this.#values.begin() ?? this.#take(bytes.subarray(start, end)));
+    if (reason === undefined) return { kind: 'good', end, lines: 1, piece: this.#values.piece(place) };
+    return { kind: 'bad', end, lines: 1, bad: badRecord(this.#text, place, reason) };
+  }
+
+  /** Undefined when good, else what is wrong. */
+  #take(line: Uint8Array): string | undefined {
+    let record: Json;
+    try {
+      record = jsonOf(line);
+    } catch (error) {
+      if (error instanceof PaddletError) return error.message;
+      throw error;
+    }
+    if (!isObject(record)) return `expected an object, found ${kindOf(record)}`;
+    for (const { target, path } of this.#columns) {
+      const found = valueAt(record, path);
+      const reason =
+        'fault' in found ? `column ${target.column.name}: ${found.fault}` : this.#takeValue(target, found.value);
+      if (reason !== undefined) return reason;
+    }
+    return undefined;
+  }
+
+  #takeValue(target: Target, value: Json): string | undefined {
+    const values = this.#values;
+    if (value === null) return values.takeNone(target);
+    const { name, type } = target.column;
+    if (isArray(value) && target.kind === 'list' && type === 'categories') {
+      const texts = value.map((one) => (one === null ? '' : canonicalText(one)));
+      const odd = texts.indexOf(undefined);
+      if (odd >= 0) return `column ${name}: ${kindOf(value[odd]!)} in the array`;
+      return values.takeList(
+        target,
+        texts.map((text) => Buffer.from(text!)),
+      );
+    }
+    const text = canonicalText(value);
+    if (text === undefined) return `column ${name}: expected ${EXPECTED[type] ?? 'one value'}, found ${kindOf(value)}`;
+    const bytes = Buffer.from(text);
+    if (values.isMissing(bytes, 0, bytes.length)) return values.takeNone(target);
+    const taken = isNumeric(target) ? Buffer.from(numberText(value) ?? text) : bytes;
+    return values.take(target, taken, 0, taken.length);
+  }
+}
+
+const EXPECTED: Readonly<Record<string, string>> = { number: 'a number', categories: 'an array or a text' };
+
+/** Of what is no text: truth is 1. A number is as it is written, so that -0 stays what it is. */
+function numberText(value: Json): string | undefined {
+  if (typeof value === 'boolean') return value ? '1' : '0';
+  return value !== null && isNumber(value) ? value.rawJSON : undefined;
+}
+
+/** Whether its value is read as a number. */
+const isNumeric = (target: Target): boolean =>
+  target.kind === 'number' || target.kind === 'weight' || (target.kind === 'label' && target.texts === undefined);
+
+/** What an object lacks is null. */
+export function valueAt(record: Json, path: readonly string[]): { readonly value: Json } | { readonly fault: string } {
+  let value = record;
+  for (const [depth, key] of path.entries()) {
+    if (value === null) return { value };
+    if (!isObject(value)) return { fault: `${path.slice(0, depth).join('.')} is ${kindOf(value)}, expected an object` };
+    value = Object.hasOwn(value, key) ? value[key]! : null;
+  }
+  return { value };
+}

@@ -1,0 +1,42 @@
+/** What a format of text with columns is: how its files begin, and how lines become records and values. */
+import type { ColumnSpec } from '../../columns/column.ts';
+import type { FileLayout } from '../../source.ts';
+import type { ForwardOptions } from '../format.ts';
+import type { LineForm } from './plan.ts';
+
+export interface FileHead {
+  readonly layout: FileLayout;
+  /** Those of the header, by field; undefined without one. */
+  readonly names: readonly string[] | undefined;
+  /** Where the records begin, and the 1-based line there. */
+  readonly offset: number;
+  readonly line: number;
+}
+
+export interface TextForm {
+  /**
+   * `bytes`: the first ones of the file, up to `FORWARD_HEAD_BYTES`; all of them if `isWhole`. Undefined when there is
+   * no record, or none that ends within a look at fewer bytes. Throws `DataInvalid`, naming file and line.
+   */
+  headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: ColumnSpec): FileHead | undefined;
+  linesOf(spec: ColumnSpec, layout: FileLayout): LineForm;
+  /** The columns as they are in a file to be scored, which may lack the label. Throws `DataInvalid`. */
+  scored?<S extends ColumnSpec>(spec: S, options: Pick<ForwardOptions, 'file' | 'fields'>, bytes: ForwardBeginning): S;
+  /** `keep`: what users call the columns whose texts go with the predictions. Throws `DataInvalid`. */
+  keptIn(file: string, keep: readonly string[], head: FileHead, spec: ColumnSpec): Kept;
+}
+
+export interface ForwardBeginning {
+  readonly bytes: Uint8Array;
+  readonly isWhole: boolean;
+}
+
+export interface Kept {
+  readonly names: readonly string[];
+  textsIn(text: Uint8Array): KeptTexts;
+}
+
+export interface KeptTexts {
+  /** Of the line in [start, end): bytes as Latin-1, empty where it has none. */
+  of(start: number, end: number): string[];
+}

@@ -1,0 +1,64 @@
+/** Text with columns read once, forwards, for predictions: what only training needs may be missing; texts are kept. */
+import { assert } from '../../../base/assert.ts';
+import { tooLong } from '../../chunk-check.ts';
+import type { ColumnSpec } from '../../columns/column.ts';
+import { cutParts, type ForwardPart } from '../../forward-parts.ts';
+import type { LabelRule } from '../../labels.ts';
+import type { ForwardGroup, ForwardHead, ForwardOptions, ForwardReader, ReadColumns } from '../format.ts';
+import type { TextForm } from './form.ts';
+import { GroupSink } from './group-sink.ts';
+import { openQuote } from './indexer.ts';
+import { type LinePlan, planOf } from './plan.ts';
+import { readText } from './read-text.ts';
+import { placeOf } from './stretch.ts';
+
+/** No column of the plan has a label. */
+const NO_LABEL: LabelRule = { task: 'regression' };
+
+export function openTextForward(
+  form: TextForm,
+  { bytes, isWhole }: ForwardHead,
+  options: ForwardOptions,
+): ForwardReader {
+  const { file, keep, columns, sliceBytes } = options;
+  assert(columns !== undefined, 'the format has columns');
+  const placed = form.scored?.(columns, options, { bytes, isWhole }) ?? columns;
+  const head = form.headOf(file, bytes, isWhole, withoutTraining(placed));
+  if (head === undefined) return { kept: keep, async *parts() {}, read: () => [] };
+  const kept = form.keptIn(file, keep, head, placed);
+  const inputs: ReadColumns = { ...columns, ...withoutTraining(placed) };
+  const plan = planOf(form.linesOf(inputs, head.layout), inputs, head.layout, NO_LABEL, file);
+  const group = { ...options, columns: inputs, plan, kept };
+  return {
+    kept: kept.names,
+    async *parts(source) {
+      await source.take(head.offset);
+      const { offset, line } = head;
+      const { wholeRecords, lineEnd } = plan.form;
+      yield* cutParts(source, { offset, line, wholeRecords, lineEnd, sliceBytes });
+    },
+    read: (part) => readPart(part, plan, new GroupSink(group, part.bytes), file),
+  };
+}
+
+function readPart(
+  { bytes, offset, first, long }: ForwardPart,
+  plan: LinePlan,
+  sink: GroupSink,
+  file: string,
+): readonly ForwardGroup[] {
+  if (long?.isOpen) throw openQuote(file, { kind: 'open', line: long.line, column: 1 });
+  if (long?.begins !== undefined && long.begins !== plan.form.dialect.comment) {
+    const reason = tooLong(long.bytes);
+    sink.bad({ file, line: long.line, byteOffset: long.start, reason }, -long.bytes, 0);
+  }
+  const done = readText({ file, bytes, offset, firstLine: first }, plan, sink);
+  if (done.openQuote !== undefined) throw openQuote(file, { kind: 'open', ...placeOf(bytes, first, done) });
+  return sink.groups();
+}
+
+/** Columns that a prediction needs nothing of. A header may lack them; without one the others have positions. */
+const withoutTraining = (spec: ColumnSpec): ColumnSpec => ({
+  ...spec,
+  columns: spec.columns.filter(({ type }) => !['label', 'weight', 'group', 'time', 'ignore'].includes(type)),
+});

@@ -1,0 +1,320 @@
+// Lines of JSON (RFC 8259): an object each. `formats/jsonl/line-reader.ts` is the plain form, and reads each line that
+// is unusual: one with an escape in a key or a value that is read, a key twice, or a number with decimals where a text
+// is wanted. What is no JSON is unusual, too: every byte of a line is looked at. That it is UTF-8 is known beforehand.
+
+import { isBlank, MINUS, NEWLINE, PLUS, POINT } from './ascii';
+import { Field, Frame, Key, KEY_BYTES, LABEL_NUMBER, LIST, NUMBER, NUMBER_NEEDED, WEIGHT } from './frame';
+import { hash64 } from './hash64';
+import { isMissingText, take, takeId } from './values';
+
+const QUOTE: u32 = 34;
+const COMMA: u32 = 44;
+const ZERO: u32 = 48;
+const COLON: u32 = 58;
+const OPEN_BRACKET: u32 = 91;
+const BACKSLASH: u32 = 92;
+const CLOSE_BRACKET: u32 = 93;
+const OPEN_BRACE: u32 = 123;
+const CLOSE_BRACE: u32 = 125;
+/** Letters of the three literals. */
+const E: u32 = 101;
+const F: u32 = 102;
+const N: u32 = 110;
+const T: u32 = 116;
+/** `true`, `null`, and the first four bytes of `false`. */
+const TRUE: u32 = 0x65757274;
+const NULL: u32 = 0x6c6c756e;
+const BEGIN_OF_FALSE: u32 = 0x736c6166;
+/** Objects and arrays in one another: of more the plain form says whether they are JSON. */
+const MOST_DEPTH: u32 = 32;
+/** Truth as a number. */
+const DIGITS = memory.data<u8>([48, 49]);
+
+@inline function afterBlanks(from: usize): usize {
+  let at = from;
+  while (isBlank(load<u8>(at))) at++;
+  return at;
+}
+
+/** Where the line ends that begins at `start`; 0 when it is unusual. */
+export function parseJsonRecord(frame: Frame, start: usize, record: u32): usize {
+  // Without fields all records are bad.
+  if (load<u8>(start) != OPEN_BRACE || frame.fieldCount == 0) return 0;
+  frame.stamp++;
+  frame.taken = 0;
+  const end = readObject(frame, changetype<Key>(<usize>frame.keys), start + 1, record);
+  if (end == 0) return 0;
+  const at = afterBlanks(end);
+  if (load<u8>(at) != NEWLINE) return 0;
+  return frame.taken == frame.leafCount || takeAbsent(frame, record) ? at + 1 : 0;
+}
+
+/** What the record has no key for. */
+function takeAbsent(frame: Frame, record: u32): bool {
+  const stamp = frame.stamp;
+  let entry = <usize>frame.keys;
+  for (let left = frame.keyCount; left > 0; left--) {
+    const key = changetype<Key>(entry);
+    entry += KEY_BYTES;
+    if (key.field == 0 || key.stamp == stamp) continue;
+    if (!take(frame, changetype<Field>(<usize>key.field), frame.at, frame.at, true, record)) return false;
+  }
+  return true;
+}
+
+/** The object whose first key comes at `start`, or its end. Where it ends; 0 when it is unusual. */
+function readObject(frame: Frame, object: Key, start: usize, record: u32): usize {
+  let at = afterBlanks(start);
+  if (load<u8>(at) == CLOSE_BRACE) return at + 1;
+  // Where it says which key will probably come.
+  let guess = changetype<usize>(object) + offsetof<Key>('first');
+  while (true) {
+    if (load<u8>(at) != QUOTE) return 0;
+    const from = at + 1;
+    const to = plainEnd(from);
+    if (to == 0) return 0;
+    at = afterBlanks(to + 1);
+    if (load<u8>(at) != COLON) return 0;
+    at = afterBlanks(at + 1);
+    let key = changetype<Key>(<usize>load<u32>(guess));
+    if (changetype<usize>(key) == 0 || !isKey(key, from, to - from)) {
+      key = findKey(frame, object, from, to - from);
+      if (changetype<usize>(key) != 0) store<u32>(guess, <u32>changetype<usize>(key));
+    }
+    if (changetype<usize>(key) == 0) at = skipValue(at, 1);
+    else {
+      if (key.stamp == frame.stamp) return 0;
+      key.stamp = frame.stamp;
+      guess = changetype<usize>(key) + offsetof<Key>('next');
+      at = readValue(frame, key, at, record);
+    }
+    if (at == 0) return 0;
+    at = afterBlanks(at);
+    const byte = <u32>load<u8>(at);
+    if (byte != COMMA) return byte == CLOSE_BRACE ? at + 1 : 0;
+    at = afterBlanks(at + 1);
+  }
+}
+
+@inline function isKey(key: Key, from: usize, length: usize): bool {
+  return <usize>key.length == length && memory.compare(<usize>key.from, from, length) == 0;
+}
+
+/** Null when it is not read. */
+function findKey(frame: Frame, object: Key, from: usize, length: usize): Key {
+  const parent = <u32>changetype<usize>(object);
+  let place = <u32>hash64(from, length, <u64>parent) & frame.keyMask;
+  while (true) {
+    const key = changetype<Key>(<usize>load<u32>(<usize>frame.keyPlaces + (<usize>place << 2)));
+    if (changetype<usize>(key) == 0 || (key.parent == parent && isKey(key, from, length))) return key;
+    place = (place + 1) & frame.keyMask;
+  }
+}
+
+/** The value of a key that is read. Where it ends; 0 when it is unusual. */
+function readValue(frame: Frame, key: Key, start: usize, record: u32): usize {
+  const byte = <u32>load<u8>(start);
+  if (key.field == 0) {
+    if (byte == OPEN_BRACE) return readObject(frame, key, start + 1, record);
+    // What is in an object that is null is missing.
+    return byte == N ? literalEnd(start) : 0;
+  }
+  const field = changetype<Field>(<usize>key.field);
+  if (byte == OPEN_BRACKET) return readArray(frame, field, start + 1, record);
+  let from = start;
+  let to: usize;
+  let end: usize;
+  if (byte == QUOTE) {
+    from++;
+    to = plainEnd(from);
+    end = to + 1;
+  } else if (byte == T || byte == F || byte == N) {
+    to = literalEnd(start);
+    end = to;
+  } else {
+    to = numberTo(start);
+    end = to;
+    if (to != 0 && !isWholeNumber && (!takesNumber(field.kind) || frame.numbersMayMiss != 0)) return 0;
+  }
+  if (to == 0) return 0;
+  const length = to - from;
+  const isMissing =
+    byte == N ||
+    (<bool>((frame.missingLengths >> <u64>min<usize>(length, 63)) & 1) && isMissingText(frame, from, length));
+  if ((byte == T || byte == F) && takesNumber(field.kind)) {
+    from = DIGITS + usize(byte == T);
+    to = from + 1;
+  }
+  if (!take(frame, field, from, to, isMissing, record)) return 0;
+  frame.taken++;
+  return end;
+}
+
+@inline function takesNumber(kind: u32): bool {
+  return kind == NUMBER || kind == NUMBER_NEEDED || kind == WEIGHT || kind == LABEL_NUMBER;
+}
+
+/** The array whose first value comes at `start`, or its end: a list of ids. Where it ends; 0 when it is unusual. */
+function readArray(frame: Frame, field: Field, start: usize, record: u32): usize {
+  // Without a separator it is of one value.
+  if (field.kind != LIST || field.separator > 255) return 0;
+  store<u32>(<usize>field.out + (<usize>record << 2), frame.idCount);
+  const most = frame.idCount + field.most;
+  let at = afterBlanks(start);
+  let isEnd = load<u8>(at) == CLOSE_BRACKET;
+  if (isEnd) at++;
+  while (!isEnd) {
+    const byte = <u32>load<u8>(at);
+    let from = at;
+    let to: usize;
+    if (byte == QUOTE) {
+      from++;
+      to = plainEnd(from);
+      at = to + 1;
+    } else if (byte == T || byte == F || byte == N) {
+      to = literalEnd(at);
+      at = to;
+    } else {
+      to = numberTo(at);
+      at = to;
+      if (!isWholeNumber) return 0;
+    }
+    if (to == 0) return 0;
+    if (from != to && byte != N && !takeId(frame, field, from, to, most)) return 0;
+    at = afterBlanks(at);
+    const after = <u32>load<u8>(at);
+    isEnd = after == CLOSE_BRACKET;
+    if (!isEnd && after != COMMA) return 0;
+    at++;
+    if (!isEnd) at = afterBlanks(at);
+  }
+  store<u32>(<usize>field.outEnds + (<usize>record << 2), frame.idCount);
+  frame.taken++;
+  return at;
+}
+
+/** Where a text ends that begins at `from`; 0 when it has an escape or no end. Up to 15 bytes after it are read. */
+@inline function plainEnd(from: usize): usize {
+  const end = stringStop(from);
+  return load<u8>(end) == QUOTE ? end : 0;
+}
+
+/** The first quote, backslash or control character. */
+@inline function stringStop(from: usize): usize {
+  const quotes = i8x16.splat(<i8>QUOTE);
+  const backslashes = i8x16.splat(<i8>BACKSLASH);
+  const blanks = i8x16.splat(32);
+  let at = from;
+  while (true) {
+    const bytes = v128.load(at);
+    const isQuote = i8x16.eq(bytes, quotes);
+    const isBackslash = i8x16.eq(bytes, backslashes);
+    const mask = i8x16.bitmask(v128.or(v128.or(isQuote, isBackslash), i8x16.lt_u(bytes, blanks)));
+    if (mask != 0) return at + <usize>ctz(mask);
+    at += 16;
+  }
+}
+
+/** Where `true`, `false` or `null` ends; 0 when it is none of them. What follows a value is seen elsewhere. */
+function literalEnd(at: usize): usize {
+  const four = load<u32>(at);
+  if (four == TRUE || four == NULL) return at + 4;
+  return four == BEGIN_OF_FALSE && load<u8>(at, 4) == E ? at + 5 : 0;
+}
+
+/** Of the number that ended last: it has neither decimals nor an exponent, and is not -0. */
+let isWholeNumber: bool = false;
+
+/** Where the number ends that begins at `from`; 0 when it is none. */
+function numberTo(from: usize): usize {
+  let at = from;
+  const isNegative = load<u8>(at) == MINUS;
+  if (isNegative) at++;
+  const digitsFrom = at;
+  at = digitsTo(at);
+  if (at == digitsFrom) return 0;
+  const beginsWithZero = load<u8>(digitsFrom) == ZERO;
+  if (beginsWithZero && at - digitsFrom > 1) return 0;
+  isWholeNumber = !(isNegative && beginsWithZero);
+  if (load<u8>(at) == POINT) {
+    isWholeNumber = false;
+    const decimals = ++at;
+    at = digitsTo(at);
+    if (at == decimals) return 0;
+  }
+  if ((<u32>load<u8>(at) | 32) == E) {
+    isWholeNumber = false;
+    at++;
+    const sign = <u32>load<u8>(at);
+    if (sign == MINUS || sign == PLUS) at++;
+    const digits = at;
+    at = digitsTo(at);
+    if (at == digits) return 0;
+  }
+  return at;
+}
+
+@inline function digitsTo(from: usize): usize {
+  let at = from;
+  while (<u32>load<u8>(at) - ZERO <= 9) at++;
+  return at;
+}
+
+/** Where a value ends that is not read; 0 when it is no JSON, or deeper than others. */
+function skipValue(start: usize, depth: u32): usize {
+  const byte = <u32>load<u8>(start);
+  if (byte == QUOTE) return skipText(start + 1);
+  if (byte == T || byte == F || byte == N) return literalEnd(start);
+  if (byte != OPEN_BRACE && byte != OPEN_BRACKET) return numberTo(start);
+  if (depth == MOST_DEPTH) return 0;
+  const isObject = byte == OPEN_BRACE;
+  const close = isObject ? CLOSE_BRACE : CLOSE_BRACKET;
+  let at = afterBlanks(start + 1);
+  if (load<u8>(at) == close) return at + 1;
+  while (true) {
+    if (isObject) {
+      if (load<u8>(at) != QUOTE) return 0;
+      at = skipText(at + 1);
+      if (at == 0) return 0;
+      at = afterBlanks(at);
+      if (load<u8>(at) != COLON) return 0;
+      at = afterBlanks(at + 1);
+    }
+    at = skipValue(at, depth + 1);
+    if (at == 0) return 0;
+    at = afterBlanks(at);
+    const after = <u32>load<u8>(at);
+    if (after == close) return at + 1;
+    if (after != COMMA) return 0;
+    at = afterBlanks(at + 1);
+  }
+}
+
+/** Behind the quote that ends the text; 0 when it does not end, or has what is no escape. */
+function skipText(from: usize): usize {
+  let at = from;
+  while (true) {
+    at = stringStop(at);
+    const byte = <u32>load<u8>(at);
+    if (byte == QUOTE) return at + 1;
+    if (byte != BACKSLASH) return 0;
+    const escape = <u32>load<u8>(at, 1);
+    at += 2;
+    if (escape == 117) {
+      for (let digits = 4; digits > 0; digits--) {
+        if (!isHex(load<u8>(at))) return 0;
+        at++;
+      }
+    } else if (!isEscape(escape)) return 0;
+  }
+}
+
+@inline function isHex(byte: u32): bool {
+  return byte - ZERO <= 9 || (byte | 32) - 97 <= 5;
+}
+
+/** `"`, `\`, `/`, b, f, n, r, t. */
+@inline function isEscape(byte: u32): bool {
+  if (byte == QUOTE || byte == BACKSLASH || byte == 47 || byte == 98) return true;
+  return byte == F || byte == N || byte == 114 || byte == T;
+}
