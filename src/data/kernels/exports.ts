@@ -7,6 +7,18 @@ export interface DataKernelExports {
   parseJson(frame: number): number;
   /** To `out` the ids of `count` rows of `perRow` ids; without `buckets` when it is 0. */
   hashRows(ids: number, count: number, perRow: number, seed: bigint, buckets: bigint, out: number): void;
+  /** To `out` the ids of `count` texts, which are spans of `bytes`. */
+  hashSpans(
+    bytes: number,
+    starts: number,
+    ends: number,
+    count: number,
+    seed: bigint,
+    buckets: bigint,
+    out: number,
+  ): void;
+  /** To `out` the ids of `count` whole numbers of 64 bits, by their decimal texts. */
+  hashWholes(numbers: number, count: number, isSigned: number, seed: bigint, buckets: bigint, out: number): void;
   /** As `dedupe` of the kernels of `src/tensor`. */
   dedupe(
     ids: number,

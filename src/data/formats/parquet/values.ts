@@ -21,6 +21,9 @@ export type Numbers =
 
 export type Values = Numbers | Spans;
 
+export const countOf = (values: Values): number =>
+  values.kind === 'bytes' ? values.starts.length : values.array.length;
+
 export interface ValueBuilder {
   readonly count: number;
   /** Decodes `count` more. Throws a `Fault`. */

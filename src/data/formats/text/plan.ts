@@ -56,11 +56,12 @@ export interface LabelTexts {
   readonly known: readonly string[];
 }
 
-export interface LinePlan {
-  readonly form: LineForm;
+/** What becomes of the values of a record, wherever they are. */
+export interface ValuePlan {
+  readonly dialect: DialectBytes;
   readonly slots: ColumnSlots;
   readonly fields: number;
-  /** By field of a line; undefined for one that is not read. */
+  /** By field; undefined for one that is not read. */
   readonly targets: readonly (Target | undefined)[];
   /** Columns whose value is in the path, with that value. */
   readonly constants: readonly { readonly target: Target; readonly text: string }[];
@@ -71,6 +72,10 @@ export interface LinePlan {
   readonly hasGroups: boolean;
   /** Undefined without a column of type time. */
   readonly times: Times | undefined;
+}
+
+export interface LinePlan extends ValuePlan {
+  readonly form: LineForm;
 }
 
 /** How the lines of a file are read. */
@@ -137,6 +142,17 @@ export function planOf(
   labels: LabelRule,
   path: string,
 ): LinePlan {
+  return { ...valuePlanOf(form.dialect, spec, layout, labels, path), form };
+}
+
+/** Throws as `planOf`. */
+export function valuePlanOf(
+  dialect: DialectBytes,
+  spec: ColumnSpec,
+  layout: FileLayout,
+  labels: LabelRule,
+  path: string,
+): ValuePlan {
   const slots = slotsOf(spec.columns);
   const columns = fieldColumns(spec);
   const targets: (Target | undefined)[] = new Array(layout.fields).fill(undefined);
@@ -148,7 +164,7 @@ export function planOf(
     else targets[layout.positions[at]!] = target;
   });
   return {
-    form,
+    dialect,
     slots,
     fields: layout.fields,
     targets,
@@ -157,7 +173,7 @@ export function planOf(
     labels,
     hasWeights: columns.some(({ type }) => type === 'weight'),
     hasGroups: columns.some(({ type }) => type === 'group'),
-    times: timesOf(slots, form.dialect.decimal),
+    times: timesOf(slots, dialect.decimal),
   };
 }
 

@@ -8,7 +8,7 @@ import { categoryId, halvesOf, hash64, missingId } from '../../columns/hash.ts';
 import { type ColumnPiece, emptyRecord, NO_TEXT, type OneRecord, pieceOf } from '../../columns/piece.ts';
 import { expectedLabels, isWeight, labelOf } from '../../labels.ts';
 import type { BadRecord } from '../../source.ts';
-import type { LinePlan, LineText, Target } from './plan.ts';
+import type { LineText, Target, ValuePlan } from './plan.ts';
 
 const SHOWN_BYTES = 4096;
 const SHOWN_TEXTS = 8;
@@ -25,16 +25,21 @@ export interface RecordPlace {
 
 /** Makes one record after the other. What is wrong with a value is said in a text, as of a bad record. */
 export class RecordValues {
-  readonly #plan: LinePlan;
+  readonly #plan: ValuePlan;
   readonly #record: OneRecord;
   readonly #id = { low: 0, high: 0 };
 
-  constructor(plan: LinePlan) {
+  constructor(plan: ValuePlan) {
     this.#plan = plan;
     this.#record = emptyRecord(plan.slots);
   }
 
-  /** What was taken since `begin`. */
+  /** What was taken since `begin`: the same object for each record. */
+  get record(): Readonly<OneRecord> {
+    return this.#record;
+  }
+
+  /** The same as a piece. */
   piece(place: RecordPlace): ColumnPiece {
     const { hasWeights, hasGroups } = this.#plan;
     return pieceOf(this.#record, { weights: hasWeights, groups: hasGroups }, place);
@@ -114,7 +119,7 @@ export class RecordValues {
   }
 
   #number(content: Uint8Array, from: number, to: number): number {
-    if (this.#plan.form.dialect.decimal !== COMMA) return parseDecimal(content, from, to);
+    if (this.#plan.dialect.decimal !== COMMA) return parseDecimal(content, from, to);
     // A copy: `slice` of a Buffer is none.
     const text = Uint8Array.from(content.subarray(from, to));
     if (text.includes(POINT)) return Number.NaN;
@@ -199,7 +204,7 @@ export class RecordValues {
   }
 
   #trimmed(content: Uint8Array, from: number, to: number): [number, number] {
-    const { delimiter } = this.#plan.form.dialect;
+    const { delimiter } = this.#plan.dialect;
     const isBlankAt = (at: number): boolean => isBlank(content[at]!) && content[at] !== delimiter;
     let [first, last] = [from, to];
     while (first < last && isBlankAt(first)) first++;

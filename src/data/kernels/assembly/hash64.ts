@@ -76,3 +76,43 @@ export function hashRows(ids: usize, count: u32, perRow: u32, seed: u64, buckets
     store<u64>(out + (<usize>row << 3), foldedId(hash, seed, buckets));
   }
 }
+
+/** To `out` the id of each of `count` texts: text i is in [starts[i], ends[i]) of `bytes`. */
+export function hashSpans(
+  bytes: usize,
+  starts: usize,
+  ends: usize,
+  count: u32,
+  seed: u64,
+  buckets: u64,
+  out: usize,
+): void {
+  for (let i: u32 = 0; i < count; i++) {
+    const place = <usize>i << 2;
+    const from = load<u32>(starts + place);
+    const hash = hash64(bytes + from, load<u32>(ends + place) - from, seed);
+    store<u64>(out + (<usize>i << 3), foldedId(hash, seed, buckets));
+  }
+}
+
+/** Digits of a u64, and a sign. */
+const MOST_DIGITS: usize = 20;
+const digits = memory.data(32);
+
+/** To `out` the id of each of `count` whole numbers of 64 bits, as its decimal text has it. */
+export function hashWholes(numbers: usize, count: u32, isSigned: bool, seed: u64, buckets: u64, out: usize): void {
+  const end = digits + MOST_DIGITS;
+  for (let i: u32 = 0; i < count; i++) {
+    const place = <usize>i << 3;
+    const value = load<u64>(numbers + place);
+    const isNegative = isSigned && <i64>value < 0;
+    let left = isNegative ? 0 - value : value;
+    let at = end;
+    do {
+      store<u8>(--at, <u8>(48 + (left % 10)));
+      left /= 10;
+    } while (left != 0);
+    if (isNegative) store<u8>(--at, 45);
+    store<u64>(out + place, foldedId(hash64(at, end - at, seed), seed, buckets));
+  }
+}

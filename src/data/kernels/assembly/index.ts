@@ -1,4 +1,4 @@
-export { hashRows } from './hash64';
+export { hashRows, hashSpans, hashWholes } from './hash64';
 export { parseLines } from './libsvm';
 export { parseCsv, parseJson } from './lines';
 export { dedupe } from '../../../tensor/kernels/assembly/router';
