@@ -243,7 +243,7 @@ export const DATA: readonly Mutation[] = [
     tests: ['test/data/formats/jsonl'],
   },
   {
-    rule: 'a list is hashed no further than its column has room',
+    rule: 'of a list that is too long all values are counted',
     file: 'src/data/formats/text/values.ts',
     find: 'if (count > most) continue;',
     replace: 'if (count > most) break;',

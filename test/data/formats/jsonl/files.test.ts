@@ -194,7 +194,7 @@ describe('values', () => {
     ['"x"', 'expected an object, found a text'],
     ['{"label":0,"c":1e400}', 'column c: expected one value, found 1e400, which no 64-bit float holds,'],
     ['{"label":0,"l":["\\ud800"]}', 'column l: a text with half a character in the array'],
-    ['{"label":0,"l":["a","b","c","d"]}', 'column l: 4 values, more than 3 (maxLength)'],
+    ['{"label":0,"l":["a","b","c","d","e"]}', 'column l: 5 values, more than 3 (maxLength)'],
     ['{"label":0', expect.stringMatching(/^no JSON/)],
     ['{"label":0}{}', 'no JSON, at character 12'],
     [`{"label":0,"c":${'['.repeat(513)}${']'.repeat(513)}}`, 'more than 512 objects and arrays in one another'],
