@@ -226,6 +226,8 @@ export const LIMITS = {
   /** Keys that lead to the value of a column; objects and arrays of JSON in one another. */
   pathKeys: 16,
   jsonDepth: 512,
+  /** Values of a line of JSON, those that no column needs included. */
+  jsonValues: 1_048_576,
   /** Features of a mini-batch whose ids the kernel numbers, in up to 120 MB of memory; more are numbered without it. */
   kernelIds: 4 * 1024 * 1024,
   /** The file of a parsed task in the data cache; a larger one is not kept. */

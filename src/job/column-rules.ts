@@ -193,8 +193,9 @@ function columnRules(
       if (!isFit) refuse(`${wanted} is no column of type category, and no number with quantiles`, 'cross');
     }
   }
-  if ('position' in column && column.position !== undefined && 'from' in column && column.from !== undefined) {
-    refuse('not with from: folder', 'position');
+  if ('from' in column && column.from !== undefined) {
+    for (const field of ['position', 'path'] as const)
+      if (column[field] !== undefined) refuse('not with from: folder', field);
   }
   return broken;
 }

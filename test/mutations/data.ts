@@ -228,4 +228,25 @@ export const DATA: readonly Mutation[] = [
     replace: 'return isCorrected ? 1 : 1;',
     tests: ['test/data/selection.test.ts'],
   },
+  {
+    rule: 'a whole number in JSON is an id by its digits',
+    file: 'src/data/formats/jsonl/json.ts',
+    find: 'if (WHOLE.test(value.rawJSON)) return value.rawJSON;',
+    replace: 'if (WHOLE.test(value.rawJSON)) return String(Number(value.rawJSON));',
+    tests: ['test/data/formats/jsonl'],
+  },
+  {
+    rule: 'a value of JSON that was compared with the missing texts is not compared again',
+    file: 'src/data/formats/text/values.ts',
+    find: 'return this.#convert(target, content, 0, content.length, false);',
+    replace: 'return this.take(target, content, 0, content.length);',
+    tests: ['test/data/formats/jsonl'],
+  },
+  {
+    rule: 'of a list that is too long all values are counted',
+    file: 'src/data/formats/text/values.ts',
+    find: 'if (count > most) continue;',
+    replace: 'if (count > most) break;',
+    tests: ['test/data/formats/jsonl'],
+  },
 ];

@@ -12,15 +12,18 @@ import type { DataPlace } from '../place.ts';
 import { Selector } from '../selection.ts';
 import type { BadRecord, FileLayout, IndexedFile } from '../source.ts';
 import type { FoundFiles, Indexing, WholeFile } from './format.ts';
+import { SeenColumns } from './seen-columns.ts';
 
 export class IndexSink implements PieceSink {
   readonly quota = LIMITS.pieceRecords;
   badRecords = 0;
   readonly #into: Indexing;
+  readonly #seen: SeenColumns;
   #offset = 0;
 
-  constructor(into: Indexing) {
+  constructor(into: Indexing, seen: SeenColumns) {
     this.#into = into;
+    this.#seen = seen;
   }
 
   /** `bytes`: those of the records that follow, at `offset`. */
@@ -50,6 +53,7 @@ export class IndexSink implements PieceSink {
       cutter.record(start, end, firstLine + piece.lines[record]!, piece.positions?.[record]);
     }
     statistics?.add(piece);
+    this.#seen.add(piece);
   }
 
   bad({ line }: BadRecord, from: number, to: number, position?: number): void {
@@ -74,16 +78,23 @@ export async function indexEach(
   const { columns, labels = ANY_LABEL, onBytes } = into;
   assert(columns !== undefined, 'the format has columns');
   const files: IndexedFile[] = [];
+  const seen = new SeenColumns(columns.columns);
   for (const path of paths) {
     const content = await openContent(place, path);
     try {
       into.cutter.startFile(files.length);
-      const layout = await read(content, { columns, labels, onBytes }, new IndexSink(into));
+      const layout = await read(content, { columns, labels, onBytes }, new IndexSink(into, seen));
       const records = into.cutter.endFile();
       files.push({ path, bytes: content.bytes, records, ...(layout === undefined ? {} : { layout }) });
     } finally {
       await content.file.close();
     }
+  }
+  for (const column of files.some(({ records }) => records > 0) ? seen.unseen : []) {
+    place.host.log.warn('no record has a value of a column: is its name or its path right?', {
+      column,
+      files: paths.length,
+    });
   }
   boundClasses(into, columns);
   into.bounds.fieldBound = fieldsOf(columns.columns);

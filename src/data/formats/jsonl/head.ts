@@ -7,26 +7,37 @@ import type { FileHead } from '../text/form.ts';
 import { layoutOf } from './paths.ts';
 
 const SHOWN_CHARACTERS = 40;
-const OPEN_BRACKET = 91;
+const SHOWN_LINES = 50;
 
 export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: ColumnSpec): FileHead | undefined {
-  const other = otherThanText([Buffer.from(bytes.subarray(0, SHOWN_CHARACTERS)).toString('latin1')]);
-  if (other !== undefined) throw new PaddletError('DataInvalid', `${path} is ${other.what}`, { hint: other.hint });
+  const appearance = otherThanText([Buffer.from(bytes.subarray(0, SHOWN_CHARACTERS)).toString('latin1')]);
+  if (appearance !== undefined) {
+    throw new PaddletError('DataInvalid', `${path} is ${appearance.what}`, { hint: appearance.hint });
+  }
   const offset = BOM.every((byte, at) => bytes[at] === byte) ? BOM.length : 0;
   let at = offset;
   while (at < bytes.length && (isBlank(bytes[at]!) || bytes[at] === NEWLINE)) at++;
   if (at === bytes.length) return isWhole ? undefined : { layout: layoutOf(spec), names: undefined, offset, line: 1 };
-  const newline = bytes.indexOf(NEWLINE, at);
-  const first = Buffer.from(bytes.subarray(at, newline < 0 ? bytes.length : newline))
-    .toString('latin1')
-    .trim();
-  // One value over all lines, as `json.dump` and `jq .` write it.
-  if (bytes[at] === OPEN_BRACKET || (newline >= 0 && /^\{(?:.*[^\]}][[{,])?$/.test(first))) {
-    const what = bytes[at] === OPEN_BRACKET ? 'one JSON array' : 'JSON with records over several lines';
-    const filter = bytes[at] === OPEN_BRACKET ? `'.[]'` : '.';
-    throw new PaddletError('DataInvalid', `${path} is ${what}, not an object on each line`, {
-      hint: `write it as JSON lines: jq -c ${filter} OLD > NEW`,
+  const lines = Buffer.from(bytes.subarray(at)).toString('latin1').split('\n', SHOWN_LINES);
+  // The last one may be cut off.
+  const [first = '', second = '{'] = (isWhole || lines.length === 1 ? lines : lines.slice(0, -1))
+    .map((line) => line.trim())
+    .filter(Boolean);
+  const other = formOf(first, second);
+  if (other !== undefined) {
+    throw new PaddletError('DataInvalid', `${path} ${other.what}, not an object on each line`, {
+      hint: `write it as JSON lines: jq -c ${other.filter} OLD > NEW`,
     });
   }
   return { layout: layoutOf(spec), names: undefined, offset, line: 1 };
+}
+
+/** What two lines are of, as `json.dump`, `jq .` and others write it. */
+function formOf(first: string, second: string): { readonly what: string; readonly filter: string } | undefined {
+  if (first.startsWith('[') && first.endsWith(']') && second.startsWith('[')) {
+    return { what: 'has an array on each line', filter: `'{a: .[0], b: .[1]}'` };
+  }
+  if (first.startsWith('[')) return { what: 'is one JSON array', filter: `'.[]'` };
+  const isOver = first.startsWith('{') && !first.endsWith('}') && !second.startsWith('{');
+  return isOver ? { what: 'is JSON with records over several lines', filter: '.' } : undefined;
 }

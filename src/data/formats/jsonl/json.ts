@@ -24,8 +24,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Throws `DataInvalid`. */
 export function jsonOf(bytes: Uint8Array): Json {
-  if (depthOf(bytes) > LIMITS.jsonDepth)
-    throw faulty(`more than ${LIMITS.jsonDepth} objects and arrays in one another`);
+  refuseLarge(bytes);
   let text: string;
   try {
     text = utf8.decode(bytes);
@@ -35,15 +34,17 @@ export function jsonOf(bytes: Uint8Array): Json {
   try {
     return parse(text, (_, value, { source }) => (typeof value === 'number' ? rawJSON(source!) : value)) as Json;
   } catch (error) {
-    throw faulty(`no JSON: ${(error as Error).message}`);
+    // The words for it are those of the engine, and change with it.
+    const position = /at position (\d+)/.exec((error as Error).message)?.[1];
+    throw faulty(position === undefined ? 'no JSON' : `no JSON, at character ${Number(position) + 1}`);
   }
 }
 
 const faulty = (what: string): PaddletError => new PaddletError('DataInvalid', what);
 
-/** Brackets that are open at once, those of texts left out. */
-function depthOf(bytes: Uint8Array): number {
-  let [depth, most] = [0, 0];
+/** Counts what is open at once, and values, by what is outside of texts: each value may cost a hundred bytes. */
+function refuseLarge(bytes: Uint8Array): void {
+  let [depth, most, values] = [0, 0, 1];
   let isText = false;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]!;
@@ -51,40 +52,58 @@ function depthOf(bytes: Uint8Array): number {
       if (byte === BACKSLASH) at += 1;
       else if (byte === QUOTE) isText = false;
     } else if (byte === QUOTE) isText = true;
-    else if ((byte | 32) === OPEN) most = Math.max(most, ++depth);
-    else if ((byte | 32) === CLOSE) depth -= 1;
+    else if (byte === COMMA) values += 1;
+    else if ((byte | 32) === OPEN) {
+      depth += 1;
+      most = Math.max(most, depth);
+      values += 1;
+    } else if ((byte | 32) === CLOSE) depth -= 1;
   }
-  return most;
+  if (most > LIMITS.jsonDepth) throw faulty(`more than ${LIMITS.jsonDepth} objects and arrays in one another`);
+  if (values > LIMITS.jsonValues) throw faulty(`more than ${LIMITS.jsonValues} values`);
 }
 
 const QUOTE = 34;
+const COMMA = 44;
 const BACKSLASH = 92;
 /** `[` and `{`, `]` and `}` differ in one bit. */
 const OPEN = 123;
 const CLOSE = 125;
 
-export const isNumber = (value: Json): value is RawNumber => isRawJSON(value);
+export const isRawNumber = (value: Json): value is RawNumber => isRawJSON(value);
 export const isArray = (value: Json): value is readonly Json[] => Array.isArray(value);
 export const isObject = (value: Json): value is { readonly [key: string]: Json } =>
-  typeof value === 'object' && value !== null && !isNumber(value) && !isArray(value);
+  typeof value === 'object' && value !== null && !isRawNumber(value) && !isArray(value);
 
 /** What it is, for messages. */
 export function kindOf(value: Json): string {
   if (value === null) return 'null';
-  if (isNumber(value)) return 'a number';
+  if (isRawNumber(value)) return 'a number';
   if (isArray(value)) return 'an array';
   return typeof value === 'object' ? 'an object' : typeof value === 'string' ? 'a text' : 'a truth value';
 }
 
 const WHOLE = /^(?:0|-?[1-9]\d*)$/;
 
+/** What it is instead of one value with a text; undefined if it is that. */
+export function unfit(value: Json): string | undefined {
+  if (typeof value === 'string') return value.isWellFormed() ? undefined : 'a text with half a character';
+  if (typeof value === 'boolean') return undefined;
+  if (!isRawNumber(value)) return kindOf(value);
+  const isHeld = WHOLE.test(value.rawJSON) || Number.isFinite(Number(value.rawJSON));
+  return isHeld ? undefined : `${value.rawJSON.slice(0, SHOWN_DIGITS)}, which no 64-bit float holds,`;
+}
+
+const SHOWN_DIGITS = 40;
+
 /**
- * The text by which a value is an id, a label or a number (docs/data.md): of a whole number its digits, of others the
- * shortest that reads as the same f64. Undefined for what has no text.
+ * The text by which a value that is fit is an id, a label or a number (docs/data.md): of a whole number its digits, of
+ * others the shortest that reads as the same f64.
  */
-export function canonicalText(value: Json): string | undefined {
-  if (typeof value === 'string') return value;
-  if (typeof value === 'boolean') return String(value);
-  if (value === null || !isNumber(value)) return undefined;
-  return WHOLE.test(value.rawJSON) ? value.rawJSON : String(Number(value.rawJSON));
+export function canonicalText(value: Json): string {
+  if (value === null || !isRawNumber(value)) return String(value);
+  if (WHOLE.test(value.rawJSON)) return value.rawJSON;
+  const float = Number(value.rawJSON);
+  // As digits, however many: 1e21 is a whole number.
+  return Number.isInteger(float) ? String(BigInt(float)) : String(float);
 }

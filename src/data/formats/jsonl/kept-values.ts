@@ -4,43 +4,48 @@ import { LIMITS } from '../../../base/limits.ts';
 import { type ColumnSpec, pathOf, splitPath } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
 import type { FileHead, Kept } from '../text/form.ts';
-import { canonicalText, type Json, jsonOf } from './json.ts';
+import { isObject, type Json, jsonOf } from './json.ts';
 import { valueAt } from './line-reader.ts';
 
-/** `keep`: names of columns of the job, or paths. */
+/** `keep`: names of columns of the job, keys, or paths. */
 export function keptIn(_file: string, keep: readonly string[], _head: FileHead, spec: ColumnSpec): Kept {
   const columns = fieldColumns(spec);
   const paths = keep.map((wanted) => {
     const column = columns.find(({ name }) => name === wanted);
-    return column === undefined ? splitPath(wanted) : pathOf(column);
+    return column === undefined ? undefined : pathOf(column);
   });
   return {
     names: keep,
     textsIn: (text) => ({
       of(start, end) {
         const record = recordIn(text.subarray(start, end));
-        return paths.map((path) => (record === undefined ? '' : latin1(textAt(record, path))));
+        if (!isObject(record)) return keep.map(() => '');
+        return keep.map((wanted, at) => {
+          const isKey = Object.hasOwn(record, wanted);
+          return latin1(textAt(record, paths[at] ?? (isKey ? [wanted] : splitPath(wanted))));
+        });
       },
     }),
   };
 }
 
-/** Undefined for what is no JSON: it is a bad record, and has no values. */
-function recordIn(line: Uint8Array): Json | undefined {
-  if (line.length > LIMITS.recordBytes) return undefined;
+/** Null for what is no JSON: it is a bad record, and has no values. */
+function recordIn(line: Uint8Array): Json {
+  if (line.length > LIMITS.recordBytes) return null;
   try {
     return jsonOf(line);
   } catch (error) {
-    if (error instanceof PaddletError) return undefined;
+    if (error instanceof PaddletError) return null;
     throw error;
   }
 }
 
-/** Objects and arrays as JSON. */
+/** Numbers as they are written: they may be keys of other tables. Objects and arrays as JSON. */
 function textAt(record: Json, path: readonly string[]): string {
   const found = valueAt(record, path);
   const value = 'fault' in found ? null : found.value;
-  return value === null ? '' : (canonicalText(value) ?? JSON.stringify(value));
+  if (value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 const latin1 = (text: string): string => Buffer.from(text).toString('latin1');

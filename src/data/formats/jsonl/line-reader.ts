@@ -9,7 +9,7 @@ import { tooLong } from '../../chunk-check.ts';
 import { pathOf } from '../../columns/column.ts';
 import type { Line, LinePlan, LineReader, LineText, Target } from '../text/plan.ts';
 import { badRecord, RecordValues } from '../text/values.ts';
-import { canonicalText, isArray, isNumber, isObject, type Json, jsonOf, kindOf } from './json.ts';
+import { canonicalText, isArray, isObject, isRawNumber, type Json, jsonOf, kindOf, unfit } from './json.ts';
 
 export class JsonLineReader implements LineReader {
   readonly #text: LineText;
@@ -32,7 +32,9 @@ export class JsonLineReader implements LineReader {
     if (at === bytes.length || at === newline) return { kind: 'none', end, lines: 1 };
     const place = { line, start, end };
     const isLong = end - start > LIMITS.recordBytes;
-    const reason = isLong ? tooLong(end - start) : (this.#values.begin() ?? this.#take(bytes.subarray(start, end)));
+    const reason = isLong
+      ? tooLong(end - start)
+      : (this.#values.begin() ?? this.#take(bytes.subarray(at, newline < 0 ? end : newline)));
     if (reason === undefined) return { kind: 'good', end, lines: 1, piece: this.#values.piece(place) };
     return { kind: 'bad', end, lines: 1, bad: badRecord(this.#text, place, reason) };
   }
@@ -61,21 +63,24 @@ export class JsonLineReader implements LineReader {
     if (value === null) return values.takeNone(target);
     const { name, type } = target.column;
     if (isArray(value) && target.kind === 'list' && type === 'categories') {
-      const texts = value.map((one) => (one === null ? '' : canonicalText(one)));
-      const odd = texts.indexOf(undefined);
-      if (odd >= 0) return `column ${name}: ${kindOf(value[odd]!)} in the array`;
-      return values.takeList(
-        target,
-        texts.map((text) => Buffer.from(text!)),
-      );
+      for (const one of value) {
+        const fault = one === null ? undefined : unfit(one);
+        if (fault !== undefined) return `column ${name}: ${fault} in the array`;
+      }
+      return values.takeList(target, textsOf(value));
     }
+    const isNumber = isNumeric(target);
+    const fault = isNumber && isRawNumber(value) ? undefined : unfit(value);
+    if (fault !== undefined) return `column ${name}: expected ${EXPECTED[type] ?? 'one value'}, found ${fault}`;
     const text = canonicalText(value);
-    if (text === undefined) return `column ${name}: expected ${EXPECTED[type] ?? 'one value'}, found ${kindOf(value)}`;
     const bytes = Buffer.from(text);
     if (values.isMissing(bytes, 0, bytes.length)) return values.takeNone(target);
-    const taken = isNumeric(target) ? Buffer.from(numberText(value) ?? text) : bytes;
-    return values.take(target, taken, 0, taken.length);
+    return values.takePresent(target, isNumber ? Buffer.from(numberText(value) ?? text) : bytes);
   }
+}
+
+function* textsOf(values: readonly Json[]): Generator<Uint8Array> {
+  for (const value of values) if (value !== null) yield Buffer.from(canonicalText(value));
 }
 
 const EXPECTED: Readonly<Record<string, string>> = { number: 'a number', categories: 'an array or a text' };
@@ -83,7 +88,7 @@ const EXPECTED: Readonly<Record<string, string>> = { number: 'a number', categor
 /** Of what is no text: truth is 1. A number is as it is written, so that -0 stays what it is. */
 function numberText(value: Json): string | undefined {
   if (typeof value === 'boolean') return value ? '1' : '0';
-  return value !== null && isNumber(value) ? value.rawJSON : undefined;
+  return isRawNumber(value) ? value.rawJSON : undefined;
 }
 
 /** Whether its value is read as a number. */

@@ -8,6 +8,8 @@ import { type PlanPlaces, placesOf } from './kernel-places.ts';
 import type { LinePlan } from './plan.ts';
 
 const NEWLINE = 10;
+/** No blank, and no part of UTF-8. */
+const NO_TEXT_BYTE = 0xff;
 const PLAN_AT = FRAME_AT + PAGE_BYTES;
 /** What the kernel may read behind the text. */
 const BEHIND_BYTES = 16;
@@ -50,6 +52,12 @@ export class TextKernel {
     frame.set([from, end, 0], FRAME.at);
     frame.set([from, from + text.length], FRAME.textFrom);
     frame[FRAME.ids] = this.#ids;
+  }
+
+  /** Leaves the line that begins at `start` to the plain form: nothing begins with this byte. */
+  spoil(start: number): void {
+    const frame = this.#frame();
+    new Uint8Array(this.#instance.buffer)[frame[FRAME.textFrom]! + start] = NO_TEXT_BYTE;
   }
 
   /** Where the line that is read next begins in the text. */

@@ -84,7 +84,7 @@ export interface LineForm {
   readonly dialect: DialectBytes;
   /** JSON: those that are read. */
   readonly keys: readonly ObjectKey[];
-  /** Text that is not UTF-8 is for the plain form. */
+  /** Lines that are not UTF-8 are for the plain form. */
   readonly isUtf8: boolean;
   /** A record has no fewer bytes than that, with its line break. */
   readonly leastBytes: number;

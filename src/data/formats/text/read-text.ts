@@ -1,6 +1,7 @@
 /** Text to pieces of columns: by the kernel, and line by line what it leaves. */
 import { isUtf8 } from 'node:buffer';
 import { LIMITS } from '../../../base/limits.ts';
+import { NEWLINE } from '../../ascii.ts';
 import type { ColumnPiece } from '../../columns/piece.ts';
 import type { PieceSink } from '../../columns/piece-sink.ts';
 import { passTimed } from '../../columns/times.ts';
@@ -31,11 +32,11 @@ export function readText(text: LineText, plan: LinePlan, into: PieceSink): ReadT
   const { bytes } = text;
   const { form } = plan;
   const plain = form.reader(text, plan);
-  const isForKernel = bytes.length <= LIMITS.kernelTextBytes && (!form.isUtf8 || isUtf8(bytes));
-  if (!isForKernel) return readPlainly(text, plain, plan, into);
+  if (bytes.length > LIMITS.kernelTextBytes) return readPlainly(text, plain, plan, into);
   const kernel = textKernel();
   kernel.prepare(plan);
   kernel.begin(bytes);
+  if (form.isUtf8 && !isUtf8(bytes)) for (const start of faultyLines(bytes)) kernel.spoil(start);
   for (;;) {
     const { status, piece } = kernel.next(Math.min(into.quota, LIMITS.pieceRecords));
     if (piece.records > 0) pass(piece, text, plan, into);
@@ -52,6 +53,16 @@ export function readText(text: LineText, plan: LinePlan, into: PieceSink): ReadT
     if (line.kind === 'open') return { bytes: at, lines, isFull: false, openQuote: line.at };
     take(line, at, text, plan, into);
     kernel.skip(line.end, line.lines);
+  }
+}
+
+/** Where lines begin that are not UTF-8. */
+function* faultyLines(bytes: Uint8Array): Generator<number> {
+  for (let start = 0; start < bytes.length; ) {
+    const newline = bytes.indexOf(NEWLINE, start);
+    const end = newline < 0 ? bytes.length : newline + 1;
+    if (!isUtf8(bytes.subarray(start, end))) yield start;
+    start = end;
   }
 }
 

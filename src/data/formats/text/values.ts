@@ -66,6 +66,11 @@ export class RecordValues {
     return this.#convert(target, content, from, to, this.isMissing(content, from, to));
   }
 
+  /** The same of what is known not to be missing. */
+  takePresent(target: Target, content: Uint8Array): string | undefined {
+    return this.#convert(target, content, 0, content.length, false);
+  }
+
   /** The record has no value of it. Undefined when it needs none. */
   takeNone(target: Target): string | undefined {
     return this.#convert(target, NO_TEXT, 0, 0, true);
@@ -175,31 +180,37 @@ export class RecordValues {
   #list(target: Target & { kind: 'list' }, content: Uint8Array, from: number, to: number): string | undefined {
     const { column } = target;
     const separator = column.type === 'categories' ? column.separator.charCodeAt(0) : -1;
-    const texts: Uint8Array[] = [];
+    return this.takeList(target, this.#divided(content, from, to, separator));
+  }
+
+  *#divided(content: Uint8Array, from: number, to: number, separator: number): Generator<Uint8Array> {
     // Of the field alone: the next separator may be far behind it.
     const field = content.subarray(0, to);
     for (let start = from; start <= to; ) {
       const found = separator < 0 ? -1 : field.indexOf(separator, start);
       const end = found < 0 ? to : found;
-      texts.push(content.subarray(...this.#trimmed(content, start, end)));
+      yield content.subarray(...this.#trimmed(content, start, end));
       start = end + 1;
     }
-    return this.takeList(target, texts);
   }
 
   /** Of a list whose values are divided already; empty ones are none. */
-  takeList({ column, slot, seed }: Target & { kind: 'list' }, texts: readonly Uint8Array[]): string | undefined {
+  takeList({ column, slot, seed }: Target & { kind: 'list' }, texts: Iterable<Uint8Array>): string | undefined {
     const ids = this.#record.lists[slot]!;
+    const most = column.type === 'categories' ? column.maxLength : 1;
+    let count = 0;
     for (const text of texts) {
       if (text.length === 0) continue;
+      count += 1;
+      // There may be millions more: they are only counted.
+      if (count > most) continue;
       const id = idOf(column, seed, text);
       if (id === undefined) {
         return `column ${column.name}: ${quote(text, 0, text.length)} is not a whole number from -2^63 to 2^64-1`;
       }
       ids.push(...halvesOf(id));
     }
-    const most = column.type === 'categories' ? column.maxLength : 1;
-    if (ids.length > 2 * most) return `column ${column.name}: ${ids.length / 2} values, more than ${most} (maxLength)`;
+    if (count > most) return `column ${column.name}: ${count} values, more than ${most} (maxLength)`;
     return undefined;
   }
 

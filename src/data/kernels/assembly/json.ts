@@ -1,6 +1,7 @@
 // Lines of JSON (RFC 8259): an object each. `formats/jsonl/line-reader.ts` is the plain form, and reads each line that
-// is unusual: one with an escape in a key or a value that is read, a key twice, or a number with decimals where a text
-// is wanted. What is no JSON is unusual, too: every byte of a line is looked at. That it is UTF-8 is known beforehand.
+// is unusual: a key twice, a number with decimals where a text is wanted, a very long line. What is no JSON is unusual,
+// too: every byte of a line is looked at. That it is UTF-8 is known beforehand. Escapes in keys and in values that are
+// read are replaced in place: the memory has a copy of the text.
 
 import { isBlank, MINUS, NEWLINE, PLUS, POINT } from './ascii';
 import { Field, Frame, Key, KEY_BYTES, LABEL_NUMBER, LIST, NUMBER, NUMBER_NEEDED, WEIGHT } from './frame';
@@ -21,12 +22,15 @@ const E: u32 = 101;
 const F: u32 = 102;
 const N: u32 = 110;
 const T: u32 = 116;
+const U: u32 = 117;
 /** `true`, `null`, and the first four bytes of `false`. */
 const TRUE: u32 = 0x65757274;
 const NULL: u32 = 0x6c6c756e;
 const BEGIN_OF_FALSE: u32 = 0x736c6166;
 /** Objects and arrays in one another: of more the plain form says whether they are JSON. */
 const MOST_DEPTH: u32 = 32;
+/** A longer line may have too many values: the plain form counts them. */
+const MOST_BYTES: usize = 1 << 20;
 /** Truth as a number. */
 const DIGITS = memory.data<u8>([48, 49]);
 
@@ -41,12 +45,21 @@ export function parseJsonRecord(frame: Frame, start: usize, record: u32): usize 
   // Without fields all records are bad.
   if (load<u8>(start) != OPEN_BRACE || frame.fieldCount == 0) return 0;
   frame.stamp++;
+  if (frame.stamp == 0) forgetStamps(frame);
   frame.taken = 0;
   const end = readObject(frame, changetype<Key>(<usize>frame.keys), start + 1, record);
   if (end == 0) return 0;
   const at = afterBlanks(end);
-  if (load<u8>(at) != NEWLINE) return 0;
+  if (load<u8>(at) != NEWLINE || at - start >= MOST_BYTES) return 0;
   return frame.taken == frame.leafCount || takeAbsent(frame, record) ? at + 1 : 0;
+}
+
+/** After 2^32 records the numbers begin again: no key may have one of them. */
+function forgetStamps(frame: Frame): void {
+  for (let key: u32 = 0; key < frame.keyCount; key++) {
+    changetype<Key>(<usize>frame.keys + <usize>key * KEY_BYTES).stamp = 0;
+  }
+  frame.stamp = 1;
 }
 
 /** What the record has no key for. */
@@ -71,9 +84,9 @@ function readObject(frame: Frame, object: Key, start: usize, record: u32): usize
   while (true) {
     if (load<u8>(at) != QUOTE) return 0;
     const from = at + 1;
-    const to = plainEnd(from);
+    const to = textEnd(from);
     if (to == 0) return 0;
-    at = afterBlanks(to + 1);
+    at = afterBlanks(behindText);
     if (load<u8>(at) != COLON) return 0;
     at = afterBlanks(at + 1);
     let key = changetype<Key>(<usize>load<u32>(guess));
@@ -126,8 +139,8 @@ function readValue(frame: Frame, key: Key, start: usize, record: u32): usize {
   let end: usize;
   if (byte == QUOTE) {
     from++;
-    to = plainEnd(from);
-    end = to + 1;
+    to = textEnd(from);
+    end = behindText;
   } else if (byte == T || byte == F || byte == N) {
     to = literalEnd(start);
     end = to;
@@ -169,8 +182,8 @@ function readArray(frame: Frame, field: Field, start: usize, record: u32): usize
     let to: usize;
     if (byte == QUOTE) {
       from++;
-      to = plainEnd(from);
-      at = to + 1;
+      to = textEnd(from);
+      at = behindText;
     } else if (byte == T || byte == F || byte == N) {
       to = literalEnd(at);
       at = to;
@@ -193,10 +206,80 @@ function readArray(frame: Frame, field: Field, start: usize, record: u32): usize
   return at;
 }
 
-/** Where a text ends that begins at `from`; 0 when it has an escape or no end. Up to 15 bytes after it are read. */
-@inline function plainEnd(from: usize): usize {
-  const end = stringStop(from);
-  return load<u8>(end) == QUOTE ? end : 0;
+/** Behind the quote that ends the text read last. */
+let behindText: usize = 0;
+
+/** Where the text ends that begins at `from`; 0 when it has no end, or is none. Up to 15 bytes after it are read. */
+@inline function textEnd(from: usize): usize {
+  const stop = stringStop(from);
+  const byte = <u32>load<u8>(stop);
+  behindText = stop + 1;
+  return byte == QUOTE ? stop : byte == BACKSLASH ? unescapedEnd(stop) : 0;
+}
+
+/** The same from its first backslash on. What escapes stand for is never longer than they are. */
+function unescapedEnd(start: usize): usize {
+  let at = start;
+  let to = start;
+  while (true) {
+    const stop = stringStop(at);
+    memory.copy(to, at, stop - at);
+    to += stop - at;
+    const byte = <u32>load<u8>(stop);
+    if (byte == QUOTE) {
+      behindText = stop + 1;
+      return to;
+    }
+    if (byte != BACKSLASH) return 0;
+    const escape = <u32>load<u8>(stop, 1);
+    at = stop + 2;
+    if (escape == U) {
+      let code = hexAt(at);
+      at += 4;
+      if (code - 0xd800 < 0x400 && load<u8>(at) == BACKSLASH && load<u8>(at, 1) == U) {
+        const low = hexAt(at + 2);
+        if (low - 0xdc00 >= 0x400) return 0;
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+        at += 6;
+      }
+      // Half a character, or no hexadecimal number.
+      if (code - 0xd800 < 0x800 || code == NO_HEX) return 0;
+      to = storeUtf8(to, code);
+    } else {
+      if (!isEscape(escape)) return 0;
+      store<u8>(to, escape == 98 ? 8 : escape == F ? 12 : escape == N ? 10 : escape == 114 ? 13 : escape == T ? 9 : escape);
+      to++;
+    }
+  }
+}
+
+const NO_HEX: u32 = 0xffffffff;
+
+/** Of four digits; `NO_HEX` when one is none. */
+function hexAt(from: usize): u32 {
+  let code: u32 = 0;
+  for (let at = from; at < from + 4; at++) {
+    const byte = <u32>load<u8>(at);
+    if (!isHex(byte)) return NO_HEX;
+    code = (code << 4) + (byte <= 57 ? byte - ZERO : (byte | 32) - 87);
+  }
+  return code;
+}
+
+/** Behind the one to four bytes. */
+function storeUtf8(at: usize, code: u32): usize {
+  if (code < 0x80) {
+    store<u8>(at, code);
+    return at + 1;
+  }
+  const bytes: usize = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  let left = code;
+  for (let place = at + bytes - 1; place > at; place--) {
+    store<u8>(place, 0x80 | (left & 0x3f));
+    left >>= 6;
+  }
+  store<u8>(at, ((0xf00 >> <u32>bytes) & 0xff) | left);
+  return at + bytes;
 }
 
 /** The first quote, backslash or control character. */
@@ -300,7 +383,7 @@ function skipText(from: usize): usize {
     if (byte != BACKSLASH) return 0;
     const escape = <u32>load<u8>(at, 1);
     at += 2;
-    if (escape == 117) {
+    if (escape == U) {
       for (let digits = 4; digits > 0; digits--) {
         if (!isHex(load<u8>(at))) return 0;
         at++;

@@ -47,6 +47,10 @@ describe('usual lines are read by the kernel alone', () => {
     ['with keys missing', '{"label":1,"t":1,"w":1}'],
     ['with nulls', '{"label":1,"x":null,"c":null,"l":null,"g":null,"w":1,"t":1,"deep":null}'],
     ['with truth values', '{"label":true,"x":false,"c":true,"l":[true,false],"w":true,"t":1,"deep":{"s":false}}'],
+    [
+      'with escapes',
+      '{"l\\u0061bel":1,"c":"\\u00fc\\n\\ud83d\\ude00\\/","l":["\\"","\\u20ac"],"t":"\\u0031","w":1,"z":"\\t"}',
+    ],
     ['with large ids', '{"label":1,"c":123456789012345678901234,"g":1234567890123456789,"t":1,"w":1}'],
   ])('%s', (_, line) => {
     const used = planFor(every);

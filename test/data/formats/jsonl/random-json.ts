@@ -36,7 +36,7 @@ export function randomPlan(g: Draw): LinePlan {
       { ...placed, type: 'categories', ids: 'integer', separator: '|', maxLength: 3 },
     );
   });
-  const missing = pick<string[]>(g, [''], [], ['', '?'], ['NA', '-1'], ['true'], ['0.5']);
+  const missing = pick<string[]>(g, [''], [], ['', '?'], ['NA', '-1'], ['true'], ['0.5'], ['1'], ['0', '1.50']);
   const label = pick<FieldColumn[]>(
     g,
     [{ name: 'label', type: 'label' }],
@@ -79,6 +79,14 @@ const VALUES = [
     '"a\\"b"',
     '"\\u00fc"',
     '"\\ud83d"',
+    '"\\ud83d\\uDE00x"',
+    '"\\ud83d\\u0041"',
+    '"\\ude00"',
+    '"\\n\\/\\u20acé"',
+    '1e21',
+    '-123e20',
+    '["\\u0061", "\\ud800"]',
+    '[1e21, 1e400]',
     '"\\x"',
   ],
   ...['"\t"', '"open', '[]', '[1,2]', '["a","b"]', '["a", null, ""]', '[ true , "1" ]', '[1.5]', '[1,2,3,4]', '[[1]]'],
@@ -134,7 +142,11 @@ function textOf(g: Draw, tree: ReadonlyMap<string, unknown>): string {
   const blank = (): string => g(fc.constantFrom, ...BLANKS);
   const pairs = [...tree].map(([key, value]) => {
     const text = value instanceof Map ? textOf(g, value) : (value as string);
-    return `${blank()}${JSON.stringify(key)}${blank()}:${blank()}${text}${blank()}`;
+    const name = JSON.stringify(key);
+    // As an escape, now and then.
+    const written =
+      g(fc.integer, { min: 0, max: 19 }) === 0 ? name.replace('a', '\\u0061').replace('ü', '\\u00fc') : name;
+    return `${blank()}${written}${blank()}:${blank()}${text}${blank()}`;
   });
   // A key twice, now and then.
   if (pairs.length > 0 && g(fc.integer, { min: 0, max: 29 }) === 0) pairs.push(pairs[0]!);
