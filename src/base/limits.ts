@@ -215,6 +215,8 @@ export const LIMITS = {
   parquetDepth: 64,
   /** Of a row group, which is decoded at once. */
   parquetGroupRows: 2 ** 26,
+  /** Values of all columns that are read of it, in up to 16 bytes each. */
+  parquetGroupValues: 2 ** 27,
   /** Of one column of it, before and after decompression. */
   parquetChunkBytes: 512 * MiB,
   /** Elements of the lists in it. */

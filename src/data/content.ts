@@ -29,14 +29,14 @@ export interface Content {
 }
 
 /** Throws `DataMissing`, `DataInvalid` (corrupt gzip, archives), `DataChanged` (while inflating), `DataCacheFailed`. */
-export async function openContent(place: DataPlace, path: string): Promise<Content> {
+export async function openContent(place: DataPlace, path: string, takesParquet = false): Promise<Content> {
   const { disk } = place.host;
   const source = absolutePath(place, path);
   const facts = await inspectFile(place, path);
   const file = await openSource(place, source);
   try {
     if (!(await isGzip(file))) {
-      refusePacked(path, (await beginning(source, file, facts, LOOK_BYTES)).bytes);
+      refusePacked(path, (await beginning(source, file, facts, LOOK_BYTES)).bytes, takesParquet);
       return { path, file, facts, bytes: facts.bytes };
     }
   } catch (error) {
@@ -46,7 +46,7 @@ export async function openContent(place: DataPlace, path: string): Promise<Conte
   try {
     const cached = cachedPath(place, source, facts);
     if (!(await disk.exists(cached))) {
-      refusePacked(path, (await beginning(source, file, facts, LOOK_BYTES)).bytes);
+      refusePacked(path, (await beginning(source, file, facts, LOOK_BYTES)).bytes, takesParquet);
       await inflate(place, source, file, facts, cached);
     }
     const inflated = await disk.open(cached);

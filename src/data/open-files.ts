@@ -6,15 +6,19 @@ import { type Content, openContent } from './content.ts';
 import type { DataPlace } from './place.ts';
 import type { IndexedFile } from './source.ts';
 
+type OpenFile = (place: DataPlace, path: string) => Promise<Content>;
+
 /** Opened at their first chunk (inflated, if they must be); they stay open until `close`. */
 export class OpenFiles {
   private readonly place: DataPlace;
   private readonly files: readonly IndexedFile[];
   private readonly open = new Map<string, Promise<Content>>();
+  private readonly openFile: OpenFile;
 
-  constructor(place: DataPlace, files: readonly IndexedFile[]) {
+  constructor(place: DataPlace, files: readonly IndexedFile[], openFile: OpenFile = openContent) {
     this.place = place;
     this.files = files;
+    this.openFile = openFile;
   }
 
   path(file: number): string {
@@ -71,7 +75,7 @@ export class OpenFiles {
   private content(path: string): Promise<Content> {
     const known = this.open.get(path);
     if (known !== undefined) return known;
-    const opening = openContent(this.place, path);
+    const opening = this.openFile(this.place, path);
     this.open.set(path, opening);
     // The caller sees the failure; the next read tries again.
     opening.catch(() => this.open.delete(path));

@@ -16,9 +16,14 @@ const ZIP: Appearance = { what: 'a zip archive', hint: `${PACK_AS_GZIP} as it is
 const BZIP2: Appearance = { what: 'a bzip2 file', hint: PACK_AS_GZIP };
 const TAR: Appearance = { what: 'a tar archive', hint: 'unpack it: a folder of files can be named as well' };
 
+const PARQUET: Appearance = {
+  what: 'a Parquet file',
+  hint: 'set data.format to parquet, and say in data.columns what the columns are (paddlet docs data)',
+};
+
 /** Each is so long, or has bytes that text never has, that no text begins with it. */
 const MAGIC: readonly (readonly [magic: string, appearance: Appearance])[] = [
-  ['PAR1\x15', { what: 'a Parquet file', hint: convert('Parquet') }],
+  ['PAR1\x15', PARQUET],
   ['PK\x03\x04', ZIP],
   ['PK\x05\x06', ZIP],
   ['\xfd7zXZ\0', { what: 'an xz file', hint: PACK_AS_GZIP }],
@@ -47,10 +52,10 @@ export function packedAs(bytes: Uint8Array): Appearance | undefined {
   return found ?? (isTar(text) ? TAR : undefined);
 }
 
-/** Throws `DataInvalid`. */
-export function refusePacked(path: string, bytes: Uint8Array): void {
+/** Throws `DataInvalid`. `takesParquet`: a Parquet file is what is expected. */
+export function refusePacked(path: string, bytes: Uint8Array, takesParquet = false): void {
   const packed = packedAs(bytes);
-  if (packed === undefined) return;
+  if (packed === undefined || (takesParquet && packed === PARQUET)) return;
   throw new PaddletError('DataInvalid', `${path} is ${packed.what}`, { hint: packed.hint });
 }
 

@@ -33,7 +33,9 @@ export interface TaskReader {
 /** Calls of `read` may overlap. */
 export function createTaskReader(place: DataPlace, options: TaskReaderOptions): TaskReader {
   const format = formatOf(options.format);
-  const files = new OpenFiles(place, options.files);
+  const { open } = format;
+  const { columns } = options;
+  const files = new OpenFiles(place, options.files, open && columns && ((from, path) => open(from, path, columns)));
   const parse = (chunks: readonly Chunk[]): Promise<ParsedTask> => format.read(files, options, chunks);
   const { cache } = options;
   const { parserVersion } = format;

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parquetWriteBuffer } from 'hyparquet-writer';
 import { expect, test } from 'vitest';
 import { categoryId, missingId, vocabularySeed } from '../../src/data/columns/hash.ts';
 import { convertFile } from '../../src/data/convert.ts';
@@ -48,6 +49,7 @@ test.each(examples)('the $kind example of docs/data.md ($data) is read as it say
     const how = { format: 'csv', columns: columnSpecOf(job)!, onBytes: () => {} } as const;
     await convertFile(place, 'source.csv', join(place.folder, 'file.txt'), how);
   }
+  if (job.data.format === 'parquet') writeFileSync(join(place.folder, 'file.txt'), parquetOf(example.content));
   const { index, tasks } = await loadDataset(place, job, job.data.train, [], 'train');
   const isDense = job.model.type === 'softmax';
   const spec = columnSpecOf(job);
@@ -72,6 +74,20 @@ test.each(examples)('the $kind example of docs/data.md ($data) is read as it say
   });
   expect(`${lines.join('\n')}\n`).toBe(example.read);
 });
+
+/** Of lines of JSON, each of which has all columns. */
+function parquetOf(lines: string): Buffer {
+  const rows = lines
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, boolean | number | string | null>);
+  const types = { boolean: 'BOOLEAN', number: 'INT32', string: 'STRING' } as const;
+  const columnData = Object.entries(rows[0]!).map(([name, value]) => ({
+    ...{ name, data: rows.map((row) => row[name]), nullable: true },
+    type: types[typeof value as keyof typeof types],
+  }));
+  return Buffer.from(parquetWriteBuffer({ columnData }));
+}
 
 function jobOf({ data, kind }: Example): Job {
   const fields = `${data}train: ${kind === 'bash' ? 'train-images-idx3-ubyte' : 'file.txt'}\n`;

@@ -1,5 +1,6 @@
 /** Jobs in sync mode on data with columns, made from a seed and written in several ways. */
 import { writeFileSync } from 'node:fs';
+import { parquetWriteBuffer } from 'hyparquet-writer';
 import { expect } from 'vitest';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import { referenceOf } from '../sync/reference-loop.ts';
@@ -36,6 +37,12 @@ export function writeData(place: Place): void {
     return `${JSON.stringify({ clicked, who: inner, tags: tags!.split('|'), weight: Number(weight) })}\n`;
   });
   writeFileSync(place.path('all.jsonl'), lines.join(''));
+  const columnData = NAMES.map((name, at) => {
+    const isNumber = ['age', 'income', 'weight'].includes(name);
+    const values = all.map((row) => (isNumber && row[at] !== '' ? Number(row[at]) : row[at] || undefined));
+    return { name, data: values, type: isNumber ? 'DOUBLE' : 'STRING', nullable: true } as const;
+  });
+  writeFileSync(place.path('all.parquet'), Buffer.from(parquetWriteBuffer({ columnData, rowGroupSize: 300 })));
   // A file ends a chunk, not a task: the records of tasks are the same.
   writeFileSync(place.path('part-1.tsv'), fileOf(all.slice(0, 333), '\t', [5, 3, 4, 0, 2, 1], '\r\n'));
   writeFileSync(place.path('part-2.tsv'), fileOf(all.slice(333), '\t', [2, 1, 0, 5, 4, 3], '\n'));
@@ -50,7 +57,7 @@ export const SELECTED = { split: { test: 0.3, by: 'city' }, negativeSampling: { 
 const pathIn = (format: string, name: string) => (format === 'jsonl' ? { path: `who.${name}` } : {});
 
 export const jobOf = (
-  format: 'csv' | 'tsv' | 'jsonl' | 'columns',
+  format: 'csv' | 'tsv' | 'jsonl' | 'parquet' | 'columns',
   train: string,
   shuffle: 'tasks' | 'records',
   selected = {},

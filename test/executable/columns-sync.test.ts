@@ -1,7 +1,7 @@
 /**
- * Data with columns in sync mode, with real processes: CSV, JSON lines, and files of columns that were made of TSV in
- * another order of fields, are the same records, and make the bits of a plain loop on any cluster; shuffled and split,
- * they make others.
+ * Data with columns in sync mode, with real processes: CSV, JSON lines, Parquet, and files of columns that were made of
+ * TSV in another order of fields, are the same records, and make the bits of a plain loop on any cluster; shuffled and
+ * split, they make others.
  */
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -21,7 +21,7 @@ test('the same records give the same bits, however they are written and whatever
     ['jsonl', jobOf('jsonl', 'all.jsonl', 'tasks'), 3, 2],
     ['columns', jobOf('columns', 'made/*.columns', 'tasks'), 1, 2],
     ['selected', jobOf('tsv', 'part-*.tsv', 'records', SELECTED), 2, 1],
-    ['deepfm', jobOf('columns', 'made/*.columns', 'records', {}, DEEP), 2, 3],
+    ['deepfm', jobOf('parquet', 'all.parquet', 'records', {}, DEEP), 2, 3],
   ] as const) {
     writeFileSync(place.path(`${name}.yaml`), JSON.stringify(job));
     const flags = ['--set', `cluster.trainers=${trainers}`, '--set', `cluster.pservers=${pservers}`];
@@ -38,6 +38,7 @@ test('the same records give the same bits, however they are written and whatever
     digests.push(result.modelDigest);
   }
   const [csv, jsonl, columns, selected] = digests;
+  expect((await referenceOf(jobOf('parquet', 'all.parquet', 'tasks'), place.path())).modelDigest).toBe(csv);
   expect(jsonl).toBe(csv);
   expect(columns).toBe(csv);
   expect(selected).not.toBe(csv);

@@ -346,7 +346,7 @@ describe('rules between columns', () => {
   test('formats have columns or not', () => {
     const text = job(XY, { format: 'libsvm' });
     expect(complaint(text)).toBe(
-      'job.yaml has 2 errors\n  4:3: data.csv: only for format csv or tsv\n  5:3: data.columns: only for format csv, tsv, jsonl or columns',
+      'job.yaml has 2 errors\n  4:3: data.csv: only for format csv or tsv\n  5:3: data.columns: only for format csv, tsv, jsonl, parquet or columns',
     );
     const none = 'name: a\nmodel: { type: lr }\ndata: { format: tsv, train: a }\n';
     const places = job('x: { type: number, position: 1 }\nc: { type: category, from: folder }\ny: label', {

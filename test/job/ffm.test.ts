@@ -6,7 +6,8 @@ import { FFM_DEFAULTS } from '../../src/model/ffm.ts';
 const jobOf = (format: string): string => `name: j\ndata: { train: t, format: ${format} }\nmodel: { type: ffm }\n`;
 
 test.each(['libsvm', 'libfm', 'idx'])('%s has no fields', (format) => {
-  const message = 'ffm needs the fields of features: expected data.format libffm, csv, tsv, jsonl or columns, not';
+  const message =
+    'ffm needs the fields of features: expected data.format libffm, csv, tsv, jsonl, parquet or columns, not';
   expect(() => parseJobFile('job.yaml', jobOf(format))).toThrow(`job.yaml:3:16: model.type: ${message} ${format}`);
 });
 

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
-import { type Converted, convertedPath, convertFile } from '../../data/convert.ts';
+import { convertedPath, convertFile } from '../../data/convert.ts';
+import type { Converted } from '../../data/formats/columns/write-file.ts';
 import { eitherOf, formatOf, isConverted } from '../../data/formats/registry.ts';
 import { resolveFiles } from '../../data/place.ts';
 import { loadJob } from '../../job/load-job.ts';

@@ -1,7 +1,7 @@
 /** Commands of the group `data`, without `data inspect` (looks.ts). */
 import * as z from 'zod';
 import type { NumberStatistics } from '../../data/columns/statistics.ts';
-import type { Converted } from '../../data/convert.ts';
+import type { Converted } from '../../data/formats/columns/write-file.ts';
 import { DATA_FORMATS, type DataFormat } from '../../data/formats/registry.ts';
 import type { DataIndex } from '../../data/source.ts';
 import { SYNTH_FORMATS } from '../../data/synth/record-text.ts';

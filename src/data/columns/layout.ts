@@ -6,6 +6,15 @@ import type { ColumnSpec, FieldColumn } from './column.ts';
 export const fieldColumns = ({ columns }: ColumnSpec): FieldColumn[] =>
   columns.filter((column) => column.type !== 'cross');
 
+/** Whether it is read from the records, and not from the path. */
+export const isRead = ({ type, from }: FieldColumn): boolean => type !== 'ignore' && from === undefined;
+
+/** Of records whose values are found by keys: each file has the same places. */
+export function layoutByPath(spec: ColumnSpec): FileLayout {
+  const columns = fieldColumns(spec);
+  return { fields: columns.length, positions: columns.map((column, field) => (isRead(column) ? field : -1)) };
+}
+
 /**
  * Whether a layout can be one of these columns: layouts come over the wire. Each column that is read has a field of its
  * own.
@@ -17,9 +26,8 @@ export function fitsLayout(spec: ColumnSpec, { fields, positions }: FileLayout):
     positions.length === columns.length &&
     new Set(taken).size === taken.length &&
     taken.every((position) => position < fields) &&
-    columns.every(({ from, type }, at) => {
-      const isRead = from !== 'folder' && type !== 'ignore';
-      return isRead ? positions[at]! >= 0 : from !== 'folder' || positions[at] === -1;
-    })
+    columns.every((column, at) =>
+      isRead(column) ? positions[at]! >= 0 : column.from !== 'folder' || positions[at] === -1,
+    )
   );
 }

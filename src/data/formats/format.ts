@@ -31,6 +31,10 @@ export interface Format {
   readonly hasFields: boolean;
   /** Whether labels are in files of their own (`trainLabels` of the job); otherwise each record has its label. */
   readonly hasLabelFiles: boolean;
+  /** Its files are Parquet, which is refused otherwise. */
+  readonly takesParquet?: true;
+  /** Opens what `index` and `read` read of a file, where that is not its content. Throws as `openContent`. */
+  open?(place: DataPlace, path: string, columns: ColumnSpec): Promise<Content>;
   /** The files of a request. Throws `DataMissing`, and what opening a file may throw. */
   find(place: DataPlace, wanted: WantedFiles): Promise<FoundFiles>;
   /**

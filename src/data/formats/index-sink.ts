@@ -11,7 +11,7 @@ import { noteLabel } from '../oddities.ts';
 import type { DataPlace } from '../place.ts';
 import { Selector } from '../selection.ts';
 import type { BadRecord, FileLayout, IndexedFile } from '../source.ts';
-import type { FoundFiles, Indexing, WholeFile } from './format.ts';
+import type { Format, FoundFiles, Indexing, WholeFile } from './format.ts';
 import { SeenColumns } from './seen-columns.ts';
 
 export class IndexSink implements PieceSink {
@@ -74,13 +74,14 @@ export async function indexEach(
   { paths }: FoundFiles,
   into: Indexing,
   read: ReadInto,
+  open: NonNullable<Format['open']> = (from, path) => openContent(from, path),
 ): Promise<IndexedFile[]> {
   const { columns, labels = ANY_LABEL, onBytes } = into;
   assert(columns !== undefined, 'the format has columns');
   const files: IndexedFile[] = [];
   const seen = new SeenColumns(columns.columns);
   for (const path of paths) {
-    const content = await openContent(place, path);
+    const content = await open(place, path, columns);
     try {
       into.cutter.startFile(files.length);
       const layout = await read(content, { columns, labels, onBytes }, new IndexSink(into, seen));

@@ -5,6 +5,7 @@ import type { Format } from './format.ts';
 import { idxFormat } from './idx/format.ts';
 import { jsonLinesFormat } from './jsonl/format.ts';
 import { libffmFormat, libsvmFormat } from './libsvm/format.ts';
+import { parquetFormat } from './parquet/format.ts';
 
 const FORMATS = {
   libsvm: libsvmFormat,
@@ -16,6 +17,7 @@ const FORMATS = {
   csv: csvFormat,
   tsv: csvFormat,
   jsonl: jsonLinesFormat,
+  parquet: parquetFormat,
   columns: columnsFormat,
 } as const satisfies Readonly<Record<string, Format>>;
 

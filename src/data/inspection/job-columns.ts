@@ -76,9 +76,9 @@ export async function lookAsJob(
   { format, spec, labels }: { readonly format: DataFormat; readonly spec: ColumnSpec; readonly labels: LabelRule },
   { records, onBytes = () => {} }: JobLookOptions,
 ): Promise<JobLook> {
-  const { readFile } = formatOf(format);
+  const { readFile, takesParquet } = formatOf(format);
   assert(readFile !== undefined, 'the format has columns');
-  const content = await openContent(place, path);
+  const content = await openContent(place, path, takesParquet);
   try {
     const columns = withoutBuckets(spec);
     const reader = new JobReader(columns, records);

@@ -4,18 +4,25 @@ import type { PieceSink } from '../../columns/piece-sink.ts';
 import type { Content } from '../../content.ts';
 import type { DataPlace } from '../../place.ts';
 import type { FileLayout, IndexedFile } from '../../source.ts';
-import type { FoundFiles, Indexing, ReadFile, WholeFile } from '../format.ts';
+import type { Format, FoundFiles, Indexing, ReadFile, WholeFile } from '../format.ts';
 import { type IndexSink, indexEach, selectedFor } from '../index-sink.ts';
 import { decodeBlock, HEAD_BYTES } from './block.ts';
 import { damaged, decodeHeader, type FileHeader, FRAME_BYTES, headerBytes, layoutOf } from './header.ts';
 import { BlockRecords, blockPlan, Fault } from './records.ts';
 import { blocksIn, type ReadBlock } from './stretch.ts';
 
-export const indexColumns = (place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]> =>
-  indexEach(place, found, into, async (content, how, sink) => {
+export const indexColumns = (
+  place: DataPlace,
+  found: FoundFiles,
+  into: Indexing,
+  open?: Format['open'],
+): Promise<IndexedFile[]> => {
+  const read = async (content: Content, how: WholeFile, sink: IndexSink): Promise<FileLayout> => {
     const { source } = (await readHeader(content)).header;
     return (await readColumns(content, how, selectedFor(sink, source, into), sink)).layout;
-  });
+  };
+  return indexEach(place, found, into, read, open);
+};
 
 /** As `Format.readFile`. `watch` is told of the bytes of each block, before and after its records. */
 export async function readColumns(

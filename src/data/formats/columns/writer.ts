@@ -20,14 +20,14 @@ export class BlockWriter implements PieceSink {
   readonly quota = LIMITS.pieceRecords;
   badRecords = 0;
   readonly #spec: ColumnSpec;
-  readonly #source: string;
+  readonly #source: string | undefined;
   readonly #made: Buffer[] = [];
   readonly #perBlock: number;
   #position = 0;
   #open: OpenBlock;
 
-  /** `source`: the file that the records are of. */
-  constructor(spec: ColumnSpec, source: string) {
+  /** `source`: the file that the records are of, which reasons name. */
+  constructor(spec: ColumnSpec, source: string | undefined) {
     this.#spec = spec;
     this.#source = source;
     this.#perBlock = Math.min(BLOCK_RECORDS, Math.floor(FIXED_BYTES / (VALUE_BYTES * kept(spec).length)));
@@ -57,7 +57,7 @@ export class BlockWriter implements PieceSink {
 
   #refuse(line: number, reason: string): void {
     this.badRecords += 1;
-    this.#open.addBad(shortened(`${this.#source}:${line}: ${reason}`));
+    this.#open.addBad(shortened(this.#source === undefined ? reason : `${this.#source}:${line}: ${reason}`));
   }
 
   /** The blocks that are whole, each once. */

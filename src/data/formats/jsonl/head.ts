@@ -3,8 +3,8 @@ import { PaddletError } from '../../../base/errors.ts';
 import { otherThanText } from '../../appearance.ts';
 import { BOM, isBlank, NEWLINE } from '../../ascii.ts';
 import type { ColumnSpec } from '../../columns/column.ts';
+import { layoutByPath } from '../../columns/layout.ts';
 import type { FileHead } from '../text/form.ts';
-import { layoutOf } from './paths.ts';
 
 const SHOWN_CHARACTERS = 40;
 const SHOWN_LINES = 50;
@@ -17,7 +17,8 @@ export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: 
   const offset = BOM.every((byte, at) => bytes[at] === byte) ? BOM.length : 0;
   let at = offset;
   while (at < bytes.length && (isBlank(bytes[at]!) || bytes[at] === NEWLINE)) at++;
-  if (at === bytes.length) return isWhole ? undefined : { layout: layoutOf(spec), names: undefined, offset, line: 1 };
+  if (at === bytes.length)
+    return isWhole ? undefined : { layout: layoutByPath(spec), names: undefined, offset, line: 1 };
   const lines = Buffer.from(bytes.subarray(at)).toString('latin1').split('\n', SHOWN_LINES);
   // The last one may be cut off.
   const [first = '', second = '{'] = (isWhole || lines.length === 1 ? lines : lines.slice(0, -1))
@@ -29,7 +30,7 @@ export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: 
       hint: `write it as JSON lines: jq -c ${other.filter} OLD > NEW`,
     });
   }
-  return { layout: layoutOf(spec), names: undefined, offset, line: 1 };
+  return { layout: layoutByPath(spec), names: undefined, offset, line: 1 };
 }
 
 /** What two lines are of, as `json.dump`, `jq .` and others write it. */

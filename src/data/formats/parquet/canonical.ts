@@ -21,7 +21,10 @@ export function textsOf({ meaning }: Leaf, values: Values): TextAt {
     return at;
   }
   const { array } = values;
-  const asText = (textOf: (value: number | bigint) => string): TextAt => (at) => Buffer.from(textOf(array[at]!));
+  const asText =
+    (textOf: (value: number | bigint) => string): TextAt =>
+    (at) =>
+      Buffer.from(textOf(array[at]!));
   switch (meaning.kind) {
     case 'boolean':
       return asText((value) => (Number(value) === 0 ? 'false' : 'true'));
@@ -37,20 +40,23 @@ export function textsOf({ meaning }: Leaf, values: Values): TextAt {
       return (at) => {
         const value = Number(array[at]!);
         if (Number.isNaN(value)) return undefined;
-        return Buffer.from(values.kind === 'f32' ? singleText(value) : String(value));
+        return Buffer.from(floatText(values.kind === 'f32' ? shortest(value) : value));
       };
     default:
       return asText(String);
   }
 }
 
-/** The shortest text that reads as the same f32. */
-function singleText(value: number): string {
+/** Of a whole number its digits, however many. */
+const floatText = (value: number): string => (Number.isInteger(value) ? String(BigInt(value)) : String(value));
+
+/** The number of fewest digits that is the same f32. */
+function shortest(value: number): number {
   for (let digits = 1; digits < F32_DIGITS; digits++) {
-    const text = Number(value.toPrecision(digits));
-    if (Math.fround(text) === value) return String(text);
+    const rounded = Number(value.toPrecision(digits));
+    if (Math.fround(rounded) === value) return rounded;
   }
-  return String(Number(value.toPrecision(F32_DIGITS)));
+  return Number(value.toPrecision(F32_DIGITS));
 }
 
 /** With its point: 1234 of scale 2 is 12.34. */

@@ -15,13 +15,7 @@ export function takenOf(target: Target, leaf: Leaf, values: Values, plan: ValueP
 }
 
 /** Undefined when a value needs to be looked at as a text. */
-function fastTaken(
-  target: Target,
-  leaf: Leaf,
-  values: Values,
-  plan: ValuePlan,
-  isElement: boolean,
-): Taken | undefined {
+function fastTaken(target: Target, leaf: Leaf, values: Values, plan: ValuePlan, isElement: boolean): Taken | undefined {
   switch (target.kind) {
     case 'number':
     case 'label':
@@ -53,9 +47,8 @@ function slowTaken(target: Target, leaf: Leaf, values: Values, plan: ValuePlan, 
     const reason = ((): string | undefined => {
       if (text === undefined) return isElement ? undefined : reader.takeNone(target);
       if (isElement && target.kind === 'list') return reader.takeList(target, [text]);
-      if (!isNumeric || reader.isMissing(text, 0, text.length)) return reader.take(target, text, 0, text.length);
-      const number = numberText(target, values, at) ?? text;
-      return reader.take(target, number, 0, number.length);
+      if (reader.isMissing(text, 0, text.length)) return reader.takeNone(target);
+      return reader.takePresent(target, (isNumeric ? numberText(target, values, at) : undefined) ?? text);
     })();
     if (reason !== undefined) faults.set(at, reason);
     if (target.kind === 'number') floats[at] = record.numbers[target.slot]!;

@@ -96,7 +96,8 @@ function listRows(target: Target & { kind: 'list' }, taken: Taken, column: Colum
       const fault = taken.faults.get(at);
       if (fault !== undefined && !faults.has(row)) faults.set(row, fault);
       if (taken.lists !== undefined) made.addAll(taken.lists[at]!);
-      else if (taken.empty === undefined || taken.empty[at] === 0) made.add(taken.halves![2 * at]!, taken.halves![2 * at + 1]!);
+      else if (taken.empty === undefined || taken.empty[at] === 0)
+        made.add(taken.halves![2 * at]!, taken.halves![2 * at + 1]!);
     }
     ends[row] = made.count;
     const length = made.count - starts[row]!;

@@ -1,6 +1,7 @@
 /** Numbers of a Parquet column as numbers, labels or weights of records. */
-import { isWeight, labelOf } from '../../labels.ts';
+
 import { textOf } from '../../ascii.ts';
+import { isWeight, labelOf } from '../../labels.ts';
 import type { Target, ValuePlan } from '../text/plan.ts';
 import type { Leaf } from './schema.ts';
 import type { Taken } from './taken.ts';

@@ -46,8 +46,7 @@ function byText({ column, slot }: Target & { kind: 'text' }, leaf: Leaf, values:
   for (let at = 0; at < count; at++) {
     starts[at] = end;
     const text = textAt(at);
-    const isMissing =
-      text === undefined || plan.missing.some((missing) => Buffer.compare(missing, text) === 0);
+    const isMissing = text === undefined || plan.missing.some((missing) => Buffer.compare(missing, text) === 0);
     if (!isMissing) {
       parts.push(text);
       end += text.length;

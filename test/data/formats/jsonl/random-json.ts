@@ -1,7 +1,7 @@
 /** Random columns with paths, and lines of JSON that mostly fit them. */
 import type { ColumnSpec, FieldColumn } from '../../../../src/data/columns/column.ts';
+import { layoutByPath } from '../../../../src/data/columns/layout.ts';
 import { jsonLinesForm } from '../../../../src/data/formats/jsonl/format.ts';
-import { layoutOf } from '../../../../src/data/formats/jsonl/paths.ts';
 import { type LinePlan, planOf } from '../../../../src/data/formats/text/plan.ts';
 import type { LabelRule } from '../../../../src/data/labels.ts';
 import * as fc from '../../../properties.ts';
@@ -14,7 +14,7 @@ const pick = <T>(g: Draw, ...of: readonly T[]): T => of[g(fc.integer, { min: 0, 
 
 export function planFor(columns: FieldColumn[], missing: string[] = [''], rule: LabelRule = { task: 'regression' }) {
   const spec: ColumnSpec = { columns, dialect: { ...CSV, missing } };
-  const layout = layoutOf(spec);
+  const layout = layoutByPath(spec);
   return planOf(jsonLinesForm.linesOf(spec, layout), spec, layout, rule, 'day=1/f.jsonl');
 }
 

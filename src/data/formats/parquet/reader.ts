@@ -1,0 +1,113 @@
+/** Reads a Parquet file to records, one row group after the other. */
+import { PaddletError } from '../../../base/errors.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import { type ColumnSpec, pathOf } from '../../columns/column.ts';
+import { layoutByPath } from '../../columns/layout.ts';
+import type { PieceSink } from '../../columns/piece-sink.ts';
+import type { Content } from '../../content.ts';
+import type { ReadFile, WholeFile } from '../format.ts';
+import { type DialectBytes, type Target, type ValuePlan, valuePlanOf } from '../text/plan.ts';
+import { readColumn } from './column.ts';
+import { unsupported } from './fault.ts';
+import { type Footer, leafNamed, type ReadBytes, readFooter } from './footer.ts';
+import { GroupRecords } from './group-records.ts';
+import type { Leaf } from './schema.ts';
+import { takenOf } from './take-values.ts';
+import { rowsOf } from './taken.ts';
+
+/** Nothing separates values, and decimals have a point. */
+const DIALECT: DialectBytes = { delimiter: -1, quote: -1, comment: -1, decimal: '.'.charCodeAt(0) };
+
+interface FilePlan {
+  readonly footer: Footer;
+  readonly plan: ValuePlan;
+  readonly columns: readonly { readonly target: Target; readonly leaf: Leaf }[];
+  readonly read: ReadBytes;
+}
+
+/** As `Format.readFile`. */
+export async function readParquet(content: Content, how: WholeFile, sink: PieceSink): Promise<ReadFile> {
+  const { path } = content;
+  const { onBytes, beforeRead = async () => {} } = how;
+  const counted: ReadBytes = async (offset, count) => {
+    const bytes = new Uint8Array(count);
+    const got = await content.file.read(bytes, offset);
+    onBytes(got);
+    return bytes.subarray(0, got);
+  };
+  const file = await planFile(content, how.columns, how.labels, counted);
+  const layout = layoutByPath(how.columns);
+  const { groups, rows } = file.footer;
+  for (const group of groups.keys()) {
+    await beforeRead();
+    const records = await readGroup(file, group);
+    if (!records.pass(path, sink)) return { layout, isWhole: false };
+  }
+  if ((await content.file.size()) !== content.bytes) {
+    throw new PaddletError('DataChanged', `${path} changed while it was being read`);
+  }
+  return { layout: rows === 0 ? undefined : layout, isWhole: true };
+}
+
+/** Rows, by the footer. Throws `DataInvalid`, even when only the columns are not those of the job. */
+export async function countParquet(content: Content, columns: ColumnSpec): Promise<number> {
+  const read: ReadBytes = async (offset, count) => {
+    const bytes = new Uint8Array(count);
+    return bytes.subarray(0, await content.file.read(bytes, offset));
+  };
+  return (await planFile(content, columns, { task: 'regression' }, read)).footer.rows;
+}
+
+async function planFile(
+  { path, bytes }: Content,
+  spec: ColumnSpec,
+  labels: WholeFile['labels'],
+  read: ReadBytes,
+): Promise<FilePlan> {
+  const footer = await readFooter(path, bytes, read);
+  const plan = valuePlanOf(DIALECT, spec, layoutByPath(spec), labels, path);
+  const targets = plan.targets.filter((target) => target !== undefined);
+  const columns = targets.map((target) => {
+    const leaf = leafNamed(footer, pathOf(target.column).join('.'));
+    refuseUnfit(path, target, leaf);
+    return { target, leaf };
+  });
+  return { footer, plan, columns, read };
+}
+
+async function readGroup({ footer, plan, columns, read }: FilePlan, group: number): Promise<GroupRecords> {
+  const { rows, firstRow } = footer.groups[group]!;
+  if (rows * columns.length > LIMITS.parquetGroupValues) {
+    const what = `its row group ${group} has ${rows} rows of ${columns.length} columns, more than can be held at once`;
+    throw new PaddletError('DataInvalid', `${footer.path}: ${what}`, { hint: 'write it with smaller row groups' });
+  }
+  const records = new GroupRecords(plan, rows, firstRow);
+  for (const { target, leaf } of columns) {
+    const column = await readColumn(footer, group, leaf, read);
+    const taken = takenOf(target, leaf, column.values, plan, leaf.element !== undefined);
+    records.add(target, rowsOf(target, taken, column, plan));
+  }
+  return records;
+}
+
+/** What no value of a column can be. */
+function refuseUnfit(path: string, target: Target, { name, meaning, element }: Leaf): void {
+  const { column } = target;
+  if (element !== undefined && column.type !== 'categories') {
+    throw unsupported(
+      path,
+      `column ${name} has lists: only a column of type categories reads them, not ${column.type}`,
+    );
+  }
+  const isTime = meaning.kind === 'timestamp' || meaning.kind === 'date' || meaning.kind === 'time';
+  const isNumber = target.kind === 'number' || target.kind === 'weight' || (target.kind === 'label' && !target.texts);
+  if (isNumber && (isTime || meaning.kind === 'uuid')) {
+    throw unsupported(
+      path,
+      `column ${name} has values of the kind ${meaning.kind}, the job reads it as ${column.type}`,
+    );
+  }
+  if (target.kind === 'text' && (meaning.kind === 'time' || meaning.kind === 'boolean' || meaning.kind === 'uuid')) {
+    throw unsupported(path, `column ${name} has values of the kind ${meaning.kind}, which say no time of a record`);
+  }
+}
