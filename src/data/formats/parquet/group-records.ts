@@ -58,6 +58,12 @@ export class GroupRecords {
     return Number.isNaN(times.of(one)[0]!) ? times.faultOf(one, 0) : undefined;
   }
 
+  #lines(): Uint32Array {
+    const lines = new Uint32Array(this.#rows);
+    for (let row = 0; row < lines.length; row++) lines[row] = row;
+    return lines;
+  }
+
   #piece({ record }: RecordValues): ColumnPiece {
     const { slots, hasWeights, hasGroups, times } = this.#plan;
     const rows = this.#rows;
@@ -97,7 +103,7 @@ export class GroupRecords {
       texts: [],
       bytes: new Uint8Array(0),
       times: times === undefined ? undefined : timesOf(),
-      lines: Uint32Array.from(nothing, (_, row) => row),
+      lines: this.#lines(),
       starts: nothing,
       ends: nothing,
     };

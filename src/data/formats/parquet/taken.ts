@@ -35,25 +35,60 @@ export interface RowLists {
 export function rowsOf(target: Target, taken: Taken, column: ColumnValues, plan: ValuePlan): RowValues {
   if (target.kind === 'list') return listRows(target, taken, column);
   const { rows, indexes, nulls } = column;
-  const faults = new Map<number, string>();
-  const none = noneOf(target, plan);
   const { floats, halves } = taken;
-  const rowFloats = floats && (floats instanceof Float64Array ? new Float64Array(rows) : new Float32Array(rows));
-  const rowHalves = halves && new Uint32Array(2 * rows);
-  const hasFaults = taken.faults.size > 0;
-  for (let row = 0; row < rows; row++) {
-    const at = indexes === undefined ? row : indexes[row]!;
-    const isNull = nulls !== undefined && nulls[row] !== 0;
-    if (rowFloats !== undefined) rowFloats[row] = isNull ? none.float : floats![at]!;
-    if (rowHalves !== undefined) {
-      rowHalves[2 * row] = isNull ? none.low : halves![2 * at]!;
-      rowHalves[2 * row + 1] = isNull ? none.high : halves![2 * at + 1]!;
-    }
-    if (!isNull && !hasFaults) continue;
-    const fault = isNull ? none.fault : taken.faults.get(at);
-    if (fault !== undefined) faults.set(row, fault);
+  if (indexes === undefined && nulls === undefined) {
+    // Each row has a value of its own: they are as they are.
+    return { ...(floats && { floats }), ...(halves && { halves }), faults: taken.faults };
   }
-  return { ...(rowFloats && { floats: rowFloats }), ...(rowHalves && { halves: rowHalves }), faults };
+  const none = noneOf(target, plan);
+  const isNull = (row: number): boolean => nulls !== undefined && nulls[row] !== 0;
+  const faults = new Map<number, string>();
+  if (taken.faults.size > 0 || none.fault !== undefined) {
+    for (let row = 0; row < rows; row++) {
+      const fault = isNull(row) ? none.fault : taken.faults.get(indexes === undefined ? row : indexes[row]!);
+      if (fault !== undefined) faults.set(row, fault);
+    }
+  }
+  return {
+    ...(floats && { floats: rowFloats(floats, column, none.float) }),
+    ...(halves && { halves: rowHalves(halves, column, none) }),
+    faults,
+  };
+}
+
+function rowFloats<F extends Float32Array | Float64Array>(
+  floats: F,
+  { rows, indexes, nulls }: ColumnValues,
+  none: number,
+): F {
+  const made = (floats instanceof Float64Array ? new Float64Array(rows) : new Float32Array(rows)) as F;
+  if (indexes === undefined) made.set(floats);
+  else for (let row = 0; row < rows; row++) made[row] = floats[indexes[row]!]!;
+  if (nulls !== undefined) for (let row = 0; row < rows; row++) if (nulls[row] !== 0) made[row] = none;
+  return made;
+}
+
+function rowHalves(
+  halves: Uint32Array,
+  { rows, indexes, nulls }: ColumnValues,
+  { low, high }: { readonly low: number; readonly high: number },
+): Uint32Array {
+  const made = new Uint32Array(2 * rows);
+  if (indexes === undefined) made.set(halves);
+  else {
+    for (let row = 0; row < rows; row++) {
+      const at = 2 * indexes[row]!;
+      made[2 * row] = halves[at]!;
+      made[2 * row + 1] = halves[at + 1]!;
+    }
+  }
+  if (nulls === undefined) return made;
+  for (let row = 0; row < rows; row++) {
+    if (nulls[row] === 0) continue;
+    made[2 * row] = low;
+    made[2 * row + 1] = high;
+  }
+  return made;
 }
 
 /** What a record has that lacks the value. */

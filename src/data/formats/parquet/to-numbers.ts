@@ -22,7 +22,7 @@ export function numbersOf(
   if (mayBeMissing(plan)) return undefined;
   const floats = doublesOf(leaf, values);
   if (floats === undefined) return undefined;
-  const taken = Float32Array.from(floats);
+  const taken = new Float32Array(floats);
   for (let at = 0; at < taken.length; at++) {
     const value = floats[at]!;
     if (target.kind === 'number') {
