@@ -214,13 +214,16 @@ export const LIMITS = {
   /** Groups in groups of its schema, and structs in structs of its metadata. */
   parquetDepth: 64,
   /** Of a row group, which is decoded at once. */
-  parquetGroupRows: 2 ** 26,
+  parquetGroupRows: 2 ** 23,
+  /** Places of a decimal behind its point, and bytes of it: 256 bits. */
+  parquetDecimalDigits: 76,
+  parquetDecimalBytes: 32,
   /** Values of all columns that are read of it, in up to 16 bytes each. */
   parquetGroupValues: 2 ** 27,
   /** Of one column of it, before and after decompression. */
   parquetChunkBytes: 512 * MiB,
   /** Elements of the lists in it. */
-  parquetChunkValues: 2 ** 27,
+  parquetChunkValues: 2 ** 25,
   /** What a columns file says of its columns. */
   columnsHeaderBytes: 32 * MiB,
   /** Why a record is bad, in a columns file. */

@@ -2,7 +2,17 @@
 import { basename, dirname, join } from 'node:path';
 import type { Host } from '../base/seams.ts';
 
+const PARTIAL = '.partial';
+
 export type Append = (block: Uint8Array) => Promise<void>;
+
+/** Removes what processes have begun to write under that name, those that still do included: they fail then. */
+export async function removePartial(disk: Host['disk'], path: string): Promise<void> {
+  const folder = dirname(path);
+  for (const name of await disk.list(folder)) {
+    if (name.startsWith(`.${basename(path)}.`) && name.endsWith(PARTIAL)) await disk.remove(join(folder, name));
+  }
+}
 
 /** A file of that name is replaced. Throws errors of the file system, and what `write` throws. */
 export async function writeWhole<T>(
@@ -11,7 +21,7 @@ export async function writeWhole<T>(
   write: (append: Append) => Promise<T>,
 ): Promise<T> {
   // Hidden, so that a folder of data has no such file.
-  const partial = join(dirname(path), `.${basename(path)}.${random.uuid()}.partial`);
+  const partial = join(dirname(path), `.${basename(path)}.${random.uuid()}${PARTIAL}`);
   const file = await disk.create(partial);
   try {
     let result: T;

@@ -61,4 +61,25 @@ export const PARQUET_FILES: readonly Mutation[] = [
     replace: 'this.#indexes[this.#elements + at] = at;',
     tests: ['test/data/formats/parquet/values.test.ts'],
   },
+  {
+    rule: 'columns of a Parquet file in the cache are published when the file is as it was',
+    file: 'src/data/formats/columns/write-file.ts',
+    find: 'await beforePublished();',
+    replace: '',
+    tests: ['test/data/formats/parquet/cache.test.ts'],
+  },
+  {
+    rule: 'a process makes the columns of a Parquet file once at a time',
+    file: 'src/data/formats/parquet/format.ts',
+    find: 'underWay.get(cached) ?? makeColumns(',
+    replace: 'undefined ?? makeColumns(',
+    tests: ['test/data/formats/parquet/cache.test.ts'],
+  },
+  {
+    rule: 'ids of empty texts are made of no address outside of what was copied',
+    file: 'src/data/kernels/value-ids.ts',
+    find: 'if (start === end) fromStarts[at] = fromEnds[at] = 0;',
+    replace: 'if (start === end) fromStarts[at] = fromEnds[at] = (start - low) >>> 0;',
+    tests: ['test/data/kernels/value-ids.test.ts'],
+  },
 ];

@@ -42,10 +42,14 @@ export function idsOfTexts({ bytes, starts, ends }: TextsToHash, seed: bigint, b
     const { buffer, kernels } = kernelWith(textsAt - FRAME_AT + high - low + BEHIND_BYTES);
     const [startsAt, endsAt] = [FRAME_AT + 8 * count, FRAME_AT + 12 * count];
     new Uint8Array(buffer).set(bytes.subarray(low, high), textsAt);
-    new Uint32Array(buffer, startsAt, count).set(starts.subarray(from, to));
-    new Uint32Array(buffer, endsAt, count).set(ends.subarray(from, to));
-    // The spans count from the beginning of `bytes`: addresses wrap.
-    kernels.hashSpans((textsAt - low) >>> 0, startsAt, endsAt, count, seed, BigInt(buckets), FRAME_AT);
+    const [fromStarts, fromEnds] = [new Uint32Array(buffer, startsAt, count), new Uint32Array(buffer, endsAt, count)];
+    for (let at = 0; at < count; at++) {
+      const [start, end] = [starts[from + at]!, ends[from + at]!];
+      // The others count from the first byte that is there.
+      if (start === end) fromStarts[at] = fromEnds[at] = 0;
+      else [fromStarts[at], fromEnds[at]] = [start - low, end - low];
+    }
+    kernels.hashSpans(textsAt, startsAt, endsAt, count, seed, BigInt(buckets), FRAME_AT);
     ids.set(new Uint32Array(buffer, FRAME_AT, 2 * count), 2 * from);
     from = to;
   }

@@ -34,6 +34,7 @@ export async function writeColumns(
   { host }: Pick<DataPlace, 'host'>,
   target: string,
   { content, columns, readFile, onBytes, isCopy = false }: ColumnsSource,
+  beforePublished: () => Promise<void> = async () => {},
 ): Promise<Converted> {
   const raw = asWritten(columns);
   const { path } = content;
@@ -50,6 +51,7 @@ export async function writeColumns(
     await readFile(content, { columns: raw, labels: ANY_LABEL, onBytes, beforeRead }, writer);
     const { records, badRecords: bad } = writer;
     await write(writer.finish());
+    await beforePublished();
     return { records, bad, bytes };
   });
   await host.disk.syncFolder(dirname(target));

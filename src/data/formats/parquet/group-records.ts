@@ -26,8 +26,11 @@ export class GroupRecords {
     for (const [row, fault] of values.faults) if (!this.#faults.has(row)) this.#faults.set(row, fault);
   }
 
-  /** All records in their order, as far as the sink has room. False when that ends before they do. */
-  pass(file: string, sink: PieceSink): boolean {
+  /**
+   * All records in their order, as far as the sink has room: some at a time, so that the event loop can turn and what
+   * takes them can keep up. Ends early when the sink is full, with false.
+   */
+  *pass(file: string, sink: PieceSink): Generator<void, boolean> {
     const constants = new RecordValues(this.#plan);
     const constantFault = constants.begin() ?? this.#timeFault(constants);
     if (constantFault !== undefined) for (let row = 0; row < this.#rows; row++) this.#faults.set(row, constantFault);
@@ -40,6 +43,7 @@ export class GroupRecords {
         const to = Math.min(end, row + Math.min(sink.quota, LIMITS.pieceRecords));
         sink.add(slicePiece(piece, row, to), this.#firstRow + 1);
         row = to;
+        yield;
       }
       if (end === this.#rows) break;
       if (sink.quota === 0) return false;

@@ -39,9 +39,10 @@ export async function readParquet(content: Content, how: WholeFile, sink: PieceS
   const layout = layoutByPath(how.columns);
   const { groups, rows } = file.footer;
   for (const group of groups.keys()) {
-    await beforeRead();
-    const records = await readGroup(file, group);
-    if (!records.pass(path, sink)) return { layout, isWhole: false };
+    const records = (await readGroup(file, group)).pass(path, sink);
+    let passed = records.next();
+    for (; passed.done !== true; passed = records.next()) await beforeRead();
+    if (!passed.value) return { layout, isWhole: false };
   }
   if ((await content.file.size()) !== content.bytes) {
     throw new PaddletError('DataChanged', `${path} changed while it was being read`);
@@ -77,13 +78,18 @@ async function planFile(
 
 async function readGroup({ footer, plan, columns, read }: FilePlan, group: number): Promise<GroupRecords> {
   const { rows, firstRow } = footer.groups[group]!;
-  if (rows * columns.length > LIMITS.parquetGroupValues) {
-    const what = `its row group ${group} has ${rows} rows of ${columns.length} columns, more than can be held at once`;
+  let values = 0;
+  const count = (more: number): void => {
+    values += more;
+    if (values <= LIMITS.parquetGroupValues) return;
+    const what = `its row group ${group} has more than ${LIMITS.parquetGroupValues} values of the columns of the job`;
     throw new PaddletError('DataInvalid', `${footer.path}: ${what}`, { hint: 'write it with smaller row groups' });
-  }
+  };
+  count(rows * columns.length);
   const records = new GroupRecords(plan, rows, firstRow);
   for (const { target, leaf } of columns) {
     const column = await readColumn(footer, group, leaf, read);
+    count(column.elements - rows);
     const taken = takenOf(target, leaf, column.values, plan, leaf.element !== undefined);
     records.add(target, rowsOf(target, taken, column, plan));
   }

@@ -1,4 +1,5 @@
 /** Numbers that are some bytes in the file: decimals, INT96, floats of 16 bits. */
+import { LIMITS } from '../../../base/limits.ts';
 import { Fault } from './fault.ts';
 import type { Leaf } from './schema.ts';
 import type { Spans, Values } from './values.ts';
@@ -8,8 +9,12 @@ const MICROSECONDS_A_DAY = 86_400_000_000n;
 
 /** Throws a `Fault`. */
 export function refined({ physical, storage, meaning }: Leaf, spans: Spans): Values {
-  if (storage === 'bytes') return spans;
   const { bytes, starts, ends } = spans;
+  if (meaning.kind === 'decimal') {
+    const long = starts.findIndex((start, at) => ends[at]! - start > LIMITS.parquetDecimalBytes);
+    if (long >= 0) throw new Fault(`value ${long} is a decimal of ${ends[long]! - starts[long]!} bytes`);
+  }
+  if (storage === 'bytes') return spans;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   if (meaning.kind === 'float') {
     const array = Float32Array.from(starts, (start, at) => (ends[at]! > start ? view.getFloat16(start, true) : 0));

@@ -178,5 +178,8 @@ const isDecimal = ({ logical_type, converted_type }: SchemaElement): boolean =>
 const precisionOf = ({ logical_type: logical, precision }: SchemaElement): number | undefined =>
   logical?.type === 'DECIMAL' ? logical.precision : precision;
 
-const scaleOf = ({ logical_type: logical, scale }: SchemaElement): number =>
-  (logical?.type === 'DECIMAL' ? logical.scale : scale) ?? 0;
+function scaleOf({ logical_type: logical, scale: own }: SchemaElement): number {
+  const scale = (logical?.type === 'DECIMAL' ? logical.scale : own) ?? 0;
+  if (scale < 0 || scale > LIMITS.parquetDecimalDigits) throw new Fault(`a decimal cannot have ${scale} places`);
+  return scale;
+}

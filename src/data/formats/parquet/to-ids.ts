@@ -4,7 +4,7 @@ import { idsOfTexts, idsOfWholes } from '../../kernels/value-ids.ts';
 import type { Target, ValuePlan } from '../text/plan.ts';
 import type { Leaf } from './schema.ts';
 import type { Taken } from './taken.ts';
-import { mayBeMissing } from './to-numbers.ts';
+import { missingNumbers } from './to-numbers.ts';
 import type { Numbers, Spans, Values } from './values.ts';
 
 type OfIds = Target & { kind: 'single' | 'group' | 'list' };
@@ -24,12 +24,17 @@ export function idsOf(
     const isText = meaning.kind === 'string' || meaning.kind === 'binary';
     return isText ? idsOfSpans(target, values, plan, isElement, buckets) : undefined;
   }
-  if (meaning.kind !== 'integer' || (mayBeMissing(plan) && !isElement)) return undefined;
+  // A text that has to be divided, as -5 by a minus sign.
+  if (target.kind === 'list' && target.column.type === 'categories' && !isElement && target.column.separator === '-')
+    return undefined;
+  const missing = isElement ? NO_NUMBERS : missingNumbers(plan);
+  if (meaning.kind !== 'integer' || missing === undefined) return undefined;
   const wide = wideOf(values);
   if (wide === undefined) return undefined;
   const { seed } = target;
-  if (seed !== undefined) return { halves: idsOfWholes(wide, seed, buckets), faults: new Map() };
-  const halves = new Uint32Array(wide.buffer, wide.byteOffset, 2 * wide.length);
+  const none = [...missingAmong(values, missing)];
+  if (seed !== undefined) return withNone(target, idsOfWholes(wide, seed, buckets), none);
+  const halves = new Uint32Array(wide.buffer, wide.byteOffset, 2 * wide.length).slice();
   // A group is a whole number from 0 to 2^64-2.
   const isFaulty = (high: number, at: number): boolean =>
     values.kind === 'u64' || values.kind === 'u32'
@@ -38,8 +43,28 @@ export function idsOf(
   if (target.kind === 'group') {
     for (let at = 0; at < wide.length; at++) if (isFaulty(halves[2 * at + 1]!, at)) return undefined;
   }
-  return { halves, faults: new Map() };
+  return withNone(target, halves, none);
 }
+
+const NO_NUMBERS: ReadonlySet<number> = new Set();
+
+function* missingAmong({ array }: Numbers, missing: ReadonlySet<number>): Generator<number> {
+  if (missing.size === 0) return;
+  for (let at = 0; at < array.length; at++) if (missing.has(Number(array[at]!))) yield at;
+}
+
+/** `none`: which of the values are no value. */
+function withNone(target: OfIds, halves: Uint32Array, none: Iterable<number>): Taken {
+  const empty = target.kind === 'list' ? new Uint8Array(halves.length / 2) : undefined;
+  const missing = target.kind === 'single' ? halvesOf(missingId(target.seed)) : NO_GROUP;
+  for (const at of none) {
+    halves.set(missing, 2 * at);
+    if (empty !== undefined) empty[at] = 1;
+  }
+  return { halves, faults: new Map(), ...(empty && { empty }) };
+}
+
+const NO_GROUP = [MOST_U32, MOST_U32] as const;
 
 function idsOfSpans(
   target: OfIds,
@@ -52,15 +77,8 @@ function idsOfSpans(
   if (seed === undefined) return undefined;
   // Its text has to be divided, or to be a whole number.
   if (target.kind === 'list' && (!isElement || target.column.ids === 'integer')) return undefined;
-  const halves = idsOfTexts(values, seed, buckets);
-  const empty = target.kind === 'list' ? new Uint8Array(values.starts.length) : undefined;
-  const missing = halvesOf(missingId(seed));
-  const none: readonly [number, number] = target.kind === 'group' ? [MOST_U32, MOST_U32] : missing;
-  for (const at of isElement ? emptySpans(values) : missingSpans(values, plan)) {
-    halves.set(none, 2 * at);
-    if (empty !== undefined) empty[at] = 1;
-  }
-  return { halves, faults: new Map(), ...(empty && { empty }) };
+  const none = isElement ? emptySpans(values) : missingSpans(values, plan);
+  return withNone(target, idsOfTexts(values, seed, buckets), none);
 }
 
 function* emptySpans({ starts, ends }: Spans): Generator<number> {

@@ -19,9 +19,12 @@ export function numbersOf(
   plan: ValuePlan,
 ): Taken | undefined {
   if (values.kind === 'bytes' || (target.kind === 'label' && target.texts !== undefined)) return undefined;
-  if (mayBeMissing(plan)) return undefined;
-  const floats = doublesOf(leaf, values);
-  if (floats === undefined) return undefined;
+  const missing = missingNumbers(plan);
+  const floats = missing && doublesOf(leaf, values);
+  if (missing === undefined || floats === undefined) return undefined;
+  if (missing.size > 0) {
+    for (let at = 0; at < floats.length; at++) if (missing.has(floats[at]!)) floats[at] = Number.NaN;
+  }
   const taken = new Float32Array(floats);
   for (let at = 0; at < taken.length; at++) {
     const value = floats[at]!;
@@ -36,9 +39,21 @@ export function numbersOf(
   return { floats: taken, faults: new Map() };
 }
 
-/** Whether a number or a truth value may be a text of what is missing. */
+/** The numbers whose texts mean that there is no value; undefined when that is not all that such texts may say. */
+export function missingNumbers(plan: ValuePlan): ReadonlySet<number> | undefined {
+  const texts = plan.missing.map((text) => textOf(text, 0, text.length)).filter((text) => SPOKEN.test(text));
+  const numbers = texts.map(Number);
+  // Another text than that of the number is no value's.
+  const areAll = numbers.every((number, at) => Number.isSafeInteger(number) && String(number) === texts[at]);
+  return areAll ? new Set(numbers) : undefined;
+}
+
+/** How texts of numbers, truth values and times begin. */
+const SPOKEN = /^[-\dItf]/;
+
+/** Whether such a value may be a text of what is missing. */
 export const mayBeMissing = ({ missing }: ValuePlan): boolean =>
-  missing.some((text) => /^[-\dItf]/.test(textOf(text, 0, text.length)));
+  missing.some((text) => SPOKEN.test(textOf(text, 0, text.length)));
 
 /** As the decimal text of each value would be read. */
 function doublesOf({ meaning }: Leaf, values: Numbers): Float64Array | undefined {

@@ -74,8 +74,8 @@ describe('footers', () => {
   test.each<[string, Crafted]>([
     ['its footer cannot be read: row group 0 has 0 columns', { pages: [], file: { 4: [{ 1: [], 2: 0n, 3: 0n }] } }],
     ['its footer cannot be read: it says 3 rows, its row groups have 0', { pages: [], file: { 3: 3n } }],
-    ['its row group 0 has -1 rows, not up to 67108864', { pages: [], rows: -1n }],
-    ['its row group 0 has 9223372036854775807 rows, not up to 67108864', { pages: [], rows: 2n ** 63n - 1n }],
+    ['its row group 0 has -1 rows, not up to 8388608', { pages: [], rows: -1n }],
+    ['its row group 0 has 9223372036854775807 rows, not up to 8388608', { pages: [], rows: 2n ** 63n - 1n }],
     ['its footer cannot be read: its schema ends too early', { pages: [], schema: [{ 4: 'root', 5: 2 ** 30 }] }],
     [
       'its footer cannot be read: its schema has elements outside of it',

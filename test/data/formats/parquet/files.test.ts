@@ -1,5 +1,5 @@
 /** Parquet files, indexed and read as trainers do: the records are those of CSV with the same values. */
-import { readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { describe, expect, test } from 'vitest';
@@ -243,42 +243,28 @@ describe('files of another writer', () => {
   });
 });
 
-describe('columns in the cache', () => {
-  const spec: ColumnSpec = { columns: [LABEL, number('x')], dialect: CSV };
-  const small = (values: number[]): Buffer =>
-    parquetOf([
-      { name: 'label', data: values, type: 'INT32' },
-      { name: 'x', data: values, type: 'DOUBLE' },
+test.each([['-1'], ['1', '0.50', 'true'], ['7', '-1', '?'], ['1e3']])(
+  'numbers that are among the missing texts (%s) are missing as in CSV',
+  async (...missing: string[]) => {
+    const values = [-1, 1, 7, 1000, 2];
+    const lines = values.map((value) => `${value},${value},${value},${value},${value}`);
+    const file = parquetOf([
+      { name: 'label', data: values.map((at) => at / 2), type: 'DOUBLE' },
+      ...['x', 'c', 'i', 'g'].map((name): Writing => ({ name, data: values, type: name === 'x' ? 'DOUBLE' : 'INT32' })),
     ]);
-  const how = { what: 'a.parquet', format: 'parquet', spec } as const;
-
-  test('are made once for a file and the columns of a job, and again for another file', async () => {
-    const place = placeWith({ 'a.parquet': small([1, 2, 3]) });
-    const made = (): string[] => readdirSync(join(place.cacheFolder, 'columns'));
-    expect((await recordsOf(place, how)).labels).toEqual([1, 2, 3]);
-    const first = made();
-    expect((await recordsOf(place, how)).labels).toEqual([1, 2, 3]);
-    expect(made()).toEqual(first);
-    await recordsOf(place, { ...how, spec: { ...spec, columns: [LABEL, number('z', { path: 'x' })] } });
-    // What a job makes of the values does not matter.
-    await recordsOf(place, { ...how, spec: { ...spec, columns: [LABEL, number('x', { quantiles: 2 })] } });
-    expect(made()).toHaveLength(2);
-    writeFileSync(join(place.folder, 'a.parquet'), small([4, 5, 6]));
-    utimesSync(join(place.folder, 'a.parquet'), 1, 1);
-    expect((await recordsOf(place, how)).labels).toEqual([4, 5, 6]);
-    expect(made()).toHaveLength(3);
-  });
-
-  test('that are gone are made again while a job trains; a file that changed is refused', async () => {
-    const place = placeWith({ 'a.parquet': small([1, 2, 3]) });
-    const index = await indexOf(place, how);
-    rmSync(join(place.cacheFolder, 'columns'), { recursive: true });
-    const [task] = await readAll(place, index, how);
-    expect([...task!.batch(0, 3).labels]).toEqual([1, 2, 3]);
-    writeFileSync(join(place.folder, 'a.parquet'), small([1, 2, 4]));
-    await expect(readAll(place, index, how)).rejects.toMatchObject({ code: 'DataChanged' });
-  });
-});
+    const text = `label,x,c,i,g\n${lines.map((line, at) => line.replace(/^[^,]*/, `${values[at]! / 2}`)).join('\n')}`;
+    const place = placeWith({ 'a.csv': text, 'a.parquet': file });
+    const columns: Column[] = [LABEL, number('x'), category('c'), category('i', { ids: 'integer' })];
+    const spec = {
+      columns: [...columns, { name: 'g', type: 'group', ids: 'hash' } as const],
+      dialect: { ...CSV, missing },
+    };
+    const expected = await recordsOf(place, { spec });
+    const got = await recordsOf(place, { what: 'a.parquet', format: 'parquet', spec });
+    expect(got.bits).toEqual(expected.bits);
+    expect(got.index.statistics).toEqual(expected.index.statistics);
+  },
+);
 
 test('a job looks at it, and converts it', async () => {
   const place = placeWith({ 'a.parquet': made(), 'a.csv': csv });

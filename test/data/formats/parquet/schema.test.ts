@@ -138,3 +138,11 @@ describe('decimals of any length', () => {
     await expect(columnOf(file, 'x')).rejects.toThrow('f: row group 0, column x: value 0 does not fit into 64 bits');
   });
 });
+
+test.each([-1, 77, 2 ** 31 - 1])('a decimal with %d places is refused: its text would have no bound', (scale) => {
+  const price: SchemaElement = {
+    ...{ name: 'price', type: 'INT32', repetition_type: 'REQUIRED', converted_type: 'DECIMAL' },
+    scale,
+  };
+  expect(() => leavesOf([root(1), price])).toThrow(`a decimal cannot have ${scale} places`);
+});
