@@ -193,9 +193,12 @@ export async function inCache<T>(folder: string, step: () => Promise<T>): Promis
     return await step();
   } catch (cause) {
     if (cause instanceof PaddletError) throw cause;
-    throw new PaddletError('DataCacheFailed', `cannot write the data cache ${folder}: ${(cause as Error).message}`, {
-      cause,
-      hint: 'free some space or choose another folder with --cache-dir',
-    });
+    throw cacheFailed(folder, cause as Error);
   }
 }
+
+export const cacheFailed = (folder: string, cause: Error): PaddletError =>
+  new PaddletError('DataCacheFailed', `cannot write the data cache ${folder}: ${cause.message}`, {
+    cause,
+    hint: 'free some space or choose another folder with --cache-dir',
+  });

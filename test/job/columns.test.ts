@@ -223,53 +223,6 @@ describe('rules between columns', () => {
       '9:18: data.columns.cl.cross: d is no column of type category, and no number with quantiles',
     ],
     [
-      'a path of fields',
-      'y: label\nx: { type: number, path: a.b }',
-      '7:30: data.columns.x.path: not for format csv: expected position or from',
-    ],
-    [
-      'a position of keys',
-      'y: label\nx: { type: number, position: 2 }',
-      '7:34: data.columns.x.position: not for format jsonl: expected path or from',
-      { format: 'jsonl' },
-    ],
-    [
-      'a path with an empty key',
-      'y: label\nx: { type: number, path: a..b }',
-      '7:30: data.columns.x.path: expected keys with one dot between two of them',
-      { format: 'jsonl' },
-    ],
-    [
-      'a path of too many keys',
-      `y: label\nx: { type: number, path: ${Array(17).fill('k').join('.')} }`,
-      '7:30: data.columns.x.path: expected at most 16 keys, found 17',
-      { format: 'jsonl' },
-    ],
-    [
-      'a path twice',
-      'y: label\nx: { type: number, path: a.b }\nz: { type: number, path: a.b }',
-      '8:30: data.columns.z.path: the value is that of x',
-      { format: 'jsonl' },
-    ],
-    [
-      'a path through a value',
-      'y: label\nx: { type: number, path: a.b }\nz: { type: number, path: a.b.c }',
-      '8:30: data.columns.z.path: x needs another value there',
-      { format: 'jsonl' },
-    ],
-    [
-      'a path to an object of values',
-      'y: label\nx: { type: number, path: a.b }\na: category',
-      '8:8: data.columns.a: x needs another value there',
-      { format: 'jsonl' },
-    ],
-    [
-      'fields of lines of keys',
-      XY,
-      '4:3: data.csv: only for format csv or tsv',
-      { format: 'jsonl', csv: '{ header: true }' },
-    ],
-    [
       'a position in a folder',
       'y: label\nx: { type: number, position: 3, from: folder }',
       '7:34: data.columns.x.position: not with from: folder',

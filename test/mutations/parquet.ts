@@ -70,9 +70,9 @@ export const PARQUET_FILES: readonly Mutation[] = [
   },
   {
     rule: 'a process makes the columns of a Parquet file once at a time',
-    file: 'src/data/formats/parquet/format.ts',
-    find: 'underWay.get(cached) ?? makeColumns(',
-    replace: 'undefined ?? makeColumns(',
+    file: 'src/data/formats/parquet/cached-columns.ts',
+    find: 'underWay.get(cached) ?? make()',
+    replace: 'make()',
     tests: ['test/data/formats/parquet/cache.test.ts'],
   },
   {

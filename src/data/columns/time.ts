@@ -16,8 +16,9 @@ export const isTimeFormat = (format: string): boolean =>
 export type ReadTime = (bytes: Uint8Array, from: number, to: number) => number;
 
 const DAY_MS = 86_400_000;
-const FIRST_MS = -62_167_219_200_000;
-const LAST_MS = 253_402_300_799_999;
+/** Of the years 0000 to 9999. */
+export const FIRST_MS = -62_167_219_200_000;
+export const LAST_MS = 253_402_300_799_999;
 /** Of years, months and days. */
 const DATE_BYTES = 10;
 /** T or blank, hours and minutes. */

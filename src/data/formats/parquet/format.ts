@@ -1,34 +1,14 @@
-/**
- * Parquet files as a data format. A row group is decoded at once, and a task is a small part of one: so a file becomes
- * columns in the cache, as a gzip file is inflated there, and tasks are read from these.
- */
-import { createHash } from 'node:crypto';
-import { basename, dirname, join } from 'node:path';
+/** Parquet files as a data format: a file becomes columns in the cache, and all else is as of files of columns. */
 import { assert } from '../../../base/assert.ts';
-import { isPaddletError, PaddletError } from '../../../base/errors.ts';
-import type { FileFacts } from '../../../base/seams.ts';
-import { type ColumnSpec, pathOf } from '../../columns/column.ts';
-import { fieldColumns } from '../../columns/layout.ts';
-import { type Content, inCache, inspectFile, openContent } from '../../content.ts';
-import { absolutePath, type DataPlace } from '../../place.ts';
-import { removePartial } from '../../whole-file.ts';
+import { openContent } from '../../content.ts';
 import { columnsFormat } from '../columns/format.ts';
-import { encodeHeader } from '../columns/header.ts';
-import { countColumns, indexColumns } from '../columns/indexer.ts';
-import { asWritten, writeColumns } from '../columns/write-file.ts';
+import { indexColumns } from '../columns/indexer.ts';
 import type { Format } from '../format.ts';
+import { openColumns } from './cached-columns.ts';
 import { countParquet, readParquet } from './reader.ts';
 
-/** Of the name of a file, in that of its columns: names have a bound. */
-const NAME_CHARACTERS = 64;
-
-/** Raise this when the same file would become other columns. */
-const COLUMNS_VERSION = 1;
-
-const { find, read, input, hasFields, hasLabelFiles, parserVersion } = columnsFormat;
-
 export const parquetFormat: Format = {
-  ...{ find, read, input, hasFields, hasLabelFiles, parserVersion: parserVersion! },
+  ...columnsFormat,
   placing: 'path',
   takesParquet: true,
   open: openColumns,
@@ -44,78 +24,3 @@ export const parquetFormat: Format = {
     }
   },
 };
-
-/** By the file, and by what decides the values of its columns: not by what a job makes of these. */
-function keyOf(source: string, path: string, { bytes, modifiedMs }: FileFacts, spec: ColumnSpec): string {
-  const places = fieldColumns(spec).map((column) => [pathOf(column), column.from ?? null]);
-  return createHash('sha256')
-    .update(encodeHeader(asWritten(spec), path))
-    .update(JSON.stringify([COLUMNS_VERSION, source, bytes, modifiedMs, places, spec.dialect.missing]))
-    .digest('hex')
-    .slice(0, 32);
-}
-
-/** By path in the cache: a process makes each of them once at a time. */
-const underWay = new Map<string, Promise<void>>();
-
-/** The file of columns in the cache, which is made if it is missing, or damaged. */
-async function openColumns(place: DataPlace, path: string, columns: ColumnSpec): Promise<Content> {
-  const { disk } = place.host;
-  const facts = await inspectFile(place, path);
-  const folder = join(place.cacheFolder, 'columns');
-  const name = basename(path).slice(0, NAME_CHARACTERS);
-  const cached = join(folder, `${name}-${keyOf(absolutePath(place, path), path, facts, columns)}`);
-  for (let isAgain = false; ; isAgain = true) {
-    if (!(await disk.exists(cached))) await makeOnce(place, path, columns, facts, cached);
-    const file = await disk.open(cached);
-    const content = { path, file, facts, bytes: await file.size() };
-    try {
-      await countColumns(content, columns);
-      return content;
-    } catch (error) {
-      await file.close();
-      if (isAgain || !isPaddletError(error)) throw error;
-      place.host.log.warn('columns in the data cache are damaged, and are made again', { path: cached });
-      await disk.remove(cached);
-    }
-  }
-}
-
-async function makeOnce(...[place, path, columns, facts, cached]: Parameters<typeof makeColumns>): Promise<void> {
-  const making = underWay.get(cached) ?? makeColumns(place, path, columns, facts, cached);
-  underWay.set(cached, making);
-  try {
-    await making;
-  } finally {
-    underWay.delete(cached);
-  }
-}
-
-/** Another process may do the same: the first one that is done removes what others have begun. */
-async function makeColumns(
-  place: DataPlace,
-  path: string,
-  columns: ColumnSpec,
-  facts: FileFacts,
-  cached: string,
-): Promise<void> {
-  const { disk } = place.host;
-  const folder = dirname(cached);
-  const isUnchanged = async (): Promise<void> => {
-    const now = await inspectFile(place, path);
-    if (now.bytes === facts.bytes && now.modifiedMs === facts.modifiedMs) return;
-    throw new PaddletError('DataChanged', `${path} changed while it was being read`);
-  };
-  const content = await openContent(place, path, true);
-  try {
-    const source = { content, columns, readFile: readParquet, onBytes: () => {}, isCopy: true };
-    await writeColumns(place, cached, source, isUnchanged);
-  } catch (error) {
-    const isOfDisk = error instanceof Error && 'syscall' in error;
-    if (!isOfDisk) throw error;
-    if (!(await disk.exists(cached))) await inCache(folder, () => Promise.reject(error));
-  } finally {
-    await content.file.close();
-  }
-  await removePartial(disk, cached);
-}

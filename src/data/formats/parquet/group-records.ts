@@ -4,7 +4,7 @@ import { type ColumnPiece, slicePiece } from '../../columns/piece.ts';
 import type { PieceSink } from '../../columns/piece-sink.ts';
 import type { Target, ValuePlan } from '../text/plan.ts';
 import { RecordValues } from '../text/values.ts';
-import type { RowLists, RowValues } from './taken.ts';
+import { oneTime, type RowLists, type RowValues } from './taken.ts';
 
 export class GroupRecords {
   readonly #plan: ValuePlan;
@@ -58,7 +58,7 @@ export class GroupRecords {
   #timeFault({ record }: RecordValues): string | undefined {
     const { times, constants } = this.#plan;
     if (times === undefined || !constants.some(({ target }) => target.kind === 'text')) return undefined;
-    const one = timeOf(record.texts);
+    const one = oneTime(record.texts[0]!);
     return Number.isNaN(times.of(one)[0]!) ? times.faultOf(one, 0) : undefined;
   }
 
@@ -83,7 +83,7 @@ export class GroupRecords {
     );
     const timesOf = (): Float64Array =>
       (this.#values.get('text 0')?.floats as Float64Array | undefined) ??
-      new Float64Array(rows).fill(times!.of(timeOf(record.texts))[0]!);
+      new Float64Array(rows).fill(times!.of(oneTime(record.texts[0]!))[0]!);
     let base = 0;
     const spans = lists.map(({ starts, ends, ids }) => {
       const moved = { starts: starts.map((start) => start + base), ends: ends.map((end) => end + base) };
@@ -125,9 +125,3 @@ function sameFor(rows: number, ids: readonly number[]): RowLists {
     ids: Uint32Array.from(ids),
   };
 }
-
-/** A record with these texts. */
-const timeOf = (all: readonly Uint8Array[]) => {
-  const bytes = all[0] ?? new Uint8Array(0);
-  return { records: 1, texts: [{ starts: Uint32Array.of(0), ends: Uint32Array.of(bytes.length) }], bytes };
-};

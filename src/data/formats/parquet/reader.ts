@@ -5,6 +5,7 @@ import { type ColumnSpec, pathOf } from '../../columns/column.ts';
 import { layoutByPath } from '../../columns/layout.ts';
 import type { PieceSink } from '../../columns/piece-sink.ts';
 import type { Content } from '../../content.ts';
+import { ANY_LABEL, type LabelRule } from '../../labels.ts';
 import type { ReadFile, WholeFile } from '../format.ts';
 import { type DialectBytes, type Target, type ValuePlan, valuePlanOf } from '../text/plan.ts';
 import { readColumn } from './column.ts';
@@ -29,13 +30,7 @@ interface FilePlan {
 export async function readParquet(content: Content, how: WholeFile, sink: PieceSink): Promise<ReadFile> {
   const { path } = content;
   const { onBytes, beforeRead = async () => {} } = how;
-  const counted: ReadBytes = async (offset, count) => {
-    const bytes = new Uint8Array(count);
-    const got = await content.file.read(bytes, offset);
-    onBytes(got);
-    return bytes.subarray(0, got);
-  };
-  const file = await planFile(content, how.columns, how.labels, counted);
+  const file = await planFile(content, how.columns, how.labels, onBytes);
   const layout = layoutByPath(how.columns);
   const { groups, rows } = file.footer;
   for (const group of groups.keys()) {
@@ -52,19 +47,21 @@ export async function readParquet(content: Content, how: WholeFile, sink: PieceS
 
 /** Rows, by the footer. Throws `DataInvalid`, even when only the columns are not those of the job. */
 export async function countParquet(content: Content, columns: ColumnSpec): Promise<number> {
-  const read: ReadBytes = async (offset, count) => {
-    const bytes = new Uint8Array(count);
-    return bytes.subarray(0, await content.file.read(bytes, offset));
-  };
-  return (await planFile(content, columns, { task: 'regression' }, read)).footer.rows;
+  return (await planFile(content, columns, ANY_LABEL)).footer.rows;
 }
 
 async function planFile(
-  { path, bytes }: Content,
+  { path, bytes, file }: Content,
   spec: ColumnSpec,
-  labels: WholeFile['labels'],
-  read: ReadBytes,
+  labels: LabelRule,
+  onBytes: (count: number) => void = () => {},
 ): Promise<FilePlan> {
+  const read: ReadBytes = async (offset, count) => {
+    const room = new Uint8Array(count);
+    const got = await file.read(room, offset);
+    onBytes(got);
+    return room.subarray(0, got);
+  };
   const footer = await readFooter(path, bytes, read);
   const plan = valuePlanOf(DIALECT, spec, layoutByPath(spec), labels, path);
   const targets = plan.targets.filter((target) => target !== undefined);

@@ -1,4 +1,5 @@
 /** Values that were taken, and the records that have them. */
+import { NO_TEXT } from '../../columns/piece.ts';
 import type { Target, ValuePlan } from '../text/plan.ts';
 import { RecordValues } from '../text/values.ts';
 import type { ColumnValues } from './column.ts';
@@ -96,7 +97,7 @@ function noneOf(target: Target, plan: ValuePlan) {
   const reader = new RecordValues(plan);
   const { record } = reader;
   reader.begin();
-  const fault = target.kind === 'text' ? plan.times!.faultOf(NO_TIME(target.slot), 0) : reader.takeNone(target);
+  const fault = target.kind === 'text' ? plan.times!.faultOf(oneTime(NO_TEXT), 0) : reader.takeNone(target);
   const single = target.kind === 'single' ? record.single.subarray(2 * target.slot) : undefined;
   return {
     fault,
@@ -106,12 +107,11 @@ function noneOf(target: Target, plan: ValuePlan) {
   };
 }
 
-const ZERO = Uint32Array.of(0);
-/** A record whose text of that slot is empty. */
-const NO_TIME = (slot: number) => ({
+/** The time of one record, as `Times` reads it: there is one column of times at most. */
+export const oneTime = (text: Uint8Array) => ({
   records: 1,
-  texts: Array.from({ length: slot + 1 }, () => ({ starts: ZERO, ends: ZERO })),
-  bytes: new Uint8Array(0),
+  texts: [{ starts: Uint32Array.of(0), ends: Uint32Array.of(text.length) }],
+  bytes: text,
 });
 
 /** Lists of the file, or one value a row; a list that is missing has no ids. */

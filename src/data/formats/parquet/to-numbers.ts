@@ -1,5 +1,4 @@
 /** Numbers of a Parquet column as numbers, labels or weights of records. */
-
 import { textOf } from '../../ascii.ts';
 import { isWeight, labelOf } from '../../labels.ts';
 import type { Target, ValuePlan } from '../text/plan.ts';
@@ -22,7 +21,9 @@ export function numbersOf(
   const missing = missingNumbers(plan);
   const floats = missing && doublesOf(leaf, values);
   if (missing === undefined || floats === undefined) return undefined;
-  if (missing.size > 0) {
+  if (missing.size > 0 && leaf.meaning.kind !== 'boolean') {
+    // The text of a decimal has all of its places: 1.00 is not 1.
+    if (leaf.meaning.kind === 'decimal') return undefined;
     for (let at = 0; at < floats.length; at++) if (missing.has(floats[at]!)) floats[at] = Number.NaN;
   }
   const taken = new Float32Array(floats);
@@ -59,7 +60,7 @@ export const mayBeMissing = ({ missing }: ValuePlan): boolean =>
 function doublesOf({ meaning }: Leaf, values: Numbers): Float64Array | undefined {
   const doubles = new Float64Array(values.array.length);
   const scale = meaning.kind === 'decimal' ? meaning.scale : 0;
-  if (scale < 0 || scale > EXACT_POWER) return undefined;
+  if (scale > EXACT_POWER) return undefined;
   const power = 10 ** scale;
   if (values.kind === 'i64' || values.kind === 'u64') {
     const { array } = values;

@@ -1,4 +1,5 @@
 /** Values of a Parquet column as times of records: ms since 1970 in UTC; what is finer is cut off. */
+import { FIRST_MS, LAST_MS } from '../../columns/time.ts';
 import { Times } from '../../columns/times.ts';
 import type { Target, ValuePlan } from '../text/plan.ts';
 import { textsOf } from './canonical.ts';
@@ -8,9 +9,6 @@ import { mayBeMissing } from './to-numbers.ts';
 import { countOf, type Values } from './values.ts';
 
 const DAY_MS = 86_400_000;
-/** Of the years 0000 to 9999. */
-const FIRST_MS = -62_167_219_200_000;
-const LAST_MS = 253_402_300_799_999;
 const PER_MS = { ms: 1n, us: 1000n, ns: 1_000_000n } as const;
 
 export function timesOf(target: Target & { kind: 'text' }, leaf: Leaf, values: Values, plan: ValuePlan): Taken {
@@ -53,8 +51,7 @@ function byText({ column, slot }: Target & { kind: 'text' }, leaf: Leaf, values:
     }
     ends[at] = end;
   }
-  const texts = Array.from({ length: slot + 1 }, () => ({ starts, ends }));
-  const read = { records: count, texts, bytes: Buffer.concat(parts) };
+  const read = { records: count, texts: [{ starts, ends }], bytes: Buffer.concat(parts) };
   const isOwn = leaf.meaning.kind === 'timestamp' || leaf.meaning.kind === 'date';
   const times = isOwn ? new Times({ ...column, format: 'iso' }, slot, { decimal: '.' }) : plan.times!;
   const floats = times.of(read);

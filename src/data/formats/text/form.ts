@@ -1,8 +1,9 @@
 /** What a format of text with columns is: how its files begin, and how lines become records and values. */
 import type { ColumnSpec } from '../../columns/column.ts';
+import type { LabelRule } from '../../labels.ts';
 import type { FileLayout } from '../../source.ts';
 import type { ForwardOptions } from '../format.ts';
-import type { LineForm } from './plan.ts';
+import { type LineForm, type LinePlan, planOf } from './plan.ts';
 
 export interface FileHead {
   readonly layout: FileLayout;
@@ -25,6 +26,15 @@ export interface TextForm {
   /** `keep`: what users call the columns whose texts go with the predictions. Throws `DataInvalid`. */
   keptIn(file: string, keep: readonly string[], head: FileHead, spec: ColumnSpec): Kept;
 }
+
+/** Throws as `planOf`. */
+export const planFor = (
+  form: TextForm,
+  spec: ColumnSpec,
+  layout: FileLayout,
+  labels: LabelRule,
+  path: string,
+): LinePlan => planOf(form.linesOf(spec, layout), spec, layout, labels, path);
 
 export interface ForwardBeginning {
   readonly bytes: Uint8Array;

@@ -14,10 +14,10 @@ import { resolveFiles } from '../../place.ts';
 import { Selector } from '../../selection.ts';
 import type { Chunk, TaskRecords } from '../../source.ts';
 import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
-import type { TextForm } from './form.ts';
+import { planFor, type TextForm } from './form.ts';
 import { openTextForward } from './forward.ts';
 import { indexText, readWhole } from './indexer.ts';
-import { type LinePlan, pathBytes, planOf } from './plan.ts';
+import { type LinePlan, pathBytes } from './plan.ts';
 import { readText } from './read-text.ts';
 import { readStretch } from './stretch.ts';
 
@@ -55,7 +55,7 @@ function readHead(
   const { layout, offset, line } = head;
   const text = { file, bytes: bytes.subarray(offset), offset, firstLine: line };
   // A quote that is not closed here may be closed behind the first bytes.
-  readText(text, planOf(form.linesOf(spec, layout), spec, layout, labels, file), records);
+  readText(text, planFor(form, spec, layout, labels, file), records);
   return records.finish().records;
 }
 
@@ -83,7 +83,7 @@ async function read(
     const { layout } = options.files[chunk.file]!;
     const end = into.records + chunk.records;
     if (layout === undefined || !fitsLayout(columns, layout)) throw changed(file, chunk);
-    await readChunk(files, chunk, planOf(form.linesOf(columns, layout), columns, layout, labels, file), into, options);
+    await readChunk(files, chunk, planFor(form, columns, layout, labels, file), into, options);
     if (into.records !== end) throw changed(file, chunk);
   }
   return times.during('parse', () => into.finish());

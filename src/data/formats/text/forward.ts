@@ -5,10 +5,10 @@ import type { ColumnSpec } from '../../columns/column.ts';
 import { cutParts, type ForwardPart } from '../../forward-parts.ts';
 import type { LabelRule } from '../../labels.ts';
 import type { ForwardGroup, ForwardHead, ForwardOptions, ForwardReader, ReadColumns } from '../format.ts';
-import type { TextForm } from './form.ts';
+import { planFor, type TextForm } from './form.ts';
 import { GroupSink } from './group-sink.ts';
 import { openQuote } from './indexer.ts';
-import { type LinePlan, planOf } from './plan.ts';
+import type { LinePlan } from './plan.ts';
 import { readText } from './read-text.ts';
 import { placeOf } from './stretch.ts';
 
@@ -27,7 +27,7 @@ export function openTextForward(
   if (head === undefined) return { kept: keep, async *parts() {}, read: () => [] };
   const kept = form.keptIn(file, keep, head, placed);
   const inputs: ReadColumns = { ...columns, ...withoutTraining(placed) };
-  const plan = planOf(form.linesOf(inputs, head.layout), inputs, head.layout, NO_LABEL, file);
+  const plan = planFor(form, inputs, head.layout, NO_LABEL, file);
   const group = { ...options, columns: inputs, plan, kept };
   return {
     kept: kept.names,

@@ -4,16 +4,9 @@ import type { PieceSink } from '../../columns/piece-sink.ts';
 import type { Content } from '../../content.ts';
 import type { DataPlace } from '../../place.ts';
 import type { FileLayout, IndexedFile } from '../../source.ts';
-import {
-  type FoundFiles,
-  FORWARD_HEAD_BYTES as HEAD_BYTES,
-  type Indexing,
-  type ReadFile,
-  type WholeFile,
-} from '../format.ts';
+import { FORWARD_HEAD_BYTES, type FoundFiles, type Indexing, type ReadFile, type WholeFile } from '../format.ts';
 import { indexEach, selectedFor } from '../index-sink.ts';
-import type { TextForm } from './form.ts';
-import { planOf } from './plan.ts';
+import { planFor, type TextForm } from './form.ts';
 import { readStretch, type SliceWatch, type Stopped } from './stretch.ts';
 
 export async function indexText(
@@ -49,7 +42,7 @@ export async function readWhole(
   watch = NO_WATCH,
 ): Promise<ReadFile> {
   const { path } = content;
-  const first = new Uint8Array(Math.min(HEAD_BYTES, content.bytes));
+  const first = new Uint8Array(Math.min(FORWARD_HEAD_BYTES, content.bytes));
   await content.file.read(first, 0);
   const head = form.headOf(path, first, first.length === content.bytes, columns);
   onBytes(head?.offset ?? first.length);
@@ -68,12 +61,7 @@ export async function readWhole(
       return bytes.subarray(0, got);
     },
   };
-  const stopped = await readStretch(
-    stretch,
-    planOf(form.linesOf(columns, layout), columns, layout, labels, path),
-    sink,
-    watch,
-  );
+  const stopped = await readStretch(stretch, planFor(form, columns, layout, labels, path), sink, watch);
   if (stopped?.kind === 'full') return { layout, isWhole: false };
   if (stopped?.kind === 'open') throw openQuote(path, stopped);
   if (stopped?.kind === 'short' || (await content.file.size()) !== content.bytes) throw changing(path);

@@ -4,8 +4,8 @@ import type { ColumnSpec, FieldColumn } from '../../../../src/data/columns/colum
 import type { ColumnPiece } from '../../../../src/data/columns/piece.ts';
 import type { PieceSink } from '../../../../src/data/columns/piece-sink.ts';
 import { csvForm } from '../../../../src/data/formats/csv/format.ts';
-import type { Line, LineText } from '../../../../src/data/formats/text/plan.ts';
-import { type LinePlan, planOf } from '../../../../src/data/formats/text/plan.ts';
+import { planFor } from '../../../../src/data/formats/text/form.ts';
+import type { Line, LinePlan, LineText } from '../../../../src/data/formats/text/plan.ts';
 import { type ReadText, readText } from '../../../../src/data/formats/text/read-text.ts';
 import type { LabelRule } from '../../../../src/data/labels.ts';
 import type { BadRecord, FileLayout } from '../../../../src/data/source.ts';
@@ -117,7 +117,7 @@ export type Dialects = ColumnSpec['dialect'];
 
 /** Of lines of CSV. */
 export const csvPlan = (spec: ColumnSpec, layout: FileLayout, rule: LabelRule, path: string): LinePlan =>
-  planOf(csvForm.linesOf(spec, layout), spec, layout, rule, path);
+  planFor(csvForm, spec, layout, rule, path);
 
 export function plan(
   columns: FieldColumn[],

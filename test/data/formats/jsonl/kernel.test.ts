@@ -5,7 +5,7 @@ import { JsonLineReader } from '../../../../src/data/formats/jsonl/line-reader.t
 import { readText } from '../../../../src/data/formats/text/read-text.ts';
 import * as fc from '../../../properties.ts';
 import { ALL, expectSame, Records, textOf } from '../csv/both-forms.ts';
-import { planFor, randomPlan, randomText } from './random-json.ts';
+import { jsonPlan, randomPlan, randomText } from './random-json.ts';
 
 const KEYS = ['label', 'x', 'c', 'l', 'g', 'w', 't'];
 const every: FieldColumn[] = [
@@ -53,7 +53,7 @@ describe('usual lines are read by the kernel alone', () => {
     ],
     ['with large ids', '{"label":1,"c":123456789012345678901234,"g":1234567890123456789,"t":1,"w":1}'],
   ])('%s', (_, line) => {
-    const used = planFor(every);
+    const used = jsonPlan(every);
     const bytes = Buffer.from(`${line}\n${line}\r\n\n${line}`);
     const plainly = vi.spyOn(JsonLineReader.prototype, 'read');
     const got = new Records(ALL, ALL);
@@ -72,7 +72,7 @@ test('a plan after another one, and keys in other orders in turn', () => {
     return `{${turned.map((key) => `"${key}":1`).join(',')}}\n`;
   });
   for (const columns of [every, every.slice(0, 7), every]) {
-    const got = expectSame(Buffer.from(lines.join('').repeat(3)), planFor(columns));
+    const got = expectSame(Buffer.from(lines.join('').repeat(3)), jsonPlan(columns));
     expect([got.records.length, got.bads.length]).toEqual([3 * KEYS.length, 0]);
   }
 });
@@ -85,7 +85,7 @@ test('many columns, most of them missing in each record', () => {
       ...(at % 3 === 0 ? { path: `o${at % 7}.k${at}` } : {}),
     }),
   );
-  const plan = planFor([{ name: 'label', type: 'label' }, ...columns]);
+  const plan = jsonPlan([{ name: 'label', type: 'label' }, ...columns]);
   const lines = Array.from(
     { length: 50 },
     (_, at) => `{"k${20 * at + 1}":"a","label":1,"o3":{"k3":"b","k${at}":"c"}}\n`,

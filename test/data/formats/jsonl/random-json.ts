@@ -2,7 +2,8 @@
 import type { ColumnSpec, FieldColumn } from '../../../../src/data/columns/column.ts';
 import { layoutByPath } from '../../../../src/data/columns/layout.ts';
 import { jsonLinesForm } from '../../../../src/data/formats/jsonl/format.ts';
-import { type LinePlan, planOf } from '../../../../src/data/formats/text/plan.ts';
+import { planFor } from '../../../../src/data/formats/text/form.ts';
+import type { LinePlan } from '../../../../src/data/formats/text/plan.ts';
 import type { LabelRule } from '../../../../src/data/labels.ts';
 import * as fc from '../../../properties.ts';
 import { CSV } from '../../columns/samples.ts';
@@ -12,10 +13,9 @@ type Draw = fc.GeneratorValue;
 
 const pick = <T>(g: Draw, ...of: readonly T[]): T => of[g(fc.integer, { min: 0, max: of.length - 1 })]!;
 
-export function planFor(columns: FieldColumn[], missing: string[] = [''], rule: LabelRule = { task: 'regression' }) {
+export function jsonPlan(columns: FieldColumn[], missing: string[] = [''], rule: LabelRule = { task: 'regression' }) {
   const spec: ColumnSpec = { columns, dialect: { ...CSV, missing } };
-  const layout = layoutByPath(spec);
-  return planOf(jsonLinesForm.linesOf(spec, layout), spec, layout, rule, 'day=1/f.jsonl');
+  return planFor(jsonLinesForm, spec, layoutByPath(spec), rule, 'day=1/f.jsonl');
 }
 
 const PATHS = ['a', 'b', 'ü', 'a b', 'n.x', 'n.y', 'n.m.x', 'o.x', 'dots.in.it', 'x"y'];
@@ -60,7 +60,7 @@ export function randomPlan(g: Draw): LinePlan {
     ],
   );
   const rule = pick<LabelRule>(g, { task: 'regression' }, { task: 'binary' });
-  return planFor([...columns, ...label], missing, rule);
+  return jsonPlan([...columns, ...label], missing, rule);
 }
 
 const VALUES = [

@@ -284,6 +284,24 @@ test('a job looks at it, and converts it', async () => {
   expect(converted.bad).toContainEqual(expect.stringMatching(/^made\.columns:\d+: a\.parquet:\d+: column /));
 });
 
+test('a text of what is missing is that of no truth value, and of a decimal only with its places', async () => {
+  const read = async (column: Column, name: string, missing: string[]) => {
+    const place = placeWith({ 'a.parquet': golden('types-v1-plain') });
+    const how = {
+      what: 'a.parquet',
+      format: 'parquet',
+      spec: { columns: [{ name: 'u8', type: 'label' } as const, column], dialect: { ...CSV, missing } },
+    } as const;
+    const { index } = await recordsOf(place, how);
+    return index.statistics![0]!.missing - (name === 'flag' || name === 'd9' ? 0 : 1);
+  };
+  // Row 2 is bad; of the others 1.00 is one.
+  expect(await read(number('flag'), 'flag', ['1'])).toBe(0);
+  expect(await read(number('flag'), 'flag', ['true'])).toBe(3);
+  expect(await read(number('d9'), 'd9', ['1'])).toBe(0);
+  expect(await read(number('d9'), 'd9', ['1.00'])).toBe(1);
+});
+
 describe('columns that do not fit', () => {
   test.each<[Column, string]>([
     [number('x'), 'a.parquet has no column x'],
