@@ -4,5 +4,6 @@
  */
 import { afterAll } from 'vitest';
 import { removeFolders } from './folders.ts';
+import './small-memories.ts';
 
 afterAll(removeFolders);
