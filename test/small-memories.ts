@@ -6,7 +6,7 @@
 const MOST_PAGES = 128;
 
 WebAssembly.Memory = new Proxy(WebAssembly.Memory, {
-  construct(memory, [descriptor]: [WebAssembly.MemoryDescriptor]) {
+  construct(memory, [descriptor]: ConstructorParameters<typeof WebAssembly.Memory>) {
     if (descriptor.initial > MOST_PAGES)
       throw new RangeError(`more than ${MOST_PAGES} pages are not addressed in tests`);
     return new memory(descriptor);

@@ -1,6 +1,7 @@
-/** The files of an index, each opened once, read by ranges. */
+/** The files of an index, read by ranges. */
 import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
+import { LIMITS } from '../base/limits.ts';
 import type { FileFacts } from '../base/seams.ts';
 import { type Content, openContent } from './content.ts';
 import type { DataPlace } from './place.ts';
@@ -8,11 +9,23 @@ import type { IndexedFile } from './source.ts';
 
 type OpenFile = (place: DataPlace, path: string) => Promise<Content>;
 
-/** Opened at their first chunk (inflated, if they must be); they stay open until `close`. */
+interface OpenOne {
+  readonly content: Promise<Content>;
+  /** Under way. */
+  reads: number;
+}
+
+/**
+ * Opened at their first chunk (inflated, if they must be). As many as `LIMITS.openDataFiles` stay open, those that were
+ * read last: a task may be of more files than a process may have open.
+ */
 export class OpenFiles {
   private readonly place: DataPlace;
   private readonly files: readonly IndexedFile[];
-  private readonly open = new Map<string, Promise<Content>>();
+  /** The one that was read last comes last. */
+  private readonly open = new Map<string, OpenOne>();
+  /** Of each file that was opened, as it was then. */
+  private readonly facts = new Map<string, FileFacts>();
   private readonly openFile: OpenFile;
 
   constructor(place: DataPlace, files: readonly IndexedFile[], openFile: OpenFile = openContent) {
@@ -37,12 +50,12 @@ export class OpenFiles {
   }
 
   /** Of the file when it was opened; undefined when none of it was read. */
-  async factsOf(path: string): Promise<FileFacts | undefined> {
-    return (await this.open.get(path))?.facts;
+  factsOf(path: string): FileFacts | undefined {
+    return this.facts.get(path);
   }
 
   async close(): Promise<void> {
-    const contents = await Promise.allSettled(this.open.values());
+    const contents = await Promise.allSettled([...this.open.values()].map(({ content }) => content));
     this.open.clear();
     for (const content of contents) if (content.status === 'fulfilled') await content.value.file.close();
   }
@@ -59,26 +72,51 @@ export class OpenFiles {
     count: number,
     bytes: Uint8Array = new Uint8Array(count),
   ): Promise<Uint8Array> {
-    const content = await this.content(indexed.path);
-    if (content.bytes !== indexed.bytes) {
-      throw new PaddletError(
-        'DataChanged',
-        `${indexed.path} has ${content.bytes} bytes, not ${indexed.bytes} as indexed`,
-      );
+    const one = this.opened(indexed.path);
+    one.reads += 1;
+    try {
+      const content = await one.content;
+      if (content.bytes !== indexed.bytes) {
+        throw new PaddletError(
+          'DataChanged',
+          `${indexed.path} has ${content.bytes} bytes, not ${indexed.bytes} as indexed`,
+        );
+      }
+      assert(offset + count <= indexed.bytes, 'the range is in the file');
+      const got = await content.file.read(bytes, offset);
+      if (got < count) throw new PaddletError('DataChanged', `${indexed.path} has become shorter than it was indexed`);
+      return bytes;
+    } finally {
+      one.reads -= 1;
+      await this.closeUnused();
     }
-    assert(offset + count <= indexed.bytes, 'the range is in the file');
-    const got = await content.file.read(bytes, offset);
-    if (got < count) throw new PaddletError('DataChanged', `${indexed.path} has become shorter than it was indexed`);
-    return bytes;
   }
 
-  private content(path: string): Promise<Content> {
+  private opened(path: string): OpenOne {
     const known = this.open.get(path);
-    if (known !== undefined) return known;
-    const opening = this.openFile(this.place, path);
-    this.open.set(path, opening);
-    // The caller sees the failure; the next read tries again.
-    opening.catch(() => this.open.delete(path));
-    return opening;
+    if (known !== undefined) {
+      this.open.delete(path);
+      this.open.set(path, known);
+      return known;
+    }
+    const one: OpenOne = { content: this.openFile(this.place, path), reads: 0 };
+    this.open.set(path, one);
+    one.content.then(
+      ({ facts }) => this.facts.set(path, facts),
+      // The caller sees the failure; the next read tries again.
+      () => this.open.delete(path),
+    );
+    return one;
+  }
+
+  private async closeUnused(): Promise<void> {
+    const closing: Promise<Content>[] = [];
+    for (const [path, { content, reads }] of this.open) {
+      if (this.open.size <= LIMITS.openDataFiles) break;
+      if (reads > 0) continue;
+      this.open.delete(path);
+      closing.push(content);
+    }
+    for (const content of closing) await (await content).file.close();
   }
 }

@@ -108,9 +108,8 @@ async function areUnchanged(
 ): Promise<boolean> {
   const now = await factsOf(place, paths);
   if (now === undefined) return false;
-  const opened = await Promise.all(paths.map((path) => files.factsOf(path)));
   return before.every((one, at) => {
-    const then = opened[at];
+    const then = files.factsOf(paths[at]!);
     return isSameFile(one, now[at]!) && (then === undefined || isSameFile(one, then));
   });
 }

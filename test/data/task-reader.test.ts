@@ -2,12 +2,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { LIMITS } from '../../src/base/limits.ts';
 import type { DataFormat } from '../../src/data/formats/registry.ts';
 import { buildIndex } from '../../src/data/index-builder.ts';
 import type { LabelRule } from '../../src/data/labels.ts';
 import type { Chunk, DataIndex } from '../../src/data/source.ts';
 import { createTaskReader, type TaskReader } from '../../src/data/task-reader.ts';
 import { cutTasks } from '../../src/data/tasks.ts';
+import { createDisk } from '../../src/host/disk.ts';
 import type { Batch } from '../../src/model/model.ts';
 import { isRealDataMissing, REAL_DATA, testPlace } from './place.ts';
 
@@ -97,6 +99,40 @@ describe('reading tasks of text', () => {
     const { reader, tasks } = await opened('f.txt', 'libsvm', 10);
     await expect(reader.read([{ ...tasks[0]![0]!, ...wrong }])).rejects.toMatchObject({ code: 'DataChanged' });
     await reader.close();
+  });
+
+  test('few files are open at a time, however many a task is of', async () => {
+    const disk = createDisk();
+    let open = 0;
+    let most = 0;
+    const counting = testPlace({
+      disk: {
+        async open(path) {
+          const file = await disk.open(path);
+          most = Math.max(most, ++open);
+          const close = async (): Promise<void> => {
+            open -= 1;
+            await file.close();
+          };
+          return { ...file, close };
+        },
+      },
+    });
+    const names = Array.from({ length: 100 }, (_, at) => `many-${at}.txt`);
+    for (const [at, name] of names.entries()) writeFileSync(join(counting.folder, name), `1 ${at}:1\n0 ${at}:1\n`);
+    const index = await buildIndex(counting, { what: names, format: 'libsvm', recordsPerTask: 100 });
+    const { files } = index;
+    const reader = createTaskReader(counting, {
+      ...{ format: 'libsvm', files, labels: BINARY, inputWidth: 100, batchSize: 3 },
+    });
+    const [one, two] = cutTasks(index, 100);
+    const read = await Promise.all([one!, two!, one!].map((chunks) => reader.read(chunks)));
+    expect(read.map(({ records, bad }) => [records, bad.length])).toEqual([1, 2, 3].map(() => [100, 0]));
+    expect(open).toBe(LIMITS.openDataFiles);
+    // One for each task that is being read.
+    expect(most).toBeLessThanOrEqual(LIMITS.openDataFiles + 3);
+    await reader.close();
+    expect(open).toBe(0);
   });
 
   test('a file that comes back is read', async () => {

@@ -184,14 +184,23 @@ export function tasksAtOnce({ index, tasks }: Pick<Dataset, 'index' | 'tasks'>):
   return Math.min(LIMITS.tasksHeld, Math.max(1, room));
 }
 
+const PARTS_NAMED = 3;
+
+/** A task of small files has thousands of parts. */
+const listed = (parts: readonly string[]): string =>
+  parts.length <= PARTS_NAMED
+    ? parts.join(', ')
+    : `${parts.slice(0, PARTS_NAMED - 1).join(', ')} and ${parts.length - PARTS_NAMED + 1} more parts`;
+
 /** File and record range, for reports. */
 export function describeTask(dataset: Dataset, task: number): string {
-  return dataset.tasks[task]!.map((chunk) => {
+  const parts = dataset.tasks[task]!.map((chunk) => {
     const file = dataset.index.files[chunk.file]!.path;
     // Of a selection, records are counted without those that are left out.
     if (chunk.position !== undefined) return `${file}, ${chunk.records} records from line ${chunk.firstLine} on`;
     return `${file} records ${chunk.firstRecord + 1} to ${chunk.firstRecord + chunk.records}`;
-  }).join(', ');
+  });
+  return listed(parts);
 }
 
 /** The records of a task at positions [from, to), by file and chunk, for reports. */
@@ -208,5 +217,5 @@ export function describeRecords(dataset: Dataset, task: number, from: number, to
     }
     first += chunk.records;
   }
-  return parts.join(', ');
+  return listed(parts);
 }

@@ -93,6 +93,7 @@ it('records of a task are named by file and chunk', () => {
         { file: 0, firstRecord: 5, records: 10 },
         { file: 0, firstRecord: 15, records: 10 },
         { file: 1, firstRecord: 0, records: 5 },
+        { file: 1, firstRecord: 5, records: 5 },
       ],
     ],
   } as unknown as Parameters<typeof describeRecords>[0];
@@ -100,4 +101,7 @@ it('records of a task are named by file and chunk', () => {
     'a records 14 to 15 (chunk 0), a records 16 to 25 (chunk 1), b records 1 to 2 (chunk 2)',
   );
   expect(describeRecords(dataset, 0, 0, 1)).toBe('a records 6 to 6 (chunk 0)');
+  expect(describeRecords(dataset, 0, 0, 30)).toBe(
+    'a records 6 to 15 (chunk 0), a records 16 to 25 (chunk 1) and 2 more parts',
+  );
 });
