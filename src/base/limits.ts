@@ -174,8 +174,8 @@ export const LIMITS = {
 
   /** Data files of a job. */
   dataFiles: 1_000_000,
-  /** Data files that a reader of tasks keeps open: a small part of what a process may have (1024, or only 256). */
-  openDataFiles: 32,
+  /** Data files that a reader of tasks keeps open: a small part of what a process may have, often 1024. */
+  openDataFiles: 16,
   /** Folders in folders of data: deeper than any real layout, where a loop of symbolic links ends. */
   dataFolderDepth: 32,
   /** Inputs of a dense record: more than any image that a linear model takes. */
