@@ -58,10 +58,12 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     columns: ['kernels', 'parsed'],
     kernels: ['generated'],
     generated: [],
+    packings: [],
     parsed: ['kernels'],
     synth: [],
     inspection: ['formats', 'columns'],
   },
+  'data/packings': { gzip: [], recordio: [] },
   'data/formats': {
     columns: [],
     csv: ['text'],

@@ -49,6 +49,9 @@ export const index = schemaOf<ShownIndex>()(
     fieldBound: count.describe('Highest field of a feature + 1; 0 where features have no fields.'),
     labelBound: count.describe('Highest whole label + 1.'),
     traits: z.strictObject({
+      skippedChunks: z
+        .array(z.strictObject({ path: z.string(), chunks: count, records: count.describe('As their headers say.') }))
+        .describe('Files that are read without their corrupt chunks.'),
       withoutFeatures: z.array(z.string()).describe('Files with records, but without any feature.'),
       hasZero: z.boolean().describe('A label is 0.'),
       hasMinusOne: z.boolean(),

@@ -1,0 +1,66 @@
+/** The body of a chunk: of each record its length in four bytes, and its bytes. */
+import { crc32, gunzipSync, gzipSync } from 'node:zlib';
+import { LIMITS } from '../../../base/limits.ts';
+import { type ChunkHeader, COMPRESSORS, type Compressor, encodeHeader, LENGTH_BYTES } from './header.ts';
+import { decodeFrames, encodeFrames } from './snappy-frames.ts';
+
+const COMPRESS: Readonly<Record<Compressor, (body: Uint8Array) => Uint8Array>> = {
+  none: (body) => body,
+  snappy: encodeFrames,
+  gzip: (body) => gzipSync(body),
+};
+
+const DECOMPRESS: Readonly<Record<Compressor, (packed: Uint8Array) => Uint8Array>> = {
+  none: (packed) => packed,
+  snappy: (packed) => decodeFrames(packed, LIMITS.recordioChunkBytes),
+  gzip: (packed) => gunzipSync(packed, { maxOutputLength: LIMITS.recordioChunkBytes }),
+};
+
+/** A whole chunk, with its header. */
+export function encodeChunk(records: readonly Uint8Array[], compressor: Compressor): Buffer {
+  const body = Buffer.concat(
+    records.flatMap((record) => {
+      const length = Buffer.alloc(LENGTH_BYTES);
+      length.writeUInt32LE(record.length);
+      return [length, record];
+    }),
+  );
+  const packed = COMPRESS[compressor](body);
+  const number = COMPRESSORS.indexOf(compressor);
+  const header = { crc32: crc32(packed), compressor: number, bytes: packed.length, records: records.length };
+  return Buffer.concat([encodeHeader(header), packed]);
+}
+
+/** What is wrong with it, when it is not as its header says. */
+export function decodeBody(header: ChunkHeader, packed: Uint8Array): Uint8Array | string {
+  const compressor = COMPRESSORS[header.compressor];
+  if (compressor === undefined) {
+    const known = COMPRESSORS.map((name, number) => `${number} (${name})`).join(', ');
+    return `its compressor is ${header.compressor}, expected ${known}`;
+  }
+  let body: Uint8Array;
+  try {
+    body = DECOMPRESS[compressor](packed);
+  } catch (error) {
+    return `its ${compressor} data cannot be decompressed: ${(error as Error).message}`;
+  }
+  let records = 0;
+  let end = 0;
+  for (const record of recordsOf(body)) {
+    records += 1;
+    end = record.end;
+  }
+  if (end !== body.length) return `its records end at byte ${end} of ${body.length}`;
+  return records === header.records ? body : `it has ${records} records, expected ${header.records}`;
+}
+
+/** Where the records of a body are; those that are whole. */
+export function* recordsOf(body: Uint8Array): Generator<{ readonly start: number; readonly end: number }> {
+  const view = new DataView(body.buffer, body.byteOffset, body.length);
+  for (let at = 0; at + LENGTH_BYTES <= body.length; ) {
+    const start = at + LENGTH_BYTES;
+    at = start + view.getUint32(at, true);
+    if (at > body.length) return;
+    yield { start, end: at };
+  }
+}
