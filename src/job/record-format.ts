@@ -23,8 +23,7 @@ export const dataSchema = z
     if (format !== RECORDIO) {
       return record === undefined ? { ...data, format } : refuse(`only for format ${RECORDIO}`);
     }
-    if (record === undefined)
-      return refuse(`is required with format ${RECORDIO}: expected ${RECORDS.join(', ')}`);
+    if (record === undefined) return refuse(`is required with format ${RECORDIO}: expected ${RECORDS.join(', ')}`);
     const named: DataFormat = record === 'json' ? 'jsonl' : record;
     return { ...data, format: named };
   });

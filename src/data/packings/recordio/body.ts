@@ -31,7 +31,18 @@ export function encodeChunk(records: readonly Uint8Array[], compressor: Compress
   return Buffer.concat([encodeHeader(header), packed]);
 }
 
-/** What is wrong with it, when it is not as its header says. */
+/** Undefined when these are the bytes that its header means. */
+export function faultOf({ bytes, crc32: expected }: ChunkHeader, packed: Uint8Array): string | undefined {
+  if (packed.length < bytes) {
+    return `it is cut off: expected ${bytes} bytes after its header, found ${packed.length}`;
+  }
+  const found = crc32(packed);
+  return found === expected ? undefined : `its CRC-32 is ${hex(found)}, expected ${hex(expected)}`;
+}
+
+const hex = (crc: number): string => `0x${crc.toString(16).padStart(8, '0')}`;
+
+/** What is wrong with it, when bytes that are as they were written are not a body as its header says. */
 export function decodeBody(header: ChunkHeader, packed: Uint8Array): Uint8Array | string {
   const compressor = COMPRESSORS[header.compressor];
   if (compressor === undefined) {
@@ -52,6 +63,14 @@ export function decodeBody(header: ChunkHeader, packed: Uint8Array): Uint8Array 
   }
   if (end !== body.length) return `its records end at byte ${end} of ${body.length}`;
   return records === header.records ? body : `it has ${records} records, expected ${header.records}`;
+}
+
+/** Records of a body, by their positions in it. */
+export interface BodyRange {
+  readonly body: Uint8Array;
+  readonly from: number;
+  /** Exclusive; may be behind the last one. */
+  readonly to: number;
 }
 
 /** Where the records of a body are; those that are whole. */

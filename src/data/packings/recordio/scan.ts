@@ -1,8 +1,7 @@
 /** Reads the chunks of a RecordIO file one after the other, past damage: bytes that follow it and are a chunk count. */
-import { crc32 } from 'node:zlib';
 import { LIMITS } from '../../../base/limits.ts';
 import type { ForwardBytes } from '../../forward.ts';
-import { decodeBody } from './body.ts';
+import { decodeBody, faultOf } from './body.ts';
 import { beginsChunk, type ChunkHeader, COMPRESSORS, decodeHeader, HEADER_BYTES, MAGIC_TEXT } from './header.ts';
 
 export interface ScannedChunk {
@@ -36,22 +35,15 @@ async function chunkAt(
   if (typeof header === 'string') return { fault: header };
   const end = HEADER_BYTES + header.bytes;
   const bytes = await input.peek(end + MAGIC_TEXT.length);
-  if (bytes.length < end) {
-    const found = bytes.length - HEADER_BYTES;
-    return { header, fault: `it is cut off: expected ${header.bytes} bytes after its header, found ${found}` };
-  }
   const packed = bytes.subarray(HEADER_BYTES, end);
-  const found = crc32(packed);
-  if (found !== header.crc32) {
-    const isFollowed = bytes.length === end || beginsChunk(bytes.subarray(end));
-    const fault = `its CRC-32 is ${hex(found)}, expected ${hex(header.crc32)}`;
+  const fault = faultOf(header, packed);
+  if (fault !== undefined) {
+    const isFollowed = bytes.length === end || (bytes.length > end && beginsChunk(bytes.subarray(end)));
     return isFollowed ? { header, fault, bytes: end } : { header, fault };
   }
   const body = decodeBody(header, packed);
   return typeof body === 'string' ? { header, fault: body, bytes: end } : { header, body, bytes: end };
 }
-
-const hex = (crc: number): string => `0x${crc.toString(16).padStart(8, '0')}`;
 
 /** Takes what is before the next whole chunk, or all that is left, and returns how many bytes these are. */
 async function passDamage(input: ForwardBytes): Promise<number> {
@@ -75,8 +67,8 @@ async function passDamage(input: ForwardBytes): Promise<number> {
   }
 }
 
-async function isWhole(input: ForwardBytes, { compressor, bytes, crc32: expected }: ChunkHeader): Promise<boolean> {
-  if (COMPRESSORS[compressor] === undefined) return false;
-  const chunk = await input.peek(HEADER_BYTES + bytes);
-  return chunk.length === HEADER_BYTES + bytes && crc32(chunk.subarray(HEADER_BYTES)) === expected;
+async function isWhole(input: ForwardBytes, header: ChunkHeader): Promise<boolean> {
+  if (COMPRESSORS[header.compressor] === undefined) return false;
+  const chunk = await input.peek(HEADER_BYTES + header.bytes);
+  return faultOf(header, chunk.subarray(HEADER_BYTES)) === undefined;
 }

@@ -2,7 +2,7 @@
 import { PaddletError } from '../../../base/errors.ts';
 import { NEWLINE } from '../../ascii.ts';
 import type { Packing } from '../packing.ts';
-import { recordsOf } from './body.ts';
+import { type BodyRange, recordsOf } from './body.ts';
 import { beginsChunk } from './header.ts';
 import { type ScannedChunk, scanChunks } from './scan.ts';
 
@@ -15,7 +15,7 @@ export const recordioPacking: Packing = {
   async *unpack(packed, { path, onCorruptChunk }) {
     try {
       for await (const chunk of scanChunks(packed)) {
-        if (chunk.body !== undefined) yield linesOf(chunk.body);
+        if (chunk.body !== undefined) yield linesOf({ body: chunk.body, from: 0, to: Number.POSITIVE_INFINITY });
         else if (onCorruptChunk === undefined) throw corruptChunk(path, chunk);
         else onCorruptChunk({ message: describeFault(chunk), records: chunk.header?.records ?? 0 });
       }
@@ -33,8 +33,8 @@ export const corruptChunk = (path: string, chunk: ScannedChunk): PaddletError =>
     hint: 'fetch or write the file again; a job leaves such chunks out with data.corruptChunks: skip',
   });
 
-/** The records of a body at these positions, each as a line. */
-export function linesOf(body: Uint8Array, from = 0, to = Number.POSITIVE_INFINITY): Uint8Array {
+/** Each record as a line. */
+export function linesOf({ body, from, to }: BodyRange): Uint8Array {
   // The length of a record takes more room than its line break.
   const text = Buffer.allocUnsafe(body.length);
   let length = 0;
