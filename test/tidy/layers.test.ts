@@ -63,6 +63,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     synth: [],
     inspection: ['formats', 'columns'],
   },
+  'commands/data': { recordio: [] },
   'data/packings': { gzip: [], recordio: [] },
   'data/formats': {
     columns: [],

@@ -3,7 +3,7 @@ import type { DiskFile } from '../../base/seams.ts';
 import type { ForwardBytes } from '../forward.ts';
 
 export interface Packing {
-  /** Whether these first `MAGIC_BYTES` of a file, or all of a shorter one, begin what is packed so, and nothing else. */
+  /** Whether these first `MAGIC_BYTES` of a file, or all of a shorter one, begin what is packed so. */
   begins(bytes: Uint8Array): boolean;
   /** What is in it, block by block. Throws `DataInvalid`, and what reading `packed` throws. */
   unpack(packed: ForwardBytes, from: PackedSource): AsyncGenerator<Uint8Array>;

@@ -10,10 +10,11 @@ const COMPRESS: Readonly<Record<Compressor, (body: Uint8Array) => Uint8Array>> =
   gzip: (body) => gzipSync(body),
 };
 
-const DECOMPRESS: Readonly<Record<Compressor, (packed: Uint8Array) => Uint8Array>> = {
+/** Throws when it is not compressed so, or gives more than `most` bytes. */
+const DECOMPRESS: Readonly<Record<Compressor, (packed: Uint8Array, most: number) => Uint8Array>> = {
   none: (packed) => packed,
-  snappy: (packed) => decodeFrames(packed, LIMITS.recordioChunkBytes),
-  gzip: (packed) => gunzipSync(packed, { maxOutputLength: LIMITS.recordioChunkBytes }),
+  snappy: decodeFrames,
+  gzip: (packed, most) => gunzipSync(packed, { maxOutputLength: most }),
 };
 
 /** A whole chunk, with its header. */
@@ -43,7 +44,11 @@ export function faultOf({ bytes, crc32: expected }: ChunkHeader, packed: Uint8Ar
 const hex = (crc: number): string => `0x${crc.toString(16).padStart(8, '0')}`;
 
 /** What is wrong with it, when bytes that are as they were written are not a body as its header says. */
-export function decodeBody(header: ChunkHeader, packed: Uint8Array): Uint8Array | string {
+export function decodeBody(
+  header: ChunkHeader,
+  packed: Uint8Array,
+  most: number = LIMITS.recordioChunkBytes,
+): Uint8Array | string {
   const compressor = COMPRESSORS[header.compressor];
   if (compressor === undefined) {
     const known = COMPRESSORS.map((name, number) => `${number} (${name})`).join(', ');
@@ -51,7 +56,7 @@ export function decodeBody(header: ChunkHeader, packed: Uint8Array): Uint8Array 
   }
   let body: Uint8Array;
   try {
-    body = DECOMPRESS[compressor](packed);
+    body = DECOMPRESS[compressor](packed, most);
   } catch (error) {
     return `its ${compressor} data cannot be decompressed: ${(error as Error).message}`;
   }

@@ -2,7 +2,7 @@
 import { LIMITS } from '../../../base/limits.ts';
 import type { ForwardBytes } from '../../forward.ts';
 import { decodeBody, faultOf } from './body.ts';
-import { beginsChunk, type ChunkHeader, COMPRESSORS, decodeHeader, HEADER_BYTES, MAGIC_TEXT } from './header.ts';
+import { type ChunkHeader, COMPRESSORS, decodeHeader, HEADER_BYTES, MAGIC_TEXT } from './header.ts';
 
 export interface ScannedChunk {
   /** From 1 on; a stretch of damage is one. */
@@ -34,13 +34,9 @@ async function chunkAt(
   const header = decodeHeader(await input.peek(HEADER_BYTES));
   if (typeof header === 'string') return { fault: header };
   const end = HEADER_BYTES + header.bytes;
-  const bytes = await input.peek(end + MAGIC_TEXT.length);
-  const packed = bytes.subarray(HEADER_BYTES, end);
+  const packed = (await input.peek(end)).subarray(HEADER_BYTES);
   const fault = faultOf(header, packed);
-  if (fault !== undefined) {
-    const isFollowed = bytes.length === end || (bytes.length > end && beginsChunk(bytes.subarray(end)));
-    return isFollowed ? { header, fault, bytes: end } : { header, fault };
-  }
+  if (fault !== undefined) return { header, fault };
   const body = decodeBody(header, packed);
   return typeof body === 'string' ? { header, fault: body, bytes: end } : { header, body, bytes: end };
 }
