@@ -119,7 +119,7 @@ function cachedPath(place: DataPlace, source: string, facts: FileFacts): string 
   const key = createHash('sha256')
     .update(JSON.stringify([UNPACKED_VERSION, source, facts.bytes, facts.modifiedMs, place.corruptChunks ?? 'fail']))
     .digest('hex');
-  return join(place.cacheFolder, 'inflated', `${basename(source).replace(/\.gz$/, '')}-${key.slice(0, 32)}`);
+  return join(place.cacheFolder, 'inflated', `${basename(source).replace(/\.(gz|zst)$/, '')}-${key.slice(0, 32)}`);
 }
 
 interface Packed extends Pick<Content, 'path' | 'file' | 'facts'> {

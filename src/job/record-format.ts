@@ -12,7 +12,7 @@ export const dataSchema = z
     ...dataFields,
     format: z
       .enum([...DATA_FORMATS, RECORDIO])
-      .describe('Format of all files; files that are packed as gzip or RecordIO are recognized.'),
+      .describe('Format of all files; files that are packed as gzip, zstd or RecordIO are recognized.'),
     record: z.enum(RECORDS).optional().describe('What the records of RecordIO files are. json is the same as jsonl.'),
   })
   .transform(({ record, format, ...data }, context) => {

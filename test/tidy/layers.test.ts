@@ -64,7 +64,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     inspection: ['formats', 'columns'],
   },
   'commands/data': { recordio: [] },
-  'data/packings': { gzip: [], recordio: [] },
+  'data/packings': { gzip: [], recordio: [], zstd: [] },
   'data/formats': {
     columns: [],
     csv: ['text'],

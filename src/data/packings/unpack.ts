@@ -4,9 +4,10 @@ import { LOOK_BYTES, refusePacked } from '../packed.ts';
 import { gzipPacking } from './gzip/inflate.ts';
 import { MAGIC_BYTES, type PackedSource, type Packing } from './packing.ts';
 import { recordioPacking } from './recordio/unpack.ts';
+import { zstdPacking } from './zstd/decompress.ts';
 
 /** From the outside in: a file may have one packing of each layer. */
-const LAYERS: readonly (readonly Packing[])[] = [[gzipPacking], [recordioPacking]];
+const LAYERS: readonly (readonly Packing[])[] = [[gzipPacking, zstdPacking], [recordioPacking]];
 
 /** `first`: the first bytes of a file. */
 export const isPacked = (first: Uint8Array): boolean =>

@@ -6,45 +6,27 @@ import { createGunzip } from 'node:zlib';
 import { PaddletError } from '../../../base/errors.ts';
 import { FileBlocks } from '../../file-blocks.ts';
 import { inOrder } from '../../forward.ts';
+import { inflateParts, OUTPUT_BYTES } from '../inflate-bytes.ts';
 import type { PackedSource, Packing } from '../packing.ts';
-import { inflateBytes } from './inflate-bytes.ts';
 import { brokenGzip } from './members.ts';
-
-const OUTPUT_BYTES = 1 << 18;
 
 export const gzipPacking: Packing = {
   /** RFC 1952 §2.3.1: ID1 = 31, ID2 = 139, CM = 8 (deflate). No text or idx file begins so. */
   begins: ([id1, id2, method]) => id1 === 31 && id2 === 139 && method === 8,
   async *unpack(packed, source) {
     try {
-      yield* inflateBlocks(new FileBlocks(inOrder(packed)), source);
+      const blocks = new FileBlocks(inOrder(packed));
+      yield* inflateParts(blocks, {
+        create: () => createGunzip({ chunkSize: OUTPUT_BYTES }),
+        // zlib goes on from one member to the next by itself, and stops at the first zero between two.
+        next: (ended) => blocks.afterZeros(ended),
+        explain: (cause, _, inflated) => unreadable(source, cause, inflated),
+      });
     } finally {
       await packed.close();
     }
   },
 };
-
-async function* inflateBlocks(blocks: FileBlocks, source: PackedSource): AsyncGenerator<Uint8Array> {
-  let start: number | undefined = 0;
-  let inflated = 0;
-  while (start !== undefined) {
-    // zlib goes on from one member to the next by itself, and stops at the first zero between two.
-    const bytes = inflateBytes(createGunzip({ chunkSize: OUTPUT_BYTES }), blocks.from(start));
-    try {
-      let next = await bytes.next();
-      while (next.done !== true) {
-        inflated += next.value.length;
-        yield next.value;
-        next = await bytes.next();
-      }
-      start = await blocks.afterZeros(start + next.value);
-    } catch (cause) {
-      throw await unreadable(source, cause as NodeJS.ErrnoException, inflated);
-    } finally {
-      await bytes.return(0);
-    }
-  }
-}
 
 async function unreadable(
   { path, file }: PackedSource,

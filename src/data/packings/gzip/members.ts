@@ -2,8 +2,8 @@
 import { crc32, createInflateRaw } from 'node:zlib';
 import { PaddletError } from '../../../base/errors.ts';
 import { FileBlocks } from '../../file-blocks.ts';
+import { inflateBytes } from '../inflate-bytes.ts';
 import type { PackedSource } from '../packing.ts';
-import { inflateBytes } from './inflate-bytes.ts';
 
 type Readable = NonNullable<PackedSource['file']>;
 
