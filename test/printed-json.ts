@@ -40,7 +40,7 @@ function checkLine(id: string | undefined, line: string, code: number, command: 
 
 /** The longest run of leading words that names a command. */
 function commandIn(words: readonly string[]): string | undefined {
-  const ids = [words.slice(0, 2).join(':'), words[0]];
+  const ids = [3, 2, 1].map((count) => words.slice(0, count).join(':'));
   return ids.find((id) => COMMANDS.some((entry) => entry.id === id));
 }
 

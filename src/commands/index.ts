@@ -109,6 +109,24 @@ export const COMMANDS: readonly CommandEntry[] = [
     'Show what a data file holds, and how it would be read',
     () => import('./data/inspect.ts'),
   ),
+  entry(
+    'data',
+    'data:recordio:pack',
+    'Write a RecordIO file of the lines of a text',
+    () => import('./data/recordio/pack.ts'),
+  ),
+  entry(
+    'data',
+    'data:recordio:list',
+    'List the chunks of a RecordIO file, and check them',
+    () => import('./data/recordio/list.ts'),
+  ),
+  entry(
+    'data',
+    'data:recordio:cat',
+    'Print records of a RecordIO file, each as a line',
+    () => import('./data/recordio/cat.ts'),
+  ),
   entry('data', 'data:synth', 'Generate a data set from a planted model', () => import('./data/synth.ts')),
   entry(
     'help',

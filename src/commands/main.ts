@@ -88,8 +88,8 @@ function resolveTarget(argv: readonly string[]): Target {
     if (entry !== undefined) return { kind: 'command', entry, rest: line.slice(count) };
   }
   if (words.length === 0 && (flagAt === -1 || isHelpWanted(argv))) return { kind: 'overview', under: undefined };
-  const isGroup = words.length === 1 && COMMANDS.some(({ id }) => id.startsWith(`${words[0]}:`));
-  if (isGroup) return { kind: 'overview', under: words[0] };
+  const group = words.join(':');
+  if (COMMANDS.some(({ id }) => id.startsWith(`${group}:`))) return { kind: 'overview', under: group };
   return { kind: 'unknown', words: words.length === 0 ? line.slice(0, 1) : words };
 }
 

@@ -1,6 +1,6 @@
 /**
- * The content of a data file, to be read by ranges: a plain file in place; a gzip file (told by its magic, not by its
- * name) is inflated once into the cache folder and read there. Several processes may do so at the same time: each
+ * The content of a data file, to be read by ranges: a plain file in place; a packed one (told by its magic, not by its
+ * name) is unpacked once into the cache folder and read there. Several processes may do so at the same time: each
  * writes a name of its own and renames it, so a file under the final name is always whole.
  */
 import { createHash } from 'node:crypto';
@@ -8,12 +8,15 @@ import { basename, join } from 'node:path';
 import { PaddletError } from '../base/errors.ts';
 import type { DiskFile, FileFacts } from '../base/seams.ts';
 import { FileBlocks } from './file-blocks.ts';
-import { beginsAsGzip, inflatedHead, inflateMembers } from './gzip-inflate.ts';
+import { ForwardBytes } from './forward.ts';
 import { LOOK_BYTES, refusePacked } from './packed.ts';
+import type { CorruptChunk } from './packings/packing.ts';
+import { isPacked, unpacked } from './packings/unpack.ts';
 import { absolutePath, type DataPlace, missing } from './place.ts';
+import { type Skipped, SkippedChunks, skippedIn } from './skipped-chunks.ts';
 
-/** Raise this when a change would make the same file inflate to other bytes, or refuse it. */
-const INFLATED_VERSION = 2;
+/** Raise this when a change would make the same file become other bytes, or refuse it. */
+const UNPACKED_VERSION = 3;
 const PARTIAL = '.partial';
 const HEAD_BYTES = 1 << 16;
 const NEWLINE = 10;
@@ -24,35 +27,34 @@ export interface Content {
   readonly file: DiskFile;
   /** Of the file at that path, when it was opened. */
   readonly facts: FileFacts;
-  /** Bytes of the inflated content. */
+  /** Bytes of the unpacked content. */
   readonly bytes: number;
+  /** Corrupt chunks that it is without. */
+  readonly skipped?: Skipped | undefined;
 }
 
-/** Throws `DataMissing`, `DataInvalid` (corrupt gzip, archives), `DataChanged` (while inflating), `DataCacheFailed`. */
+/** Throws `DataMissing`, `DataInvalid` (corrupt, archives), `DataChanged` (while it is unpacked), `DataCacheFailed`. */
 export async function openContent(place: DataPlace, path: string, takesParquet = false): Promise<Content> {
   const { disk } = place.host;
   const source = absolutePath(place, path);
   const facts = await inspectFile(place, path);
   const file = await openSource(place, source);
+  let isRead = false;
   try {
-    if (!(await isGzip(file))) {
-      refusePacked(path, (await beginning(source, file, facts, LOOK_BYTES)).bytes, takesParquet);
+    const first = new Uint8Array(Math.min(LOOK_BYTES, facts.bytes));
+    const beginning = first.subarray(0, await file.read(first, 0));
+    if (!isPacked(beginning)) {
+      refusePacked(path, beginning, takesParquet);
+      isRead = true;
       return { path, file, facts, bytes: facts.bytes };
     }
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
-  try {
     const cached = cachedPath(place, source, facts);
-    if (!(await disk.exists(cached))) {
-      refusePacked(path, (await beginning(source, file, facts, LOOK_BYTES)).bytes, takesParquet);
-      await inflate(place, source, file, facts, cached);
-    }
-    const inflated = await disk.open(cached);
-    return { path, file: inflated, facts, bytes: await inflated.size() };
+    if (!(await disk.exists(cached))) await unpackTo(cached, place, { path, source, file, facts, takesParquet });
+    const content = await disk.open(cached);
+    const skipped = place.corruptChunks === 'skip' ? await skippedIn(place, cached) : undefined;
+    return { path, file: content, facts, bytes: await content.size(), skipped };
   } finally {
-    await file.close();
+    if (!isRead) await file.close();
   }
 }
 
@@ -63,41 +65,37 @@ export interface Head {
 }
 
 /**
- * The first bytes of the content, up to the end of a line: for a look at it. Nothing is written, so a gzip file is
- * inflated only as far as its first bytes go. Empty when the first line is longer. Throws as `openContent`.
+ * The first bytes of the content, up to the end of a line: for a look at it. Nothing is written, so a packed file is
+ * unpacked only as far as its first bytes go. Empty when the first line is longer. Throws as `openContent`.
  */
 export async function headOf(place: DataPlace, path: string): Promise<Head> {
-  const facts = await inspectFile(place, path);
-  const file = await openSource(place, absolutePath(place, path));
+  const blocks = contentBlocks(place, path);
+  const content = new ForwardBytes(blocks);
   try {
-    const { bytes, isWhole } = await beginning(path, file, facts, HEAD_BYTES);
+    const bytes = await content.peek(HEAD_BYTES + 1);
     refusePacked(path, bytes);
-    return { bytes: isWhole ? bytes : bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1), isWhole };
+    const isWhole = bytes.length <= HEAD_BYTES;
+    const head = bytes.subarray(0, HEAD_BYTES);
+    return { bytes: isWhole ? head : head.subarray(0, head.lastIndexOf(NEWLINE) + 1), isWhole };
   } finally {
-    await file.close();
+    await content.close();
   }
 }
 
 /**
  * The content from its beginning on, for one look at all of it: nothing is written. Throws as `openContent`, but takes
- * what is packed as it is.
+ * archives as they are.
  */
 export async function* contentBlocks(place: DataPlace, path: string): AsyncGenerator<Uint8Array> {
   await inspectFile(place, path);
   const file = await openSource(place, absolutePath(place, path));
   try {
-    yield* (await isGzip(file)) ? inflateMembers(path, file) : new FileBlocks(file).from(0);
+    const onCorruptChunk = place.corruptChunks === 'skip' ? () => {} : undefined;
+    const content = await unpacked(new FileBlocks(file).from(0), { path, file, onCorruptChunk });
+    yield* content.rest();
   } finally {
     await file.close();
   }
-}
-
-/** The first bytes of the content, which may end anywhere if they are not the whole. */
-async function beginning(path: string, file: DiskFile, facts: FileFacts, rawBytes: number): Promise<Head> {
-  const bytes = new Uint8Array(Math.min(rawBytes, facts.bytes));
-  const raw = bytes.subarray(0, await file.read(bytes, 0));
-  const isWhole = raw.length === facts.bytes;
-  return { bytes: (await isGzip(file)) ? await inflatedHead(path, file, raw, isWhole) : raw, isWhole };
 }
 
 /** Size and time of a data file that must exist. */
@@ -117,48 +115,54 @@ async function openSource(place: DataPlace, source: string): Promise<DiskFile> {
   }
 }
 
-async function isGzip(file: DiskFile): Promise<boolean> {
-  const magic = new Uint8Array(3);
-  await file.read(magic, 0);
-  return beginsAsGzip(magic);
-}
-
 function cachedPath(place: DataPlace, source: string, facts: FileFacts): string {
   const key = createHash('sha256')
-    .update(JSON.stringify([INFLATED_VERSION, source, facts.bytes, facts.modifiedMs]))
+    .update(JSON.stringify([UNPACKED_VERSION, source, facts.bytes, facts.modifiedMs, place.corruptChunks ?? 'fail']))
     .digest('hex');
-  return join(place.cacheFolder, 'inflated', `${basename(source).replace(/\.gz$/, '')}-${key.slice(0, 32)}`);
+  return join(place.cacheFolder, 'inflated', `${basename(source).replace(/\.(gz|zst)$/, '')}-${key.slice(0, 32)}`);
 }
 
-async function inflate(
-  place: DataPlace,
-  source: string,
-  file: DiskFile,
-  facts: FileFacts,
-  cached: string,
-): Promise<void> {
+interface Packed extends Pick<Content, 'path' | 'file' | 'facts'> {
+  /** Absolute. */
+  readonly source: string;
+  readonly takesParquet: boolean;
+}
+
+async function unpackTo(cached: string, place: DataPlace, packed: Packed): Promise<void> {
   const { disk } = place.host;
-  const folder = join(place.cacheFolder, 'inflated');
-  const partial = `${cached}.${place.host.random.uuid()}${PARTIAL}`;
-  const target = await inCache(folder, async () => {
-    await disk.makeFolder(folder);
-    return await disk.create(partial);
-  });
+  const { path, source, file, facts, takesParquet } = packed;
+  const skipping = place.corruptChunks === 'skip' ? new SkippedChunks(place, path) : undefined;
+  const onCorruptChunk = skipping && ((chunk: CorruptChunk) => skipping.add(chunk));
+  const content = await unpacked(new FileBlocks(file).from(0), { path: source, file, onCorruptChunk });
   try {
+    refusePacked(path, await content.peek(LOOK_BYTES), takesParquet);
+    const folder = join(place.cacheFolder, 'inflated');
+    const partial = `${cached}.${place.host.random.uuid()}${PARTIAL}`;
+    const target = await inCache(folder, async () => {
+      await disk.makeFolder(folder);
+      return await disk.create(partial);
+    });
     try {
-      await writeInflated(source, file, target, folder);
-      await inCache(folder, () => target.sync());
-    } finally {
-      await target.close();
+      try {
+        await writeBlocks(content.rest(), target, folder);
+        await inCache(folder, () => target.sync());
+      } finally {
+        await target.close();
+      }
+      const now = await inspectFile(place, source);
+      if (now.bytes !== facts.bytes || now.modifiedMs !== facts.modifiedMs) {
+        throw new PaddletError('DataChanged', `${source} changed while it was being inflated`);
+      }
+      await inCache(folder, async () => {
+        await skipping?.write(cached);
+        await publish(place, partial, cached, folder);
+      });
+    } catch (error) {
+      await disk.remove(partial);
+      throw error;
     }
-    const now = await inspectFile(place, source);
-    if (now.bytes !== facts.bytes || now.modifiedMs !== facts.modifiedMs) {
-      throw new PaddletError('DataChanged', `${source} changed while it was being inflated`);
-    }
-    await inCache(folder, () => publish(place, partial, cached, folder));
-  } catch (error) {
-    await disk.remove(partial);
-    throw error;
+  } finally {
+    await content.close();
   }
 }
 
@@ -178,9 +182,9 @@ async function publish(place: DataPlace, partial: string, cached: string, folder
   }
 }
 
-async function writeInflated(source: string, file: DiskFile, target: DiskFile, folder: string): Promise<void> {
+async function writeBlocks(blocks: AsyncIterable<Uint8Array>, target: DiskFile, folder: string): Promise<void> {
   let offset = 0;
-  for await (const block of inflateMembers(source, file)) {
+  for await (const block of blocks) {
     const at = offset;
     await inCache(folder, () => target.write(block, at));
     offset += block.length;

@@ -39,6 +39,6 @@ export function convertedPath(folder: string, path: string): string {
   const below = isBelow ? path : path.slice(path.lastIndexOf('/') + 1);
   return join(
     folder,
-    `${below.replace(/\.gz$/, '').replace(/\.(csv|tsv|txt|jsonl|ndjson|json|parquet)$/, '')}.columns`,
+    `${below.replace(/\.(gz|zst)$/, '').replace(/\.(csv|tsv|txt|jsonl|ndjson|json|parquet)$/, '')}.columns`,
   );
 }

@@ -1,7 +1,5 @@
-/** Bytes that are read once, in order: a file or a pipe of any size, packed as gzip or not. */
+/** Bytes that are read once, in order: a file or a pipe of any size. */
 import { assert } from '../base/assert.ts';
-import { beginsAsGzip, inflateForward } from './gzip-inflate.ts';
-import { LOOK_BYTES, refusePacked } from './packed.ts';
 
 const NOTHING = new Uint8Array(0);
 
@@ -37,19 +35,30 @@ export class ForwardBytes {
     this.#held = this.#held.subarray(bytes.length);
     return bytes;
   }
-}
 
-/** The content of what these blocks are. Throws `DataInvalid` for what is packed otherwise than as gzip. */
-export async function openForward(path: string, blocks: AsyncIterable<Uint8Array>): Promise<ForwardBytes> {
-  const raw = new ForwardBytes(blocks);
-  const isGzip = beginsAsGzip(await raw.peek(3));
-  const content = isGzip ? new ForwardBytes(inflateForward(path, inOrder(raw))) : raw;
-  refusePacked(path, await content.peek(LOOK_BYTES));
-  return content;
+  /** All that are not taken, as they come; then, or when its reader stops, what gives them is closed. */
+  async *rest(): AsyncGenerator<Uint8Array> {
+    try {
+      if (this.#held.length > 0) yield this.#held;
+      this.#held = NOTHING;
+      while (!this.#isEnd) {
+        const { done, value } = await this.#blocks.next();
+        if (done === true) this.#isEnd = true;
+        else yield value;
+      }
+    } finally {
+      await this.close();
+    }
+  }
+
+  /** What gives the bytes is not read any more. */
+  async close(): Promise<void> {
+    await this.#blocks.return?.();
+  }
 }
 
 /** As a file that is read at one place after the other. */
-function inOrder(source: ForwardBytes): { read(into: Uint8Array, offset: number): Promise<number> } {
+export function inOrder(source: ForwardBytes): { read(into: Uint8Array, offset: number): Promise<number> } {
   let at = 0;
   return {
     async read(into, offset) {

@@ -1,7 +1,11 @@
 /** What can be trained on and is hardly meant: told as warnings, by the index as well as by a look at first records. */
 
+import type { Content } from './content.ts';
+
 /** What the records of some files have in common. */
 export interface Traits {
+  /** Files without their corrupt chunks, and what these are. */
+  readonly skippedChunks: { readonly path: string; readonly chunks: number; readonly records: number }[];
   /** Files with records, but without any feature. */
   readonly withoutFeatures: string[];
   /** Whether a label is 0, -1, or neither of these nor 1. */
@@ -16,11 +20,16 @@ export interface Oddity {
 }
 
 export const noTraits = (): Traits => ({
+  skippedChunks: [],
   withoutFeatures: [],
   hasZero: false,
   hasMinusOne: false,
   hasOther: false,
 });
+
+export function noteSkipped({ skippedChunks }: Traits, { path, skipped }: Content): void {
+  if (skipped !== undefined) skippedChunks.push({ path, ...skipped });
+}
 
 export function noteLabel(traits: Traits, label: number): void {
   if (label === 0) traits.hasZero = true;
@@ -31,12 +40,16 @@ export function noteLabel(traits: Traits, label: number): void {
 /** Of all files of a job. `task`: what the model predicts, if a job is known. */
 export function odditiesOf(all: readonly Traits[], task?: string): Oddity[] {
   const has = (trait: 'hasZero' | 'hasMinusOne' | 'hasOther'): boolean => all.some((traits) => traits[trait]);
-  const odd: Oddity[] = all
-    .flatMap(({ withoutFeatures }) => withoutFeatures)
-    .map((file) => ({
+  const odd: Oddity[] = all.flatMap(({ skippedChunks, withoutFeatures }) => [
+    ...skippedChunks.map(({ path, chunks, records }) => ({
+      message: `${path} is read without ${chunks} corrupt ${chunks === 1 ? 'chunk' : 'chunks'} (records: ${records})`,
+      hint: 'paddlet data recordio list shows which; data.corruptChunks: fail refuses them',
+    })),
+    ...withoutFeatures.map((file) => ({
       message: `no record of ${file} has a feature`,
       hint: 'weights and groups of XGBoost are such files: leave it out of the data, or remove it from the folder',
-    }));
+    })),
+  ]);
   if (has('hasZero') && has('hasMinusOne') && (task === undefined ? !has('hasOther') : task === 'binary')) {
     odd.push({
       message: 'there are labels 0 and labels -1: a binary model takes both as negative',

@@ -11,7 +11,7 @@ export interface Appearance {
 export const EXPECTED = 'a libsvm record is a line "label id:value id:value …"';
 export const convert = (from: string): string => `convert it: ${EXPECTED}; data.format has no ${from}`;
 
-const PACK_AS_GZIP = 'unpack it, or pack it as gzip, which paddlet reads';
+const PACK_AS_GZIP = 'unpack it, or pack it as gzip or zstd, which paddlet reads';
 const ZIP: Appearance = { what: 'a zip archive', hint: `${PACK_AS_GZIP} as it is` };
 const BZIP2: Appearance = { what: 'a bzip2 file', hint: PACK_AS_GZIP };
 const TAR: Appearance = { what: 'a tar archive', hint: 'unpack it: a folder of files can be named as well' };
@@ -27,7 +27,6 @@ const MAGIC: readonly (readonly [magic: string, appearance: Appearance])[] = [
   ['PK\x03\x04', ZIP],
   ['PK\x05\x06', ZIP],
   ['\xfd7zXZ\0', { what: 'an xz file', hint: PACK_AS_GZIP }],
-  ['\x28\xb5\x2f\xfd', { what: 'a zstd file', hint: PACK_AS_GZIP }],
   // The first block; or the end, in a file without any.
   ...[...'123456789'].flatMap((level) =>
     ['1AY&SY', '\x17rE8P\x90'].map((begins): [string, Appearance] => [`BZh${level}${begins}`, BZIP2]),

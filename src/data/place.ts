@@ -10,8 +10,10 @@ export interface DataPlace {
   readonly host: Pick<Host, 'disk' | 'random' | 'log'>;
   /** The folder that relative paths of the job start at. */
   readonly folder: string;
-  /** Inflated files and indexes are kept here; it is made when needed, and several processes may share it. */
+  /** Unpacked files and indexes are kept here; it is made when needed, and several processes may share it. */
   readonly cacheFolder: string;
+  /** Corrupt chunks of RecordIO files are errors (`fail`, also without it), or left out. */
+  readonly corruptChunks?: 'fail' | 'skip';
 }
 
 const NAMES_IN_HINT = 3;

@@ -62,7 +62,7 @@ function complaintOf(issue: z.core.$ZodIssue, fields: FieldNames, value: unknown
     case 'too_big':
       return [{ path, message: `${boundOf(issue)}, found ${shown(found)}` }];
     default:
-      return [{ path, message: `${issue.message}, found ${shown(found)}` }];
+      return [{ path, message: found === undefined ? issue.message : `${issue.message}, found ${shown(found)}` }];
   }
 }
 

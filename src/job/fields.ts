@@ -21,7 +21,7 @@ export const jobName = z
   .describe('Name of the job: part of its store keys and the name of its folder.');
 
 export const dataFields = {
-  format: z.enum(DATA_FORMATS).describe('Format of all files; gzip is detected automatically.'),
+  format: z.enum(DATA_FORMATS),
   train: paths.describe(
     'Training files: a file, a folder, a glob, or a list of these. Relative paths start from the data folder.',
   ),
@@ -50,6 +50,10 @@ export const dataFields = {
     .boolean()
     .default(false)
     .describe('Whether labels of libsvm and libffm data may have a weight, as in `1:0.5`: so much the record counts.'),
+  corruptChunks: z
+    .enum(['fail', 'skip'])
+    .default('fail')
+    .describe('Whether a corrupt chunk of a RecordIO file ends the job, or is left out.'),
   maxBadRecords: countOf(0, 2 ** 31 - 1)
     .default(0)
     .describe('Bad records that a task may have; with more, it fails.'),

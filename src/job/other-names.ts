@@ -8,6 +8,7 @@ export const OTHER_NAMES: Readonly<Record<string, string>> = {
   'checkpoint.everyBatches': 'save_steps save_every_steps save_checkpoints_steps',
   'checkpoint.keep': 'save_total_limit max_to_keep keep_checkpoint_max',
   'data.format': 'file_format data_format input_format',
+  'data.record': 'record_format record_type',
   'data.split.test': 'test_size validation_split test_split valid_split val_split validation_fraction',
   'data.test': 'test_data test_files test_path validation_data eval_data eval_set val_data',
   'data.train': 'train_data training_data train_files train_path dataset',

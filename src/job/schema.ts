@@ -39,6 +39,7 @@ import {
   warmStartFields,
 } from './fields.ts';
 import { pullAheadOf } from './pull-ahead.ts';
+import { dataSchema } from './record-format.ts';
 import { resolvedSplitSchema, resolveSplit } from './selection.ts';
 
 export type { ModelSpec } from './fields.ts';
@@ -52,7 +53,7 @@ const optionalSection = <T extends z.ZodRawShape>(shape: T, about: string) =>
 
 export const jobFileSchema = z.strictObject({
   name: jobName,
-  data: z.strictObject(dataFields).describe('What to train on.'),
+  data: dataSchema.describe('What to train on.'),
   model: modelSchema.describe('What to train.'),
   optimizer: optimizerSchema
     .prefault({ type: 'adagrad' })
@@ -97,6 +98,7 @@ export const jobSchema = z.strictObject({
     columns: resolvedColumnsSchema.optional(),
     dialect: resolvedDialectSchema.optional(),
     labelWeights: dataFields.labelWeights,
+    corruptChunks: dataFields.corruptChunks,
     maxBadRecords: dataFields.maxBadRecords,
     cache: dataFields.cache,
     cacheBytes: dataFields.cacheBytes,
@@ -159,6 +161,7 @@ export function resolveJob(file: JobFile): Job {
       ...(file.data.negativeSampling === undefined ? {} : { negativeSampling: file.data.negativeSampling }),
       ...resolvedSpec(file.data),
       labelWeights: file.data.labelWeights,
+      corruptChunks: file.data.corruptChunks,
       maxBadRecords: file.data.maxBadRecords,
       cache: file.data.cache,
       cacheBytes: file.data.cacheBytes,

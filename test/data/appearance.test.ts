@@ -27,7 +27,6 @@ test.each([
   ['libsvm with ids without values, or with a header line', ['400 40 2']],
   ['a bzip2 file', ['BZh91AY&SY']],
   ['an xz file', ['\xfd7zXZ\0\0']],
-  ['a zstd file', ['(\xb5/\xfd\x04']],
   ['a tar archive', [`ok.svm${'\0'.repeat(251)}ustar  \x001 1:1`]],
   ['UTF-16 text', ['\xff\xfe1\0 \x001\0:\0']],
   ['UTF-16 text', ['\xfe\xff\x001\0 ']],

@@ -14,6 +14,7 @@ import { NO_GROUP } from '../../src/model/model.ts';
 import { loadDataset } from '../../src/roles/master/dataset.ts';
 import { floatsOf } from '../model/batches.ts';
 import { ROOT } from '../source-files.ts';
+import { chunkOf } from './packings/recordio/recordio.ts';
 import { testPlace } from './place.ts';
 
 interface Example {
@@ -34,7 +35,7 @@ const examples = fences.flatMap(({ kind, text }, at): Example[] => {
 
 test('docs/data.md has an example of each format', () => {
   const named = examples.map(({ data }) => /^format: (\w+)$/m.exec(data)?.[1]);
-  expect([...new Set(named)].sort()).toEqual([...DATA_FORMATS].sort());
+  expect([...new Set(named)].sort()).toEqual([...DATA_FORMATS, 'recordio'].sort());
   expect(examples.length).toBe(fences.filter(({ kind }) => kind === 'yaml').length);
 });
 
@@ -48,6 +49,9 @@ test.each(examples)('the $kind example of docs/data.md ($data) is read as it say
     renameSync(join(place.folder, 'file.txt'), source);
     const how = { format: 'csv', columns: columnSpecOf(job)!, onBytes: () => {} } as const;
     await convertFile(place, 'source.csv', join(place.folder, 'file.txt'), how);
+  }
+  if (/^format: recordio$/m.test(example.data)) {
+    writeFileSync(join(place.folder, 'file.txt'), chunkOf(example.content.trimEnd().split('\n'), 'snappy'));
   }
   if (job.data.format === 'parquet') writeFileSync(join(place.folder, 'file.txt'), parquetOf(example.content));
   const { index, tasks } = await loadDataset(place, job, job.data.train, [], 'train');

@@ -1,7 +1,8 @@
 /** Content that is read once, in order, whatever blocks it comes in. */
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { type ForwardBytes, openForward } from '../../src/data/forward.ts';
+import type { ForwardBytes } from '../../src/data/forward.ts';
+import { openForward } from '../../src/data/packings/unpack.ts';
 
 const TEXT = Array.from({ length: 4000 }, (_, at) => `${at % 2} ${at}:1\n`).join('');
 

@@ -203,7 +203,7 @@ describe('the index of text', () => {
     write('weighted.txt', '3:0.5 qid:99 1:1\n-1:2 qid:99\n0 qid:98\n');
     const { labelBound, featureBound, traits } = await build('weighted.txt');
     expect({ labelBound, featureBound }).toEqual({ labelBound: 4, featureBound: '2' });
-    expect(traits).toEqual({ withoutFeatures: [], hasZero: true, hasMinusOne: true, hasOther: true });
+    expect(traits).toMatchObject({ withoutFeatures: [], hasZero: true, hasMinusOne: true, hasOther: true });
     write('groups.txt', '1 qid:1\n0 qid:2\n');
     expect((await build('groups.txt')).traits.withoutFeatures).toEqual(['groups.txt']);
   });

@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { expect } from 'vitest';
+import { encodeChunk } from '../../src/data/packings/recordio/body.ts';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import { referenceOf } from '../sync/reference-loop.ts';
 import { type Place, resultOf } from './harness.ts';
@@ -37,6 +38,9 @@ export function writeData(place: Place): void {
     return `${JSON.stringify({ clicked, who: inner, tags: tags!.split('|'), weight: Number(weight) })}\n`;
   });
   writeFileSync(place.path('all.jsonl'), lines.join(''));
+  const records = lines.map((line) => Buffer.from(line));
+  const chunks = [records.slice(0, 250), records.slice(250)].map((some) => encodeChunk(some, 'snappy'));
+  writeFileSync(place.path('all.recordio'), Buffer.concat(chunks));
   const columnData = NAMES.map((name, at) => {
     const isNumber = ['age', 'income', 'weight'].includes(name);
     const values = all.map((row) => (isNumber && row[at] !== '' ? Number(row[at]) : row[at] || undefined));
@@ -54,10 +58,11 @@ export const DEEP = { type: 'deepfm', factors: 3, hidden: [8, 4], normalization:
 export const SELECTED = { split: { test: 0.3, by: 'city' }, negativeSampling: { rate: 0.5 } };
 
 /** Of what is in an object of its own. */
-const pathIn = (format: string, name: string) => (format === 'jsonl' ? { path: `who.${name}` } : {});
+const pathIn = (format: string, name: string) =>
+  format === 'jsonl' || format === 'recordio' ? { path: `who.${name}` } : {};
 
 export const jobOf = (
-  format: 'csv' | 'tsv' | 'jsonl' | 'parquet' | 'columns',
+  format: 'csv' | 'tsv' | 'jsonl' | 'recordio' | 'parquet' | 'columns',
   train: string,
   shuffle: 'tasks' | 'records',
   selected = {},
@@ -66,6 +71,7 @@ export const jobOf = (
   name: 'columns',
   data: {
     format,
+    ...(format === 'recordio' ? { record: 'json' } : {}),
     train,
     recordsPerTask: 100,
     shuffle,

@@ -15,6 +15,7 @@ import { MOVING } from './moving.ts';
 import type { Mutation } from './mutation.ts';
 import { OPERATIONS } from './operations.ts';
 import { OWNERSHIP } from './ownership.ts';
+import { PACKINGS } from './packings.ts';
 import { PARQUET_FILES } from './parquet.ts';
 import { PARTING } from './parting.ts';
 import { PEER_CONNECTIONS } from './peer-connections.ts';
@@ -35,6 +36,7 @@ import { WIRE } from './wire.ts';
 export const MUTATIONS: readonly Mutation[] = [
   ...OWNERSHIP,
   ...DATA,
+  ...PACKINGS,
   ...PARQUET_FILES,
   ...MODELS,
   ...PULLED_ROWS,

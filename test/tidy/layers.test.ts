@@ -58,10 +58,13 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     columns: ['kernels', 'parsed'],
     kernels: ['generated'],
     generated: [],
+    packings: [],
     parsed: ['kernels'],
     synth: [],
     inspection: ['formats', 'columns'],
   },
+  'commands/data': { recordio: [] },
+  'data/packings': { gzip: [], recordio: [], zstd: [] },
   'data/formats': {
     columns: [],
     csv: ['text'],

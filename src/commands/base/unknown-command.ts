@@ -29,6 +29,7 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   list: ['checkpoint ls'],
   generate: ['data synth'],
   'checkpoint list': ['checkpoint ls'],
+  'data recordio ls': ['data recordio list'],
   'checkpoint show': ['checkpoint inspect'],
   'checkpoint check': ['checkpoint verify'],
   'checkpoint compare': ['checkpoint diff'],
@@ -36,10 +37,12 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
 };
 
 const names = COMMANDS.map(({ id }) => id.replaceAll(':', ' '));
-const groups = [...new Set(names.filter((name) => name.includes(' ')).map((name) => name.split(' ')[0]!))];
+const groups = [...new Set(names.flatMap((name) => [...name.matchAll(/ /g)].map(({ index }) => name.slice(0, index))))];
 
 export function unknownCommand(words: readonly string[]): PaddletError {
-  const [first = '', second] = words;
+  const inner = words.slice(0, 2).join(' ');
+  const isInner = words.length > 2 && groups.includes(inner);
+  const [first = '', second] = isInner ? [inner, words[2]] : words;
   if (/^(-j|--(json|log-level|log-format))\b/.test(first))
     return new PaddletError('Usage', `${first} comes before the command`, {
       hint: 'put it after the command: paddlet COMMAND [FLAGS]',
@@ -49,7 +52,7 @@ export function unknownCommand(words: readonly string[]): PaddletError {
     ? `\`paddlet ${first} --help\` lists its commands`
     : '`paddlet --help` lists all commands';
   const hint = meant.length === 0 ? all : `did you mean ${meant.map((name) => `\`paddlet ${name}\``).join(' or ')}?`;
-  return new PaddletError('Usage', `no such command: ${words.slice(0, 2).join(' ')}`, { hint });
+  return new PaddletError('Usage', `no such command: ${words.slice(0, isInner ? 3 : 2).join(' ')}`, { hint });
 }
 
 function meantBy(first: string, second: string | undefined): readonly string[] {

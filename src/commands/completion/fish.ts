@@ -9,7 +9,7 @@ function __paddlet_at
         string match -q -- '-*' $word; and break
         test (count $words) -eq 0; and string match -q -- help $word; and continue
         set -a words $word
-        test (count $words) -eq 1; and contains -- $word ${groups.join(' ')}; or break
+        contains -- "$words" ${groups.map((group) => `'${group}'`).join(' ')}; or break
     end
     test "$words" = "$argv[1]"
 end

@@ -24,16 +24,16 @@ export interface CommandWords {
 }
 
 export const groupsOf = (commands: readonly CommandWords[]): string[] => [
-  ...new Set(commands.flatMap(({ name }) => (name.includes(' ') ? [name.split(' ')[0]!] : []))),
+  ...new Set(commands.flatMap(({ name }) => [...name.matchAll(/ /g)].map(({ index }) => name.slice(0, index)))),
 ];
 
 /** The words that may follow nothing, or the name of a group, each with what it is. */
 export function nextWords(commands: readonly CommandWords[], group: string): { word: string; about: string }[] {
-  const depth = group === '' ? 0 : 1;
+  const depth = group === '' ? 0 : group.split(' ').length;
   const found = new Map<string, string>();
   for (const { name, about } of commands) {
     const words = name.split(' ');
-    if (depth === 1 && (words[0] !== group || words.length === 1)) continue;
+    if (words.slice(0, depth).join(' ') !== group || words.length === depth) continue;
     found.set(words[depth]!, words.length > depth + 1 ? `commands of ${words[depth]}` : about);
   }
   return [...found].map(([word, about]) => ({ word, about }));

@@ -13,7 +13,7 @@ _paddlet() {
       (*:-*) break ;;
       (:help) ;;
       (:*) cmd=$word ;;
-      (${groups.map((group) => `${group}:*`).join('|')}) cmd="$cmd $word"; break ;;
+      (${groups.map((group) => `'${group}':*`).join('|')}) cmd="$cmd $word" ;;
       (*) break ;;
     esac
   done

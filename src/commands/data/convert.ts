@@ -67,6 +67,7 @@ labels stays as it was. Bad records keep their place.`;
       host,
       folder: resolve(this.flags['data-dir'] ?? '.'),
       cacheFolder: resolve(this.flags['cache-dir']),
+      corruptChunks: job.data.corruptChunks,
     };
     const targets = targetsOf(await resolveFiles(place, what), resolve(out));
     if (!force) await this.refuseExisting(targets.map(({ to }) => to));

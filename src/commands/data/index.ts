@@ -10,10 +10,15 @@ import { odditiesOf } from '../../data/oddities.ts';
 import type { DataIndex } from '../../data/source.ts';
 import { cutTasks } from '../../data/tasks.ts';
 import { loadJob } from '../../job/load-job.ts';
-import { columnSpecOf } from '../../job/schema.ts';
+import { columnSpecOf, type Job } from '../../job/schema.ts';
 import { selectedOf } from '../../roles/master/dataset.ts';
 import { refuseEmpty } from '../base/given-path.ts';
 import { cacheFlags, dataFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
+
+interface Requested extends Omit<IndexRequest, 'what'> {
+  readonly mayHaveWeight: boolean;
+  readonly corruptChunks: Job['data']['corruptChunks'];
+}
 
 export default class DataIndexCommand extends PaddletCommand<typeof DataIndexCommand> {
   static override summary = 'Index data files: count records, find feature and label bounds';
@@ -69,12 +74,13 @@ with records of another format is refused.`;
     const what = this.positional();
     refuseEmpty(what, 'the argument PATH');
     const { labels } = this.flags;
-    const { mayHaveWeight, ...request } = await this.requested();
+    const { mayHaveWeight, corruptChunks, ...request } = await this.requested();
     const { recordsPerTask } = request;
     const place = {
       host: this.host(),
       folder: resolve(this.flags['data-dir'] ?? '.'),
       cacheFolder: resolve(this.flags['cache-dir']),
+      corruptChunks,
     };
     const progress = this.progress('indexing');
     let bytes = 0;
@@ -95,18 +101,20 @@ with records of another format is refused.`;
   }
 
   /** What the flags, or the job, say of the files. */
-  private async requested(): Promise<Omit<IndexRequest, 'what'> & { readonly mayHaveWeight: boolean }> {
+  private async requested(): Promise<Requested> {
     const { format, job: path, 'label-weights': weights, 'records-per-task': recordsPerTask = 1000 } = this.flags;
     if (path !== undefined) {
       const { job } = await loadJob({ disk: this.host().disk, path, sets: [] });
       const { data } = job;
       const columns = columnSpecOf(job);
       const selected = selectedOf(job, 'train');
-      const { format: ofJob, labelWeights: mayHaveWeight } = data;
-      return { format: ofJob, recordsPerTask: data.recordsPerTask, columns, selected, mayHaveWeight };
+      const { format: ofJob, labelWeights: mayHaveWeight, corruptChunks } = data;
+      return { format: ofJob, recordsPerTask: data.recordsPerTask, columns, selected, mayHaveWeight, corruptChunks };
     }
     if (format === undefined) throw new PaddletError('Usage', 'expected --format FORMAT or --job FILE');
-    if (formatOf(format).input !== 'columns') return { format, recordsPerTask, mayHaveWeight: weights };
+    if (formatOf(format).input !== 'columns') {
+      return { format, recordsPerTask, mayHaveWeight: weights, corruptChunks: 'fail' };
+    }
     throw new PaddletError('Usage', `the columns of ${format} files are in a job file`, {
       hint: 'name it with --job FILE, in place of --format',
     });

@@ -120,7 +120,8 @@ With a second file: the values and ranges that the first one lacks. With a job f
       });
     }
     const options = { records: this.flags.rows, onBytes };
-    const look: JobLook = await lookAsJob(place, file, { format, spec, labels: widestRule(job) }, options);
+    const asJob = { ...place, corruptChunks: job.data.corruptChunks };
+    const look: JobLook = await lookAsJob(asJob, file, { format, spec, labels: widestRule(job) }, options);
     this.output({ job: job.name, ...look }, () => jobLookText(look, job.name, this.screen()));
   }
 

@@ -70,7 +70,7 @@ export function jobChecks(host: Host, { path, sets, dataDir, cacheDir }: JobToCh
       run: async () => {
         const { job, dataDir: folder } = await load();
         await checkCache(host, cacheDir);
-        return checkData({ host, folder, cacheFolder: cacheDir }, job);
+        return checkData({ host, folder, cacheFolder: cacheDir, corruptChunks: job.data.corruptChunks }, job);
       },
     },
   ];

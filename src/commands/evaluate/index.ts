@@ -84,6 +84,7 @@ files alone. Changes nothing of the job.`;
       host,
       folder: resolve(flags['data-dir'] ?? record.dataDir),
       cacheFolder: resolve(flags['cache-dir']),
+      corruptChunks: record.job.data.corruptChunks,
     };
     const progress = this.progress('evaluating');
     const onTask = (done: number, total: number): void => progress.update(done, total);

@@ -2,6 +2,7 @@
  * Event files of TensorBoard: records, each with its length and the masked CRC-32C of length and data, of the message
  * `Event` (tensorflow/core/util/event.proto). Only its few fields that scalars need are written.
  */
+import { maskedCrc32c } from '../../base/crc32c.ts';
 
 export interface Scalar {
   readonly tag: string;
@@ -73,27 +74,8 @@ function framed(data: Buffer): Buffer {
   return Buffer.concat([length, maskedCrc(length), data, maskedCrc(data)]);
 }
 
-const MASK_DELTA = 0xa282ead8;
-
-/** Rotated and moved: a CRC over bytes that contain CRCs would be weak. */
 function maskedCrc(bytes: Uint8Array): Buffer {
-  const crc = crc32c(bytes);
   const masked = Buffer.alloc(4);
-  masked.writeUInt32LE((((crc >>> 15) | (crc << 17)) + MASK_DELTA) >>> 0);
+  masked.writeUInt32LE(maskedCrc32c(bytes));
   return masked;
-}
-
-/** Castagnoli, reflected. */
-const POLYNOMIAL = 0x82f63b78;
-
-const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let crc = byte;
-  for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? POLYNOMIAL : 0);
-  return crc;
-});
-
-export function crc32c(bytes: Uint8Array): number {
-  let crc = 0xffffffff;
-  for (const byte of bytes) crc = (crc >>> 8) ^ TABLE[(crc ^ byte) & 0xff]!;
-  return ~crc >>> 0;
 }

@@ -105,7 +105,7 @@ function recordsPerTask(records: number): number {
 function nameOf(path: string): string {
   const file = path.split('/').findLast((part) => part !== '' && !/[*?]/.test(part)) ?? 'job';
   const name = file
-    .replace(/\.gz$/, '')
+    .replace(/\.(gz|zst)$/, '')
     .replace(/\.(?:csv|tsv|txt|data|libsvm|libfm|svm|libffm|ffm|dat)$/, '')
     .replace(NAME, '-')
     .replace(/^[^A-Za-z0-9]+/, '')

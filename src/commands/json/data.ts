@@ -3,6 +3,8 @@ import * as z from 'zod';
 import type { NumberStatistics } from '../../data/columns/statistics.ts';
 import type { Converted } from '../../data/formats/columns/write-file.ts';
 import { DATA_FORMATS, type DataFormat } from '../../data/formats/registry.ts';
+import type { ListedChunk } from '../../data/packings/recordio/chunks.ts';
+import type { PackedText } from '../../data/packings/recordio/pack.ts';
 import type { DataIndex } from '../../data/source.ts';
 import { SYNTH_FORMATS } from '../../data/synth/record-text.ts';
 import type { PlantedReport, SynthResult } from '../../data/synth/synth.ts';
@@ -49,6 +51,9 @@ export const index = schemaOf<ShownIndex>()(
     fieldBound: count.describe('Highest field of a feature + 1; 0 where features have no fields.'),
     labelBound: count.describe('Highest whole label + 1.'),
     traits: z.strictObject({
+      skippedChunks: z
+        .array(z.strictObject({ path: z.string(), chunks: count, records: count.describe('As their headers say.') }))
+        .describe('Files that are read without their corrupt chunks.'),
       withoutFeatures: z.array(z.string()).describe('Files with records, but without any feature.'),
       hasZero: z.boolean().describe('A label is 0.'),
       hasMinusOne: z.boolean(),
@@ -73,6 +78,30 @@ const converted = schemaOf<Converted & { from: string; to: string }>()(
 );
 
 export const convert = z.strictObject({ files: z.array(converted) });
+
+export const packRecordio = schemaOf<PackedText & { to: string }>()(
+  z.strictObject({ to: z.string(), records: count, chunks: count, bytes: count }),
+);
+
+const listedChunk = schemaOf<ListedChunk>()(
+  z.strictObject({
+    chunk: count.describe('From 1 on.'),
+    offset: count,
+    bytes: count.describe('Up to the next chunk.'),
+    records: count.optional().describe('As its header says; missing when that is damaged.'),
+    compressor: z.string().optional().describe('The same; a number when it is unknown.'),
+    fault: z.string().optional().describe('What is wrong with a corrupt chunk.'),
+  }),
+);
+export const listRecordio = z.strictObject({
+  path: z.string(),
+  records: count.describe('Of chunks that are not corrupt.'),
+  corrupt: count.describe('Chunks.'),
+  chunks: z.array(listedChunk),
+});
+export const recordOfRecordio = z
+  .strictObject({ record: count.describe('From 1 on.'), text: z.string() })
+  .describe('A line each record.');
 
 export const synth = schemaOf<PlantedReport & { files: Omit<SynthResult, 'report'> }>()(
   z.strictObject({

@@ -9,7 +9,7 @@ import type { JobRecord } from '../../cluster/job/job-record.ts';
 import { modelColumnsOf } from '../../data/columns/inputs.ts';
 import { FORWARD_HEAD_BYTES, type Format } from '../../data/formats/format.ts';
 import { type DataFormat, formatOf, formatsWhere } from '../../data/formats/registry.ts';
-import { openForward } from '../../data/forward.ts';
+import { openForward } from '../../data/packings/unpack.ts';
 import { inputBlocks } from '../../host/inputs.ts';
 import type { Job } from '../../job/schema.ts';
 import { outlineOf } from '../../model/registry.ts';

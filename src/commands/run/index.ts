@@ -241,7 +241,8 @@ the result; with a higher training.passes it continues the job. One run works in
   private async indexData(host: Host, { job, dataDir }: LoadedJob): Promise<JobData> {
     const progress = this.progress('indexing');
     try {
-      const place = { host, folder: dataDir, cacheFolder: resolve(this.flags['cache-dir']) };
+      const cacheFolder = resolve(this.flags['cache-dir']);
+      const place = { host, folder: dataDir, cacheFolder, corruptChunks: job.data.corruptChunks };
       await checkFirstRecords(place, job);
       return await loadJobData(place, job);
     } finally {

@@ -7,7 +7,7 @@ import type { PieceSink } from '../columns/piece-sink.ts';
 import { SelectingSink, splitBy } from '../columns/selecting.ts';
 import { type Content, openContent } from '../content.ts';
 import { ANY_LABEL } from '../labels.ts';
-import { noteLabel } from '../oddities.ts';
+import { noteLabel, noteSkipped } from '../oddities.ts';
 import type { DataPlace } from '../place.ts';
 import { Selector } from '../selection.ts';
 import type { BadRecord, FileLayout, IndexedFile } from '../source.ts';
@@ -86,6 +86,7 @@ export async function indexEach(
       into.cutter.startFile(files.length);
       const layout = await read(content, { columns, labels, onBytes }, new IndexSink(into, seen));
       const records = into.cutter.endFile();
+      noteSkipped(into.bounds.traits, content);
       files.push({ path, bytes: content.bytes, records, ...(layout === undefined ? {} : { layout }) });
     } finally {
       await content.file.close();

@@ -134,7 +134,12 @@ interface Acting extends Pick<Standby, 'lease' | 'secret' | 'watch' | 'oldStop'>
 async function act(context: RoleContext, options: MasterOptions, acting: Acting): Promise<JobEnd | undefined> {
   const { lease, fence, secret, address, info, watch, oldStop, standing } = acting;
   const { job, dataDir, cacheDir } = options;
-  const place: DataPlace = { host: context.host, folder: dataDir, cacheFolder: cacheDir };
+  const place: DataPlace = {
+    host: context.host,
+    folder: dataDir,
+    cacheFolder: cacheDir,
+    corruptChunks: job.data.corruptChunks,
+  };
   const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost]);
   info.waits('the data to be indexed');
   const loadData = (): Promise<JobData> => loadJobData(place, job);

@@ -134,7 +134,12 @@ function taskLoopOptions(
   const { shards } = record.job.cluster;
   const router = timedRouter(createIdRouter({ shards }), activity.times);
   const gated = record.job.training.staleness?.policy === 'wait';
-  const place = { host: context.host, folder: session.dataDir ?? record.dataDir, cacheFolder: session.cacheDir };
+  const place = {
+    host: context.host,
+    folder: session.dataDir ?? record.dataDir,
+    cacheFolder: session.cacheDir,
+    corruptChunks: record.job.data.corruptChunks,
+  };
   const client = createParameterClient({ spec: model.parameters, shards, group, router, gated, memory: model.memory });
   return {
     ...session,

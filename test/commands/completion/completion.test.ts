@@ -71,6 +71,8 @@ describe.runIf(isThere('bash'))('bash', () => {
     ['paddlet,run,x,--set,my', ''],
     ['paddlet,trainer,my', ''],
     ['paddlet,completion,', 'bash,zsh,fish'],
+    ['paddlet,data,rec', 'recordio'],
+    ['paddlet,data,recordio,', 'pack,list,cat'],
   ])('%s', (line, completed) => {
     expect(inBash(line)).toEqual([completed]);
   });
@@ -99,6 +101,7 @@ describe.runIf(isThere('zsh'))('zsh', () => {
     ['paddlet run x --set my', 'MESSAGE'],
     ['paddlet trainer my', ''],
     ['paddlet completion ', 'bash zsh fish'],
+    ['paddlet data recordio l', 'list:List the chunks of a RecordIO file, and check them'],
   ])('%s', (line, completed) => {
     const args = ['-f', '-c', `${ZSH}\n_paddlet`, 'zsh', ...line.split(' ')];
     expect(execFileSync('zsh', args, { cwd, encoding: 'utf8' }).trim()).toBe(completed);
@@ -110,6 +113,7 @@ describe.runIf(isThere('fish'))('fish', () => {
     ['paddlet checkpoint ins', 'inspect\tShow what a checkpoint contains'],
     ['paddlet run --fr', '--fresh\tDelete an earlier run of this job with its checkpoints, and start over'],
     ['paddlet completion z', 'zsh'],
+    ['paddlet data recordio l', 'list\tList the chunks of a RecordIO file, and check them'],
     ['paddlet run my', 'my job.yaml'],
     ['paddlet trainer my', ''],
   ])('%s', (line, completed) => {

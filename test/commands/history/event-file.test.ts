@@ -5,7 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { crc32c, eventFile, type Scalar } from '../../../src/commands/history/event-file.ts';
+import { crc32c } from '../../../src/base/crc32c.ts';
+import { eventFile, type Scalar } from '../../../src/commands/history/event-file.ts';
 import * as fc from '../../properties.ts';
 
 const SCALARS: readonly Scalar[] = [

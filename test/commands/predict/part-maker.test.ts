@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createPartMaker } from '../../../src/commands/predict/part-maker.ts';
 import { FORWARD_HEAD_BYTES } from '../../../src/data/formats/format.ts';
-import { openForward } from '../../../src/data/forward.ts';
+import { openForward } from '../../../src/data/packings/unpack.ts';
 import { evaluateFiles } from '../../../src/roles/evaluator/evaluate-files.ts';
 import { Predictor } from '../../../src/roles/evaluator/predictor.ts';
 import type { ScoreClient } from '../../../src/roles/evaluator/score-groups.ts';

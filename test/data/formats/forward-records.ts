@@ -3,7 +3,7 @@
 import { FORWARD_HEAD_BYTES, type ForwardOptions } from '../../../src/data/formats/format.ts';
 import type { DataFormat } from '../../../src/data/formats/registry.ts';
 import { formatOf } from '../../../src/data/formats/registry.ts';
-import { openForward } from '../../../src/data/forward.ts';
+import { openForward } from '../../../src/data/packings/unpack.ts';
 import type { TaskRecords } from '../../../src/data/source.ts';
 import type { Batch, SparseInput } from '../../../src/model/model.ts';
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { FORWARD_HEAD_BYTES } from '../../../src/data/formats/format.ts';
 import { formatOf } from '../../../src/data/formats/registry.ts';
-import { openForward } from '../../../src/data/forward.ts';
+import { openForward } from '../../../src/data/packings/unpack.ts';
 import { createModel } from '../../../src/model/registry.ts';
 import { Predictor } from '../../../src/roles/evaluator/predictor.ts';
 import { addTally, NO_TALLY, scoreGroup } from '../../../src/roles/evaluator/score-groups.ts';

@@ -7,6 +7,7 @@ import { changed, countRecords, isOverlong, positionOf, tooLong } from '../../ch
 import { openContent } from '../../content.ts';
 import { sparseKernel } from '../../kernels/sparse-kernel.ts';
 import type { LabelRule } from '../../labels.ts';
+import { noteSkipped } from '../../oddities.ts';
 import type { OpenFiles } from '../../open-files.ts';
 import { BlockBuilder } from '../../parsed/block-builder.ts';
 import { blockRecords } from '../../parsed/block-records.ts';
@@ -83,6 +84,7 @@ async function indexFile(
       throw new PaddletError('DataChanged', `${path} changed while it was being indexed`);
     }
     const records = cutter.endFile();
+    noteSkipped(bounds.traits, content);
     if (records > 0 && !hasFeatures) bounds.traits.withoutFeatures.push(path);
     return { path, bytes: content.bytes, records };
   } finally {

@@ -4,7 +4,7 @@
  */
 import { brotliDecompressSync, constants, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { CompressionCodec } from 'hyparquet';
-import { snappyUncompressor } from 'hysnappy';
+import { snappyBytes, uncompressedSnappy } from '../../snappy.ts';
 import { Fault } from './fault.ts';
 import { decompressedHadoopLz4, decompressedLz4 } from './lz4.ts';
 
@@ -40,20 +40,8 @@ export function decompressed(codec: CompressionCodec, bytes: Uint8Array, size: n
   return result;
 }
 
-/** Its memory never shrinks: one that has become so large is not kept. */
-const KEPT_BYTES = 1 << 26;
-let keptSnappy: Decompress | undefined;
-
-/** The kernel is told nothing of the size of its output: it believes the data. */
 function snappy(bytes: Uint8Array, size: number): Uint8Array {
-  let said = 0;
-  for (let at = 0; at < 5; at++) {
-    const byte = bytes[at] ?? 0;
-    said += (byte & 127) * 2 ** (7 * at);
-    if (byte < 128) break;
-  }
+  const said = snappyBytes(bytes);
   if (said !== size) throw new Fault(`its SNAPPY data has ${said} bytes, and its header says ${size}`);
-  if (bytes.length + size > KEPT_BYTES) return snappyUncompressor()(bytes, size);
-  keptSnappy ??= snappyUncompressor();
-  return keptSnappy(bytes, size);
+  return uncompressedSnappy(bytes, size);
 }

@@ -1,9 +1,11 @@
 /** Says what is wrong with a gzip file, member by member: zlib itself does not tell where. */
 import { crc32, createInflateRaw } from 'node:zlib';
-import { PaddletError } from '../base/errors.ts';
-import type { DiskFile } from '../base/seams.ts';
-import { FileBlocks } from './file-blocks.ts';
-import { inflateBytes } from './inflate-bytes.ts';
+import { PaddletError } from '../../../base/errors.ts';
+import { FileBlocks } from '../../file-blocks.ts';
+import { inflateBytes } from '../inflate-bytes.ts';
+import type { PackedSource } from '../packing.ts';
+
+type Readable = NonNullable<PackedSource['file']>;
 
 const HEADER_BYTES = 10;
 const TRAILER_BYTES = 8;
@@ -17,7 +19,7 @@ interface Whole {
 }
 
 /** The error for a gzip file that zlib refused because of `cause`. */
-export async function brokenGzip(path: string, file: DiskFile, cause: Error): Promise<PaddletError> {
+export async function brokenGzip(path: string, file: Readable, cause: Error): Promise<PaddletError> {
   const { upTo, inflated } = await wholeMembers(file);
   const begins = new Uint8Array(3);
   const next = begins.subarray(0, await file.read(begins, upTo));
@@ -40,7 +42,7 @@ export async function brokenGzip(path: string, file: DiskFile, cause: Error): Pr
   });
 }
 
-async function wholeMembers(file: DiskFile): Promise<Whole> {
+async function wholeMembers(file: Readable): Promise<Whole> {
   let whole: Whole = { upTo: 0, inflated: 0 };
   const blocks = new FileBlocks(file);
   for (;;) {
@@ -52,7 +54,7 @@ async function wholeMembers(file: DiskFile): Promise<Whole> {
 }
 
 /** Undefined when there is none, or none that is whole. */
-async function memberAt(file: DiskFile, blocks: FileBlocks, from: number): Promise<Whole | undefined> {
+async function memberAt(file: Readable, blocks: FileBlocks, from: number): Promise<Whole | undefined> {
   const start = await dataStart(file, from);
   if (start === undefined) return undefined;
   const inflate = createInflateRaw();
@@ -74,7 +76,7 @@ async function memberAt(file: DiskFile, blocks: FileBlocks, from: number): Promi
 }
 
 /** Where the compressed data of the member at `from` begins. */
-async function dataStart(file: DiskFile, from: number): Promise<number | undefined> {
+async function dataStart(file: Readable, from: number): Promise<number | undefined> {
   const head = Buffer.alloc(1 << 16);
   const count = await file.read(head, from);
   if (count < HEADER_BYTES || head.readUIntBE(0, 3) !== 0x1f8b08) return undefined;

@@ -1,0 +1,60 @@
+import { Args, Flags } from '@oclif/core';
+import { recordsOf } from '../../../data/packings/recordio/body.ts';
+import { type ReadRange, readRange } from '../../../data/packings/recordio/chunks.ts';
+import { linesOf } from '../../../data/packings/recordio/unpack.ts';
+import { PaddletCommand } from '../../base-command.ts';
+import { openRecordio } from './open.ts';
+
+export default class DataRecordioCat extends PaddletCommand<typeof DataRecordioCat> {
+  static override summary = 'Print records of a RecordIO file, each as a line';
+  static override description =
+    'Prints what a job reads. Of chunks without wanted records only the headers are read, and the others are checked.';
+  static override examples = [
+    { command: '<%= config.bin %> data recordio cat log.recordio', description: 'The text of a file.' },
+    {
+      command: '<%= config.bin %> data recordio cat log.recordio --from 1000001 --count 10',
+      description: 'Ten records, behind the first million.',
+    },
+  ];
+  static override isStream = true;
+  static override args = { file: Args.string({ required: true, description: 'The file.' }) };
+  static override flags = {
+    from: Flags.integer({
+      min: 1,
+      max: 2 ** 53 - 1,
+      default: 1,
+      helpValue: 'N',
+      description: 'The first record to print; the first one of the file is 1.',
+    }),
+    count: Flags.integer({ min: 0, max: 2 ** 53 - 1, helpValue: 'N', description: 'How many. Default: all.' }),
+  };
+
+  override async execute(): Promise<void> {
+    const { file: path } = this.args;
+    const { from, count = Number.POSITIVE_INFINITY, json } = this.flags;
+    const signal = this.interruption();
+    const file = await openRecordio(this.host(), path);
+    try {
+      for await (const range of readRange(file, path, { from: from - 1, count })) {
+        signal.throwIfAborted();
+        if (!(await write(json ? jsonLines(range) : linesOf(range)))) return;
+      }
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+function jsonLines({ body, from, to, first }: ReadRange): string {
+  const records = [...recordsOf(body)].slice(from, to);
+  return records
+    .map(({ start, end }, at) => {
+      const text = Buffer.from(body.subarray(start, end)).toString();
+      return `${JSON.stringify({ record: first + at, text })}\n`;
+    })
+    .join('');
+}
+
+/** False when its reader is gone, or it has failed, which `main` reports. */
+const write = (text: string | Uint8Array): Promise<boolean> =>
+  new Promise((resolve) => process.stdout.write(text, (error) => resolve(error == null)));

@@ -1,0 +1,40 @@
+import { Args } from '@oclif/core';
+import { type ListedChunk, listChunks } from '../../../data/packings/recordio/chunks.ts';
+import { PaddletCommand } from '../../base-command.ts';
+import { openRecordio } from './open.ts';
+
+export default class DataRecordioList extends PaddletCommand<typeof DataRecordioList> {
+  static override summary = 'List the chunks of a RecordIO file, and check them';
+  static override description =
+    'Shows where each chunk begins, what its header says, and what is wrong with it. The whole file is read.';
+  static override examples = [
+    { command: '<%= config.bin %> data recordio list log.recordio', description: 'The chunks of a file.' },
+    { command: '<%= config.bin %> data recordio list log.recordio --json', description: 'For a script.' },
+  ];
+  static override args = { file: Args.string({ required: true, description: 'The file.' }) };
+  static override flags = {};
+
+  override async execute(): Promise<void> {
+    const { file: path } = this.args;
+    const file = await openRecordio(this.host(), path);
+    try {
+      const chunks = await listChunks(file, path);
+      const records = chunks.reduce((sum, chunk) => sum + (chunk.fault === undefined ? (chunk.records ?? 0) : 0), 0);
+      const corrupt = chunks.filter(({ fault }) => fault !== undefined).length;
+      this.output({ path, records, corrupt, chunks }, () => this.describe(chunks, records, corrupt));
+    } finally {
+      await file.close();
+    }
+  }
+
+  private describe(chunks: readonly ListedChunk[], records: number, corrupt: number): string {
+    const right = ['chunk', 'offset', 'bytes', 'records'].map((head) => ({ head, align: 'right' as const }));
+    const rows = chunks.map(({ chunk, offset, bytes, records: said, compressor, fault }) => [
+      ...[chunk, offset, bytes, said ?? '-', compressor ?? '-'],
+      fault === undefined ? 'good' : `corrupt: ${fault}`,
+    ]);
+    const damaged = corrupt === 0 ? '' : `; corrupt: ${corrupt}`;
+    const table = this.table([...right, { head: 'compressor' }, { head: 'state' }], rows);
+    return `${table}\n\n${records} good records in ${chunks.length} chunks${damaged}`;
+  }
+}

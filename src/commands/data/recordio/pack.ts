@@ -1,0 +1,88 @@
+import { resolve } from 'node:path';
+import { Args, Flags } from '@oclif/core';
+import { PaddletError } from '../../../base/errors.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import { COMPRESSORS } from '../../../data/packings/recordio/header.ts';
+import { type PackedText, packLines } from '../../../data/packings/recordio/pack.ts';
+import { openForward } from '../../../data/packings/unpack.ts';
+import { writeWhole } from '../../../data/whole-file.ts';
+import { inputBlocks } from '../../../host/inputs.ts';
+import { refuseEmpty } from '../../base/given-path.ts';
+import { PaddletCommand } from '../../base-command.ts';
+
+const STANDARD = '-';
+/** A range of records is read by whole chunks. */
+const USUAL_BYTES = 1 << 20;
+/** With the lengths of its records, and its last record, it is below what a chunk may have. */
+const MOST_BYTES = LIMITS.recordioChunkBytes / 4;
+const MOST_RECORDS = LIMITS.recordioChunkBytes / 16;
+
+export default class DataRecordioPack extends PaddletCommand<typeof DataRecordioPack> {
+  static override summary = 'Write a RecordIO file of the lines of a text';
+  static override description =
+    `Each line becomes a record, an empty one too. The file appears when it is whole. A job that trains on it has the same
+model as with the text.`;
+  static override examples = [
+    {
+      command: '<%= config.bin %> data recordio pack log.csv -o log.recordio',
+      description: 'Chunks of 1 MiB, compressed by snappy.',
+    },
+    {
+      command: 'zcat log.jsonl.gz | <%= config.bin %> data recordio pack - -o log.recordio --compressor gzip',
+      description: 'What comes through a pipe.',
+    },
+  ];
+  static override args = {
+    file: Args.string({ required: true, ignoreStdin: true, description: 'The text; - for the standard input.' }),
+  };
+  static override flags = {
+    output: Flags.string({ char: 'o', required: true, helpValue: 'FILE', description: 'File to write.' }),
+    force: Flags.boolean({ description: 'Replace a file that exists.' }),
+    compressor: Flags.option({ options: COMPRESSORS, default: 'snappy' as const, description: 'Of each chunk.' })(),
+    'chunk-bytes': Flags.integer({
+      min: 1,
+      max: MOST_BYTES,
+      default: USUAL_BYTES,
+      helpValue: 'N',
+      description: 'Bytes of records, before compression, with which a chunk ends.',
+    }),
+    'chunk-records': Flags.integer({
+      min: 1,
+      max: MOST_RECORDS,
+      default: MOST_RECORDS,
+      helpValue: 'N',
+      description: 'Records with which a chunk ends.',
+    }),
+  };
+
+  override async execute(): Promise<void> {
+    const { file } = this.args;
+    refuseEmpty([file], 'the argument FILE');
+    const { output, force, compressor, 'chunk-bytes': chunkBytes, 'chunk-records': chunkRecords } = this.flags;
+    refuseEmpty([output], 'the flag --output');
+    const host = this.host();
+    const to = resolve(output);
+    if (!force && (await host.disk.exists(to))) {
+      throw new PaddletError('Usage', `${to} exists`, { hint: 'replace it with --force, or choose another --output' });
+    }
+    const path = file === STANDARD ? 'stdin' : file;
+    const options = { path, compressor, chunkBytes, chunkRecords };
+    const blocks = inputBlocks(file === STANDARD ? undefined : resolve(file), this.interruption());
+    const text = await openForward(path, readable(path, blocks));
+    const packed = await writeWhole(host, to, (append) => packLines(text, options, append));
+    this.output({ to, ...packed }, () => describe(to, packed));
+  }
+}
+
+/** Throws `DataMissing`. */
+async function* readable(path: string, blocks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* blocks;
+  } catch (cause) {
+    if (!(cause instanceof Error && 'syscall' in cause)) throw cause;
+    throw new PaddletError('DataMissing', `cannot read ${path}: ${cause.message}`, { cause });
+  }
+}
+
+const describe = (to: string, { records, chunks, bytes }: PackedText): string =>
+  `${to}: ${records} records in ${chunks} chunks, ${bytes} bytes`;

@@ -1,0 +1,70 @@
+/** Writes a RecordIO file of a text: each line is a record. */
+import { PaddletError } from '../../../base/errors.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import { NEWLINE } from '../../ascii.ts';
+import type { ForwardBytes } from '../../forward.ts';
+import type { Append } from '../../whole-file.ts';
+import { encodeChunk } from './body.ts';
+import type { Compressor } from './header.ts';
+
+const SLICE_BYTES = 1 << 20;
+
+export interface PackOptions {
+  /** For messages. */
+  readonly path: string;
+  readonly compressor: Compressor;
+  /** A chunk ends when its records have so many bytes before compression, or are so many. */
+  readonly chunkBytes: number;
+  readonly chunkRecords: number;
+}
+
+export interface PackedText {
+  readonly records: number;
+  readonly chunks: number;
+  readonly bytes: number;
+}
+
+/** Throws `DataInvalid`, and what reading and `append` throw. */
+export async function packLines(text: ForwardBytes, options: PackOptions, append: Append): Promise<PackedText> {
+  const { compressor, chunkBytes, chunkRecords } = options;
+  const packed = { records: 0, chunks: 0, bytes: 0 };
+  let records: Uint8Array[] = [];
+  let held = 0;
+  const endChunk = async (): Promise<void> => {
+    if (records.length === 0) return;
+    const chunk = encodeChunk(records, compressor);
+    await append(chunk);
+    packed.records += records.length;
+    packed.chunks += 1;
+    packed.bytes += chunk.length;
+    records = [];
+    held = 0;
+  };
+  for await (const line of linesOf(text, options.path)) {
+    records.push(line);
+    held += line.length;
+    if (held >= chunkBytes || records.length >= chunkRecords) await endChunk();
+  }
+  await endChunk();
+  return packed;
+}
+
+/** Without their line breaks. */
+async function* linesOf(text: ForwardBytes, path: string): AsyncGenerator<Uint8Array> {
+  let open: Uint8Array = new Uint8Array(0);
+  for (let slice = await text.take(SLICE_BYTES); slice.length > 0; slice = await text.take(SLICE_BYTES)) {
+    const bytes = open.length === 0 ? slice : Buffer.concat([open, slice]);
+    let start = 0;
+    for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
+      yield bytes.subarray(start, end);
+      start = end + 1;
+    }
+    open = bytes.subarray(start);
+    if (open.length > LIMITS.recordBytes) {
+      throw new PaddletError('DataInvalid', `${path} has a line of more than ${LIMITS.recordBytes} bytes`, {
+        hint: 'no format has such lines: see that it is a text',
+      });
+    }
+  }
+  if (open.length > 0) yield open;
+}

@@ -1,0 +1,29 @@
+/** `data.format: recordio`: the job is one of the format that the records have. */
+import * as z from 'zod';
+import { DATA_FORMATS, type DataFormat } from '../data/formats/registry.ts';
+import { dataFields } from './fields.ts';
+
+const RECORDIO = 'recordio';
+
+const RECORDS = ['libsvm', 'libfm', 'libffm', 'csv', 'tsv', 'jsonl', 'json'] as const;
+
+export const dataSchema = z
+  .strictObject({
+    ...dataFields,
+    format: z
+      .enum([...DATA_FORMATS, RECORDIO])
+      .describe('Format of all files; files that are packed as gzip, zstd or RecordIO are recognized.'),
+    record: z.enum(RECORDS).optional().describe('What the records of RecordIO files are. json is the same as jsonl.'),
+  })
+  .transform(({ record, format, ...data }, context) => {
+    const refuse = (message: string): never => {
+      context.issues.push({ code: 'custom', path: ['record'], message, input: record });
+      return z.NEVER;
+    };
+    if (format !== RECORDIO) {
+      return record === undefined ? { ...data, format } : refuse(`only for format ${RECORDIO}`);
+    }
+    if (record === undefined) return refuse(`is required with format ${RECORDIO}: expected ${RECORDS.join(', ')}`);
+    const named: DataFormat = record === 'json' ? 'jsonl' : record;
+    return { ...data, format: named };
+  });

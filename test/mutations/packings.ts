@@ -1,0 +1,50 @@
+/** Rules of packed files: what is corrupt is named, and never read. */
+import type { Mutation } from './mutation.ts';
+
+const CORRUPT = ['test/data/packings/recordio/corrupt.test.ts'];
+const RECORDIO = 'src/data/packings/recordio';
+
+export const PACKINGS: readonly Mutation[] = [
+  {
+    rule: 'the check sum of a chunk is checked',
+    file: `${RECORDIO}/body.ts`,
+    find: 'return found === expected ? undefined :',
+    replace: 'return found >= 0 ? undefined :',
+    tests: CORRUPT,
+  },
+  {
+    rule: 'a chunk has as many records as its header says',
+    file: `${RECORDIO}/body.ts`,
+    find: 'return records === header.records ? body :',
+    replace: 'return records >= 0 ? body :',
+    tests: CORRUPT,
+  },
+  {
+    rule: 'the size of a chunk is bounded',
+    file: `${RECORDIO}/header.ts`,
+    find: 'if (size > LIMITS.recordioChunkBytes) {',
+    replace: 'if (size < 0) {',
+    tests: CORRUPT,
+  },
+  {
+    rule: 'what follows damage counts only when its check sum is right',
+    file: `${RECORDIO}/scan.ts`,
+    find: 'if (await isWhole(input, header)) return passed;',
+    replace: 'if (COMPRESSORS[header.compressor] !== undefined) return passed;',
+    tests: CORRUPT,
+  },
+  {
+    rule: 'a file that was unpacked without its corrupt chunks is none for a job that refuses them',
+    file: 'src/data/content.ts',
+    find: "facts.modifiedMs, place.corruptChunks ?? 'fail']",
+    replace: 'facts.modifiedMs]',
+    tests: CORRUPT,
+  },
+  {
+    rule: 'other bytes after a zstd frame are refused',
+    file: 'src/data/packings/zstd/decompress.ts',
+    find: 'if (first.length === 0) return undefined;',
+    replace: 'if (!isFrame(first)) return undefined;',
+    tests: ['test/data/packings/zstd/zstd.test.ts'],
+  },
+];
