@@ -12,8 +12,8 @@ const GIVEN_UP = new Error('the process has given up the part');
 
 export function makeParts(port: MessagePort, options: PartMakerOptions): void {
   const opened = createPartMaker(options, createDisk());
-  // It is thrown for each part.
-  opened.catch(() => undefined);
+  // An error is that of each part.
+  port.on('close', () => void opened.then((maker) => maker.close()).catch(() => undefined));
   // The process says when a part is given up.
   const { signal } = new AbortController();
   const asked = new Map<number, PromiseWithResolvers<PulledValues | BigUint64Array>>();
