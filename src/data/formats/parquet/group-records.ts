@@ -75,8 +75,11 @@ export class GroupRecords {
     const rows = this.#rows;
     const places = new Uint32Array(rows + 1);
     for (let row = 0; row <= rows; row++) places[row] = row;
-    const floatsOf = (key: string, constant: number): Float32Array =>
-      (this.#values.get(key)?.floats as Float32Array | undefined) ?? new Float32Array(rows).fill(constant);
+    const floatsOf = (key: string, constant: number): Float32Array => {
+      const floats = this.#values.get(key)?.floats as Float32Array | undefined;
+      if (floats !== undefined) return floats;
+      return constant === 0 ? new Float32Array(rows) : new Float32Array(rows).fill(constant);
+    };
     const halvesOf = (key: string, [low, high]: Iterable<number>): Uint32Array => {
       const halves = this.#values.get(key)?.halves;
       return halves ?? new Uint32Array(2 * rows).map((_, at) => (at % 2 === 0 ? low! : high!));
