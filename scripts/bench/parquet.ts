@@ -154,6 +154,7 @@ async function measureSet(
     value: perMs / median(times[name]),
     bestValue: perMs / Math.min(...times[name]),
     ...(scan !== undefined && {
+      best: Math.min(...times.scan) / Math.min(...times[name]),
       limit: { what: 'scanned by DuckDB', value: perMs / median(times.scan) },
       ratio: median(times[name].map((ms, round) => times.scan[round]! / ms)),
     }),

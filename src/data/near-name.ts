@@ -1,4 +1,4 @@
-/** What users may have meant by a name that is not there. */
+/** What users may have meant by a name that is missing. */
 import { distance } from 'fastest-levenshtein';
 
 export function nearName(name: string, names: readonly string[]): string | undefined {

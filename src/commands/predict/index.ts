@@ -21,7 +21,7 @@ import { type Score, type Scored, scoreBest, scoreModel } from '../evaluate/scor
 import { type Destination, outputFile, standardOutput } from './destination.ts';
 import { findInput, type InputFile, openInput, STANDARD } from './input.ts';
 import { namedModel } from './named-model.ts';
-import { OUTPUT_FORMATS } from './output.ts';
+import { OUTPUT_FORMATS } from './output-formats.ts';
 import { createPartMaker, type PartMakerOptions } from './part-maker.ts';
 import { type Summary, summaryOf, summaryText } from './summary.ts';
 import { createThreadPool, type ThreadPool } from './thread-pool.ts';
@@ -54,6 +54,10 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
       description: 'From and to a pipe, as JSON lines.',
     },
     {
+      command: '<%= config.bin %> predict clicks --data new.parquet --keep id --output scores.parquet --as parquet',
+      description: 'From and to Parquet.',
+    },
+    {
       command: '<%= config.bin %> predict /backup/clicks --data new.csv --output scores.csv',
       description: 'With a copy of a checkpoint folder, without the store of its job.',
     },
@@ -82,7 +86,7 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
       default: [],
       helpValue: 'COLUMN',
       description:
-        'Column to write beside the scores: its name; of csv and tsv its position, of jsonl its path. May be repeated.',
+        'Column to write beside the scores: its name; of csv and tsv its position, of others its path. May be repeated.',
     }),
     output: Flags.string({
       char: 'o',

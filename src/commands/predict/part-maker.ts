@@ -11,7 +11,8 @@ import type { AnyPart } from '../../data/forward-parts.ts';
 import type { MadePart, MakePart } from '../../roles/evaluator/predictor.ts';
 import { addTally, NO_TALLY, type ScoredGroup, scoreGroup } from '../../roles/evaluator/score-groups.ts';
 import { EVALUATION_BATCH } from '../../roles/trainer/tasks/evaluate-task.ts';
-import { type Output, type OutputFormat, outputOf } from './output.ts';
+import type { Output } from './output.ts';
+import { type OutputFormat, outputOf } from './output-formats.ts';
 
 /** What the records are in. */
 export type PartSource =

@@ -5,6 +5,8 @@ import { gzipSync } from 'node:zlib';
 import { parquetWriteBuffer, type SchemaElement } from 'hyparquet-writer';
 import { beforeAll, expect, test } from 'vitest';
 import type { JobRecord } from '../../../src/cluster/job/job-record.ts';
+import { openInput } from '../../../src/commands/predict/input.ts';
+import { createPartMaker } from '../../../src/commands/predict/part-maker.ts';
 import type { DataFormat } from '../../../src/data/formats/registry.ts';
 import { loadDataset, trainFactsOf } from '../../../src/roles/master/dataset.ts';
 import { aJob, recordOf } from '../../cluster/job/stored-job.ts';
@@ -147,12 +149,10 @@ test('CSV, JSON lines and Parquet of the same rows give the same bytes, with any
   expect(readdirSync(place.folder)).toEqual(before);
 });
 
-test('Parquet in and out, with any number of threads', async () => {
-  const written = await predicted(place, { record, file: 'a.parquet', format: 'parquet', as: 'parquet', keep: KEEP });
-  const threads = { record, file: 'a.parquet', format: 'parquet', as: 'parquet', keep: KEEP, threads: 3 } as const;
-  expect((await predicted(place, threads)).bytes.equals(written.bytes)).toBe(true);
-  const text = { ...threads, file: 'a.csv', format: 'csv', threads: 1 } as const;
-  expect((await predicted(place, text)).bytes.equals(written.bytes)).toBe(true);
+test('a Parquet file is the same whatever it is made of, and by whom', async () => {
+  const how = { record, as: 'parquet', keep: KEEP } as const;
+  const { bytes } = await predicted(place, { ...how, file: 'a.parquet', format: 'parquet', threads: 3 });
+  expect((await predicted(place, { ...how, file: 'a.csv', format: 'csv' })).bytes.equals(bytes)).toBe(true);
 });
 
 test('bad records are told with their rows', async () => {
@@ -178,6 +178,20 @@ test('a job of Parquet scores JSON lines, and keeps columns by their paths', asy
   );
 });
 
+test('a pipe is refused, and a file that changes before a thread opens it', async () => {
+  const { signal } = new AbortController();
+  await expect(openInput('-', undefined, 'parquet', signal)).rejects.toMatchObject({
+    code: 'Usage',
+    hint: expect.stringContaining('save it'),
+  });
+  const { disk } = place.host;
+  const path = join(place.folder, 'a.parquet');
+  const facts = { ...(await disk.inspect(path))!, modifiedMs: 1 };
+  const source = { kind: 'file', path, facts } as const;
+  const options = { record, format: 'parquet', file: 'a.parquet', keep: [], as: 'csv', source } as const;
+  await expect(createPartMaker(options, disk)).rejects.toMatchObject({ code: 'DataChanged' });
+});
+
 test('what cannot be kept or read is refused, with what to do', async () => {
   const whole = parquet(ROWS);
   const damaged = Buffer.from(whole);
@@ -191,7 +205,7 @@ test('what cannot be kept or read is refused, with what to do', async () => {
   const refusals = await Promise.all([
     refusal({ keep: ['hal'] }),
     refusal({ keep: ['list'] }),
-    refusal({ file: 'page.parquet', threads: 3, keep: ['half'] }),
+    refusal({ file: 'page.parquet', keep: ['half'] }),
     refusal({ file: 'footer.parquet' }),
     refusal({ file: 'packed.parquet' }),
     refusal({ file: 'a.csv' }),

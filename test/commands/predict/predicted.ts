@@ -1,9 +1,9 @@
-/** What `paddlet predict` writes, by the parts that it is made of: with a model that needs no job, and in one process. */
+/** What `paddlet predict` writes, by the parts that it is made of: without a store, and in one process. */
 import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import type { JobRecord } from '../../../src/cluster/job/job-record.ts';
 import { findInput, openInput } from '../../../src/commands/predict/input.ts';
-import type { OutputFormat } from '../../../src/commands/predict/output.ts';
+import type { OutputFormat } from '../../../src/commands/predict/output-formats.ts';
 import { createPartMaker } from '../../../src/commands/predict/part-maker.ts';
 import { makeParts } from '../../../src/commands/predict/thread.ts';
 import { createThreadPool } from '../../../src/commands/predict/thread-pool.ts';

@@ -113,8 +113,7 @@ const begins = memory.data(256);
 
 /**
  * The decimal digits of a number below 10^8, each in a byte, the first one lowest: those of halves, then of pairs, then
- * single ones, all at the same time (P. Khuong, "How to print integers really fast"). The factors divide by 100 and by
- * 10 exactly for numbers that small.
+ * single ones, all at the same time. The factors divide by 100 and by 10 exactly for numbers that small.
  */
 @inline function eightDigits(value: u32): u64 {
   const high = value / 10_000;
