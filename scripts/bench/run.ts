@@ -17,12 +17,13 @@ import { type Figure, isReached, printFigures } from './figure.ts';
 import { measureFormats } from './formats.ts';
 import { measureModels } from './models.ts';
 import { measureOptimizers } from './optimizers.ts';
+import { measureParquet } from './parquet.ts';
 import { measureDense, measureSparse } from './pushing.ts';
 import { measureTable } from './table.ts';
 import { measureWire } from './wire.ts';
 
 const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
-  data: async () => [...(await measureData()), ...(await measureFormats())],
+  data: async () => [...(await measureData()), ...(await measureFormats()), ...(await measureParquet())],
   table: measureTable,
   optimizers: measureOptimizers,
   models: measureModels,

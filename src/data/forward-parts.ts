@@ -17,6 +17,16 @@ export interface ForwardPart {
   readonly long?: LongLine | undefined;
 }
 
+/** Some rows of a row group: what a part is of a file that is read at any place. */
+export interface RowsPart {
+  /** Its number in the file. */
+  readonly group: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+export type AnyPart = ForwardPart | RowsPart;
+
 export interface LongLine {
   readonly start: number;
   readonly line: number;

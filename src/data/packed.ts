@@ -18,7 +18,7 @@ const TAR: Appearance = { what: 'a tar archive', hint: 'unpack it: a folder of f
 
 const PARQUET: Appearance = {
   what: 'a Parquet file',
-  hint: 'set data.format to parquet, and say in data.columns what the columns are (paddlet docs data)',
+  hint: 'its format is parquet (data.format, or --format of predict), and data.columns says what is read of it',
 };
 
 /** Each is so long, or has bytes that text never has, that no text begins with it. */

@@ -76,10 +76,10 @@ export const PARQUET_FILES: readonly Mutation[] = [
     tests: ['test/data/formats/parquet/cache.test.ts'],
   },
   {
-    rule: 'ids of empty texts are made of no address outside of what was copied',
+    rule: 'ids are made of the texts where they were copied to',
     file: 'src/data/kernels/value-ids.ts',
-    find: 'if (start === end) fromStarts[at] = fromEnds[at] = 0;',
-    replace: 'if (start === end) fromStarts[at] = fromEnds[at] = (start - low) >>> 0;',
+    find: 'kernels.hashSpans(textsAt - low,',
+    replace: 'kernels.hashSpans(textsAt,',
     tests: ['test/data/kernels/value-ids.test.ts'],
   },
 ];

@@ -1,16 +1,13 @@
 import { resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
-import { notLocal } from '../../base/local-path.ts';
 import type { Host } from '../../base/seams.ts';
 import { visibleLines } from '../../base/visible.ts';
 import { openCheckpointModel } from '../../cluster/client/checkpoint-model.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import { modelColumnsOf } from '../../data/columns/inputs.ts';
-import { FORWARD_HEAD_BYTES, type Format } from '../../data/formats/format.ts';
+import type { Format } from '../../data/formats/format.ts';
 import { type DataFormat, formatOf, formatsWhere } from '../../data/formats/registry.ts';
-import { openForward } from '../../data/packings/unpack.ts';
-import { inputBlocks } from '../../host/inputs.ts';
 import type { Job } from '../../job/schema.ts';
 import { outlineOf } from '../../model/registry.ts';
 import { Predictor } from '../../roles/evaluator/predictor.ts';
@@ -22,15 +19,13 @@ import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { bestFlag } from '../evaluate/best-flag.ts';
 import { type Score, type Scored, scoreBest, scoreModel } from '../evaluate/score-model.ts';
 import { type Destination, outputFile, standardOutput } from './destination.ts';
-import { OUTPUT_FORMATS } from './lines.ts';
+import { findInput, type InputFile, openInput, STANDARD } from './input.ts';
 import { namedModel } from './named-model.ts';
+import { OUTPUT_FORMATS } from './output-formats.ts';
 import { createPartMaker, type PartMakerOptions } from './part-maker.ts';
 import { type Summary, summaryOf, summaryText } from './summary.ts';
 import { createThreadPool, type ThreadPool } from './thread-pool.ts';
 import { THREAD_WORD } from './thread-word.ts';
-
-/** The standard input or output. */
-const STANDARD = '-';
 
 interface OpenModel {
   readonly record: JobRecord;
@@ -40,7 +35,7 @@ interface OpenModel {
   readonly withModel: (score: Score<Tally>) => Promise<Scored<Tally>>;
 }
 
-const SCORED_FORMATS = formatsWhere(({ openForward }) => openForward !== undefined);
+const SCORED_FORMATS = formatsWhere(({ openForward, openRows }) => (openForward ?? openRows) !== undefined);
 
 export default class PredictCommand extends PaddletCommand<typeof PredictCommand> {
   static override summary = 'Score records one by one with a trained model';
@@ -57,6 +52,10 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     {
       command: 'zcat log.gz | <%= config.bin %> predict clicks --data - --format csv --as jsonl | head',
       description: 'From and to a pipe, as JSON lines.',
+    },
+    {
+      command: '<%= config.bin %> predict clicks --data new.parquet --keep id --output scores.parquet --as parquet',
+      description: 'From and to Parquet.',
     },
     {
       command: '<%= config.bin %> predict /backup/clicks --data new.csv --output scores.csv',
@@ -87,7 +86,7 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
       default: [],
       helpValue: 'COLUMN',
       description:
-        'Column to write beside the scores: its name; of csv and tsv its position, of jsonl its path. May be repeated.',
+        'Column to write beside the scores: its name; of csv and tsv its position, of others its path. May be repeated.',
     }),
     output: Flags.string({
       char: 'o',
@@ -118,7 +117,7 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
       });
     }
     const host = this.host('predict');
-    const input = await this.input(host);
+    const input = await findInput(host.disk, flags.data);
     const signal = this.interruption();
     const model = namedModel(args.model, flags);
     if (model.kind === 'job') {
@@ -142,9 +141,14 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     return this.predictTo({ record, host, signal, withModel }, input);
   }
 
-  private async predictTo(model: OpenModel, input: string | undefined): Promise<ExitCode> {
-    const { output, replace, format: wanted, keep } = this.flags;
+  private async predictTo(model: OpenModel, input: InputFile | undefined): Promise<ExitCode> {
+    const { output, replace, format: wanted, keep, as } = this.flags;
     const format = formatFor(model.record.job, wanted, keep);
+    if (as === 'parquet' && output === STANDARD && process.stdout.isTTY === true) {
+      throw new PaddletError('Usage', 'a Parquet file is nothing for a terminal', {
+        hint: 'name a file with --output',
+      });
+    }
     const to = output === STANDARD ? standardOutput() : await outputFile(model.host, resolve(output), replace);
     try {
       const summary = await this.predict(model, input, format, to);
@@ -157,60 +161,40 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     }
   }
 
-  /** The path of a file; undefined for the standard input. */
-  private async input({ disk }: Host): Promise<string | undefined> {
-    const { data } = this.flags;
-    if (data === STANDARD) return undefined;
-    const found = await disk.inspect(resolve(data));
-    if (found === undefined) {
-      const hint = notLocal(data) ?? 'relative paths start at the current folder';
-      throw new PaddletError('DataMissing', `no such data file: ${data}`, { hint });
-    }
-    if (found.kind === 'file') return resolve(data);
-    if (found.kind === 'folder') {
-      throw new PaddletError('DataInvalid', `${data} is a folder`, { hint: 'name one file, or pipe several in' });
-    }
-    // A read of a named pipe cannot be interrupted.
-    throw new PaddletError('DataInvalid', `${data} is no file`, {
-      hint: 'a pipe or a device may be the standard input: --data - <FILE',
-    });
-  }
-
   /** Undefined when the reader of the output is gone. */
   private async predict(
     { record, host, signal, withModel }: OpenModel,
-    input: string | undefined,
+    found: InputFile | undefined,
     format: DataFormat,
     to: Destination,
   ): Promise<Summary | undefined> {
     const { data, keep, as, threads } = this.flags;
-    const file = input === undefined ? 'stdin' : data;
-    const source = await openForward(file, inputBlocks(input, signal));
-    const bytes = await source.peek(FORWARD_HEAD_BYTES);
-    const head = { bytes, isWhole: bytes.length < FORWARD_HEAD_BYTES };
-    const making = { record, format, file, keep, as, head };
-    const maker = createPartMaker(making);
+    const { file, source, stream } = await openInput(data, found, format, signal);
+    const making = { record, format, file, keep, as, source };
+    const maker = await createPartMaker(making, host.disk);
+    const { output } = maker;
     const pool = threads === 1 ? undefined : await startPool(threads, making);
     const startMs = host.clock.monotonicMs();
     let begun: Promise<boolean> | undefined;
     let isWanted = true;
     const predictor = new Predictor({
-      parts: maker.parts(source),
+      parts: maker.parts(stream),
       make: pool?.make ?? maker.make,
       // Each thread has one to make and one to come.
       atOnce: threads === 1 ? 1 : 2 * threads,
-      async take(lines) {
-        isWanted = await to.write(lines);
+      async take(made) {
+        isWanted = await to.write(output.bytesOf(made));
         return isWanted;
       },
     });
     const tally = await withModel(async (client, stop) => {
       // Once, and not before there is a model.
-      begun ??= to.write(maker.lineHead);
+      begun ??= to.write(output.head);
       isWanted = await begun;
       return isWanted ? predictor.run(client, stop) : NO_TALLY;
-    }).finally(() => pool?.close());
-    if (!isWanted) return undefined;
+    }).finally(() => Promise.all([pool?.close(), maker.close()]));
+    const end = output.end();
+    if (!isWanted || (end.length > 0 && !(await to.write(end)))) return undefined;
     return summaryOf(record.job.name, tally.from, tally, host.clock.monotonicMs() - startMs);
   }
 
@@ -226,8 +210,12 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
 async function startPool(threads: number, making: PartMakerOptions): Promise<ThreadPool> {
   const { startThread } = await import('../../host/threads.ts');
   const entry = new URL('../../../bin/paddlet.ts', import.meta.url);
-  const head = { ...making.head, bytes: new Uint8Array(making.head.bytes) };
-  return createThreadPool(Array.from({ length: threads }, () => startThread(entry, THREAD_WORD, { ...making, head })));
+  const { source } = making;
+  // A copy of its bytes alone: the array would be sent with all of the memory that it is in.
+  const sent =
+    source.kind === 'file' ? source : { ...source, head: { ...source.head, bytes: new Uint8Array(source.head.bytes) } };
+  const options = { ...making, source: sent } satisfies PartMakerOptions;
+  return createThreadPool(Array.from({ length: threads }, () => startThread(entry, THREAD_WORD, options)));
 }
 
 /** Throws `Usage` when the model takes no records of the format that is wanted. */
@@ -236,7 +224,7 @@ function formatFor({ data, model }: Job, wanted: DataFormat = data.format, keep:
   const { readsFields } = outlineOf(model, data.columns && modelColumnsOf(data.columns));
   const suits = ({ input, hasFields }: Format): boolean => input === own.input && (hasFields || !readsFields);
   const others = SCORED_FORMATS.filter((name) => suits(formatOf(name)));
-  if (given.openForward === undefined) {
+  if (!SCORED_FORMATS.includes(wanted)) {
     throw new PaddletError('Usage', `the records of ${wanted} files are scored as text`, {
       hint: `say what the file is with --format ${others.join(' or ')}`,
     });

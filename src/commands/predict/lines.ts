@@ -2,16 +2,7 @@
 import { PaddletError } from '../../base/errors.ts';
 import { LONGEST_FLOAT, writeFloat } from '../../checkpoint/export/float-text.ts';
 import type { ScoredGroup } from '../../roles/evaluator/score-groups.ts';
-
-export const OUTPUT_FORMATS = ['csv', 'jsonl'] as const;
-export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
-
-/** Names of what a line has. */
-export interface LineNames {
-  readonly kept: readonly string[];
-  /** One, or one a class. */
-  readonly scores: readonly string[];
-}
+import type { OutputNames } from './output.ts';
 
 export interface LineWriter {
   /** What is written before the first line. */
@@ -21,17 +12,24 @@ export interface LineWriter {
 
 const ERROR = 'error';
 
-/** Throws `Usage` when two columns, or keys, have the same name. */
-export function lineWriter(format: OutputFormat, names: LineNames): LineWriter {
-  const { kept, scores } = names;
-  const all = format === 'csv' ? [...kept, ...scores, errorColumn(scores)] : [...kept, keyOf(scores), ERROR];
+/** Throws `Usage` when two columns have the same name, or two keys. */
+export function lineWriter(format: 'csv' | 'jsonl', names: OutputNames): LineWriter {
+  return format === 'csv' ? csvWriter(columnNames(names)) : jsonWriter(names);
+}
+
+/** Those of a table. Throws `Usage` when two are the same. */
+export function columnNames({ kept, scores }: OutputNames): readonly string[] {
+  return refuseTwice([...kept, ...scores, errorColumn(scores)]);
+}
+
+function refuseTwice(all: readonly string[]): readonly string[] {
   const twice = all.find((name, at) => all.indexOf(name) < at);
   if (twice !== undefined) {
     throw new PaddletError('Usage', `two columns of the output would be called ${twice}`, {
       hint: 'keep each column once, and none with the name of a score; rename it in the input, if it has to be kept',
     });
   }
-  return format === 'csv' ? csvWriter(all) : jsonWriter(names);
+  return all;
 }
 
 /** A class may have the name, too. */
@@ -73,7 +71,8 @@ function csvWriter(names: readonly string[]): LineWriter {
 const csvField = (text: string): string =>
   /[",\r\n]|^[ \t]|[ \t]$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 
-function jsonWriter({ kept: keptNames, scores: scoreNames }: LineNames): LineWriter {
+function jsonWriter({ kept: keptNames, scores: scoreNames }: OutputNames): LineWriter {
+  refuseTwice([...keptNames, keyOf(scoreNames), ERROR]);
   const keys = keptNames.map((name) => `${JSON.stringify(name)}:`);
   const isOne = scoreNames.length === 1;
   const name = keyOf(scoreNames);
@@ -99,4 +98,4 @@ function jsonWriter({ kept: keptNames, scores: scoreNames }: LineNames): LineWri
 }
 
 /** Of a field whose bytes are another encoding's, the characters that cannot be read are replaced. */
-const utf8 = (bytes: string): string => Buffer.from(bytes, 'latin1').toString('utf8');
+export const utf8 = (bytes: string): string => Buffer.from(bytes, 'latin1').toString('utf8');

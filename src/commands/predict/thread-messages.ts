@@ -1,12 +1,12 @@
 /** What the process and its threads tell each other. */
 import { isErrorCode, PaddletError } from '../../base/errors.ts';
-import type { ForwardPart } from '../../data/forward-parts.ts';
+import type { AnyPart } from '../../data/forward-parts.ts';
 import type { PulledValues } from '../../model/model.ts';
 import type { MadePart } from '../../roles/evaluator/predictor.ts';
 import type { IdList } from '../../tensor/id-router.ts';
 
 export type ToThread =
-  | { readonly kind: 'part'; readonly id: number; readonly part: ForwardPart; readonly tellsIds: boolean }
+  | { readonly kind: 'part'; readonly id: number; readonly part: AnyPart; readonly tellsIds: boolean }
   /** The answer to what the thread has asked for, in its order; without one, the part is given up. */
   | { readonly kind: 'answer'; readonly id: number; readonly answer: PulledValues | BigUint64Array | undefined };
 

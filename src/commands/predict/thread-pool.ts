@@ -77,10 +77,10 @@ export function createThreadPool(threads: readonly Thread[]): ThreadPool {
       const made = Promise.withResolvers<MadePart>();
       jobs.set(id, { client, signal, made, thread: member });
       member.parts += 1;
-      // A copy of the part alone: the array would be sent with all of the memory that it is in.
-      const bytes = new Uint8Array(part.bytes);
+      // A copy of its bytes alone: the array would be sent with all of the memory that it is in.
+      const sent = 'bytes' in part ? { ...part, bytes: new Uint8Array(part.bytes) } : part;
       const tellsIds = client.knownIds !== undefined;
-      member.thread.send({ kind: 'part', id, part: { ...part, bytes }, tellsIds } satisfies ToThread);
+      member.thread.send({ kind: 'part', id, part: sent, tellsIds } satisfies ToThread);
       return made.promise;
     },
     close: async () => {

@@ -1,6 +1,7 @@
 /** A thread of `paddlet predict`: makes parts that it is sent, with values that the process pulls for it. */
 import type { MessagePort } from 'node:worker_threads';
 import { assert } from '../../base/assert.ts';
+import { createDisk } from '../../host/disk.ts';
 import type { PulledValues } from '../../model/model.ts';
 import type { ScoreClient } from '../../roles/evaluator/score-groups.ts';
 import { createPartMaker, type PartMakerOptions } from './part-maker.ts';
@@ -10,7 +11,9 @@ import { type FromThread, sentError, type ToThread } from './thread-messages.ts'
 const GIVEN_UP = new Error('the process has given up the part');
 
 export function makeParts(port: MessagePort, options: PartMakerOptions): void {
-  const maker = createPartMaker(options);
+  const opened = createPartMaker(options, createDisk());
+  // An error is that of each part.
+  port.on('close', () => void opened.then((maker) => maker.close()).catch(() => undefined));
   // The process says when a part is given up.
   const { signal } = new AbortController();
   const asked = new Map<number, PromiseWithResolvers<PulledValues | BigUint64Array>>();
@@ -46,9 +49,11 @@ export function makeParts(port: MessagePort, options: PartMakerOptions): void {
       else waiting?.resolve(message.answer);
       return;
     }
-    maker.make(message.part, clientOf(id, message.tellsIds), signal).then(
-      (made) => tell({ kind: 'made', id, made }),
-      (error: unknown) => tell({ kind: 'failed', id, error: sentError(error) }),
-    );
+    opened
+      .then(({ make }) => make(message.part, clientOf(id, message.tellsIds), signal))
+      .then(
+        (made) => tell({ kind: 'made', id, made }),
+        (error: unknown) => tell({ kind: 'failed', id, error: sentError(error) }),
+      );
   });
 }

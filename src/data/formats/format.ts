@@ -7,7 +7,7 @@ import type { PieceSink } from '../columns/piece-sink.ts';
 import type { StatisticsBuilder } from '../columns/statistics.ts';
 import type { Content } from '../content.ts';
 import type { ForwardBytes } from '../forward.ts';
-import type { ForwardPart } from '../forward-parts.ts';
+import type { ForwardPart, RowsPart } from '../forward-parts.ts';
 import type { LabelRule } from '../labels.ts';
 import type { Traits } from '../oddities.ts';
 import type { OpenFiles } from '../open-files.ts';
@@ -69,6 +69,8 @@ export interface Format {
    * where a file is none that users have records to score in. Throws `DataInvalid`.
    */
   openForward?(head: ForwardHead, options: ForwardOptions): ForwardReader;
+  /** The same of a format whose files say at their end what is in them: they are read at any place. */
+  openRows?(content: Content, options: ForwardOptions): Promise<RowsReader>;
 }
 
 /** The first bytes of a source: `FORWARD_HEAD_BYTES` of them, or all that it has. */
@@ -99,6 +101,13 @@ export interface ForwardReader {
   parts(source: ForwardBytes): AsyncGenerator<ForwardPart>;
   /** The records of a part that a reader with the same head and options has cut. Throws `DataInvalid`. */
   read(part: ForwardPart): readonly ForwardGroup[];
+}
+
+export interface RowsReader extends Pick<ForwardReader, 'kept'> {
+  /** The whole file, in order. Throws `DataChanged` at the end, when it has another size. */
+  parts(): AsyncGenerator<RowsPart>;
+  /** Throws `DataInvalid`. */
+  read(part: RowsPart): Promise<readonly ForwardGroup[]>;
 }
 
 export interface ForwardGroup {

@@ -26,34 +26,40 @@ export interface TextsToHash {
 export function idsOfTexts({ bytes, starts, ends }: TextsToHash, seed: bigint, buckets = 0): Uint32Array {
   const ids = new Uint32Array(2 * starts.length);
   for (let from = 0; from < starts.length; ) {
-    let [low, high] = [bytes.length, 0];
-    let to = from;
-    for (; to < starts.length && to - from < BATCH_VALUES; to++) {
-      const [start, end] = [starts[to]!, ends[to]!];
-      // An empty text is anywhere: nothing of it is read.
-      if (start === end) continue;
-      const [first, last] = [Math.min(low, start), Math.max(high, end)];
-      if (high > 0 && last - first > BATCH_BYTES) break;
-      [low, high] = [first, last];
-    }
-    if (high === 0) low = 0;
+    const { to, low, high } = batchFrom(from, starts, ends);
     const count = to - from;
     const textsAt = roundUp(FRAME_AT + 16 * count);
     const { buffer, kernels } = kernelWith(textsAt - FRAME_AT + high - low + BEHIND_BYTES);
     const [startsAt, endsAt] = [FRAME_AT + 8 * count, FRAME_AT + 12 * count];
     new Uint8Array(buffer).set(bytes.subarray(low, high), textsAt);
-    const [fromStarts, fromEnds] = [new Uint32Array(buffer, startsAt, count), new Uint32Array(buffer, endsAt, count)];
-    for (let at = 0; at < count; at++) {
-      const [start, end] = [starts[from + at]!, ends[from + at]!];
-      // The others count from the first byte that is there.
-      if (start === end) fromStarts[at] = fromEnds[at] = 0;
-      else [fromStarts[at], fromEnds[at]] = [start - low, end - low];
-    }
-    kernels.hashSpans(textsAt, startsAt, endsAt, count, seed, BigInt(buckets), FRAME_AT);
+    new Uint32Array(buffer, startsAt, count).set(starts.subarray(from, to));
+    new Uint32Array(buffer, endsAt, count).set(ends.subarray(from, to));
+    // Where the first byte would be if those before were there.
+    kernels.hashSpans(textsAt - low, startsAt, endsAt, count, seed, BigInt(buckets), FRAME_AT);
     ids.set(new Uint32Array(buffer, FRAME_AT, 2 * count), 2 * from);
     from = to;
   }
   return ids;
+}
+
+/** Texts that fit into the memory at a time, and the bytes that they are in. */
+function batchFrom(from: number, starts: Uint32Array, ends: Uint32Array) {
+  const most = Math.min(starts.length, from + BATCH_VALUES);
+  let low = 0;
+  let high = 0;
+  let to = from;
+  for (; to < most; to++) {
+    const start = starts[to]!;
+    const end = ends[to]!;
+    // An empty text is anywhere: nothing of it is read.
+    if (start === end) continue;
+    const first = high === 0 || start < low ? start : low;
+    const last = end > high ? end : high;
+    if (high > 0 && last - first > BATCH_BYTES) break;
+    low = first;
+    high = last;
+  }
+  return { to, low, high };
 }
 
 /** Of each whole number the id of its decimal text, in u32 halves. */

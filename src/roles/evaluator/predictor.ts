@@ -1,28 +1,31 @@
-/** Makes lines of scores part after part of the records; several at a time, handed on in their order. */
-import type { ForwardPart } from '../../data/forward-parts.ts';
-import { addTally, NO_TALLY, type ScoreClient, type Tally } from './score-groups.ts';
+/** Makes scores part after part of the records; several at a time, handed on in their order. */
+import type { AnyPart } from '../../data/forward-parts.ts';
+import { addTally, NO_TALLY, type ScoreClient, type ScoredGroup, type Tally } from './score-groups.ts';
+
+/** Text of the scores; or the scores, where the output is cut otherwise than its input. */
+export type Made = Uint8Array | readonly ScoredGroup[];
 
 export interface MadePart {
-  readonly lines: Uint8Array;
+  readonly made: Made;
   readonly tally: Tally;
 }
 
-export type MakePart = (part: ForwardPart, client: ScoreClient, signal: AbortSignal) => Promise<MadePart>;
+export type MakePart = (part: AnyPart, client: ScoreClient, signal: AbortSignal) => Promise<MadePart>;
 
 export interface PredictorOptions {
-  readonly parts: AsyncIterator<ForwardPart>;
+  readonly parts: AsyncIterator<AnyPart>;
   readonly make: MakePart;
   /** Parts that are made at a time. */
   readonly atOnce: number;
-  /** Takes lines in order; false when no more are wanted. */
-  readonly take: (lines: Uint8Array) => Promise<boolean>;
+  /** Takes what is made in order; false when no more is wanted. */
+  readonly take: (made: Made) => Promise<boolean>;
 }
 
 export class Predictor {
   readonly #options: PredictorOptions;
   #tally = NO_TALLY;
-  /** Read, and their lines not yet taken. */
-  readonly #waiting: ForwardPart[] = [];
+  /** Read, and what is made of them not yet taken. */
+  readonly #waiting: AnyPart[] = [];
   #isEnd = false;
 
   constructor(options: PredictorOptions) {
@@ -32,22 +35,22 @@ export class Predictor {
   /** To the end of the records. What it throws when the client fails loses none: it may be called with another one. */
   async run(client: ScoreClient, signal: AbortSignal): Promise<Tally> {
     const { make, take } = this.#options;
-    const making: Promise<MadePart>[] = [];
+    const underWay: Promise<MadePart>[] = [];
     for (;;) {
       await this.#fill();
-      for (const part of this.#waiting.slice(making.length)) {
-        const made = make(part, client, signal);
+      for (const part of this.#waiting.slice(underWay.length)) {
+        const making = make(part, client, signal);
         // One that fails is thrown in its turn.
-        made.catch(() => undefined);
-        making.push(made);
+        making.catch(() => undefined);
+        underWay.push(making);
       }
-      const [first] = making;
+      const [first] = underWay;
       if (first === undefined) return this.#tally;
-      const { lines, tally } = await first;
-      making.shift();
+      const { made, tally } = await first;
+      underWay.shift();
       this.#waiting.shift();
       this.#tally = addTally(this.#tally, tally);
-      if (!(await take(lines))) return this.#tally;
+      if (!(await take(made))) return this.#tally;
     }
   }
 

@@ -1,9 +1,10 @@
 /** Predictions as text that other programs read. */
 import { expect, test } from 'vitest';
-import { type LineNames, lineWriter, type OutputFormat } from '../../../src/commands/predict/lines.ts';
+import { lineWriter } from '../../../src/commands/predict/lines.ts';
+import type { OutputNames } from '../../../src/commands/predict/output.ts';
 import type { ScoredGroup } from '../../../src/roles/evaluator/score-groups.ts';
 
-function written(format: OutputFormat, names: LineNames, group: Partial<ScoredGroup>): Buffer {
+function written(format: 'csv' | 'jsonl', names: OutputNames, group: Partial<ScoredGroup>): Buffer {
   const { head, lines } = lineWriter(format, names);
   const outputs = names.scores.length;
   const rest = { records: 0, scores: new Float32Array(0), errors: new Map<number, string>(), kept: undefined };

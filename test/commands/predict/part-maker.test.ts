@@ -6,7 +6,7 @@ import { createPartMaker } from '../../../src/commands/predict/part-maker.ts';
 import { FORWARD_HEAD_BYTES } from '../../../src/data/formats/format.ts';
 import { openForward } from '../../../src/data/packings/unpack.ts';
 import { evaluateFiles } from '../../../src/roles/evaluator/evaluate-files.ts';
-import { Predictor } from '../../../src/roles/evaluator/predictor.ts';
+import { type Made, Predictor } from '../../../src/roles/evaluator/predictor.ts';
 import type { ScoreClient } from '../../../src/roles/evaluator/score-groups.ts';
 import { aJob, recordOf } from '../../cluster/job/stored-job.ts';
 import { testPlace } from '../../data/place.ts';
@@ -47,10 +47,11 @@ test('the AUC of the lines is that of evaluate', async () => {
   }
   const source = await openForward('a.txt', blocks());
   const head = { bytes: await source.peek(FORWARD_HEAD_BYTES), isWhole: true };
-  const maker = createPartMaker({ record, format: 'libsvm', file: 'a.txt', keep: [], as: 'csv', head });
+  const options = { record, format: 'libsvm', file: 'a.txt', keep: [], as: 'csv' } as const;
+  const maker = await createPartMaker({ ...options, source: { kind: 'stream', head } }, place.host.disk);
   let text = '';
-  const take = async (made: Uint8Array): Promise<boolean> => {
-    text += Buffer.from(made).toString();
+  const take = async (made: Made): Promise<boolean> => {
+    text += Buffer.from(maker.output.bytesOf(made)).toString();
     return true;
   };
   await new Predictor({ parts: maker.parts(source), make: maker.make, atOnce: 1, take }).run(CLIENT, signal);

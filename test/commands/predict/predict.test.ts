@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parquetReadObjects } from 'hyparquet';
 import { expect, test } from 'vitest';
 import { COMPILED, ENTRY, type Ran, runCommand } from '../run-command.ts';
 import { endJob, type StoredJob, storedJob } from '../saved-job.ts';
@@ -46,6 +47,12 @@ test('a file appears whole, is not overwritten by accident, and says the same', 
   expect(await predict(job, ...to)).toMatchObject({ code: 2, err: expect.stringContaining('--replace') });
   expect((await predict(job, ...to, '--replace')).code).toBe(0);
   expect(readFileSync(join(job.cwd, 'scores.jsonl'), 'utf8')).toBe(written);
+  const table = ['--data', 'some.txt', '--output', 'scores.parquet', '--as', 'parquet', '--threads', '2'];
+  expect((await predict(job, ...table)).code).toBe(0);
+  const rows = await parquetReadObjects({ file: new Uint8Array(readFileSync(join(job.cwd, 'scores.parquet'))).buffer });
+  const scoreOf = (line: string): number | null =>
+    JSON.parse(line, (_, value) => (typeof value === 'number' ? Math.fround(value) : value)).score;
+  expect(rows.map(({ score }) => score)).toEqual(written.trim().split('\n').map(scoreOf));
 });
 
 test('of a prediction that fails no file stays', async () => {

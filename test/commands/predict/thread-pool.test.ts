@@ -8,7 +8,7 @@ import { NO_TALLY, type ScoreClient } from '../../../src/roles/evaluator/score-g
 
 const { signal } = new AbortController();
 const PART = { bytes: new Uint8Array(3), offset: 0, first: 1 };
-const MADE = { lines: new Uint8Array(0), tally: NO_TALLY };
+const MADE = { made: new Uint8Array(0), tally: NO_TALLY };
 
 /** A thread that is told what to do by the test. */
 class FakeThread {

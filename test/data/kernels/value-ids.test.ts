@@ -61,8 +61,9 @@ test('whole numbers, by their digits', () => {
   const ids = idsOfWholes(many, SEED, 11);
   const places = [...numbers.keys(), 65_535, 65_536, 65_999];
   expect(idsAt(ids, places)).toEqual(places.map((at) => plainId(Buffer.from(String(many[at])), 11)));
-  const unsigned = BigUint64Array.of(2n ** 64n - 1n, 2n ** 63n, 0n);
-  expect(idsAt(idsOfWholes(unsigned, SEED), [0, 1, 2])).toEqual(
+  const powers = Array.from({ length: 20 }, (_, at) => 10n ** BigInt(at));
+  const unsigned = BigUint64Array.from([2n ** 64n - 1n, 2n ** 63n, ...powers.flatMap((power) => [power - 1n, power])]);
+  expect(idsAt(idsOfWholes(unsigned, SEED), [...unsigned.keys()])).toEqual(
     [...unsigned].map((id) => plainId(Buffer.from(String(id)))),
   );
 });

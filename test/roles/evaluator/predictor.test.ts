@@ -1,5 +1,6 @@
 /** Scores of records in their order, bad ones among them, whatever happens to the client. */
 import { expect, test } from 'vitest';
+import { assert } from '../../../src/base/assert.ts';
 import { FORWARD_HEAD_BYTES } from '../../../src/data/formats/format.ts';
 import { formatOf } from '../../../src/data/formats/registry.ts';
 import { openForward } from '../../../src/data/packings/unpack.ts';
@@ -39,6 +40,7 @@ async function predictorOf(text: string, { wanted = Number.POSITIVE_INFINITY, at
     parts: reader.parts(source),
     atOnce,
     async make(part, client, stop) {
+      assert('bytes' in part, 'it is text');
       making.most = Math.max(making.most, ++making.now);
       let tally = NO_TALLY;
       let lines = '';
@@ -49,7 +51,7 @@ async function predictorOf(text: string, { wanted = Number.POSITIVE_INFINITY, at
         tally = addTally(tally, more);
       }
       making.now -= 1;
-      return { lines: Buffer.from(lines), tally };
+      return { made: Buffer.from(lines), tally };
     },
     async take(lines) {
       taken.push(String(lines));

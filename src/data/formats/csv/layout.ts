@@ -1,11 +1,11 @@
 /** Where the columns of a job are in the lines of a file: by its header, or by position. */
-import { distance } from 'fastest-levenshtein';
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import { otherThanText } from '../../appearance.ts';
 import { BOM, NEWLINE } from '../../ascii.ts';
 import type { ColumnSpec, FieldColumn } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
+import { nearName } from '../../near-name.ts';
 import { FORWARD_HEAD_BYTES } from '../format.ts';
 import type { FileHead } from '../text/form.ts';
 import { dialectBytes, FieldReader, fieldsOf } from './fields.ts';
@@ -129,11 +129,8 @@ function delimiterHint(texts: readonly string[], { dialect }: ColumnSpec): strin
 }
 
 function nameHint(name: string, texts: readonly string[]): string {
-  const near = texts
-    .map((text) => ({ text, far: distance(text.toLowerCase(), name.toLowerCase()) }))
-    .sort((a, b) => a.far - b.far)[0];
-  const isNear = near !== undefined && near.far <= Math.max(1, name.length / 3) && near.far < name.length;
-  if (isNear) return `did you mean ${near.text}? Names are compared letter by letter`;
+  const near = nearName(name, texts);
+  if (near !== undefined) return `did you mean ${near}? Names are compared letter by letter`;
   return 'without a line of names set data.csv.header to false and give positions';
 }
 

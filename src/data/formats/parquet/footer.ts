@@ -3,6 +3,7 @@ import { type FileMetaData, parquetMetadata } from 'hyparquet';
 import * as z from 'zod';
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
+import { nearName } from '../../near-name.ts';
 import { damaged, Fault, unsupported } from './fault.ts';
 import { type Leaf, leavesOf } from './schema.ts';
 import { endOfStruct } from './thrift.ts';
@@ -117,9 +118,11 @@ export function leafNamed({ path, leaves }: Footer, name: string): Leaf {
     if (under?.unsupported !== undefined) {
       throw unsupported(path, `column ${under.name} cannot be read: ${under.unsupported}`);
     }
-    const names = leaves.slice(0, SHOWN_NAMES).map((each) => each.name);
+    const names = leaves.map((each) => each.name);
+    const near = nearName(name, names);
+    const shown = names.slice(0, SHOWN_NAMES).join(', ');
     throw new PaddletError('DataInvalid', `${path} has no column ${name}`, {
-      hint: `it has ${names.join(', ')}${leaves.length > SHOWN_NAMES ? ', …' : ''}`,
+      hint: `${near === undefined ? '' : `did you mean ${near}? `}it has ${shown}${names.length > SHOWN_NAMES ? ', …' : ''}`,
     });
   }
   if (other !== undefined) throw unsupported(path, `column ${name} is there twice`);

@@ -5,6 +5,7 @@ import { columnsFormat } from '../columns/format.ts';
 import { indexColumns } from '../columns/indexer.ts';
 import type { Format } from '../format.ts';
 import { openColumns } from './cached-columns.ts';
+import { openRows } from './forward.ts';
 import { countParquet, readParquet } from './reader.ts';
 
 export const parquetFormat: Format = {
@@ -14,6 +15,7 @@ export const parquetFormat: Format = {
   open: openColumns,
   index: (place, found, into) => indexColumns(place, found, into, openColumns),
   readFile: readParquet,
+  openRows,
   async countRecords(place, path, columns) {
     assert(columns !== undefined, 'a Parquet file has columns');
     const content = await openContent(place, path, true);

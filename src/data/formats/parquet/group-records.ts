@@ -13,6 +13,7 @@ export class GroupRecords {
   readonly #values = new Map<string, RowValues>();
   /** By row: what is wrong with the first column that is bad. */
   readonly #faults = new Map<number, string>();
+  #piece: ColumnPiece | undefined;
 
   constructor(plan: ValuePlan, rows: number, firstRow: number) {
     this.#plan = plan;
@@ -26,29 +27,36 @@ export class GroupRecords {
     for (const [row, fault] of values.faults) if (!this.#faults.has(row)) this.#faults.set(row, fault);
   }
 
-  /**
-   * All records in their order, as far as the sink has room: some at a time, so that the event loop can turn and what
-   * takes them can keep up. Ends early when the sink is full, with false.
-   */
-  *pass(file: string, sink: PieceSink): Generator<void, boolean> {
+  /** Once all columns are there: the good ones among its records are those of the group. */
+  finish(): ColumnPiece {
+    if (this.#piece !== undefined) return this.#piece;
     const constants = new RecordValues(this.#plan);
     const constantFault = constants.begin() ?? this.#timeFault(constants);
     if (constantFault !== undefined) for (let row = 0; row < this.#rows; row++) this.#faults.set(row, constantFault);
-    const piece = this.#piece(constants);
-    const bad = [...this.#faults.keys()].sort((a, b) => a - b);
-    let row = 0;
-    for (const end of [...bad, this.#rows]) {
+    this.#piece = this.#pieceOf(constants);
+    return this.#piece;
+  }
+
+  /**
+   * The records of these rows in their order, as far as the sink has room: some at a time, so that the event loop can
+   * turn and what takes them can keep up. Ends early when the sink is full, with false.
+   */
+  *pass(file: string, sink: PieceSink, from = 0, to = this.#rows): Generator<void, boolean> {
+    const piece = this.finish();
+    const bad = [...this.#faults.keys()].filter((row) => row >= from && row < to).sort((a, b) => a - b);
+    let row = from;
+    for (const end of [...bad, to]) {
       while (row < end) {
         if (sink.quota === 0) return false;
-        const to = Math.min(end, row + Math.min(sink.quota, LIMITS.pieceRecords));
-        sink.add(slicePiece(piece, row, to), this.#firstRow + 1);
-        row = to;
+        const next = Math.min(end, row + Math.min(sink.quota, LIMITS.pieceRecords));
+        sink.add(slicePiece(piece, row, next), this.#firstRow + 1);
+        row = next;
         yield;
       }
-      if (end === this.#rows) break;
+      if (end === to) break;
       if (sink.quota === 0) return false;
       const reason = this.#faults.get(end)!;
-      sink.bad({ file, line: this.#firstRow + end + 1, byteOffset: 0, reason }, 0, 0);
+      sink.bad({ file, line: this.#firstRow + end + 1, byteOffset: 0, reason }, end, end + 1);
       row = end + 1;
     }
     return true;
@@ -62,18 +70,16 @@ export class GroupRecords {
     return Number.isNaN(times.of(one)[0]!) ? times.faultOf(one, 0) : undefined;
   }
 
-  #lines(): Uint32Array {
-    const lines = new Uint32Array(this.#rows);
-    for (let row = 0; row < lines.length; row++) lines[row] = row;
-    return lines;
-  }
-
-  #piece({ record }: RecordValues): ColumnPiece {
+  #pieceOf({ record }: RecordValues): ColumnPiece {
     const { slots, hasWeights, hasGroups, times } = this.#plan;
     const rows = this.#rows;
-    const nothing = new Uint32Array(rows);
-    const floatsOf = (key: string, constant: number): Float32Array =>
-      (this.#values.get(key)?.floats as Float32Array | undefined) ?? new Float32Array(rows).fill(constant);
+    const places = new Uint32Array(rows + 1);
+    for (let row = 0; row <= rows; row++) places[row] = row;
+    const floatsOf = (key: string, constant: number): Float32Array => {
+      const floats = this.#values.get(key)?.floats as Float32Array | undefined;
+      if (floats !== undefined) return floats;
+      return constant === 0 ? new Float32Array(rows) : new Float32Array(rows).fill(constant);
+    };
     const halvesOf = (key: string, [low, high]: Iterable<number>): Uint32Array => {
       const halves = this.#values.get(key)?.halves;
       return halves ?? new Uint32Array(2 * rows).map((_, at) => (at % 2 === 0 ? low! : high!));
@@ -107,9 +113,9 @@ export class GroupRecords {
       texts: [],
       bytes: new Uint8Array(0),
       times: times === undefined ? undefined : timesOf(),
-      lines: this.#lines(),
-      starts: nothing,
-      ends: nothing,
+      lines: places.subarray(0, rows),
+      starts: places.subarray(0, rows),
+      ends: places.subarray(1),
     };
   }
 }

@@ -19,7 +19,7 @@ import { rowsOf } from './taken.ts';
 /** Nothing separates values, and decimals have a point. */
 const DIALECT: DialectBytes = { delimiter: -1, quote: -1, comment: -1, decimal: '.'.charCodeAt(0) };
 
-interface FilePlan {
+export interface FilePlan {
   readonly footer: Footer;
   readonly plan: ValuePlan;
   readonly columns: readonly { readonly target: Target; readonly leaf: Leaf }[];
@@ -50,7 +50,8 @@ export async function countParquet(content: Content, columns: ColumnSpec): Promi
   return (await planFile(content, columns, ANY_LABEL)).footer.rows;
 }
 
-async function planFile(
+/** Where the columns of the job are in a file. */
+export async function planFile(
   { path, bytes, file }: Content,
   spec: ColumnSpec,
   labels: LabelRule,
@@ -73,7 +74,12 @@ async function planFile(
   return { footer, plan, columns, read };
 }
 
-async function readGroup({ footer, plan, columns, read }: FilePlan, group: number): Promise<GroupRecords> {
+/** `others`: columns that are read besides, and count with them. */
+export async function readGroup(
+  { footer, plan, columns, read }: FilePlan,
+  group: number,
+  others = 0,
+): Promise<GroupRecords> {
   const { rows, firstRow } = footer.groups[group]!;
   let values = 0;
   const count = (more: number): void => {
@@ -82,7 +88,7 @@ async function readGroup({ footer, plan, columns, read }: FilePlan, group: numbe
     const what = `its row group ${group} has more than ${LIMITS.parquetGroupValues} values of the columns of the job`;
     throw new PaddletError('DataInvalid', `${footer.path}: ${what}`, { hint: 'write it with smaller row groups' });
   };
-  count(rows * columns.length);
+  count(rows * (columns.length + others));
   const records = new GroupRecords(plan, rows, firstRow);
   for (const { target, leaf } of columns) {
     const column = await readColumn(footer, group, leaf, read);

@@ -56,9 +56,10 @@ function* missingAmong({ array }: Numbers, missing: ReadonlySet<number>): Genera
 /** `none`: which of the values are no value. */
 function withNone(target: OfIds, halves: Uint32Array, none: Iterable<number>): Taken {
   const empty = target.kind === 'list' ? new Uint8Array(halves.length / 2) : undefined;
-  const missing = target.kind === 'single' ? halvesOf(missingId(target.seed)) : NO_GROUP;
+  const [low, high] = target.kind === 'single' ? halvesOf(missingId(target.seed)) : NO_GROUP;
   for (const at of none) {
-    halves.set(missing, 2 * at);
+    halves[2 * at] = low;
+    halves[2 * at + 1] = high;
     if (empty !== undefined) empty[at] = 1;
   }
   return { halves, faults: new Map(), ...(empty && { empty }) };
@@ -86,16 +87,19 @@ function* emptySpans({ starts, ends }: Spans): Generator<number> {
 }
 
 /** Those that are a text of what is missing. */
-function* missingSpans({ bytes, starts, ends }: Spans, { missing }: ValuePlan): Generator<number> {
-  const lengths = new Set(missing.map(({ length }) => length));
+function missingSpans({ bytes, starts, ends }: Spans, { missing }: ValuePlan): number[] {
+  const longest = Math.max(-1, ...missing.map(({ length }) => length));
+  const none: number[] = [];
   for (let at = 0; at < starts.length; at++) {
-    const [start, end] = [starts[at]!, ends[at]!];
-    if (!lengths.has(end - start)) continue;
+    const start = starts[at]!;
+    const length = ends[at]! - start;
+    if (length > longest) continue;
     const isOne = missing.some(
-      (text) => text.length === end - start && text.every((byte, place) => bytes[start + place] === byte),
+      (text) => text.length === length && text.every((byte, place) => bytes[start + place] === byte),
     );
-    if (isOne) yield at;
+    if (isOne) none.push(at);
   }
+  return none;
 }
 
 /** In 64 bits each. */

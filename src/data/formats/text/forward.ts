@@ -5,15 +5,15 @@ import type { ColumnSpec } from '../../columns/column.ts';
 import { cutParts, type ForwardPart } from '../../forward-parts.ts';
 import type { LabelRule } from '../../labels.ts';
 import type { ForwardGroup, ForwardHead, ForwardOptions, ForwardReader, ReadColumns } from '../format.ts';
-import { planFor, type TextForm } from './form.ts';
-import { GroupSink } from './group-sink.ts';
+import { type Kept, planFor, type TextForm } from './form.ts';
+import { GroupSink, type GroupSinkOptions, type GroupSource } from './group-sink.ts';
 import { openQuote } from './indexer.ts';
-import type { LinePlan } from './plan.ts';
+import { type LinePlan, pathBytes } from './plan.ts';
 import { readText } from './read-text.ts';
 import { placeOf } from './stretch.ts';
 
 /** No column of the plan has a label. */
-const NO_LABEL: LabelRule = { task: 'regression' };
+export const NO_LABEL: LabelRule = { task: 'regression' };
 
 export function openTextForward(
   form: TextForm,
@@ -28,7 +28,7 @@ export function openTextForward(
   const kept = form.keptIn(file, keep, head, placed);
   const inputs: ReadColumns = { ...columns, ...withoutTraining(placed) };
   const plan = planFor(form, inputs, head.layout, NO_LABEL, file);
-  const group = { ...options, columns: inputs, plan, kept };
+  const group = { ...options, columns: inputs };
   return {
     kept: kept.names,
     async *parts(source) {
@@ -37,7 +37,25 @@ export function openTextForward(
       const { wholeRecords, lineEnd } = plan.form;
       yield* cutParts(source, { offset, line, wholeRecords, lineEnd, sliceBytes });
     },
-    read: (part) => readPart(part, plan, new GroupSink(group, part.bytes), file),
+    read: (part) => readPart(part, plan, new GroupSink(group, textSource(part.bytes, plan, kept, group)), file),
+  };
+}
+
+function textSource(
+  text: Uint8Array,
+  { form }: LinePlan,
+  kept: Kept,
+  { file, columns, batchSize }: GroupSinkOptions,
+): GroupSource {
+  return {
+    from: 0,
+    roomAt(at) {
+      const left = text.length - at;
+      // Of few long lines no more is allocated than they need.
+      const records = Math.min(batchSize, Math.max(1, Math.ceil((left + 1) / form.leastBytes)));
+      return { records, bytes: left + records * pathBytes(file, columns) };
+    },
+    texts: kept.names.length === 0 ? undefined : kept.textsIn(text),
   };
 }
 
@@ -58,7 +76,7 @@ function readPart(
 }
 
 /** Columns that a prediction needs nothing of. A header may lack them; without one the others have positions. */
-const withoutTraining = (spec: ColumnSpec): ColumnSpec => ({
+export const withoutTraining = (spec: ColumnSpec): ColumnSpec => ({
   ...spec,
   columns: spec.columns.filter(({ type }) => !['label', 'weight', 'group', 'time', 'ignore'].includes(type)),
 });

@@ -1,23 +1,29 @@
-/** Puts the records of some text together in groups, with the texts that are carried over. */
+/** Puts the records of some text, or of some rows, together in groups, with the texts that are carried over. */
 import { LIMITS } from '../../../base/limits.ts';
-import { type ColumnRecords, columnRecords } from '../../columns/column-records.ts';
+import { type ColumnRecords, columnRecords, type RecordsSize } from '../../columns/column-records.ts';
 import type { ColumnPiece } from '../../columns/piece.ts';
 import type { PieceSink } from '../../columns/piece-sink.ts';
 import type { BadRecord } from '../../source.ts';
 import type { ForwardGroup, ReadColumns } from '../format.ts';
-import type { Kept, KeptTexts } from './form.ts';
-import { type LinePlan, pathBytes } from './plan.ts';
+import type { KeptTexts } from './form.ts';
 
 const ZEROS = new Float32Array(LIMITS.pieceRecords);
 
 export interface GroupSinkOptions {
   readonly file: string;
   readonly columns: ReadColumns;
-  readonly plan: LinePlan;
-  /** The texts that are carried over. */
-  readonly kept: Kept;
   /** Records of a group, at most. */
   readonly batchSize: number;
+}
+
+/** What the records are in: their places count bytes of text, or rows. */
+export interface GroupSource {
+  /** The place of the first. */
+  readonly from: number;
+  /** Room for those from there on, one at least: as many as there may be, or the first of them. */
+  roomAt(at: number): Pick<RecordsSize, 'records' | 'bytes'>;
+  /** Those that are carried over; undefined when none are. */
+  readonly texts: KeptTexts | undefined;
 }
 
 interface Group {
@@ -28,19 +34,16 @@ interface Group {
 
 export class GroupSink implements PieceSink {
   readonly #options: GroupSinkOptions;
-  /** How much text there is, and how far it is read. */
-  readonly #textBytes: number;
-  #at = 0;
-  readonly #texts: KeptTexts | undefined;
+  readonly #source: GroupSource;
+  /** How far it is read. */
+  #at: number;
   #group: Group | undefined;
   readonly #ready: ForwardGroup[] = [];
 
-  /** `text`: the records are in it. */
-  constructor(options: GroupSinkOptions, text: Uint8Array) {
-    const { kept } = options;
+  constructor(options: GroupSinkOptions, source: GroupSource) {
     this.#options = options;
-    this.#textBytes = text.length;
-    this.#texts = kept.names.length === 0 ? undefined : kept.textsIn(text);
+    this.#source = source;
+    this.#at = source.from;
   }
 
   get quota(): number {
@@ -56,9 +59,10 @@ export class GroupSink implements PieceSink {
     const group = this.#open();
     // The plan has no label: what a kernel has there is of other records.
     group.into.add({ ...piece, labels: ZEROS.subarray(0, piece.records) }, firstLine);
-    if (this.#texts !== undefined) {
+    const { texts } = this.#source;
+    if (texts !== undefined) {
       for (let record = 0; record < piece.records; record++) {
-        group.kept.push(this.#texts.of(piece.starts[record]!, piece.ends[record]!));
+        group.kept.push(texts.of(piece.starts[record]!, piece.ends[record]!));
       }
     }
     this.#took(group, piece.ends[piece.records - 1]!);
@@ -67,7 +71,8 @@ export class GroupSink implements PieceSink {
   bad(record: BadRecord, start: number, end: number): void {
     const group = this.#open();
     group.into.bad(record);
-    if (this.#texts !== undefined) group.kept.push(this.#texts.of(start, end));
+    const { texts } = this.#source;
+    if (texts !== undefined) group.kept.push(texts.of(start, end));
     this.#took(group, end);
   }
 
@@ -79,14 +84,11 @@ export class GroupSink implements PieceSink {
 
   #open(): Group {
     if (this.#group !== undefined) return this.#group;
-    const { file, columns, plan, batchSize } = this.#options;
-    const left = this.#textBytes - this.#at;
-    // Of few long lines no more is allocated than they need.
-    const records = Math.min(batchSize, Math.max(1, Math.ceil((left + 1) / plan.form.leastBytes)));
-    const size = { records, bytes: left + records * pathBytes(file, columns), batchSize };
-    const into = columnRecords(columns, size);
+    const { file, columns, batchSize } = this.#options;
+    const size = this.#source.roomAt(this.#at);
+    const into = columnRecords(columns, { ...size, batchSize });
     into.startPart(file);
-    this.#group = { into, records, kept: [] };
+    this.#group = { into, records: size.records, kept: [] };
     return this.#group;
   }
 
@@ -100,6 +102,6 @@ export class GroupSink implements PieceSink {
     this.#group = undefined;
     if (group === undefined || group.into.records === 0) return;
     const { records } = group.into.finish();
-    this.#ready.push(this.#texts === undefined ? { records } : { records, kept: group.kept });
+    this.#ready.push(this.#source.texts === undefined ? { records } : { records, kept: group.kept });
   }
 }

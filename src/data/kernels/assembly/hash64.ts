@@ -77,7 +77,10 @@ export function hashRows(ids: usize, count: u32, perRow: u32, seed: u64, buckets
   }
 }
 
-/** To `out` the id of each of `count` texts: text i is in [starts[i], ends[i]) of `bytes`. */
+/**
+ * To `out` the id of each of `count` texts: text i is in [starts[i], ends[i]) of `bytes`, which may be before the
+ * memory, as long as the texts are in it that are not empty.
+ */
 export function hashSpans(
   bytes: usize,
   starts: usize,
@@ -90,29 +93,70 @@ export function hashSpans(
   for (let i: u32 = 0; i < count; i++) {
     const place = <usize>i << 2;
     const from = load<u32>(starts + place);
-    const hash = hash64(bytes + from, load<u32>(ends + place) - from, seed);
+    const length = load<u32>(ends + place) - from;
+    // An empty one may be anywhere: a load that is not needed may be made all the same.
+    const hash = hash64(length == 0 ? out : bytes + from, length, seed);
     store<u64>(out + (<usize>i << 3), foldedId(hash, seed, buckets));
   }
 }
 
-/** Digits of a u64, and a sign. */
-const MOST_DIGITS: usize = 20;
-const digits = memory.data(32);
+const HUNDRED_MILLIONS: u64 = 100_000_000;
+const ZEROS: u64 = 0x3030303030303030;
+/** Numbers that are written before their texts are hashed: bytes that were just written are slow to read. */
+const WRITTEN: u32 = 64;
+/** Of a text: room for a sign, and three times eight digits, more than a u64 has. */
+const FIRST_DIGIT: usize = 8;
+const TEXT_BYTES: usize = FIRST_DIGIT + 24;
+const texts = memory.data(2048);
+/** Of each text, where it begins. */
+const begins = memory.data(256);
+
+/**
+ * The decimal digits of a number below 10^8, each in a byte, the first one lowest: those of halves, then of pairs, then
+ * single ones, all at the same time. The factors divide by 100 and by 10 exactly for numbers that small.
+ */
+@inline function eightDigits(value: u32): u64 {
+  const high = value / 10_000;
+  const halves = (<u64>(value - 10_000 * high) << 32) | high;
+  const hundreds = ((halves * 10_486) >> 20) & 0x0000007f_0000007f;
+  const pairs = ((halves - 100 * hundreds) << 16) + hundreds;
+  const tens = ((pairs * 103) >> 10) & 0x000f_000f_000f_000f;
+  return tens + ((pairs - 10 * tens) << 8);
+}
+
+/** To the end of the room for a text at `to`; where the text begins. */
+@inline function writeWhole(value: u64, isNegative: bool, to: usize): usize {
+  const left = value / HUNDRED_MILLIONS;
+  const high = left / HUNDRED_MILLIONS;
+  const a = eightDigits(<u32>high);
+  const b = eightDigits(<u32>(left - high * HUNDRED_MILLIONS));
+  const c = eightDigits(<u32>(value - left * HUNDRED_MILLIONS));
+  const first = to + FIRST_DIGIT;
+  store<u64>(first, a | ZEROS);
+  store<u64>(first, b | ZEROS, 8);
+  store<u64>(first, c | ZEROS, 16);
+  // Of 0 the last digit counts.
+  const zeros: u64 = a != 0 ? ctz(a) >> 3 : b != 0 ? 8 + (ctz(b) >> 3) : c != 0 ? 16 + (ctz(c) >> 3) : 23;
+  let at = first + <usize>zeros;
+  if (isNegative) store<u8>(--at, 45);
+  return at;
+}
 
 /** To `out` the id of each of `count` whole numbers of 64 bits, as its decimal text has it. */
 export function hashWholes(numbers: usize, count: u32, isSigned: bool, seed: u64, buckets: u64, out: usize): void {
-  const end = digits + MOST_DIGITS;
-  for (let i: u32 = 0; i < count; i++) {
-    const place = <usize>i << 3;
-    const value = load<u64>(numbers + place);
-    const isNegative = isSigned && <i64>value < 0;
-    let left = isNegative ? 0 - value : value;
-    let at = end;
-    do {
-      store<u8>(--at, <u8>(48 + (left % 10)));
-      left /= 10;
-    } while (left != 0);
-    if (isNegative) store<u8>(--at, 45);
-    store<u64>(out + place, foldedId(hash64(at, end - at, seed), seed, buckets));
+  for (let from: u32 = 0; from < count; from += WRITTEN) {
+    const to = min(count, from + WRITTEN);
+    for (let i = from; i < to; i++) {
+      const value = load<u64>(numbers + (<usize>i << 3));
+      const isNegative = isSigned && <i64>value < 0;
+      const text = texts + <usize>(i - from) * TEXT_BYTES;
+      const begin = writeWhole(isNegative ? 0 - value : value, isNegative, text);
+      store<u32>(begins + (<usize>(i - from) << 2), <u32>begin);
+    }
+    for (let i = from; i < to; i++) {
+      const begin = <usize>load<u32>(begins + (<usize>(i - from) << 2));
+      const end = texts + <usize>(i - from + 1) * TEXT_BYTES;
+      store<u64>(out + (<usize>i << 3), foldedId(hash64(begin, end - begin, seed), seed, buckets));
+    }
   }
 }

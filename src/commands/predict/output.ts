@@ -1,0 +1,21 @@
+/** What makes an output of predictions. */
+import type { Made } from '../../roles/evaluator/predictor.ts';
+import type { ScoredGroup } from '../../roles/evaluator/score-groups.ts';
+
+/** Names of what a record has there. */
+export interface OutputNames {
+  readonly kept: readonly string[];
+  /** One, or one a class. */
+  readonly scores: readonly string[];
+}
+
+export interface Output {
+  /** In any thread. */
+  make(groups: Iterable<ScoredGroup>): Made;
+  /** Before all else. */
+  readonly head: Uint8Array;
+  /** Called with all that is made, in order: the bytes that can be written by then. */
+  bytesOf(made: Made): Uint8Array;
+  /** After all else. */
+  end(): Uint8Array;
+}

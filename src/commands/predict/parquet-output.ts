@@ -1,0 +1,90 @@
+/** Scores as a Parquet file: the columns of CSV, with null where a line has nothing. */
+import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
+import { assert } from '../../base/assert.ts';
+import type { ScoredGroup } from '../../roles/evaluator/score-groups.ts';
+import { columnNames, utf8 } from './lines.ts';
+import type { Output, OutputNames } from './output.ts';
+
+/** Records of a row group, unless their texts are long. */
+const GROUP_ROWS = 100_000;
+/** A row group ends when its texts have so many characters. */
+const GROUP_CHARACTERS = 1 << 26;
+
+/** Row groups are cut by what the records are, not by how they come: the file is the same for any number of threads. */
+export function parquetOutput(names: OutputNames, groupRows = GROUP_ROWS): Output {
+  const bytes = new ByteWriter();
+  const all = columnNames(names);
+  const firstScore = names.kept.length;
+  const columns = all.map((name, at) => (at >= firstScore && at < all.length - 1 ? floats(name) : texts(name)));
+  const schema = [{ name: 'predictions', num_children: columns.length }, ...columns];
+  const writer = new ParquetWriter({ writer: bytes, schema, createdBy: 'paddlet' });
+  const taken = (): Uint8Array => {
+    const made = bytes.getBytes().slice();
+    // The offset in the file goes on.
+    bytes.index = 0;
+    return made;
+  };
+  let group = new OpenGroup(all.length);
+  const endGroup = (): void => {
+    const { values, rows } = group;
+    if (rows > 0)
+      writer.write({ columnData: all.map((name, at) => ({ name, data: values[at]! })), rowGroupSize: rows });
+    group = new OpenGroup(all.length);
+  };
+  return {
+    make: (groups) => [...groups],
+    head: taken(),
+    bytesOf(made) {
+      assert(!(made instanceof Uint8Array), 'scores are made');
+      for (const scored of made) {
+        for (let record = 0; record < scored.records; record++) {
+          group.add(scored, record);
+          if (group.rows === groupRows || group.characters >= GROUP_CHARACTERS) endGroup();
+        }
+      }
+      return taken();
+    },
+    end() {
+      endGroup();
+      writer.finish();
+      return taken();
+    },
+  };
+}
+
+const floats = (name: string): SchemaElement => ({ name, type: 'FLOAT', repetition_type: 'OPTIONAL' });
+
+const texts = (name: string): SchemaElement => ({
+  name,
+  type: 'BYTE_ARRAY',
+  converted_type: 'UTF8',
+  logical_type: { type: 'STRING' },
+  repetition_type: 'OPTIONAL',
+});
+
+class OpenGroup {
+  /** Of each column. */
+  readonly values: (string | number | null)[][];
+  rows = 0;
+  characters = 0;
+
+  constructor(columns: number) {
+    this.values = Array.from({ length: columns }, () => []);
+  }
+
+  add({ kept, errors, scores, outputs }: ScoredGroup, record: number): void {
+    let column = 0;
+    const put = (value: string | number | null): void => void this.values[column++]!.push(value);
+    for (const text of kept?.[record] ?? []) {
+      this.characters += text.length;
+      put(text === '' ? null : utf8(text));
+    }
+    const error = errors.get(record);
+    for (let output = 0; output < outputs; output++) {
+      put(error === undefined ? scores[record * outputs + output]! : null);
+    }
+    this.characters += error?.length ?? 0;
+    put(error ?? null);
+    this.rows += 1;
+  }
+}

@@ -1,0 +1,117 @@
+/** Parquet files for predictions: row groups straight from the file; what only training needs may be missing. */
+import { assert } from '../../../base/assert.ts';
+import { PaddletError } from '../../../base/errors.ts';
+import { pathOf } from '../../columns/column.ts';
+import { fieldColumns } from '../../columns/layout.ts';
+import type { ColumnPiece } from '../../columns/piece.ts';
+import type { Content } from '../../content.ts';
+import { MAGIC_BYTES } from '../../packings/packing.ts';
+import { isPacked } from '../../packings/unpack.ts';
+import type { ForwardOptions, ReadColumns, RowsReader } from '../format.ts';
+import type { KeptTexts } from '../text/form.ts';
+import { NO_LABEL, withoutTraining } from '../text/forward.ts';
+import { GroupSink, type GroupSource } from '../text/group-sink.ts';
+import { textsOf } from './canonical.ts';
+import { type ColumnValues, readColumn } from './column.ts';
+import { leafNamed } from './footer.ts';
+import type { GroupRecords } from './group-records.ts';
+import { planFile, readGroup } from './reader.ts';
+import type { Leaf } from './schema.ts';
+
+/** Rows of a part: a thread decodes the whole row group of each, so they are not few. */
+const PART_ROWS = 1 << 16;
+
+interface ReadGroup {
+  readonly records: GroupRecords;
+  readonly texts: KeptTexts | undefined;
+}
+
+export async function openRows(content: Content, options: ForwardOptions): Promise<RowsReader> {
+  const { file, keep, columns, batchSize } = options;
+  assert(columns !== undefined, 'the format has columns');
+  const inputs: ReadColumns = { ...columns, ...withoutTraining(columns) };
+  await refusePacked(content);
+  const planned = await planFile(content, inputs, NO_LABEL);
+  const { footer, read } = planned;
+  const kept = keep.map((name) => keptLeaf(name, columns, (wanted) => leafNamed(footer, wanted)));
+  const decode = async (group: number): Promise<ReadGroup> => {
+    const records = await readGroup(planned, group, kept.length);
+    const texts: ((row: number) => string)[] = [];
+    for (const leaf of kept) texts.push(rowTexts(leaf, await readColumn(footer, group, leaf, read)));
+    return { records, texts: kept.length === 0 ? undefined : { of: (row) => texts.map((textOf) => textOf(row)) } };
+  };
+  // Of one row group there are several parts.
+  let last: { readonly group: number; readonly decoded: Promise<ReadGroup> } | undefined;
+  return {
+    kept: keep,
+    async *parts() {
+      for (const [group, { rows }] of footer.groups.entries()) {
+        for (let from = 0; from < rows; from += PART_ROWS) {
+          yield { group, from, to: Math.min(rows, from + PART_ROWS) };
+        }
+      }
+      if ((await content.file.size()) === content.bytes) return;
+      throw new PaddletError('DataChanged', `${file} changed while it was being read`);
+    },
+    async read({ group, from, to }) {
+      if (last?.group !== group) last = { group, decoded: decode(group) };
+      const { records, texts } = await last.decoded;
+      const piece = records.finish();
+      const source: GroupSource = {
+        from,
+        roomAt(at) {
+          const count = Math.min(batchSize, to - at);
+          return { records: count, bytes: bytesOfIds(piece, at, at + count) };
+        },
+        texts,
+      };
+      const sink = new GroupSink({ file, columns: inputs, batchSize }, source);
+      for (const _ of records.pass(file, sink, from, to));
+      return sink.groups();
+    },
+  };
+}
+
+/** It would have to be unpacked as a whole first. */
+async function refusePacked({ path, file }: Content): Promise<void> {
+  const first = new Uint8Array(MAGIC_BYTES);
+  await file.read(first, 0);
+  if (!isPacked(first)) return;
+  throw new PaddletError('DataInvalid', `${path} is packed, as by gzip`, {
+    hint: 'unpack it: what is in a Parquet file is compressed already',
+  });
+}
+
+/** `name`: of a column of the job, or of the file. Throws `DataInvalid`. */
+function keptLeaf(name: string, columns: ReadColumns, named: (name: string) => Leaf): Leaf {
+  const column = fieldColumns(columns).find((each) => each.name === name);
+  const leaf = named(column === undefined ? name : pathOf(column).join('.'));
+  if (leaf.element === undefined) return leaf;
+  throw new PaddletError('DataInvalid', `column ${leaf.name} has lists, which cannot be kept`, {
+    hint: 'keep columns with one value a row',
+  });
+}
+
+/** As bytes in Latin-1; empty where there is none. A text of a dictionary is made once. */
+function rowTexts(leaf: Leaf, { values, indexes, nulls }: ColumnValues): (row: number) => string {
+  const textAt = textsOf(leaf, values);
+  const made = (at: number): string => {
+    const { buffer, byteOffset, byteLength } = textAt(at) ?? new Uint8Array(0);
+    return Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
+  };
+  const known: string[] = [];
+  const textFor = (row: number): string => {
+    if (indexes === undefined) return made(row);
+    const at = indexes[row]!;
+    known[at] ??= made(at);
+    return known[at];
+  };
+  return (row) => (nulls !== undefined && nulls[row] !== 0 ? '' : textFor(row));
+}
+
+/** As text, where an id of a list takes two bytes. */
+function bytesOfIds({ lists }: ColumnPiece, from: number, to: number): number {
+  let ids = 0;
+  for (const { starts, ends } of lists) for (let row = from; row < to; row++) ids += ends[row]! - starts[row]!;
+  return 2 * ids;
+}
