@@ -193,8 +193,9 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
       isWanted = await begun;
       return isWanted ? predictor.run(client, stop) : NO_TALLY;
     }).finally(() => Promise.all([pool?.close(), maker.close()]));
+    if (!isWanted) return undefined;
     const end = output.end();
-    if (!isWanted || (end.length > 0 && !(await to.write(end)))) return undefined;
+    if (end.length > 0 && !(await to.write(end))) return undefined;
     return summaryOf(record.job.name, tally.from, tally, host.clock.monotonicMs() - startMs);
   }
 

@@ -1,21 +1,25 @@
 /** Scores as a Parquet file: the columns of CSV, with null where a line has nothing. */
-import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
+import { ByteWriter, type ColumnSource, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
 import { assert } from '../../base/assert.ts';
 import type { ScoredGroup } from '../../roles/evaluator/score-groups.ts';
 import { columnNames, utf8 } from './lines.ts';
 import type { Output, OutputNames } from './output.ts';
 
-/** Records of a row group, unless their texts are long. */
+/** Records of a row group, unless they have many scores, or long texts. */
 const GROUP_ROWS = 100_000;
+/** A row group has at most so many values: it is encoded at one go. */
+const GROUP_VALUES = 1 << 20;
 /** A row group ends when its texts have so many characters. */
 const GROUP_CHARACTERS = 1 << 26;
 
 /** Row groups are cut by what the records are, not by how they come: the file is the same for any number of threads. */
-export function parquetOutput(names: OutputNames, groupRows = GROUP_ROWS): Output {
+export function parquetOutput(names: OutputNames, mostRows = GROUP_ROWS): Output {
   const bytes = new ByteWriter();
   const all = columnNames(names);
+  const groupRows = Math.max(1, Math.min(mostRows, Math.floor(GROUP_VALUES / all.length)));
   const firstScore = names.kept.length;
-  const columns = all.map((name, at) => (at >= firstScore && at < all.length - 1 ? floats(name) : texts(name)));
+  const isScore = (column: number): boolean => column >= firstScore && column < all.length - 1;
+  const columns = all.map((name, at) => (isScore(at) ? floats(name) : texts(name)));
   const schema = [{ name: 'predictions', num_children: columns.length }, ...columns];
   const writer = new ParquetWriter({ writer: bytes, schema, createdBy: 'paddlet' });
   const taken = (): Uint8Array => {
@@ -24,11 +28,14 @@ export function parquetOutput(names: OutputNames, groupRows = GROUP_ROWS): Outpu
     bytes.index = 0;
     return made;
   };
+  // A dictionary takes −0 and 0 for the same.
+  const dataOf = (name: string, at: number, data: Values): ColumnSource =>
+    isScore(at) ? { name, data, encoding: 'PLAIN' } : { name, data };
   let group = new OpenGroup(all.length);
   const endGroup = (): void => {
     const { values, rows } = group;
     if (rows > 0)
-      writer.write({ columnData: all.map((name, at) => ({ name, data: values[at]! })), rowGroupSize: rows });
+      writer.write({ columnData: all.map((name, at) => dataOf(name, at, values[at]!)), rowGroupSize: rows });
     group = new OpenGroup(all.length);
   };
   return {
@@ -62,9 +69,11 @@ const texts = (name: string): SchemaElement => ({
   repetition_type: 'OPTIONAL',
 });
 
+type Values = (string | number | null)[];
+
 class OpenGroup {
   /** Of each column. */
-  readonly values: (string | number | null)[][];
+  readonly values: Values[];
   rows = 0;
   characters = 0;
 

@@ -102,15 +102,20 @@ async function fileReader(
   const { openRows } = formatOf(format);
   assert(openRows !== undefined, 'the format was looked at');
   const file = await disk.open(path);
-  try {
+  const refuseChanged = async (): Promise<void> => {
     const now = await disk.inspect(path);
-    if (now?.bytes !== facts.bytes || now.modifiedMs !== facts.modifiedMs) {
-      throw new PaddletError('DataChanged', `${reading.file} changed while it was being opened`);
-    }
+    if (now?.bytes === facts.bytes && now.modifiedMs === facts.modifiedMs) return;
+    throw new PaddletError('DataChanged', `${reading.file} changed while it was being read`);
+  };
+  try {
+    await refuseChanged();
     const reader = await openRows({ path: reading.file, file, facts, bytes: facts.bytes }, reading);
     return {
       kept: reader.kept,
-      parts: () => reader.parts(),
+      async *parts() {
+        yield* reader.parts();
+        await refuseChanged();
+      },
       read(part) {
         assert('group' in part, 'a file is cut into rows');
         return reader.read(part);

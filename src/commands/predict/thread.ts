@@ -12,7 +12,8 @@ const GIVEN_UP = new Error('the process has given up the part');
 
 export function makeParts(port: MessagePort, options: PartMakerOptions): void {
   const opened = createPartMaker(options, createDisk());
-  // An error is that of each part.
+  // An error is that of each part, of which none may have come yet.
+  opened.catch(() => undefined);
   port.on('close', () => void opened.then((maker) => maker.close()).catch(() => undefined));
   // The process says when a part is given up.
   const { signal } = new AbortController();

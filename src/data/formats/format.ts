@@ -104,7 +104,7 @@ export interface ForwardReader {
 }
 
 export interface RowsReader extends Pick<ForwardReader, 'kept'> {
-  /** The whole file, in order. Throws `DataChanged` at the end, when it has another size. */
+  /** The whole file, in order. */
   parts(): AsyncGenerator<RowsPart>;
   /** Throws `DataInvalid`. */
   read(part: RowsPart): Promise<readonly ForwardGroup[]>;

@@ -1,4 +1,5 @@
 /** Makes scores part after part of the records; several at a time, handed on in their order. */
+import { throwIfAborted } from '../../cluster/waiting.ts';
 import type { AnyPart } from '../../data/forward-parts.ts';
 import { addTally, NO_TALLY, type ScoreClient, type ScoredGroup, type Tally } from './score-groups.ts';
 
@@ -37,6 +38,8 @@ export class Predictor {
     const { make, take } = this.#options;
     const underWay: Promise<MadePart>[] = [];
     for (;;) {
+      // Of a file and with threads, nothing else looks at it.
+      throwIfAborted(signal);
       await this.#fill();
       for (const part of this.#waiting.slice(underWay.length)) {
         const making = make(part, client, signal);

@@ -1,12 +1,16 @@
 /** Predictions of Parquet files: the same as of text with the same values. */
+import { once } from 'node:events';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { MessageChannel } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
 import { parquetWriteBuffer, type SchemaElement } from 'hyparquet-writer';
 import { beforeAll, expect, test } from 'vitest';
 import type { JobRecord } from '../../../src/cluster/job/job-record.ts';
 import { openInput } from '../../../src/commands/predict/input.ts';
 import { createPartMaker } from '../../../src/commands/predict/part-maker.ts';
+import { makeParts } from '../../../src/commands/predict/thread.ts';
+import type { ToThread } from '../../../src/commands/predict/thread-messages.ts';
 import type { DataFormat } from '../../../src/data/formats/registry.ts';
 import { loadDataset, trainFactsOf } from '../../../src/roles/master/dataset.ts';
 import { aJob, recordOf } from '../../cluster/job/stored-job.ts';
@@ -189,7 +193,14 @@ test('a pipe is refused, and a file that changes before a thread opens it', asyn
   const facts = { ...(await disk.inspect(path))!, modifiedMs: 1 };
   const source = { kind: 'file', path, facts } as const;
   const options = { record, format: 'parquet', file: 'a.parquet', keep: [], as: 'csv', source } as const;
+  const { port1, port2 } = new MessageChannel();
+  makeParts(port2, options);
   await expect(createPartMaker(options, disk)).rejects.toMatchObject({ code: 'DataChanged' });
+  // The thread has failed, too, when its first part comes.
+  const answered = once(port1, 'message');
+  port1.postMessage({ kind: 'part', id: 1, part: { group: 0, from: 0, to: 1 }, tellsIds: false } satisfies ToThread);
+  expect((await answered)[0]).toMatchObject({ kind: 'failed', error: { code: 'DataChanged' } });
+  port1.close();
 });
 
 test('what cannot be kept or read is refused, with what to do', async () => {
@@ -216,7 +227,7 @@ test('what cannot be kept or read is refused, with what to do', async () => {
     expect.stringMatching(/^DataInvalid: column list has lists, which cannot be kept; /),
     expect.stringMatching(/^DataInvalid: page\.parquet: row group 0, column half.*; the file is damaged/),
     expect.stringMatching(/^DataInvalid: footer\.parquet: it does not end with PAR1/),
-    expect.stringMatching(/^DataInvalid: packed\.parquet is packed as gzip; unpack it/),
+    expect.stringMatching(/^DataInvalid: packed\.parquet is packed, as by gzip; unpack it/),
     expect.stringMatching(/^DataInvalid: a\.csv is no Parquet file/),
     expect.stringMatching(/a\.parquet is a Parquet file; its format is parquet .*--format of predict/),
   ]);

@@ -71,6 +71,25 @@ test('a row is what a line of CSV is, with null for what is empty', async () => 
   }
 });
 
+test('scores are exact to the bit: −0, the smallest ones and the largest', async () => {
+  const scores = Float32Array.of(0, -0, 1e-45, -0, 0, 3.4028234663852886e38, 0, -0);
+  const group = { records: 8, scores, outputs: 1, errors: new Map(), kept: undefined };
+  const output = parquetOutput({ kept: [], scores: ['score'] });
+  const bytes = Buffer.concat([output.head, output.bytesOf(output.make([group])), output.end()]);
+  const read = (await columnOf(bytes, 'score')) as number[];
+  expect(read.map((score) => Object.is(score, -0))).toEqual([...scores].map((score) => Object.is(score, -0)));
+  expect(read).toEqual([...scores]);
+});
+
+test('of many classes a row group has fewer records', async () => {
+  const outputs = 20_000;
+  const names = { kept: [], scores: Array.from({ length: outputs }, (_, at) => `c${at}`) };
+  const output = parquetOutput(names);
+  const group = { records: 60, scores: new Float32Array(60 * outputs), outputs, errors: new Map(), kept: undefined };
+  const bytes = Buffer.concat([output.head, output.bytesOf(output.make([group])), output.end()]);
+  expect((await footerOf(bytes)).groups.map(({ rows }) => rows)).toEqual([52, 8]);
+});
+
 test('without records it has the columns all the same', async () => {
   const { rows, leaves } = await footerOf(written([], 10));
   expect([rows, leaves.map(({ name }) => name)]).toEqual([0, ['na.me', 'ø', 'error', 'cat', 'error_']]);

@@ -133,3 +133,21 @@ test('it ends when no more are wanted', async () => {
   await predictor.run(CLIENT, signal);
   expect(scores()).toEqual([1, 2]);
 });
+
+test('an interrupted one ends, though nothing that makes its parts looks at the signal', async () => {
+  const stopping = new AbortController();
+  let made = 0;
+  const predictor = new Predictor({
+    parts: (async function* () {
+      for (let group = 0; group < 10; group++) yield { group, from: 0, to: 1 };
+    })(),
+    atOnce: 2,
+    make: async () => ({ made: [], tally: NO_TALLY }),
+    async take() {
+      if (++made === 3) stopping.abort();
+      return true;
+    },
+  });
+  await expect(predictor.run(CLIENT, stopping.signal)).rejects.toMatchObject({ code: 'Interrupted' });
+  expect(made).toBe(3);
+});

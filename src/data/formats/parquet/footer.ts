@@ -139,5 +139,5 @@ const encrypted = (path: string): PaddletError =>
 
 const noParquet = (path: string, reason: string): PaddletError =>
   new PaddletError('DataInvalid', `${path} is no Parquet file: ${reason}`, {
-    hint: 'set data.format to what the file is',
+    hint: 'say what the file is: data.format of the job, or --format of predict',
   });
