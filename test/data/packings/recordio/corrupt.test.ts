@@ -3,11 +3,13 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { expect, test } from 'vitest';
+import { ForwardBytes } from '../../../../src/data/forward.ts';
 import { loadOrBuildIndex } from '../../../../src/data/index-file.ts';
 import { odditiesOf } from '../../../../src/data/oddities.ts';
 import { decodeBody } from '../../../../src/data/packings/recordio/body.ts';
 import { listChunks, readRange } from '../../../../src/data/packings/recordio/chunks.ts';
 import { COMPRESSORS, encodeHeader } from '../../../../src/data/packings/recordio/header.ts';
+import { type ScannedChunk, scanChunks } from '../../../../src/data/packings/recordio/scan.ts';
 import { linesOf } from '../../../../src/data/packings/recordio/unpack.ts';
 import { createDisk } from '../../../../src/host/disk.ts';
 import type { TestPlace } from '../../place.ts';
@@ -102,8 +104,8 @@ test.each([
   expect(await textOf(skipping(place))).toBe('1 1:1\n0 2:1\n');
 });
 
-test('what is cut off does not take the chunk behind it along, even if its header says just so many bytes', async () => {
-  const place = placeOf(THIRD, GOOD.subarray(0, 22), chunkOf(['1 7:1'.padEnd(GOOD.length - 46)]));
+test('what is cut off does not take the chunk behind it along, though its header says almost so many bytes', async () => {
+  const place = placeOf(THIRD, GOOD.subarray(0, 22), chunkOf(['1 7:1'.padEnd(GOOD.length - 47)]));
   expect(await textOf(skipping(place))).toMatch(/^1 3:1\n1 7:1 *\n$/);
 });
 
@@ -115,6 +117,50 @@ test.each([
   const header = { crc32: 0, compressor: COMPRESSORS.indexOf(compressor), bytes: packed.length, records: 1 };
   expect(decodeBody(header, packed, 1000)).toBe(`its ${compressor} data cannot be decompressed: ${why}`);
   expect(decodeBody(header, packed, 1004)).toHaveLength(1004);
+});
+
+test('corrupt chunks that follow one another are several, and what is in them is no chunk', async () => {
+  const inner = Buffer.concat([chunkOf(['0 9:9']), Buffer.from('x')]);
+  const outer = damaged(chunkWith(Buffer.concat([Buffer.of(inner.length, 0, 0, 0), inner]), 0, 1), 20);
+  const place = placeOf(FIRST, damaged(GOOD, 25), outer, THIRD, damaged(GOOD, 30), outer);
+  expect(await textOf(skipping(place))).toBe('1 1:1\n0 2:1\n1 3:1\n');
+  expect(place.warnings).toHaveLength(4);
+  const { chunks, good } = await listed(place);
+  expect([good, chunks.map(({ fault, records }) => [fault !== undefined, records])]).toEqual([
+    3,
+    [
+      [false, 2],
+      [true, 3],
+      [true, 1],
+      [false, 1],
+      [true, 3],
+      [true, 1],
+    ],
+  ]);
+});
+
+test('a search among what only looks like chunks ends, and lets other work go on', async () => {
+  const fake = encodeHeader({ crc32: 1, compressor: 0, bytes: 900, records: 1 });
+  const bytes = Buffer.concat([damaged(GOOD, 0), ...Array.from({ length: 10_000 }, () => fake), THIRD]);
+  const scanned = async (most?: number) => {
+    let turns = 0;
+    const timer = setInterval(() => turns++, 0);
+    const chunks: ScannedChunk[] = [];
+    async function* whole() {
+      yield bytes;
+    }
+    for await (const chunk of scanChunks(new ForwardBytes(whole()), most)) chunks.push(chunk);
+    clearInterval(timer);
+    return { turns, chunks };
+  };
+  const all = await scanned();
+  expect(all.chunks.map(({ fault }) => fault !== undefined)).toEqual([true, false]);
+  expect(all.turns).toBeGreaterThan(0);
+  const { chunks } = await scanned(100_000);
+  expect(chunks.map(({ fault }) => fault)).toEqual([
+    expect.stringContaining('04030201'),
+    'more than 100000 bytes look like chunks and are none: the rest is not searched',
+  ]);
 });
 
 test('a stretch of damage is one chunk, however long, and what is in it by chance begins none', async () => {
