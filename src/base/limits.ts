@@ -226,6 +226,7 @@ export const LIMITS = {
   parquetChunkValues: 2 ** 25,
   /** The body of a chunk of a RecordIO file, before and after decompression; its writers use 1 to 32 MiB. */
   recordioChunkBytes: 128 * MiB,
+  recordioChunkRecords: 2 ** 22,
   /** What may be read in vain as chunks that are none, beyond what is passed, before the rest of a file is given up. */
   recordioSearchedBytes: 256 * MiB,
   /** Corrupt chunks of a file that are logged. */

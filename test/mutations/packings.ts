@@ -16,7 +16,7 @@ export const PACKINGS: readonly Mutation[] = [
     rule: 'a chunk has as many records as its header says',
     file: `${RECORDIO}/body.ts`,
     find: 'return records === header.records ? body :',
-    replace: 'return records >= 0 ? body :',
+    replace: 'return records <= header.records ? body :',
     tests: CORRUPT,
   },
   {
