@@ -224,6 +224,8 @@ export const LIMITS = {
   parquetChunkBytes: 512 * MiB,
   /** Elements of the lists in it. */
   parquetChunkValues: 2 ** 25,
+  /** The window of a zstd frame, which its reader holds in memory, is at most two to this power (128 MiB). */
+  zstdWindowLog: 27,
   /** The body of a chunk of a RecordIO file, before and after decompression; its writers use 1 to 32 MiB. */
   recordioChunkBytes: 128 * MiB,
   recordioChunkRecords: 2 ** 22,

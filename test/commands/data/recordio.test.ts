@@ -45,7 +45,10 @@ test('a chunk that is cut off is not passed over', async () => {
   await recordio('pack', 'text', '-o', 'out', '--chunk-records', '2');
   writeFileSync(to, readFileSync(to).subarray(0, -1));
   const printed = await recordio('cat', 'out', '--from', '99');
-  expect([printed.code, printed.err]).toEqual([3, expect.stringMatching(/chunk 3, at byte \d+: it is cut off: expected/)]);
+  expect([printed.code, printed.err]).toEqual([
+    3,
+    expect.stringMatching(/chunk 3, at byte \d+: it is cut off: expected/),
+  ]);
 });
 
 test('a file that exists is replaced only when that is wanted', async () => {
@@ -67,9 +70,7 @@ test('a corrupt chunk is listed as one, and not printed', async () => {
   expect(await json('list', 'out')).toMatchObject({ records: 3, corrupt: 1, chunks: [{ fault }, {}, {}] });
   const listed = await recordio('list', 'out');
   expect(listed.code).toBe(3);
-  expect(listed.out).toMatch(
-    /corrupt: its CRC-32 .*3 good records in 3 chunks; corrupt: 1\n/s,
-  );
+  expect(listed.out).toMatch(/corrupt: its CRC-32 .*3 good records in 3 chunks; corrupt: 1\n/s);
   const printed = await recordio('cat', 'out');
   expect([printed.code, printed.out, printed.err]).toEqual([3, '', expect.stringContaining('chunk 1, at byte 0: ')]);
   expect((await recordio('cat', 'out', '--from', '3')).out).toBe('0 2:1\n1 3:1\n0 4:1\n');

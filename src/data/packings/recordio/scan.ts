@@ -30,7 +30,11 @@ export async function* scanChunks(
   for (let number = 1; (await input.peek(1)).length > 0; number++) {
     const { offset } = scan;
     if (isGivenUp(scan)) {
-      yield { number, offset, fault: `more than ${most} bytes look like chunks and are none: the rest is not searched` };
+      yield {
+        number,
+        offset,
+        fault: `more than ${most} bytes look like chunks and are none: the rest is not searched`,
+      };
       while ((await take(scan, SEARCHED_BYTES)) > 0) await setImmediate();
       return;
     }
