@@ -226,10 +226,13 @@ export const LIMITS = {
   parquetChunkBytes: 512 * MiB,
   /** Elements of the lists in it. */
   parquetChunkValues: 2 ** 25,
+  /** The window of a zstd frame, which its reader holds in memory, is at most two to this power (128 MiB). */
+  zstdWindowLog: 27,
   /** The body of a chunk of a RecordIO file, before and after decompression; its writers use 1 to 32 MiB. */
   recordioChunkBytes: 128 * MiB,
-  /** What may be read behind damage for chunks that turn out to be none, before the rest of the file is given up. */
-  recordioSearchedBytes: 1024 * MiB,
+  recordioChunkRecords: 2 ** 22,
+  /** What may be read in vain as chunks that are none, beyond what is passed, before the rest of a file is given up. */
+  recordioSearchedBytes: 256 * MiB,
   /** Corrupt chunks of a file that are logged. */
   loggedCorruptChunks: 20,
   /** What a columns file says of its columns. */

@@ -16,7 +16,7 @@ export const PACKINGS: readonly Mutation[] = [
     rule: 'a chunk has as many records as its header says',
     file: `${RECORDIO}/body.ts`,
     find: 'return records === header.records ? body :',
-    replace: 'return records >= 0 ? body :',
+    replace: 'return records <= header.records ? body :',
     tests: CORRUPT,
   },
   {
@@ -29,8 +29,8 @@ export const PACKINGS: readonly Mutation[] = [
   {
     rule: 'what follows damage counts only when its check sum is right',
     file: `${RECORDIO}/scan.ts`,
-    find: 'if (await isWhole(input, header)) return passed;',
-    replace: 'if (COMPRESSORS[header.compressor] !== undefined) return passed;',
+    find: 'if (isPlausible(header) && (await isWhole(input, header))) return;',
+    replace: 'if (isPlausible(header)) return;',
     tests: CORRUPT,
   },
   {

@@ -27,6 +27,30 @@ test('what is packed is listed and printed', async () => {
   expect(lines).toBe('{"record":4,"text":"1 3:1"}\n{"record":5,"text":"0 4:1"}\n');
 });
 
+test('JSON of more records than are written at a time', async () => {
+  const { cwd, recordio } = place();
+  writeFileSync(join(cwd, 'many'), 'x\n'.repeat(2500));
+  await recordio('pack', 'many', '-o', 'out');
+  const lines = (await recordio('cat', 'out', '--from', '300', '--count', '2100', '--json')).out.trimEnd().split('\n');
+  expect(lines.map((line) => JSON.parse(line).record)).toEqual(Array.from({ length: 2100 }, (_, at) => 300 + at));
+});
+
+test('the standard output is no file to pack to', async () => {
+  const ran = await place().recordio('pack', 'text', '-o', '-');
+  expect([ran.code, ran.err]).toEqual([2, expect.stringContaining('--output - is no file\nhint: name a file')]);
+});
+
+test('a chunk that is cut off is not passed over', async () => {
+  const { recordio, to } = place();
+  await recordio('pack', 'text', '-o', 'out', '--chunk-records', '2');
+  writeFileSync(to, readFileSync(to).subarray(0, -1));
+  const printed = await recordio('cat', 'out', '--from', '99');
+  expect([printed.code, printed.err]).toEqual([
+    3,
+    expect.stringMatching(/chunk 3, at byte \d+: it is cut off: expected/),
+  ]);
+});
+
 test('a file that exists is replaced only when that is wanted', async () => {
   const { recordio, to } = place();
   expect((await recordio('pack', 'text', '-o', 'out')).code).toBe(0);
@@ -44,9 +68,9 @@ test('a corrupt chunk is listed as one, and not printed', async () => {
   writeFileSync(to, bytes);
   const fault = expect.stringContaining('CRC-32');
   expect(await json('list', 'out')).toMatchObject({ records: 3, corrupt: 1, chunks: [{ fault }, {}, {}] });
-  expect((await recordio('list', 'out')).out).toMatch(
-    /corrupt: its CRC-32 .*3 good records in 3 chunks; corrupt: 1\n/s,
-  );
+  const listed = await recordio('list', 'out');
+  expect(listed.code).toBe(3);
+  expect(listed.out).toMatch(/corrupt: its CRC-32 .*3 good records in 3 chunks; corrupt: 1\n/s);
   const printed = await recordio('cat', 'out');
   expect([printed.code, printed.out, printed.err]).toEqual([3, '', expect.stringContaining('chunk 1, at byte 0: ')]);
   expect((await recordio('cat', 'out', '--from', '3')).out).toBe('0 2:1\n1 3:1\n0 4:1\n');

@@ -5,6 +5,8 @@ import { linesOf } from '../../../data/packings/recordio/unpack.ts';
 import { PaddletCommand } from '../../base-command.ts';
 import { openRecordio } from './open.ts';
 
+const PIECE_RECORDS = 1000;
+
 export default class DataRecordioCat extends PaddletCommand<typeof DataRecordioCat> {
   static override summary = 'Print records of a RecordIO file, each as a line';
   static override description =
@@ -37,7 +39,7 @@ export default class DataRecordioCat extends PaddletCommand<typeof DataRecordioC
     try {
       for await (const range of readRange(file, path, { from: from - 1, count })) {
         signal.throwIfAborted();
-        if (!(await write(json ? jsonLines(range) : linesOf(range)))) return;
+        for (const part of json ? jsonLines(range) : [linesOf(range)]) if (!(await write(part))) return;
       }
     } finally {
       await file.close();
@@ -45,14 +47,20 @@ export default class DataRecordioCat extends PaddletCommand<typeof DataRecordioC
   }
 }
 
-function jsonLines({ body, from, to, first }: ReadRange): string {
-  const records = [...recordsOf(body)].slice(from, to);
-  return records
-    .map(({ start, end }, at) => {
-      const text = Buffer.from(body.subarray(start, end)).toString();
-      return `${JSON.stringify({ record: first + at, text })}\n`;
-    })
-    .join('');
+/** In pieces: a chunk has millions of records at most. */
+function* jsonLines({ body, from, to, first }: ReadRange): Generator<string> {
+  let lines: string[] = [];
+  let position = 0;
+  for (const { start, end } of recordsOf(body)) {
+    if (position >= to) break;
+    const record = first + position - from;
+    if (position++ < from) continue;
+    lines.push(`${JSON.stringify({ record, text: Buffer.from(body.subarray(start, end)).toString() })}\n`);
+    if (lines.length < PIECE_RECORDS) continue;
+    yield lines.join('');
+    lines = [];
+  }
+  yield lines.join('');
 }
 
 /** False when its reader is gone, or it has failed, which `main` reports. */

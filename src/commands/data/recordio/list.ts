@@ -1,4 +1,5 @@
 import { Args } from '@oclif/core';
+import { EXIT, type ExitCode } from '../../../base/errors.ts';
 import { type ListedChunk, listChunks } from '../../../data/packings/recordio/chunks.ts';
 import { PaddletCommand } from '../../base-command.ts';
 import { openRecordio } from './open.ts';
@@ -6,7 +7,8 @@ import { openRecordio } from './open.ts';
 export default class DataRecordioList extends PaddletCommand<typeof DataRecordioList> {
   static override summary = 'List the chunks of a RecordIO file, and check them';
   static override description =
-    'Shows where each chunk begins, what its header says, and what is wrong with it. The whole file is read.';
+    `Shows where each chunk begins, what its header says, and what is wrong with it. The whole file is read. The exit code
+is 3 when a chunk is corrupt; all are listed all the same.`;
   static override examples = [
     { command: '<%= config.bin %> data recordio list log.recordio', description: 'The chunks of a file.' },
     { command: '<%= config.bin %> data recordio list log.recordio --json', description: 'For a script.' },
@@ -14,7 +16,7 @@ export default class DataRecordioList extends PaddletCommand<typeof DataRecordio
   static override args = { file: Args.string({ required: true, description: 'The file.' }) };
   static override flags = {};
 
-  override async execute(): Promise<void> {
+  override async execute(): Promise<ExitCode> {
     const { file: path } = this.args;
     const file = await openRecordio(this.host(), path);
     try {
@@ -22,6 +24,7 @@ export default class DataRecordioList extends PaddletCommand<typeof DataRecordio
       const records = chunks.reduce((sum, chunk) => sum + (chunk.fault === undefined ? (chunk.records ?? 0) : 0), 0);
       const corrupt = chunks.filter(({ fault }) => fault !== undefined).length;
       this.output({ path, records, corrupt, chunks }, () => this.describe(chunks, records, corrupt));
+      return corrupt === 0 ? EXIT.done : EXIT.data;
     } finally {
       await file.close();
     }

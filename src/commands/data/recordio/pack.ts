@@ -13,9 +13,11 @@ import { PaddletCommand } from '../../base-command.ts';
 const STANDARD = '-';
 /** A range of records is read by whole chunks. */
 const USUAL_BYTES = 1 << 20;
-/** With the lengths of its records, and its last record, it is below what a chunk may have. */
+/** With its last record, it is below what a chunk may have. */
 const MOST_BYTES = LIMITS.recordioChunkBytes / 4;
-const MOST_RECORDS = LIMITS.recordioChunkBytes / 16;
+const MOST_RECORDS = LIMITS.recordioChunkRecords / 4;
+/** Each is an object in memory until its chunk ends. */
+const USUAL_RECORDS = 100_000;
 
 export default class DataRecordioPack extends PaddletCommand<typeof DataRecordioPack> {
   static override summary = 'Write a RecordIO file of the lines of a text';
@@ -44,12 +46,12 @@ model as with the text.`;
       max: MOST_BYTES,
       default: USUAL_BYTES,
       helpValue: 'N',
-      description: 'Bytes of records, before compression, with which a chunk ends.',
+      description: 'Bytes of records and their lengths (four bytes each), before compression, with which a chunk ends.',
     }),
     'chunk-records': Flags.integer({
       min: 1,
       max: MOST_RECORDS,
-      default: MOST_RECORDS,
+      default: USUAL_RECORDS,
       helpValue: 'N',
       description: 'Records with which a chunk ends.',
     }),
@@ -60,6 +62,9 @@ model as with the text.`;
     refuseEmpty([file], 'the argument FILE');
     const { output, force, compressor, 'chunk-bytes': chunkBytes, 'chunk-records': chunkRecords } = this.flags;
     refuseEmpty([output], 'the flag --output');
+    if (output === STANDARD) {
+      throw new PaddletError('Usage', '--output - is no file', { hint: 'name a file: it appears when it is whole' });
+    }
     const host = this.host();
     const to = resolve(output);
     if (!force && (await host.disk.exists(to))) {

@@ -19,13 +19,13 @@ const DECOMPRESS: Readonly<Record<Compressor, (packed: Uint8Array, most: number)
 
 /** A whole chunk, with its header. */
 export function encodeChunk(records: readonly Uint8Array[], compressor: Compressor): Buffer {
-  const body = Buffer.concat(
-    records.flatMap((record) => {
-      const length = Buffer.alloc(LENGTH_BYTES);
-      length.writeUInt32LE(record.length);
-      return [length, record];
-    }),
-  );
+  const body = Buffer.allocUnsafe(records.reduce((sum, { length }) => sum + LENGTH_BYTES + length, 0));
+  let at = 0;
+  for (const record of records) {
+    at = body.writeUInt32LE(record.length, at);
+    body.set(record, at);
+    at += record.length;
+  }
   const packed = COMPRESS[compressor](body);
   const number = COMPRESSORS.indexOf(compressor);
   const header = { crc32: crc32(packed), compressor: number, bytes: packed.length, records: records.length };
@@ -35,11 +35,14 @@ export function encodeChunk(records: readonly Uint8Array[], compressor: Compress
 /** Undefined when these are the bytes that its header means. */
 export function faultOf({ bytes, crc32: expected }: ChunkHeader, packed: Uint8Array): string | undefined {
   if (packed.length < bytes) {
-    return `it is cut off: expected ${bytes} bytes after its header, found ${packed.length}`;
+    return cutOff(bytes, packed.length);
   }
   const found = crc32(packed);
   return found === expected ? undefined : `its CRC-32 is ${hex(found)}, expected ${hex(expected)}`;
 }
+
+export const cutOff = (expected: number, found: number): string =>
+  `it is cut off: expected ${expected} bytes after its header, found ${found}`;
 
 const hex = (crc: number): string => `0x${crc.toString(16).padStart(8, '0')}`;
 
@@ -65,6 +68,7 @@ export function decodeBody(
   for (const record of recordsOf(body)) {
     records += 1;
     end = record.end;
+    if (records > header.records) return `it has more than ${header.records} records`;
   }
   if (end !== body.length) return `its records end at byte ${end} of ${body.length}`;
   return records === header.records ? body : `it has ${records} records, expected ${header.records}`;

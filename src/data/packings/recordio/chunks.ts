@@ -3,7 +3,7 @@ import { PaddletError } from '../../../base/errors.ts';
 import type { DiskFile } from '../../../base/seams.ts';
 import { FileBlocks } from '../../file-blocks.ts';
 import { ForwardBytes } from '../../forward.ts';
-import { type BodyRange, decodeBody, faultOf } from './body.ts';
+import { type BodyRange, cutOff, decodeBody, faultOf } from './body.ts';
 import { beginsChunk, COMPRESSORS, decodeHeader, HEADER_BYTES } from './header.ts';
 import { scanChunks } from './scan.ts';
 import { corruptChunk } from './unpack.ts';
@@ -54,6 +54,8 @@ export async function* readRange(
   for (let number = 1; offset < size && first < from + count; number++) {
     const header = decodeHeader(await bytesAt(file, offset, HEADER_BYTES));
     if (typeof header === 'string') throw corruptChunk(path, { number, offset, fault: header });
+    const left = size - offset - HEADER_BYTES;
+    if (header.bytes > left) throw corruptChunk(path, { number, offset, fault: cutOff(header.bytes, left) });
     if (first + header.records > from) {
       const packed = await bytesAt(file, offset + HEADER_BYTES, header.bytes);
       const body = faultOf(header, packed) ?? decodeBody(header, packed);

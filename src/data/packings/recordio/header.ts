@@ -42,8 +42,8 @@ export function decodeHeader(bytes: Uint8Array): ChunkHeader | string {
   if (size > LIMITS.recordioChunkBytes) {
     return `its header says ${size} bytes, expected at most ${LIMITS.recordioChunkBytes}`;
   }
-  if (records > LIMITS.recordioChunkBytes / LENGTH_BYTES) {
-    return `its header says ${records} records, expected at most ${LIMITS.recordioChunkBytes / LENGTH_BYTES}`;
+  if (records > LIMITS.recordioChunkRecords) {
+    return `its header says ${records} records, expected at most ${LIMITS.recordioChunkRecords}`;
   }
   return { crc32, compressor, bytes: size, records };
 }

@@ -5,7 +5,7 @@ import { NEWLINE } from '../../ascii.ts';
 import type { ForwardBytes } from '../../forward.ts';
 import type { Append } from '../../whole-file.ts';
 import { encodeChunk } from './body.ts';
-import type { Compressor } from './header.ts';
+import { type Compressor, LENGTH_BYTES } from './header.ts';
 
 const SLICE_BYTES = 1 << 20;
 
@@ -13,7 +13,7 @@ export interface PackOptions {
   /** For messages. */
   readonly path: string;
   readonly compressor: Compressor;
-  /** A chunk ends when its records have so many bytes before compression, or are so many. */
+  /** A chunk ends when its records and their lengths have so many bytes before compression, or are so many. */
   readonly chunkBytes: number;
   readonly chunkRecords: number;
 }
@@ -42,7 +42,7 @@ export async function packLines(text: ForwardBytes, options: PackOptions, append
   };
   for await (const line of linesOf(text, options.path)) {
     records.push(line);
-    held += line.length;
+    held += LENGTH_BYTES + line.length;
     if (held >= chunkBytes || records.length >= chunkRecords) await endChunk();
   }
   await endChunk();

@@ -1,4 +1,5 @@
-/** Reads the chunks of a RecordIO file one after the other, past damage: bytes that follow it and are a chunk count. */
+/** Reads the chunks of a RecordIO file one after the other, past damage: a whole chunk that follows it counts. */
+import { setImmediate } from 'node:timers/promises';
 import { LIMITS } from '../../../base/limits.ts';
 import type { ForwardBytes } from '../../forward.ts';
 import { decodeBody, faultOf } from './body.ts';
@@ -17,54 +18,100 @@ export interface ScannedChunk {
 }
 
 const SEARCHED_BYTES = 1 << 20;
+/** In a search nothing else may be waited for: after so many places that look like chunks the event loop turns. */
+const CHECKS_PER_TURN = 1 << 12;
 
-export async function* scanChunks(input: ForwardBytes): AsyncGenerator<ScannedChunk> {
-  let offset = 0;
+/** `most`: bytes that are checked in vain, beyond those that are passed, before the rest is given up. */
+export async function* scanChunks(
+  input: ForwardBytes,
+  most: number = LIMITS.recordioSearchedBytes,
+): AsyncGenerator<ScannedChunk> {
+  const scan: Scan = { input, offset: 0, inVain: 0, most };
   for (let number = 1; (await input.peek(1)).length > 0; number++) {
-    const { bytes, ...chunk } = await chunkAt(input);
+    const { offset } = scan;
+    if (isGivenUp(scan)) {
+      yield {
+        number,
+        offset,
+        fault: `more than ${most} bytes look like chunks and are none: the rest is not searched`,
+      };
+      while ((await take(scan, SEARCHED_BYTES)) > 0) await setImmediate();
+      return;
+    }
+    const { bytes, ...chunk } = await chunkAt(scan);
     yield { number, offset, ...chunk };
-    offset += bytes === undefined ? await passDamage(input) : (await input.take(bytes)).length;
+    if (bytes === undefined) await passDamage(scan);
+    else await take(scan, bytes);
   }
+}
+
+interface Scan {
+  readonly input: ForwardBytes;
+  readonly most: number;
+  /** Of the next byte. */
+  offset: number;
+  /** Bytes that were read as those of a chunk, and are none. */
+  inVain: number;
+}
+
+/** Bytes that were made to look like many large chunks would be read for each of them. */
+const isGivenUp = ({ offset, inVain, most }: Scan): boolean => inVain > most + offset;
+
+async function take(scan: Scan, count: number): Promise<number> {
+  const { length } = await scan.input.take(count);
+  scan.offset += length;
+  return length;
 }
 
 /** `bytes`: how many it has, unless its header may be damaged. */
 async function chunkAt(
-  input: ForwardBytes,
-): Promise<Pick<ScannedChunk, 'header' | 'body' | 'fault'> & { bytes?: number }> {
+  scan: Scan,
+): Promise<Pick<ScannedChunk, 'header' | 'body' | 'fault'> & { readonly bytes?: number }> {
+  const { input } = scan;
   const header = decodeHeader(await input.peek(HEADER_BYTES));
   if (typeof header === 'string') return { fault: header };
   const end = HEADER_BYTES + header.bytes;
   const packed = (await input.peek(end)).subarray(HEADER_BYTES);
   const fault = faultOf(header, packed);
-  if (fault !== undefined) return { header, fault };
+  if (fault !== undefined) {
+    scan.inVain += packed.length;
+    return { header, fault, ...((await endsAt(input, header)) ? { bytes: end } : {}) };
+  }
   const body = decodeBody(header, packed);
   return typeof body === 'string' ? { header, fault: body, bytes: end } : { header, body, bytes: end };
 }
 
-/** Takes what is before the next whole chunk, or all that is left, and returns how many bytes these are. */
-async function passDamage(input: ForwardBytes): Promise<number> {
-  let passed = (await input.take(1)).length;
-  let checked = 0;
-  for (;;) {
+/** Whether a body with a wrong check sum ends where its header says: the file ends there, or another header begins. */
+async function endsAt(input: ForwardBytes, header: ChunkHeader): Promise<boolean> {
+  if (COMPRESSORS[header.compressor] === undefined) return false;
+  const end = HEADER_BYTES + header.bytes;
+  const bytes = await input.peek(end + HEADER_BYTES);
+  return bytes.length === end || (bytes.length > end && isPlausible(decodeHeader(bytes.subarray(end))));
+}
+
+const isPlausible = (header: ChunkHeader | string): header is ChunkHeader =>
+  typeof header !== 'string' && COMPRESSORS[header.compressor] !== undefined;
+
+/** Takes what is before the next whole chunk, or before where the search is given up, or all that is left. */
+async function passDamage(scan: Scan): Promise<void> {
+  const { input } = scan;
+  await take(scan, 1);
+  for (let checks = 1; !isGivenUp(scan); checks++) {
     const bytes = await input.peek(SEARCHED_BYTES);
     const at = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(MAGIC_TEXT);
     const isEnd = bytes.length < SEARCHED_BYTES;
-    const before = at >= 0 ? at : isEnd ? bytes.length : bytes.length - MAGIC_TEXT.length + 1;
-    passed += (await input.take(before)).length;
-    if (at < 0 && isEnd) return passed;
+    await take(scan, at >= 0 ? at : isEnd ? bytes.length : bytes.length - MAGIC_TEXT.length + 1);
+    if (at < 0 && isEnd) return;
+    if (at < 0 || checks % CHECKS_PER_TURN === 0) await setImmediate();
     if (at < 0) continue;
     const header = decodeHeader(await input.peek(HEADER_BYTES));
-    // Bytes that were made to look like many large chunks would be read for each of them.
-    if (typeof header !== 'string' && checked <= LIMITS.recordioSearchedBytes) {
-      if (await isWhole(input, header)) return passed;
-      checked += header.bytes;
-    }
-    passed += (await input.take(1)).length;
+    if (isPlausible(header) && (await isWhole(input, header))) return;
+    scan.inVain += HEADER_BYTES + (isPlausible(header) ? header.bytes : 0);
+    await take(scan, 1);
   }
 }
 
 async function isWhole(input: ForwardBytes, header: ChunkHeader): Promise<boolean> {
-  if (COMPRESSORS[header.compressor] === undefined) return false;
   const chunk = await input.peek(HEADER_BYTES + header.bytes);
   return faultOf(header, chunk.subarray(HEADER_BYTES)) === undefined;
 }

@@ -3,6 +3,8 @@ import { maskedCrc32c } from '../../../base/crc32c.ts';
 import { compressedSnappy, snappyBytes, uncompressedSnappy } from '../../snappy.ts';
 
 const BLOCK_BYTES = 1 << 16;
+/** Of a stream: a hundred times what blocks of this size need. Some writers flush after each record. */
+const MOST_FRAMES = 2 ** 18;
 const HEADER_BYTES = 4;
 const CRC_BYTES = 4;
 const KIND = { compressed: 0x00, plain: 0x01, identifier: 0xff };
@@ -39,7 +41,10 @@ export function decodeFrames(bytes: Uint8Array, most: number): Buffer {
   const input = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const blocks: Uint8Array[] = [];
   let total = 0;
+  let frames = 0;
   for (let at = 0; at < input.length; ) {
+    frames += 1;
+    if (frames > MOST_FRAMES) throw new Error(`it has more than ${MOST_FRAMES} frames`);
     const kind = input[at]!;
     const start = at + HEADER_BYTES;
     const end = start + (start > input.length ? 0 : input.readUIntLE(at + 1, 3));
@@ -52,7 +57,7 @@ export function decodeFrames(bytes: Uint8Array, most: number): Buffer {
       const block = blockOf(kind, data, at);
       total += block.length;
       if (total > most) throw new Error(`it has more than ${most} bytes`);
-      blocks.push(block);
+      if (block.length > 0) blocks.push(block);
     } else if (kind < SKIPPABLE) {
       throw new Error(`the frame at byte ${at} is of the unknown kind ${kind}`);
     }

@@ -7,6 +7,7 @@ import { beginsChunk } from './header.ts';
 import { type ScannedChunk, scanChunks } from './scan.ts';
 
 const SPACE = 32;
+const BOM = [0xef, 0xbb, 0xbf];
 const BRACES = { open: 123, close: 125 };
 
 export const recordioPacking: Packing = {
@@ -55,10 +56,23 @@ export function linesOf({ body, from, to }: BodyRange): Uint8Array {
   return text.subarray(0, length);
 }
 
-/** JSON over several lines: between its texts, which have no line break, a space means the same as one. */
+/**
+ * JSON over several lines: between its texts, which have no line break, a space means the same as one. Several objects,
+ * one a line, stay lines: within an object none begins on a line behind the end of another, as a comma is between them.
+ */
 function isObject(line: Uint8Array): boolean {
-  const isSolid = (byte: number): boolean => byte > SPACE;
-  return line.find(isSolid) === BRACES.open && line.findLast(isSolid) === BRACES.close;
+  let last: number | undefined;
+  let isNewLine = false;
+  for (let at = BOM.every((byte, place) => line[place] === byte) ? BOM.length : 0; at < line.length; at++) {
+    const byte = line[at]!;
+    if (byte === NEWLINE) isNewLine = true;
+    if (byte <= SPACE) continue;
+    if (byte !== BRACES.open && last === undefined) return false;
+    if (byte === BRACES.open && last === BRACES.close && isNewLine) return false;
+    last = byte;
+    isNewLine = false;
+  }
+  return last === BRACES.close;
 }
 
 function onOneLine(line: Uint8Array): void {

@@ -1,6 +1,7 @@
 /** zstd files (RFC 8878): frames one after the other, and skippable ones among them, as `pzstd` writes. */
-import { createZstdDecompress } from 'node:zlib';
+import { constants, createZstdDecompress } from 'node:zlib';
 import { PaddletError } from '../../../base/errors.ts';
+import { LIMITS } from '../../../base/limits.ts';
 import { FileBlocks } from '../../file-blocks.ts';
 import { inOrder } from '../../forward.ts';
 import { inflateParts, OUTPUT_BYTES } from '../inflate-bytes.ts';
@@ -10,13 +11,15 @@ const FRAME = 0xfd2fb528;
 /** With any last four bits. */
 const SKIPPABLE = 0x184d2a50;
 
+const PARAMS = { [constants.ZSTD_d_windowLogMax]: LIMITS.zstdWindowLog };
+
 export const zstdPacking: Packing = {
   begins: isFrame,
   async *unpack(packed, { path }) {
     const blocks = new FileBlocks(inOrder(packed));
     try {
       yield* inflateParts(blocks, {
-        create: () => createZstdDecompress({ chunkSize: OUTPUT_BYTES }),
+        create: () => createZstdDecompress({ chunkSize: OUTPUT_BYTES, params: PARAMS }),
         // zlib ends with a frame.
         next: (ended, inflated) => nextFrame(path, blocks, ended, inflated),
         explain: async (cause, start, inflated) => explained(path, cause, start, inflated),
@@ -52,6 +55,13 @@ async function nextFrame(path: string, blocks: FileBlocks, at: number, inflated:
 function explained(path: string, cause: NodeJS.ErrnoException, start: number, inflated: number): Error {
   if (!/^(Z_|ZSTD_)/.test(cause.code ?? '')) return cause;
   const where = `in the part that begins at byte ${start}, after ${inflated} bytes inflated`;
+  if (cause.code === 'ZSTD_error_frameParameter_windowTooLarge') {
+    const most = `${2 ** LIMITS.zstdWindowLog} bytes`;
+    return new PaddletError('DataInvalid', `${path}: its window has more than ${most} (${where})`, {
+      cause,
+      hint: `write it again with zstd --long=${LIMITS.zstdWindowLog}, or less`,
+    });
+  }
   return new PaddletError('DataInvalid', `${path} is not a valid zstd file: ${cause.message} (${where})`, {
     cause,
     hint: 'check it with zstd -t, and fetch it again',

@@ -3,11 +3,13 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { expect, test } from 'vitest';
+import { ForwardBytes } from '../../../../src/data/forward.ts';
 import { loadOrBuildIndex } from '../../../../src/data/index-file.ts';
 import { odditiesOf } from '../../../../src/data/oddities.ts';
 import { decodeBody } from '../../../../src/data/packings/recordio/body.ts';
 import { listChunks, readRange } from '../../../../src/data/packings/recordio/chunks.ts';
 import { COMPRESSORS, encodeHeader } from '../../../../src/data/packings/recordio/header.ts';
+import { type ScannedChunk, scanChunks } from '../../../../src/data/packings/recordio/scan.ts';
 import { linesOf } from '../../../../src/data/packings/recordio/unpack.ts';
 import { createDisk } from '../../../../src/host/disk.ts';
 import type { TestPlace } from '../../place.ts';
@@ -30,7 +32,7 @@ const CORRUPT: [what: string, chunk: Buffer, fault: string, records: number][] =
   ['another magic number', damaged(GOOD, 1), 'expected the bytes 04030201, which begin a chunk, found 04fc0201', 0],
   ['a size that is too large', damaged(GOOD, 15), 'its header says 4278190102 bytes, expected at most 134217728', 0],
   ['a size that goes too far', damaged(GOOD, 13), 'it is cut off: expected 65302 bytes after its header, found', 3],
-  ['too many records', damaged(GOOD, 19), 'its header says 4278190083 records, expected at most 33554432', 0],
+  ['too many records', damaged(GOOD, 19), 'its header says 4278190083 records, expected at most 4194304', 0],
   ['an unknown compressor', chunkWith(Buffer.from('x'), 7, 9), 'its compressor is 7, expected 0 (none), 1 (snappy)', 9],
   [
     'no snappy',
@@ -40,7 +42,7 @@ const CORRUPT: [what: string, chunk: Buffer, fault: string, records: number][] =
   ],
   ['no gzip', chunkWith(Buffer.from('xx'), 2, 1), 'its gzip data cannot be decompressed: incorrect header check', 1],
   ['too few records', chunkWith(Buffer.alloc(4), 0, 2), 'it has 1 records, expected 2', 2],
-  ['too many of them', chunkWith(Buffer.alloc(8), 0, 1), 'it has 2 records, expected 1', 1],
+  ['too many of them', chunkWith(Buffer.alloc(8), 0, 1), 'it has more than 1 records', 1],
   ['a record that is cut off', chunkWith(Buffer.of(5, 0, 0, 0, 1), 0, 1), 'its records end at byte 0 of 5', 1],
   ['half a length', chunkWith(Buffer.alloc(6), 0, 1), 'its records end at byte 4 of 6', 1],
   [
@@ -56,6 +58,12 @@ const CORRUPT: [what: string, chunk: Buffer, fault: string, records: number][] =
     0,
   ],
   ['a frame that is too short', chunkWith(frame(0, 3, 0, 0, 1, 2, 3), 1, 0), 'the frame at byte 10 is too short', 0],
+  [
+    'frames of nothing without end',
+    chunkWith(Buffer.concat([IDENTIFIER, Buffer.alloc(1 << 20, Buffer.of(0x80, 0, 0, 0))]), 1, 0),
+    'it has more than 262144 frames',
+    0,
+  ],
   ['a frame that must not be skipped', chunkWith(frame(2, 0, 0, 0), 1, 0), 'at byte 10 is of the unknown kind 2', 0],
   [
     'a block that says too much',
@@ -102,8 +110,8 @@ test.each([
   expect(await textOf(skipping(place))).toBe('1 1:1\n0 2:1\n');
 });
 
-test('what is cut off does not take the chunk behind it along, even if its header says just so many bytes', async () => {
-  const place = placeOf(THIRD, GOOD.subarray(0, 22), chunkOf(['1 7:1'.padEnd(GOOD.length - 46)]));
+test('what is cut off does not take the chunk behind it along, though its header says almost so many bytes', async () => {
+  const place = placeOf(THIRD, GOOD.subarray(0, 22), chunkOf(['1 7:1'.padEnd(GOOD.length - 47)]));
   expect(await textOf(skipping(place))).toMatch(/^1 3:1\n1 7:1 *\n$/);
 });
 
@@ -115,6 +123,50 @@ test.each([
   const header = { crc32: 0, compressor: COMPRESSORS.indexOf(compressor), bytes: packed.length, records: 1 };
   expect(decodeBody(header, packed, 1000)).toBe(`its ${compressor} data cannot be decompressed: ${why}`);
   expect(decodeBody(header, packed, 1004)).toHaveLength(1004);
+});
+
+test('corrupt chunks that follow one another are several, and what is in them is no chunk', async () => {
+  const inner = Buffer.concat([chunkOf(['0 9:9']), Buffer.from('x')]);
+  const outer = damaged(chunkWith(Buffer.concat([Buffer.of(inner.length, 0, 0, 0), inner]), 0, 1), 20);
+  const place = placeOf(FIRST, damaged(GOOD, 25), outer, THIRD, damaged(GOOD, 30), outer);
+  expect(await textOf(skipping(place))).toBe('1 1:1\n0 2:1\n1 3:1\n');
+  expect(place.warnings).toHaveLength(4);
+  const { chunks, good } = await listed(place);
+  expect([good, chunks.map(({ fault, records }) => [fault !== undefined, records])]).toEqual([
+    3,
+    [
+      [false, 2],
+      [true, 3],
+      [true, 1],
+      [false, 1],
+      [true, 3],
+      [true, 1],
+    ],
+  ]);
+});
+
+test('a search among what only looks like chunks ends, and lets other work go on', async () => {
+  const fake = encodeHeader({ crc32: 1, compressor: 0, bytes: 900, records: 1 });
+  const bytes = Buffer.concat([damaged(GOOD, 0), ...Array.from({ length: 10_000 }, () => fake), THIRD]);
+  const scanned = async (most?: number) => {
+    let turns = 0;
+    const timer = setInterval(() => turns++, 0);
+    const chunks: ScannedChunk[] = [];
+    async function* whole() {
+      yield bytes;
+    }
+    for await (const chunk of scanChunks(new ForwardBytes(whole()), most)) chunks.push(chunk);
+    clearInterval(timer);
+    return { turns, chunks };
+  };
+  const all = await scanned();
+  expect(all.chunks.map(({ fault }) => fault !== undefined)).toEqual([true, false]);
+  expect(all.turns).toBeGreaterThan(0);
+  const { chunks } = await scanned(100_000);
+  expect(chunks.map(({ fault }) => fault)).toEqual([
+    expect.stringContaining('04030201'),
+    'more than 100000 bytes look like chunks and are none: the rest is not searched',
+  ]);
 });
 
 test('a stretch of damage is one chunk, however long, and what is in it by chance begins none', async () => {

@@ -37,7 +37,7 @@ async function packed(text: string | Buffer, options: Partial<Parameters<typeof 
 
 test.each(COMPRESSORS)('1,000 records, empty ones among them, in chunks of %s', async (compressor) => {
   const { bytes, records, chunks } = await packed(TEXT, { compressor });
-  expect([records, chunks]).toEqual([1000, Math.ceil(TEXT.length / 4150)]);
+  expect([records, chunks]).toEqual([1000, Math.ceil((TEXT.length + 3 * 1000) / 4150)]);
   const place = placeOf(bytes);
   expect(await textOf(place)).toBe(TEXT);
   // An empty record is as an empty line.
@@ -55,6 +55,8 @@ test.each(COMPRESSORS)('1,000 records, empty ones among them, in chunks of %s', 
 test('a chunk ends with so many records, or bytes, and the last line needs no end', async () => {
   expect(await packed(TEXT, { chunkRecords: 300, chunkBytes: 1e6 })).toMatchObject({ chunks: 4, records: 1000 });
   expect(await packed('a\nb\n\nc', { chunkRecords: 2, chunkBytes: 100 })).toMatchObject({ chunks: 2, records: 4 });
+  // The lengths count: short lines would be many.
+  expect(await packed('a\nb\nc\nd\n', { chunkBytes: 10 })).toMatchObject({ chunks: 2, records: 4 });
   expect(await packed('a\nb\n', { chunkBytes: 1 })).toMatchObject({ chunks: 2, records: 2 });
   expect((await packed('a\r\n\n')).bytes.equals(chunkOf(['a\r', '']))).toBe(true);
   expect(await packed('')).toMatchObject({ chunks: 0, records: 0, bytes: Buffer.alloc(0) });
@@ -74,4 +76,13 @@ test('the same rows of CSV have the same records and the same bad ones as the te
 test('line breaks in a record: as in a text, but in JSON they are spaces', async () => {
   const records = ['{\n"a": 1\n}\n', ' {"b":\r\n2} ', '1,"x\ny"', '{"open":\n', '[1,\n2]', '\n', 'end\n\n'];
   expect(await contentOf(chunkOf(records))).toBe('{ "a": 1 }\n {"b":\r 2} \n1,"x\ny"\n{"open":\n[1,\n2]\n\nend\n\n');
+});
+
+test.each([
+  ['objects, one a line', '{"a":1}\n{"a":2}', '{"a":1}\n{"a":2}\n'],
+  ['with blanks and empty lines', '{"a":1} \r\n\n {"a":\n2}', '{"a":1} \r\n\n {"a":\n2}\n'],
+  ['one that holds others', '{"a":[{}\n,\n{}],"b":{}\n}', '{"a":[{} , {}],"b":{} }\n'],
+  ['a byte order mark', '\ufeff{"a":\n1}', '\ufeff{"a": 1}\n'],
+])('JSON in a record: %s', async (_, record, text) => {
+  expect(await contentOf(chunkOf([record]))).toBe(text);
 });

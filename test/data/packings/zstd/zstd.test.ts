@@ -18,6 +18,9 @@ const skippable = (bytes: number): Buffer => {
   return Buffer.concat([header, Buffer.alloc(bytes, 'x')]);
 };
 const whole = frame(TEXT);
+/** A frame of three bytes as they are, with a window of two to this power. */
+const windowed = (log: number): Buffer =>
+  Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, (log - 10) << 3, 1 | (3 << 3), 0, 0, 97, 98, 99]);
 
 test.each([
   ['one frame', [whole], TEXT],
@@ -25,6 +28,7 @@ test.each([
   ['a skippable one between them', [whole, skippable(3), frame(MORE)], TEXT + MORE],
   ['a skippable one first, as pzstd writes', [skippable(4), whole], TEXT],
   ['skippable ones of nothing, and at the end', [skippable(0), whole, skippable(0), skippable(9)], TEXT],
+  ['the largest window', [windowed(27)], 'abc'],
   ['an empty one', [frame(''), whole, frame('')], TEXT],
   ['nothing but what is skipped', [skippable(5)], ''],
   ['a frame that begins in another block', [whole, skippable(3 * MIB), frame(MORE)], TEXT + MORE],
@@ -50,6 +54,9 @@ test.each([
     'unexpected',
   ],
   ['a wrong check sum', [whole, damaged], whole.length, "doesn't match checksum"],
+  ['a window of 2 GiB', [whole, windowed(31)], whole.length, 'its window has more than 134217728 bytes'],
+  ['skipped bytes that never come', [whole, skippable(9).subarray(0, 12)], whole.length, 'unexpected end of file'],
+  ['a magic number and nothing else', [whole, whole.subarray(0, 4)], whole.length, 'unexpected end of file'],
   ['text behind it', [whole, Buffer.from('1 1:1\n')], whole.length, 'other bytes follow the zstd data'],
   ['two bytes behind it', [whole, skippable(1), Buffer.of(40, 181)], whole.length + 9, 'other bytes follow'],
 ])('%s: an error that says where', async (_, parts, at, why) => {
