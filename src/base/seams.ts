@@ -17,6 +17,9 @@ export interface Clock {
   idleMs?(): number;
 }
 
+/** Resolves in a later turn of the event loop. */
+export const nextTurn = (clock: Clock): Promise<void> => new Promise((resolve) => clock.after(0, resolve));
+
 export interface Random {
   /** A version 4 UUID. */
   uuid(): string;

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { PaddletError } from '../base/errors.ts';
-import type { DiskFile, FileFacts } from '../base/seams.ts';
+import { type DiskFile, type FileFacts, nextTurn } from '../base/seams.ts';
 import { FileBlocks } from './file-blocks.ts';
 import { ForwardBytes } from './forward.ts';
 import { LOOK_BYTES, refusePacked } from './packed.ts';
@@ -91,7 +91,12 @@ export async function* contentBlocks(place: DataPlace, path: string): AsyncGener
   const file = await openSource(place, absolutePath(place, path));
   try {
     const onCorruptChunk = place.corruptChunks === 'skip' ? () => {} : undefined;
-    const content = await unpacked(new FileBlocks(file).from(0), { path, file, onCorruptChunk });
+    const content = await unpacked(new FileBlocks(file).from(0), {
+      path,
+      file,
+      turn: () => nextTurn(place.host.clock),
+      onCorruptChunk,
+    });
     yield* content.rest();
   } finally {
     await file.close();
@@ -133,7 +138,12 @@ async function unpackTo(cached: string, place: DataPlace, packed: Packed): Promi
   const { path, source, file, facts, takesParquet } = packed;
   const skipping = place.corruptChunks === 'skip' ? new SkippedChunks(place, path) : undefined;
   const onCorruptChunk = skipping && ((chunk: CorruptChunk) => skipping.add(chunk));
-  const content = await unpacked(new FileBlocks(file).from(0), { path: source, file, onCorruptChunk });
+  const content = await unpacked(new FileBlocks(file).from(0), {
+    path: source,
+    file,
+    turn: () => nextTurn(place.host.clock),
+    onCorruptChunk,
+  });
   try {
     refusePacked(path, await content.peek(LOOK_BYTES), takesParquet);
     const folder = join(place.cacheFolder, 'inflated');

@@ -7,7 +7,7 @@ import { notLocal } from '../base/local-path.ts';
 import type { Host } from '../base/seams.ts';
 
 export interface DataPlace {
-  readonly host: Pick<Host, 'disk' | 'random' | 'log'>;
+  readonly host: Pick<Host, 'clock' | 'disk' | 'random' | 'log'>;
   /** The folder that relative paths of the job start at. */
   readonly folder: string;
   /** Unpacked files and indexes are kept here; it is made when needed, and several processes may share it. */

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Disk } from '../../src/base/seams.ts';
 import type { DataPlace } from '../../src/data/place.ts';
+import { createClock } from '../../src/host/clock.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createRandom } from '../../src/host/random.ts';
 import { folderOfFile } from '../folders.ts';
@@ -20,7 +21,7 @@ export function testPlace(options: { folder?: string; cacheFolder?: string; disk
   const quiet = () => {};
   const log = { debug: quiet, info: quiet, warn: (message: string) => void warnings.push(message), error: quiet };
   return {
-    host: { disk: { ...createDisk(), ...options.disk }, random: createRandom(), log },
+    host: { disk: { ...createDisk(), ...options.disk }, clock: createClock(), random: createRandom(), log },
     folder: options.folder ?? base,
     cacheFolder: options.cacheFolder ?? join(base, 'cache'),
     warnings,

@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { shuffledTask } from '../../src/core/shuffle.ts';
 import type { DataPlace } from '../../src/data/place.ts';
 import type { TaskRecords } from '../../src/data/source.ts';
+import { createClock } from '../../src/host/clock.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createRandom } from '../../src/host/random.ts';
 import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
@@ -39,7 +40,7 @@ export async function referenceOf(jobFile: unknown, folder: string): Promise<Ref
   const quiet = (): void => {};
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
   try {
-    const host = { disk: createDisk(), random: createRandom(), log };
+    const host = { disk: createDisk(), clock: createClock(), random: createRandom(), log };
     return await referenceLoop(resolveJob(jobFileSchema.parse(jobFile)), { host, folder, cacheFolder });
   } finally {
     rmSync(cacheFolder, { recursive: true, force: true });

@@ -17,6 +17,8 @@ export interface PackedSource {
   readonly path: string;
   /** Where what is packed can be read again, to say what is wrong with it. */
   readonly file?: Pick<DiskFile, 'read' | 'size'> | undefined;
+  /** Lets the event loop turn, in a long search for what follows damage. */
+  readonly turn?: (() => Promise<void>) | undefined;
   /** Told of each corrupt chunk of a RecordIO file, which is left out; without it, one is an error. */
   readonly onCorruptChunk?: ((chunk: CorruptChunk) => void) | undefined;
 }

@@ -1,5 +1,6 @@
 import { Args } from '@oclif/core';
 import { EXIT, type ExitCode } from '../../../base/errors.ts';
+import { nextTurn } from '../../../base/seams.ts';
 import { type ListedChunk, listChunks } from '../../../data/packings/recordio/chunks.ts';
 import { PaddletCommand } from '../../base-command.ts';
 import { openRecordio } from './open.ts';
@@ -18,9 +19,10 @@ is 3 when a chunk is corrupt; all are listed all the same.`;
 
   override async execute(): Promise<ExitCode> {
     const { file: path } = this.args;
-    const file = await openRecordio(this.host(), path);
+    const host = this.host();
+    const file = await openRecordio(host, path);
     try {
-      const chunks = await listChunks(file, path);
+      const chunks = await listChunks(file, path, () => nextTurn(host.clock));
       const records = chunks.reduce((sum, chunk) => sum + (chunk.fault === undefined ? (chunk.records ?? 0) : 0), 0);
       const corrupt = chunks.filter(({ fault }) => fault !== undefined).length;
       this.output({ path, records, corrupt, chunks }, () => this.describe(chunks, records, corrupt));

@@ -5,7 +5,7 @@ import { FileBlocks } from '../../file-blocks.ts';
 import { ForwardBytes } from '../../forward.ts';
 import { type BodyRange, cutOff, decodeBody, faultOf } from './body.ts';
 import { beginsChunk, COMPRESSORS, decodeHeader, HEADER_BYTES } from './header.ts';
-import { scanChunks } from './scan.ts';
+import { type ScanOptions, scanChunks } from './scan.ts';
 import { corruptChunk } from './unpack.ts';
 
 export interface ListedChunk {
@@ -22,11 +22,12 @@ export interface ListedChunk {
 }
 
 /** All of them, each checked. Throws `DataInvalid` when it is no such file. */
-export async function listChunks(file: DiskFile, path: string): Promise<ListedChunk[]> {
+export async function listChunks(file: DiskFile, path: string, turn?: ScanOptions['turn']): Promise<ListedChunk[]> {
   await refuseOther(file, path);
   const found: Omit<ListedChunk, 'bytes'>[] = [];
   for await (const { number: chunk, offset, header, fault } of scanChunks(
     new ForwardBytes(new FileBlocks(file).from(0)),
+    { turn },
   )) {
     const { records, compressor: code = 0 } = header ?? {};
     const said = records === undefined ? {} : { records, compressor: COMPRESSORS[code] ?? `${code}` };

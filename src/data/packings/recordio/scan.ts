@@ -1,5 +1,4 @@
 /** Reads the chunks of a RecordIO file one after the other, past damage: a whole chunk that follows it counts. */
-import { setImmediate } from 'node:timers/promises';
 import { LIMITS } from '../../../base/limits.ts';
 import type { ForwardBytes } from '../../forward.ts';
 import { decodeBody, faultOf } from './body.ts';
@@ -21,12 +20,18 @@ const SEARCHED_BYTES = 1 << 20;
 /** In a search nothing else may be waited for: after so many places that look like chunks the event loop turns. */
 const CHECKS_PER_TURN = 1 << 12;
 
-/** `most`: bytes that are checked in vain, beyond those that are passed, before the rest is given up. */
+export interface ScanOptions {
+  /** Bytes that are checked in vain, beyond those that are passed, before the rest is given up. */
+  readonly most?: number;
+  /** Lets the event loop turn. */
+  readonly turn?: (() => Promise<void>) | undefined;
+}
+
 export async function* scanChunks(
   input: ForwardBytes,
-  most: number = LIMITS.recordioSearchedBytes,
+  { most = LIMITS.recordioSearchedBytes, turn }: ScanOptions = {},
 ): AsyncGenerator<ScannedChunk> {
-  const scan: Scan = { input, offset: 0, inVain: 0, most };
+  const scan: Scan = { input, offset: 0, inVain: 0, most, turn };
   for (let number = 1; (await input.peek(1)).length > 0; number++) {
     const { offset } = scan;
     if (isGivenUp(scan)) {
@@ -35,7 +40,7 @@ export async function* scanChunks(
         offset,
         fault: `more than ${most} bytes look like chunks and are none: the rest is not searched`,
       };
-      while ((await take(scan, SEARCHED_BYTES)) > 0) await setImmediate();
+      while ((await take(scan, SEARCHED_BYTES)) > 0);
       return;
     }
     const { bytes, ...chunk } = await chunkAt(scan);
@@ -48,6 +53,7 @@ export async function* scanChunks(
 interface Scan {
   readonly input: ForwardBytes;
   readonly most: number;
+  readonly turn: ScanOptions['turn'];
   /** Of the next byte. */
   offset: number;
   /** Bytes that were read as those of a chunk, and are none. */
@@ -102,7 +108,7 @@ async function passDamage(scan: Scan): Promise<void> {
     const isEnd = bytes.length < SEARCHED_BYTES;
     await take(scan, at >= 0 ? at : isEnd ? bytes.length : bytes.length - MAGIC_TEXT.length + 1);
     if (at < 0 && isEnd) return;
-    if (at < 0 || checks % CHECKS_PER_TURN === 0) await setImmediate();
+    if (at < 0 || checks % CHECKS_PER_TURN === 0) await scan.turn?.();
     if (at < 0) continue;
     const header = decodeHeader(await input.peek(HEADER_BYTES));
     if (isPlausible(header) && (await isWhole(input, header))) return;

@@ -13,9 +13,9 @@ const BRACES = { open: 123, close: 125 };
 export const recordioPacking: Packing = {
   // No text begins with these control characters, and neither do idx, Parquet and columns files.
   begins: beginsChunk,
-  async *unpack(packed, { path, onCorruptChunk }) {
+  async *unpack(packed, { path, turn, onCorruptChunk }) {
     try {
-      for await (const chunk of scanChunks(packed)) {
+      for await (const chunk of scanChunks(packed, { turn })) {
         if (chunk.body !== undefined) yield linesOf({ body: chunk.body, from: 0, to: Number.POSITIVE_INFINITY });
         else if (onCorruptChunk === undefined) throw corruptChunk(path, chunk);
         else onCorruptChunk({ message: describeFault(chunk), records: chunk.header?.records ?? 0 });
