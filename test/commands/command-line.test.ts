@@ -27,7 +27,7 @@ describe('paddlet', () => {
     const { code, out, err } = await paddlet(...args);
     expect([code, err]).toEqual([0, '']);
     for (const { id, summary } of COMMANDS)
-      expect(out).toMatch(new RegExp(`^  ${id.replace(':', ' ')} +${escaped(summary)}$`, 'm'));
+      expect(out).toMatch(new RegExp(`^  ${id.replaceAll(':', ' ')} +${escaped(summary)}$`, 'm'));
   });
 
   test('a process of its own says and exits with what a command run in this one does', async () => {

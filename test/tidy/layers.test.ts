@@ -54,7 +54,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   page: { browser: [], generated: [] },
   model: { layers: [] },
   data: {
-    formats: ['kernels', 'parsed', 'columns'],
+    formats: ['kernels', 'parsed', 'columns', 'packings'],
     columns: ['kernels', 'parsed'],
     kernels: ['generated'],
     generated: [],
