@@ -147,3 +147,8 @@ export const COMMANDS: readonly CommandEntry[] = [
     () => import('./completion/index.ts'),
   ),
 ];
+
+/** What names of commands of several words begin with: `data`, `data recordio`. */
+export const groupsOf = (names: readonly string[]): string[] => [
+  ...new Set(names.flatMap((name) => [...name.matchAll(/ /g)].map(({ index }) => name.slice(0, index)))),
+];

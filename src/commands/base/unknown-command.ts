@@ -1,7 +1,7 @@
 /** What was probably meant by words that name no command. */
 import { PaddletError } from '../../base/errors.ts';
 import { nearest } from '../../job/complaints.ts';
-import { COMMANDS } from '../index.ts';
+import { COMMANDS, groupsOf } from '../index.ts';
 
 /** What other programs call it, or what it is for. */
 const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
@@ -37,7 +37,7 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
 };
 
 const names = COMMANDS.map(({ id }) => id.replaceAll(':', ' '));
-const groups = [...new Set(names.flatMap((name) => [...name.matchAll(/ /g)].map(({ index }) => name.slice(0, index))))];
+const groups = groupsOf(names);
 
 export function unknownCommand(words: readonly string[]): PaddletError {
   const inner = words.slice(0, 2).join(' ');

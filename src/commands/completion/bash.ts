@@ -1,8 +1,9 @@
-import { type CommandWords, type FlagWords, groupsOf, nextWords, type Values } from './words.ts';
+import { groupsOf } from '../index.ts';
+import { type CommandWords, type FlagWords, nextWords, type Values } from './words.ts';
 
 /** Bash takes `=` for the end of a word, so that `--flag=value` comes as three. */
 export function bashScript(commands: readonly CommandWords[]): string {
-  const groups = groupsOf(commands);
+  const groups = groupsOf(commands.map(({ name }) => name));
   return `# Completion of paddlet for bash: source it, or put it into ~/.local/share/bash-completion/completions/paddlet
 _paddlet() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} cmd= word i

@@ -1,7 +1,8 @@
-import { type CommandWords, groupsOf, nextWords, type Values } from './words.ts';
+import { groupsOf } from '../index.ts';
+import { type CommandWords, nextWords, type Values } from './words.ts';
 
 export function fishScript(commands: readonly CommandWords[]): string {
-  const groups = groupsOf(commands);
+  const groups = groupsOf(commands.map(({ name }) => name));
   return `# Completion of paddlet for fish: put it into ~/.config/fish/completions/paddlet.fish
 function __paddlet_at
     set -l words

@@ -23,10 +23,6 @@ export interface CommandWords {
   readonly args: Values;
 }
 
-export const groupsOf = (commands: readonly CommandWords[]): string[] => [
-  ...new Set(commands.flatMap(({ name }) => [...name.matchAll(/ /g)].map(({ index }) => name.slice(0, index)))),
-];
-
 /** The words that may follow nothing, or the name of a group, each with what it is. */
 export function nextWords(commands: readonly CommandWords[], group: string): { word: string; about: string }[] {
   const depth = group === '' ? 0 : group.split(' ').length;

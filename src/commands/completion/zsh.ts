@@ -1,7 +1,8 @@
-import { type CommandWords, groupsOf, nextWords, type Values } from './words.ts';
+import { groupsOf } from '../index.ts';
+import { type CommandWords, nextWords, type Values } from './words.ts';
 
 export function zshScript(commands: readonly CommandWords[]): string {
-  const groups = groupsOf(commands);
+  const groups = groupsOf(commands.map(({ name }) => name));
   return `#compdef paddlet
 # Completion of paddlet for zsh: put it into a folder of $fpath as _paddlet, or source it after compinit.
 _paddlet() {

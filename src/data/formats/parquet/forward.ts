@@ -30,7 +30,7 @@ export async function openRows(content: Content, options: ForwardOptions): Promi
   const { file, keep, columns, batchSize } = options;
   assert(columns !== undefined, 'the format has columns');
   const inputs: ReadColumns = { ...columns, ...withoutTraining(columns) };
-  await refusePacked(content);
+  await refuseAnyPacking(content);
   const planned = await planFile(content, inputs, NO_LABEL);
   const { footer, read } = planned;
   const kept = keep.map((name) => keptLeaf(name, columns, (wanted) => leafNamed(footer, wanted)));
@@ -71,7 +71,7 @@ export async function openRows(content: Content, options: ForwardOptions): Promi
 }
 
 /** It would have to be unpacked as a whole first. */
-async function refusePacked({ path, file }: Content): Promise<void> {
+async function refuseAnyPacking({ path, file }: Content): Promise<void> {
   const first = new Uint8Array(MAGIC_BYTES);
   await file.read(first, 0);
   if (!isPacked(first)) return;

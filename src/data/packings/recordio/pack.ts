@@ -40,7 +40,7 @@ export async function packLines(text: ForwardBytes, options: PackOptions, append
     records = [];
     held = 0;
   };
-  for await (const line of linesOf(text, options.path)) {
+  for await (const line of linesIn(text, options.path)) {
     records.push(line);
     held += LENGTH_BYTES + line.length;
     if (held >= chunkBytes || records.length >= chunkRecords) await endChunk();
@@ -50,7 +50,7 @@ export async function packLines(text: ForwardBytes, options: PackOptions, append
 }
 
 /** Without their line breaks. */
-async function* linesOf(text: ForwardBytes, path: string): AsyncGenerator<Uint8Array> {
+async function* linesIn(text: ForwardBytes, path: string): AsyncGenerator<Uint8Array> {
   let open: Uint8Array = new Uint8Array(0);
   for (let slice = await text.take(SLICE_BYTES); slice.length > 0; slice = await text.take(SLICE_BYTES)) {
     const bytes = open.length === 0 ? slice : Buffer.concat([open, slice]);
