@@ -1,5 +1,5 @@
 /** What can be trained on and is hardly meant: told as warnings, by the index as well as by a look at first records. */
-
+import type { Column } from './columns/column.ts';
 import type { Content } from './content.ts';
 
 /** What the records of some files have in common. */
@@ -37,8 +37,11 @@ export function noteLabel(traits: Traits, label: number): void {
   else if (label !== 1 && !Number.isNaN(label)) traits.hasOther = true;
 }
 
-/** Of all files of a job. `task`: what the model predicts, if a job is known. */
-export function odditiesOf(all: readonly Traits[], task?: string): Oddity[] {
+/** Of all files of a job. What the model predicts, and the columns, if a job is known. */
+export function odditiesOf(
+  all: readonly Traits[],
+  { task, columns = [] }: { readonly task?: string; readonly columns?: readonly Column[] | undefined } = {},
+): Oddity[] {
   const has = (trait: 'hasZero' | 'hasMinusOne' | 'hasOther'): boolean => all.some((traits) => traits[trait]);
   const odd: Oddity[] = all.flatMap(({ skippedChunks, withoutFeatures }) => [
     ...skippedChunks.map(({ path, chunks, records }) => ({
@@ -54,6 +57,12 @@ export function odditiesOf(all: readonly Traits[], task?: string): Oddity[] {
     odd.push({
       message: 'there are labels 0 and labels -1: a binary model takes both as negative',
       hint: 'where 0 means unlabeled, or another class, remove these records, or write them as what they are',
+    });
+  }
+  if (columns.some((column) => column.type === 'label' && column.value !== undefined)) {
+    odd.push({
+      message: 'all records have label 1: a model learns that each is positive',
+      hint: 'add records that are not, and a column of type label, such as a rating',
     });
   }
   return odd;

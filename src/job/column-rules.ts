@@ -4,6 +4,8 @@ import {
   type Column,
   type Dialect,
   type FieldColumn,
+  isConstant,
+  type LabelColumn,
   pathOf,
   type TimeColumn,
   vocabularyOf,
@@ -31,20 +33,22 @@ export interface ColumnsUse {
 export function brokenColumnRules(
   file: {
     readonly columns: ColumnsFile;
-    readonly csv: DialectFile;
+    readonly groupBy: string | undefined;
+    readonly csv: DialectFile | undefined;
     readonly missing: readonly string[] | undefined;
     readonly format: DataFormat;
   },
   use: ColumnsUse,
 ): ColumnRuleBroken[] {
-  const columns = resolveColumns(file.columns, file.csv);
   const dialect = resolveDialect(file.format, file.csv, file.missing);
+  const columns = resolveColumns(file.columns, dialect);
   return [
-    ...dialectRules(dialect),
+    ...dialectRules(dialect, file),
+    ...groupRules(columns, file.groupBy),
     ...oneOfTheirKind(columns),
     ...missingLabels(columns, dialect.missing, file.missing === undefined ? 'csv.missing' : 'missing'),
     ...columns.flatMap((column) => columnRules(column, file.columns[column.name], columns, use)),
-    ...namingRules(file.columns, columns, file.csv),
+    ...namingRules(file.columns, columns, dialect),
     ...positionRules(columns),
     ...placingRules(columns, file.format),
     ...pathRules(columns, file.format),
@@ -53,9 +57,20 @@ export function brokenColumnRules(
   ];
 }
 
-function dialectRules({ delimiter, quote, comment, decimal }: Dialect): ColumnRuleBroken[] {
+function dialectRules(
+  { delimiter, quote, comment, decimal }: Dialect,
+  { format, csv }: { readonly format: DataFormat; readonly csv: DialectFile | undefined },
+): ColumnRuleBroken[] {
   const broken: ColumnRuleBroken[] = [];
   const refuse = (field: string, message: string): void => void broken.push({ path: ['csv', field], message });
+  if (delimiter.length === 2 && format !== 'interactions') {
+    refuse('delimiter', `${JSON.stringify(delimiter)} is for format interactions only: expected one character`);
+  } else if (/^\s\s$/.test(delimiter)) {
+    refuse('delimiter', 'expected one blank, which stands for any number of them');
+  }
+  if (format === 'interactions' && csv?.quote !== undefined && csv.quote !== 'none') {
+    refuse('quote', 'there are no quotes in format interactions: use csv');
+  }
   if (quote === delimiter) refuse('quote', 'expected another character than the delimiter');
   if (comment !== undefined && (comment === delimiter || comment === quote)) {
     refuse('comment', 'expected another character than the delimiter and the quote');
@@ -82,16 +97,27 @@ function missingLabels(columns: readonly Column[], missing: readonly string[], f
   });
 }
 
+function groupRules(columns: readonly Column[], groupBy: string | undefined): ColumnRuleBroken[] {
+  if (groupBy === undefined) return [];
+  const refuse = (message: string): ColumnRuleBroken[] => [{ path: ['groupBy'], message }];
+  const column = columns.find(({ name }) => name === groupBy);
+  if (column?.type !== 'category') return refuse(`${groupBy} is no column of type category`);
+  if (column.buckets !== undefined) return refuse(`different values of ${groupBy} may share one of its buckets`);
+  const other = columns.find(({ type }) => type === 'group');
+  return other === undefined ? [] : refuse(`there is a column of type group already: ${other.name}`);
+}
+
 /** What says where a column is, by format. */
-const PLACINGS = { position: ['position', 'from'], path: ['path', 'from'], name: [] } as const;
+const PLACINGS = { position: ['position', 'from', 'value'], path: ['path', 'from', 'value'], name: [] } as const;
 
 function placingRules(columns: readonly Column[], format: DataFormat): ColumnRuleBroken[] {
   const { placing = 'name' } = formatOf(format);
   const allowed: readonly string[] = PLACINGS[placing];
   return columns.flatMap((column) =>
-    ['position', 'path', 'from'].flatMap((field) => {
+    ['position', 'path', 'from', 'value'].flatMap((field) => {
       if (allowed.includes(field) || column[field as keyof Column] === undefined) return [];
-      const why = placing === 'name' ? 'its files say where it is' : `expected ${allowed.join(' or ')}`;
+      const said = field === 'value' ? 'its files have the labels' : 'its files say where it is';
+      const why = placing === 'name' ? said : `expected ${allowed.slice(0, 2).join(' or ')}`;
       return [{ path: ['columns', column.name, field], message: `not for format ${format}: ${why}` }];
     }),
   );
@@ -104,7 +130,7 @@ function pathRules(columns: readonly Column[], format: DataFormat): ColumnRuleBr
   /** By its keys, the first column that has it or is below it. */
   const known = new Map<string, { readonly name: string; readonly isValue: boolean }>();
   for (const column of columns) {
-    if (column.type === 'cross' || column.type === 'ignore' || column.from !== undefined) continue;
+    if (column.type === 'cross' || column.type === 'ignore' || isConstant(column)) continue;
     const { name } = column;
     const keys = pathOf(column);
     const refuse = (message: string): void =>
@@ -179,6 +205,7 @@ function columnRules(
     for (const [field, given] of Object.entries({ positive, negative })) {
       if (given !== undefined && task !== 'binary') refuse('only for model.task binary', field);
     }
+    if (column.value !== undefined) valueRules(column, task, refuse);
     if (negative !== undefined && positive === undefined) refuse('expected positive beside it', 'negative');
     if (new Set(sets).size < sets.length) refuse('a text is there twice');
   }
@@ -200,6 +227,17 @@ function columnRules(
   return broken;
 }
 
+function valueRules(
+  column: LabelColumn,
+  task: ColumnsUse['task'],
+  refuse: (message: string, field: string) => void,
+): void {
+  for (const field of ['positive', 'negative', 'classes', 'position', 'path'] as const) {
+    if (column[field] !== undefined) refuse('not with value, which is the label of each record', field);
+  }
+  if (task !== 'binary') refuse('only for model.task binary', 'value');
+}
+
 function timeRules(
   { format, zone }: TimeColumn,
   written: ColumnsFile[string] | undefined,
@@ -218,16 +256,14 @@ function timeRules(
 function namingRules(
   written: ColumnsFile,
   columns: readonly Column[],
-  { header }: Pick<DialectFile, 'header'>,
+  { header }: Pick<Dialect, 'header'>,
 ): ColumnRuleBroken[] {
   const broken: ColumnRuleBroken[] = [];
   const refuse = (message: string, ...path: string[]): void =>
     void broken.push({ path: ['columns', ...path], message });
   if (columns.length > LIMITS.columns) refuse(`expected at most ${LIMITS.columns} columns, found ${columns.length}`);
   if (header) return broken;
-  const fields = columns.filter(
-    (column): column is FieldColumn => column.type !== 'cross' && column.from === undefined,
-  );
+  const fields = columns.filter((column): column is FieldColumn => column.type !== 'cross' && !isConstant(column));
   const numbered = fields.find(({ name }) => WHOLE.test(name));
   for (const { name, position = 0 } of fields) {
     const settings = written[name];

@@ -4,18 +4,26 @@
  */
 import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
-import { type Column, type Dialect, NORMALIZATIONS } from '../data/columns/column.ts';
+import { type Column, type Dialect, isConstant, NORMALIZATIONS } from '../data/columns/column.ts';
 import { isTimeFormat } from '../data/columns/time.ts';
 import { isZone } from '../data/columns/time-zone.ts';
 
 const SHORT_TYPES = ['number', 'category', 'categories', 'label', 'weight', 'group', 'time', 'ignore'] as const;
 
-const name = z.string().min(1).max(LIMITS.columnNameCharacters);
+export const columnName = z.string().min(1).max(LIMITS.columnNameCharacters);
+const name = columnName;
 const text = z.string().max(LIMITS.columnNameCharacters);
 const texts = z.array(text).min(1).max(LIMITS.columnTexts);
 const countOf = (min: number, max: number) => z.int().min(min).max(max);
 /** Of what separates: one ASCII character that no number, name or line break has. */
 const character = z.string().regex(/^[\t -/:-@[-`{-~]$/, 'expected one ASCII character that is no letter and no digit');
+
+const delimiter = z
+  .string()
+  .regex(
+    /^([\t -/:-@[-`{-~])\1?$/,
+    'expected one ASCII character that is no letter and no digit; for format interactions, also one that is there twice',
+  );
 
 const position = countOf(1, LIMITS.columns)
   .optional()
@@ -76,6 +84,7 @@ const label = z.strictObject({
   positive: texts.optional().describe('Texts that count as 1; others count as 0, unless `negative` is there.'),
   negative: texts.optional().describe('Texts that count as 0; a record with another text is bad.'),
   classes: texts.optional().describe('Texts of the classes 0, 1, and so on.'),
+  value: z.literal(1).optional().describe('The label of each record, where no field has one: all are positive.'),
   position,
   path,
 });
@@ -120,12 +129,19 @@ export const columnsSchema = z
 export const missingSchema = z.array(text).max(LIMITS.missingTexts);
 
 export const dialectSchema = z.strictObject({
-  header: z.boolean().default(true).describe('Whether each file begins with the names of its columns.'),
-  delimiter: character.optional().describe('What separates the fields. Default: a comma for csv, a tab for tsv.'),
+  header: z
+    .boolean()
+    .optional()
+    .describe('Whether each file begins with the names of its columns. Default: true, of interactions false.'),
+  delimiter: delimiter
+    .optional()
+    .describe('What separates the fields. Default: a comma for csv, a tab for tsv and interactions.'),
   quote: z
     .union([z.literal('none'), character])
-    .default('"')
-    .describe('What encloses a field that has delimiters or line breaks; `none`: it is an ordinary character.'),
+    .optional()
+    .describe(
+      'What encloses a field that has delimiters or line breaks; `none`: it is an ordinary character. Default: `"`.',
+    ),
   comment: character.optional().describe('A line that begins with it is no record.'),
   missing: missingSchema
     .optional()
@@ -160,33 +176,47 @@ export const resolvedColumnsSchema = z
 
 export const resolvedDialectSchema = z.strictObject({
   header: z.boolean(),
-  delimiter: character,
+  delimiter,
+  runs: z.literal(true).optional(),
   quote: z.union([character, z.null()]),
   comment: character.optional(),
   missing: z.array(text),
   decimal: z.enum(['.', ',']),
 });
 
-const DELIMITERS: Readonly<Record<string, string>> = { csv: ',', tsv: '\t' };
+const DELIMITERS: Readonly<Record<string, string>> = { csv: ',', tsv: '\t', interactions: '\t' };
 
 /** Where the job does not say it. */
 export const delimiterOf = (format: string): string => DELIMITERS[format] ?? ',';
 
 /** `missing`: of the job, for all formats with columns. */
-export const resolveDialect = (format: string, file: DialectFile, missing: readonly string[] | undefined): Dialect => ({
-  ...file,
-  missing: file.missing ?? missing ?? [''],
-  delimiter: file.delimiter ?? delimiterOf(format),
-  quote: file.quote === 'none' ? null : file.quote,
-});
+export function resolveDialect(
+  format: string,
+  file: DialectFile | undefined,
+  missing: readonly string[] | undefined,
+): Dialect {
+  const { header, delimiter: written, quote, comment, decimal = '.', missing: ofFile } = file ?? {};
+  const isInteractions = format === 'interactions';
+  const divides = written ?? delimiterOf(format);
+  return {
+    header: header ?? !isInteractions,
+    delimiter: divides,
+    // Blanks are often as many as make columns.
+    ...(isInteractions && divides === ' ' ? { runs: true } : {}),
+    quote: quote === 'none' || isInteractions ? null : (quote ?? '"'),
+    ...(comment === undefined ? {} : { comment }),
+    missing: ofFile ?? missing ?? [''],
+    decimal,
+  };
+}
 
 /** Without a header each column has a position: its own, its name if that is a number, or its place in the list. */
-export function resolveColumns(columns: ColumnsFile, { header }: Pick<DialectFile, 'header'>): Column[] {
+export function resolveColumns(columns: ColumnsFile, { header }: Pick<Dialect, 'header'>): Column[] {
   const resolved = Object.entries(columns).map(([column, settings]): Column => resolveColumn(column, settings));
   if (header) return resolved;
   let place = 0;
   return resolved.map((column) => {
-    if (column.type === 'cross' || column.from === 'folder') return column;
+    if (column.type === 'cross' || isConstant(column)) return column;
     place += 1;
     return { ...column, position: column.position ?? (WHOLE.test(column.name) ? Number(column.name) : place) };
   });

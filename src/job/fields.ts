@@ -5,7 +5,7 @@
 import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
 import { DATA_FORMATS } from '../data/formats/registry.ts';
-import { columnsSchema, dialectSchema, missingSchema } from './columns.ts';
+import { columnName, columnsSchema, dialectSchema, missingSchema } from './columns.ts';
 import { countOf, duration, folder, HOUR_MS, notNegative, paths, positive, rate } from './field-types.ts';
 import { fedColumns, layersSchema, tower, vectors } from './layers.ts';
 import { scheduleSchema } from './schedule.ts';
@@ -42,10 +42,13 @@ export const dataFields = {
   split: splitSchema.optional().describe('Takes the test records out of the training files.'),
   negativeSampling: negativeSamplingSchema.optional().describe('Leaves out training records with label 0.'),
   columns: columnsSchema.optional(),
+  groupBy: columnName
+    .optional()
+    .describe('A category whose value says of which group a record is, for metrics by group.'),
   missing: missingSchema
     .optional()
     .describe('Texts that mean that there is no value, in formats with columns. Default: the empty text.'),
-  csv: dialectSchema.optional().describe('How the lines of csv and tsv files are written.'),
+  csv: dialectSchema.optional().describe('How the lines of csv, tsv and interactions files are written.'),
   labelWeights: z
     .boolean()
     .default(false)

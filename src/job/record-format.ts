@@ -1,11 +1,12 @@
-/** `data.format: recordio`: the job is one of the format that the records have. */
+/** The `data` of a job: one of recordio is one of the format that its records have; interactions have columns. */
 import * as z from 'zod';
 import { DATA_FORMATS, type DataFormat } from '../data/formats/registry.ts';
 import { dataFields } from './fields.ts';
+import { interactionsOf } from './interactions.ts';
 
 const RECORDIO = 'recordio';
 
-const RECORDS = ['libsvm', 'libfm', 'libffm', 'csv', 'tsv', 'jsonl', 'json'] as const;
+const RECORDS = ['libsvm', 'libfm', 'libffm', 'csv', 'tsv', 'interactions', 'jsonl', 'json'] as const;
 
 export const dataSchema = z
   .strictObject({
@@ -21,9 +22,12 @@ export const dataSchema = z
       return z.NEVER;
     };
     if (format !== RECORDIO) {
-      return record === undefined ? { ...data, format } : refuse(`only for format ${RECORDIO}`);
+      return record === undefined ? ofFormat({ ...data, format }) : refuse(`only for format ${RECORDIO}`);
     }
     if (record === undefined) return refuse(`is required with format ${RECORDIO}: expected ${RECORDS.join(', ')}`);
     const named: DataFormat = record === 'json' ? 'jsonl' : record;
-    return { ...data, format: named };
+    return ofFormat({ ...data, format: named });
   });
+
+const ofFormat = <T extends { format: DataFormat } & Parameters<typeof interactionsOf>[0]>(data: T): T =>
+  data.format === 'interactions' ? interactionsOf(data) : data;

@@ -8,7 +8,7 @@ import { type ModelOutline, outlineOf } from '../model/registry.ts';
 import { hasLearningRate } from '../tensor/optimizer.ts';
 import { classWeightRules } from './class-weight-rules.ts';
 import { brokenColumnRules } from './column-rules.ts';
-import { dialectSchema, resolveColumns } from './columns.ts';
+import { resolveColumns } from './columns.ts';
 import { evaluationRules } from './evaluation-rules.ts';
 import { mostAhead } from './pull-ahead.ts';
 import type { JobFile } from './schema.ts';
@@ -47,7 +47,8 @@ const rulesOfModel = (file: JobFile, outline: ModelOutline): RuleBroken[] => [
 
 /** What the model is, of the columns of the job, or why its layers do not fit. */
 function outlineIn({ data, model }: JobFile): ModelOutline | RuleBroken {
-  const columns = data.columns && modelColumnsOf(resolveColumns(data.columns, data.csv ?? dialectSchema.parse({})));
+  // Where they are does not matter here.
+  const columns = data.columns && modelColumnsOf(resolveColumns(data.columns, { header: true }));
   try {
     return outlineOf(model, columns);
   } catch (error) {
@@ -205,14 +206,15 @@ function modelRules({ data, model }: JobFile, { input, readsFields }: ModelOutli
 /** Sections of `data` about columns, by the formats that they are for. */
 const SECTIONS = {
   columns: ({ input }: Format): boolean => input === 'columns',
+  groupBy: ({ input }: Format): boolean => input === 'columns',
   csv: ({ placing }: Format): boolean => placing === 'position',
   missing: ({ placing }: Format): boolean => placing === 'position' || placing === 'path',
 };
 
 function columnRules({ data, model }: JobFile, { input: reads, task }: ModelOutline): RuleBroken[] {
-  const { columns, csv, missing, format } = data;
+  const { columns, groupBy, csv, missing, format } = data;
   const { input, placing } = formatOf(format);
-  const broken: RuleBroken[] = (['columns', 'csv', 'missing'] as const).flatMap((field) => {
+  const broken: RuleBroken[] = (['columns', 'groupBy', 'csv', 'missing'] as const).flatMap((field) => {
     if (data[field] === undefined || SECTIONS[field](formatOf(format))) return [];
     const message = `only for format ${eitherOf(SECTIONS[field])}`;
     return [{ path: ['data', field], atKey: true, message }];
@@ -230,7 +232,7 @@ function columnRules({ data, model }: JobFile, { input: reads, task }: ModelOutl
     return [...broken, { path: ['data', 'format'], message }];
   }
   const written = placing === 'position' ? csv : undefined;
-  const file = { columns, csv: written ?? dialectSchema.parse({}), missing, format };
+  const file = { columns, groupBy, csv: written, missing, format };
   const rules = brokenColumnRules(file, { model: model.type, input: reads, task });
   return [...broken, ...rules.map(({ path, message }) => ({ path: ['data', ...path], message }))];
 }

@@ -11,13 +11,7 @@ import type { ColumnSpec } from '../data/columns/column.ts';
 import type { Selection } from '../data/selection.ts';
 import { taskOf } from '../model/registry.ts';
 import type { OptimizerChoice } from '../tensor/optimizer.ts';
-import {
-  dialectSchema,
-  resolveColumns,
-  resolveDialect,
-  resolvedColumnsSchema,
-  resolvedDialectSchema,
-} from './columns.ts';
+import { resolveColumns, resolveDialect, resolvedColumnsSchema, resolvedDialectSchema } from './columns.ts';
 import { parseDurationMs } from './duration.ts';
 import { evaluationFields } from './evaluation.ts';
 import {
@@ -97,6 +91,7 @@ export const jobSchema = z.strictObject({
     /** Of formats with columns. */
     columns: resolvedColumnsSchema.optional(),
     dialect: resolvedDialectSchema.optional(),
+    groupBy: dataFields.groupBy,
     labelWeights: dataFields.labelWeights,
     corruptChunks: dataFields.corruptChunks,
     maxBadRecords: dataFields.maxBadRecords,
@@ -160,6 +155,7 @@ export function resolveJob(file: JobFile): Job {
       ...(file.data.split === undefined ? {} : { split: resolveSplit(file.data) }),
       ...(file.data.negativeSampling === undefined ? {} : { negativeSampling: file.data.negativeSampling }),
       ...resolvedSpec(file.data),
+      ...(file.data.groupBy === undefined ? {} : { groupBy: file.data.groupBy }),
       labelWeights: file.data.labelWeights,
       corruptChunks: file.data.corruptChunks,
       maxBadRecords: file.data.maxBadRecords,
@@ -199,8 +195,8 @@ function resolvedEvaluation(
 
 function resolvedSpec({ format, columns, csv, missing }: JobFile['data']): Pick<Job['data'], 'columns' | 'dialect'> {
   if (columns === undefined) return {};
-  const written = csv ?? dialectSchema.parse({});
-  return { columns: resolveColumns(columns, written), dialect: resolveDialect(format, written, missing) };
+  const dialect = resolveDialect(format, csv, missing);
+  return { columns: resolveColumns(columns, dialect), dialect };
 }
 
 /** Of formats with columns. */

@@ -57,7 +57,8 @@ test.each(examples)('the $kind example of docs/data.md ($data) is read as it say
   const { index, tasks } = await loadDataset(place, job, job.data.train, [], 'train');
   const isDense = job.model.type === 'softmax';
   const spec = columnSpecOf(job);
-  const columns = spec && { ...spec, statistics: index.statistics ?? [], input: 'sparse' as const };
+  const { groupBy } = job.data;
+  const columns = spec && { ...spec, statistics: index.statistics ?? [], input: 'sparse' as const, groupBy };
   const reader = createTaskReader(place, {
     format: job.data.format,
     files: index.files,
@@ -135,6 +136,6 @@ function describeRecord(
     ...features,
     ...dense.map((input) => `inputs ${[...floatsOf(input)].join(' ')}`),
     ...(weights === undefined || weights[0] === 1 ? [] : [`weight ${weights[0]}`]),
-    ...(group === NO_GROUP ? [] : [`group ${group}`]),
+    ...(group === NO_GROUP ? [] : [`group ${names.get(group) ?? group}`]),
   ].join(' | ');
 }

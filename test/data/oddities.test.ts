@@ -26,7 +26,7 @@ test('files without any feature are named, whatever their labels', async () => {
     empty: '# 1\n',
   });
   expect(traits.withoutFeatures).toEqual(['a.group', 'a.weight.gz']);
-  expect(told([traits], 'regression')).toEqual([
+  expect(told([traits], { task: 'regression' })).toEqual([
     'no record of a.group has a feature',
     'no record of a.weight.gz has a feature',
   ]);
@@ -42,6 +42,14 @@ test.each([
   const all: Traits[] = [];
   for (const file of files) all.push(await traitsOf({ file }));
   const isOdd = (task?: string): boolean =>
-    told(all, task).some((message) => message.includes('labels 0 and labels -1'));
+    told(all, task === undefined ? {} : { task }).some((message) => message.includes('labels 0 and labels -1'));
   expect({ binary: isOdd('binary'), unknown: isOdd(), regression: isOdd('regression') }).toEqual(expected);
+});
+
+test('a label that all records have is odd, as there is nothing to tell apart', () => {
+  const label = { name: 'y', type: 'label' } as const;
+  expect(told([], { task: 'binary', columns: [{ ...label, value: 1 }] })).toEqual([
+    'all records have label 1: a model learns that each is positive',
+  ]);
+  expect(told([], { task: 'binary', columns: [label] })).toEqual([]);
 });

@@ -299,7 +299,7 @@ describe('rules between columns', () => {
   test('formats have columns or not', () => {
     const text = job(XY, { format: 'libsvm' });
     expect(complaint(text)).toBe(
-      'job.yaml has 2 errors\n  4:3: data.csv: only for format csv or tsv\n  5:3: data.columns: only for format csv, tsv, jsonl, parquet or columns',
+      'job.yaml has 2 errors\n  4:3: data.csv: only for format csv, tsv or interactions\n  5:3: data.columns: only for format csv, tsv, interactions, jsonl, parquet or columns',
     );
     const none = 'name: a\nmodel: { type: lr }\ndata: { format: tsv, train: a }\n';
     const places = job('x: { type: number, position: 1 }\nc: { type: category, from: folder }\ny: label', {
@@ -308,7 +308,7 @@ describe('rules between columns', () => {
     expect(complaint(places)).toBe(
       [
         'job.yaml has 3 errors',
-        '4:3: data.csv: only for format csv or tsv',
+        '4:3: data.csv: only for format csv, tsv or interactions',
         '6:34: data.columns.x.position: not for format columns: its files say where it is',
         '7:32: data.columns.c.from: not for format columns: its files say where it is',
       ].join('\n  '),

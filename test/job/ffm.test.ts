@@ -7,7 +7,7 @@ const jobOf = (format: string): string => `name: j\ndata: { train: t, format: ${
 
 test.each(['libsvm', 'libfm', 'idx'])('%s has no fields', (format) => {
   const message =
-    'ffm needs the fields of features: expected data.format libffm, csv, tsv, jsonl, parquet or columns, not';
+    'ffm needs the fields of features: expected data.format libffm, csv, tsv, interactions, jsonl, parquet or columns, not';
   expect(() => parseJobFile('job.yaml', jobOf(format))).toThrow(`job.yaml:3:16: model.type: ${message} ${format}`);
 });
 

@@ -50,12 +50,12 @@ test.each<[string, string, string]>([
   [
     'a deep model of data without columns',
     SMALL.replace('lr }', 'deepfm }'),
-    'job.yaml:3:16: model.type: deepfm needs columns: expected data.format csv, tsv, jsonl, parquet or columns, not libsvm',
+    'job.yaml:3:16: model.type: deepfm needs columns: expected data.format csv, tsv, interactions, jsonl, parquet or columns, not libsvm',
   ],
   [
     'numbers and features of data without columns',
     `${SMALL.replace('lr }', 'layers, layers: [{ type: linear }, { type: numbers }, { type: dense }, { type: add, from: [linear1, dense1] }] }')}`,
-    'job.yaml:3:16: model.type: layers needs columns: expected data.format csv, tsv, jsonl, parquet or columns, not libsvm',
+    'job.yaml:3:16: model.type: layers needs columns: expected data.format csv, tsv, interactions, jsonl, parquet or columns, not libsvm',
   ],
 ])('%s', (_, text, message) => {
   expect(() => parseJobFile('job.yaml', text)).toThrow(message);

@@ -260,7 +260,7 @@ describe('errors name place, field and what was meant', () => {
     [
       'softmax on sparse records',
       SMALL.replace('lr }', 'softmax }'),
-      'job.yaml:3:16: model.type: softmax needs dense inputs: expected data.format idx, csv, tsv, jsonl, parquet or columns, not libsvm',
+      'job.yaml:3:16: model.type: softmax needs dense inputs: expected data.format idx, csv, tsv, interactions, jsonl, parquet or columns, not libsvm',
     ],
     [
       'labels in the wrong format',
@@ -323,7 +323,7 @@ describe('errors name place, field and what was meant', () => {
       'job.yaml has 3 errors',
       '  job.yaml:2:50: data.trainLabels: expected as many as train (1), found 2; without trainLabels they are found by name',
       '  job.yaml:2:70: data.testLabels: expected as many as test (0), found 1; without testLabels they are found by name',
-      '  job.yaml:3:16: model.type: lr needs sparse records: expected data.format libsvm, libfm, libffm, csv, tsv, jsonl, parquet or columns, not idx',
+      '  job.yaml:3:16: model.type: lr needs sparse records: expected data.format libsvm, libfm, libffm, csv, tsv, interactions, jsonl, parquet or columns, not idx',
     ]);
   });
 

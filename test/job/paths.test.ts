@@ -55,7 +55,7 @@ test.each<[string, string, string, How?]>([
   [
     'fields of lines of keys',
     XY,
-    '4:3: data.csv: only for format csv or tsv',
+    '4:3: data.csv: only for format csv, tsv or interactions',
     { format: 'jsonl', csv: '{ header: true }' },
   ],
 ])('%s', (_, columns, message, how) => {

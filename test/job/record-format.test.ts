@@ -5,7 +5,7 @@ import { jobSchema, parseJob } from '../../src/job/schema.ts';
 
 const load = (data: string) => parseJobFile('job', `name: a\ndata: { train: x, ${data} }\nmodel: { type: lr }\n`);
 const COLUMNS = 'columns: { y: label, x: number }';
-const RECORDS = 'libsvm, libfm, libffm, csv, tsv, jsonl, json';
+const RECORDS = 'libsvm, libfm, libffm, csv, tsv, interactions, jsonl, json';
 
 test.each([
   ['libsvm', 'libsvm', ''],

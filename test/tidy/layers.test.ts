@@ -69,6 +69,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     columns: [],
     csv: ['text'],
     idx: [],
+    interactions: ['csv', 'text'],
     jsonl: ['text'],
     libsvm: [],
     parquet: ['columns', 'text'],

@@ -1,5 +1,6 @@
 /** The model of a job and its label rule: functions of the job's record, so that every role makes the same ones. */
 import { withZeros } from '../../checkpoint/load/warm-plan.ts';
+import type { Dialect } from '../../data/columns/column.ts';
 import { checkReads, modelColumnsOf, rowsOf } from '../../data/columns/inputs.ts';
 import { RowMaker } from '../../data/columns/rows.ts';
 import type { ForwardOptions, ReadColumns } from '../../data/formats/format.ts';
@@ -79,12 +80,18 @@ export function forwardReadingOf(
   const { columns, inputWidth, readsFields } = readingOf(record, model);
   const isOther = columns !== undefined && format !== data.format;
   return {
-    columns: isOther ? { ...columns, dialect: { ...columns.dialect, delimiter: delimiterOf(format) } } : columns,
+    columns: isOther ? { ...columns, dialect: dialectIn(format, data.format, columns.dialect) } : columns,
     inputWidth,
     readsFields,
     mayHaveWeight: data.labelWeights,
     fields: record.train.columns?.fields,
   };
+}
+
+/** Of lines that are to stand for those of the job: interactions have no quotes, and may have runs of blanks. */
+function dialectIn(format: DataFormat, ofJob: DataFormat, { runs: _, ...dialect }: Dialect): Dialect {
+  const quote = format === 'interactions' ? null : ofJob === 'interactions' ? '"' : dialect.quote;
+  return { ...dialect, delimiter: delimiterOf(format), quote };
 }
 
 /** Names of the scores of a record: one, or one a class. */
@@ -104,12 +111,14 @@ function columnsOf(
 ): ReadColumns | undefined {
   const spec = columnSpecOf(record.job);
   if (spec === undefined) return undefined;
+  const { groupBy } = record.job.data;
   const columns = known.get(record) ?? {
     ...spec,
     statistics: record.train.columns?.statistics ?? [],
     input,
     ...(readsFields && { readsFields }),
     ...(reads && { reads }),
+    ...(groupBy !== undefined && { groupBy }),
   };
   known.set(record, columns);
   return columns;

@@ -97,7 +97,7 @@ async function checkData(place: DataPlace, job: Job): Promise<Finding> {
   const detail = isWhole ? files : `${files}; first records only`;
   const odd = odditiesOf(
     looks.map(({ traits }) => traits),
-    taskOf(job.model),
+    { task: taskOf(job.model), columns: job.data.columns },
   );
   if (odd.length === 0) return { status: 'ok', detail };
   const messages = odd.map(({ message }) => message).join('; ');

@@ -86,7 +86,7 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
       default: [],
       helpValue: 'COLUMN',
       description:
-        'Column to write beside the scores: its name; of csv and tsv its position, of others its path. May be repeated.',
+        'Column to write beside the scores: its name; of csv, tsv and interactions its position, of others its path. May be repeated.',
     }),
     output: Flags.string({
       char: 'o',

@@ -30,7 +30,7 @@ export interface RecordsSize {
 }
 
 export function columnRecords(columns: UsedColumns, { records, bytes, batchSize }: RecordsSize): ColumnRecords {
-  const { features, hasFields, rows, perRecord } = makersOf(columns);
+  const { features, hasFields, rows, perRecord, groupsOf } = makersOf(columns);
   if (records * perRecord > LIMITS.taskInputs) {
     throw new PaddletError('DataInvalid', `a task has ${records} records of up to ${perRecord} inputs: too many`, {
       hint: `at most ${LIMITS.taskInputs} in all: lower data.recordsPerTask`,
@@ -55,7 +55,8 @@ export function columnRecords(columns: UsedColumns, { records, bytes, batchSize 
       const inputs = features.map((maker, at) =>
         readFeatures(maker.featuresOf(piece, hasFields), builder.inputs[at]!.firstEnd),
       );
-      builder.add(factsOf(piece), firstLine, inputs, rows?.rowsOf(piece));
+      const groups = groupsOf?.(piece) ?? piece.groups;
+      builder.add(factsOf({ ...piece, groups }), firstLine, inputs, rows?.rowsOf(piece));
     },
     bad: (record) => builder.bad(record),
     finish() {

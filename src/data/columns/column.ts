@@ -57,6 +57,8 @@ export interface LabelColumn extends Placed {
   readonly negative?: readonly string[] | undefined;
   /** Texts of the classes 0, 1, …. */
   readonly classes?: readonly string[] | undefined;
+  /** Of each record: no field has it. */
+  readonly value?: 1 | undefined;
 }
 
 export interface WeightColumn extends Placed {
@@ -104,8 +106,10 @@ export type Column = FieldColumn | CrossColumn;
 export interface Dialect {
   /** Whether each file begins with the names of the columns. */
   readonly header: boolean;
-  /** One ASCII character. */
+  /** One ASCII character, or the same one twice. */
   readonly delimiter: string;
+  /** Several delimiters in a row are one. */
+  readonly runs?: true | undefined;
   /** One ASCII character, or none: then all characters are ordinary. */
   readonly quote: string | null;
   /** A line that begins with it is no record. One ASCII character. */
@@ -140,6 +144,10 @@ export function slotsOf(columns: readonly Column[]): ColumnSlots {
     texts: columns.filter((column) => column.type === 'time'),
   };
 }
+
+/** Whether no record has its value: it is in the path of the file, or the same in all files. */
+export const isConstant = (column: FieldColumn): boolean =>
+  column.from !== undefined || (column.type === 'label' && column.value !== undefined);
 
 /** The keys that lead to its value. */
 export const pathOf = ({ name, path }: FieldColumn): string[] => (path === undefined ? [name] : splitPath(path));

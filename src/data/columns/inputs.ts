@@ -5,7 +5,9 @@ import type { ModelColumn } from '../../model/layers/columns.ts';
 import type { ColumnInputs, Model } from '../../model/model.ts';
 import { type Column, makesFeatures, slotsOf } from './column.ts';
 import { FeatureMaker } from './features.ts';
+import { groupsBy } from './groups.ts';
 import type { KnownColumns } from './numbers.ts';
+import type { ColumnPiece } from './piece.ts';
 import { RowMaker } from './rows.ts';
 
 /** Names that a hint lists. */
@@ -18,6 +20,8 @@ export interface UsedColumns extends KnownColumns {
   readonly readsFields?: boolean | undefined;
   /** Of input `columns`. */
   readonly reads?: ColumnInputs | undefined;
+  /** The category whose value is the group of a record. */
+  readonly groupBy?: string | undefined;
 }
 
 export interface InputMakers {
@@ -28,6 +32,8 @@ export interface InputMakers {
   readonly rows: RowMaker | undefined;
   /** What a record takes at most in all inputs, besides ids of lists. */
   readonly perRecord: number;
+  /** Groups that are values of a column: u32 halves. */
+  readonly groupsOf: ((piece: ColumnPiece) => Uint32Array) | undefined;
 }
 
 /** By the columns, which are the same object for all tasks of a job: ids are worked out once. */
@@ -50,6 +56,7 @@ function newMakers(used: UsedColumns): InputMakers {
     hasFields: readsFields || input === 'columns',
     rows,
     perRecord: inSets + (rows?.width ?? 0),
+    groupsOf: used.groupBy === undefined ? undefined : groupsBy(columns, used.groupBy),
   };
 }
 

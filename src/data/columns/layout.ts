@@ -1,13 +1,13 @@
 /** Where the columns of a job are in a file. */
 import type { FileLayout } from '../source.ts';
-import type { ColumnSpec, FieldColumn } from './column.ts';
+import { type ColumnSpec, type FieldColumn, isConstant } from './column.ts';
 
 /** Columns that have values of their own. */
 export const fieldColumns = ({ columns }: ColumnSpec): FieldColumn[] =>
   columns.filter((column) => column.type !== 'cross');
 
-/** Whether it is read from the records, and not from the path. */
-export const isRead = ({ type, from }: FieldColumn): boolean => type !== 'ignore' && from === undefined;
+/** Whether it is read from the records. */
+export const isRead = (column: FieldColumn): boolean => column.type !== 'ignore' && !isConstant(column);
 
 /** Of records whose values are found by keys: each file has the same places. */
 export function layoutByPath(spec: ColumnSpec): FileLayout {
@@ -26,8 +26,6 @@ export function fitsLayout(spec: ColumnSpec, { fields, positions }: FileLayout):
     positions.length === columns.length &&
     new Set(taken).size === taken.length &&
     taken.every((position) => position < fields) &&
-    columns.every((column, at) =>
-      isRead(column) ? positions[at]! >= 0 : column.from !== 'folder' || positions[at] === -1,
-    )
+    columns.every((column, at) => (isRead(column) ? positions[at]! >= 0 : !isConstant(column) || positions[at] === -1))
   );
 }

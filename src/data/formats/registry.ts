@@ -3,6 +3,7 @@ import { columnsFormat } from './columns/format.ts';
 import { csvFormat } from './csv/format.ts';
 import type { Format } from './format.ts';
 import { idxFormat } from './idx/format.ts';
+import { interactionsFormat } from './interactions/format.ts';
 import { jsonLinesFormat } from './jsonl/format.ts';
 import { libffmFormat, libsvmFormat } from './libsvm/format.ts';
 import { parquetFormat } from './parquet/format.ts';
@@ -16,6 +17,7 @@ const FORMATS = {
   // They differ in what separates fields unless the job says it.
   csv: csvFormat,
   tsv: csvFormat,
+  interactions: interactionsFormat,
   jsonl: jsonLinesFormat,
   parquet: parquetFormat,
   columns: columnsFormat,

@@ -47,7 +47,7 @@ export async function evaluateFiles(options: EvaluateOptions): Promise<Evaluated
   const model = modelOf(record);
   const dataset = await loadDataset(place, record.job, options.files, options.labels, part);
   refuseOtherWidth(record.job, record.train, dataset);
-  const odd = odditiesOf([dataset.index.traits], model.task);
+  const odd = odditiesOf([dataset.index.traits], { task: model.task });
   for (const { message, hint } of odd) place.host.log.warn(`${message}: ${hint}`);
   const results = new EvaluationResults(model.task, dataset.tasks.length);
   const cache = parsedCacheOf(place, record.job);

@@ -92,7 +92,7 @@ export async function newRecord(options: NewJob, data: JobData): Promise<JobReco
 
 function warnOfOddities({ host }: RoleContext, job: Job, { train, test }: JobData): void {
   const traits = [train, test].flatMap((dataset) => (dataset === undefined ? [] : [dataset.index.traits]));
-  const odd = odditiesOf(traits, taskOf(job.model));
+  const odd = odditiesOf(traits, { task: taskOf(job.model), columns: job.data.columns });
   for (const { message, hint } of odd) host.log.warn(`${message}: ${hint}`);
 }
 

@@ -48,6 +48,6 @@ test('two sources of one name, and a job without columns, are refused', async ()
   const other = await runCommand(CONVERT, { cwd: place('libsvm') });
   expect([other.code, other.err]).toEqual([
     2,
-    expect.stringContaining('data.format libsvm, expected csv, tsv, jsonl or parquet'),
+    expect.stringContaining('data.format libsvm, expected csv, tsv, interactions, jsonl or parquet'),
   ]);
 });

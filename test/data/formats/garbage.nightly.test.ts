@@ -53,8 +53,19 @@ function recordioFile(compressor: 'none' | 'snappy' | 'gzip'): Buffer {
   return Buffer.concat(chunks);
 }
 
-const FILES: readonly [name: string, format: DataFormat, make: () => Buffer | Promise<Buffer>][] = [
+const INTERACTIONS: ColumnSpec = {
+  columns: [category('c', { position: 1 }), number('x', { position: 2 }), { name: 'y', type: 'label', value: 1 }],
+  dialect: { ...CSV, header: false, delimiter: '::', quote: null },
+};
+
+const FILES: readonly [string, format: DataFormat, make: () => Buffer | Promise<Buffer>, spec?: ColumnSpec][] = [
   ['csv', 'csv', () => Buffer.from(CSV_TEXT)],
+  [
+    'interactions',
+    'interactions',
+    () => Buffer.from(lines((row) => `São ${row % 9}::${row / 8}::${row}\n`)),
+    INTERACTIONS,
+  ],
   ['jsonl', 'jsonl', () => Buffer.from(JSON_TEXT)],
   ['libsvm', 'libsvm', () => Buffer.from(LIBSVM_TEXT)],
   ['libffm', 'libffm', () => Buffer.from(LIBFFM_TEXT)],
@@ -67,18 +78,18 @@ const FILES: readonly [name: string, format: DataFormat, make: () => Buffer | Pr
   ['zstd', 'csv', () => zstdCompressSync(CSV_TEXT)],
 ];
 
-const read = (bytes: Buffer, format: DataFormat): Promise<number> => readInAllWays(bytes, SPEC, format);
+describe.each(FILES)('%s', (_, format, make, spec = SPEC) => {
+  const read = (bytes: Buffer): Promise<number> => readInAllWays(bytes, spec, format);
 
-describe.each(FILES)('%s', (_, format, make) => {
   test('the file itself is read', async () => {
-    expect(await read(await make(), format)).toBe(ROWS);
+    expect(await read(await make())).toBe(ROWS);
   });
 
   test('random bytes, also behind what begins such a file', async () => {
     const file = await make();
     for (let at = 0; at < 10; at++) {
       const random = randomBytes(at, BYTES / 10);
-      await read(at % 2 === 0 ? random : Buffer.concat([file.subarray(0, 1 + 50 * at), random]), format);
+      await read(at % 2 === 0 ? random : Buffer.concat([file.subarray(0, 1 + 50 * at), random]));
     }
   });
 
@@ -89,7 +100,7 @@ describe.each(FILES)('%s', (_, format, make) => {
       const bytes = Buffer.from(file);
       const changes = 1 + next(20);
       for (let change = 0; change < changes; change++) bytes[next(bytes.length)] = next(256);
-      await read(bytes, format);
+      await read(bytes);
     }
   });
 
@@ -102,7 +113,7 @@ describe.each(FILES)('%s', (_, format, make) => {
         const from = next(file.length);
         pieces.push(file.subarray(from, from + next(file.length - from)));
       }
-      await read(Buffer.concat(pieces).subarray(0, file.length), format);
+      await read(Buffer.concat(pieces).subarray(0, file.length));
     }
   });
 });

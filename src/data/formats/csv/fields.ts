@@ -12,10 +12,12 @@ const TAB = 9;
 const RETURN = 13;
 const NONE = -1;
 
-export function dialectBytes({ delimiter, quote, comment, decimal }: Dialect): DialectBytes {
+export function dialectBytes({ delimiter, runs, quote, comment, decimal }: Dialect): DialectBytes {
   const byteOf = (text: string | null | undefined): number => (text ? text.charCodeAt(0) : NONE);
   return {
     delimiter: byteOf(delimiter),
+    isDouble: delimiter.length === 2,
+    isRun: runs === true,
     quote: byteOf(quote),
     comment: byteOf(comment),
     decimal: byteOf(decimal),
@@ -30,16 +32,22 @@ export interface FieldFault {
 }
 
 /** Where its delimiter is, or its line break, or the end of the text. */
-function endOfField(bytes: Uint8Array, from: number, delimiter: number): number {
-  let at = from;
-  while (at < bytes.length && bytes[at] !== delimiter && bytes[at] !== NEWLINE) at++;
-  return at;
+function endOfField(bytes: Uint8Array, from: number, delimiter: number, isDouble: boolean): number {
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === NEWLINE || (byte === delimiter && (!isDouble || bytes[at + 1] === delimiter))) return at;
+  }
+  return bytes.length;
 }
 
 /** Reads one field after the other. */
 export class FieldReader {
   readonly bytes: Uint8Array;
+  /** The next field begins so many bytes behind the end of one. */
+  readonly delimiterBytes: 1 | 2;
   readonly #delimiter: number;
+  /** What is no blank, though it looks like one. */
+  readonly #notBlank: number;
   readonly #quote: number;
   /** The content of the field read last: [from, to) of `content`. */
   content: Uint8Array;
@@ -52,15 +60,17 @@ export class FieldReader {
   /** The first one in a line, but rather a quote that is not closed: where the line ends is unknown then. */
   fault: FieldFault | undefined;
 
-  constructor(bytes: Uint8Array, { delimiter, quote }: DialectBytes) {
+  constructor(bytes: Uint8Array, { delimiter, isDouble, isRun, quote }: DialectBytes) {
     this.bytes = bytes;
     this.content = bytes;
+    this.delimiterBytes = isDouble === true ? 2 : 1;
     this.#delimiter = delimiter;
+    this.#notBlank = isRun === true ? NONE : delimiter;
     this.#quote = quote;
   }
 
   isBlank(byte: number | undefined): boolean {
-    return (byte === SPACE || byte === TAB || byte === RETURN) && byte !== this.#delimiter;
+    return (byte === SPACE || byte === TAB || byte === RETURN) && byte !== this.#notBlank;
   }
 
   /** A line begins. */
@@ -81,7 +91,7 @@ export class FieldReader {
 
   #readPlain(from: number): void {
     const { bytes } = this;
-    let at = endOfField(bytes, from, this.#delimiter);
+    let at = this.#endOfField(from);
     this.from = from;
     this.end = at;
     while (at > this.from && this.isBlank(bytes[at - 1])) at--;
@@ -111,9 +121,13 @@ export class FieldReader {
     if (isOpen) this.fault = { kind: 'open', at: open };
     else if (at < bytes.length && bytes[at] !== this.#delimiter && bytes[at] !== NEWLINE) {
       this.fault ??= { kind: 'after', at };
-      at = endOfField(bytes, at, this.#delimiter);
+      at = this.#endOfField(at);
     }
     this.end = at;
+  }
+
+  #endOfField(from: number): number {
+    return endOfField(this.bytes, from, this.#delimiter, this.delimiterBytes === 2);
   }
 
   #unescape(doubled: number): void {
@@ -202,7 +216,7 @@ export function fieldsOf(
   const reader = new FieldReader(bytes, dialect);
   const texts: string[] = [];
   let breaks = 0;
-  for (let at = start; ; at = reader.end + 1) {
+  for (let at = start; ; at = reader.end + reader.delimiterBytes) {
     reader.read(at);
     const { content, from, to, end } = reader;
     texts.push(Buffer.from(content.subarray(from, to)).toString('utf8'));

@@ -78,7 +78,7 @@ class FieldTexts implements KeptTexts {
         if (wanted === field) texts[place] = latin1(content, from, to);
       });
       if (reader.end >= reader.bytes.length || reader.bytes[reader.end] === NEWLINE) break;
-      at = reader.end + 1;
+      at = reader.end + reader.delimiterBytes;
     }
     return texts;
   }

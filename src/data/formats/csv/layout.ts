@@ -3,7 +3,7 @@ import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import { otherThanText } from '../../appearance.ts';
 import { BOM, NEWLINE } from '../../ascii.ts';
-import type { ColumnSpec, FieldColumn } from '../../columns/column.ts';
+import { type ColumnSpec, type FieldColumn, isConstant } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
 import { nearName } from '../../near-name.ts';
 import { FORWARD_HEAD_BYTES } from '../format.ts';
@@ -12,14 +12,22 @@ import { dialectBytes, FieldReader, fieldsOf } from './fields.ts';
 
 /** The first line of a file with values has to end within so many bytes. */
 export const HEAD_BYTES = FORWARD_HEAD_BYTES;
+const DELIMITERS = [',', '\t', ';', '|'];
 const SHOWN_NAMES = 12;
 const SHOWN_CHARACTERS = 40;
 
 /**
  * `bytes`: the first ones of the file, up to `HEAD_BYTES`; all of them if `isWhole`. Throws `DataInvalid`, naming file,
  * line and column. Undefined when there is no line with values, or none that ends within a look at fewer bytes.
+ * `delimiters`: which ones a hint may name.
  */
-export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: ColumnSpec): FileHead | undefined {
+export function headOf(
+  path: string,
+  bytes: Uint8Array,
+  isWhole: boolean,
+  spec: ColumnSpec,
+  delimiters: readonly string[] = DELIMITERS,
+): FileHead | undefined {
   const dialect = dialectBytes(spec.dialect);
   const reader = new FieldReader(bytes, dialect);
   let at = BOM.every((byte, n) => bytes[n] === byte) ? BOM.length : 0;
@@ -49,11 +57,12 @@ export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: 
   if (texts.length > LIMITS.columns) {
     throw new PaddletError('DataInvalid', `${path}:${line}: ${texts.length} fields, more than ${LIMITS.columns}`, {
       hint:
-        delimiterHint(texts, spec) ?? 'leave out columns, or put those of one kind into a column of type categories',
+        delimiterHint(texts, spec, delimiters) ??
+        'leave out columns, or put those of one kind into a column of type categories',
     });
   }
   const place = `${path}:${line}`;
-  const positions = fieldColumns(spec).map((column) => positionOf(column, texts, place, spec));
+  const positions = fieldColumns(spec).map((column) => positionOf(column, texts, place, spec, delimiters));
   refuseSamePlace(fieldColumns(spec), positions, place);
   const layout = { fields: texts.length, positions };
   if (!spec.dialect.header) return { layout, names: undefined, offset: at, line };
@@ -63,12 +72,14 @@ export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: 
 const FAULTS = { open: 'a quote is not closed', after: 'text follows a closing quote' } as const;
 
 function positionOf(
-  { name, position, from, type }: FieldColumn,
+  column: FieldColumn,
   texts: string[],
   place: string,
   spec: ColumnSpec,
+  delimiters: readonly string[],
 ): number {
-  if (from === 'folder') return -1;
+  if (isConstant(column)) return -1;
+  const { name, position, type } = column;
   if (position !== undefined) {
     if (position <= texts.length) return position - 1;
     throw new PaddletError(
@@ -76,7 +87,8 @@ function positionOf(
       `${place}: ${texts.length} fields, column ${name} is at position ${position}`,
       {
         hint:
-          delimiterHint(texts, spec) ?? `compare data.columns with the file: data.csv.header is ${spec.dialect.header}`,
+          delimiterHint(texts, spec, delimiters) ??
+          `compare data.columns with the file: data.csv.header is ${spec.dialect.header}`,
       },
     );
   }
@@ -92,7 +104,7 @@ function positionOf(
   const names = texts.slice(0, SHOWN_NAMES).map(shorten).join(', ');
   const more = texts.length > SHOWN_NAMES ? ` and ${texts.length - SHOWN_NAMES} more` : '';
   throw new PaddletError('DataInvalid', `${place}: no column ${name} in the header, which has ${names}${more}`, {
-    hint: delimiterHint(texts, spec) ?? nameHint(name, texts),
+    hint: delimiterHint(texts, spec, delimiters) ?? nameHint(name, texts),
   });
 }
 
@@ -120,9 +132,13 @@ const shorten = (text: string): string =>
   text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
 
 /** For a line that is not divided. */
-function delimiterHint(texts: readonly string[], { dialect }: ColumnSpec): string | undefined {
+function delimiterHint(
+  texts: readonly string[],
+  { dialect }: ColumnSpec,
+  delimiters: readonly string[],
+): string | undefined {
   if (texts.length > 1) return undefined;
-  const other = [',', '\t', ';', '|'].find((text) => text !== dialect.delimiter && texts[0]?.includes(text));
+  const other = delimiters.find((text) => text !== dialect.delimiter && texts[0]?.includes(text));
   return other === undefined
     ? undefined
     : `the fields look separated by ${JSON.stringify(other)}: see data.csv.delimiter`;

@@ -41,12 +41,12 @@ export class CsvLineReader implements LineReader {
   #readRecord(start: number, line: number): Line {
     const reader = this.#reader;
     const { bytes } = this.#text;
-    const { targets, fields } = this.#plan;
+    const { targets, fields, form } = this.#plan;
     let reason = this.#values.begin();
     reader.begin();
     let lines = 1;
     let field = 0;
-    for (let at = start; ; at = reader.end + 1) {
+    for (let at = start; ; at = reader.end + reader.delimiterBytes) {
       reader.read(at);
       lines += reader.breaks;
       const target = targets[field];
@@ -56,8 +56,10 @@ export class CsvLineReader implements LineReader {
       const isTaken = target !== undefined && !isLong && reason === undefined && reader.fault === undefined;
       if (isTaken) reason = this.#values.take(target, reader.content, reader.from, reader.to);
       if (reader.end >= bytes.length || bytes[reader.end] === NEWLINE) break;
+      if (field === fields && form.hasRest === true) break;
     }
-    const end = Math.min(reader.end + 1, bytes.length);
+    const newline = bytes.indexOf(NEWLINE, reader.end);
+    const end = newline < 0 ? bytes.length : newline + 1;
     const { fault } = reader;
     if (fault?.kind === 'open') return { kind: 'open', at: fault.at };
     if (fault !== undefined) reason = this.#afterQuote(start, fault.at);

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import type { FileFacts } from '../../../base/seams.ts';
-import { type ColumnSpec, pathOf } from '../../columns/column.ts';
+import { type ColumnSpec, isConstant, pathOf } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
 import { type Content, cacheFailed, inspectFile, openContent } from '../../content.ts';
 import { absolutePath, type DataPlace } from '../../place.ts';
@@ -24,7 +24,10 @@ const COLUMNS_VERSION = 1;
 
 /** By the file, and by what decides the values of its columns: not by what a job makes of these. */
 function keyOf(source: string, path: string, { bytes, modifiedMs }: FileFacts, spec: ColumnSpec): string {
-  const places = fieldColumns(spec).map((column) => [pathOf(column), column.from ?? null]);
+  const places = fieldColumns(spec).map((column) => [
+    pathOf(column),
+    isConstant(column) ? (column.from ?? 'job') : null,
+  ]);
   return createHash('sha256')
     .update(encodeHeader(asWritten(spec), path))
     .update(JSON.stringify([COLUMNS_VERSION, source, bytes, modifiedMs, places, spec.dialect.missing]))

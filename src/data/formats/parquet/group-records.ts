@@ -103,7 +103,7 @@ export class GroupRecords {
     }, 0);
     return {
       records: rows,
-      labels: floatsOf('label', 0),
+      labels: floatsOf('label', record.label),
       weights: hasWeights ? floatsOf('weight', 1) : undefined,
       groups: hasGroups ? halvesOf('group', [record.groupLow, record.groupHigh]) : undefined,
       numbers: slots.numbers.map((_, slot) => floatsOf(`number ${slot}`, record.numbers[slot]!)),

@@ -37,5 +37,8 @@ export const FRAME = {
   stamp: 33,
   taken: 34,
   numbersMayMiss: 35,
+  notBlank: 36,
+  isDouble: 37,
+  hasRest: 38,
 } as const;
-export const FRAME_WORDS = 36;
+export const FRAME_WORDS = 39;

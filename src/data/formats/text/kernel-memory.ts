@@ -38,12 +38,15 @@ const LONGEST_KNOWN = 63;
 /** Writes the plan to the memory and to the frame. Ids of lists that no field has, u32 halves. */
 export function writePlan(plan: LinePlan, places: PlanPlaces, buffer: ArrayBuffer, frame: Uint32Array): Uint32Array {
   const constants = constantsOf(plan);
-  const { delimiter, quote, comment, decimal } = plan.form.dialect;
+  const { delimiter, isDouble, isRun, quote, comment, decimal } = plan.form.dialect;
   const byteOr = (byte: number): number => (byte < 0 ? NONE : byte);
   frame[FRAME.fields] = places.fields;
   // With bad constants all records are bad: no line has so few fields.
   frame[FRAME.fieldCount] = constants === undefined ? 0 : plan.fields;
   frame[FRAME.delimiter] = byteOr(delimiter);
+  frame[FRAME.notBlank] = isRun === true ? NONE : byteOr(delimiter);
+  frame[FRAME.isDouble] = isDouble === true ? 1 : 0;
+  frame[FRAME.hasRest] = plan.form.hasRest === true ? 1 : 0;
   frame[FRAME.quote] = byteOr(quote);
   frame[FRAME.comment] = byteOr(comment);
   frame[FRAME.point] = decimal;

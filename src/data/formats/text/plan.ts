@@ -86,6 +86,8 @@ export interface LineForm {
   readonly keys: readonly ObjectKey[];
   /** Lines that are not UTF-8 are for the plain form. */
   readonly isUtf8: boolean;
+  /** What follows the last field of a line that is read is no part of the record. */
+  readonly hasRest?: boolean;
   /** A record has no fewer bytes than that, with its line break. */
   readonly leastBytes: number;
   /** The plain form. */
@@ -99,6 +101,10 @@ export interface LineForm {
 /** The characters of a dialect as bytes; -1 where it has none. */
 export interface DialectBytes {
   readonly delimiter: number;
+  /** It divides only where it is there twice. */
+  readonly isDouble?: boolean;
+  /** Several in a row are one, and those at the beginning of a line are none. */
+  readonly isRun?: boolean;
   readonly quote: number;
   /** A line that begins with it is no record. */
   readonly comment: number;
@@ -160,7 +166,8 @@ export function valuePlanOf(
   columns.forEach((column, at) => {
     const target = targetOf(column, slots);
     if (target === undefined) return;
-    if (column.from === 'folder') constants.push({ target, text: folderValue(path, column.name) });
+    if (column.type === 'label' && column.value !== undefined) constants.push({ target, text: String(column.value) });
+    else if (column.from === 'folder') constants.push({ target, text: folderValue(path, column.name) });
     else targets[layout.positions[at]!] = target;
   });
   return {

@@ -18,6 +18,8 @@ import { isBlankBut, isMissingText, take } from './values';
 /** Where the line ends that begins at `start`; 0 when it is unusual. */
 export function parseCsvRecord(frame: Frame, start: usize, record: u32): usize {
   const delimiter = frame.delimiter;
+  const notBlank = frame.notBlank;
+  const isDouble = frame.isDouble != 0;
   const quote = frame.quote;
   const missingLengths = frame.missingLengths;
   const delimiters = i8x16.splat(<i8>delimiter);
@@ -30,7 +32,7 @@ export function parseCsvRecord(frame: Frame, start: usize, record: u32): usize {
     const field = changetype<Field>(entry);
     entry += FIELD_BYTES;
     let byte = <u32>load<u8>(at);
-    while (isBlankBut(byte, delimiter)) byte = load<u8>(++at);
+    while (isBlankBut(byte, notBlank)) byte = load<u8>(++at);
     let from = at;
     let to: usize;
     if (byte == quote) {
@@ -43,19 +45,23 @@ export function parseCsvRecord(frame: Frame, start: usize, record: u32): usize {
       if (load<u8>(to) == NEWLINE) return 0;
       at = to + 1;
       byte = load<u8>(at);
-      while (isBlankBut(byte, delimiter)) byte = load<u8>(++at);
+      while (isBlankBut(byte, notBlank)) byte = load<u8>(++at);
       // Another quote is among what must not follow.
       if (byte != delimiter && byte != NEWLINE) return 0;
     } else {
       to = findEither(from, delimiters, newlines);
+      while (isDouble && load<u8>(to) == delimiter && load<u8>(to + 1) != delimiter) {
+        to = findEither(to + 1, delimiters, newlines);
+      }
       at = to;
       byte = load<u8>(to);
-      while (to > from && isBlankBut(load<u8>(to - 1), delimiter)) to--;
+      while (to > from && isBlankBut(load<u8>(to - 1), notBlank)) to--;
     }
     const length = to - from;
     const isMissing = <bool>((missingLengths >> <u64>min<usize>(length, 63)) & 1) && isMissingText(frame, from, length);
     if (!take(frame, field, from, to, isMissing, record)) return 0;
     if (byte == NEWLINE) return entry == lastEntry ? at + 1 : 0;
-    at++;
+    if (entry == lastEntry && frame.hasRest != 0) return findEither(at, newlines, newlines) + 1;
+    at += isDouble ? 2 : 1;
   }
 }

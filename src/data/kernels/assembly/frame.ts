@@ -62,6 +62,12 @@ export class Frame {
   taken: u32;
   /** Whether a number may be a text of what is missing. */
   numbersMayMiss: u32;
+  /** A blank that is none, as it divides; above 255 where there is none. */
+  notBlank: u32;
+  /** Whether the delimiter divides only where it is there twice. */
+  isDouble: u32;
+  /** Whether what follows the last field is not looked at. */
+  hasRest: u32;
 }
 
 /** What becomes of a field. */

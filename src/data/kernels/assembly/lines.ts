@@ -19,7 +19,7 @@ export function parseJson(frame: Frame): u32 {
 function readLines(frame: Frame, isJson: bool): u32 {
   const end = <usize>frame.end;
   const quota = frame.quota;
-  const delimiter = frame.delimiter;
+  const notBlank = frame.notBlank;
   const comment = frame.comment;
   const newlines = i8x16.splat(<i8>NEWLINE);
   let at = <usize>frame.at;
@@ -29,7 +29,7 @@ function readLines(frame: Frame, isJson: bool): u32 {
   while (at < end) {
     let from = at;
     let byte = <u32>load<u8>(from);
-    while (isBlankBut(byte, delimiter)) byte = load<u8>(++from);
+    while (isBlankBut(byte, notBlank)) byte = load<u8>(++from);
     if (byte == NEWLINE || byte == comment) {
       at = findEither(from, newlines, newlines) + 1;
       line++;

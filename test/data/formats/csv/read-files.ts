@@ -40,6 +40,7 @@ export interface How {
   readonly input?: Model['input'];
   readonly readsFields?: true;
   readonly reads?: ColumnInputs;
+  readonly groupBy?: string | undefined;
   readonly batchSize?: number;
   readonly cache?: ParsedCache;
   readonly onBytes?: (count: number) => void;
@@ -52,10 +53,10 @@ export function indexOf(place: TestPlace, how: How = {}): Promise<DataIndex> {
 
 export function readerOf(place: TestPlace, index: DataIndex, how: How = {}): TaskReader {
   const { format = 'csv', spec = SPEC, labels = { task: 'regression' }, batchSize = 7, cache } = how;
-  const { reads, readsFields, input = reads === undefined ? 'sparse' : 'columns' } = how;
+  const { reads, readsFields, groupBy, input = reads === undefined ? 'sparse' : 'columns' } = how;
   return createTaskReader(place, {
     ...{ format, files: index.files, labels, inputWidth: 0, batchSize },
-    columns: { ...spec, statistics: index.statistics ?? [], input, reads, readsFields },
+    columns: { ...spec, statistics: index.statistics ?? [], input, reads, readsFields, groupBy },
     ...(cache && { cache }),
   });
 }

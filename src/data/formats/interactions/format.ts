@@ -1,0 +1,43 @@
+/**
+ * Interactions as a data format: who, with what, and whatever follows, one a line, as MovieLens and rankers have them.
+ * The lines of CSV text without quotes, but for what is behind the fields that are read, which may be anything.
+ */
+import { LIMITS } from '../../../base/limits.ts';
+import type { ColumnSpec } from '../../columns/column.ts';
+import { dialectBytes, LineEnd, wholeLines } from '../csv/fields.ts';
+import { keptIn } from '../csv/kept-fields.ts';
+import { headOf } from '../csv/layout.ts';
+import { CsvLineReader } from '../csv/line-reader.ts';
+import type { FileHead, TextForm } from '../text/form.ts';
+import { textFormat } from '../text/format.ts';
+
+const DELIMITERS = ['\t', '::', ',', ';', '|', ' '];
+
+export const interactionsForm: TextForm = {
+  headOf(path, bytes, isWhole, spec) {
+    const head = headOf(path, bytes, isWhole, spec, DELIMITERS);
+    return head && { ...head, layout: { ...head.layout, fields: fieldsRead(head) } };
+  },
+  linesOf(spec, { fields }) {
+    const dialect = dialectBytes(spec.dialect);
+    return {
+      kernel: 'parseCsv',
+      dialect,
+      keys: [],
+      isUtf8: false,
+      hasRest: true,
+      leastBytes: fields,
+      reader: (text, plan) => new CsvLineReader(text, plan),
+      lineEnd: () => new LineEnd(dialect),
+      wholeRecords: (text) => wholeLines(text, dialect),
+    };
+  },
+  // Fields behind those that are read can be kept, too.
+  keptIn: (file: string, keep: readonly string[], head: FileHead, spec: ColumnSpec) =>
+    keptIn(file, keep, { ...head, layout: { ...head.layout, fields: LIMITS.columns } }, spec),
+};
+
+/** Up to the last one that a column is of. */
+const fieldsRead = ({ layout }: FileHead): number => 1 + Math.max(0, ...layout.positions);
+
+export const interactionsFormat = textFormat(interactionsForm, 'position', 1);

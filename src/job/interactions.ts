@@ -1,0 +1,29 @@
+/** `data.format: interactions`: what a job does not say of its columns. */
+import { type ColumnsFile, columnsSchema, type DialectFile, resolveColumns, resolveDialect } from './columns.ts';
+import { typeOf } from './selection.ts';
+
+interface InteractionsData {
+  readonly columns?: ColumnsFile | undefined;
+  readonly csv?: DialectFile | undefined;
+  readonly groupBy?: string | undefined;
+}
+
+const USER_AND_ITEM = columnsSchema.parse({
+  user: { type: 'category', position: 1 },
+  item: { type: 'category', position: 2 },
+});
+/** Whatever was in a list of interactions has happened. */
+const LABEL = columnsSchema.parse({ label: { type: 'label', value: 1 } });
+
+/** The groups are those of the first field, where it is a category, and no column of groups is there. */
+export function interactionsOf<T extends InteractionsData>(data: T): T & Pick<InteractionsData, 'columns' | 'groupBy'> {
+  const { columns: written = USER_AND_ITEM, csv } = data;
+  const types = Object.values(written).map(typeOf);
+  // One that is called label, and is none, is told of by the rules.
+  const columns = types.includes('label') || 'label' in written ? written : { ...written, ...LABEL };
+  const dialect = resolveDialect('interactions', csv, undefined);
+  const first = resolveColumns(columns, dialect).find((column) => column.type !== 'cross' && column.position === 1);
+  const isGroup = first?.type === 'category' && first.buckets === undefined && !types.includes('group');
+  const groupBy = data.groupBy ?? (isGroup ? first.name : undefined);
+  return { ...data, columns, ...(groupBy === undefined ? {} : { groupBy }) };
+}
