@@ -249,4 +249,11 @@ export const DATA: readonly Mutation[] = [
     replace: 'if (count > most) break;',
     tests: ['test/data/formats/jsonl'],
   },
+  {
+    rule: 'a record without a user is in no group',
+    file: 'src/data/columns/groups.ts',
+    find: 'if (groups[at] === low && groups[at + 1] === high)',
+    replace: 'if (at < 0)',
+    tests: ['test/data/formats/interactions'],
+  },
 ];

@@ -5,6 +5,7 @@ export interface DataKernelExports {
   /** `frame` is the address of a frame (`formats/text/kernel-frame.ts`). Returns one of `READ`. */
   parseCsv(frame: number): number;
   parseJson(frame: number): number;
+  parseInteractions(frame: number): number;
   /** To `out` the ids of `count` rows of `perRow` ids; without `buckets` when it is 0. */
   hashRows(ids: number, count: number, perRow: number, seed: bigint, buckets: bigint, out: number): void;
   /** To `out` the ids of `count` texts, which are spans of `bytes`. */

@@ -21,7 +21,7 @@ export const interactionsForm: TextForm = {
   linesOf(spec, { fields }) {
     const dialect = dialectBytes(spec.dialect);
     return {
-      kernel: 'parseCsv',
+      kernel: 'parseInteractions',
       dialect,
       keys: [],
       isUtf8: false,

@@ -39,6 +39,5 @@ export const FRAME = {
   numbersMayMiss: 35,
   notBlank: 36,
   isDouble: 37,
-  hasRest: 38,
 } as const;
-export const FRAME_WORDS = 39;
+export const FRAME_WORDS = 38;

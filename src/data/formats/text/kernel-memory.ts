@@ -46,7 +46,6 @@ export function writePlan(plan: LinePlan, places: PlanPlaces, buffer: ArrayBuffe
   frame[FRAME.delimiter] = byteOr(delimiter);
   frame[FRAME.notBlank] = isRun === true ? NONE : byteOr(delimiter);
   frame[FRAME.isDouble] = isDouble === true ? 1 : 0;
-  frame[FRAME.hasRest] = plan.form.hasRest === true ? 1 : 0;
   frame[FRAME.quote] = byteOr(quote);
   frame[FRAME.comment] = byteOr(comment);
   frame[FRAME.point] = decimal;

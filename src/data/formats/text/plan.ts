@@ -80,7 +80,7 @@ export interface LinePlan extends ValuePlan {
 
 /** How the lines of a file are read. */
 export interface LineForm {
-  readonly kernel: 'parseCsv' | 'parseJson';
+  readonly kernel: 'parseCsv' | 'parseJson' | 'parseInteractions';
   readonly dialect: DialectBytes;
   /** JSON: those that are read. */
   readonly keys: readonly ObjectKey[];

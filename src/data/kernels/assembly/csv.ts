@@ -17,9 +17,20 @@ import { isBlankBut, isMissingText, take } from './values';
 
 /** Where the line ends that begins at `start`; 0 when it is unusual. */
 export function parseCsvRecord(frame: Frame, start: usize, record: u32): usize {
+  return parseRecord(frame, start, record, false);
+}
+
+/** The same of interactions: the delimiter may be there twice or several times, and fields may follow the last one. */
+export function parseInteraction(frame: Frame, start: usize, record: u32): usize {
+  return parseRecord(frame, start, record, true);
+}
+
+/** Inlined, CSV has a loop without what is for interactions. */
+@inline
+function parseRecord(frame: Frame, start: usize, record: u32, isInteraction: bool): usize {
   const delimiter = frame.delimiter;
-  const notBlank = frame.notBlank;
-  const isDouble = frame.isDouble != 0;
+  const notBlank = isInteraction ? frame.notBlank : delimiter;
+  const isDouble = isInteraction && frame.isDouble != 0;
   const quote = frame.quote;
   const missingLengths = frame.missingLengths;
   const delimiters = i8x16.splat(<i8>delimiter);
@@ -61,7 +72,7 @@ export function parseCsvRecord(frame: Frame, start: usize, record: u32): usize {
     const isMissing = <bool>((missingLengths >> <u64>min<usize>(length, 63)) & 1) && isMissingText(frame, from, length);
     if (!take(frame, field, from, to, isMissing, record)) return 0;
     if (byte == NEWLINE) return entry == lastEntry ? at + 1 : 0;
-    if (entry == lastEntry && frame.hasRest != 0) return findEither(at, newlines, newlines) + 1;
+    if (isInteraction && entry == lastEntry) return findEither(at, newlines, newlines) + 1;
     at += isDouble ? 2 : 1;
   }
 }

@@ -66,8 +66,6 @@ export class Frame {
   notBlank: u32;
   /** Whether the delimiter divides only where it is there twice. */
   isDouble: u32;
-  /** Whether what follows the last field is not looked at. */
-  hasRest: u32;
 }
 
 /** What becomes of a field. */

@@ -1,4 +1,4 @@
 export { hashRows, hashSpans, hashWholes } from './hash64';
 export { parseLines } from './libsvm';
-export { parseCsv, parseJson } from './lines';
+export { parseCsv, parseInteractions, parseJson } from './lines';
 export { dedupe } from '../../../tensor/kernels/assembly/router';

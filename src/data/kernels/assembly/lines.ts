@@ -1,22 +1,31 @@
 // Lines of text with columns, whatever the text of a line is: records one by one, until one is for the plain form.
 
 import { NEWLINE } from './ascii';
-import { findEither, parseCsvRecord } from './csv';
+import { findEither, parseCsvRecord, parseInteraction } from './csv';
 import { DONE, Frame, FULL, UNUSUAL } from './frame';
 import { parseJsonRecord } from './json';
 import { isBlankBut } from './values';
 
+/** What the text of a line is. */
+const CSV: u32 = 0;
+const JSON: u32 = 1;
+const INTERACTIONS: u32 = 2;
+
 export function parseCsv(frame: Frame): u32 {
-  return readLines(frame, false);
+  return readLines(frame, CSV);
 }
 
 export function parseJson(frame: Frame): u32 {
-  return readLines(frame, true);
+  return readLines(frame, JSON);
+}
+
+export function parseInteractions(frame: Frame): u32 {
+  return readLines(frame, INTERACTIONS);
 }
 
 /** Reads records until one of the three. Inlined, each form has a loop of its own. */
 @inline
-function readLines(frame: Frame, isJson: bool): u32 {
+function readLines(frame: Frame, form: u32): u32 {
   const end = <usize>frame.end;
   const quota = frame.quota;
   const notBlank = frame.notBlank;
@@ -40,7 +49,12 @@ function readLines(frame: Frame, isJson: bool): u32 {
       break;
     }
     const idsBefore = frame.idCount;
-    const next = isJson ? parseJsonRecord(frame, from, records) : parseCsvRecord(frame, from, records);
+    const next =
+      form == JSON
+        ? parseJsonRecord(frame, from, records)
+        : form == CSV
+          ? parseCsvRecord(frame, from, records)
+          : parseInteraction(frame, from, records);
     if (next == 0) {
       frame.idCount = idsBefore;
       status = UNUSUAL;
