@@ -9,6 +9,7 @@ import type { Frozen } from '../base/frozen.ts';
 import { LIMITS } from '../base/limits.ts';
 import type { ColumnSpec } from '../data/columns/column.ts';
 import type { Selection } from '../data/selection.ts';
+import { DEFAULT_TOP_K } from '../model/ranking.ts';
 import { taskOf } from '../model/registry.ts';
 import type { OptimizerChoice } from '../tensor/optimizer.ts';
 import {
@@ -98,6 +99,8 @@ export const jobSchema = z.strictObject({
     columns: resolvedColumnsSchema.optional(),
     dialect: resolvedDialectSchema.optional(),
     labelWeights: dataFields.labelWeights,
+    /** Records of jobs from before there was a choice lack it. */
+    topK: dataFields.topK.unwrap().default(DEFAULT_TOP_K),
     corruptChunks: dataFields.corruptChunks,
     maxBadRecords: dataFields.maxBadRecords,
     cache: dataFields.cache,
@@ -161,6 +164,7 @@ export function resolveJob(file: JobFile): Job {
       ...(file.data.negativeSampling === undefined ? {} : { negativeSampling: file.data.negativeSampling }),
       ...resolvedSpec(file.data),
       labelWeights: file.data.labelWeights,
+      topK: file.data.topK ?? DEFAULT_TOP_K,
       corruptChunks: file.data.corruptChunks,
       maxBadRecords: file.data.maxBadRecords,
       cache: file.data.cache,
