@@ -1,7 +1,7 @@
 /**
  * Metrics of the k records with the highest scores of each group: whether a positive is among them (hit rate, HR@k; He
  * et al., Neural Collaborative Filtering, WWW 2017, §4.1), and how far up the positives are (NDCG@k; Järvelin and
- * Kekäläinen, ACM TOIS 20, 2002) with a gain of 1 / log2(rank + 1). A label above 0.5 is positive.
+ * Kekäläinen 2002) with a gain of 1 / log2(rank + 1). A label above 0.5 is positive.
  *
  * Tied records may be in any order: both metrics are the expected values over all orders (McSherry and Najork, ECIR
  * 2008). So equal scores get what chance gives, and the order of records does not matter.
@@ -76,8 +76,8 @@ class Ranks {
   #gained = 0;
   /** Of the groups that have ended. */
   #groups = 0;
-  #hits = 0;
-  #ndcgs = 0;
+  #hitSum = 0;
+  #ndcgSum = 0;
 
   constructor(labels: Float32Array, records: NumberedKeys, topK: number) {
     this.#labels = labels;
@@ -103,7 +103,10 @@ class Ranks {
     }
   }
 
-  /** Of n tied records with p positives, p / n of each gain is expected, and the m first have none in C(n−p, m) / C(n, m). */
+  /**
+   * Of n tied records with p positives, p / n of the gain of each rank is expected. The first m of them have no
+   * positive with probability C(n − p, m) / C(n, m).
+   */
   #endTies(score: number): void {
     const [above, tied, positives] = [this.#above, this.#tied, this.#tiedPositives];
     const places = Math.min(tied, this.#topK - above);
@@ -125,8 +128,8 @@ class Ranks {
     this.#endTies(-1);
     if (this.#positives > 0) {
       this.#groups++;
-      this.#hits += 1 - this.#miss;
-      this.#ndcgs += this.#gained / this.#best[Math.min(this.#positives, this.#topK)]!;
+      this.#hitSum += 1 - this.#miss;
+      this.#ndcgSum += this.#gained / this.#best[Math.min(this.#positives, this.#topK)]!;
     }
     this.#above = 0;
     this.#positives = 0;
@@ -136,6 +139,8 @@ class Ranks {
 
   means(): Ranking | undefined {
     const groups = this.#groups;
-    return groups === 0 ? undefined : { hitRate: this.#hits / groups, ndcg: this.#ndcgs / groups, topK: this.#topK };
+    return groups === 0
+      ? undefined
+      : { hitRate: this.#hitSum / groups, ndcg: this.#ndcgSum / groups, topK: this.#topK };
   }
 }

@@ -26,9 +26,9 @@ export interface EvaluationOptions {
 const POURED_AT_ONCE = 2;
 
 /**
- * The scores of up to `exactRecords` good records are kept, for an exact AUC and metrics of groups; those of more are counted in a histogram
- * as they come. In which order tasks come does not matter: what adds up rounded sums goes by the order of tasks, but
- * for sums of weights in a bin (`score-histogram.ts`).
+ * The scores of up to `exactRecords` good records are kept, for an exact AUC and metrics of groups; those of more are
+ * counted in a histogram as they come. In which order tasks come does not matter: what adds up rounded sums goes by the
+ * order of tasks, but for sums of weights in a bin (`score-histogram.ts`).
  */
 export class EvaluationResults {
   readonly #task: Model['task'];

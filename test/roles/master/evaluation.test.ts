@@ -85,6 +85,24 @@ describe('the area under the curve', () => {
   });
 });
 
+describe('metrics of groups', () => {
+  const hasGroups = true;
+
+  it('are there up to the limit', () => {
+    const ranking = { hitRate: expect.any(Number), ndcg: expect.any(Number), topK: 3 };
+    expect(resultsOf(upTo(4), { hasGroups })).toMatchObject({ ...ranking, groupedAuc: expect.any(Number) });
+    const above = resultsOf(upTo(5), { hasGroups });
+    for (const name of ['groupedAuc', 'hitRate', 'ndcg', 'topK']) expect(above).not.toHaveProperty(name);
+  });
+
+  it('are of groups that go across tasks, in whatever order these come', () => {
+    const results = resultsOf(upTo(8), { hasGroups }, 1_000);
+    expect(resultsOf(SHUFFLED, { hasGroups }, 1_000)).toEqual(results);
+    const { hitRate, ndcg } = resultsOf([0], { hasGroups, records: 8 * PER_TASK }, 1_000);
+    expect(results).toMatchObject({ hitRate, ndcg });
+  });
+});
+
 it('calibration is Σ weight × score by Σ weight of positives, below and above the limit', () => {
   const tasks = upTo(8).map((number) => aTask(number, { isWeighted: true }));
   let [predicted, positives] = [0, 0];
