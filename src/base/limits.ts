@@ -113,10 +113,12 @@ export const LIMITS = {
   /** Rows that one `scanRows` request may ask for. */
   scannedRows: 1_000_000,
   /**
-   * Good records of test files whose scores are kept for an exact AUC: 8 to 20 bytes each, and four times as much when
-   * they are sorted.
+   * Good records of test files whose scores are kept, for an exact AUC and metrics of groups: 8 to 20 bytes each, and
+   * four times as much when they are sorted.
    */
   exactAucRecords: 10_000_000,
+  /** Records of a group that a ranking is judged by. */
+  topK: 1000,
   /** Sums of metrics that a pserver keeps in sync mode: of passes, and of the job at some rounds. */
   keptMetrics: 196,
   /** Points of a curve of training, and of evaluations: the value of `/history` is below `historyBytes` then. */

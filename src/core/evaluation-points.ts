@@ -30,7 +30,7 @@ export interface EvaluationRule {
   readonly minDelta: number;
 }
 
-const HIGHER_IS_BETTER: ReadonlySet<EvaluationMetric> = new Set(['auc', 'groupedAuc', 'accuracy']);
+const HIGHER_IS_BETTER: ReadonlySet<EvaluationMetric> = new Set(['auc', 'groupedAuc', 'hitRate', 'ndcg', 'accuracy']);
 
 const count = z.int().min(0);
 

@@ -1,4 +1,4 @@
-/** Rules between evaluation while a job trains and the rest of the job. */
+/** Rules between evaluation, after a job and while it trains, and the rest of the job. */
 
 import { formatOf } from '../data/formats/registry.ts';
 import type { EvaluationMetric } from '../model/metrics.ts';
@@ -13,13 +13,27 @@ interface Broken {
 }
 
 const METRICS_OF: Readonly<Record<Model['task'], readonly EvaluationMetric[]>> = {
-  binary: ['logloss', 'auc', 'groupedAuc', 'accuracy', 'rmse'],
+  binary: ['logloss', 'auc', 'groupedAuc', 'hitRate', 'ndcg', 'accuracy', 'rmse'],
   multiclass: ['logloss', 'accuracy'],
   regression: ['rmse'],
 };
 
-export function evaluationRules({ data, model, training, evaluation }: JobFile): Broken[] {
-  if (evaluation === undefined) return [];
+export const evaluationRules = (file: JobFile): Broken[] => [
+  ...rankingRules(file),
+  ...(file.evaluation === undefined ? [] : rulesWhileTraining(file, file.evaluation)),
+];
+
+function rankingRules({ data, model }: JobFile): Broken[] {
+  const task = taskOf(model);
+  if (data.topK === undefined || task === 'binary') return [];
+  const message = `only for binary models, whose groups are ranked: ${model.type} has task ${task}`;
+  return [{ path: ['data', 'topK'], atKey: true, message }];
+}
+
+function rulesWhileTraining(
+  { data, model, training }: JobFile,
+  evaluation: NonNullable<JobFile['evaluation']>,
+): Broken[] {
   const broken: Broken[] = [];
   const refuse = (field: string, message: string): void => void broken.push({ path: ['evaluation', field], message });
   const { everyPasses, everyRounds, metric, labels } = evaluation;

@@ -53,6 +53,9 @@ export const dataFields = {
     .boolean()
     .default(false)
     .describe('Whether labels of libsvm and libffm data may have a weight, as in `1:0.5`: so much the record counts.'),
+  topK: countOf(1, LIMITS.topK)
+    .optional()
+    .describe('Binary models: of how many records of each group `hitRate` and `ndcg` are. Default: 10.'),
   corruptChunks: z
     .enum(['fail', 'skip'])
     .default('fail')

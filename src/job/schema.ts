@@ -9,6 +9,7 @@ import type { Frozen } from '../base/frozen.ts';
 import { LIMITS } from '../base/limits.ts';
 import type { ColumnSpec } from '../data/columns/column.ts';
 import type { Selection } from '../data/selection.ts';
+import { DEFAULT_TOP_K } from '../model/ranking.ts';
 import { taskOf } from '../model/registry.ts';
 import type { OptimizerChoice } from '../tensor/optimizer.ts';
 import { resolveColumns, resolveDialect, resolvedColumnsSchema, resolvedDialectSchema } from './columns.ts';
@@ -93,6 +94,8 @@ export const jobSchema = z.strictObject({
     dialect: resolvedDialectSchema.optional(),
     groupBy: dataFields.groupBy,
     labelWeights: dataFields.labelWeights,
+    /** Records of jobs from before there was a choice lack it. */
+    topK: dataFields.topK.unwrap().default(DEFAULT_TOP_K),
     corruptChunks: dataFields.corruptChunks,
     maxBadRecords: dataFields.maxBadRecords,
     cache: dataFields.cache,
@@ -157,6 +160,7 @@ export function resolveJob(file: JobFile): Job {
       ...resolvedSpec(file.data),
       ...(file.data.groupBy === undefined ? {} : { groupBy: file.data.groupBy }),
       labelWeights: file.data.labelWeights,
+      topK: file.data.topK ?? DEFAULT_TOP_K,
       corruptChunks: file.data.corruptChunks,
       maxBadRecords: file.data.maxBadRecords,
       cache: file.data.cache,

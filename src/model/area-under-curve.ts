@@ -3,46 +3,24 @@
  * scores higher; ties count ½, and a pair as much as the product of its weights. Exact, by one sort. A label above 0.5
  * is positive.
  */
-import { assert } from '../base/assert.ts';
 import { inPieces, type Steps } from '../base/steps.ts';
-import { recordsByGroup } from './groups.ts';
+import type { GroupedRecords } from './groups.ts';
 import type { ScoredRecords } from './model.ts';
-import { type NumberedKeys, sortedByKey } from './radix-sort.ts';
+import type { NumberedKeys } from './radix-sort.ts';
 
-export interface Areas {
-  /** Of all records. Absent without both kinds, or if those of one kind have no weight. */
-  readonly auc?: number;
-  /**
-   * The mean of the areas of all groups that have both kinds, each as much as its records weigh (Zhou et al., Deep
-   * Interest Network, KDD 2018, §6.3). Absent when no group has both. Records without a group do not count.
-   */
-  readonly groupedAuc?: number;
-}
-
-export function* areasUnderCurve(scored: ScoredRecords): Steps<Areas> {
-  const records = yield* byScore(scored);
-  const auc = yield* areaOfAll(scored, records);
-  const groupedAuc = scored.groups && (yield* meanAreaOfGroups(scored, records, scored.groups));
-  return { ...(auc === undefined ? {} : { auc }), ...(groupedAuc === undefined ? {} : { groupedAuc }) };
-}
-
-function* areaOfAll(scored: ScoredRecords, records: NumberedKeys): Steps<number | undefined> {
+/** `records`: in ascending order of scores. */
+export function* areaUnderCurve(scored: ScoredRecords, records: NumberedKeys): Steps<number | undefined> {
   const pairs = new Pairs(scored, records);
   yield* inPieces(scored.scores.length, (from, to) => pairs.count(from, to));
   return pairs.end().area;
 }
 
-function* meanAreaOfGroups(
-  scored: ScoredRecords,
-  records: NumberedKeys,
-  groups: Uint8Array,
-): Steps<number | undefined> {
-  const { records: grouped, ends } = yield* recordsByGroup(records, groups);
-  const pairs = new Pairs(scored, grouped);
+export function* meanAreaOfGroups(scored: ScoredRecords, { records, ends }: GroupedRecords): Steps<number | undefined> {
+  const pairs = new Pairs(scored, records);
   let sum = 0;
   let total = 0;
   let group = 0;
-  yield* inPieces(grouped.length / 2, (from, to) => {
+  yield* inPieces(records.length / 2, (from, to) => {
     for (let at = from; at < to; ) {
       const end = ends[group]!;
       pairs.count(at, Math.min(end, to));
@@ -56,26 +34,6 @@ function* meanAreaOfGroups(
     }
   });
   return total === 0 ? undefined : sum / total;
-}
-
-const SIGN = 0x80000000;
-const MOST_U32 = 0xffffffff;
-
-/** Numbers of records, each with its score as a number of the same order. */
-function* byScore({ scores, labels, weights }: ScoredRecords): Steps<NumberedKeys> {
-  assert(scores.length === labels.length && (weights?.length ?? scores.length) === scores.length, 'a score a label');
-  const pairs = new Uint32Array(2 * scores.length);
-  const bits = new Uint32Array(scores.buffer, scores.byteOffset, scores.length);
-  yield* inPieces(scores.length, (from, to) => {
-    for (let at = from; at < to; at++) {
-      assert(!Number.isNaN(scores[at]!), 'scores are numbers');
-      const pattern = bits[at]!;
-      pairs[2 * at] = at;
-      // −0 and 0 tie.
-      pairs[2 * at + 1] = pattern > SIGN ? MOST_U32 - pattern : (pattern | SIGN) >>> 0;
-    }
-  });
-  return yield* sortedByKey(pairs);
 }
 
 /** Counts the pairs of records that come in the order of their scores, group after group. */

@@ -4,16 +4,20 @@ import { type NumberedKeys, sortedByKey } from './radix-sort.ts';
 
 export interface GroupedRecords {
   readonly records: NumberedKeys;
-  /** Of each group, where it ends in them. */
+  /** Of each group, where it ends in them. Each has a record. */
   readonly ends: Uint32Array;
 }
 
 /**
- * Groups come in order of first appearance by the numbers of their records; in a group, records keep the order that
- * they are given in. Records without a group are left out.
+ * Groups come in the order of their ids, in which the numbers of records play no part; in a group, records keep the
+ * order that they are given in. Records without a group are left out, and those of weight 0.
  */
-export function* recordsByGroup(records: NumberedKeys, groups: Uint8Array): Steps<GroupedRecords> {
-  const { numbers, counts: ends } = yield* numberedGroups(groups);
+export function* recordsByGroup(
+  records: NumberedKeys,
+  groups: Uint8Array,
+  weights: Float32Array | undefined,
+): Steps<GroupedRecords> {
+  const { numbers, counts: ends } = yield* numberedGroups(groups, weights);
   let before = 0;
   yield* inPieces(ends.length, (from, to) => {
     for (let group = from; group < to; group++) {
@@ -38,35 +42,41 @@ export function* recordsByGroup(records: NumberedKeys, groups: Uint8Array): Step
 const MOST_U32 = 0xffffffff;
 
 interface NumberedGroups {
-  /** Of each record, the number of its group in order of first appearance; −1 without a group. */
+  /** Of each record, the number of its group; −1 where it is left out. */
   readonly numbers: Int32Array;
   /** Records of each group. */
   readonly counts: Uint32Array;
 }
 
-function* numberedGroups(groups: Uint8Array): Steps<NumberedGroups> {
+function* numberedGroups(groups: Uint8Array, weights: Float32Array | undefined): Steps<NumberedGroups> {
   const ids = new Uint32Array(groups.buffer, groups.byteOffset, groups.length / 4);
+  const sorted = yield* sortedById(ids);
   const records = ids.length / 2;
-  const firsts = yield* firstOfGroup(ids);
   const numbers = new Int32Array(records);
   const counts = new Uint32Array(records);
   let known = 0;
+  // `NO_GROUP` has all bits.
+  let [low, high] = [MOST_U32, MOST_U32];
   yield* inPieces(records, (from, to) => {
     for (let at = from; at < to; at++) {
-      // `NO_GROUP` has all bits.
-      if (ids[2 * at] === MOST_U32 && ids[2 * at + 1] === MOST_U32) numbers[at] = -1;
-      else {
-        const number = firsts[at] === at ? known++ : numbers[firsts[at]!]!;
-        numbers[at] = number;
-        counts[number]! += 1;
+      const record = sorted[2 * at]!;
+      const [itsLow, itsHigh] = [ids[2 * record]!, ids[2 * record + 1]!];
+      numbers[record] = -1;
+      if ((itsLow === MOST_U32 && itsHigh === MOST_U32) || weights?.[record] === 0) continue;
+      if (itsLow !== low || itsHigh !== high) {
+        known++;
+        low = itsLow;
+        high = itsHigh;
       }
+      numbers[record] = known - 1;
+      counts[known - 1]! += 1;
     }
   });
   return { numbers, counts: counts.subarray(0, known) };
 }
 
-/** Of each record, the first one of its group. */
-function* firstOfGroup(ids: Uint32Array): Steps<Uint32Array> {
+/** Numbers of records. */
+function* sortedById(ids: Uint32Array): Steps<NumberedKeys> {
   const records = ids.length / 2;
   let sorted = new Uint32Array(2 * records);
   yield* inPieces(records, (from, to) => {
@@ -78,15 +88,5 @@ function* firstOfGroup(ids: Uint32Array): Steps<Uint32Array> {
     });
     sorted = yield* sortedByKey(sorted);
   }
-  const firsts = new Uint32Array(records);
-  let first = 0;
-  yield* inPieces(records, (from, to) => {
-    for (let at = from; at < to; at++) {
-      const record = sorted[2 * at]!;
-      // Equal ids are in the order of their records.
-      if (at === 0 || ids[2 * record] !== ids[2 * first] || ids[2 * record + 1] !== ids[2 * first + 1]) first = record;
-      firsts[record] = first;
-    }
-  });
-  return firsts;
+  return sorted;
 }

@@ -1,9 +1,10 @@
 /** Metrics of records: sums that merge field by field, and what is made of them at the end. */
 import { allAtOnce } from '../base/steps.ts';
 import { exp, log, log1p } from '../tensor/math.ts';
-import { type Areas, areasUnderCurve } from './area-under-curve.ts';
 import { calibrationOf, calibrationSums } from './calibration.ts';
 import type { MetricSums, Model, ScoredRecords } from './model.ts';
+import { type OrderMetrics, orderMetrics } from './order-metrics.ts';
+import { DEFAULT_TOP_K } from './ranking.ts';
 
 /** −ln(1e-15): what the loss of one record is at most, as probabilities are clipped to [1e-15, 1 − 1e-15]. */
 export const MAX_LOG_LOSS = -log(1e-15);
@@ -31,11 +32,11 @@ export const binaryLogLoss = (logit: number, label: number): number =>
   clippedLogLoss(Math.max(logit, 0) - label * logit + log1p(exp(-Math.abs(logit))));
 
 /** By which models are compared. */
-export const EVALUATION_METRICS = ['logloss', 'auc', 'groupedAuc', 'accuracy', 'rmse'] as const;
+export const EVALUATION_METRICS = ['logloss', 'auc', 'groupedAuc', 'hitRate', 'ndcg', 'accuracy', 'rmse'] as const;
 export type EvaluationMetric = (typeof EVALUATION_METRICS)[number];
 
 /** Of scored records, binary: what is made of their scores, not of sums over tasks. */
-export interface ScoreMetrics extends Areas {
+export interface ScoreMetrics extends OrderMetrics {
   /** By how much `auc` may be off; absent when it is exact. */
   readonly aucBound?: number;
   /** Σ weight × score / Σ weight of positives; absent if no positive weighs something. */
@@ -59,7 +60,7 @@ export interface ScoredTask extends ScoredRecords {
 
 /** Of a set that is small enough to be sorted at one go. */
 export const scoreMetrics = (scored: ScoredRecords): ScoreMetrics => ({
-  ...allAtOnce(areasUnderCurve(scored)),
+  ...allAtOnce(orderMetrics(scored, DEFAULT_TOP_K)),
   ...calibrationOf([calibrationSums(scored)]),
 });
 
@@ -75,8 +76,8 @@ export function finishMetrics(task: Model['task'], sums: MetricSums, ofScores: S
   const rmse = Math.sqrt(sums.squaredError / weight);
   switch (task) {
     case 'binary': {
-      const { calibration, ...areas } = ofScores;
-      return { records, logloss, ...areas, accuracy, rmse, ...(calibration === undefined ? {} : { calibration }) };
+      const { calibration, ...ofOrder } = ofScores;
+      return { records, logloss, ...ofOrder, accuracy, rmse, ...(calibration === undefined ? {} : { calibration }) };
     }
     case 'multiclass':
       return { records, logloss, accuracy };

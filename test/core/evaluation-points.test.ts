@@ -133,7 +133,7 @@ describe('the best model', () => {
     expect(after(rule({ metric }), 0.5, 0.3, 0.4).best?.name).toBe('p2');
   });
 
-  it.each(['auc', 'groupedAuc', 'accuracy'] as const)('has the highest %s', (metric) => {
+  it.each(['auc', 'groupedAuc', 'hitRate', 'ndcg', 'accuracy'] as const)('has the highest %s', (metric) => {
     expect(after(rule({ metric }), 0.5, 0.7, 0.6).best?.name).toBe('p2');
   });
 

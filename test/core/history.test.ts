@@ -174,7 +174,8 @@ describe('the value in the store', () => {
       const records = at * 2 ** 38;
       history = withTrained(history, { ...long, records, pass: 999_999, timeMs });
       if (at < 2_000) history = withPass(history, { ...long, records, pass: at, timeMs });
-      const names = ['records', 'logloss', 'auc', 'aucBound', 'groupedAuc', 'accuracy', 'rmse', 'calibration'];
+      const ofOrder = ['auc', 'aucBound', 'groupedAuc', 'hitRate', 'ndcg', 'topK'];
+      const names = ['records', 'logloss', ...ofOrder, 'accuracy', 'rmse', 'calibration'];
       const metrics = Object.fromEntries(names.map((name) => [name, long.loss]));
       if (at < 2_000) {
         history = withEvaluation(history, { name: 'x'.repeat(32), timeMs, passes: at, trained: timeMs, metrics });

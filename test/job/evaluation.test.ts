@@ -61,6 +61,41 @@ describe('a job', () => {
   });
 });
 
+describe('records of a group that a ranking is of', () => {
+  const topKOf = (topK: string, model = '{ type: lr }', format = 'libsvm') =>
+    parseJobFile('job.yaml', `name: j\ndata: { train: t, format: ${format}${topK} }\nmodel: ${model}\n`).data.topK;
+
+  it('are 10, or as many as the job says, also of other models from the store', () => {
+    expect(topKOf('')).toBe(10);
+    expect(topKOf(', topK: 1')).toBe(1);
+    expect(topKOf(', topK: 1000')).toBe(1000);
+    const regression = load('{}', 'data: { train: t, test: h, format: libsvm }\nmodel: { type: lr, task: regression }');
+    expect(parseJob(JSON.parse(JSON.stringify(regression)))).toEqual(regression);
+  });
+
+  it('are 10 in a job that was stored before there was a choice', () => {
+    const { topK: _, ...data } = load('{}').data;
+    expect(parseJob(JSON.parse(JSON.stringify({ ...load('{}'), data })))).toEqual(load('{}'));
+  });
+
+  it.each([
+    ['lr has task regression', '{ type: lr, task: regression }', 'libsvm'],
+    ['softmax has task multiclass', '{ type: softmax }', 'idx'],
+  ])('are of binary models only: %s', (message, model, format) => {
+    expect(topKOf('', model, format)).toBe(10);
+    const whole = `data.topK: only for binary models, whose groups are ranked: ${message}`;
+    expect(() => topKOf(', topK: 10', model, format)).toThrow(whole);
+  });
+
+  it.each(['0', '1001', '2.5'])('are not %s', (topK) => {
+    expect(() => topKOf(`, topK: ${topK}`)).toThrow('data.topK: ');
+  });
+
+  it.each(['hitRate', 'ndcg'])('models are compared by %s', (metric) => {
+    expect(written(`{ metric: ${metric} }`)?.metric).toBe(metric);
+  });
+});
+
 describe('is refused:', () => {
   const SYNC = '{ mode: sync }';
   const NOTHING_HELD_OUT = 'data: { train: t, format: libsvm }\nmodel: { type: lr }';

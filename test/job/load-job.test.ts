@@ -45,7 +45,7 @@ describe('a valid job', () => {
         test: [],
         testLabels: [],
         recordsPerTask: 1000,
-        ...{ shuffle: 'tasks', labelWeights: false, corruptChunks: 'fail', maxBadRecords: 0, cache: 'on' },
+        ...{ shuffle: 'tasks', labelWeights: false, topK: 10, corruptChunks: 'fail', maxBadRecords: 0, cache: 'on' },
         cacheBytes: 2 ** 34,
       },
       model: { type: 'lr', task: 'binary' },

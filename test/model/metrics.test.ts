@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { allAtOnce } from '../../src/base/steps.ts';
-import { areasUnderCurve } from '../../src/model/area-under-curve.ts';
 import { binaryLogLoss, finishMetrics, mergeMetrics, noMetrics, scoreMetrics } from '../../src/model/metrics.ts';
 import { NO_GROUP, type ScoredRecords } from '../../src/model/model.ts';
+import { orderMetrics } from '../../src/model/order-metrics.ts';
 import * as fc from '../properties.ts';
 
 /** Over all pairs, as Mann and Whitney define it, each as much as its weights say. */
@@ -46,8 +46,8 @@ const scored = (rows: readonly Row[]): ScoredRecords => ({
     rows[0]?.group === undefined ? undefined : new Uint8Array(BigUint64Array.from(rows, ({ group }) => group!).buffer),
 });
 
-const areaUnderCurve = (records: ScoredRecords) => allAtOnce(areasUnderCurve(records)).auc;
-const groupedAuc = (records: ScoredRecords) => allAtOnce(areasUnderCurve(records)).groupedAuc;
+const areaUnderCurve = (records: ScoredRecords) => allAtOnce(orderMetrics(records, 10)).auc;
+const groupedAuc = (records: ScoredRecords) => allAtOnce(orderMetrics(records, 10)).groupedAuc;
 
 describe('the area under the curve', () => {
   test('is that of all pairs', () => {
@@ -189,7 +189,10 @@ describe('what is made of scores', () => {
     const weights = [2, 1, 4, 0];
     const weighted = rows.map((row, at) => ({ ...row, weight: weights[at]!, group: 1n }));
     const area = (2 * 4) / (3 * 4);
-    expect(scoreMetrics(scored(weighted))).toEqual({ auc: area, groupedAuc: area, calibration: 1.75 / 4 });
+    expect(scoreMetrics(scored(weighted))).toEqual({
+      ...{ auc: area, groupedAuc: area, hitRate: 1, ndcg: expect.closeTo(1 / Math.log2(3), 12), topK: 10 },
+      calibration: 1.75 / 4,
+    });
   });
 
   test('without a positive that weighs something there is none', () => {

@@ -1,8 +1,8 @@
 /** The area by bins is off by its bound at most, and does not depend on the order of records. */
 import { describe, expect, test } from 'vitest';
 import { allAtOnce } from '../../src/base/steps.ts';
-import { areasUnderCurve } from '../../src/model/area-under-curve.ts';
 import type { ScoredRecords } from '../../src/model/model.ts';
+import { orderMetrics } from '../../src/model/order-metrics.ts';
 import { ScoreHistogram } from '../../src/model/score-histogram.ts';
 import * as fc from '../properties.ts';
 
@@ -42,7 +42,7 @@ describe('the area by a histogram', () => {
     fc.assert(
       fc.property(fc.array(row, { minLength: 20, maxLength: 60 }), fc.boolean(), (rows, isWeighted) => {
         const all = scored(rows, isWeighted);
-        const exact = allAtOnce(areasUnderCurve(all)).auc;
+        const exact = allAtOnce(orderMetrics(all, 10)).auc;
         const area = areaOf([all]);
         expect(area === undefined).toBe(exact === undefined);
         if (area === undefined || exact === undefined) return;

@@ -1,4 +1,4 @@
-/** Rules of evaluation while a job trains. */
+/** Rules of evaluation: while a job trains, and of metrics of groups. */
 import type { Mutation } from './mutation.ts';
 
 const EVALUATIONS = 'src/roles/master/best/evaluations.ts';
@@ -132,5 +132,26 @@ export const EVALUATION: readonly Mutation[] = [
     find: '...(unchanged === undefined ? [] : [unchanged])]',
     replace: '...(unchanged === undefined ? [] : [])]',
     tests: ['test/roles/master/best/evaluation-key.test.ts'],
+  },
+  {
+    rule: 'tied records of a group count as the mean over all their orders',
+    file: 'src/model/ranking.ts',
+    find: 'if (score !== this.#score) this.#endTies(score);',
+    replace: 'this.#endTies(score);',
+    tests: ['test/model/ranking.test.ts'],
+  },
+  {
+    rule: 'a record of weight 0 has no rank in its group',
+    file: 'src/model/groups.ts',
+    find: ' || weights?.[record] === 0',
+    replace: '',
+    tests: ['test/model/ranking.test.ts'],
+  },
+  {
+    rule: 'each group that has a positive counts once',
+    file: 'src/model/ranking.ts',
+    find: 'this.#groups++;',
+    replace: 'this.#groups += this.#positives;',
+    tests: ['test/model/ranking.test.ts'],
   },
 ];

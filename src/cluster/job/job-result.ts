@@ -1,5 +1,6 @@
 /** The result of a job, as `run --json` and `status --json` print it (docs/design.md §11), kept in `/result`. */
 import * as z from 'zod';
+import { LIMITS } from '../../base/limits.ts';
 import { EVALUATION_METRICS } from '../../model/metrics.ts';
 
 const count = z.int().min(0);
@@ -11,6 +12,10 @@ export const metricsSchema = z.strictObject({
   /** By how much `auc` may be off: it is that of a histogram. Without it `auc` is exact. */
   aucBound: z.number().optional(),
   groupedAuc: z.number().optional(),
+  /** Of the `topK` records with the highest scores of each group; the three come together. */
+  hitRate: z.number().optional(),
+  ndcg: z.number().optional(),
+  topK: z.int().min(1).max(LIMITS.topK).optional(),
   accuracy: z.number().optional(),
   rmse: z.number().optional(),
   /** Predicted positives / positives: 1 is perfect. */

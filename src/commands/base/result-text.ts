@@ -40,6 +40,8 @@ const SHOWN_METRICS = [
   ['logloss', 'logloss', 5],
   ['auc', 'auc', 5],
   ['grouped auc', 'groupedAuc', 5],
+  ['hr', 'hitRate', 5],
+  ['ndcg', 'ndcg', 5],
   ['accuracy', 'accuracy', 5],
   ['rmse', 'rmse', 5],
   ['calibration', 'calibration', 3],
@@ -47,10 +49,14 @@ const SHOWN_METRICS = [
 
 export function metricsText(metrics: Metrics): string {
   const named = SHOWN_METRICS.filter(([, name]) => metrics[name] !== undefined).map(
-    ([shown, name, digits]) => `${shown} ${metrics[name]!.toFixed(digits)}${name === 'auc' ? boundText(metrics) : ''}`,
+    ([shown, name, digits]) =>
+      `${shown}${atText(name, metrics)} ${metrics[name]!.toFixed(digits)}${name === 'auc' ? boundText(metrics) : ''}`,
   );
   return [...named, `on ${metrics.records} records`].join('  ');
 }
+
+/** As in the literature: HR@10. */
+const atText = (name: string, { topK }: Metrics): string => (name === 'hitRate' || name === 'ndcg' ? `@${topK}` : '');
 
 /** Rounded up, and by as much as the area may be rounded: it is a bound as it is shown, too. */
 const boundText = ({ aucBound }: Metrics): string =>

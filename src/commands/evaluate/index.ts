@@ -1,7 +1,9 @@
 import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
 import { openCheckpointModel } from '../../cluster/client/checkpoint-model.ts';
+import { taskOf } from '../../model/registry.ts';
 import { type Evaluated, evaluateFiles } from '../../roles/evaluator/evaluate-files.ts';
 import { durationFlag } from '../base/duration-flag.ts';
 import { refuseEmpty } from '../base/given-path.ts';
@@ -15,9 +17,9 @@ import { type Score, type Scored, scoreBest, scoreModel } from './score-model.ts
 export default class EvaluateCommand extends PaddletCommand<typeof EvaluateCommand> {
   static override summary = 'Score files with a trained model';
   static override description =
-    `Computes logloss, AUC, accuracy, RMSE or calibration of a job's model on data files. While the job runs, the
-parameters come from its pservers, afterwards from its checkpoints. With --checkpoint, model and parameters come from
-files alone. Changes nothing of the job.`;
+    `Computes logloss, AUC, accuracy, RMSE or calibration of a job's model on data files, and with groups hit rate
+and NDCG. While the job runs, the parameters come from its pservers, afterwards from its checkpoints. With
+--checkpoint, model and parameters come from files alone. Changes nothing of the job.`;
   static override examples = [
     {
       command: '<%= config.bin %> evaluate',
@@ -44,6 +46,12 @@ files alone. Changes nothing of the job.`;
       description: "File, folder or glob to score. May be repeated. Default: the job's test files.",
     }),
     labels: labelsFlag,
+    'top-k': Flags.integer({
+      min: 1,
+      max: LIMITS.topK,
+      helpValue: 'N',
+      description: 'Of how many records of each group hit rate and NDCG are. Default: data.topK of the job.',
+    }),
     best: bestFlag,
     checkpoint: Flags.string({
       helpValue: 'PATH',
@@ -72,6 +80,11 @@ files alone. Changes nothing of the job.`;
     withModel: (score: Score<Evaluated>) => Promise<Scored<Evaluated>>,
   ): Promise<void> {
     const { flags } = this;
+    const topK = flags['top-k'];
+    const task = taskOf(record.job.model);
+    if (topK !== undefined && task !== 'binary') {
+      throw new PaddletError('Usage', `--top-k is only for binary models: the job has task ${task}`);
+    }
     const { train, test, testLabels, split } = record.job.data;
     // Those of a split are in the training files.
     const isSplit = flags.data === undefined && split !== undefined;
@@ -90,7 +103,7 @@ files alone. Changes nothing of the job.`;
     const onTask = (done: number, total: number): void => progress.update(done, total);
     try {
       const part = isSplit ? ('test' as const) : undefined;
-      const options = { place, clock: host.clock, record, files, labels, part, jobFolder: folder, onTask };
+      const options = { place, clock: host.clock, record, files, labels, part, topK, jobFolder: folder, onTask };
       const scored = await withModel((client, signal) => evaluateFiles({ ...options, client, signal }));
       this.show(record.job.name, folder, scored);
     } finally {

@@ -1,7 +1,7 @@
 import type { HistoryLine } from '../base/history-lines.ts';
 import type { Scalar } from './event-file.ts';
 
-const METRICS = ['logloss', 'auc', 'groupedAuc', 'accuracy', 'rmse', 'calibration'] as const;
+const METRICS = ['logloss', 'auc', 'groupedAuc', 'hitRate', 'ndcg', 'accuracy', 'rmse', 'calibration'] as const;
 
 /** Steps are records, but those of passes: they are passes that had ended. */
 const groupOf = (line: HistoryLine): { readonly group: string; readonly step: number } => {

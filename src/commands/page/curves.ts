@@ -2,7 +2,7 @@
 import type { PageCurve } from '../../page/page-data.ts';
 import type { HistoryLine } from '../base/history-lines.ts';
 
-const METRICS = ['logloss', 'accuracy', 'rmse', 'auc', 'groupedAuc', 'calibration'] as const;
+const METRICS = ['logloss', 'accuracy', 'rmse', 'auc', 'groupedAuc', 'hitRate', 'ndcg', 'calibration'] as const;
 /** More digits than a curve can show. */
 const DIGITS = 6;
 

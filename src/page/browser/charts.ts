@@ -22,6 +22,8 @@ const TITLES: Readonly<Record<string, string>> = {
   loss: 'Loss',
   auc: 'AUC',
   groupedAuc: 'Grouped AUC',
+  hitRate: 'Hit rate',
+  ndcg: 'NDCG',
   accuracy: 'Accuracy',
   rmse: 'RMSE',
   calibration: 'Calibration',

@@ -30,6 +30,8 @@ export interface EvaluateOptions {
   readonly labels: readonly string[];
   /** Of the files of the job; without it all records of the files are scored. */
   readonly part?: Selection['part'] | undefined;
+  /** In place of that of the job. */
+  readonly topK?: number | undefined;
   /** Bad records are listed there; without it they are only logged. */
   readonly jobFolder?: string | undefined;
   readonly signal: AbortSignal;
@@ -43,13 +45,13 @@ export interface Evaluated {
 }
 
 export async function evaluateFiles(options: EvaluateOptions): Promise<Evaluated> {
-  const { place, clock, record, client, signal, part } = options;
+  const { place, clock, record, client, signal, part, topK = record.job.data.topK } = options;
   const model = modelOf(record);
   const dataset = await loadDataset(place, record.job, options.files, options.labels, part);
   refuseOtherWidth(record.job, record.train, dataset);
   const odd = odditiesOf([dataset.index.traits], { task: model.task });
   for (const { message, hint } of odd) place.host.log.warn(`${message}: ${hint}`);
-  const results = new EvaluationResults(model.task, dataset.tasks.length);
+  const results = new EvaluationResults({ task: model.task, tasks: dataset.tasks.length, topK });
   const cache = parsedCacheOf(place, record.job);
   const reader = createTaskReader(place, {
     ...readingOf(record, model, part),

@@ -14,7 +14,11 @@ export async function evaluate(work: JobWork, state: MasterState, restores: numb
   const { context, record, data, stopSignal, onFatal, model } = work;
   if (data.test === undefined) return undefined;
   work.info.enters('evaluating');
-  const results = new EvaluationResults(model.task, data.test.tasks.length);
+  const results = new EvaluationResults({
+    task: model.task,
+    tasks: data.test.tasks.length,
+    topK: record.job.data.topK,
+  });
   const ended = Promise.withResolvers<void>();
   const config = queueConfig(record, data.test, evaluationTasks(restores));
   const service = createTaskService({

@@ -3,26 +3,36 @@ import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { PIECE, type Steps } from '../../base/steps.ts';
 import type { Metrics } from '../../cluster/job/job-result.ts';
-import { areasUnderCurve } from '../../model/area-under-curve.ts';
 import { type CalibrationSums, calibrationOf, calibrationSums } from '../../model/calibration.ts';
 import { finishMetrics, mergeMetrics, noMetrics, type ScoredTask, type ScoreMetrics } from '../../model/metrics.ts';
 import type { MetricSums, Model, ScoredRecords } from '../../model/model.ts';
+import { orderMetrics } from '../../model/order-metrics.ts';
 import { ScoreHistogram } from '../../model/score-histogram.ts';
 
 interface TaskSums extends CalibrationSums {
   readonly metrics: MetricSums;
 }
 
+export interface EvaluationOptions {
+  readonly task: Model['task'];
+  /** Of the evaluation. */
+  readonly tasks: number;
+  /** Of how many records of a group the ranking is judged (binary models). */
+  readonly topK: number;
+  readonly exactRecords?: number;
+}
+
 /** Of which more are counted at a time than come: what is kept gets less until nothing is left. */
 const POURED_AT_ONCE = 2;
 
 /**
- * The scores of up to `exactRecords` good records are kept, for an exact AUC; those of more are counted in a histogram
- * as they come. In which order tasks come does not matter: what adds up rounded sums goes by the order of tasks, but
- * for sums of weights in a bin (`score-histogram.ts`).
+ * The scores of up to `exactRecords` good records are kept, for an exact AUC and metrics of groups; those of more are
+ * counted in a histogram as they come. In which order tasks come does not matter: what adds up rounded sums goes by the
+ * order of tasks, but for sums of weights in a bin (`score-histogram.ts`).
  */
 export class EvaluationResults {
   readonly #task: Model['task'];
+  readonly #topK: number;
   readonly #exactRecords: number;
   readonly #sums: (TaskSums | undefined)[];
   /** By task, of binary models: what is not in the histogram. */
@@ -30,8 +40,9 @@ export class EvaluationResults {
   #records = 0;
   #histogram: ScoreHistogram | undefined;
 
-  constructor(task: Model['task'], tasks: number, exactRecords: number = LIMITS.exactAucRecords) {
+  constructor({ task, tasks, topK, exactRecords = LIMITS.exactAucRecords }: EvaluationOptions) {
     this.#task = task;
+    this.#topK = topK;
     this.#exactRecords = exactRecords;
     this.#sums = Array.from({ length: tasks });
   }
@@ -65,13 +76,13 @@ export class EvaluationResults {
     const done = this.#sums.filter((part) => part !== undefined);
     const sums = done.reduce((sum, part) => mergeMetrics(sum, part.metrics), noMetrics);
     if (this.#task !== 'binary' || sums.weight === 0) return finishMetrics(this.#task, sums, {});
-    return finishMetrics(this.#task, sums, { ...(yield* this.#areas()), ...calibrationOf(done) });
+    return finishMetrics(this.#task, sums, { ...(yield* this.#ofOrder()), ...calibrationOf(done) });
   }
 
-  *#areas(): Steps<ScoreMetrics> {
+  *#ofOrder(): Steps<ScoreMetrics> {
     if (this.#records <= this.#exactRecords) {
       const parts = [...this.#kept].sort(([a], [b]) => a - b).map(([, scored]) => scored);
-      return yield* areasUnderCurve(yield* joined(parts, this.#records));
+      return yield* orderMetrics(yield* joined(parts, this.#records), this.#topK);
     }
     for (; this.#kept.size > 0; yield) this.#pour();
     return this.#histogram?.area() ?? {};

@@ -51,6 +51,11 @@ it('says how far an AUC may be off, and calibration', () => {
   );
 });
 
+it('names the records that a ranking is of, as the literature does', () => {
+  const ranked = { ...binary(0.5), groupedAuc: 0.6, hitRate: 0.713, ndcg: 0.42, topK: 10 };
+  expect(scoredText(ranked)).toContain('  grouped auc 0.60000  hr@10 0.71300  ndcg@10 0.42000  accuracy ');
+});
+
 it('warns of a model that is worse than a constant, by the test files if there are any', () => {
   expect(warningsOf({ train: binary(0.6), test: { ...binary(15.9), auc: 0.5 } })).toEqual([
     'warning    a logloss of 15.90000 is worse than 0.69315, that of ½ for every record: scale the values, or lower optimizer.learningRate',

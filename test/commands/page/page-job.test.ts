@@ -5,6 +5,7 @@ import type { RoleInfo } from '../../../src/cluster/info.ts';
 import type { LiveProcess } from '../../../src/cluster/job/describe-job.ts';
 import { healthOf } from '../../../src/cluster/job/health.ts';
 import type { JobResult } from '../../../src/cluster/job/job-result.ts';
+import { scalarsOf } from '../../../src/commands/history/scalars.ts';
 import { curvesOf } from '../../../src/commands/page/curves.ts';
 import { pageJobOf } from '../../../src/commands/page/page-job.ts';
 import { waitsOf } from '../../../src/commands/page/waits.ts';
@@ -229,5 +230,12 @@ describe('curves', () => {
       { name: 'test', trained: [20], metrics: { logloss: [0.1], auc: [0.9] } },
     ]);
     expect(curvesOf([])).toEqual([]);
+  });
+
+  it('are of metrics, not of what these are of', () => {
+    const ranked = { hitRate: 0.9, ndcg: 0.8, topK: 10 };
+    const line = { kind: 'evaluation', name: 'test', time: 2, passes: 1, trained: 20, records: 5, ...ranked } as const;
+    expect(curvesOf([line])).toEqual([{ name: 'test', trained: [20], metrics: { hitRate: [0.9], ndcg: [0.8] } }]);
+    expect(scalarsOf([line]).map(({ tag }) => tag)).toEqual(['test/hitRate', 'test/ndcg']);
   });
 });

@@ -6,12 +6,19 @@ const train: PageCurve = { name: 'train', trained: [10, 20, 30], metrics: { logl
 const evaluated: PageCurve = {
   name: 'test',
   trained: [15, 30],
-  metrics: { zeta: [1, 2], auc: [null, 0.75], logloss: [0.58, 0.47], empty: [null, null] },
+  metrics: {
+    zeta: [1, 2],
+    ndcg: [0.3, 0.4],
+    hitRate: [0.5, 0.6],
+    auc: [null, 0.75],
+    logloss: [0.58, 0.47],
+    empty: [null, null],
+  },
 };
 
 test('a chart for each metric, the loss first; each line has a value or a gap at every point', () => {
   const charts = chartsOf([evaluated, train]);
-  expect(charts.map(({ title }) => title)).toEqual(['Log loss', 'AUC', 'zeta']);
+  expect(charts.map(({ title }) => title)).toEqual(['Log loss', 'AUC', 'Hit rate', 'NDCG', 'zeta']);
   expect(charts[0]!.trained).toEqual([10, 15, 20, 30]);
   expect(charts[0]!.lines).toEqual([
     { name: 'test', values: [null, 0.58, null, 0.47], latest: 0.47 },

@@ -56,13 +56,16 @@ test('a file that looks like nothing', async () => {
 test('weights and groups of records, in tasks with and without them', async () => {
   const job = aJob({ data: { labelWeights: true, recordsPerTask: 2 } });
   const lines = ['1:3 qid:8 2:1', '0:0.5 qid:8 1:1', '0 1:1', '1 1:1', '0 qid:9 3:1', '1:0 qid:9 4:1'];
-  const { metrics } = await evaluateFiles({
+  const scoring = {
     ...options({ a: `${lines.join('\n')}\n` }),
     ...{ record: recordOf(job), client: IDS_AS_WEIGHTS },
-  });
+  };
+  const { metrics } = await evaluateFiles(scoring);
   // Of weight 4 positives, of 2.5 negatives: that of the first wins over three of them and loses to one.
   const area = (3 * 1.5 + 1 * (0.5 * 1.5)) / (4 * 2.5);
   expect(metrics).toMatchObject({ records: 6, auc: expect.closeTo(area, 12), groupedAuc: 1 });
+  // Group 9 has no positive that counts.
+  expect(metrics).toMatchObject({ hitRate: 1, ndcg: 1, topK: 10 });
   // All are taken for positive.
   expect(metrics.accuracy).toBeCloseTo(4 / 6.5, 12);
 });
@@ -74,13 +77,27 @@ test('a task of several batches, some without a weight or group in them', async 
     at < 8_999 ? `${at % 2} ${1 + (at % 2)}:1` : '0:0.25 qid:4 3:1',
   );
   lines[8_998] = '1:3 qid:4 2:1';
-  const { metrics } = await evaluateFiles({
+  const scoring = {
     ...options({ a: `${lines.join('\n')}\n` }),
     ...{ record: recordOf(job), client: IDS_AS_WEIGHTS },
-  });
+  };
+  const { metrics } = await evaluateFiles(scoring);
   const [positives, negatives] = [4_499 + 3, 4_499 + 0.25];
   expect(metrics.auc).toBeCloseTo((positives * 4_499) / (positives * negatives), 12);
   expect(metrics).toMatchObject({ records: 9_000, groupedAuc: 0 });
+});
+
+test('a ranking is of as many records as the job says, or the caller', async () => {
+  // The positive is the second of its group.
+  const files = options({ a: '1 qid:4 2:1\n0 qid:4 3:1\n' });
+  const rankingOf = async (ofJob: object, topK?: number) => {
+    const scoring = { ...files, record: recordOf(aJob({ data: ofJob })), client: IDS_AS_WEIGHTS, topK };
+    const { metrics } = await evaluateFiles(scoring);
+    return { hitRate: metrics.hitRate, topK: metrics.topK };
+  };
+  expect(await rankingOf({})).toEqual({ hitRate: 1, topK: 10 });
+  expect(await rankingOf({ topK: 1 })).toEqual({ hitRate: 0, topK: 1 });
+  expect(await rankingOf({ topK: 1 }, 2)).toEqual({ hitRate: 1, topK: 2 });
 });
 
 test.each([

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { allAtOnce, PIECE, type Steps } from '../../../src/base/steps.ts';
 import type { ScoredTask } from '../../../src/model/metrics.ts';
-import { EvaluationResults } from '../../../src/roles/master/evaluation.ts';
+import { type EvaluationOptions, EvaluationResults } from '../../../src/roles/master/evaluation.ts';
 
 const LIMIT = 40;
 const PER_TASK = 10;
@@ -19,8 +19,11 @@ function aTask(number: number, { records = PER_TASK, isWeighted = false, hasGrou
   return { metrics, scores, labels, weights, groups };
 }
 
+const resultsFor = (options: Partial<EvaluationOptions> = {}): EvaluationResults =>
+  new EvaluationResults({ task: 'binary', tasks: 1, topK: 3, ...options });
+
 function resultsOf(order: readonly number[], options: Parameters<typeof aTask>[1] = {}, limit = LIMIT) {
-  const results = new EvaluationResults('binary', Math.max(...order) + 1, limit);
+  const results = resultsFor({ tasks: Math.max(...order) + 1, exactRecords: limit });
   for (const number of order) results.add(number, aTask(number, options));
   return allAtOnce(results.finish());
 }
@@ -56,7 +59,7 @@ describe('the area under the curve', () => {
 
   it('below the limit, not even with ties of weights whose sums are rounded', () => {
     const finished = (order: readonly number[]) => {
-      const results = new EvaluationResults('binary', order.length);
+      const results = resultsFor({ tasks: order.length });
       for (const number of order) {
         const task = aTask(number, { isWeighted: true });
         const scores = task.scores.map((_, at) => (at % 2) / 2);
@@ -75,10 +78,28 @@ describe('the area under the curve', () => {
   });
 
   it('without a positive there is none above the limit either', () => {
-    const results = new EvaluationResults('binary', 1, 1);
+    const results = resultsFor({ exactRecords: 1 });
     const { labels, ...others } = aTask(0);
     results.add(0, { ...others, labels: labels.fill(0) });
     expect(Object.keys(allAtOnce(results.finish()))).toEqual(['records', 'logloss', 'accuracy', 'rmse']);
+  });
+});
+
+describe('metrics of groups', () => {
+  const hasGroups = true;
+
+  it('are there up to the limit', () => {
+    const ranking = { hitRate: expect.any(Number), ndcg: expect.any(Number), topK: 3 };
+    expect(resultsOf(upTo(4), { hasGroups })).toMatchObject({ ...ranking, groupedAuc: expect.any(Number) });
+    const above = resultsOf(upTo(5), { hasGroups });
+    for (const name of ['groupedAuc', 'hitRate', 'ndcg', 'topK']) expect(above).not.toHaveProperty(name);
+  });
+
+  it('are of groups that go across tasks, in whatever order these come', () => {
+    const results = resultsOf(upTo(8), { hasGroups }, 1_000);
+    expect(resultsOf(SHUFFLED, { hasGroups }, 1_000)).toEqual(results);
+    const { hitRate, ndcg } = resultsOf([0], { hasGroups, records: 8 * PER_TASK }, 1_000);
+    expect(results).toMatchObject({ hitRate, ndcg });
   });
 });
 
@@ -98,14 +119,14 @@ it('calibration is Σ weight × score by Σ weight of positives, below and above
 });
 
 it('other models have neither, whatever their scores', () => {
-  const results = new EvaluationResults('regression', 1, 1);
+  const results = resultsFor({ task: 'regression', exactRecords: 1 });
   const task = aTask(0);
   results.add(0, { ...task, scores: task.scores.map((score) => score - 7) });
   expect(allAtOnce(results.finish())).toEqual({ records: 10, rmse: Math.sqrt(0.7) });
 });
 
 it('scores of a binary model are probabilities', () => {
-  const results = new EvaluationResults('binary', 1);
+  const results = resultsFor();
   for (const score of [-0.01, 1.01]) {
     const scores = Float32Array.from(aTask(0).scores).fill(score, 3, 4);
     expect(() => results.add(0, { ...aTask(0), scores })).toThrow(/^evaluation task 0: score -?[01]\.\d+ is no /);
@@ -121,17 +142,17 @@ describe('in steps', () => {
 
   it('a large evaluation yields for each piece of each of its sweeps, a small one never', () => {
     const pieces = 3;
-    const results = new EvaluationResults('binary', pieces);
+    const results = resultsFor({ tasks: pieces });
     for (const task of upTo(pieces)) results.add(task, aTask(task, { records: PIECE, hasGroups: true }));
     // Among them the digits of three sorts, each counted and moved.
     expect(stepsOf(results.finish())).toBeGreaterThan(15 * (pieces - 1));
-    const small = new EvaluationResults('binary', 1);
+    const small = resultsFor();
     small.add(0, aTask(0, { hasGroups: true }));
     expect(stepsOf(small.finish())).toBe(0);
   });
 
   it('what is left to be counted in a histogram is counted a few tasks at a time', () => {
-    const results = new EvaluationResults('binary', 9, 8 * PER_TASK);
+    const results = resultsFor({ tasks: 9, exactRecords: 8 * PER_TASK });
     for (const task of upTo(9)) results.add(task, aTask(task));
     // Two were when the limit was exceeded.
     expect(stepsOf(results.finish())).toBe(4);

@@ -76,7 +76,7 @@ function open(addressing: Addressing, tasks = 1): TaskService {
 
 function evaluate(restores: number): TaskService {
   const service = open(evaluationTasks(restores));
-  state.evaluation = { service, dataset, results: new EvaluationResults('binary', 1) };
+  state.evaluation = { service, dataset, results: new EvaluationResults({ task: 'binary', tasks: 1, topK: 10 }) };
   return service;
 }
 
