@@ -1,7 +1,7 @@
 /** Which keys JSON records have, and what is behind them: what the first records have are columns. */
 import { LIMITS } from '../../base/limits.ts';
 import { canonicalText, isArray, isObject, isRawNumber, type Json, unfit } from '../formats/jsonl/json.ts';
-import { namedBy, withOwnNames } from './keys.ts';
+import { namedBy, TOO_DEEP, withOwnNames } from './keys.ts';
 import { LIST_SEPARATOR, MOST_UNLISTED, type SourceColumn } from './table-source.ts';
 
 /** `nested`: an array of arrays or objects. */
@@ -61,7 +61,7 @@ export class JsonShape {
     visit(this.#root);
     const named = this.#nodes.map(({ keys, kinds }) => {
       const column = namedBy(keys);
-      return { ...column, unreadable: column.unreadable ?? faultOf(kinds) };
+      return { ...column, unreadable: column.unreadable ?? faultOf(kinds, keys.length) };
     });
     this.#named = withOwnNames(named);
   }
@@ -114,8 +114,13 @@ function kindOf(value: Json): Kind {
 
 const shownKind = (kind: Kind): string => (kind === 'nested' ? 'array' : kind);
 
-function faultOf(kinds: ReadonlySet<Kind>): string | undefined {
-  if (kinds.has('object')) return kinds.size > 1 ? 'only some of its values are objects' : 'its objects have no keys';
+function faultOf(kinds: ReadonlySet<Kind>, depth: number): string | undefined {
+  if (kinds.has('object'))
+    return kinds.size > 1
+      ? 'only some of its values are objects'
+      : depth < LIMITS.pathKeys
+        ? 'its objects have no keys'
+        : TOO_DEEP;
   return kinds.has('nested') ? 'its arrays have arrays or objects' : undefined;
 }
 

@@ -2,6 +2,8 @@
 import { LIMITS } from '../../base/limits.ts';
 import type { SourceColumn } from './table-source.ts';
 
+export const TOO_DEEP = `its path has more than ${LIMITS.pathKeys} keys`;
+
 type Named = Pick<SourceColumn, 'name' | 'hasName' | 'path' | 'unreadable'>;
 
 /** `keys`: from the outermost one to that of the value. */
@@ -16,7 +18,7 @@ function faultOf(keys: readonly string[], name: string): string | undefined {
   if (keys.includes('')) return 'no path has an empty key';
   if (name.length > LIMITS.columnNameCharacters)
     return `its path has more than ${LIMITS.columnNameCharacters} characters`;
-  if (keys.length > LIMITS.pathKeys) return `its path has more than ${LIMITS.pathKeys} keys`;
+  if (keys.length > LIMITS.pathKeys) return TOO_DEEP;
   if (!name.isWellFormed()) return 'a key has half a character';
   return keys.length > 1 && keys.some((key) => key.includes('.')) ? 'no path has a key with a dot' : undefined;
 }
