@@ -3,7 +3,7 @@ import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { isBlank, NEWLINE } from '../ascii.ts';
 
-/** The same bytes as blocks of whole lines; the last line may lack its end. Throws `DataInvalid`: a line is too long. */
+/** The same bytes as blocks of whole lines; the last one may lack its end. Throws `DataInvalid`: a line is too long. */
 export async function* wholeLines(path: string, blocks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let held: Uint8Array = new Uint8Array(0);
   for await (const block of blocks) {
