@@ -48,7 +48,7 @@ With a second file: the values and ranges that the first one lacks. With a job f
     ...cacheFlags,
     job: Flags.string({
       helpValue: 'FILE',
-      description: 'Job file whose columns to read: of csv, tsv and jsonl files.',
+      description: 'Job file whose columns to read: of csv, tsv, jsonl and parquet files.',
     }),
     label: Flags.string({
       helpValue: 'NAME',

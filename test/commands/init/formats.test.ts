@@ -1,4 +1,4 @@
-/** Jobs that `paddlet init` writes for JSON lines and Parquet: as for the same rows of CSV, but for place and format. */
+/** Jobs of `paddlet init` for JSON lines and Parquet: as for the same rows of CSV, but for place and format. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
