@@ -44,7 +44,7 @@ const isBinary = (line: string): boolean =>
   Array.from(line, (character) => character.charCodeAt(0)).some((code) => code < 32 && (code < 9 || code > 13));
 
 const columnsHint = (format: string): string =>
-  `set data.format to ${format}, and say in data.columns what the columns are (paddlet docs data)`;
+  `set data.format to ${format}, and say in data.columns what the columns are, as \`paddlet init\` does`;
 
 /** Of no text of any format. The first one that matches counts. */
 const NO_TEXT: readonly Test[] = [
@@ -165,6 +165,6 @@ export function otherThanText(lines: readonly string[]): Appearance | undefined 
 
 /** The same, of `beginning` and whole lines that are expected to be a table. */
 export function otherThanTable([beginning = '', ...lines]: readonly string[]): Appearance | undefined {
-  const tests: readonly Test[] = [JSON_TEXT, LIBFFM, [all((line) => NAMED_SPACES.test(line)), VOWPAL_WABBIT]];
+  const tests: readonly Test[] = [LIBFFM, [all((line) => NAMED_SPACES.test(line)), VOWPAL_WABBIT]];
   return otherThanText([beginning]) ?? tests.find(([matches]) => matches(lines))?.[1];
 }

@@ -18,7 +18,7 @@ const TAR: Appearance = { what: 'a tar archive', hint: 'unpack it: a folder of f
 
 const PARQUET: Appearance = {
   what: 'a Parquet file',
-  hint: 'its format is parquet (data.format, or --format of predict), and data.columns says what is read of it',
+  hint: 'its format is parquet (data.format, or --format of predict); `paddlet init` writes a job for it',
 };
 
 /** Each is so long, or has bytes that text never has, that no text begins with it. */
@@ -50,6 +50,8 @@ export function packedAs(bytes: Uint8Array): Appearance | undefined {
   const found = MAGIC.find(([magic]) => text.startsWith(magic))?.[1];
   return found ?? (isTar(text) ? TAR : undefined);
 }
+
+export const isParquet = (bytes: Uint8Array): boolean => packedAs(bytes) === PARQUET;
 
 /** Throws `DataInvalid`. `takesParquet`: a Parquet file is what is expected. */
 export function refusePacked(path: string, bytes: Uint8Array, takesParquet = false): void {

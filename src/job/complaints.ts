@@ -57,6 +57,7 @@ function complaintOf(issue: z.core.$ZodIssue, fields: FieldNames, value: unknown
       return unionComplaints(issue, path, fields, value);
     case 'invalid_type':
       if (found === undefined) return [{ path, message: 'is required' }];
+      if (path.join('.') === 'data.columns' && Array.isArray(found)) return [{ path, message: notListed(found) }];
       return [{ path, message: `expected ${typeName(issue.expected)}, found ${shown(found)}` }];
     case 'too_small':
     case 'too_big':
@@ -65,6 +66,18 @@ function complaintOf(issue: z.core.$ZodIssue, fields: FieldNames, value: unknown
       return [{ path, message: found === undefined ? issue.message : `${issue.message}, found ${shown(found)}` }];
   }
 }
+
+/** As others list columns: names, or names with types. */
+function notListed([first]: readonly unknown[]): string {
+  const fields = typeof first === 'string' ? { name: first } : ((first ?? {}) as { name?: unknown; type?: unknown });
+  const [name, type] = [fields.name, fields.type].map((text) => (typeof text === 'string' ? text : undefined));
+  const such = `${shownKey(name ?? 'age')}: ${shownKey(type ?? 'number')}`;
+  const entry = first === undefined ? 'an empty list' : `a list that begins with ${shown(first)}`;
+  return `expected a mapping of names to types, such as ${such}, found ${entry}`;
+}
+
+/** As YAML. */
+const shownKey = (text: string): string => (/^\w+$/.test(text) ? text : shown(text));
 
 function unknownField(path: readonly (string | number)[], key: string, fields: FieldNames, found: unknown): string {
   const type = typeof found === 'object' && found !== null ? (found as { type?: unknown }).type : undefined;

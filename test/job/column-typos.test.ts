@@ -36,8 +36,14 @@ describe('typing errors', () => {
     expect(complaintOf(`y: label\n${column}`, how)).toBe(message);
   });
 
-  test('a list of columns', () => {
-    const text = 'name: a\nmodel: { type: lr }\ndata: { format: csv, train: a, columns: [y, x] }\n';
-    expect(complaint(text)).toBe('3:41: data.columns: expected fields, found ["y","x"]');
+  test.each([
+    ['y, x', 'y: number, found a list that begins with "y"'],
+    ['{ name: y, type: label }', 'y: label, found a list that begins with {"name":"y","type":"label"}'],
+    ['{ name: "a b" }, 7', '"a b": number, found a list that begins with {"name":"a b"}'],
+    ['null', 'age: number, found a list that begins with null'],
+    ['', 'age: number, found an empty list'],
+  ])('a list of columns: [%s]', (list, message) => {
+    const text = `name: a\nmodel: { type: lr }\ndata: { format: csv, train: a, columns: [${list}] }\n`;
+    expect(complaint(text)).toBe(`3:41: data.columns: expected a mapping of names to types, such as ${message}`);
   });
 });

@@ -23,8 +23,9 @@ const SHOWN_VALUES = 20;
 export default class DataInspect extends PaddletCommand<typeof DataInspect> {
   static override summary = 'Show what a data file holds, and how it would be read';
   static override description =
-    `Reads the file once. Of a table it shows how fields are separated, and of each column the type that it seems to
-have, missing values, different values, the most frequent ones or the range, and whether it nearly equals the label.
+    `Reads the file once. Of a table (CSV, JSON lines, Parquet) it shows how it is written, and of each column the type
+that it seems to have, missing values, different values, the most frequent ones or the range, and whether it nearly
+equals the label. Packed files (gzip, zstd, RecordIO) are looked at as what is in them.
 With a second file: the values and ranges that the first one lacks. With a job file: the columns as the job reads them.`;
   static override examples = [
     { command: '<%= config.bin %> data inspect adult/adult.data.gz', description: 'Look at one file.' },

@@ -1,10 +1,12 @@
 /** What a look at data has found, for people. */
+import { LIMITS } from '../../base/limits.ts';
 import type { ColumnFacts, FrequentText } from '../../data/inspection/column-profile.ts';
 import type { TableComparison } from '../../data/inspection/compare.ts';
 import type { DenseLook } from '../../data/inspection/dense.ts';
 import type { NumberFacts } from '../../data/inspection/histogram.ts';
 import type { SparseLook } from '../../data/inspection/sparse.ts';
-import type { TableForm, TableLook } from '../../data/inspection/table.ts';
+import type { TableLook } from '../../data/inspection/table.ts';
+import { isOfFields, type TableForm } from '../../data/inspection/table-source.ts';
 import { typeOf } from '../../data/inspection/types.ts';
 import { isoTime } from '../../host/clock.ts';
 import type { MakeTable, TableColumn } from '../base/table.ts';
@@ -71,16 +73,19 @@ export function fitted(
 export function tableText(look: TableLook, screen: Screen): string {
   const { path, form, columns, records, isWhole } = look;
   const typed = columns.map((facts, at) => ({ facts, typed: typeOf(facts), isLabel: at === look.label?.column }));
+  const hasTypes = !isOfFields(form);
   const rows = typed.map(({ facts, typed: { type, missing, distinct, top }, isLabel }) => [
     facts.name,
-    isLabel ? 'label' : type,
+    ...(hasTypes ? [facts.stored ?? ''] : []),
+    isLabel ? 'label' : facts.unreadable === undefined ? type : 'unreadable',
     missing === 0 ? '' : percent(missing / Math.max(1, records)),
-    countText(distinct, facts.isDistinctExact),
+    facts.unreadable === undefined ? countText(distinct, facts.isDistinctExact) : '',
     valuesText(facts, type, top, screen),
   ]);
   const seen = isWhole ? `${records} records` : `the first ${records} records`;
   const head = `${path}: ${seen}, ${columns.length} columns; ${formText(form)}`;
-  const body = fitted(screen, [...left('column', 'type'), ...right('missing', 'distinct'), ...left('values')], rows);
+  const heads = [...left('column', ...(hasTypes ? ['stored as'] : []), 'type'), ...right('missing', 'distinct')];
+  const body = fitted(screen, [...heads, ...left('values')], rows);
   return [head, body, notesOf(look).join('\n')].filter((text) => text !== '').join('\n\n');
 }
 
@@ -92,7 +97,12 @@ const SEPARATORS: Readonly<Record<string, string>> = {
   ' ': 'blanks',
 };
 
-function formText({ delimiter, quote, comment, header, decimal }: TableForm): string {
+function formText(form: TableForm): string {
+  if (form.format === 'jsonl') return 'JSON lines';
+  if (form.format === 'parquet') {
+    return `Parquet, ${form.rowGroups} row group${form.rowGroups === 1 ? '' : 's'}`;
+  }
+  const { delimiter, quote, comment, header, decimal } = form;
   return [
     `separated by ${SEPARATORS[delimiter] ?? delimiter}`,
     header ? 'with a header' : 'without a header',
@@ -119,7 +129,12 @@ function valuesText(
 /** A time as text of format iso, in UTC. */
 export const dayText = (ms: number): string => isoTime(ms / 1000).replace('T00:00:00.000Z', '');
 
-function notesOf({ columns, label, leaks, bad, path }: TableLook): string[] {
+const BAD = {
+  fields: 'other numbers of fields, or text behind a quote',
+  json: 'no JSON object, or a value of another kind than the others have',
+};
+
+function notesOf({ columns, label, leaks, bad, path, form, unlisted }: TableLook): string[] {
   const typed = columns.map((facts) => ({ facts, ...typeOf(facts) }));
   const missing = [...new Set(typed.flatMap(({ missingTexts }) => missingTexts.map(({ text }) => text)))];
   const quoted = missing.map((text) => JSON.stringify(text)).join(', ');
@@ -136,14 +151,21 @@ function notesOf({ columns, label, leaks, bad, path }: TableLook): string[] {
           facts !== labelled &&
           (type === 'ignore' || type === 'categories' || (type === 'category' && facts.textRecords === 0)),
       )
-      .map(({ facts, type, why }) => `${facts.name} as ${type}: ${why}.`),
+      .map(({ facts: { name, unreadable }, type, why }) =>
+        unreadable === undefined ? `${name} as ${type}: ${why}.` : `${name} cannot be read: ${unreadable}.`,
+      ),
     ...typed.flatMap(({ type, facts: { name, time, otherTime } }) =>
       type === 'time' && otherTime !== undefined ? [`${name} is read as ${time}; it could be ${otherTime}.`] : [],
     ),
     ...(bad.records === 0
       ? []
       : [
-          `${bad.records} records are bad: other numbers of fields, or text behind a quote (lines ${bad.lines.join(', ')}).`,
+          `${bad.records} records are bad: ${BAD[isOfFields(form) ? 'fields' : 'json']} (lines ${bad.lines.join(', ')}).`,
+        ]),
+    ...(unlisted.length === 0
+      ? []
+      : [
+          `Not shown: ${unlisted.join(', ')}: the first records lack them, or there are more than ${LIMITS.columns} columns.`,
         ]),
     `\`paddlet init --data ${path}${labelled === undefined ? ' --label NAME' : ''}\` writes a job file for it.`,
   ];

@@ -6,7 +6,7 @@ import type { TableLook } from '../../data/inspection/table.ts';
 import { typeOf } from '../../data/inspection/types.ts';
 import type { NamedModel } from '../../model/registry.ts';
 import { chooseModel, isOfNumbers } from './model-choice.ts';
-import { columnLines, csvLines, splitLine } from './table-job.ts';
+import { columnLines, formLines, splitLine } from './table-job.ts';
 import { line } from './yaml-lines.ts';
 
 export interface WantedJob {
@@ -106,16 +106,18 @@ function nameOf(path: string): string {
   const file = path.split('/').findLast((part) => part !== '' && !/[*?]/.test(part)) ?? 'job';
   const name = file
     .replace(/\.(gz|zst)$/, '')
-    .replace(/\.(?:csv|tsv|txt|data|libsvm|libfm|svm|libffm|ffm|dat)$/, '')
+    .replace(/\.(?:csv|tsv|txt|data|jsonl|ndjson|json|parquet|recordio|libsvm|libfm|svm|libffm|ffm|dat)$/, '')
     .replace(NAME, '-')
     .replace(/^[^A-Za-z0-9]+/, '')
     .slice(0, NAME_CHARACTERS);
   return name === '' ? 'job' : name;
 }
 
+const formatOf = (look: Look): string => (look.kind === 'table' ? look.form.format : look.kind);
+
 function dataPart(wanted: WantedJob): DataPart {
   const { look, model, testLook } = wanted;
-  if (testLook !== undefined && testLook.kind !== look.kind) {
+  if (testLook !== undefined && formatOf(testLook) !== formatOf(look)) {
     throw new PaddletError('Usage', `${testLook.path} has another format than ${look.path}`, {
       hint: 'test files are written as training files are',
     });
@@ -161,13 +163,13 @@ function tablePart({ test, model: type }: WantedJob, look: TableLook, testLook: 
   const bad = looks.some(hasBad);
   const name = look.columns[look.label.column]!.name;
   return {
-    format: look.form.delimiter === '\t' ? 'tsv' : 'csv',
+    format: look.form.format,
     lines: [
       ...(bad
         ? [line(1, 'maxBadRecords', MOST_RECORDS, 'some records lack a label or fields, or have a text for a number')]
         : []),
       ...(test === undefined ? [splitLine(time, look.isWhole)] : []),
-      ...csvLines(look, looks),
+      ...formLines(look, looks),
       line(1, 'columns', undefined),
       ...lines,
     ],

@@ -29,9 +29,13 @@ const OTHER_LABEL = 'name another column with --label';
 const OTHER = 'choose another model with --model lr or --model fm, or another label with --label';
 const SOFTMAX = 'use --model softmax or mlp, which take columns of numbers, or name another label with --label';
 
+/** Truth values of formats that have them count as 1 and 0 where a number is expected. */
+export const isTruth = ({ stored }: ColumnFacts): boolean => stored === 'boolean';
+
 /** Columns that a model of dense inputs takes: codes of few values as the numbers that they are. */
 export const isDense = (facts: ColumnFacts, { type }: TypedColumn): boolean =>
-  type === 'number' || (type === 'category' && facts.textRecords === 0 && facts.numberRecords > 0);
+  type === 'number' ||
+  (type === 'category' && (isTruth(facts) || (facts.textRecords === 0 && facts.numberRecords > 0)));
 
 /** `test`: a second file, whose labels may be written otherwise. Throws `Usage` where no model takes the label. */
 export function chooseModel(look: TableLook, wanted: NamedModel | undefined, test?: TableLook): ModelChoice {
@@ -47,8 +51,13 @@ export function chooseModel(look: TableLook, wanted: NamedModel | undefined, tes
     throw new PaddletError('Usage', `${wanted} takes numbers only, and no column has numbers`, { hint: OTHER });
   }
   if (distinct === 2 && wanted !== 'softmax') {
-    const ofTest = test?.columns.find(({ name }) => name === facts.name)?.top.map(({ text }) => text) ?? [];
-    return { type: wanted ?? 'lr', task: 'binary', ...binaryLabel(facts, ofTest) };
+    return {
+      ...{ type: wanted ?? 'lr', task: 'binary' },
+      ...binaryLabel(
+        facts,
+        test?.columns.find(({ name }) => name === facts.name),
+      ),
+    };
   }
   const areNumbers = facts.textRecords === 0;
   const areClasses = distinct <= (areNumbers ? FEW : CLASSES);
@@ -69,18 +78,20 @@ export function chooseModel(look: TableLook, wanted: NamedModel | undefined, tes
   };
 }
 
-function binaryLabel(facts: ColumnFacts, ofTest: readonly string[]): Pick<ModelChoice, 'label' | 'why'> {
+function binaryLabel(facts: ColumnFacts, ofTest: ColumnFacts | undefined): Pick<ModelChoice, 'label' | 'why'> {
   const { top: values } = typeOf(facts);
   const plain = values
     .map(({ text }) => text)
     .sort()
     .join();
   const two = positiveOf(values);
-  if (two === undefined || BINARY.includes(plain))
+  const areTruth = isTruth(facts) && (ofTest === undefined || isTruth(ofTest));
+  if (two === undefined || areTruth || BINARY.includes(plain))
     return { label: {}, why: 'its values are as binary models take them' };
   const spelled = (text: string): string[] => {
     const bare = text.replace(ENDING, '');
-    return [text, ...ofTest.filter((other) => other !== text && other.replace(ENDING, '') === bare)];
+    const others = ofTest?.top.map((other) => other.text) ?? [];
+    return [text, ...others.filter((other) => other !== text && other.replace(ENDING, '') === bare)];
   };
   const share = (values.find(({ text }) => text === two.positive)?.count ?? 0) / facts.records;
   return {

@@ -1,10 +1,11 @@
-/** The `data.columns` and `data.csv` of a job for a table, with the reason of each guess. Pure. */
+/** The `data.columns`, `data.csv` and `data.missing` of a job for a table, with the reason of each guess. Pure. */
 import type { ColumnFacts } from '../../data/inspection/column-profile.ts';
 import type { TableLook } from '../../data/inspection/table.ts';
+import { hasNames, isOfFields, LIST_SEPARATOR } from '../../data/inspection/table-source.ts';
 import { type TypedColumn, typeOf } from '../../data/inspection/types.ts';
 import { dayText, percent, short } from '../data/inspection-text.ts';
 import { isDense, isOfNumbers, type ModelChoice } from './model-choice.ts';
-import { line } from './yaml-lines.ts';
+import { line, note } from './yaml-lines.ts';
 
 /** Of numbers most of which are close together. */
 const QUANTILES = 20;
@@ -13,10 +14,16 @@ const TEST_SHARE = 0.2;
 const COPY = 2;
 const LEAK = 'nearly equals the label: is it known before that is? ';
 
-export function csvLines({ form }: TableLook, looks: readonly TableLook[]): string[] {
+/** How the records of the files are written. */
+export function formLines({ form }: TableLook, looks: readonly TableLook[]): string[] {
+  const texts = missingTexts(looks);
+  const missingAt = (depth: number): string[] =>
+    texts.length === 0 ? [] : [line(depth, 'missing', ['', ...texts], 'texts that mean that there is no value')];
+  if (!isOfFields(form)) return missingAt(1);
   const { delimiter, quote, header, decimal } = form;
-  const comment = looks.map((look) => look.form.comment).find((character) => character !== undefined);
-  const missing = missingTexts(looks);
+  const comment = looks
+    .map((look) => (isOfFields(look.form) ? look.form.comment : undefined))
+    .find((character) => character !== undefined);
   const lines = [
     ...(header
       ? []
@@ -24,7 +31,7 @@ export function csvLines({ form }: TableLook, looks: readonly TableLook[]): stri
     ...(delimiter === ',' || delimiter === '\t' ? [] : [line(2, 'delimiter', delimiter)]),
     ...(quote === '"' ? [] : [line(2, 'quote', quote ?? 'none')]),
     ...(comment === undefined ? [] : [line(2, 'comment', comment)]),
-    ...(missing.length === 0 ? [] : [line(2, 'missing', ['', ...missing], 'texts that mean that there is no value')]),
+    ...missingAt(2),
     ...(decimal === '.' ? [] : [line(2, 'decimal', decimal)]),
   ];
   return lines.length === 0 ? [] : [line(1, 'csv', undefined), ...lines];
@@ -70,10 +77,16 @@ export function columnLines(look: TableLook, model: ModelChoice): ChosenColumns 
       used += 1;
       if (type !== 'number' || 'quantiles' in settings) categories += 1;
     }
-    const isPlaced = look.form.header && !facts.hasName;
-    const all = { type, ...settings, ...(isPlaced ? { position: at + 1 } : {}) };
-    const value = Object.keys(all).length === 1 ? type : all;
-    lines.push(line(2, facts.name, value, `${isLeak ? LEAK : ''}${why}${isLabel ? '' : factsText(facts, typed)}`));
+    const comment = `${isLeak ? LEAK : ''}${why}${isLabel ? '' : factsText(facts, typed)}`;
+    if (type === 'ignore' && !isOfFields(look.form)) {
+      // What a job does not name is not read.
+      lines.push(note(2, `${facts.name} is left out: ${comment}`));
+      continue;
+    }
+    const isPlaced = hasNames(look.form) && !facts.hasName;
+    const place = { ...(facts.path !== undefined && { path: facts.path }), ...(isPlaced && { position: at + 1 }) };
+    const all = { type, ...settings, ...place };
+    lines.push(line(2, facts.name, Object.keys(all).length === 1 ? type : all, comment));
   }
   return { lines, used, categories, time };
 }
@@ -101,7 +114,9 @@ function chosenColumn(facts: ColumnFacts, typed: TypedColumn, model: ModelChoice
     case 'number':
       return isSkewed ? { type, quantiles: QUANTILES, why } : { type, why };
     case 'categories':
-      return facts.separator === '|' ? { type, why } : { type, separator: facts.separator, why };
+      return facts.isList || facts.separator === LIST_SEPARATOR
+        ? { type, why }
+        : { type, separator: facts.separator, why };
     case 'time':
       return timeColumn(facts, typed, hasTime);
     default:
@@ -117,7 +132,8 @@ function timeColumn({ time: format, otherTime }: ColumnFacts, { why, missing }: 
 }
 
 function factsText(facts: ColumnFacts, { type, missing, distinct, why }: TypedColumn): string {
-  const { numbers, times, isDistinctExact, records } = facts;
+  const { numbers, times, isDistinctExact, records, unreadable } = facts;
+  if (unreadable !== undefined) return '';
   const parts = [
     ...(type === 'number' && numbers !== undefined ? [`${short(numbers.min)} to ${short(numbers.max)}`] : []),
     ...(type === 'time' && times !== undefined ? [`${dayText(times.min)} to ${dayText(times.max)}`] : []),

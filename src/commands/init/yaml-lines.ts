@@ -19,12 +19,16 @@ function inline(value: unknown): string {
   return `{ ${fields.join(', ')} }`;
 }
 
+/** A comment alone. */
+export const note = (depth: number, comment: string): string =>
+  `${'  '.repeat(depth)}# ${cut(visible(comment), COMMENT_CHARACTERS - 2 * depth)}`;
+
 /** `key: value # comment`; a long comment is above. */
 export function line(depth: number, key: string, value: unknown, comment?: string): string {
   const indent = '  '.repeat(depth);
   const code = value === undefined ? `${scalar(key)}:` : `${scalar(key)}: ${inline(value)}`;
   if (comment === undefined) return `${indent}${code}`;
-  const said = `# ${cut(visible(comment), COMMENT_CHARACTERS - indent.length)}`;
+  const said = note(depth, comment).trimStart();
   const isLong = indent.length + code.length + said.length >= LINE_CHARACTERS;
   return isLong ? `${indent}${said}\n${indent}${code}` : `${indent}${code} ${said}`;
 }

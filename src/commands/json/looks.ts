@@ -51,7 +51,12 @@ const typed = {
 const column = schemaOf<ColumnFacts & TypedColumn>()(
   z.strictObject({
     name: z.string(),
-    hasName: z.boolean().describe('The header has it.'),
+    hasName: z.boolean().describe('The file has it.'),
+    path: z.string().optional().describe('Keys with dots between them, where the name is none of the file.'),
+    stored: z.string().optional().describe('What its values are in the file: of jsonl and parquet.'),
+    isList: z.boolean().optional().describe('Its values are lists: texts here have bars between the values of one.'),
+    unreadable: z.string().optional().describe('Why no column of a job can have its values.'),
+    isTime: z.boolean().optional().describe('The format says that its values are times.'),
     time: z.string().optional().describe('The format of times that it could have.'),
     otherTime: z.string().optional().describe('Another one that reads them.'),
     separator: z.string().optional().describe('Between values of a list.'),
@@ -81,19 +86,27 @@ const table = schemaOf<ShownTable>()(
   z.strictObject({
     kind: z.literal('table'),
     path,
-    form: z.strictObject({
-      delimiter: z.string(),
-      quote: z.string().nullable(),
-      comment: z.string().optional(),
-      header: z.boolean(),
-      decimal: z.enum(['.', ',']),
-    }),
+    form: z.discriminatedUnion('format', [
+      z.strictObject({
+        format: z.enum(['csv', 'tsv']),
+        delimiter: z.string(),
+        quote: z.string().nullable(),
+        comment: z.string().optional(),
+        header: z.boolean(),
+        decimal: z.enum(['.', ',']),
+      }),
+      z.strictObject({ format: z.literal('jsonl') }),
+      z.strictObject({ format: z.literal('parquet'), rowGroups: count }),
+    ]),
     columns: z.array(column),
     records: count,
     isWhole,
     bad: z.strictObject({ records: count, lines: z.array(count) }),
     label: z.strictObject({ column: count.describe('Its number, from 0.'), why: z.string() }).optional(),
     leaks: z.array(z.string()).describe('Columns that nearly equal the label.'),
+    unlisted: z
+      .array(z.string())
+      .describe('Some names of what is no column: the first records of JSON lack it, or there are too many.'),
   }),
 );
 

@@ -2,14 +2,12 @@
 import { DistinctValues, hashOfText } from './distinct.ts';
 import { explainedBy, FrequentValues, type Value } from './frequent.ts';
 import { type NumberFacts, NumberProfile } from './histogram.ts';
+import type { SourceColumn } from './table-source.ts';
 import { MISSING_TEXTS, numberOf, shownText } from './texts.ts';
 import { timeOf } from './times.ts';
 
 /** What a few records have told of a column before all are read. */
-export interface ColumnGuess {
-  readonly name: string;
-  /** The header has it, once; otherwise it is known by its place. */
-  readonly hasName: boolean;
+export interface ColumnGuess extends SourceColumn {
   /** It could be times of this format. */
   readonly time: string | undefined;
   /** Another format that reads them. */

@@ -1,6 +1,7 @@
 /** What a second table has that the first one lacks. Pure. */
 import type { ColumnFacts, NewValues } from './column-profile.ts';
 import type { TableLook } from './table.ts';
+import { hasNames } from './table-source.ts';
 import { typeOf } from './types.ts';
 
 export interface ColumnDifference {
@@ -23,7 +24,7 @@ export interface TableComparison {
 }
 
 export function compareTables(first: TableLook, second: TableLook): TableComparison {
-  const isByName = first.form.header && second.form.header;
+  const isByName = hasNames(first.form) && hasNames(second.form);
   const partnerOf = (facts: ColumnFacts, at: number): ColumnFacts | undefined =>
     isByName ? first.columns.find(({ name }) => name === facts.name) : first.columns[at];
   const pairs = second.columns.flatMap((facts, at) => {

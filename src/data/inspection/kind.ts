@@ -2,9 +2,10 @@
 import { PaddletError } from '../../base/errors.ts';
 import { otherThanTable } from '../appearance.ts';
 import { BOM } from '../ascii.ts';
-import type { Head } from '../content.ts';
+import { isParquet } from '../packed.ts';
+import type { Beginning } from './beginning.ts';
 
-export type Kind = 'table' | 'libsvm' | 'libffm' | 'idx';
+export type Kind = 'fields' | 'jsonl' | 'parquet' | 'libsvm' | 'libffm' | 'idx';
 
 const LINES = 64;
 /** Others may be bad. */
@@ -17,12 +18,15 @@ const SPARSE = {
   libffm: new RegExp(`^\\s*${NUMBER}(?::${NUMBER})?(?:\\s+(?:\\d+:\\d+|qid):${NUMBER})*\\s*(?:#.*)?$`),
 } as const;
 const FEATURE = /\s\d+:/;
+const BRACKET = /^\s*[{[]/;
+const OPEN = /^\s*(?:[{[]\s*|\[\s*\{.*|\{\s*".*)$/;
 const WEIGHTED = new RegExp(`^\\s*${NUMBER}:`);
 
 /** Throws `DataInvalid`, saying what the file is, when paddlet cannot read it as it is. */
-export function kindOf(path: string, { bytes, isWhole }: Head): Kind {
+export function kindOf(path: string, { bytes, isWhole, magic }: Beginning): Kind {
+  if (isParquet(magic)) return 'parquet';
+  if (IDX.every((byte, at) => magic[at] === byte)) return 'idx';
   const lines = firstLines(bytes);
-  if (IDX.every((byte, at) => bytes[at] === byte)) return 'idx';
   if (lines.length === 0) {
     throw new PaddletError('DataInvalid', isWhole ? `${path} has no records` : `${path}: the first line is too long`, {
       hint: isWhole ? 'name a file with data' : 'is it text of lines?',
@@ -33,10 +37,15 @@ export function kindOf(path: string, { bytes, isWhole }: Head): Kind {
     const featured = sparse.filter((line) => FEATURE.test(line));
     if (sparse.length >= MOST_LINES * lines.length && 2 * featured.length > lines.length) return kind;
   }
+  if (isJson(lines)) return 'jsonl';
   const other = otherThanTable([Buffer.from(bytes.subarray(0, SHOWN_BYTES)).toString('latin1'), ...lines]);
-  if (other === undefined) return 'table';
+  if (other === undefined) return 'fields';
   throw new PaddletError('DataInvalid', `${path} is ${other.what}`, { hint: other.hint });
 }
+
+/** Also of one array, or of records over several lines, of which `headOf` of the format says what they are. */
+const isJson = (lines: readonly string[]): boolean =>
+  lines.filter((line) => BRACKET.test(line)).length >= MOST_LINES * lines.length || OPEN.test(lines[0]!);
 
 /** Whether labels have a weight. */
 export const hasWeights = (kind: 'libsvm' | 'libffm', bytes: Uint8Array): boolean =>

@@ -1,5 +1,6 @@
 /** Which column of a table is the label, and which of its values are positive: a guess, which is always told. Pure. */
 import type { ColumnFacts, FrequentText } from './column-profile.ts';
+import { lastKey } from './texts.ts';
 import { typeOf } from './types.ts';
 
 export interface LabelGuess {
@@ -25,22 +26,26 @@ export function labelOf(facts: readonly ColumnFacts[]): LabelGuess | undefined {
   const columns = facts.map((column) => ({
     name: column.name,
     records: column.records,
-    distinct: typeOf(column).distinct,
+    // A list is no label.
+    distinct: column.isList ? 0 : typeOf(column).distinct,
   }));
   for (const name of NAMES) {
-    const column = columns.findIndex((named) => name.test(named.name) && named.distinct > 1);
-    if (column >= 0) return { column, why: 'by its name' };
+    const isNamed = (wanted: (name: string) => string) =>
+      columns.findIndex((named) => name.test(wanted(named.name)) && named.distinct > 1);
+    const [whole, nested] = [isNamed((own) => own), isNamed(lastKey)];
+    if (Math.max(whole, nested) >= 0) return { column: whole >= 0 ? whole : nested, why: 'by its name' };
   }
-  const last = columns.length - 1;
+  const last = facts.findLastIndex(({ unreadable }) => unreadable === undefined);
+  const first = facts.findIndex(({ unreadable }) => unreadable === undefined);
   for (const [column, where] of [
     [last, 'last'],
-    [0, 'first'],
+    [first, 'first'],
   ] as const) {
     if (columns[column]?.distinct === 2) return { column, why: `the ${where} column, with two values` };
   }
   for (const [column, where] of [
     [last, 'last'],
-    [0, 'first'],
+    [first, 'first'],
   ] as const) {
     const { distinct = 0, records = 0 } = columns[column] ?? {};
     if (distinct >= 2 && distinct <= CLASSES && records >= RECORDS_OF_CLASS * distinct) {

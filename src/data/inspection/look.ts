@@ -1,10 +1,15 @@
 /** A look at a data file of any format. */
+import { openContent } from '../content.ts';
 import type { DataPlace } from '../place.ts';
 import { beginningOf } from './beginning.ts';
 import { type DenseLook, lookAtDense } from './dense.ts';
+import { fieldsTable } from './fields-table.ts';
+import { jsonTable } from './json-table.ts';
 import { hasWeights, kindOf } from './kind.ts';
+import { parquetTable } from './parquet-table.ts';
 import { lookAtSparse, type SparseLook } from './sparse.ts';
 import { type LookOptions, lookAtTable, type TableLook } from './table.ts';
+import type { TableSource } from './table-source.ts';
 
 export type Look =
   | ({ readonly kind: 'table' } & TableLook)
@@ -20,13 +25,27 @@ export interface AnyLookOptions extends Omit<LookOptions, 'first'> {
 export async function lookAt(place: DataPlace, path: string, options: AnyLookOptions = {}): Promise<Look> {
   const head = await beginningOf(place, path);
   const { first, ...rest } = options;
+  const { onBytes = () => {} } = rest;
+  const ofTable = async (source: TableSource): Promise<Look> => {
+    return {
+      kind: 'table',
+      ...(await lookAtTable(source, { ...rest, first: first?.kind === 'table' ? first : undefined })),
+    };
+  };
   const kind = kindOf(path, head);
   switch (kind) {
-    case 'table':
-      return {
-        kind,
-        ...(await lookAtTable(place, path, head, { ...rest, first: first?.kind === kind ? first : undefined })),
-      };
+    case 'fields':
+      return await ofTable(fieldsTable(place, path, head, onBytes));
+    case 'jsonl':
+      return await ofTable(jsonTable(place, path, head, onBytes));
+    case 'parquet': {
+      const content = await openContent(place, path, true);
+      try {
+        return await ofTable(await parquetTable(content, rest.records ?? Number.POSITIVE_INFINITY, onBytes));
+      } finally {
+        await content.file.close();
+      }
+    }
     case 'libsvm':
     case 'libffm': {
       const sparse = {

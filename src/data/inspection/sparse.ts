@@ -1,13 +1,11 @@
 /** A look at libsvm, libfm or libffm text: read by the parser that training uses, slice by slice, in bounded memory. */
-import { PaddletError } from '../../base/errors.ts';
-import { LIMITS } from '../../base/limits.ts';
 import type { Batch, SparseInput } from '../../model/model.ts';
-import { NEWLINE } from '../ascii.ts';
 import { contentBlocks } from '../content.ts';
 import { libffmFormat, libsvmFormat } from '../formats/libsvm/format.ts';
 import type { DataPlace } from '../place.ts';
 import { DistinctValues, hashOfId } from './distinct.ts';
 import { type NumberFacts, NumberProfile, slotOf } from './histogram.ts';
+import { countLines, wholeLines } from './lines.ts';
 
 export interface SparseLook {
   readonly path: string;
@@ -51,20 +49,10 @@ const SHOWN_BAD = 5;
 /** Throws as `openContent`. */
 export async function lookAtSparse(place: DataPlace, path: string, options: SparseOptions): Promise<SparseLook> {
   const reader = new SparseReader(path, options);
-  let held: Uint8Array = new Uint8Array(0);
-  for await (const block of contentBlocks(place, path)) {
+  for await (const block of wholeLines(path, contentBlocks(place, path))) {
     options.onBytes?.(block.length);
-    const bytes = held.length === 0 ? block : Buffer.concat([held, block]);
-    const end = bytes.lastIndexOf(NEWLINE) + 1;
-    held = bytes.slice(end);
-    if (held.length > LIMITS.recordBytes) {
-      throw new PaddletError('DataInvalid', `${path}: a line does not end within ${LIMITS.recordBytes} bytes`, {
-        hint: 'is it text, with a record a line?',
-      });
-    }
-    if (!reader.take(bytes.subarray(0, end))) return reader.look();
+    if (!reader.take(block)) break;
   }
-  reader.take(held);
   return reader.look();
 }
 
@@ -108,7 +96,7 @@ class SparseReader {
     }
     this.#bad += bad.length;
     this.#takeBatch(batch);
-    this.#lines += bytes.reduce((count, byte) => count + (byte === NEWLINE ? 1 : 0), 0);
+    this.#lines += countLines(bytes);
     return this.#isWhole;
   }
 

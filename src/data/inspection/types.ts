@@ -32,7 +32,7 @@ const LONG_TEXT = 40;
 const FEW_TEXTS = 0.01;
 /** Numbers that no f32 tells apart. */
 const LARGEST_NUMBER = 2 ** 53;
-const ID_NAME = /(?:^|[_\s-])(?:id|uuid|guid|key|index|idx|no|nr)$|^(?:id|index|row)|[a-z]I[dD]$/;
+const ID_NAME = /(?:^|[_\s.-])(?:id|uuid|guid|key|index|idx|no|nr)$|(?:^|\.)(?:id|index|row)|[a-z]I[dD]$/;
 const CODE_NAME = /(?:code|zip|postal|phone)/i;
 /** Deviations from the mean to the largest or the smallest: an even column has 2. */
 const SKEWED = 10;
@@ -42,14 +42,16 @@ export function typeOf(facts: ColumnFacts): TypedColumn {
   const areNumbers = textRecords === 0 && numberRecords > 0;
   // Among times as among numbers: a dash is no value.
   const isOfValues = areNumbers || (timeRecords > 0 && timeRecords === numberRecords + textRecords);
-  const noValues = missingTexts.filter(({ text }) => isOfValues || isMissingText(text));
+  const noValues = facts.isList ? [] : missingTexts.filter(({ text }) => isOfValues || isMissingText(text));
   const missing = empty + noValues.reduce((sum, { count }) => sum + count, 0);
   const present = records - missing;
   const distinct = Math.max(0, facts.distinct - noValues.length);
   const top = facts.top.filter(({ text }) => noValues.every((other) => other.text !== text));
   const base = { missingTexts: noValues, missing, bad: 0, isSkewed: false, distinct, top };
+  if (facts.unreadable !== undefined) return { ...base, missing: 0, type: 'ignore', why: facts.unreadable };
   if (present === 0) return { ...base, type: 'ignore', why: 'no record has a value' };
   if (distinct === 1 && missing === 0) return { ...base, type: 'ignore', why: 'all values are the same' };
+  if (facts.isList) return { ...base, type: 'categories', why: 'lists' };
   if (timeRecords === present) return { ...base, type: 'time', why: `times of format ${facts.time}` };
   if (areNumbers) return { ...base, ...numberType(facts, present, distinct) };
   return { ...base, ...textType(facts, present, distinct) };

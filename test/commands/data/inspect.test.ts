@@ -1,4 +1,5 @@
 /** `paddlet data inspect` as a user meets it. */
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -124,6 +125,22 @@ test.skipIf(isRealDataMissing)('docs/data.md shows what inspect and init print o
   expect(looked.out).toBe(sampleIn('docs/data.md', 'adult/adult.data.gz: '));
   const written = await real('init', '--data', 'adult/adult.data.gz', '--rows', '3000', '--output', '-');
   expect(written.out).toBe(sampleIn('docs/data.md', '# Written by'));
+});
+
+test('docs/data.md shows what inspect prints of JSON lines', async () => {
+  const [making] = sampleIn('docs/data.md', 'awk ').split('paddlet data');
+  execFileSync('bash', ['-c', making!], { cwd });
+  expect((await paddlet('data', 'inspect', 'log.jsonl')).out).toBe(sampleIn('docs/data.md', 'log.jsonl: '));
+});
+
+test('bad records of JSON lines, and keys of later records', async () => {
+  const records = Array.from({ length: 1000 }, (_, at) => JSON.stringify({ x: at / 2, label: at % 2 }));
+  writeFileSync(join(cwd, 'late.jsonl'), [...records, '{"x": [1]}', 'nope', '{"u": {"y": 1}, "z": 1}'].join('\n'));
+  const { out } = await paddlet('data', 'inspect', 'late.jsonl');
+  expect(out).toContain(
+    '2 records are bad: no JSON object, or a value of another kind than the others have (lines 1001, 1002).',
+  );
+  expect(out).toContain('Not shown: u, z: the first records lack them, or there are more than 4096 columns.');
 });
 
 describe('its text', () => {

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { ROOT } from '../../source-files.ts';
 import { runCommand } from '../run-command.ts';
 import { endJob, storedJob } from '../saved-job.ts';
 
@@ -10,6 +11,7 @@ function inFolder(): (...words: string[]) => Promise<Record<string, unknown>> {
   const cwd = mkdtempSync(join(tmpdir(), 'paddlet-printed-'));
   onTestFinished(() => rmSync(cwd, { recursive: true, force: true }));
   writeFileSync(join(cwd, 'text'), '1 1:1\n0 2:1\n1 1:1 6:1\n');
+  writeFileSync(join(cwd, 'lines.jsonl'), '{"x": {"y": 1, "z": [[1]]}, "label": true}\n[1]\n');
   return (...words) => printed(cwd, ...words);
 }
 
@@ -23,6 +25,12 @@ test('data index, data synth, and data inspect of each kind of file', async () =
   const json = inFolder();
   expect(await json('data', 'index', 'text', '--format', 'libsvm')).toMatchObject({ records: 3, tasks: 1 });
   expect(await json('data', 'inspect', 'text')).toMatchObject({ kind: 'libsvm', ids: 3 });
+  expect(await json('data', 'inspect', 'lines.jsonl')).toMatchObject({
+    form: { format: 'jsonl' },
+    columns: [{}, {}, {}],
+  });
+  const parquet = join(ROOT, 'test/golden/data/parquet/nested-v1.parquet');
+  expect(await json('data', 'inspect', parquet)).toMatchObject({ form: { format: 'parquet' }, records: 6 });
   const synth = ['data', 'synth', '--records', '200', '--test-records', '50', '--out', '.', '--format'];
   expect(await json(...synth, 'libffm')).toMatchObject({ options: { records: 200 } });
   expect(await json(...synth, 'csv')).toMatchObject({ files: { job: expect.stringContaining('job.yaml') } });

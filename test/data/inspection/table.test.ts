@@ -8,6 +8,7 @@ import { slotOf } from '../../../src/data/inspection/histogram.ts';
 import { positiveOf } from '../../../src/data/inspection/label.ts';
 import { type Look, lookAt } from '../../../src/data/inspection/look.ts';
 import type { LookOptions, TableLook } from '../../../src/data/inspection/table.ts';
+import { isOfFields } from '../../../src/data/inspection/table-source.ts';
 import { typeOf } from '../../../src/data/inspection/types.ts';
 import { isRealDataMissing, REAL_DATA, testPlace } from '../place.ts';
 
@@ -182,7 +183,7 @@ describe('reading', () => {
     const text = `\ufeffa,b,label\n1,"x\ny",1\n2,z,0\n\n3,z\n4,"q"w,1\n${'5,z,0\n'.repeat(20)}`;
     const { columns, records, bad, form } = await look(gzipSync(text), {}, 'file.gz');
     expect(columns.map(({ name }) => name)).toEqual(['a', 'b', 'label']);
-    expect({ records, bad, header: form.header }).toEqual({
+    expect({ records, bad, header: isOfFields(form) && form.header }).toEqual({
       records: 22,
       bad: { records: 2, lines: [6, 7] },
       header: true,
@@ -219,12 +220,13 @@ describe('reading', () => {
   });
 
   test.each([
-    ['JSON', '{"a": 1, "b": 2}\n{"a": 3, "b": 4}\n'],
+    ['is one JSON array', '[\n{"a": 1},\n{"a": 3}]\n'],
+    ['records over several lines', '{\n  "a": 1\n}\n'],
     ['libffm', '1 0:5:a 1:9:b\n0 0:3:c 1:2:d\n'],
     ['Vowpal Wabbit', '1 |f price:0.23 sqft:0.25\n-1 |f price:0.1 sqft:0.5\n'],
     ['UTF-16 text', Buffer.from('\ufeffa,b\n1,2\n', 'utf16le')],
     ['a zip archive', 'PK\u0003\u0004\u0014\u0000'],
-    ['a Parquet file', 'PAR1\u0015\u0004'],
+    ['are too few for a Parquet file', 'PAR1\u0015\u0004'],
     ['has no records', ''],
   ])('what is no table is called what it is: %s', async (what, text) => {
     await expect(look(text)).rejects.toMatchObject({ code: 'DataInvalid', message: expect.stringContaining(what) });
@@ -301,7 +303,7 @@ test.skipIf(isRealDataMissing)('Adult as it is', async () => {
   const found = await lookAt(real, 'adult/adult.test.gz', { records: 2000 });
   if (found.kind !== 'table') throw new Error(found.kind);
   const { form, label, columns } = found;
-  expect(form).toEqual({ delimiter: ',', quote: '"', comment: '|', decimal: '.', header: false });
+  expect(form).toEqual({ format: 'csv', delimiter: ',', quote: '"', comment: '|', decimal: '.', header: false });
   expect(label).toEqual({ column: 14, why: 'the last column, with two values' });
   expect(columns.map((facts) => typeOf(facts).type).join(' ')).toBe(
     'number category number category category category category category category category number number number category category',

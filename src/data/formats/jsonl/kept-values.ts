@@ -30,7 +30,7 @@ export function keptIn(_file: string, keep: readonly string[], _head: FileHead, 
 }
 
 /** Null for what is no JSON: it is a bad record, and has no values. */
-function recordIn(line: Uint8Array): Json {
+export function recordIn(line: Uint8Array): Json {
   if (line.length > LIMITS.recordBytes) return null;
   try {
     return jsonOf(line);

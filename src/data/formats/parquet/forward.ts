@@ -11,11 +11,11 @@ import type { ForwardOptions, ReadColumns, RowsReader } from '../format.ts';
 import type { KeptTexts } from '../text/form.ts';
 import { NO_LABEL, withoutTraining } from '../text/forward.ts';
 import { GroupSink, type GroupSource } from '../text/group-sink.ts';
-import { textsOf } from './canonical.ts';
-import { type ColumnValues, readColumn } from './column.ts';
+import { readColumn } from './column.ts';
 import { leafNamed } from './footer.ts';
 import type { GroupRecords } from './group-records.ts';
 import { planFile, readGroup } from './reader.ts';
+import { rowTexts } from './row-texts.ts';
 import type { Leaf } from './schema.ts';
 
 /** Rows of a part, of which a thread has two: each may have thousands of scores. */
@@ -88,23 +88,6 @@ function keptLeaf(name: string, columns: ReadColumns, named: (name: string) => L
   throw new PaddletError('DataInvalid', `column ${leaf.name} has lists, which cannot be kept`, {
     hint: 'keep columns with one value a row',
   });
-}
-
-/** As bytes in Latin-1; empty where there is none. A text of a dictionary is made once. */
-function rowTexts(leaf: Leaf, { values, indexes, nulls }: ColumnValues): (row: number) => string {
-  const textAt = textsOf(leaf, values);
-  const made = (at: number): string => {
-    const { buffer, byteOffset, byteLength } = textAt(at) ?? new Uint8Array(0);
-    return Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
-  };
-  const known: string[] = [];
-  const textFor = (row: number): string => {
-    if (indexes === undefined) return made(row);
-    const at = indexes[row]!;
-    known[at] ??= made(at);
-    return known[at];
-  };
-  return (row) => (nulls !== undefined && nulls[row] !== 0 ? '' : textFor(row));
 }
 
 /** As text, where an id of a list takes two bytes. */

@@ -50,6 +50,15 @@ export async function countParquet(content: Content, columns: ColumnSpec): Promi
   return (await planFile(content, columns, ANY_LABEL)).footer.rows;
 }
 
+export const bytesOf =
+  (file: Content['file'], onBytes: (count: number) => void): ReadBytes =>
+  async (offset, count) => {
+    const room = new Uint8Array(count);
+    const got = await file.read(room, offset);
+    onBytes(got);
+    return room.subarray(0, got);
+  };
+
 /** Where the columns of the job are in a file. */
 export async function planFile(
   { path, bytes, file }: Content,
@@ -57,12 +66,7 @@ export async function planFile(
   labels: LabelRule,
   onBytes: (count: number) => void = () => {},
 ): Promise<FilePlan> {
-  const read: ReadBytes = async (offset, count) => {
-    const room = new Uint8Array(count);
-    const got = await file.read(room, offset);
-    onBytes(got);
-    return room.subarray(0, got);
-  };
+  const read = bytesOf(file, onBytes);
   const footer = await readFooter(path, bytes, read);
   const plan = valuePlanOf(DIALECT, spec, layoutByPath(spec), labels, path);
   const targets = plan.targets.filter((target) => target !== undefined);

@@ -1,0 +1,75 @@
+/** CSV, and other text of fields: its first records say how it is divided, and whether it has names. */
+import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
+import { contentBlocks, type Head } from '../content.ts';
+import { dialectBytes } from '../formats/csv/fields.ts';
+import type { DataPlace } from '../place.ts';
+import { dialectOf, withoutMark } from './dialect.ts';
+import { decimalOf, hasHeader } from './header.ts';
+import { readAllRecords, readRecords } from './records.ts';
+import { FIRST_RECORDS, type SourceColumn, type TableForm, type TableSource } from './table-source.ts';
+import { shownText } from './texts.ts';
+
+type FieldsForm = Extract<TableForm, { readonly format: 'csv' | 'tsv' }>;
+
+/** Throws `DataInvalid` when it is no table. */
+export function fieldsTable(place: DataPlace, path: string, head: Head, onBytes: (count: number) => void): TableSource {
+  const { form, rows } = firstRows(path, head);
+  const first = rows[0] ?? [];
+  if (first.length > LIMITS.columns) {
+    throw new PaddletError('DataInvalid', `${path}: ${first.length} fields, more than ${LIMITS.columns}`);
+  }
+  const names = first.map(shownText);
+  return {
+    ...{ path, form, unlisted: [] },
+    columns: first.map((_, at) => nameOf(form, names, at)),
+    rows: form.header ? rows.slice(1) : rows,
+    async read(sink) {
+      async function* blocks(): AsyncGenerator<Uint8Array> {
+        let isFirst = true;
+        for await (const block of contentBlocks(place, path)) {
+          onBytes(block.length);
+          yield isFirst ? withoutMark(block) : block;
+          isFirst = false;
+        }
+      }
+      let isHeader = form.header;
+      await readAllRecords(path, blocks(), bytesOf(form), ({ fields, line, isFaulty }) => {
+        if (!isHeader) return sink.take(fields, line, isFaulty || fields.length !== first.length);
+        isHeader = false;
+        return true;
+      });
+    },
+  };
+}
+
+const bytesOf = ({ delimiter, quote, comment, decimal }: FieldsForm) =>
+  dialectBytes({ delimiter, quote, comment, decimal, header: false, missing: [] });
+
+function firstRows(path: string, { bytes, isWhole }: Head): { form: FieldsForm; rows: (readonly string[])[] } {
+  const dialect = dialectOf(path, bytes, isWhole);
+  const format = dialect.delimiter === '\t' ? 'tsv' : 'csv';
+  const rows: (readonly string[])[] = [];
+  readRecords(
+    withoutMark(bytes),
+    bytesOf({ format, ...dialect, header: false, decimal: '.' }),
+    { firstLine: 1, isLast: isWhole },
+    ({ fields }) => {
+      rows.push(fields);
+      return rows.length <= FIRST_RECORDS;
+    },
+  );
+  const decimal = decimalOf(rows, dialect.delimiter);
+  return { form: { format, ...dialect, decimal, header: hasHeader(rows, decimal) }, rows };
+}
+
+/** That of the header; a column without a name, or with that of another, is called by its place. */
+function nameOf({ header }: FieldsForm, names: readonly string[], at: number): SourceColumn {
+  const name = names[at]!;
+  const isName = header && name !== '' && name.length <= LIMITS.columnNameCharacters;
+  const isFirst = names.indexOf(name) === at;
+  if (isName && isFirst) return { name, hasName: names.lastIndexOf(name) === at };
+  let place = `c${at + 1}`;
+  while (header && names.includes(place)) place += '_';
+  return { name: place, hasName: false };
+}

@@ -1,0 +1,61 @@
+/** JSON lines as a table: each key that leads to values is a column. */
+import { PaddletError } from '../../base/errors.ts';
+import { contentBlocks, type Head } from '../content.ts';
+import { headOf } from '../formats/jsonl/head.ts';
+import { isObject } from '../formats/jsonl/json.ts';
+import { recordIn } from '../formats/jsonl/kept-values.ts';
+import type { DataPlace } from '../place.ts';
+import { withoutMark } from './dialect.ts';
+import { JsonShape } from './json-shape.ts';
+import { countLines, linesIn, wholeLines } from './lines.ts';
+import { FIRST_RECORDS, type TableSource } from './table-source.ts';
+
+const NO_COLUMNS = {
+  columns: [],
+  dialect: { header: false, delimiter: ',', quote: null, missing: [], decimal: '.' },
+} as const;
+
+/** Throws `DataInvalid` when no line of `head` is an object. */
+export function jsonTable(place: DataPlace, path: string, head: Head, onBytes: (count: number) => void): TableSource {
+  headOf(path, head.bytes, head.isWhole, NO_COLUMNS);
+  const shape = new JsonShape();
+  const records = [];
+  for (const { bytes } of linesIn(withoutMark(head.bytes), 1)) {
+    const record = recordIn(bytes);
+    if (!isObject(record)) continue;
+    shape.learn(record);
+    if (records.push(record) === FIRST_RECORDS) break;
+  }
+  shape.settle();
+  if (shape.columns.length === 0) {
+    throw new PaddletError('DataInvalid', `${path}: no line at its beginning is a JSON object with keys`, {
+      hint: 'JSON lines have an object on each line (paddlet docs data)',
+    });
+  }
+  return {
+    path,
+    form: { format: 'jsonl' },
+    rows: records.flatMap((record) => {
+      const texts = shape.textsOf(record);
+      return texts === undefined ? [] : [texts];
+    }),
+    get columns() {
+      return shape.columns;
+    },
+    get unlisted() {
+      return shape.unlisted;
+    },
+    async read(sink) {
+      let firstLine = 1;
+      for await (const block of wholeLines(path, contentBlocks(place, path))) {
+        onBytes(block.length);
+        for (const { bytes, line } of linesIn(firstLine === 1 ? withoutMark(block) : block, firstLine)) {
+          const record = recordIn(bytes);
+          const texts = isObject(record) ? shape.textsOf(record) : undefined;
+          if (!sink.take(texts ?? [], line, texts === undefined)) return;
+        }
+        firstLine += countLines(block);
+      }
+    },
+  };
+}

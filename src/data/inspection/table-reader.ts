@@ -1,0 +1,130 @@
+/** Gathers what is to be known of the columns of a table, from its records or from its columns. */
+import type { ColumnFacts, ColumnGuess } from './column-profile.ts';
+import { ColumnProfile } from './column-profile.ts';
+import type { DistinctValues } from './distinct.ts';
+import { slotOf } from './histogram.ts';
+import type { RecordSink } from './table-source.ts';
+import { isMissingText } from './texts.ts';
+
+/** Values that are kept of all columns together, and of one. */
+const KEPT_VALUES = 1 << 19;
+const LEAST_KEPT = 64;
+const MOST_KEPT = 4096;
+const SHOWN_LINES = 5;
+/** Labels that are told apart. */
+const LABELS = 64;
+const NO_LABEL = -1;
+const LEAK = 0.99;
+/** Above the share of the most frequent label. */
+const ABOVE_MAJORITY = 0.5;
+
+export interface TableFacts {
+  readonly columns: readonly ColumnFacts[];
+  readonly records: number;
+  /** All records of the file were read. */
+  readonly isWhole: boolean;
+  /** Records that have not the values of the columns: how many, and lines of the first ones. */
+  readonly bad: { readonly records: number; readonly lines: readonly number[] };
+  /** Columns that nearly equal the label. */
+  readonly leaks: readonly string[];
+  /** The values of each column: for a second file. */
+  readonly distinct: readonly DistinctValues[];
+}
+
+export interface ReaderOptions {
+  readonly decimal: '.' | ',';
+  /** Index of the column. */
+  readonly label?: number | undefined;
+  /** Most records to take. */
+  readonly records?: number | undefined;
+  /** Of a column, its values in another file. */
+  readonly firstOf?: (column: ColumnGuess, at: number) => DistinctValues | undefined;
+}
+
+export class TableReader implements RecordSink {
+  readonly #columns: readonly ColumnProfile[];
+  readonly #most: number;
+  readonly #label: number | undefined;
+  readonly #labels = new Map<string, number>();
+  readonly #labelCounts: number[] = [];
+  readonly #badLines: number[] = [];
+  #records = 0;
+  #bad = 0;
+  #isWhole = true;
+
+  constructor(guesses: readonly ColumnGuess[], { decimal, label, records, firstOf }: ReaderOptions) {
+    const most = Math.max(LEAST_KEPT, Math.min(MOST_KEPT, Math.floor(KEPT_VALUES / guesses.length)));
+    this.#columns = guesses.map((guess, at) => new ColumnProfile(guess, { decimal, most }, firstOf?.(guess, at)));
+    this.#most = records ?? Number.POSITIVE_INFINITY;
+    this.#label = label;
+  }
+
+  take(texts: readonly string[], line: number, isFaulty: boolean): boolean {
+    if (this.#records + this.#bad === this.#most) {
+      this.#isWhole = false;
+      return false;
+    }
+    if (isFaulty) {
+      this.#bad += 1;
+      if (this.#badLines.length < SHOWN_LINES) this.#badLines.push(line);
+      return true;
+    }
+    const label = this.#label === undefined ? undefined : shownLabel(this.#labelOf(texts[this.#label]!));
+    const slot = slotOf(this.#records);
+    this.#records += 1;
+    for (let at = 0; at < texts.length; at++) this.#columns[at]!.add(texts[at]!, label, slot);
+    return true;
+  }
+
+  async takeColumns(
+    records: number,
+    textsOf: (column: number) => Promise<(record: number) => string>,
+  ): Promise<boolean> {
+    const count = Math.min(records, this.#most - this.#records - this.#bad);
+    if (count < records) this.#isWhole = false;
+    if (count === 0) return this.#isWhole;
+    const labels = new Int8Array(count).fill(NO_LABEL);
+    if (this.#label !== undefined) {
+      const textOf = await textsOf(this.#label);
+      for (let at = 0; at < count; at++) labels[at] = this.#labelOf(textOf(at));
+    }
+    for (const [at, column] of this.#columns.entries()) {
+      const textOf = await textsOf(at);
+      for (let record = 0; record < count; record++) {
+        column.add(textOf(record), shownLabel(labels[record]!), slotOf(this.#records + record));
+      }
+    }
+    this.#records += count;
+    return this.#isWhole;
+  }
+
+  /** Its number; `NO_LABEL` when there are too many labels, or it has none. */
+  #labelOf(text: string): number {
+    if (isMissingText(text)) return NO_LABEL;
+    let label = this.#labels.get(text);
+    if (label === undefined) {
+      if (this.#labels.size === LABELS) return NO_LABEL;
+      label = this.#labels.size;
+      this.#labels.set(text, label);
+      this.#labelCounts.push(0);
+    }
+    this.#labelCounts[label]! += 1;
+    return label;
+  }
+
+  facts(): TableFacts {
+    const columns = this.#columns.map((column) => column.facts());
+    const majority = Math.max(0, ...this.#labelCounts) / Math.max(1, this.#records);
+    const least = Math.max(LEAK, majority + ABOVE_MAJORITY * (1 - majority));
+    return {
+      columns,
+      records: this.#records,
+      isWhole: this.#isWhole,
+      bad: { records: this.#bad, lines: this.#badLines },
+      leaks: columns.filter(({ explained }, at) => at !== this.#label && explained >= least).map(({ name }) => name),
+      distinct: this.#columns.map(({ distinct }) => distinct),
+    };
+  }
+}
+
+const shownLabel = (label: number): number | undefined => (label === NO_LABEL ? undefined : label);
