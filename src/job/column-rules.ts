@@ -230,12 +230,13 @@ function columnRules(
 function valueRules(
   column: LabelColumn,
   task: ColumnsUse['task'],
-  refuse: (message: string, field: string) => void,
+  refuse: (message: string, ...field: string[]) => void,
 ): void {
   for (const field of ['positive', 'negative', 'classes', 'position', 'path'] as const) {
     if (column[field] !== undefined) refuse('not with value, which is the label of each record', field);
   }
-  if (task !== 'binary') refuse('only for model.task binary', 'value');
+  if (task !== 'binary')
+    refuse('all records have label 1, which is for model.task binary: expected a column of type label');
 }
 
 function timeRules(

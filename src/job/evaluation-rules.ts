@@ -5,6 +5,7 @@ import type { EvaluationMetric } from '../model/metrics.ts';
 import type { Model } from '../model/model.ts';
 import { taskOf } from '../model/registry.ts';
 import type { JobFile } from './schema.ts';
+import { typeOf } from './selection.ts';
 
 interface Broken {
   readonly path: readonly string[];
@@ -17,6 +18,8 @@ const METRICS_OF: Readonly<Record<Model['task'], readonly EvaluationMetric[]>> =
   multiclass: ['logloss', 'accuracy'],
   regression: ['rmse'],
 };
+
+const OF_GROUPS: ReadonlySet<EvaluationMetric> = new Set(['groupedAuc', 'hitRate', 'ndcg']);
 
 export const evaluationRules = (file: JobFile): Broken[] => [
   ...rankingRules(file),
@@ -45,6 +48,11 @@ function rulesWhileTraining(
   if (evaluation.data === undefined && data.test === undefined && data.split === undefined) {
     const message = 'there are no held-out records: expected evaluation.data, data.test or data.split';
     broken.push({ path: ['evaluation'], atKey: true, message });
+  }
+  const hasGroups =
+    data.groupBy !== undefined || Object.values(data.columns ?? {}).some((one) => typeOf(one) === 'group');
+  if (metric !== undefined && OF_GROUPS.has(metric) && data.columns !== undefined && !hasGroups) {
+    refuse('metric', `${metric} is by group: expected data.groupBy, or a column of type group`);
   }
   const known = METRICS_OF[taskOf(model)];
   if (metric !== undefined && !known.includes(metric)) refuse('metric', `expected one of ${known.join(', ')}`);

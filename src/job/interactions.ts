@@ -15,14 +15,18 @@ const USER_AND_ITEM = columnsSchema.parse({
 /** Whatever was in a list of interactions has happened. */
 const LABEL = columnsSchema.parse({ label: { type: 'label', value: 1 } });
 
-/** The groups are those of the first field, where it is a category, and no column of groups is there. */
+/**
+ * The groups are those of the first field, or of the first column where a header says where it is: of a category
+ * without buckets, unless there is a column of groups.
+ */
 export function interactionsOf<T extends InteractionsData>(data: T): T & Pick<InteractionsData, 'columns' | 'groupBy'> {
   const { columns: written = USER_AND_ITEM, csv } = data;
   const types = Object.values(written).map(typeOf);
   // One that is called label, and is none, is told of by the rules.
   const columns = types.includes('label') || 'label' in written ? written : { ...written, ...LABEL };
   const dialect = resolveDialect('interactions', csv, undefined);
-  const first = resolveColumns(columns, dialect).find((column) => column.type !== 'cross' && column.position === 1);
+  const resolved = resolveColumns(columns, dialect).filter((column) => column.type !== 'cross');
+  const first = resolved.find(({ position }) => position === 1) ?? (dialect.header ? resolved[0] : undefined);
   const isGroup = first?.type === 'category' && first.buckets === undefined && !types.includes('group');
   const groupBy = data.groupBy ?? (isGroup ? first.name : undefined);
   return { ...data, columns, ...(groupBy === undefined ? {} : { groupBy }) };

@@ -100,6 +100,7 @@ describe('is refused:', () => {
   const SYNC = '{ mode: sync }';
   const NOTHING_HELD_OUT = 'data: { train: t, format: libsvm }\nmodel: { type: lr }';
   const REGRESSION = 'data: { train: t, test: h, format: libsvm }\nmodel: { type: fm, task: regression }';
+  const CLICKS = 'data: { train: t, test: h, format: csv, columns: { y: label, c: category } }\nmodel: { type: lr }';
   const IMAGES = 'data: { train: t, test: h, format: idx }\nmodel: { type: softmax }';
 
   it.each<[string, string, string, string?, string?]>([
@@ -113,6 +114,7 @@ describe('is refused:', () => {
     ],
     ['{ metric: rmse }', '5:23', 'metric: expected one of logloss, accuracy', IMAGES],
     ['{ metric: auc }', '5:23', 'metric: expected one of rmse', REGRESSION],
+    ['{ metric: ndcg }', '5:23', 'metric: ndcg is by group: expected data.groupBy, or a column of type group', CLICKS],
     ['{ metric: loss }', '5:23', 'metric: '],
     ['{ labels: l }', '5:23', 'labels: only with evaluation.data', IMAGES],
     ['{ data: h, labels: l }', '5:32', 'labels: libsvm records contain their labels'],

@@ -27,7 +27,8 @@ test.each([
   ['columns: { a: { type: category, buckets: 9 }, b: category }', undefined],
   ['columns: { a: number, b: category }', undefined],
   ['columns: { a: category, b: group }', undefined],
-  ['csv: { header: true }, columns: { a: category, b: category }', undefined],
+  ['csv: { header: true }, columns: { a: category, b: category }', 'a'],
+  ['csv: { header: true }, columns: { a: number, b: category }', undefined],
   ['csv: { header: true }', 'user'],
 ])('groups of %s', (data, groupBy) => {
   expect(load(data).data.groupBy).toBe(groupBy);
@@ -58,7 +59,9 @@ test('one label for all records is for binary models, in files without labels', 
         `data: { train: x, format: ${format}, columns: { a: category, y: { type: label, value: 1 } } }\n`,
     );
   expect(job('jsonl', 'binary').data.columns).toContainEqual({ name: 'y', type: 'label', value: 1 });
-  expect(() => job('jsonl', 'regression')).toThrow('data.columns.y.value: only for model.task binary');
+  expect(() => job('jsonl', 'regression')).toThrow(
+    'data.columns.y: all records have label 1, which is for model.task binary',
+  );
   expect(() => job('columns', 'binary')).toThrow('data.columns.y.value: not for format columns: its files have');
 });
 

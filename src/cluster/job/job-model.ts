@@ -84,7 +84,8 @@ export function forwardReadingOf(
     inputWidth,
     readsFields,
     mayHaveWeight: data.labelWeights,
-    fields: record.train.columns?.fields,
+    // Of interactions it is not known how many there are.
+    fields: data.format === 'interactions' ? undefined : record.train.columns?.fields,
   };
 }
 

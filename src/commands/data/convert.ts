@@ -11,7 +11,7 @@ import { refuseEmpty } from '../base/given-path.ts';
 import { cacheFlags, dataFlags, PaddletCommand } from '../base-command.ts';
 
 const NEXT = `To train on them, in the job: set data.format to columns, name these files in data.train and data.test, and remove
-data.csv, data.missing and the position, path or from of each column. Records are scored as text: predict --format csv.`;
+data.csv, data.missing, data.record and the position, path, from or value of each column; write the default ones. Records are scored as text: predict --format csv.`;
 
 interface Written extends Converted {
   readonly from: string;
@@ -19,7 +19,7 @@ interface Written extends Converted {
 }
 
 export default class DataConvertCommand extends PaddletCommand<typeof DataConvertCommand> {
-  static override summary = 'Convert CSV and TSV files to files of columns';
+  static override summary = 'Convert files of text or Parquet to files of columns';
   static override description =
     `Parses each file once, and writes its columns as a job reads them: numbers, ids of categories, labels. Jobs with
 data.format: columns read them without parsing, with any statistics, normalization and crosses; what decides ids and

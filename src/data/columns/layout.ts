@@ -17,15 +17,17 @@ export function layoutByPath(spec: ColumnSpec): FileLayout {
 
 /**
  * Whether a layout can be one of these columns: layouts come over the wire. Each column that is read has a field of its
- * own.
+ * own; in a file of columns, so has each that was a constant.
  */
-export function fitsLayout(spec: ColumnSpec, { fields, positions }: FileLayout): boolean {
+export function fitsLayout(spec: ColumnSpec, { fields, positions }: FileLayout, hasField = isRead): boolean {
   const columns = fieldColumns(spec);
   const taken = positions.filter((position) => position >= 0);
   return (
     positions.length === columns.length &&
     new Set(taken).size === taken.length &&
     taken.every((position) => position < fields) &&
-    columns.every((column, at) => (isRead(column) ? positions[at]! >= 0 : !isConstant(column) || positions[at] === -1))
+    columns.every((column, at) =>
+      hasField(column) ? positions[at]! >= 0 : !isConstant(column) || positions[at] === -1,
+    )
   );
 }

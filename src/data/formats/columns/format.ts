@@ -2,6 +2,7 @@
 import { crc32 } from 'node:zlib';
 import { assert } from '../../../base/assert.ts';
 import { changed, countRecords, positionOf } from '../../chunk-check.ts';
+import type { FieldColumn } from '../../columns/column.ts';
 import { type ColumnRecords, columnRecords } from '../../columns/column-records.ts';
 import { fitsLayout } from '../../columns/layout.ts';
 import type { PieceSink } from '../../columns/piece-sink.ts';
@@ -38,6 +39,8 @@ export const columnsFormat: Format = {
   read,
 };
 
+const isKept = ({ type }: FieldColumn): boolean => type !== 'ignore';
+
 async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<ParsedTask> {
   const { batchSize, columns, labels, times = UNTIMED } = options;
   assert(columns !== undefined, 'a columns file has columns');
@@ -47,7 +50,7 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
   for (const chunk of chunks) {
     const file = files.path(chunk.file);
     const { layout } = options.files[chunk.file]!;
-    if (layout === undefined || !fitsLayout(columns, layout)) throw changed(file, chunk);
+    if (layout === undefined || !fitsLayout(columns, layout, isKept)) throw changed(file, chunk);
     into.startPart(file);
     try {
       await readChunk(files, chunk, blockPlan(file, columns, layout, labels), into, options);

@@ -46,6 +46,7 @@ export class FieldReader {
   /** The next field begins so many bytes behind the end of one. */
   readonly delimiterBytes: 1 | 2;
   readonly #delimiter: number;
+  readonly #isRun: boolean;
   /** What is no blank, though it looks like one. */
   readonly #notBlank: number;
   readonly #quote: number;
@@ -55,6 +56,8 @@ export class FieldReader {
   to = 0;
   /** Where its delimiter or its line break is, or the end of the text. */
   end = 0;
+  /** It is no field: blanks that divide, and nothing behind them. */
+  isNone = false;
   /** Line breaks in it. */
   breaks = 0;
   /** The first one in a line, but rather a quote that is not closed: where the line ends is unknown then. */
@@ -65,7 +68,8 @@ export class FieldReader {
     this.content = bytes;
     this.delimiterBytes = isDouble === true ? 2 : 1;
     this.#delimiter = delimiter;
-    this.#notBlank = isRun === true ? NONE : delimiter;
+    this.#isRun = isRun === true;
+    this.#notBlank = this.#isRun ? NONE : delimiter;
     this.#quote = quote;
   }
 
@@ -96,6 +100,7 @@ export class FieldReader {
     this.end = at;
     while (at > this.from && this.isBlank(bytes[at - 1])) at--;
     this.to = at;
+    this.isNone = this.#isRun && from === at;
   }
 
   #readQuoted(open: number): void {
@@ -207,11 +212,12 @@ export function wholeLines(text: Uint8Array, dialect: DialectBytes): number {
   return last;
 }
 
-/** The fields of the line that begins at `start`, and where it ends; for headers. */
+/** The first fields of the line that begins at `start`, `most` of them, and where the last one ends; for headers. */
 export function fieldsOf(
   bytes: Uint8Array,
   start: number,
   dialect: DialectBytes,
+  most = Number.POSITIVE_INFINITY,
 ): { texts: string[]; end: number; breaks: number; fault: FieldFault | undefined } {
   const reader = new FieldReader(bytes, dialect);
   const texts: string[] = [];
@@ -219,8 +225,9 @@ export function fieldsOf(
   for (let at = start; ; at = reader.end + reader.delimiterBytes) {
     reader.read(at);
     const { content, from, to, end } = reader;
-    texts.push(Buffer.from(content.subarray(from, to)).toString('utf8'));
+    if (!reader.isNone) texts.push(Buffer.from(content.subarray(from, to)).toString('utf8'));
     breaks += reader.breaks;
-    if (end >= bytes.length || bytes[end] === NEWLINE) return { texts, end, breaks, fault: reader.fault };
+    if (end >= bytes.length || bytes[end] === NEWLINE || texts.length >= most)
+      return { texts, end, breaks, fault: reader.fault };
   }
 }

@@ -10,6 +10,13 @@ import { FORWARD_HEAD_BYTES } from '../format.ts';
 import type { FileHead } from '../text/form.ts';
 import { dialectBytes, FieldReader, fieldsOf } from './fields.ts';
 
+export interface HeadReading {
+  /** Which ones a hint may name. */
+  readonly delimiters: readonly string[];
+  /** Fields to read of the first line, of which fewer make a bad record, unless another delimiter seems to be meant. */
+  readonly most?: number | undefined;
+}
+
 /** The first line of a file with values has to end within so many bytes. */
 export const HEAD_BYTES = FORWARD_HEAD_BYTES;
 const DELIMITERS = [',', '\t', ';', '|'];
@@ -19,14 +26,13 @@ const SHOWN_CHARACTERS = 40;
 /**
  * `bytes`: the first ones of the file, up to `HEAD_BYTES`; all of them if `isWhole`. Throws `DataInvalid`, naming file,
  * line and column. Undefined when there is no line with values, or none that ends within a look at fewer bytes.
- * `delimiters`: which ones a hint may name.
  */
 export function headOf(
   path: string,
   bytes: Uint8Array,
   isWhole: boolean,
   spec: ColumnSpec,
-  delimiters: readonly string[] = DELIMITERS,
+  how: HeadReading = { delimiters: DELIMITERS },
 ): FileHead | undefined {
   const dialect = dialectBytes(spec.dialect);
   const reader = new FieldReader(bytes, dialect);
@@ -41,7 +47,7 @@ export function headOf(
     at = newline < 0 ? bytes.length : newline + 1;
   }
   if (at >= bytes.length && isWhole) return undefined;
-  const { texts, end, breaks, fault } = fieldsOf(bytes, at, dialect);
+  const { texts, end, breaks, fault } = fieldsOf(bytes, at, dialect, how.most);
   if (!isWhole && end >= bytes.length) {
     // Fewer than a header may have: it goes on behind them.
     if (bytes.length < HEAD_BYTES) return undefined;
@@ -57,12 +63,12 @@ export function headOf(
   if (texts.length > LIMITS.columns) {
     throw new PaddletError('DataInvalid', `${path}:${line}: ${texts.length} fields, more than ${LIMITS.columns}`, {
       hint:
-        delimiterHint(texts, spec, delimiters) ??
+        delimiterHint(texts, spec, how) ??
         'leave out columns, or put those of one kind into a column of type categories',
     });
   }
   const place = `${path}:${line}`;
-  const positions = fieldColumns(spec).map((column) => positionOf(column, texts, place, spec, delimiters));
+  const positions = fieldColumns(spec).map((column) => positionOf(column, texts, place, spec, how));
   refuseSamePlace(fieldColumns(spec), positions, place);
   const layout = { fields: texts.length, positions };
   if (!spec.dialect.header) return { layout, names: undefined, offset: at, line };
@@ -71,23 +77,19 @@ export function headOf(
 
 const FAULTS = { open: 'a quote is not closed', after: 'text follows a closing quote' } as const;
 
-function positionOf(
-  column: FieldColumn,
-  texts: string[],
-  place: string,
-  spec: ColumnSpec,
-  delimiters: readonly string[],
-): number {
+function positionOf(column: FieldColumn, texts: string[], place: string, spec: ColumnSpec, how: HeadReading): number {
   if (isConstant(column)) return -1;
   const { name, position, type } = column;
   if (position !== undefined) {
-    if (position <= texts.length) return position - 1;
+    const hint = delimiterHint(texts, spec, how);
+    const isBad = how.most !== undefined && hint === undefined;
+    if (position <= texts.length || isBad) return position - 1;
     throw new PaddletError(
       'DataInvalid',
       `${place}: ${texts.length} fields, column ${name} is at position ${position}`,
       {
         hint:
-          delimiterHint(texts, spec, delimiters) ??
+          delimiterHint(texts, spec, how) ??
           `compare data.columns with the file: data.csv.header is ${spec.dialect.header}`,
       },
     );
@@ -104,7 +106,7 @@ function positionOf(
   const names = texts.slice(0, SHOWN_NAMES).map(shorten).join(', ');
   const more = texts.length > SHOWN_NAMES ? ` and ${texts.length - SHOWN_NAMES} more` : '';
   throw new PaddletError('DataInvalid', `${place}: no column ${name} in the header, which has ${names}${more}`, {
-    hint: delimiterHint(texts, spec, delimiters) ?? nameHint(name, texts),
+    hint: delimiterHint(texts, spec, how) ?? nameHint(name, texts),
   });
 }
 
@@ -135,7 +137,7 @@ const shorten = (text: string): string =>
 function delimiterHint(
   texts: readonly string[],
   { dialect }: ColumnSpec,
-  delimiters: readonly string[],
+  { delimiters }: HeadReading,
 ): string | undefined {
   if (texts.length > 1) return undefined;
   const other = delimiters.find((text) => text !== dialect.delimiter && texts[0]?.includes(text));

@@ -49,6 +49,7 @@ export class CsvLineReader implements LineReader {
     for (let at = start; ; at = reader.end + reader.delimiterBytes) {
       reader.read(at);
       lines += reader.breaks;
+      if (reader.isNone) break;
       const target = targets[field];
       field += 1;
       // Of a line that is too long nothing is made: it may be 16 MiB of one value.

@@ -4,6 +4,7 @@
  */
 import { LIMITS } from '../../../base/limits.ts';
 import type { ColumnSpec } from '../../columns/column.ts';
+import { fieldColumns } from '../../columns/layout.ts';
 import { dialectBytes, LineEnd, wholeLines } from '../csv/fields.ts';
 import { keptIn } from '../csv/kept-fields.ts';
 import { headOf } from '../csv/layout.ts';
@@ -15,8 +16,9 @@ const DELIMITERS = ['\t', '::', ',', ';', '|', ' '];
 
 export const interactionsForm: TextForm = {
   headOf(path, bytes, isWhole, spec) {
-    const head = headOf(path, bytes, isWhole, spec, DELIMITERS);
-    return head && { ...head, layout: { ...head.layout, fields: fieldsRead(head) } };
+    const most = spec.dialect.header ? undefined : fieldsRead(positionsOf(spec));
+    const head = headOf(path, bytes, isWhole, spec, { delimiters: DELIMITERS, most });
+    return head && { ...head, layout: { ...head.layout, fields: fieldsRead(head.layout.positions) } };
   },
   linesOf(spec, { fields }) {
     const dialect = dialectBytes(spec.dialect);
@@ -38,6 +40,9 @@ export const interactionsForm: TextForm = {
 };
 
 /** Up to the last one that a column is of. */
-const fieldsRead = ({ layout }: FileHead): number => 1 + Math.max(0, ...layout.positions);
+const fieldsRead = (positions: readonly number[]): number => 1 + Math.max(0, ...positions);
+
+/** Without a header. */
+const positionsOf = (spec: ColumnSpec): number[] => fieldColumns(spec).map(({ position = 0 }) => position - 1);
 
 export const interactionsFormat = textFormat(interactionsForm, 'position', 1);

@@ -1,4 +1,4 @@
-/** Values of the path in the memory of the kernel: the same for each record. */
+/** Values of the path and of the job in the memory of the kernel: the same for each record. */
 import type { ColumnPiece } from '../../columns/piece.ts';
 import type { PlanPlaces } from './kernel-places.ts';
 import type { LinePlan, Target } from './plan.ts';

@@ -64,7 +64,7 @@ export interface ValuePlan {
   /** By field; undefined for one that is not read. */
   readonly targets: readonly (Target | undefined)[];
   /** Columns whose value is in the path, with that value. */
-  readonly constants: readonly { readonly target: Target; readonly text: string }[];
+  readonly constants: readonly { readonly target: Target; readonly text: string; readonly from: 'folder' | 'job' }[];
   /** As bytes. */
   readonly missing: readonly Uint8Array[];
   readonly labels: LabelRule;
@@ -166,9 +166,11 @@ export function valuePlanOf(
   columns.forEach((column, at) => {
     const target = targetOf(column, slots);
     if (target === undefined) return;
-    if (column.type === 'label' && column.value !== undefined) constants.push({ target, text: String(column.value) });
-    else if (column.from === 'folder') constants.push({ target, text: folderValue(path, column.name) });
-    else targets[layout.positions[at]!] = target;
+    if (column.type === 'label' && column.value !== undefined) {
+      constants.push({ target, text: String(column.value), from: 'job' });
+    } else if (column.from === 'folder') {
+      constants.push({ target, text: folderValue(path, column.name), from: 'folder' });
+    } else targets[layout.positions[at]!] = target;
   });
   return {
     dialect,

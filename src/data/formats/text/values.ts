@@ -53,9 +53,11 @@ export class RecordValues {
     record.groupHigh = MOST_U32;
     for (const list of record.lists) list.length = 0;
     record.texts.fill(NO_TEXT);
-    for (const { target, text } of this.#plan.constants) {
+    for (const { target, text, from } of this.#plan.constants) {
       const content = Buffer.from(text);
-      const reason = this.take(target, content, 0, content.length);
+      // What the job says is never missing, whatever texts mean that in its files.
+      const isMissing = from === 'folder' && this.isMissing(content, 0, content.length);
+      const reason = this.#convert(target, content, 0, content.length, isMissing);
       if (reason !== undefined) return `${reason}, in the path of the file`;
     }
     return undefined;

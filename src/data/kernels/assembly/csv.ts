@@ -44,6 +44,8 @@ function parseRecord(frame: Frame, start: usize, record: u32, isInteraction: boo
     entry += FIELD_BYTES;
     let byte = <u32>load<u8>(at);
     while (isBlankBut(byte, notBlank)) byte = load<u8>(++at);
+    // Blanks that divide, and no field behind them.
+    if (isInteraction && byte == NEWLINE && notBlank != delimiter) return 0;
     let from = at;
     let to: usize;
     if (byte == quote) {

@@ -62,6 +62,21 @@ describe('what divides the fields', () => {
     expect(bits).toEqual(same.bits);
   });
 
+  test('the first line is a line like others, however long it is and whatever it lacks', async () => {
+    const plain = await readOf('1\t2\n3\t4\n');
+    for (const more of ['\tx'.repeat(5000), `\t${'x'.repeat(1 << 20)}`]) {
+      const read = await readOf(`1\t2${more}\n3\t4\n`);
+      expect({ ...read, index: undefined }).toEqual({ ...plain, index: undefined });
+    }
+    const { bad, labels } = await readOf('oops\n1\t2\n');
+    expect([bad, labels]).toEqual([['x:1: 1 fields, expected 2'], [1]]);
+  });
+
+  test('blanks at the end of a line are no field', async () => {
+    const { bad, labels } = await readOf('5 7 \n5 7 1 \n', `${RATED}, csv: { delimiter: " " }`);
+    expect([bad, labels]).toEqual([['x:1: 2 fields, expected 3'], [0]]);
+  });
+
   test('a file that is not divided by it is refused, with what looks like it', async () => {
     await expect(readOf('1::2::5\n')).rejects.toMatchObject({
       message: expect.stringMatching(/x:1: 1 fields, column item is at position 2$/),
@@ -76,6 +91,11 @@ describe('records', () => {
     const { labels, bad } = await readOf('1\t2\n1\t3\tmore\n4\n');
     expect(labels).toEqual([1, 1]);
     expect(bad).toEqual(['x:3: 1 fields, expected 2']);
+  });
+
+  test('have label 1 also where 1 means that there is no value', async () => {
+    const { labels, bad } = await readOf('1\t2\n3\t4\n', 'missing: ["1", ""]');
+    expect([labels, bad]).toEqual([[1, 1], []]);
   });
 
   test('have the id of the user as their group, as a column of groups would have it', async () => {

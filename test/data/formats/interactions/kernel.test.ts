@@ -63,7 +63,7 @@ test('values are what is between the delimiters, blanks around them aside', () =
         const isRun = delimiter === ' ';
         const blanks = delimiter === '\t' ? /^[ \r]+|[ \r]+$/g : /^[ \t\r]+|[ \t\r]+$/g;
         if (line.replace(blanks, '') === '') return [];
-        const fields = (isRun ? line.replace(/^[ \t\r]+/, '') : line).split(DIVIDED[delimiter]!);
+        const fields = (isRun ? line.replace(blanks, '') : line).split(DIVIDED[delimiter]!);
         if (fields.length < 2) return [];
         const [user, item] = fields.map((field) => field.replace(blanks, ''));
         return [[idOf('user', user!), idOf('item', item!)]];

@@ -322,3 +322,18 @@ describe('columns that do not fit', () => {
     await expect(reading).rejects.toMatchObject({ code: 'DataInvalid', message: expect.stringContaining(message) });
   });
 });
+
+test('a label that all records have, and values in the path', async () => {
+  const all: How = { what: 'day=7', labels: { task: 'binary' } };
+  const columns: Column[] = [
+    { name: 'label', type: 'label', value: 1 },
+    category('c'),
+    category('day', { from: 'folder' }),
+  ];
+  const spec: ColumnSpec = { columns, dialect: { ...CSV, missing: ['1'] } };
+  const parquet = parquetOf([{ name: 'c', data: ['a', 'b', 'a'], type: 'STRING' }], 2);
+  const read = await recordsOf(placeWith({ 'day=7/a.parquet': parquet }), { ...all, spec, format: 'parquet' });
+  const ofCsv = await recordsOf(placeWith({ 'day=7/a.csv': 'c\na\nb\na\n' }), { ...all, spec, format: 'csv' });
+  expect(read.labels).toEqual([1, 1, 1]);
+  expect(read.bits).toEqual(ofCsv.bits);
+});
