@@ -102,7 +102,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     'Index data files: count records, find feature and label bounds',
     () => import('./data/index.ts'),
   ),
-  entry('data', 'data:convert', 'Convert CSV and TSV files to files of columns', () => import('./data/convert.ts')),
+  entry('data', 'data:convert', 'Convert files of text or Parquet to files of columns', () => import('./data/convert.ts')),
   entry(
     'data',
     'data:inspect',
