@@ -102,7 +102,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     'Index data files: count records, find feature and label bounds',
     () => import('./data/index.ts'),
   ),
-  entry('data', 'data:convert', 'Convert files of text or Parquet to files of columns', () => import('./data/convert.ts')),
+  entry(
+    'data',
+    'data:convert',
+    'Convert files of text or Parquet to files of columns',
+    () => import('./data/convert.ts'),
+  ),
   entry(
     'data',
     'data:inspect',
