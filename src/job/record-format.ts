@@ -1,4 +1,4 @@
-/** The `data` of a job: one of recordio is one of the format that its records have; interactions have columns. */
+/** The `data` section: what `format: recordio` and `format: interactions` stand for. */
 import * as z from 'zod';
 import { DATA_FORMATS, type DataFormat } from '../data/formats/registry.ts';
 import { dataFields } from './fields.ts';

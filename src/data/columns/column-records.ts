@@ -56,7 +56,7 @@ export function columnRecords(columns: UsedColumns, { records, bytes, batchSize 
         readFeatures(maker.featuresOf(piece, hasFields), builder.inputs[at]!.firstEnd),
       );
       const groups = groupsOf?.(piece) ?? piece.groups;
-      builder.add(factsOf({ ...piece, groups }), firstLine, inputs, rows?.rowsOf(piece));
+      builder.add(factsOf(piece, groups), firstLine, inputs, rows?.rowsOf(piece));
     },
     bad: (record) => builder.bad(record),
     finish() {
@@ -66,7 +66,7 @@ export function columnRecords(columns: UsedColumns, { records, bytes, batchSize 
   };
 }
 
-function factsOf({ records, labels, weights, groups, lines }: ColumnPiece): RecordFacts {
+function factsOf({ records, labels, weights, lines }: ColumnPiece, groups: Uint32Array | undefined): RecordFacts {
   const runs: number[] = [];
   for (let record = 0; record < records; record++) {
     const line = lines[record]!;

@@ -54,7 +54,9 @@ export function dialectOf(path: string, bytes: Uint8Array, isWhole: boolean): Ta
     throw new PaddletError('DataInvalid', `${path} is no table: its lines do not have the same fields${like}`, {
       hint:
         looks?.hint ??
-        'fields are separated by one comma, tab, semicolon, bar or blank: `paddlet docs data` has all formats',
+        (lines.every((line) => line === '' || line.includes('::'))
+          ? 'fields separated by "::" are read with data.format: interactions, and data.csv.delimiter: "::"'
+          : 'fields are separated by one comma, tab, semicolon, bar or blank: `paddlet docs data` has all formats'),
     });
   }
   return isHeader(text, best) ? { ...best.dialect, comment: undefined } : best.dialect;

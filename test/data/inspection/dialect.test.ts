@@ -37,6 +37,14 @@ describe('dialectOf', () => {
   test('lines that have nothing in common are no table', () => {
     expect(() => guess('a,b\nc\nd;e;f\ng h i j\n')).toThrow('t.csv is no table: its lines do not have the same fields');
   });
+
+  test('of fields divided by two colons, which are interactions', () => {
+    const lines = '1::10::5\n1::20::3\n';
+    expect(() => guess(lines)).toThrow(expect.objectContaining({ hint: expect.stringContaining('interactions') }));
+    expect(() => guess(`${lines}a,b\n`)).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining('by one comma') }),
+    );
+  });
 });
 
 describe('hasHeader', () => {

@@ -81,16 +81,14 @@ function positionOf(column: FieldColumn, texts: string[], place: string, spec: C
   if (isConstant(column)) return -1;
   const { name, position, type } = column;
   if (position !== undefined) {
+    if (position <= texts.length) return position - 1;
     const hint = delimiterHint(texts, spec, how);
-    const isBad = how.most !== undefined && hint === undefined;
-    if (position <= texts.length || isBad) return position - 1;
+    if (how.most !== undefined && hint === undefined) return position - 1;
     throw new PaddletError(
       'DataInvalid',
       `${place}: ${texts.length} fields, column ${name} is at position ${position}`,
       {
-        hint:
-          delimiterHint(texts, spec, how) ??
-          `compare data.columns with the file: data.csv.header is ${spec.dialect.header}`,
+        hint: hint ?? `compare data.columns with the file: data.csv.header is ${spec.dialect.header}`,
       },
     );
   }

@@ -9,7 +9,7 @@ import { dialectBytes, LineEnd, wholeLines } from '../csv/fields.ts';
 import { keptIn } from '../csv/kept-fields.ts';
 import { headOf } from '../csv/layout.ts';
 import { CsvLineReader } from '../csv/line-reader.ts';
-import type { FileHead, TextForm } from '../text/form.ts';
+import type { TextForm } from '../text/form.ts';
 import { textFormat } from '../text/format.ts';
 
 const DELIMITERS = ['\t', '::', ',', ';', '|', ' '];
@@ -35,7 +35,7 @@ export const interactionsForm: TextForm = {
     };
   },
   // Fields behind those that are read can be kept, too.
-  keptIn: (file: string, keep: readonly string[], head: FileHead, spec: ColumnSpec) =>
+  keptIn: (file, keep, head, spec) =>
     keptIn(file, keep, { ...head, layout: { ...head.layout, fields: LIMITS.columns } }, spec),
 };
 
