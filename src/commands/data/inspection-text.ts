@@ -4,6 +4,7 @@ import type { ColumnFacts, FrequentText } from '../../data/inspection/column-pro
 import type { TableComparison } from '../../data/inspection/compare.ts';
 import type { DenseLook } from '../../data/inspection/dense.ts';
 import type { NumberFacts } from '../../data/inspection/histogram.ts';
+import { mayBeLabel } from '../../data/inspection/label.ts';
 import type { SparseLook } from '../../data/inspection/sparse.ts';
 import type { TableLook } from '../../data/inspection/table.ts';
 import { isOfFields, type TableForm } from '../../data/inspection/table-source.ts';
@@ -95,6 +96,7 @@ const SEPARATORS: Readonly<Record<string, string>> = {
   ';': 'semicolons',
   '|': 'bars',
   ' ': 'blanks',
+  '::': 'two colons',
 };
 
 function formText(form: TableForm): string {
@@ -131,6 +133,7 @@ export const dayText = (ms: number): string => isoTime(ms / 1000).replace('T00:0
 
 const BAD = {
   fields: 'other numbers of fields, or text behind a quote',
+  interactions: 'fewer fields than most',
   json: 'no JSON object, or a value of another kind than the others have',
 };
 
@@ -138,10 +141,11 @@ function notesOf({ columns, label, leaks, bad, path, form, unlisted }: TableLook
   const typed = columns.map((facts) => ({ facts, ...typeOf(facts) }));
   const missing = [...new Set(typed.flatMap(({ missingTexts }) => missingTexts.map(({ text }) => text)))];
   const quoted = missing.map((text) => JSON.stringify(text)).join(', ');
+  const isWithout = !columns.some(mayBeLabel);
   const labelled = label === undefined ? undefined : columns[label.column];
   return [
     ...(labelled === undefined
-      ? ['No column looks like the label: name it with --label.']
+      ? [`No column looks like the label: ${isWithout ? 'each record has label 1' : 'name it with --label'}.`]
       : [`The label seems to be ${labelled.name}: ${label?.why}.`]),
     ...leaks.map((name) => `${name} nearly equals the label: it may be known only afterwards.`),
     ...(missing.length === 0 ? [] : [`No value: ${quoted}, and the empty text.`]),
@@ -160,14 +164,16 @@ function notesOf({ columns, label, leaks, bad, path, form, unlisted }: TableLook
     ...(bad.records === 0
       ? []
       : [
-          `${bad.records} records are bad: ${BAD[isOfFields(form) ? 'fields' : 'json']} (lines ${bad.lines.join(', ')}).`,
+          `${bad.records} records are bad: ${BAD[form.format === 'interactions' ? 'interactions' : isOfFields(form) ? 'fields' : 'json']} (lines ${bad.lines.join(', ')}).`,
         ]),
     ...(unlisted.length === 0
       ? []
       : [
           `Not shown: ${unlisted.join(', ')}: the first records lack them, or there are more than ${LIMITS.columns} columns.`,
         ]),
-    `\`paddlet init --data ${path}${labelled === undefined ? ' --label NAME' : ''}\` writes a job file for it.`,
+    ...(isWithout
+      ? ['`paddlet docs data` says what else a model needs to learn from.']
+      : [`\`paddlet init --data ${path}${labelled === undefined ? ' --label NAME' : ''}\` writes a job file for it.`]),
   ];
 }
 

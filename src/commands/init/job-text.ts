@@ -1,5 +1,6 @@
 /** The job file that `init` writes. Pure. */
 import { PaddletError } from '../../base/errors.ts';
+import { mayBeLabel } from '../../data/inspection/label.ts';
 import type { Look } from '../../data/inspection/look.ts';
 import type { SparseLook } from '../../data/inspection/sparse.ts';
 import type { TableLook } from '../../data/inspection/table.ts';
@@ -143,8 +144,12 @@ function dataPart(wanted: WantedJob): DataPart {
 
 function tablePart({ test, model: type }: WantedJob, look: TableLook, testLook: TableLook | undefined): DataPart {
   if (look.label === undefined) {
+    const names = look.columns.filter(mayBeLabel).map(({ name }) => name);
     throw new PaddletError('Usage', `no column of ${look.path} looks like a label`, {
-      hint: `name one with --label: ${look.columns.map(({ name }) => name).join(', ')}`,
+      hint:
+        names.length > 0
+          ? `name one with --label: ${names.join(', ')}`
+          : 'add records of what has not happened, and a column that says so: `paddlet docs data` has an example',
     });
   }
   const model = chooseModel(look, type, testLook);

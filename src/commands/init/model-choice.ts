@@ -35,7 +35,9 @@ export const isTruth = ({ stored }: ColumnFacts): boolean => stored === 'boolean
 /** Columns that a model of dense inputs takes: codes of few values as the numbers that they are. */
 export const isDense = (facts: ColumnFacts, { type }: TypedColumn): boolean =>
   type === 'number' ||
-  (type === 'category' && (isTruth(facts) || (facts.textRecords === 0 && facts.numberRecords > 0)));
+  (facts.isId !== true &&
+    type === 'category' &&
+    (isTruth(facts) || (facts.textRecords === 0 && facts.numberRecords > 0)));
 
 /** `test`: a second file, whose labels may be written otherwise. Throws `Usage` where no model takes the label. */
 export function chooseModel(look: TableLook, wanted: NamedModel | undefined, test?: TableLook): ModelChoice {
@@ -50,9 +52,11 @@ export function chooseModel(look: TableLook, wanted: NamedModel | undefined, tes
   if (wanted !== undefined && isOfNumbers(wanted) && !hasNumbers) {
     throw new PaddletError('Usage', `${wanted} takes numbers only, and no column has numbers`, { hint: OTHER });
   }
+  // What a user thinks of an item is in neither of them alone.
+  const usual = look.columns.some(({ isId }) => isId) ? 'fm' : 'lr';
   if (distinct === 2 && wanted !== 'softmax') {
     return {
-      ...{ type: wanted ?? 'lr', task: 'binary' },
+      ...{ type: wanted ?? usual, task: 'binary' },
       ...binaryLabel(
         facts,
         test?.columns.find(({ name }) => name === facts.name),
@@ -61,7 +65,7 @@ export function chooseModel(look: TableLook, wanted: NamedModel | undefined, tes
   }
   const areNumbers = facts.textRecords === 0;
   const areClasses = distinct <= (areNumbers ? FEW : CLASSES);
-  const type = wanted ?? (areClasses && hasNumbers ? 'softmax' : 'lr');
+  const type = wanted ?? (areClasses && hasNumbers ? 'softmax' : usual);
   if (type !== 'softmax' && !(type === 'mlp' && (areClasses || !areNumbers))) {
     const hint = areClasses ? SOFTMAX : OTHER_LABEL;
     if (!areNumbers) refuse(`has ${distinct} values: ${type} predicts one of two, or a number`, hint);

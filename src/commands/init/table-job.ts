@@ -20,16 +20,19 @@ export function formLines({ form }: TableLook, looks: readonly TableLook[]): str
   const missingAt = (depth: number): string[] =>
     texts.length === 0 ? [] : [line(depth, 'missing', ['', ...texts], 'texts that mean that there is no value')];
   if (!isOfFields(form)) return missingAt(1);
-  const { delimiter, quote, header, decimal } = form;
+  const { format, delimiter, quote, header, decimal } = form;
+  const isInteractions = format === 'interactions';
   const comment = looks
     .map((look) => (isOfFields(look.form) ? look.form.comment : undefined))
     .find((character) => character !== undefined);
   const lines = [
     ...(header
-      ? []
+      ? isInteractions
+        ? [line(2, 'header', true)]
+        : []
       : [line(2, 'header', false, 'the columns are in the order of the fields: rename them as you like')]),
     ...(delimiter === ',' || delimiter === '\t' ? [] : [line(2, 'delimiter', delimiter)]),
-    ...(quote === '"' ? [] : [line(2, 'quote', quote ?? 'none')]),
+    ...(quote === '"' || isInteractions ? [] : [line(2, 'quote', quote ?? 'none')]),
     ...(comment === undefined ? [] : [line(2, 'comment', comment)]),
     ...missingAt(2),
     ...(decimal === '.' ? [] : [line(2, 'decimal', decimal)]),

@@ -56,6 +56,7 @@ const column = schemaOf<ColumnFacts & TypedColumn>()(
     stored: z.string().optional().describe('What its values are in the file: of jsonl and parquet.'),
     isList: z.boolean().optional().describe('Its values are lists: texts here have bars between the values of one.'),
     unreadable: z.string().optional().describe('Why no column of a job can have its values.'),
+    isId: z.boolean().optional().describe('The format says that its values are ids.'),
     isTime: z.boolean().optional().describe('The format says that its values are times.'),
     time: z.string().optional().describe('The format of times that it could have.'),
     otherTime: z.string().optional().describe('Another one that reads them.'),
@@ -88,7 +89,7 @@ const table = schemaOf<ShownTable>()(
     path,
     form: z.discriminatedUnion('format', [
       z.strictObject({
-        format: z.enum(['csv', 'tsv']),
+        format: z.enum(['csv', 'tsv', 'interactions']),
         delimiter: z.string(),
         quote: z.string().nullable(),
         comment: z.string().optional(),

@@ -12,8 +12,10 @@ export interface TableDialect {
   readonly comment: string | undefined;
 }
 
+/** Between the fields of interactions, which have no quotes: as MovieLens has them. */
+export const TWO_COLONS = '::';
 /** In the order of preference. */
-const DELIMITERS = [',', '\t', ';', '|', ' '];
+const DELIMITERS = [',', '\t', ';', '|', ' ', TWO_COLONS];
 const QUOTES = ['"', "'", null];
 const COMMENTS = ['#', '|', '%'];
 const RECORDS = 200;
@@ -41,7 +43,9 @@ export function dialectOf(path: string, bytes: Uint8Array, isWhole: boolean): Ta
   const text = withoutMark(bytes);
   const comment = commentOf(text);
   const candidates = DELIMITERS.flatMap((delimiter) =>
-    QUOTES.flatMap((quote) => candidateOf(text, { delimiter, quote, comment }, isWhole)),
+    (delimiter === TWO_COLONS ? [null] : QUOTES).flatMap((quote) =>
+      candidateOf(text, { delimiter, quote, comment }, isWhole),
+    ),
   );
   // Of equal ones the first stays first.
   const [best] = candidates
@@ -54,7 +58,7 @@ export function dialectOf(path: string, bytes: Uint8Array, isWhole: boolean): Ta
     throw new PaddletError('DataInvalid', `${path} is no table: its lines do not have the same fields${like}`, {
       hint:
         looks?.hint ??
-        (lines.every((line) => line === '' || line.includes('::'))
+        (lines.every((line) => line === '' || line.includes(TWO_COLONS))
           ? 'fields separated by "::" are read with data.format: interactions, and data.csv.delimiter: "::"'
           : 'fields are separated by one comma, tab, semicolon, bar or blank: `paddlet docs data` has all formats'),
     });
@@ -98,12 +102,10 @@ function candidateOf(bytes: Uint8Array, dialect: TableDialect, isWhole: boolean)
   // The quote of a last record may be closed behind the first bytes.
   const isOpen = done.isOpen && (isWhole || bytes.length - done.bytes > QUOTED_BYTES);
   if (records.length === 0 || isOpen) return [];
-  const counts = new Map<number, number>();
-  for (const { fields, isFaulty } of records) {
-    if (!isFaulty) counts.set(fields.length, (counts.get(fields.length) ?? 0) + 1);
-  }
-  const [fields, agreeing] = [...counts].sort(([, a], [, b]) => b - a)[0] ?? [0, 0];
   const { delimiter, quote } = dialect;
+  const lengths = records.filter(({ isFaulty }) => !isFaulty).map((record) => record.fields.length);
+  const fields = mostFrequent(lengths);
+  const agreeing = lengths.filter((length) => length === fields || (length > fields && delimiter === TWO_COLONS));
   const all = records.flatMap((record) => record.fields).length;
   const plain = records.flatMap((record) => record.fields.filter((_, at) => record.quoted[at] !== true));
   // Nothing is enclosed by quotes that are rare.
@@ -114,11 +116,18 @@ function candidateOf(bytes: Uint8Array, dialect: TableDialect, isWhole: boolean)
     {
       dialect,
       fields,
-      agreement: agreeing / records.length,
+      agreement: agreeing.length / records.length,
       whole: 1 - shareOf((text) => others.some((other) => text.includes(other)) && Number.isNaN(numberOf(text, ','))),
       quoted: shareOf((text) => QUOTES.some((other) => other !== null && other !== quote && isEnclosed(text, other))),
     },
   ];
+}
+
+/** 0 of none. */
+export function mostFrequent(numbers: readonly number[]): number {
+  const counts = new Map<number, number>();
+  for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1);
+  return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0] ?? 0;
 }
 
 const isEnclosed = (text: string, quote: string): boolean =>

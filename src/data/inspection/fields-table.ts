@@ -4,18 +4,24 @@ import { LIMITS } from '../../base/limits.ts';
 import { contentBlocks, type Head } from '../content.ts';
 import { dialectBytes } from '../formats/csv/fields.ts';
 import type { DataPlace } from '../place.ts';
-import { dialectOf, withoutMark } from './dialect.ts';
+import { dialectOf, mostFrequent, type TableDialect, TWO_COLONS, withoutMark } from './dialect.ts';
 import { decimalOf, hasHeader } from './header.ts';
 import { readAllRecords, readRecords } from './records.ts';
 import { FIRST_RECORDS, type SourceColumn, type TableForm, type TableSource } from './table-source.ts';
 import { shownText } from './texts.ts';
 
-type FieldsForm = Extract<TableForm, { readonly format: 'csv' | 'tsv' }>;
+type FieldsForm = Extract<TableForm, TableDialect>;
+
+/** The first columns of interactions. */
+const IDS = ['user', 'item'];
 
 /** Throws `DataInvalid` when it is no table. */
 export function fieldsTable(place: DataPlace, path: string, head: Head, onBytes: (count: number) => void): TableSource {
   const { form, rows } = firstRows(path, head);
-  const first = rows[0] ?? [];
+  const [row = []] = rows;
+  // Lines of interactions may have different numbers of fields.
+  const width = form.format === 'interactions' ? mostFrequent(rows.map(({ length }) => length)) : row.length;
+  const first = Array.from({ length: width }, (_, at) => row[at] ?? '');
   if (first.length > LIMITS.columns) {
     throw new PaddletError('DataInvalid', `${path}: ${first.length} fields, more than ${LIMITS.columns}`);
   }
@@ -23,7 +29,7 @@ export function fieldsTable(place: DataPlace, path: string, head: Head, onBytes:
   return {
     ...{ path, form, unlisted: [] },
     columns: first.map((_, at) => nameOf(form, names, at)),
-    rows: form.header ? rows.slice(1) : rows,
+    rows: (form.header ? rows.slice(1) : rows).map((texts) => asWide(form, texts, width)),
     async read(sink) {
       async function* blocks(): AsyncGenerator<Uint8Array> {
         let isFirst = true;
@@ -35,20 +41,27 @@ export function fieldsTable(place: DataPlace, path: string, head: Head, onBytes:
       }
       let isHeader = form.header;
       await readAllRecords(path, blocks(), bytesOf(form), ({ fields, line, isFaulty }) => {
-        if (!isHeader) return sink.take(fields, line, isFaulty || fields.length !== first.length);
-        isHeader = false;
-        return true;
+        if (isHeader) {
+          isHeader = false;
+          return true;
+        }
+        const texts = asWide(form, fields, width);
+        return sink.take(texts, line, isFaulty || texts.length !== width);
       });
     },
   };
 }
+
+/** Further fields of interactions are not read. */
+const asWide = ({ format }: FieldsForm, texts: readonly string[], width: number): readonly string[] =>
+  format === 'interactions' && texts.length > width ? texts.slice(0, width) : texts;
 
 const bytesOf = ({ delimiter, quote, comment, decimal }: FieldsForm) =>
   dialectBytes({ delimiter, quote, comment, decimal, header: false, missing: [] });
 
 function firstRows(path: string, { bytes, isWhole }: Head): { form: FieldsForm; rows: (readonly string[])[] } {
   const dialect = dialectOf(path, bytes, isWhole);
-  const format = dialect.delimiter === '\t' ? 'tsv' : 'csv';
+  const format = dialect.delimiter === TWO_COLONS ? 'interactions' : dialect.delimiter === '\t' ? 'tsv' : 'csv';
   const rows: (readonly string[])[] = [];
   readRecords(
     withoutMark(bytes),
@@ -63,13 +76,15 @@ function firstRows(path: string, { bytes, isWhole }: Head): { form: FieldsForm; 
   return { form: { format, ...dialect, decimal, header: hasHeader(rows, decimal) }, rows };
 }
 
-/** That of the header; a column without a name, or with that of another, is called by its place. */
-function nameOf({ header }: FieldsForm, names: readonly string[], at: number): SourceColumn {
+/** That of the header; one without a name, or with that of another, is called by its place, or `user` or `item`. */
+function nameOf({ format, header }: FieldsForm, names: readonly string[], at: number): SourceColumn {
+  const id = format === 'interactions' ? IDS[at] : undefined;
+  const kind = id === undefined ? {} : { isId: true };
   const name = names[at]!;
   const isName = header && name !== '' && name.length <= LIMITS.columnNameCharacters;
   const isFirst = names.indexOf(name) === at;
-  if (isName && isFirst) return { name, hasName: names.lastIndexOf(name) === at };
-  let place = `c${at + 1}`;
+  if (isName && isFirst) return { name, hasName: names.lastIndexOf(name) === at, ...kind };
+  let place = id ?? `c${at + 1}`;
   while (header && names.includes(place)) place += '_';
-  return { name: place, hasName: false };
+  return { name: place, hasName: false, ...kind };
 }

@@ -35,13 +35,14 @@ export function labelOf(facts: readonly ColumnFacts[]): LabelGuess | undefined {
     const [whole, nested] = [isNamed((own) => own), isNamed(lastKey)];
     if (Math.max(whole, nested) >= 0) return { column: whole >= 0 ? whole : nested, why: 'by its name' };
   }
-  const last = facts.findLastIndex(({ unreadable }) => unreadable === undefined);
-  const first = facts.findIndex(({ unreadable }) => unreadable === undefined);
+  const last = facts.findLastIndex(mayBeLabel);
+  const first = facts.findIndex(mayBeLabel);
+  const but = facts.some(({ isId }) => isId) ? ' but for ids' : '';
   for (const [column, where] of [
     [last, 'last'],
     [first, 'first'],
   ] as const) {
-    if (columns[column]?.distinct === 2) return { column, why: `the ${where} column, with two values` };
+    if (columns[column]?.distinct === 2) return { column, why: `the ${where} column${but}, with two values` };
   }
   for (const [column, where] of [
     [last, 'last'],
@@ -49,11 +50,14 @@ export function labelOf(facts: readonly ColumnFacts[]): LabelGuess | undefined {
   ] as const) {
     const { distinct = 0, records = 0 } = columns[column] ?? {};
     if (distinct >= 2 && distinct <= CLASSES && records >= RECORDS_OF_CLASS * distinct) {
-      return { column, why: `the ${where} column, with ${distinct} values` };
+      return { column, why: `the ${where} column${but}, with ${distinct} values` };
     }
   }
   return undefined;
 }
+
+/** Interactions alone have no such column: all of them have label 1. */
+export const mayBeLabel = ({ unreadable, isId }: ColumnFacts): boolean => unreadable === undefined && isId !== true;
 
 export interface TwoLabels {
   readonly positive: string;

@@ -57,7 +57,7 @@ export function readRecords(
     const quoted: boolean[] = [];
     let breaks = 0;
     reader.begin();
-    for (at = start; ; at = reader.end + 1) {
+    for (at = start; ; at = reader.end + reader.delimiterBytes) {
       reader.read(at);
       const { content, from, to } = reader;
       fields.push(textIn(content, from, to));

@@ -4,14 +4,13 @@ import type { TableDialect } from './dialect.ts';
 
 /** How a table is written. */
 export type TableForm =
-  | ({ readonly format: 'csv' | 'tsv' } & TableDialect & Pick<Dialect, 'header' | 'decimal'>)
+  | ({ readonly format: 'csv' | 'tsv' | 'interactions' } & TableDialect & Pick<Dialect, 'header' | 'decimal'>)
   | { readonly format: 'jsonl' }
   | { readonly format: 'parquet'; readonly rowGroups: number };
 
 /** Whether columns are known by their names, and not by their places. */
 export const hasNames = (form: TableForm): boolean => !isOfFields(form) || form.header;
-export const isOfFields = (form: TableForm): form is Extract<TableForm, { readonly format: 'csv' | 'tsv' }> =>
-  form.format === 'csv' || form.format === 'tsv';
+export const isOfFields = (form: TableForm): form is Extract<TableForm, TableDialect> => 'delimiter' in form;
 
 export interface SourceColumn {
   readonly name: string;
@@ -25,6 +24,8 @@ export interface SourceColumn {
   readonly isList?: boolean | undefined;
   /** Why no column of a job can have its values, if none can. All of its texts are empty. */
   readonly unreadable?: string | undefined;
+  /** The format says that its values are ids, even if they are numbers. */
+  readonly isId?: boolean | undefined;
   /** The format says that its values are times. */
   readonly isTime?: boolean | undefined;
 }

@@ -39,7 +39,7 @@ export async function lookAtTable(
     return guessOf(
       column,
       rows.map((row) => row[at] ?? ''),
-      isOfFields(form) ? form.delimiter : '',
+      form,
     );
   });
   const decimal = isOfFields(form) ? form.decimal : '.';
@@ -55,10 +55,12 @@ export async function lookAtTable(
   return { path, form, label, ...facts, columns, unlisted: source.unlisted };
 }
 
-function guessOf(column: SourceColumn, texts: readonly string[], delimiter: string): ColumnGuess {
-  const guessed = timeFormatOf(texts, column.hasName ? lastKey(column.name) : undefined);
+function guessOf(column: SourceColumn, texts: readonly string[], form: TableForm): ColumnGuess {
+  // What is no user and no item is mostly a rating or a time.
+  const mayBeTime = form.format === 'interactions' && column.isId !== true;
+  const guessed = timeFormatOf(texts, mayBeTime ? 'time' : column.hasName ? lastKey(column.name) : undefined);
   const time = column.isTime ? { format: 'iso', orElse: undefined } : guessed;
-  const separator = column.isList ? undefined : separatorOf(texts, delimiter);
+  const separator = column.isList ? undefined : separatorOf(texts, isOfFields(form) ? form.delimiter : '');
   return { ...column, time: time?.format, otherTime: time?.orElse, separator };
 }
 

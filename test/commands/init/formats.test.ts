@@ -144,6 +144,39 @@ test('of RecordIO are of the format of its records', async () => {
   expect(await read(job, 'packed.recordio')).toEqual([60, 0]);
 });
 
+test('of fields with two colons between them are of interactions', async () => {
+  const lineAt = (at: number) => [1 + (at % 90), 1 + (at % 7), 1 + (at % 5), 978_300_760 + 60 * at];
+  const lines = repeat(600, (at) => lineAt(at).join('::'));
+  file('ratings.dat', lines);
+  const { job, text } = await printed('--data', 'ratings.dat');
+  expect(text).toContain('  csv:\n    header: false # the columns are in the order of the fields');
+  expect(text).not.toContain('quote');
+  expect(job).toMatchObject({
+    data: { format: 'interactions', groupBy: 'user', dialect: { header: false, delimiter: '::', quote: null } },
+    model: { type: 'fm', task: 'regression' },
+  });
+  expect(types(job)).toEqual({ user: 'category', item: 'category', c3: 'label', c4: 'time' });
+  expect(job.data.split).toEqual({ fromMs: 1000 * (978_300_760 + 60 * 479) });
+  expect(await read(job, 'ratings.dat')).toEqual([600, 0]);
+
+  file('named.dat', ['who::what::stars::at', ...lines, '1::2']);
+  const named = await printed('--data', 'named.dat');
+  expect(named.job.data.dialect?.header).toBe(true);
+  expect(named.job.data.maxBadRecords).toBeGreaterThan(0);
+  expect(types(named.job)).toEqual({ who: 'category', what: 'category', stars: 'label', at: 'time' });
+  expect(await read(named.job, 'named.dat')).toEqual([600, 1]);
+
+  // Ids are no numbers to a model of numbers.
+  const dense = await paddlet('init', '--data', 'ratings.dat', '--model', 'softmax', '--output', '-');
+  expect([dense.code, dense.err]).toEqual([2, expect.stringContaining('no column has numbers')]);
+  file(
+    'alone.dat',
+    repeat(60, (at) => `${at % 9}::${at % 7}`),
+  );
+  const alone = await paddlet('init', '--data', 'alone.dat', '--output', '-');
+  expect([alone.code, alone.err]).toEqual([2, expect.stringContaining('records of what has not happened')]);
+});
+
 test('are of files of one format', async () => {
   writeRows();
   const ran = await paddlet('init', '--data', 'rows.jsonl', '--test', 'rows.csv', '--output', '-');

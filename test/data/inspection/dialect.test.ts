@@ -23,6 +23,10 @@ describe('dialectOf', () => {
     ['windows line ends', 'a;b\r\n1;2\r\n3;4\r\n', { delimiter: ';' }],
     ['comments', '# made by x\na,b\n1,2\n', { delimiter: ',', comment: '#' }],
     ['a header that begins as a comment', '#id,b\n1,2\n3,4\n', { delimiter: ',', comment: undefined }],
+    ['two colons', '1::10::5\n1::20::3\n', { delimiter: '::', quote: null }],
+    ['two colons, with others in texts', '1::Seven (1995)::a|b\n2::"Lion", The::c\n', { delimiter: '::', quote: null }],
+    ['two colons, and further fields', '1::10::5\n1::20::3::x\n1::20::3::x::y\n2::20::1\n', { delimiter: '::' }],
+    ['commas and addresses', 'web,fe80::1,5\ndb,fe80::2,3\n', { delimiter: ',' }],
     ['the first line of adult.test', '|1x3 Cross validator\n25, Private, 0\n38, Private, 1\n', { comment: '|' }],
   ])('%s', (_what, text, expected) => {
     expect(guess(text)).toMatchObject(expected);
@@ -38,8 +42,8 @@ describe('dialectOf', () => {
     expect(() => guess('a,b\nc\nd;e;f\ng h i j\n')).toThrow('t.csv is no table: its lines do not have the same fields');
   });
 
-  test('of fields divided by two colons, which are interactions', () => {
-    const lines = '1::10::5\n1::20::3\n';
+  test('of two colons there may be too few', () => {
+    const lines = '1::10::5\n1::20::3\n1::2\n2::1\n';
     expect(() => guess(lines)).toThrow(expect.objectContaining({ hint: expect.stringContaining('interactions') }));
     expect(() => guess(`${lines}a,b\n`)).toThrow(
       expect.objectContaining({ hint: expect.stringContaining('by one comma') }),

@@ -34,6 +34,49 @@ async function typed(column: string, texts: readonly string[]) {
   return { facts: columns[0]!, ...typeOf(columns[0]!) };
 }
 
+/** MovieLens writes ratings so. */
+const ratings = repeat(600, (at) => `${1 + (at % 90)}::${1 + (at % 7)}::${1 + (at % 5)}::${978_300_760 + 60 * at}`);
+
+describe('interactions', () => {
+  const types = ({ columns }: TableLook) => columns.map((facts) => [facts.name, facts.hasName, typeOf(facts).type]);
+
+  test('begin with a user and an item; then a rating and a time are seen', async () => {
+    const found = await look(ratings.join('\n'));
+    expect(found).toMatchObject({
+      form: { format: 'interactions', delimiter: '::', quote: null, header: false },
+      label: { column: 2, why: 'the first column but for ids, with 5 values' },
+      records: 600,
+      bad: { records: 0 },
+    });
+    expect(types(found)).toEqual([
+      ['user', false, 'category'],
+      ['item', false, 'category'],
+      ['c3', false, 'category'],
+      ['c4', false, 'time'],
+    ]);
+    expect(found.columns.map(({ isId }) => isId)).toEqual([true, true, undefined, undefined]);
+  });
+
+  test('are called by a header', async () => {
+    const found = await look(['who::what::stars::at', ...ratings].join('\n'));
+    expect(found).toMatchObject({ form: { header: true }, records: 600 });
+    expect(types(found).map(([name]) => name)).toEqual(['who', 'what', 'stars', 'at']);
+    expect(typeOf(found.columns[0]!).type).toBe('category');
+  });
+
+  test('have as many columns as most lines; more fields are not read, fewer are bad', async () => {
+    const found = await look(['1::2::3', ...ratings, '1::2::3::978300760::x'].join('\n'));
+    expect(found).toMatchObject({ records: 601, bad: { records: 1, lines: [1] } });
+    expect(found.columns).toHaveLength(4);
+  });
+
+  test('alone have no label', async () => {
+    const { label, columns } = await look(repeat(600, (at) => `${at % 9}::${at % 2}`).join('\n'));
+    expect(label).toBeUndefined();
+    expect(columns).toHaveLength(2);
+  });
+});
+
 describe('types of columns', () => {
   test.each([
     ['numbers', 'x', repeat(200, (at) => `${at * 1.5}`), 'number', 'numbers'],
