@@ -28,10 +28,17 @@ export const evaluationRules = (file: JobFile): Broken[] => [
 
 function rankingRules({ data, model }: JobFile): Broken[] {
   const task = taskOf(model);
-  if (data.topK === undefined || task === 'binary') return [];
-  const message = `only for binary models, whose groups are ranked: ${model.type} has task ${task}`;
+  if (data.topK === undefined || (task === 'binary' && mayHaveGroups(data))) return [];
+  const message =
+    task === 'binary'
+      ? 'is of each group: expected data.groupBy, or a column of type group'
+      : `only for binary models, whose groups are ranked: ${model.type} has task ${task}`;
   return [{ path: ['data', 'topK'], atKey: true, message }];
 }
+
+/** Of formats without named columns the records say it. */
+const mayHaveGroups = ({ columns, groupBy }: JobFile['data']): boolean =>
+  columns === undefined || groupBy !== undefined || Object.values(columns).some((one) => typeOf(one) === 'group');
 
 function rulesWhileTraining(
   { data, model, training }: JobFile,
@@ -49,9 +56,7 @@ function rulesWhileTraining(
     const message = 'there are no held-out records: expected evaluation.data, data.test or data.split';
     broken.push({ path: ['evaluation'], atKey: true, message });
   }
-  const hasGroups =
-    data.groupBy !== undefined || Object.values(data.columns ?? {}).some((one) => typeOf(one) === 'group');
-  if (metric !== undefined && OF_GROUPS.has(metric) && data.columns !== undefined && !hasGroups) {
+  if (metric !== undefined && OF_GROUPS.has(metric) && !mayHaveGroups(data)) {
     refuse('metric', `${metric} is by group: expected data.groupBy, or a column of type group`);
   }
   const known = METRICS_OF[taskOf(model)];

@@ -87,6 +87,13 @@ describe('records of a group that a ranking is of', () => {
     expect(() => topKOf(', topK: 10', model, format)).toThrow(whole);
   });
 
+  it('are of groups', () => {
+    const columns = (more: string) => `${more}, columns: { user: category, label: label }`;
+    expect(topKOf(columns(', topK: 5, groupBy: user'), '{ type: lr }', 'csv')).toBe(5);
+    expect(topKOf(columns(''), '{ type: lr }', 'csv')).toBe(10);
+    expect(() => topKOf(columns(', topK: 5'), '{ type: lr }', 'csv')).toThrow('data.topK: is of each group');
+  });
+
   it.each(['0', '1001', '2.5'])('are not %s', (topK) => {
     expect(() => topKOf(`, topK: ${topK}`)).toThrow('data.topK: ');
   });

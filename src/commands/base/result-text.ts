@@ -36,7 +36,8 @@ const bestText = ({ passes, rounds, checkpoint, metrics }: KeptModel): string =>
 export const pointText = ({ passes, rounds }: Pick<KeptModel, 'passes' | 'rounds'>): string =>
   rounds === undefined ? `pass ${passes}` : `round ${rounds}, pass ${passes}`;
 
-const SHOWN_METRICS = [
+/** What each is called, its name in JSON, its digits. */
+export const SHOWN_METRICS = [
   ['logloss', 'logloss', 5],
   ['auc', 'auc', 5],
   ['grouped auc', 'groupedAuc', 5],
@@ -56,7 +57,8 @@ export function metricsText(metrics: Metrics): string {
 }
 
 /** As in the literature: HR@10. */
-const atText = (name: string, { topK }: Metrics): string => (name === 'hitRate' || name === 'ndcg' ? `@${topK}` : '');
+export const atText = (name: string, { topK }: Pick<Metrics, 'topK'>): string =>
+  name === 'hitRate' || name === 'ndcg' ? `@${topK}` : '';
 
 /** Rounded up, and by as much as the area may be rounded: it is a bound as it is shown, too. */
 const boundText = ({ aucBound }: Metrics): string =>

@@ -3,6 +3,7 @@ import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { openCheckpointModel } from '../../cluster/client/checkpoint-model.ts';
+import type { Column } from '../../data/columns/column.ts';
 import { taskOf } from '../../model/registry.ts';
 import { type Evaluated, evaluateFiles } from '../../roles/evaluator/evaluate-files.ts';
 import { durationFlag } from '../base/duration-flag.ts';
@@ -85,7 +86,13 @@ and NDCG. While the job runs, the parameters come from its pservers, afterwards 
     if (topK !== undefined && task !== 'binary') {
       throw new PaddletError('Usage', `--top-k is only for binary models: the job has task ${task}`);
     }
-    const { train, test, testLabels, split } = record.job.data;
+    const { train, test, testLabels, split, columns, groupBy } = record.job.data;
+    const isWithoutGroups = columns !== undefined && groupBy === undefined && !columns.some(isGroup);
+    if (topK !== undefined && isWithoutGroups) {
+      throw new PaddletError('Usage', '--top-k is of each group, and the records of the job have none', {
+        hint: 'a job with data.groupBy, or with a column of type group, has groups',
+      });
+    }
     // Those of a split are in the training files.
     const isSplit = flags.data === undefined && split !== undefined;
     const files = flags.data ?? (isSplit ? train : test);
@@ -120,3 +127,5 @@ and NDCG. While the job runs, the parameters come from its pservers, afterwards 
     });
   }
 }
+
+const isGroup = ({ type }: Column): boolean => type === 'group';

@@ -2,14 +2,15 @@
 import { isoTime } from '../../host/clock.ts';
 import { curveText } from '../base/curve-text.ts';
 import type { HistoryLine } from '../base/history-lines.ts';
+import { atText, SHOWN_METRICS } from '../base/result-text.ts';
 import type { MakeTable } from '../base/table.ts';
-
-const METRICS = ['logloss', 'auc', 'accuracy', 'rmse'] as const;
 
 export function historyText(job: string, lines: readonly HistoryLine[], table: MakeTable, width: number): string {
   if (lines.length === 0) return `job ${job} has no points yet`;
-  const shown = METRICS.filter((metric) => lines.some((line) => line[metric] !== undefined));
-  const numbers = ['pass', 'trained', 'records', ...shown].map((head) => ({ head, align: 'right' as const }));
+  const shown = SHOWN_METRICS.filter(([, metric]) => lines.some((line) => line[metric] !== undefined));
+  const ranked = lines.findLast(({ topK }) => topK !== undefined);
+  const heads = shown.map(([called, metric]) => `${called}${atText(metric, ranked ?? {})}`);
+  const numbers = ['pass', 'trained', 'records', ...heads].map((head) => ({ head, align: 'right' as const }));
   const curve = curveText(lines, width);
   return [
     table(
@@ -20,7 +21,7 @@ export function historyText(job: string, lines: readonly HistoryLine[], table: M
   ].join('\n');
 }
 
-function cells(line: HistoryLine, shown: readonly (typeof METRICS)[number][]): (string | number)[] {
+function cells(line: HistoryLine, shown: readonly (typeof SHOWN_METRICS)[number][]): (string | number)[] {
   const pass = line.kind === 'evaluation' ? line.passes : line.pass + 1;
   return [
     `${isoTime(line.time).slice(0, 19)}Z`,
@@ -28,6 +29,6 @@ function cells(line: HistoryLine, shown: readonly (typeof METRICS)[number][]): (
     pass,
     line.kind === 'pass' ? '' : line.trained,
     line.records ?? '',
-    ...shown.map((metric) => line[metric]?.toFixed(5) ?? ''),
+    ...shown.map(([, metric, digits]) => line[metric]?.toFixed(digits) ?? ''),
   ];
 }

@@ -1,0 +1,34 @@
+/** `paddlet evaluate --top-k` of jobs whose records have no groups to rank. */
+import { expect, it } from 'vitest';
+import { parseJobFile } from '../../../src/job/load-job.ts';
+import { recordOf } from '../../cluster/job/stored-job.ts';
+import { put } from '../../store/support.ts';
+import { runCommand } from '../run-command.ts';
+import { keys, storedJob } from '../saved-job.ts';
+
+async function refusal(task: string, groups: string): Promise<unknown> {
+  const { cwd, folder, store } = await storedJob();
+  const columns = '{ user: category, label: label }';
+  const text = `name: small
+data: { train: t.csv, test: t.csv, format: csv, columns: ${columns}${groups} }
+model: { type: lr, task: ${task} }
+`;
+  const record = recordOf(parseJobFile('job.yaml', text), { dataDir: cwd });
+  await put(store, keys.job, JSON.stringify(record));
+  const args = ['evaluate', '--dir', folder, '--top-k', '5', '--json', '--timeout', '1ms'];
+  const { out } = await runCommand(args, { cwd });
+  return (JSON.parse(out) as { error: unknown }).error;
+}
+
+it('is refused, but with groups', async () => {
+  expect(await refusal('binary', '')).toMatchObject({
+    code: 'Usage',
+    message: '--top-k is of each group, and the records of the job have none',
+  });
+  expect(await refusal('regression', '')).toMatchObject({
+    code: 'Usage',
+    message: '--top-k is only for binary models: the job has task regression',
+  });
+  // Its model is missing, of which it is told only then.
+  expect(await refusal('binary', ', groupBy: user')).not.toMatchObject({ code: 'Usage' });
+});
