@@ -17,7 +17,8 @@ const BINARY_LABEL = /^\s*[+-]?[01](?:\s|$)/;
 /** Its labels are grades. */
 const RANKING = /^\s*(?![+-]?[01]\s)\S+\s+qid:\d+(?:\s|$)/;
 const SPARSE = new RegExp(`^\\s*${NUMBER}(?::${NUMBER})?(?:\\s+qid:\\d+)?(?:\\s+\\d+:${NUMBER})+\\s*$`);
-const FIELDS = /^\s*\S+(?:\s+\d+:\d+:\S+)+\s*$/;
+/** No time of day behind a date. */
+const FIELDS = new RegExp(`^\\s*${NUMBER}(?::${NUMBER})?(?:\\s+\\d+:\\d+:\\S+)+\\s*$`);
 const NAMESPACES = /^[^|,{]*\|\S*\s/;
 /** The same where bars may also separate columns: it has a name with a value. */
 const NAMED_SPACES = /^(?:[^|,{]*\s)?\|\S*\s(?:.*\s)?[^\s|:]+:[\d.]/;

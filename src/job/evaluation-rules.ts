@@ -31,14 +31,19 @@ function rankingRules({ data, model }: JobFile): Broken[] {
   if (data.topK === undefined || (task === 'binary' && mayHaveGroups(data))) return [];
   const message =
     task === 'binary'
-      ? 'is of each group: expected data.groupBy, or a column of type group'
+      ? 'ranks records within groups: expected data.groupBy, or a column of type group'
       : `only for binary models, whose groups are ranked: ${model.type} has task ${task}`;
   return [{ path: ['data', 'topK'], atKey: true, message }];
 }
 
-/** Of formats without named columns the records say it. */
 const mayHaveGroups = ({ columns, groupBy }: JobFile['data']): boolean =>
-  columns === undefined || groupBy !== undefined || Object.values(columns).some((one) => typeOf(one) === 'group');
+  mayBeGrouped(columns && Object.values(columns).map(typeOf), groupBy);
+
+/** `types`: of the columns; of formats without named columns the records say it. */
+export const mayBeGrouped = (
+  types: readonly (string | undefined)[] | undefined,
+  groupBy: string | undefined,
+): boolean => types === undefined || groupBy !== undefined || types.includes('group');
 
 function rulesWhileTraining(
   { data, model, training }: JobFile,

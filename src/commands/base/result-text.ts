@@ -36,7 +36,7 @@ const bestText = ({ passes, rounds, checkpoint, metrics }: KeptModel): string =>
 export const pointText = ({ passes, rounds }: Pick<KeptModel, 'passes' | 'rounds'>): string =>
   rounds === undefined ? `pass ${passes}` : `round ${rounds}, pass ${passes}`;
 
-/** What each is called, its name in JSON, its digits. */
+/** Metrics as they are shown: the heading, the name in JSON, the decimals. */
 export const SHOWN_METRICS = [
   ['logloss', 'logloss', 5],
   ['auc', 'auc', 5],

@@ -4,7 +4,7 @@ import type { ColumnFacts, FrequentText } from '../../data/inspection/column-pro
 import type { TableComparison } from '../../data/inspection/compare.ts';
 import type { DenseLook } from '../../data/inspection/dense.ts';
 import type { NumberFacts } from '../../data/inspection/histogram.ts';
-import { mayBeLabel } from '../../data/inspection/label.ts';
+import { labelColumns } from '../../data/inspection/label.ts';
 import type { SparseLook } from '../../data/inspection/sparse.ts';
 import type { TableLook } from '../../data/inspection/table.ts';
 import { isOfFields, type TableForm } from '../../data/inspection/table-source.ts';
@@ -104,11 +104,12 @@ function formText(form: TableForm): string {
   if (form.format === 'parquet') {
     return `Parquet, ${form.rowGroups} row group${form.rowGroups === 1 ? '' : 's'}`;
   }
-  const { delimiter, quote, comment, header, decimal } = form;
+  const { format, delimiter, quote, comment, header, decimal } = form;
+  const isPlain = quote === '"' || format === 'interactions';
   return [
-    `separated by ${SEPARATORS[delimiter] ?? delimiter}`,
+    `${format === 'interactions' ? 'interactions ' : ''}separated by ${SEPARATORS[delimiter] ?? delimiter}`,
     header ? 'with a header' : 'without a header',
-    ...(quote === '"' ? [] : [quote === null ? 'quotes are ordinary characters' : `quotes are ${quote}`]),
+    ...(isPlain ? [] : [quote === null ? 'quotes are ordinary characters' : `quotes are ${quote}`]),
     ...(comment === undefined ? [] : [`comments begin with ${comment}`]),
     ...(decimal === '.' ? [] : ['decimal commas']),
   ].join(', ');
@@ -141,11 +142,16 @@ function notesOf({ columns, label, leaks, bad, path, form, unlisted }: TableLook
   const typed = columns.map((facts) => ({ facts, ...typeOf(facts) }));
   const missing = [...new Set(typed.flatMap(({ missingTexts }) => missingTexts.map(({ text }) => text)))];
   const quoted = missing.map((text) => JSON.stringify(text)).join(', ');
-  const isWithout = !columns.some(mayBeLabel);
+  const isWithout = label === undefined && labelColumns(columns).length === 0;
+  const kind = form.format === 'interactions' ? form.format : isOfFields(form) ? 'fields' : 'json';
   const labelled = label === undefined ? undefined : columns[label.column];
   return [
     ...(labelled === undefined
-      ? [`No column looks like the label: ${isWithout ? 'each record has label 1' : 'name it with --label'}.`]
+      ? [
+          isWithout
+            ? 'There is no label: each record counts as label 1.'
+            : 'No column looks like the label: name it with --label.',
+        ]
       : [`The label seems to be ${labelled.name}: ${label?.why}.`]),
     ...leaks.map((name) => `${name} nearly equals the label: it may be known only afterwards.`),
     ...(missing.length === 0 ? [] : [`No value: ${quoted}, and the empty text.`]),
@@ -153,6 +159,7 @@ function notesOf({ columns, label, leaks, bad, path, form, unlisted }: TableLook
       .filter(
         ({ type, facts }) =>
           facts !== labelled &&
+          facts.isId !== true &&
           (type === 'ignore' || type === 'categories' || (type === 'category' && facts.textRecords === 0)),
       )
       .map(({ facts: { name, unreadable }, type, why }) =>
@@ -161,15 +168,13 @@ function notesOf({ columns, label, leaks, bad, path, form, unlisted }: TableLook
     ...typed.flatMap(({ type, facts: { name, time, otherTime } }) =>
       type === 'time' && otherTime !== undefined ? [`${name} is read as ${time}; it could be ${otherTime}.`] : [],
     ),
-    ...(bad.records === 0
-      ? []
-      : [
-          `${bad.records} records are bad: ${BAD[form.format === 'interactions' ? 'interactions' : isOfFields(form) ? 'fields' : 'json']} (lines ${bad.lines.join(', ')}).`,
-        ]),
+    ...(bad.records === 0 ? [] : [`${bad.records} records are bad: ${BAD[kind]} (lines ${bad.lines.join(', ')}).`]),
     ...(unlisted.length === 0
       ? []
       : [
-          `Not shown: ${unlisted.join(', ')}: the first records lack them, or there are more than ${LIMITS.columns} columns.`,
+          form.format === 'interactions'
+            ? `Not shown: ${unlisted.join(', ')}: further fields, which not all records have.`
+            : `Not shown: ${unlisted.join(', ')}: the first records lack them, or there are more than ${LIMITS.columns} columns.`,
         ]),
     ...(isWithout
       ? ['`paddlet docs data` says what else a model needs to learn from.']

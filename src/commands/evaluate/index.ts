@@ -3,7 +3,7 @@ import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { openCheckpointModel } from '../../cluster/client/checkpoint-model.ts';
-import type { Column } from '../../data/columns/column.ts';
+import { mayBeGrouped } from '../../job/evaluation-rules.ts';
 import { taskOf } from '../../model/registry.ts';
 import { type Evaluated, evaluateFiles } from '../../roles/evaluator/evaluate-files.ts';
 import { durationFlag } from '../base/duration-flag.ts';
@@ -87,10 +87,10 @@ and NDCG. While the job runs, the parameters come from its pservers, afterwards 
       throw new PaddletError('Usage', `--top-k is only for binary models: the job has task ${task}`);
     }
     const { train, test, testLabels, split, columns, groupBy } = record.job.data;
-    const isWithoutGroups = columns !== undefined && groupBy === undefined && !columns.some(isGroup);
-    if (topK !== undefined && isWithoutGroups) {
-      throw new PaddletError('Usage', '--top-k is of each group, and the records of the job have none', {
-        hint: 'a job with data.groupBy, or with a column of type group, has groups',
+    const types = columns?.map(({ type }) => type);
+    if (topK !== undefined && !mayBeGrouped(types, groupBy)) {
+      throw new PaddletError('Usage', '--top-k ranks records within groups: the records of the job have none', {
+        hint: 'groups come of data.groupBy, or of a column of type group',
       });
     }
     // Those of a split are in the training files.
@@ -127,5 +127,3 @@ and NDCG. While the job runs, the parameters come from its pservers, afterwards 
     });
   }
 }
-
-const isGroup = ({ type }: Column): boolean => type === 'group';

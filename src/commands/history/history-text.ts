@@ -8,8 +8,9 @@ import type { MakeTable } from '../base/table.ts';
 export function historyText(job: string, lines: readonly HistoryLine[], table: MakeTable, width: number): string {
   if (lines.length === 0) return `job ${job} has no points yet`;
   const shown = SHOWN_METRICS.filter(([, metric]) => lines.some((line) => line[metric] !== undefined));
-  const ranked = lines.findLast(({ topK }) => topK !== undefined);
-  const heads = shown.map(([called, metric]) => `${called}${atText(metric, ranked ?? {})}`);
+  const topKs = new Set(lines.flatMap(({ topK }) => topK ?? []));
+  const [topK] = topKs;
+  const heads = shown.map(([called, metric]) => `${called}${topKs.size > 1 ? '' : atText(metric, { topK })}`);
   const numbers = ['pass', 'trained', 'records', ...heads].map((head) => ({ head, align: 'right' as const }));
   const curve = curveText(lines, width);
   return [

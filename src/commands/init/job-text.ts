@@ -1,6 +1,6 @@
 /** The job file that `init` writes. Pure. */
 import { PaddletError } from '../../base/errors.ts';
-import { mayBeLabel } from '../../data/inspection/label.ts';
+import { labelColumns } from '../../data/inspection/label.ts';
 import type { Look } from '../../data/inspection/look.ts';
 import type { SparseLook } from '../../data/inspection/sparse.ts';
 import type { TableLook } from '../../data/inspection/table.ts';
@@ -144,7 +144,7 @@ function dataPart(wanted: WantedJob): DataPart {
 
 function tablePart({ test, model: type }: WantedJob, look: TableLook, testLook: TableLook | undefined): DataPart {
   if (look.label === undefined) {
-    const names = look.columns.filter(mayBeLabel).map(({ name }) => name);
+    const names = labelColumns(look.columns).map(({ name }) => name);
     throw new PaddletError('Usage', `no column of ${look.path} looks like a label`, {
       hint:
         names.length > 0

@@ -52,8 +52,9 @@ export function chooseModel(look: TableLook, wanted: NamedModel | undefined, tes
   if (wanted !== undefined && isOfNumbers(wanted) && !hasNumbers) {
     throw new PaddletError('Usage', `${wanted} takes numbers only, and no column has numbers`, { hint: OTHER });
   }
-  // What a user thinks of an item is in neither of them alone.
-  const usual = look.columns.some(({ isId }) => isId) ? 'fm' : 'lr';
+  const areInteractions = look.columns.some(({ isId }) => isId);
+  // A rating depends on the pair, which lr does not see.
+  const usual = areInteractions ? 'fm' : 'lr';
   if (distinct === 2 && wanted !== 'softmax') {
     return {
       ...{ type: wanted ?? usual, task: 'binary' },
@@ -65,9 +66,9 @@ export function chooseModel(look: TableLook, wanted: NamedModel | undefined, tes
   }
   const areNumbers = facts.textRecords === 0;
   const areClasses = distinct <= (areNumbers ? FEW : CLASSES);
-  const type = wanted ?? (areClasses && hasNumbers ? 'softmax' : usual);
+  const type = wanted ?? (areClasses && hasNumbers && !areInteractions ? 'softmax' : usual);
   if (type !== 'softmax' && !(type === 'mlp' && (areClasses || !areNumbers))) {
-    const hint = areClasses ? SOFTMAX : OTHER_LABEL;
+    const hint = areClasses && !areInteractions ? SOFTMAX : OTHER_LABEL;
     if (!areNumbers) refuse(`has ${distinct} values: ${type} predicts one of two, or a number`, hint);
     return { type, task: 'regression', label: {}, why: `${distinct} different numbers` };
   }

@@ -12,7 +12,7 @@ export interface TableDialect {
   readonly comment: string | undefined;
 }
 
-/** Between the fields of interactions, which have no quotes: as MovieLens has them. */
+/** Between the fields of interactions, as MovieLens has them. These have no quotes. */
 export const TWO_COLONS = '::';
 /** In the order of preference. */
 const DELIMITERS = [',', '\t', ';', '|', ' ', TWO_COLONS];
@@ -59,7 +59,7 @@ export function dialectOf(path: string, bytes: Uint8Array, isWhole: boolean): Ta
       hint:
         looks?.hint ??
         (lines.every((line) => line === '' || line.includes(TWO_COLONS))
-          ? 'fields separated by "::" are read with data.format: interactions, and data.csv.delimiter: "::"'
+          ? 'fields separated by "::" are read with data.format: interactions, and data.csv.delimiter: "::"; a user and an item come first'
           : 'fields are separated by one comma, tab, semicolon, bar or blank: `paddlet docs data` has all formats'),
     });
   }
@@ -104,8 +104,10 @@ function candidateOf(bytes: Uint8Array, dialect: TableDialect, isWhole: boolean)
   if (records.length === 0 || isOpen) return [];
   const { delimiter, quote } = dialect;
   const lengths = records.filter(({ isFaulty }) => !isFaulty).map((record) => record.fields.length);
-  const fields = mostFrequent(lengths);
-  const agreeing = lengths.filter((length) => length === fields || (length > fields && delimiter === TWO_COLONS));
+  const isOfInteractions = delimiter === TWO_COLONS;
+  if (isOfInteractions && !hasUsers(records)) return [];
+  const fields = isOfInteractions ? widthOf(lengths) : mostFrequent(lengths);
+  const agreeing = lengths.filter((length) => length === fields || (length > fields && isOfInteractions));
   const all = records.flatMap((record) => record.fields).length;
   const plain = records.flatMap((record) => record.fields.filter((_, at) => record.quoted[at] !== true));
   // Nothing is enclosed by quotes that are rare.
@@ -123,8 +125,25 @@ function candidateOf(bytes: Uint8Array, dialect: TableDialect, isWhole: boolean)
   ];
 }
 
+/** Names of programs have colons, too, as `std::vector` has: there is one even in the header, and no prefix. */
+function hasUsers(records: readonly RawRecord[]): boolean {
+  if (records[0]!.fields.length === 1) return false;
+  const users = records.map(({ fields }) => fields[0]!);
+  const plain = users.filter((user) => !/[,\t;|: ]/.test(user));
+  const below = new Set(users.length === 1 ? users : users.slice(1));
+  const [only = ''] = below;
+  const isPrefix = users.length > 1 && below.size === 1 && Number.isNaN(numberOf(only, '.'));
+  return plain.length >= LEAST_AGREEMENT * users.length && !isPrefix;
+}
+
+/** Fields that nearly all records of interactions have. Further ones are not read. */
+export function widthOf(lengths: readonly number[]): number {
+  const longestFirst = [...lengths].sort((a, b) => b - a);
+  return longestFirst[Math.ceil(LEAST_AGREEMENT * lengths.length) - 1] ?? 0;
+}
+
 /** 0 of none. */
-export function mostFrequent(numbers: readonly number[]): number {
+function mostFrequent(numbers: readonly number[]): number {
   const counts = new Map<number, number>();
   for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1);
   return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0] ?? 0;

@@ -4,10 +4,10 @@ import { LIMITS } from '../../base/limits.ts';
 import { contentBlocks, type Head } from '../content.ts';
 import { dialectBytes } from '../formats/csv/fields.ts';
 import type { DataPlace } from '../place.ts';
-import { dialectOf, mostFrequent, type TableDialect, TWO_COLONS, withoutMark } from './dialect.ts';
+import { dialectOf, type TableDialect, TWO_COLONS, widthOf, withoutMark } from './dialect.ts';
 import { decimalOf, hasHeader } from './header.ts';
 import { readAllRecords, readRecords } from './records.ts';
-import { FIRST_RECORDS, type SourceColumn, type TableForm, type TableSource } from './table-source.ts';
+import { FIRST_RECORDS, MOST_UNLISTED, type SourceColumn, type TableForm, type TableSource } from './table-source.ts';
 import { shownText } from './texts.ts';
 
 type FieldsForm = Extract<TableForm, TableDialect>;
@@ -17,19 +17,16 @@ const IDS = ['user', 'item'];
 
 /** Throws `DataInvalid` when it is no table. */
 export function fieldsTable(place: DataPlace, path: string, head: Head, onBytes: (count: number) => void): TableSource {
-  const { form, rows } = firstRows(path, head);
-  const [row = []] = rows;
-  // Lines of interactions may have different numbers of fields.
-  const width = form.format === 'interactions' ? mostFrequent(rows.map(({ length }) => length)) : row.length;
-  const first = Array.from({ length: width }, (_, at) => row[at] ?? '');
+  const { form, rows, width, more } = firstRows(path, head);
+  const first = Array.from({ length: width }, (_, at) => rows[0]?.[at] ?? '');
   if (first.length > LIMITS.columns) {
     throw new PaddletError('DataInvalid', `${path}: ${first.length} fields, more than ${LIMITS.columns}`);
   }
   const names = first.map(shownText);
   return {
-    ...{ path, form, unlisted: [] },
+    ...{ path, form, unlisted: Array.from({ length: Math.min(more, MOST_UNLISTED) }, (_, at) => `c${width + at + 1}`) },
     columns: first.map((_, at) => nameOf(form, names, at)),
-    rows: (form.header ? rows.slice(1) : rows).map((texts) => asWide(form, texts, width)),
+    rows: form.header ? rows.slice(1) : rows,
     async read(sink) {
       async function* blocks(): AsyncGenerator<Uint8Array> {
         let isFirst = true;
@@ -53,27 +50,45 @@ export function fieldsTable(place: DataPlace, path: string, head: Head, onBytes:
 }
 
 /** Further fields of interactions are not read. */
-const asWide = ({ format }: FieldsForm, texts: readonly string[], width: number): readonly string[] =>
+const asWide = ({ format }: Pick<FieldsForm, 'format'>, texts: readonly string[], width: number): readonly string[] =>
   format === 'interactions' && texts.length > width ? texts.slice(0, width) : texts;
 
 const bytesOf = ({ delimiter, quote, comment, decimal }: FieldsForm) =>
   dialectBytes({ delimiter, quote, comment, decimal, header: false, missing: [] });
 
-function firstRows(path: string, { bytes, isWhole }: Head): { form: FieldsForm; rows: (readonly string[])[] } {
+interface FirstRows {
+  readonly form: FieldsForm;
+  /** The header first, if there is one. */
+  readonly rows: readonly (readonly string[])[];
+  readonly width: number;
+  /** Fields of the longest row behind these. */
+  readonly more: number;
+}
+
+function firstRows(path: string, { bytes, isWhole }: Head): FirstRows {
   const dialect = dialectOf(path, bytes, isWhole);
   const format = dialect.delimiter === TWO_COLONS ? 'interactions' : dialect.delimiter === '\t' ? 'tsv' : 'csv';
-  const rows: (readonly string[])[] = [];
+  const read: (readonly string[])[] = [];
   readRecords(
     withoutMark(bytes),
     bytesOf({ format, ...dialect, header: false, decimal: '.' }),
     { firstLine: 1, isLast: isWhole },
     ({ fields }) => {
-      rows.push(fields);
-      return rows.length <= FIRST_RECORDS;
+      read.push(fields);
+      return read.length <= FIRST_RECORDS;
     },
   );
-  const decimal = decimalOf(rows, dialect.delimiter);
-  return { form: { format, ...dialect, decimal, header: hasHeader(rows, decimal) }, rows };
+  const lengths = read.map(({ length }) => length);
+  const [named = 0] = lengths;
+  const usual = format === 'interactions' ? widthOf(lengths) : named;
+  const cut = read.map((texts) => asWide({ format }, texts, usual));
+  const decimal = decimalOf(cut, dialect.delimiter);
+  const header = hasHeader(cut, decimal);
+  // What a header does not name is one more field.
+  const width = header ? Math.min(named, usual) : usual;
+  const rows = cut.map((texts) => asWide({ format }, texts, width));
+  const more = format === 'interactions' ? Math.max(0, ...lengths.map((length) => length - width)) : 0;
+  return { form: { format, ...dialect, decimal, header }, rows, width, more };
 }
 
 /** That of the header; one without a name, or with that of another, is called by its place, or `user` or `item`. */

@@ -35,14 +35,16 @@ export function labelOf(facts: readonly ColumnFacts[]): LabelGuess | undefined {
     const [whole, nested] = [isNamed((own) => own), isNamed(lastKey)];
     if (Math.max(whole, nested) >= 0) return { column: whole >= 0 ? whole : nested, why: 'by its name' };
   }
-  const last = facts.findLastIndex(mayBeLabel);
-  const first = facts.findIndex(mayBeLabel);
-  const but = facts.some(({ isId }) => isId) ? ' but for ids' : '';
+  const possible = labelColumns(facts);
+  const last = facts.findLastIndex((column) => possible.includes(column));
+  const first = facts.findIndex((column) => possible.includes(column));
+  const placeOf = (where: string): string =>
+    facts.some(({ isId }) => isId) ? 'a column behind user and item' : `the ${where} column`;
   for (const [column, where] of [
     [last, 'last'],
     [first, 'first'],
   ] as const) {
-    if (columns[column]?.distinct === 2) return { column, why: `the ${where} column${but}, with two values` };
+    if (columns[column]?.distinct === 2) return { column, why: `${placeOf(where)}, with two values` };
   }
   for (const [column, where] of [
     [last, 'last'],
@@ -50,14 +52,20 @@ export function labelOf(facts: readonly ColumnFacts[]): LabelGuess | undefined {
   ] as const) {
     const { distinct = 0, records = 0 } = columns[column] ?? {};
     if (distinct >= 2 && distinct <= CLASSES && records >= RECORDS_OF_CLASS * distinct) {
-      return { column, why: `the ${where} column${but}, with ${distinct} values` };
+      return { column, why: `${placeOf(where)}, with ${distinct} values` };
     }
   }
   return undefined;
 }
 
-/** Interactions alone have no such column: all of them have label 1. */
-export const mayBeLabel = ({ unreadable, isId }: ColumnFacts): boolean => unreadable === undefined && isId !== true;
+/** Those that may be the label. Interactions have one only if there is more than a user, an item and times. */
+export function labelColumns(facts: readonly ColumnFacts[]): ColumnFacts[] {
+  const areInteractions = facts.some(({ isId }) => isId);
+  return facts.filter((column) => {
+    if (column.unreadable !== undefined || column.isId) return false;
+    return !areInteractions || !['time', 'ignore'].includes(typeOf(column).type);
+  });
+}
 
 export interface TwoLabels {
   readonly positive: string;

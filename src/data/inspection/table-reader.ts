@@ -121,7 +121,9 @@ export class TableReader implements RecordSink {
       records: this.#records,
       isWhole: this.#isWhole,
       bad: { records: this.#bad, lines: this.#badLines },
-      leaks: columns.filter(({ explained }, at) => at !== this.#label && explained >= least).map(({ name }) => name),
+      leaks: columns
+        .filter(({ explained, isId }, at) => at !== this.#label && !isId && explained >= least)
+        .map(({ name }) => name),
       distinct: this.#columns.map(({ distinct }) => distinct),
     };
   }

@@ -51,7 +51,8 @@ export function typeOf(facts: ColumnFacts): TypedColumn {
   if (facts.unreadable !== undefined) return { ...base, missing: 0, type: 'ignore', why: facts.unreadable };
   if (present === 0) return { ...base, type: 'ignore', why: 'no record has a value' };
   if (distinct === 1 && missing === 0) return { ...base, type: 'ignore', why: 'all values are the same' };
-  if (facts.isId) return { ...base, type: 'category', why: 'ids, as interactions have them first' };
+  if (facts.isId)
+    return { ...base, type: 'category', why: 'ids: the first two fields of interactions are a user and an item' };
   if (facts.isList) return { ...base, type: 'categories', why: 'lists' };
   if (timeRecords === present) return { ...base, type: 'time', why: `times of format ${facts.time}` };
   if (areNumbers) return { ...base, ...numberType(facts, present, distinct) };

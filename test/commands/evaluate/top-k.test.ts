@@ -23,7 +23,7 @@ model: { type: lr, task: ${task} }
 it('is refused, but with groups', async () => {
   expect(await refusal('binary', '')).toMatchObject({
     code: 'Usage',
-    message: '--top-k is of each group, and the records of the job have none',
+    message: '--top-k ranks records within groups: the records of the job have none',
   });
   expect(await refusal('regression', '')).toMatchObject({
     code: 'Usage',

@@ -44,10 +44,14 @@ it('shows metrics of groups as results do', async () => {
   const { store, history } = await aJob();
   const metrics = { records: 9, auc: 0.9, groupedAuc: 0.8, hitRate: 0.7, ndcg: 0.6, topK: 5, calibration: 1.25 };
   const evaluated = { name: 'test', timeMs: 3_000, passes: 1, trained: 200, metrics };
-  await put(store, keys.history, historyText(withEvaluation(NO_HISTORY, evaluated)));
+  const one = withEvaluation(NO_HISTORY, evaluated);
+  await put(store, keys.history, historyText(one));
   const [heads = '', line = ''] = (await history()).out.split('\n');
   expect(heads.trim().split(/ {2,}/).slice(5)).toEqual(['auc', 'grouped auc', 'hr@5', 'ndcg@5', 'calibration']);
   expect(line.trim().split(/ +/).slice(5)).toEqual(['0.90000', '0.80000', '0.70000', '0.60000', '1.250']);
+  const other = { ...evaluated, timeMs: 4_000, passes: 2, metrics: { ...metrics, topK: 10 } };
+  await put(store, keys.history, historyText(withEvaluation(one, other)));
+  expect((await history()).out).toMatch(/ hr +ndcg /);
 });
 
 it('as JSON lines has one object a point, and as JSON all of them', async () => {

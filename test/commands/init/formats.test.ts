@@ -166,12 +166,21 @@ test('of fields with two colons between them are of interactions', async () => {
   expect(types(named.job)).toEqual({ who: 'category', what: 'category', stars: 'label', at: 'time' });
   expect(await read(named.job, 'named.dat')).toEqual([600, 1]);
 
+  // Whatever else there is.
+  file(
+    'scored.dat',
+    repeat(600, (at) => `${1 + (at % 90)}::${1 + (at % 7)}::${at / 8}::${1 + (at % 5)}`),
+  );
+  const scored = await printed('--data', 'scored.dat');
+  expect(scored.job.model.type).toBe('fm');
+  expect(types(scored.job)).toEqual({ user: 'category', item: 'category', c3: 'number', c4: 'label' });
+
   // Ids are no numbers to a model of numbers.
   const dense = await paddlet('init', '--data', 'ratings.dat', '--model', 'softmax', '--output', '-');
   expect([dense.code, dense.err]).toEqual([2, expect.stringContaining('no column has numbers')]);
   file(
     'alone.dat',
-    repeat(60, (at) => `${at % 9}::${at % 7}`),
+    repeat(60, (at) => `${at % 9}::${at % 7}::${978_300_760 + 60 * at}`),
   );
   const alone = await paddlet('init', '--data', 'alone.dat', '--output', '-');
   expect([alone.code, alone.err]).toEqual([2, expect.stringContaining('records of what has not happened')]);

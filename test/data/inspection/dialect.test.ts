@@ -26,6 +26,13 @@ describe('dialectOf', () => {
     ['two colons', '1::10::5\n1::20::3\n', { delimiter: '::', quote: null }],
     ['two colons, with others in texts', '1::Seven (1995)::a|b\n2::"Lion", The::c\n', { delimiter: '::', quote: null }],
     ['two colons, and further fields', '1::10::5\n1::20::3::x\n1::20::3::x::y\n2::20::1\n', { delimiter: '::' }],
+    ['commas, and names of programs', 'name,calls\nstd::a::x,7\nstd::b::y,3\nstd::a::z,2\n', { delimiter: ',' }],
+    ['commas, and names without a header', 'A::b3,C::d2\nA::b4,C::d1\n', { delimiter: ',' }],
+    ['commas, and names below a header', 'a,b,c\nx::y::1,p::q,0\nz::y::1,p::q,1\n', { delimiter: ',' }],
+    ['tabs, and names of programs', 'name\tcalls\nstd::a::x\t7\nstd::b::y\t3\n', { delimiter: '\t' }],
+    ['blanks, and names of programs', 'std::a::x 3 1\nstd::b::y 2 1\n', { delimiter: ' ' }],
+    ['one user', '1::10::5\n1::20::3\n1::30::3\n', { delimiter: '::' }],
+    ['one line', 'ann::10::5\n', { delimiter: '::' }],
     ['commas and addresses', 'web,fe80::1,5\ndb,fe80::2,3\n', { delimiter: ',' }],
     ['the first line of adult.test', '|1x3 Cross validator\n25, Private, 0\n38, Private, 1\n', { comment: '|' }],
   ])('%s', (_what, text, expected) => {
@@ -43,7 +50,7 @@ describe('dialectOf', () => {
   });
 
   test('of two colons there may be too few', () => {
-    const lines = '1::10::5\n1::20::3\n1::2\n2::1\n';
+    const lines = '1::10\n1::20\n2::10\nx::\n:: \n'.replaceAll('1::', 'a b::');
     expect(() => guess(lines)).toThrow(expect.objectContaining({ hint: expect.stringContaining('interactions') }));
     expect(() => guess(`${lines}a,b\n`)).toThrow(
       expect.objectContaining({ hint: expect.stringContaining('by one comma') }),

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { compareTables } from '../../../src/data/inspection/compare.ts';
 import { slotOf } from '../../../src/data/inspection/histogram.ts';
-import { positiveOf } from '../../../src/data/inspection/label.ts';
+import { labelColumns, positiveOf } from '../../../src/data/inspection/label.ts';
 import { type Look, lookAt } from '../../../src/data/inspection/look.ts';
 import type { LookOptions, TableLook } from '../../../src/data/inspection/table.ts';
 import { isOfFields } from '../../../src/data/inspection/table-source.ts';
@@ -44,7 +44,7 @@ describe('interactions', () => {
     const found = await look(ratings.join('\n'));
     expect(found).toMatchObject({
       form: { format: 'interactions', delimiter: '::', quote: null, header: false },
-      label: { column: 2, why: 'the first column but for ids, with 5 values' },
+      label: { column: 2, why: 'a column behind user and item, with 5 values' },
       records: 600,
       bad: { records: 0 },
     });
@@ -64,16 +64,35 @@ describe('interactions', () => {
     expect(typeOf(found.columns[0]!).type).toBe('category');
   });
 
-  test('have as many columns as most lines; more fields are not read, fewer are bad', async () => {
+  test('have the columns that nearly all lines have; more fields are not read, fewer are bad', async () => {
     const found = await look(['1::2::3', ...ratings, '1::2::3::978300760::x'].join('\n'));
-    expect(found).toMatchObject({ records: 601, bad: { records: 1, lines: [1] } });
+    expect(found).toMatchObject({ records: 601, bad: { records: 1, lines: [1] }, unlisted: ['c5'] });
     expect(found.columns).toHaveLength(4);
+    const ragged = await look(ratings.map((line, at) => (at % 4 === 0 ? line.replace(/::\d+$/, '') : line)).join('\n'));
+    expect(ragged).toMatchObject({ records: 600, bad: { records: 0 }, unlisted: ['c4'] });
+    expect(ragged.columns).toHaveLength(3);
   });
 
-  test('alone have no label', async () => {
-    const { label, columns } = await look(repeat(600, (at) => `${at % 9}::${at % 2}`).join('\n'));
+  test('that are not read decide nothing', async () => {
+    const found = await look(`1::2::3.5::1,5\n${repeat(60, (at) => `${at % 9}::${at % 7}::${at / 2}.5`).join('\n')}`);
+    expect(found).toMatchObject({ form: { decimal: '.', header: false }, unlisted: ['c4'] });
+    const named = await look(['who::what::stars', ...ratings].join('\n'));
+    expect(named).toMatchObject({ form: { header: true }, records: 600, unlisted: ['c4'] });
+    expect(named.columns).toHaveLength(3);
+  });
+
+  test.each([
+    ['alone', (at: number) => `${at % 9}::${at % 2}`],
+    ['with a time', (at: number) => `${at % 9}::${at % 2}::${978_300_760 + at}`],
+  ])('%s have no label', async (_what, lineAt) => {
+    const { label, columns } = await look(repeat(600, lineAt).join('\n'));
     expect(label).toBeUndefined();
-    expect(columns).toHaveLength(2);
+    expect(labelColumns(columns)).toEqual([]);
+  });
+
+  test('explain no label, however few there are', async () => {
+    const { leaks } = await look(repeat(600, (at) => `${at % 9}::${at % 7}::${at % 9 < 4 ? 1 : 0}`).join('\n'));
+    expect(leaks).toEqual([]);
   });
 });
 
