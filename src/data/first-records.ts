@@ -78,6 +78,7 @@ export async function refuseOtherFormat(
 
 export interface FirstLook {
   readonly traits: Traits;
+  readonly bad: readonly BadRecord[];
   /** Nothing was left out of the look. */
   readonly isWhole: boolean;
 }
@@ -92,6 +93,7 @@ export async function lookAtFirst(
   const traits = noTraits();
   // Of files of columns, no record is looked at.
   let isWhole = countRecords === undefined ? paths.length <= FIRST_FILES : columns === undefined;
+  const bad: BadRecord[] = [];
   let records = 0;
   for (const path of countRecords === undefined ? [] : paths) records += await countRecords!(place, path, columns);
   // Labels as they are written.
@@ -103,13 +105,14 @@ export async function lookAtFirst(
   })) {
     isWhole &&= isAll;
     records += head.records;
+    bad.push(...head.bad);
     const batch = head.batch(0, head.records);
     for (const label of batch.labels) noteLabel(traits, label);
     const [input] = batch.sparse;
     if (batch.records > 0 && input?.rows.length === 0) traits.withoutFeatures.push(path);
   }
   if ((isWhole || countRecords !== undefined) && records === 0) throw noRecord(paths);
-  return { traits, isWhole };
+  return { traits, bad, isWhole };
 }
 
 /** The first bad records, for a message about data that was read before; none when it cannot be read any more. */

@@ -2,7 +2,7 @@ import { canonicalJson } from '../base/canonical-json.ts';
 import type { Job } from './schema.ts';
 
 export interface JobDifference {
-  /** Dotted, for example `training.passes`. */
+  /** Dotted, for example `training.passes`; as the job file calls it. */
   readonly field: string;
   /** JSON; undefined where the field is missing. */
   readonly before: unknown;
@@ -25,7 +25,7 @@ export function diffJobs(before: Job, after: Job): JobDifference[] {
 function leaves(value: object, prefix = ''): Map<string, unknown> {
   const found = new Map<string, unknown>();
   for (const [name, inner] of Object.entries(value)) {
-    const field = `${prefix}${name}`;
+    const field = `${prefix}${prefix === 'data.' && name === 'dialect' ? 'csv' : name}`;
     if (typeof inner === 'object' && inner !== null && !Array.isArray(inner)) {
       for (const [path, leaf] of leaves(inner, `${field}.`)) found.set(path, leaf);
     } else if (inner !== undefined) {

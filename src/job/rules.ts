@@ -208,7 +208,8 @@ const SECTIONS = {
   columns: ({ input }: Format): boolean => input === 'columns',
   groupBy: ({ input }: Format): boolean => input === 'columns',
   csv: ({ placing }: Format): boolean => placing === 'position',
-  missing: ({ placing }: Format): boolean => placing === 'position' || placing === 'path',
+  // Files of columns have none: they are of text that stands for these.
+  missing: ({ input }: Format): boolean => input === 'columns',
 };
 
 function columnRules({ data, model }: JobFile, { input: reads, task }: ModelOutline): RuleBroken[] {

@@ -1,5 +1,6 @@
 /** Columns of a job file: their forms, what they become, and which are refused, with their place. */
 import { describe, expect, test } from 'vitest';
+import { diffJobs } from '../../src/job/diff-jobs.ts';
 import { parseJobFile } from '../../src/job/load-job.ts';
 import { parseJob } from '../../src/job/schema.ts';
 import { complaint, complaintOf, type How, job, specOf } from './column-jobs.ts';
@@ -296,6 +297,12 @@ describe('rules between columns', () => {
     expect(complaintOf(columns, how)).toBe(message);
   });
 
+  test('fields in which jobs differ are called as in the job file', () => {
+    const of = (data: string) => parseJobFile('job.yaml', job(XY, { data }));
+    const [before, now] = [of('missing: ["?"]'), of('missing: ["-"]')];
+    expect(diffJobs(before, now)).toEqual([{ field: 'data.csv.missing', before: ['?'], after: ['-'] }]);
+  });
+
   test('formats have columns or not', () => {
     const text = job(XY, { format: 'libsvm' });
     expect(complaint(text)).toBe(
@@ -312,6 +319,10 @@ describe('rules between columns', () => {
         '6:34: data.columns.x.position: not for format columns: its files say where it is',
         '7:32: data.columns.c.from: not for format columns: its files say where it is',
       ].join('\n  '),
+    );
+    const missing = 'name: a\nmodel: { type: lr }\ndata: { format: libsvm, train: a, missing: ["?"] }\n';
+    expect(complaint(missing)).toMatch(
+      /data.missing: only for format csv, tsv, interactions, jsonl, parquet or columns$/,
     );
     expect(complaint(none)).toBe('3:17: data.format: tsv needs data.columns: a type for each column that is read');
   });

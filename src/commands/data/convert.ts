@@ -11,8 +11,8 @@ import { refuseEmpty } from '../base/given-path.ts';
 import { cacheFlags, dataFlags, PaddletCommand } from '../base-command.ts';
 
 const NEXT = `To train on them, in the job: set data.format to columns, name these files in data.train and data.test, and remove
-data.csv, data.missing, data.record and the position, path, from or value of each column; columns that it has by default
-have to be written. Records are scored as text: predict --format csv.`;
+data.csv, data.record and the position, path, from or value of each column; columns that it has by default have to be
+written. The texts of data.csv.missing go to data.missing. Records are scored as text: predict --format csv.`;
 
 interface Written extends Converted {
   readonly from: string;

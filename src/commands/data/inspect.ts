@@ -6,7 +6,7 @@ import { compareTables, type TableComparison } from '../../data/inspection/compa
 import { type JobLook, lookAsJob } from '../../data/inspection/job-columns.ts';
 import { type Look, lookAt } from '../../data/inspection/look.ts';
 import { typeOf } from '../../data/inspection/types.ts';
-import type { DataPlace } from '../../data/place.ts';
+import { type DataPlace, resolveFiles } from '../../data/place.ts';
 import { loadJob } from '../../job/load-job.ts';
 import { columnSpecOf } from '../../job/schema.ts';
 import { widestRule } from '../../roles/master/dataset.ts';
@@ -39,7 +39,7 @@ With a second file: the values and ranges that the first one lacks. With a job f
     },
   ];
   static override args = {
-    file: Args.string({ required: true, description: 'The file to look at.' }),
+    file: Args.string({ required: true, description: 'File to look at; the first of a folder or glob.' }),
     // What waits on the standard input is no name of a file.
     other: Args.string({ ignoreStdin: true, description: 'A file to compare with it.' }),
   };
@@ -83,12 +83,15 @@ With a second file: the values and ranges that the first one lacks. With a job f
   private async inspect(place: DataPlace, onBytes: (count: number) => void): Promise<void> {
     const { file, other } = this.args;
     const { rows: records, label } = this.flags;
-    const look = await lookAt(place, file, { records, label, onBytes });
+    const paths = await resolveFiles(place, file);
+    const look = await lookAt(place, paths[0]!, { records, label, onBytes });
     if (other === undefined) {
-      this.output(shownLook(look), () => this.describe(look));
+      const more = paths.length === 1 ? '' : `\nIt is the first of ${paths.length} files.`;
+      this.output(shownLook(look), () => `${this.describe(look)}${more}`);
       return;
     }
-    const second = await lookAt(place, other, { records, onBytes, first: look });
+    const [otherPath = other] = await resolveFiles(place, other);
+    const second = await lookAt(place, otherPath, { records, onBytes, first: look });
     if (look.kind !== second.kind) {
       throw new PaddletError('DataInvalid', `${file} is of kind ${look.kind}, ${other} is of kind ${second.kind}`, {
         hint: 'name two files of the same format',

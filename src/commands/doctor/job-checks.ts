@@ -1,12 +1,14 @@
 /** The checks of a store and of a job. */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
+import { describeBad } from '../../data/bad-records.ts';
 import { inCache } from '../../data/content.ts';
 import { type FirstLook, lookAtFirst } from '../../data/first-records.ts';
 import type { DataFormat } from '../../data/formats/registry.ts';
 import { findFiles } from '../../data/index-builder.ts';
 import { odditiesOf } from '../../data/oddities.ts';
 import type { DataPlace } from '../../data/place.ts';
+import type { BadRecord } from '../../data/source.ts';
 import { loadJob } from '../../job/load-job.ts';
 import { columnSpecOf, type Job } from '../../job/schema.ts';
 import { taskOf } from '../../model/registry.ts';
@@ -82,6 +84,10 @@ async function checkCache({ disk }: Host, folder: string): Promise<void> {
   await inCache(folder, async () => checkWritable(folder));
 }
 
+const ALLOW = 'fix them, or allow for them with data.maxBadRecords';
+const manyBad = (count: number, first: BadRecord): string =>
+  `${count} of the first records ${count === 1 ? 'is' : 'are'} bad: ${describeBad(first)}`;
+
 async function checkData(place: DataPlace, job: Job): Promise<Finding> {
   const { format, train, trainLabels, test, testLabels, recordsPerTask } = job.data;
   const trained = (await findFiles(place, labelled(format, train, trainLabels, recordsPerTask))).paths;
@@ -99,9 +105,14 @@ async function checkData(place: DataPlace, job: Job): Promise<Finding> {
     looks.map(({ traits }) => traits),
     { task: taskOf(job.model), columns: job.data.columns },
   );
-  if (odd.length === 0) return { status: 'ok', detail };
-  const messages = odd.map(({ message }) => message).join('; ');
-  const hints = [...new Set(odd.map(({ hint }) => hint))].join('; ');
+  const bad = looks.flatMap((look) => look.bad);
+  const [first] = bad;
+  // Whether a task has too many is known when all records are in tasks.
+  const isMany = first !== undefined && bad.length > job.data.maxBadRecords;
+  const warnings = isMany ? [...odd, { message: manyBad(bad.length, first), hint: ALLOW }] : odd;
+  if (warnings.length === 0) return { status: 'ok', detail };
+  const messages = warnings.map(({ message }) => message).join('; ');
+  const hints = [...new Set(warnings.map(({ hint }) => hint))].join('; ');
   return { status: 'warn', detail: `${detail}; ${messages}`, hint: hints };
 }
 

@@ -92,17 +92,18 @@ with the reason of each guess as a comment. Read it before you train.`;
     const { data, test, model, output } = this.flags;
     const folder = resolve(this.flags['data-dir'] ?? '.');
     const place = { host, folder, cacheFolder: resolve(this.flags['cache-dir']) };
-    const look = await this.look(place, data);
-    const testLook = test === undefined ? undefined : await this.look(place, test, look);
+    const { look, files } = await this.look(place, data);
+    const testLook = test === undefined ? undefined : (await this.look(place, test, look)).look;
     // Where the paths of the job start, unless --data-dir says it.
     const jobFolder = output === STDOUT ? '.' : dirname(output);
     const pathOf = (path: string): string =>
       this.flags['data-dir'] === undefined ? pathFrom(resolve(jobFolder), path) : path;
-    return jobText({ train: pathOf(data), test: test && pathOf(test), look, testLook, model });
+    return jobText({ train: pathOf(data), test: test && pathOf(test), look, files, testLook, model });
   }
 
-  private async look(place: DataPlace, what: string, first?: Look): Promise<Look> {
-    const [path = what] = await resolveFiles(place, what);
+  private async look(place: DataPlace, what: string, first?: Look): Promise<{ look: Look; files: number }> {
+    const paths = await resolveFiles(place, what);
+    const [path = what] = paths;
     const progress = this.progress(`reading ${path}`);
     let bytes = 0;
     const onBytes = (count: number): void => {
@@ -112,7 +113,8 @@ with the reason of each guess as a comment. Read it before you train.`;
     try {
       // Test files may lack what is named.
       const label = first === undefined ? this.flags.label : undefined;
-      return await lookAt(place, path, { records: this.flags.rows, label, first, onBytes });
+      const look = await lookAt(place, path, { records: this.flags.rows, label, first, onBytes });
+      return { look, files: paths.length };
     } finally {
       progress.end();
     }

@@ -14,7 +14,9 @@ export interface WantedJob {
   /** Paths as the job file has them. */
   readonly train: string;
   readonly test: string | undefined;
+  /** Of the first training file, of so many. */
   readonly look: Look;
+  readonly files: number;
   /** Of the first test file. */
   readonly testLook: Look | undefined;
   readonly model: NamedModel | undefined;
@@ -47,8 +49,9 @@ const NAME_CHARACTERS = 63;
 
 /** Throws `Usage` when no model suits the data, or not the wanted one. */
 export function jobText(wanted: WantedJob): WrittenJob {
-  const { look, train, test } = wanted;
-  const records = look.kind === 'idx' || look.isWhole ? look.records : UNKNOWN;
+  const { look, files, train, test } = wanted;
+  // Files of a data set are mostly of like size.
+  const records = files * (look.kind === 'idx' || look.isWhole ? look.records : UNKNOWN);
   const part = dataPart(wanted);
   const { model, task } = part;
   const text = [
@@ -56,7 +59,7 @@ export function jobText(wanted: WantedJob): WrittenJob {
     line(0, 'name', nameOf(train)),
     line(0, 'data', undefined),
     line(1, 'format', part.format),
-    line(1, 'train', train),
+    line(1, 'train', train, files === 1 ? undefined : `${look.path} was looked at, the first of ${files} files`),
     ...(test === undefined ? [] : [line(1, 'test', test)]),
     line(1, 'recordsPerTask', recordsPerTask(records)),
     ...part.lines,
@@ -142,7 +145,11 @@ function dataPart(wanted: WantedJob): DataPart {
   }
 }
 
-function tablePart({ test, model: type }: WantedJob, look: TableLook, testLook: TableLook | undefined): DataPart {
+function tablePart(
+  { files, test, model: type }: WantedJob,
+  look: TableLook,
+  testLook: TableLook | undefined,
+): DataPart {
   if (look.label === undefined) {
     const names = labelColumns(look.columns).map(({ name }) => name);
     throw new PaddletError('Usage', `no column of ${look.path} looks like a label`, {
@@ -173,7 +180,7 @@ function tablePart({ test, model: type }: WantedJob, look: TableLook, testLook: 
       ...(bad
         ? [line(1, 'maxBadRecords', MOST_RECORDS, 'some records lack a label or fields, or have a text for a number')]
         : []),
-      ...(test === undefined ? [splitLine(time, look.isWhole)] : []),
+      ...(test === undefined ? [splitLine(time, look.isWhole && files === 1)] : []),
       ...formLines(look, looks),
       line(1, 'columns', undefined),
       ...lines,

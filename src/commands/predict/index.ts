@@ -21,7 +21,7 @@ import { type Score, type Scored, scoreBest, scoreModel } from '../evaluate/scor
 import { type Destination, outputFile, standardOutput } from './destination.ts';
 import { findInput, type InputFile, openInput, STANDARD } from './input.ts';
 import { namedModel } from './named-model.ts';
-import { OUTPUT_FORMATS } from './output-formats.ts';
+import { OUTPUT_FORMATS, type OutputFormat } from './output-formats.ts';
 import { createPartMaker, type PartMakerOptions } from './part-maker.ts';
 import { type Summary, summaryOf, summaryText } from './summary.ts';
 import { createThreadPool, type ThreadPool } from './thread-pool.ts';
@@ -54,7 +54,7 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
       description: 'From and to a pipe, as JSON lines.',
     },
     {
-      command: '<%= config.bin %> predict clicks --data new.parquet --keep id --output scores.parquet --as parquet',
+      command: '<%= config.bin %> predict clicks --data new.parquet --keep id --output scores.parquet',
       description: 'From and to Parquet.',
     },
     {
@@ -94,7 +94,10 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
       helpValue: 'FILE',
       description: 'File to write, which appears when it is whole; - for the standard output.',
     }),
-    as: Flags.option({ options: OUTPUT_FORMATS, default: 'csv' as const, description: 'Format of the output.' })(),
+    as: Flags.option({
+      options: OUTPUT_FORMATS,
+      description: 'Format of the output. Default: by the ending of --output (.jsonl, .parquet), otherwise csv.',
+    })(),
     replace: Flags.boolean({ description: 'Overwrite an existing file.' }),
     best: bestFlag,
     threads: Flags.integer({
@@ -142,12 +145,16 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
   }
 
   private async predictTo(model: OpenModel, input: InputFile | undefined): Promise<ExitCode> {
-    const { output, replace, format: wanted, keep, as } = this.flags;
+    const { output, replace, format: wanted, keep } = this.flags;
+    const as = this.as();
     const format = formatFor(model.record.job, wanted, keep);
     if (as === 'parquet' && output === STANDARD && process.stdout.isTTY === true) {
       throw new PaddletError('Usage', 'a Parquet file is nothing for a terminal', {
         hint: 'name a file with --output',
       });
+    }
+    if (output !== STANDARD && input?.path === resolve(output)) {
+      throw new PaddletError('Usage', `--output ${output} is the file to score`, { hint: 'name another file' });
     }
     const to = output === STANDARD ? standardOutput() : await outputFile(model.host, resolve(output), replace);
     try {
@@ -161,6 +168,11 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     }
   }
 
+  private as(): OutputFormat {
+    const { as, output } = this.flags;
+    return as ?? OUTPUT_FORMATS.find((format) => output.endsWith(`.${format}`)) ?? 'csv';
+  }
+
   /** Undefined when the reader of the output is gone. */
   private async predict(
     { record, host, signal, withModel }: OpenModel,
@@ -168,9 +180,9 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     format: DataFormat,
     to: Destination,
   ): Promise<Summary | undefined> {
-    const { data, keep, as, threads } = this.flags;
+    const { data, keep, threads } = this.flags;
     const { file, source, stream } = await openInput(data, found, format, signal);
-    const making = { record, format, file, keep, as, source };
+    const making = { record, format, file, keep, as: this.as(), source };
     const maker = await createPartMaker(making, host.disk);
     const { output } = maker;
     const pool = threads === 1 ? undefined : await startPool(threads, making);

@@ -23,12 +23,14 @@ export async function findInput(disk: Pick<Disk, 'inspect'>, data: string): Prom
   if (data === STANDARD) return undefined;
   const facts = await disk.inspect(resolve(data));
   if (facts === undefined) {
-    const hint = notLocal(data) ?? 'relative paths start at the current folder';
+    const isPattern = /[*?]/.test(data);
+    const hint =
+      notLocal(data) ?? (isPattern ? 'score files one by one' : 'relative paths start at the current folder');
     throw new PaddletError('DataMissing', `no such data file: ${data}`, { hint });
   }
   if (facts.kind === 'file') return { path: resolve(data), facts };
   if (facts.kind === 'folder') {
-    throw new PaddletError('DataInvalid', `${data} is a folder`, { hint: 'name one file, or pipe several in' });
+    throw new PaddletError('DataInvalid', `${data} is a folder`, { hint: 'score its files one by one' });
   }
   // A read of a named pipe cannot be interrupted.
   throw new PaddletError('DataInvalid', `${data} is no file`, {

@@ -168,7 +168,8 @@ export class ColumnProfile {
       timeRecords: this.#timed,
       textRecords: this.#texts,
       firstText: this.#firstText === undefined ? undefined : shownText(this.#firstText),
-      distinct: this.distinct.count,
+      // An estimate may be above it.
+      distinct: Math.min(this.distinct.count, this.#records),
       isDistinctExact: this.distinct.isExact,
       top: this.#values.top(TOP).map(({ text, value }) => ({ text: shownText(text), count: value.count })),
       numbers: this.#numbers.facts(),

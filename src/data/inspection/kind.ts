@@ -2,6 +2,7 @@
 import { PaddletError } from '../../base/errors.ts';
 import { otherThanTable } from '../appearance.ts';
 import { BOM } from '../ascii.ts';
+import { MAGIC as COLUMNS } from '../formats/columns/header.ts';
 import { isParquet } from '../packed.ts';
 import type { Beginning } from './beginning.ts';
 
@@ -25,6 +26,11 @@ const WEIGHTED = new RegExp(`^\\s*${NUMBER}:`);
 /** Throws `DataInvalid`, saying what the file is, when paddlet cannot read it as it is. */
 export function kindOf(path: string, { bytes, isWhole, magic }: Beginning): Kind {
   if (isParquet(magic)) return 'parquet';
+  if (COLUMNS.every((byte, at) => magic[at] === byte)) {
+    throw new PaddletError('DataInvalid', `${path} is a file of columns, which \`paddlet data convert\` has written`, {
+      hint: 'train on it with data.format: columns; look at the file that it was made of',
+    });
+  }
   if (IDX.every((byte, at) => magic[at] === byte)) return 'idx';
   const lines = firstLines(bytes);
   if (lines.length === 0) {

@@ -34,6 +34,13 @@ it('readers get what the model reads, with the width of its dense input', () => 
   expect(forwardReadingOf(record, model, 'tsv')).toMatchObject(wanted);
 });
 
+it('text that stands for columns has the texts of the job that mean no value', () => {
+  const record = recordWith({ ...CSV, format: 'columns', missing: ['', '?'] });
+  const model = modelOf(record, { makeModel: () => modelWith({ sparse: [['a']], numbers: ['x'] }) });
+  const { columns } = forwardReadingOf(record, model, 'csv');
+  expect(columns?.dialect).toMatchObject({ delimiter: ',', missing: ['', '?'] });
+});
+
 it('what a model draws at random depends on the seed of the job', () => {
   const data = { train: 'images-idx3-ubyte', format: 'idx' };
   const gradientsWith = (seed: number): number[][] => {

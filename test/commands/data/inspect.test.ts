@@ -1,6 +1,6 @@
 /** `paddlet data inspect` as a user meets it. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -25,6 +25,7 @@ const rows = (towns: readonly string[], from: number): string =>
 writeFileSync(join(cwd, 'a.csv'), rows(['Oslo', 'Rome', 'Rome', 'NA', 'Bern'], 0));
 writeFileSync(join(cwd, 'b.csv'), rows(['Oslo', 'Paris', 'Rome', 'NA', 'Bern'], 5));
 writeFileSync(join(cwd, 'd.libffm'), '1 0:3:1 7:7:0.5\n0 0:3:1\n');
+writeFileSync(join(cwd, 'made.columns'), `PDLTCOLS${'\0'.repeat(99)}`);
 writeFileSync(join(cwd, 'c.libsvm'), '1 3:1 7:0.5\n0 3:1\n0 9:2\n');
 writeFileSync(
   join(cwd, 'job.yaml'),
@@ -100,6 +101,17 @@ clicked  label                        0 75 %, 1 25 %
     expect(out).toMatch(/^fields +8$/m);
   });
 
+  test('the first file of a folder or a glob', async () => {
+    mkdirSync(join(cwd, 'days'));
+    for (const day of ['1', '2']) writeFileSync(join(cwd, 'days', `${day}.csv`), 'x,label\n1.5,0\n2.5,1\n');
+    for (const what of ['days', 'days/*.csv']) {
+      const { out } = await paddlet('data', 'inspect', what);
+      expect(out).toContain('days/1.csv: 2 records, 2 columns');
+      expect(out).toMatch(/\nIt is the first of 2 files\.\n$/);
+    }
+    expect((await paddlet('data', 'inspect', 'days/1.csv')).out).not.toContain('the first of');
+  });
+
   test('libsvm', async () => {
     const { out } = await paddlet('data', 'inspect', 'c.libsvm');
     expect(out).toContain('c.libsvm: 3 records of libsvm');
@@ -111,6 +123,7 @@ clicked  label                        0 75 %, 1 25 %
     [['a.csv', 'c.libsvm'], 3, 'a.csv is of kind table, c.libsvm is of kind libsvm'],
     [['a.csv', '--label', 'x'], 2, 'a.csv has no column x'],
     [['none.csv'], 3, 'no such data file'],
+    [['made.columns'], 3, 'made.columns is a file of columns, which `paddlet data convert` has written'],
     [[''], 2, 'the argument FILE is empty'],
   ])('%j is an error', async (args, code, message) => {
     const ran = await paddlet('data', 'inspect', ...args);

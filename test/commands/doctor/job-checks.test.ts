@@ -70,6 +70,17 @@ test('labels 0 and -1, in one file or in two, are a warning for a binary model',
   expect(await check({ train: '+1 1:1\n-1 3:1\n' })).toMatchObject({ status: 'ok' });
 });
 
+test('bad records among the first are a warning, unless the job allows for them', async () => {
+  const files = { train: `${GOOD}1 x:1\n` };
+  expect(await check(files, { data: { train: 'train*', format: 'libsvm', split: { test: 0.5 } } })).toMatchObject({
+    status: 'warn',
+    detail: expect.stringContaining('; 1 of the first records is bad: train:3: '),
+    hint: 'fix them, or allow for them with data.maxBadRecords',
+  });
+  const data = { train: 'train*', format: 'libsvm', split: { test: 0.5 }, maxBadRecords: 1 };
+  expect(await check(files, { data })).toMatchObject({ status: 'ok' });
+});
+
 test('a file without features beside the data is a warning', async () => {
   expect(await check({ 'train.txt': GOOD, 'train.txt.weight': '1\n0.0\n' })).toMatchObject({
     status: 'warn',

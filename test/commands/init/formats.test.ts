@@ -1,5 +1,5 @@
 /** Jobs of `paddlet init` for JSON lines and Parquet: as for the same rows of CSV, but for place and format. */
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { beforeAll, expect, test } from 'vitest';
@@ -184,6 +184,21 @@ test('of fields with two colons between them are of interactions', async () => {
   );
   const alone = await paddlet('init', '--data', 'alone.dat', '--output', '-');
   expect([alone.code, alone.err]).toEqual([2, expect.stringContaining('records of what has not happened')]);
+});
+
+test('of many files say that the first one was looked at', async () => {
+  mkdirSync(join(cwd, 'days'));
+  for (const day of ['1', '2', '3']) {
+    file(`days/${day}.csv`, [
+      'when,x,label',
+      ...repeat(2000, (at) => `2024-01-0${day}T${10 + (at % 10)}:00:00Z,${at / 8},${at % 2}`),
+    ]);
+  }
+  const { job, text } = await printed('--data', 'days');
+  expect(text).toContain('  train: days # days/1.csv was looked at, the first of 3 files\n');
+  expect(job.training).toMatchObject({ passes: 10, batchSize: 128 });
+  // Later times are in other files.
+  expect(job.data.split).toEqual({ test: 0.2 });
 });
 
 test('are of files of one format', async () => {

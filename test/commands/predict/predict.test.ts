@@ -55,6 +55,22 @@ test('a file appears whole, is not overwritten by accident, and says the same', 
   expect(rows.map(({ score }) => score)).toEqual(written.trim().split('\n').map(scoreOf));
 });
 
+test('the ending of the output says its format, and it is never the input', async () => {
+  const job = await endedJob();
+  const written = async (name: string, ...more: string[]) => {
+    expect((await predict(job, '--data', 'some.txt', '--output', name, ...more)).code).toBe(0);
+    return readFileSync(join(job.cwd, name), 'latin1');
+  };
+  expect(await written('ended.parquet')).toMatch(/^PAR1/);
+  expect(await written('ended.jsonl')).toMatch(/^{"score":/);
+  expect(await written('ended.txt')).toMatch(/^score,error/);
+  expect(await written('said.parquet', '--as', 'csv')).toMatch(/^score,error/);
+  const before = readFileSync(join(job.cwd, 'some.txt'), 'utf8');
+  const onto = await predict(job, '--data', 'some.txt', '--output', './some.txt', '--replace');
+  expect(onto).toMatchObject({ code: 2, err: expect.stringContaining('--output ./some.txt is the file to score') });
+  expect(readFileSync(join(job.cwd, 'some.txt'), 'utf8')).toBe(before);
+});
+
 test('of a prediction that fails no file stays', async () => {
   const job = await endedJob();
   writeFileSync(join(job.cwd, 'broken.gz'), Buffer.from([31, 139, 8, 0, 1]));

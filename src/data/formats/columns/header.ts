@@ -8,7 +8,7 @@ import { type ColumnSpec, type FieldColumn, vocabularyOf } from '../../columns/c
 import { fieldColumns } from '../../columns/layout.ts';
 import type { FileLayout } from '../../source.ts';
 
-const MAGIC = Buffer.from('PDLTCOLS', 'latin1');
+export const MAGIC = Buffer.from('PDLTCOLS', 'latin1');
 const VERSION = 1;
 const FRAME = { version: 8, crc32: 12, jsonBytes: 16, json: 24 } as const;
 export const FRAME_BYTES = FRAME.json;

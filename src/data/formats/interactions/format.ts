@@ -2,6 +2,7 @@
  * Interactions as a data format: who, with what, and whatever follows, one a line, as MovieLens and rankers have them.
  * The lines of CSV text without quotes, but for what is behind the fields that are read, which may be anything.
  */
+import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import type { ColumnSpec } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
@@ -12,10 +13,18 @@ import { CsvLineReader } from '../csv/line-reader.ts';
 import type { TextForm } from '../text/form.ts';
 import { textFormat } from '../text/format.ts';
 
+/** The first line of a file of RecBole: names with types, of which the first two are ids. */
+const TYPED_NAMES = /^[^\s:]+:token[\t ,]+[^\s:]+:token\b/;
+const FIRST_BYTES = 1 << 12;
 const DELIMITERS = ['\t', '::', ',', ';', '|', ' '];
 
 export const interactionsForm: TextForm = {
   headOf(path, bytes, isWhole, spec) {
+    if (!spec.dialect.header && TYPED_NAMES.test(Buffer.from(bytes.subarray(0, FIRST_BYTES)).toString('latin1'))) {
+      throw new PaddletError('DataInvalid', `${path}:1: a line of names, as RecBole writes it`, {
+        hint: 'set data.csv.header to true',
+      });
+    }
     const most = spec.dialect.header ? undefined : fieldsRead(positionsOf(spec));
     const head = headOf(path, bytes, isWhole, spec, { delimiters: DELIMITERS, most });
     return head && { ...head, layout: { ...head.layout, fields: fieldsRead(head.layout.positions) } };

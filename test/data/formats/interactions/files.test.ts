@@ -24,6 +24,17 @@ async function readOf(text: string, data = '') {
 /** Of text with tabs, which all others have to be read as. */
 const PLAIN = 'ann\tx 1\t5\nbob\ty\t1\n\nann\tz\t5\n';
 
+test('a header of RecBole is no interaction', async () => {
+  const text = 'user_id:token\titem_id:token\trating:float\nann\tx\t5\n';
+  await expect(readOf(text)).rejects.toMatchObject({
+    code: 'DataInvalid',
+    message: 'x:1: a line of names, as RecBole writes it',
+    hint: 'set data.csv.header to true',
+  });
+  expect(await readOf(text, 'csv: { header: true }')).toMatchObject({ labels: [1], bad: [] });
+  expect(await readOf('ann:token\tx\t5\n')).toMatchObject({ labels: [1], bad: [] });
+});
+
 describe('what divides the fields', () => {
   test.each([
     ['::', PLAIN.replaceAll('\t', '::')],
