@@ -32,12 +32,10 @@ const SOFTMAX = 'use --model softmax or mlp, which take columns of numbers, or n
 /** Truth values of formats that have them count as 1 and 0 where a number is expected. */
 export const isTruth = ({ stored }: ColumnFacts): boolean => stored === 'boolean';
 
-/** Columns that a model of dense inputs takes: codes of few values as the numbers that they are. */
-export const isDense = (facts: ColumnFacts, { type }: TypedColumn): boolean =>
+/** Columns that a model of dense inputs takes: whole numbers of few values as the numbers that they are. */
+export const isDense = (facts: ColumnFacts, { type, isCode }: TypedColumn): boolean =>
   type === 'number' ||
-  (facts.isId !== true &&
-    type === 'category' &&
-    (isTruth(facts) || (facts.textRecords === 0 && facts.numberRecords > 0)));
+  (type === 'category' && !isCode && (isTruth(facts) || (facts.textRecords === 0 && facts.numberRecords > 0)));
 
 /** `test`: a second file, whose labels may be written otherwise. Throws `Usage` where no model takes the label. */
 export function chooseModel(look: TableLook, wanted: NamedModel | undefined, test?: TableLook): ModelChoice {

@@ -3,6 +3,7 @@ import type { ColumnFacts } from '../../data/inspection/column-profile.ts';
 import type { TableLook } from '../../data/inspection/table.ts';
 import { hasNames, isOfFields, LIST_SEPARATOR } from '../../data/inspection/table-source.ts';
 import { type TypedColumn, typeOf } from '../../data/inspection/types.ts';
+import { delimiterOf } from '../../job/columns.ts';
 import { dayText, percent, short } from '../data/inspection-text.ts';
 import { isDense, isOfNumbers, type ModelChoice } from './model-choice.ts';
 import { line, note } from './yaml-lines.ts';
@@ -31,7 +32,7 @@ export function formLines({ form }: TableLook, looks: readonly TableLook[]): str
         ? [line(2, 'header', true)]
         : []
       : [line(2, 'header', false, 'the columns are in the order of the fields: rename them as you like')]),
-    ...(delimiter === ',' || delimiter === '\t' ? [] : [line(2, 'delimiter', delimiter)]),
+    ...(delimiter === delimiterOf(format) ? [] : [line(2, 'delimiter', delimiter)]),
     ...(quote === '"' || isInteractions ? [] : [line(2, 'quote', quote ?? 'none')]),
     ...(comment === undefined ? [] : [line(2, 'comment', comment)]),
     ...missingAt(2),

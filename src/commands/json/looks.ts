@@ -40,6 +40,7 @@ const newValues = schemaOf<NewValues>()(
 const typed = {
   type: z.enum(['number', 'category', 'categories', 'time', 'ignore']).describe('What it seems to be.'),
   why: z.string(),
+  isCode: z.boolean().describe('Its values name things: numbers among them are no quantities.'),
   isSkewed: z.boolean(),
   missingTexts: tally.describe('Texts that mean that there is no value.'),
   missing: count.describe('Records without a value.'),

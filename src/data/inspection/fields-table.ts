@@ -9,11 +9,14 @@ import { decimalOf, hasHeader } from './header.ts';
 import { readAllRecords, readRecords } from './records.ts';
 import { FIRST_RECORDS, MOST_UNLISTED, type SourceColumn, type TableForm, type TableSource } from './table-source.ts';
 import { shownText } from './texts.ts';
+import { timeFormatOf } from './times.ts';
 
 type FieldsForm = Extract<TableForm, TableDialect>;
 
 /** The first columns of interactions. */
 const IDS = ['user', 'item'];
+const RATED_FIELDS: readonly number[] = [3, 4];
+const WHOLE = /^\d+$/;
 
 /** Throws `DataInvalid` when it is no table. */
 export function fieldsTable(place: DataPlace, path: string, head: Head, onBytes: (count: number) => void): TableSource {
@@ -53,6 +56,19 @@ export function fieldsTable(place: DataPlace, path: string, head: Head, onBytes:
 const asWide = ({ format }: Pick<FieldsForm, 'format'>, texts: readonly string[], width: number): readonly string[] =>
   format === 'interactions' && texts.length > width ? texts.slice(0, width) : texts;
 
+/** Numbers of a user and an item, perhaps of a rating, and of seconds since 1970: `u.data` of MovieLens has them. */
+function areRatings(rows: readonly (readonly string[])[]): boolean {
+  const width = rows[0]!.length;
+  if (!RATED_FIELDS.includes(width) || rows.some(({ length }) => length !== width)) return false;
+  if (!rows.every(([user = '', item = '']) => WHOLE.test(user) && WHOLE.test(item))) return false;
+  return (
+    timeFormatOf(
+      rows.map((texts) => texts.at(-1)!),
+      'time',
+    )?.format === 'unix'
+  );
+}
+
 const bytesOf = ({ delimiter, quote, comment, decimal }: FieldsForm) =>
   dialectBytes({ delimiter, quote, comment, decimal, header: false, missing: [] });
 
@@ -67,11 +83,12 @@ interface FirstRows {
 
 function firstRows(path: string, { bytes, isWhole }: Head): FirstRows {
   const dialect = dialectOf(path, bytes, isWhole);
-  const format = dialect.delimiter === TWO_COLONS ? 'interactions' : dialect.delimiter === '\t' ? 'tsv' : 'csv';
+  const { delimiter } = dialect;
+  const guessed = delimiter === TWO_COLONS ? 'interactions' : delimiter === '\t' ? 'tsv' : 'csv';
   const read: (readonly string[])[] = [];
   readRecords(
     withoutMark(bytes),
-    bytesOf({ format, ...dialect, header: false, decimal: '.' }),
+    bytesOf({ format: guessed, ...dialect, header: false, decimal: '.' }),
     { firstLine: 1, isLast: isWhole },
     ({ fields }) => {
       read.push(fields);
@@ -80,15 +97,17 @@ function firstRows(path: string, { bytes, isWhole }: Head): FirstRows {
   );
   const lengths = read.map(({ length }) => length);
   const [named = 0] = lengths;
-  const usual = format === 'interactions' ? widthOf(lengths) : named;
-  const cut = read.map((texts) => asWide({ format }, texts, usual));
+  const usual = guessed === 'interactions' ? widthOf(lengths) : named;
+  const cut = read.map((texts) => asWide({ format: guessed }, texts, usual));
   const decimal = decimalOf(cut, dialect.delimiter);
   const header = hasHeader(cut, decimal);
+  const format = !header && areRatings(cut) ? 'interactions' : guessed;
   // What a header does not name is one more field.
   const width = header ? Math.min(named, usual) : usual;
   const rows = cut.map((texts) => asWide({ format }, texts, width));
   const more = format === 'interactions' ? Math.max(0, ...lengths.map((length) => length - width)) : 0;
-  return { form: { format, ...dialect, decimal, header }, rows, width, more };
+  const quote = format === 'interactions' ? null : dialect.quote;
+  return { form: { format, ...dialect, quote, decimal, header }, rows, width, more };
 }
 
 /** That of the header; one without a name, or with that of another, is called by its place, or `user` or `item`. */

@@ -16,6 +16,8 @@ const NAMES = [
   /^(?:income|quality|species|diagnosis|purchase[d]?|bought|approved|spam|is_?spam|subscribed|exited)$/i,
   /(?:^|_)(?:label|target|class)$/i,
 ];
+/** Of a label, if no other column looks like one with two values. */
+const RATING = /(?:^|_)(?:rating|stars)$/i;
 /** A column without a usual name: so many values at most, each of so many records on average. */
 const CLASSES = 100;
 const RECORDS_OF_CLASS = 5;
@@ -46,6 +48,8 @@ export function labelOf(facts: readonly ColumnFacts[]): LabelGuess | undefined {
   ] as const) {
     if (columns[column]?.distinct === 2) return { column, why: `${placeOf(where)}, with two values` };
   }
+  const rating = columns.findIndex(({ name, distinct }) => RATING.test(lastKey(name)) && distinct > 1);
+  if (rating >= 0) return { column: rating, why: 'by its name' };
   for (const [column, where] of [
     [last, 'last'],
     [first, 'first'],

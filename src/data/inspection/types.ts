@@ -6,6 +6,8 @@ export interface TypedColumn {
   readonly type: 'number' | 'category' | 'categories' | 'time' | 'ignore';
   /** In a few words. */
   readonly why: string;
+  /** Its values name things: numbers among them are no quantities. */
+  readonly isCode: boolean;
   /** Its numbers are far from even: their parts by quantiles say more. */
   readonly isSkewed: boolean;
   /** Texts of it that mean that there is no value. */
@@ -47,12 +49,17 @@ export function typeOf(facts: ColumnFacts): TypedColumn {
   const present = records - missing;
   const distinct = Math.max(0, facts.distinct - noValues.length);
   const top = facts.top.filter(({ text }) => noValues.every((other) => other.text !== text));
-  const base = { missingTexts: noValues, missing, bad: 0, isSkewed: false, distinct, top };
+  const base = { missingTexts: noValues, missing, bad: 0, isCode: false, isSkewed: false, distinct, top };
   if (facts.unreadable !== undefined) return { ...base, missing: 0, type: 'ignore', why: facts.unreadable };
   if (present === 0) return { ...base, type: 'ignore', why: 'no record has a value' };
   if (distinct === 1 && missing === 0) return { ...base, type: 'ignore', why: 'all values are the same' };
   if (facts.isId)
-    return { ...base, type: 'category', why: 'ids: the first two fields of interactions are a user and an item' };
+    return {
+      ...base,
+      type: 'category',
+      isCode: true,
+      why: 'ids: the first two fields of interactions are a user and an item',
+    };
   if (facts.isList) return { ...base, type: 'categories', why: 'lists' };
   if (timeRecords === present) return { ...base, type: 'time', why: `times of format ${facts.time}` };
   if (areNumbers) return { ...base, ...numberType(facts, present, distinct) };
@@ -68,12 +75,12 @@ function numberType(facts: ColumnFacts, present: number, distinct: number): Deci
   if (areWhole && areDifferent && (isAscending || ID_NAME.test(name))) {
     return { type: 'ignore', why: 'a number of its own in each record, as ids have' };
   }
-  if (hasLeadingZero) return { type: 'category', why: 'codes: some begin with 0' };
+  if (hasLeadingZero) return { type: 'category', isCode: true, why: 'codes: some begin with 0' };
   if (areWhole && Math.max(-numbers!.min, numbers!.max) >= LARGEST_NUMBER) {
-    return { type: 'category', why: 'whole numbers too large to be quantities' };
+    return { type: 'category', isCode: true, why: 'whole numbers too large to be quantities' };
   }
   if (areWhole && (ID_NAME.test(name) || CODE_NAME.test(name))) {
-    return { type: 'category', why: 'whole numbers, by its name ids or codes' };
+    return { type: 'category', isCode: true, why: 'whole numbers, by its name ids or codes' };
   }
   if (areWhole && distinct <= FEW && present >= LEAST_REPEATED * distinct) {
     return { type: 'category', why: `${distinct} different whole numbers` };

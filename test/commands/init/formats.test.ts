@@ -166,6 +166,20 @@ test('of fields with two colons between them are of interactions', async () => {
   expect(types(named.job)).toEqual({ who: 'category', what: 'category', stars: 'label', at: 'time' });
   expect(await read(named.job, 'named.dat')).toEqual([600, 1]);
 
+  const tabs = lines.map((line) => line.replaceAll('::', '\t'));
+  file('u.data', tabs);
+  const plain = await printed('--data', 'u.data');
+  expect(plain.text).not.toContain('delimiter');
+  expect(plain.job.data).toMatchObject({ format: 'interactions', dialect: { delimiter: '\t' } });
+  expect(await read(plain.job, 'u.data')).toEqual([600, 0]);
+  file(
+    'u.csv',
+    tabs.map((line) => line.replaceAll('\t', ',')),
+  );
+  const commas = await printed('--data', 'u.csv');
+  expect(commas.job.data).toMatchObject({ format: 'interactions', dialect: { delimiter: ',' } });
+  expect(await read(commas.job, 'u.csv')).toEqual([600, 0]);
+
   // Whatever else there is.
   file(
     'scored.dat',
@@ -184,6 +198,14 @@ test('of fields with two colons between them are of interactions', async () => {
   );
   const alone = await paddlet('init', '--data', 'alone.dat', '--output', '-');
   expect([alone.code, alone.err]).toEqual([2, expect.stringContaining('records of what has not happened')]);
+});
+
+test('of ratings with a header take ids for what they are', async () => {
+  const lines = repeat(600, (at) => [1 + (at % 90), 1 + (at % 37), 1 + (at % 5), 978_300_760 + 60 * at].join(','));
+  file('named.csv', ['userId,movieId,rating,timestamp', ...lines]);
+  const { job } = await printed('--data', 'named.csv');
+  expect(job.model).toMatchObject({ type: 'lr', task: 'regression' });
+  expect(types(job)).toEqual({ userId: 'category', movieId: 'category', rating: 'label', timestamp: 'time' });
 });
 
 test('of many files say that the first one was looked at', async () => {

@@ -57,6 +57,23 @@ describe('interactions', () => {
     expect(found.columns.map(({ isId }) => isId)).toEqual([true, true, undefined, undefined]);
   });
 
+  test.each(['\t', ',', ' '])('of numbers alone are known by the time at the end of %j', async (delimiter) => {
+    const formOf = async (lines: readonly string[]) =>
+      (await look(lines.map((line) => line.replaceAll('::', delimiter)).join('\n'))).form;
+    const form = { format: 'interactions', delimiter, quote: null, header: false };
+    expect(await formOf(ratings)).toMatchObject(form);
+    expect(await formOf(ratings.map((line) => line.replace(/::\d(?=::\d+$)/, '')))).toMatchObject(form);
+    const table = { format: delimiter === '\t' ? 'tsv' : 'csv' };
+    for (const other of [
+      ['who::what::stars::at', ...ratings],
+      ratings.map((line) => `a${line}`),
+      ratings.map((line) => `${line}::1`),
+      ratings.map((line) => line.replace(/\d+$/, '7')),
+    ]) {
+      expect(await formOf(other)).toMatchObject(table);
+    }
+  });
+
   test('are called by a header', async () => {
     const found = await look(['who::what::stars::at', ...ratings].join('\n'));
     expect(found).toMatchObject({ form: { header: true }, records: 600 });
@@ -173,6 +190,10 @@ describe('the label', () => {
     const named = await look(rows('a,clicked,c', (at) => `${at / 8},${at % 2},${at % 2}`));
     expect(named.label).toEqual({ column: 1, why: 'by its name' });
     expect((await look(rows('a,b', (at) => `${at / 8},${at / 16}`))).label).toBeUndefined();
+    const rated = await look(rows('a,my_rating,b', (at) => `${at / 8},${at % 9},${at % 7}`));
+    expect(rated.label).toEqual({ column: 1, why: 'by its name' });
+    const other = await look(rows('a,my_rating,b', (at) => `${at / 8},${at % 9},${at % 2}`));
+    expect(other.label).toEqual({ column: 2, why: 'the last column, with two values' });
     expect(
       (
         await look(
