@@ -1,6 +1,7 @@
 /**
  * One click log (13 numbers, 26 categories, as Criteo's) in each format, made by `data synth` and `data convert`: what
- * is read to columns, the index, and whole tasks, beside reading the bytes alone; in processor time. Run:
+ * is read to columns, the index, and whole tasks, beside reading the bytes alone; in processor time. RecordIO is a
+ * packing, so its row is how fast it is unpacked. Run:
  * `npx node scripts/bench/formats.ts [RECORDS]`, or `npm run bench -- data`.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -8,18 +9,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { crc32 } from 'node:zlib';
+import { assert } from '../../src/base/assert.ts';
 import type { ColumnSpec } from '../../src/data/columns/column.ts';
 import type { PieceSink } from '../../src/data/columns/piece-sink.ts';
-import { openContent } from '../../src/data/content.ts';
+import { contentBlocks, openContent } from '../../src/data/content.ts';
 import { convertFile } from '../../src/data/convert.ts';
 import { type DataFormat, formatOf } from '../../src/data/formats/registry.ts';
+import { ForwardBytes } from '../../src/data/forward.ts';
 import { buildIndex } from '../../src/data/index-builder.ts';
 import { SparseKernel } from '../../src/data/kernels/sparse-kernel.ts';
+import { packLines } from '../../src/data/packings/recordio/pack.ts';
 import { ParsedCache } from '../../src/data/parsed/cache.ts';
 import type { DataPlace } from '../../src/data/place.ts';
 import { SYNTH_DEFAULTS, writeSynth } from '../../src/data/synth/synth.ts';
 import { createTaskReader, type TaskReaderOptions } from '../../src/data/task-reader.ts';
 import { cutTasks } from '../../src/data/tasks.ts';
+import { writeWhole } from '../../src/data/whole-file.ts';
 import { createHost } from '../../src/host/host.ts';
 import { parseJobFile } from '../../src/job/load-job.ts';
 import { columnSpecOf } from '../../src/job/schema.ts';
@@ -37,7 +42,9 @@ const RECORDS_PER_TASK = 8192;
 const BATCH = 1024;
 const LABELS = { task: 'binary' } as const;
 
-const FORMATS = ['csv', 'tsv', 'jsonl', 'columns', 'libsvm'] as const;
+/** As `data recordio pack` writes them. */
+const CHUNK = { compressor: 'snappy', chunkBytes: 1 << 20, chunkRecords: 100_000 } as const;
+const FORMATS = ['csv', 'tsv', 'interactions', 'jsonl', 'columns', 'libsvm'] as const;
 
 /** Takes the columns and does nothing with them. */
 const NOTHING: PieceSink = { quota: 4096, badRecords: 0, add: () => {}, bad: () => {} };
@@ -61,6 +68,37 @@ async function makeLog(place: DataPlace, records: number, format: 'csv' | 'tsv' 
   if (format === 'libsvm') return { records, format, file, columns: undefined };
   const job = parseJobFile('job.yaml', readFileSync(join(place.folder, 'job.yaml'), 'utf8'));
   return { records, format, file, columns: columnSpecOf(job)! };
+}
+
+/** The lines of TSV, which are those of interactions with a header. */
+const asInteractions = (tsv: Log): Log => {
+  const { columns, dialect } = tsv.columns!;
+  return { ...tsv, format: 'interactions', columns: { columns, dialect: { ...dialect, quote: null } } };
+};
+
+async function measureRecordio(place: DataPlace, { format, file, records }: Log): Promise<Figure> {
+  const name = 'train.recordio';
+  const path = join(place.folder, name);
+  const text = new ForwardBytes(contentBlocks(place, file));
+  await writeWhole(place.host, path, (append) => packLines(text, { path: file, ...CHUNK }, append));
+  const unpack = async (): Promise<void> => {
+    let bytes = 0;
+    for await (const block of contentBlocks(place, name)) bytes += block.length;
+    assert(bytes > 0, 'there are records');
+  };
+  const [ours, bytes]: [number[], number[]] = [[], []];
+  for (let round = 0; round < ROUNDS; round++) {
+    ours.push(await timed(unpack));
+    bytes.push(await timed(() => crc32(readFileSync(path))));
+  }
+  return {
+    what: `recordio of ${format} by snappy: unpacked`,
+    unit: 'k records/s',
+    value: records / median(ours),
+    bestValue: records / Math.min(...ours),
+    limit: { what: 'read and summed', value: records / median(bytes) },
+    ratio: median(ours.map((ms, at) => bytes[at]! / ms)),
+  };
 }
 
 async function toColumns(place: DataPlace, { format, file, columns }: Log): Promise<void> {
@@ -139,17 +177,21 @@ export async function measureFormats(records = RECORDS): Promise<Figure[]> {
   const toColumnsRate = new Map<DataFormat, number>();
   try {
     let csv: Log | undefined;
+    let tsv: Log | undefined;
     for (const format of FORMATS) {
       let log: Log;
       if (format === 'columns') {
         const target = join(folder, 'train.columns');
         await convertFile(place, csv!.file, target, { format: 'csv', columns: csv!.columns!, onBytes: () => {} });
         log = { ...csv!, format, file: 'train.columns' };
-      } else log = await makeLog(place, records, format);
+      } else if (format === 'interactions') log = asInteractions(tsv!);
+      else log = await makeLog(place, records, format);
       if (format === 'csv') csv = log;
+      if (format === 'tsv') tsv = log;
       const own = await measureLog(place, log);
       toColumnsRate.set(format, own[1]!.value);
       figures.push(...own);
+      if (format === 'csv') figures.push(await measureRecordio(place, log));
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
