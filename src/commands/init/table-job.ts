@@ -28,10 +28,9 @@ export function formLines({ form }: TableLook, looks: readonly TableLook[]): str
     .find((character) => character !== undefined);
   const lines = [
     ...(header
-      ? isInteractions
-        ? [line(2, 'header', true)]
-        : []
+      ? []
       : [line(2, 'header', false, 'the columns are in the order of the fields: rename them as you like')]),
+    ...(header && isInteractions ? [line(2, 'header', true)] : []),
     ...(delimiter === delimiterOf(format) ? [] : [line(2, 'delimiter', delimiter)]),
     ...(quote === '"' || isInteractions ? [] : [line(2, 'quote', quote ?? 'none')]),
     ...(comment === undefined ? [] : [line(2, 'comment', comment)]),

@@ -125,7 +125,10 @@ function candidateOf(bytes: Uint8Array, dialect: TableDialect, isWhole: boolean)
   ];
 }
 
-/** Names of programs have colons, too, as `std::vector` has: there is one even in the header, and no prefix. */
+/**
+ * Whether the first fields may be users. Two colons are also in names of programs, such as `std::vector`, and in
+ * addresses: then the header has none, or all lines have the same prefix, or it has other separators.
+ */
 function hasUsers(records: readonly RawRecord[]): boolean {
   if (records[0]!.fields.length === 1) return false;
   const users = records.map(({ fields }) => fields[0]!);

@@ -61,12 +61,8 @@ function areRatings(rows: readonly (readonly string[])[]): boolean {
   const width = rows[0]!.length;
   if (!RATED_FIELDS.includes(width) || rows.some(({ length }) => length !== width)) return false;
   if (!rows.every(([user = '', item = '']) => WHOLE.test(user) && WHOLE.test(item))) return false;
-  return (
-    timeFormatOf(
-      rows.map((texts) => texts.at(-1)!),
-      'time',
-    )?.format === 'unix'
-  );
+  const last = rows.map((texts) => texts[width - 1]!);
+  return timeFormatOf(last, 'time')?.format === 'unix';
 }
 
 const bytesOf = ({ delimiter, quote, comment, decimal }: FieldsForm) =>

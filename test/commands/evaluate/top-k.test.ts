@@ -30,5 +30,5 @@ it('is refused, but with groups', async () => {
     message: '--top-k is only for binary models: the job has task regression',
   });
   // Its model is missing, of which it is told only then.
-  expect(await refusal('binary', ', groupBy: user')).not.toMatchObject({ code: 'Usage' });
+  expect(await refusal('binary', ', groupBy: user')).toMatchObject({ code: 'CheckpointMissing' });
 });
