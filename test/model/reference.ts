@@ -8,6 +8,7 @@ import { mlpLayers } from '../../src/model/mlp.ts';
 import type { Batch, DenseInput, Model, PulledValues, SparseInput } from '../../src/model/model.ts';
 import { createModel, type ModelFacts, type ModelSpec } from '../../src/model/registry.ts';
 import { wideDeepLayers } from '../../src/model/wide-deep.ts';
+import { kept } from '../tensor/reference.ts';
 import { floatsOf } from './batches.ts';
 import { plainNetwork } from './layers/plain-network.ts';
 import { addClasses, addOutput, noSums, type Outcome } from './plain-losses.ts';
@@ -109,7 +110,7 @@ function runSparse(model: Model, batch: Batch, values: PulledValues): Outcome {
     const weight = batch.weights?.[record] ?? 1;
     const score = addOutput(sums, model.task, z, labels[record]!, weight);
     slopes += weight * (score - labels[record]!);
-    const slope = f((weight * (score - labels[record]!)) / records);
+    const slope = kept(f((weight * (score - labels[record]!)) / records));
     for (const { row, x } of features) gradientW[row]! += f(slope * x);
     for (const { row, x } of features) {
       totals.forEach((s, factor) => {
@@ -166,7 +167,7 @@ const fieldAware =
       const weight = batch.weights?.[record] ?? 1;
       const score = addOutput(sums, model.task, z, labels[record]!, weight);
       slopes += weight * (score - labels[record]!);
-      const slope = f((weight * (score - labels[record]!)) / records);
+      const slope = kept(f((weight * (score - labels[record]!)) / records));
       for (const { row, x } of features) gradientW[row]! += f(slope * x);
       for (const [a, b] of pairs) {
         const kappa = f(slope * f(a.x * b.x));
@@ -215,7 +216,7 @@ function runSoftmax(_: Model, batch: Batch, values: PulledValues): Outcome {
     powers.forEach((power, c) => {
       const slope = weight * (power / total - (c === label ? 1 : 0));
       biasSums[c]! += slope;
-      for (const [i, x] of left) gradientW[i * classes + c]! += f(x * f(slope / records));
+      for (const [i, x] of left) gradientW[i * classes + c]! += f(x * kept(f(slope / records)));
     });
     return probability;
   });

@@ -1,6 +1,7 @@
 /**
  * A model of layers: one after the other forwards, and backwards in the opposite order. A batch is evaluated in slices:
- * the outputs of a record depend on no other one.
+ * the outputs of a record depend on no other one. What a layer hands to another, outputs and gradients, has no tiny
+ * floats (`../../tensor/kernels/assembly/tiny.ts`).
  */
 import { assert } from '../../base/assert.ts';
 import type { ArrayMemory } from '../../tensor/array-memory.ts';
@@ -124,7 +125,9 @@ export class Network implements Pick<Model, 'step' | 'evaluate' | 'classProbabil
 
   #forward({ heap, arena, at }: Call, training: Pick<LayerRun, 'isTraining' | 'place'>, from: number, records: number) {
     this.#options.graph.layers.forEach((placed, number) => {
-      placed.layer.forward(heap.kernels, runOf(placed, number, arena, at, { ...training, from, records }));
+      const run = runOf(placed, number, arena, at, { ...training, from, records });
+      placed.layer.forward(heap.kernels, run);
+      heap.kernels.dropTiny(records * placed.layer.width, run.output);
     });
   }
 
@@ -156,8 +159,10 @@ export class Network implements Pick<Model, 'step' | 'evaluate' | 'classProbabil
         tableGradient: table === undefined ? 0 : to.sparse[table]!,
       });
       inputs.forEach((input, i) => {
-        if (gradientsTo[i] !== 'added') return;
-        kernels.addValues(records * layers[input]!.layer.width, arena.gradients[input]!, inputGradients[i]!);
+        const count = records * layers[input]!.layer.width;
+        const gradient = arena.gradients[input]!;
+        if (gradientsTo[i] === 'added') kernels.addValues(count, gradient, inputGradients[i]!);
+        if (gradientsTo[i] !== 'none') kernels.dropTiny(count, gradient);
       });
     }
   }

@@ -20,6 +20,7 @@ export interface MemoryExports {
   deallocate(address: number): void;
   allocatedBytes(): number;
   firstNotFinite(floats: number, count: number): number;
+  dropTiny(count: number, floats: number): void;
 }
 
 export interface InitializerExports {

@@ -72,13 +72,20 @@ const activation =
     };
   };
 
-const dense: Plain<'dense'> = ({ units = 0, bias = true }, { inputs: [x], parameters: [w, b], round: f }) => {
-  const width = w!.length / units;
-  const output = x!.map((row) => {
+/** As a factor of a product of matrices, a float below 2^-63 is 0. */
+const factor = (x: number): number => (Math.abs(x) < 2 ** -63 ? 0 : x);
+
+const dense: Plain<'dense'> = (
+  { units = 0, bias = true },
+  { inputs: [inputs], parameters: [weights, b], round: f },
+) => {
+  const [x, w] = [inputs!.map((row) => row.map(factor)), weights!.map(factor)];
+  const width = w.length / units;
+  const output = x.map((row) => {
     const sums = zeros(units);
     for (let unit = 0; unit < units; unit++) {
       let sum = 0;
-      for (let k = 0; k < width; k++) sum = f(sum + f(row[k]! * w![k * units + unit]!));
+      for (let k = 0; k < width; k++) sum = f(sum + f(row[k]! * w[k * units + unit]!));
       sums[unit] = bias ? f(sum + b![unit]!) : sum;
     }
     return sums;
@@ -86,19 +93,20 @@ const dense: Plain<'dense'> = ({ units = 0, bias = true }, { inputs: [x], parame
   return {
     output,
     backward(gradient) {
+      const dy = gradient.map((row) => row.map(factor));
       const ofWeights = zeros(width * units);
       const ofInput = gradient.map(() => zeros(width));
       for (let k = 0; k < width; k++) {
         for (let unit = 0; unit < units; unit++) {
           let sum = 0;
           for (let record = 0; record < gradient.length; record++) {
-            sum = f(sum + f(x![record]![k]! * gradient[record]![unit]!));
+            sum = f(sum + f(x[record]![k]! * dy[record]![unit]!));
           }
           ofWeights[k * units + unit] = sum;
         }
         for (let record = 0; record < gradient.length; record++) {
           let sum = 0;
-          for (let unit = 0; unit < units; unit++) sum = f(sum + f(gradient[record]![unit]! * w![k * units + unit]!));
+          for (let unit = 0; unit < units; unit++) sum = f(sum + f(dy[record]![unit]! * w[k * units + unit]!));
           ofInput[record]![k] = sum;
         }
       }

@@ -1,6 +1,7 @@
 /** A network in plain form: the layers of plain-layers.ts one after the other, and their gradients backwards. */
 import type { LayerSpec } from '../../../src/model/layers/specs.ts';
 import type { Batch, BatchPlace, Model, PulledValues } from '../../../src/model/model.ts';
+import { kept } from '../../tensor/reference.ts';
 import { floatsOf } from '../batches.ts';
 import { classLoss, type Outcome, outputLoss } from '../plain-losses.ts';
 import { PLAIN_LAYERS, type PlainResult, type PlainRun, type Round, type Rows } from './plain-layers.ts';
@@ -50,6 +51,9 @@ function rowsOf(floats: ArrayLike<number>, width: number): Rows {
   return rows;
 }
 
+/** Without tiny floats: so is what layers hand to each other. */
+const keptOf = (rows: Rows): Rows => rows.map((row) => row.map(kept));
+
 /** Loss, scores and gradients. `values` may be more exact than f32. */
 export function runPlainly(
   model: Pick<Model, 'task' | 'parameters' | 'lookups'>,
@@ -77,14 +81,15 @@ export function runPlainly(
       parameters: values.dense.slice(dense, dense + count).map((array) => Array.from(array)),
     };
     // The type of the specification is that of the function.
-    results.push((PLAIN_LAYERS[spec.type] as (spec: LayerSpec, run: PlainRun) => PlainResult)(spec, run));
+    const result = (PLAIN_LAYERS[spec.type] as (spec: LayerSpec, run: PlainRun) => PlainResult)(spec, run);
+    results.push({ ...result, output: keptOf(result.output) });
     vectors.push(spec.type === 'embedding' ? spec.width : (run.vectorWidth ?? 0));
   }
   const logits = results.at(-1)!.output;
   const ofOutputs = model.task === 'multiclass' ? classLoss : outputLoss;
   const { slopes, ...scored } = ofOutputs(model, batch, logits, round);
   const gradients: (Rows | undefined)[] = results.map(() => undefined);
-  gradients[results.length - 1] = slopes;
+  gradients[results.length - 1] = keptOf(slopes);
   const dense = model.parameters.dense.map(({ shape }) => new Array<number>(shape.reduce((a, b) => a * b, 1)).fill(0));
   const sparse: number[][] = model.parameters.sparse.map(() => []);
   for (const [number, { inputs, dense: first, table }] of [...placed.entries()].reverse()) {
@@ -96,7 +101,9 @@ export function runPlainly(
     result.inputs.forEach((gradient, i) => {
       const input = inputs[i]!;
       const before = gradients[input];
-      gradients[input] = before?.map((row, r) => row.map((sum, c) => round(sum + gradient[r]![c]!))) ?? gradient;
+      gradients[input] = keptOf(
+        before?.map((row, r) => row.map((sum, c) => round(sum + gradient[r]![c]!))) ?? gradient,
+      );
     });
   }
   return {

@@ -1,6 +1,7 @@
 /**
  * What is done about NaN and infinite values in gradients (`training.onBadGradient`): pushed as they are, they would
- * spoil the parameters for every trainer. And what about long ones (`training.maxGradientNorm`).
+ * spoil the parameters for every trainer. It also clips long gradients (`training.maxGradientNorm`), and drops values
+ * that are too small to count.
  */
 import { PaddletError } from '../../../base/errors.ts';
 import type { Log } from '../../../base/seams.ts';
@@ -10,6 +11,7 @@ import { noMetrics } from '../../../model/metrics.ts';
 import type { MetricSums, Model } from '../../../model/model.ts';
 import { areFinite } from '../../../tensor/finite-array.ts';
 import type { DenseSpec } from '../../../tensor/spec.ts';
+import { dropTiny } from '../../../tensor/tiny.ts';
 
 /** Added to the norm by which is divided, as PyTorch's `clip_grad_norm_` does. */
 const NORM_EPSILON = 1e-6;
@@ -32,9 +34,9 @@ export class GradientCheck {
   }
 
   /**
-   * Of all that is pushed together. Throws `BadGradient`, or changes the arrays: with `clip`, values that are not
-   * finite become 0; then the L2 norm is clipped, if the job has a largest one. `describe`: file and lines of the
-   * records.
+   * Checks all that is pushed together. Throws `BadGradient`, or changes the arrays: with `clip`, values that are not
+   * finite become 0; then the L2 norm is clipped, if the job has a largest one; then tiny values become 0. `describe`:
+   * file and lines of the records.
    */
   check(gradients: Gradients, describe: () => string): void {
     const { dense, sparse } = gradients;
@@ -46,9 +48,11 @@ export class GradientCheck {
       this.#told(describe);
       for (const values of [...dense, ...sparse]) zeroBad(values);
     }
-    if (maxGradientNorm === undefined) return;
-    const learned = dense.filter((_, at) => this.#dense[at]?.statisticRate === undefined);
-    clipNorm([...learned, ...sparse], maxGradientNorm);
+    if (maxGradientNorm !== undefined) {
+      const learned = dense.filter((_, at) => this.#dense[at]?.statisticRate === undefined);
+      clipNorm([...learned, ...sparse], maxGradientNorm);
+    }
+    for (const values of [...dense, ...sparse]) dropTiny(values);
   }
 
   /** What counts of the metrics of a mini-batch. Those that are not finite belong to a gradient that is not. */

@@ -2,6 +2,7 @@
 // the records. test/model/reference.ts has it in plain form.
 
 import { clipped, weightOf } from './output-loss';
+import { kept } from './tiny';
 
 let totalWeight: f64 = 0;
 let loss: f64 = 0;
@@ -87,7 +88,7 @@ export function writeProbabilities(logits: usize, classes: u32, powers: usize, t
 
 /**
  * The loss of logits [records × classes]. `weights` is 0 when all are 1, `slopes` and `scores` when none are wanted:
- * slopes are f32(dloss/dz / records). `powers`: f64[classes].
+ * slopes are f32(dloss/dz / records), or 0 if that is tiny. `powers`: f64[classes].
  */
 export function lossOfClasses(
   records: u32,
@@ -108,7 +109,7 @@ export function lossOfClasses(
     const total = addClasses(logits, classes, label, weight, powers, score);
     if (slopes != 0) {
       for (let c: u32 = 0; c < classes; c++) {
-        store<f32>(slopes + (c << 2), <f32>(slopeOf(powers, c, total, label, weight) / <f64>records));
+        store<f32>(slopes + (c << 2), kept(<f32>(slopeOf(powers, c, total, label, weight) / <f64>records)));
       }
       slopes += classes << 2;
     }

@@ -5,7 +5,7 @@
 // up the features in their order. s_f² − q_f of factor f goes to sum f mod 4, and Σ_f is
 // (sum 0 + sum 1) + (sum 2 + sum 3).
 
-import { addOutput, startLoss, storeLoss, weightOf } from './output-loss';
+import { addOutput, slopeOf, startLoss, storeLoss, weightOf } from './output-loss';
 import { addSlopes, weigh } from './sparse-batch';
 
 /** `totals` has room for `factors` floats; the rest is as in `stepLinear`. */
@@ -47,7 +47,7 @@ export function stepFactors(
     const score = addOutput(linear + 0.5 * <f64>pairs, label, weight, isBinary);
     if (scores != 0) store<f32>(scores + (record << 2), <f32>score);
     if (gradientW != 0) {
-      const slope = <f32>((weight * (score - label)) / count);
+      const slope = slopeOf(score, label, weight, count);
       addSlopes(rows, values, gradientW, from, to, slope);
       if (values == 0) addFactors(true, rows, values, v, gradientV, factors, totals, from, to, slope);
       else addFactors(false, rows, values, v, gradientV, factors, totals, from, to, slope);

@@ -5,7 +5,7 @@
 // factor f of each pair goes to sum f mod 4, and Σ is (sum 0 + sum 1) + (sum 2 + sum 3). Factors behind the last whole
 // four have sums of their own over all pairs, which are added to these at the end.
 
-import { addOutput, startLoss, storeLoss, weightOf } from './output-loss';
+import { addOutput, slopeOf, startLoss, storeLoss, weightOf } from './output-loss';
 import { addSlopes, weigh } from './sparse-batch';
 
 /**
@@ -54,7 +54,7 @@ export function stepFields(
     const score = addOutput(linear + <f64>pairs, label, weight, isBinary);
     if (scores != 0) store<f32>(scores + (record << 2), <f32>score);
     if (gradientW != 0) {
-      const slope = <f32>((weight * (score - label)) / count);
+      const slope = slopeOf(score, label, weight, count);
       addSlopes(rows, xs, gradientW, from, to, slope);
       if (factors == 4) addPairs(4, rows, xs, fieldOf, v, gradientV, fields, from, to, slope);
       else addPairs(factors, rows, xs, fieldOf, v, gradientV, fields, from, to, slope);

@@ -3,6 +3,7 @@ export { allocate, deallocate, allocatedBytes } from './memory';
 export { philox } from './philox';
 export { fillRow, fillDense } from './initializer';
 export { firstNotFinite } from './scan';
+export { dropTiny } from './tiny';
 export {
   createSgd,
   createMomentum,

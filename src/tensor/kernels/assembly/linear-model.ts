@@ -1,13 +1,13 @@
 // Linear and logistic regression on sparse features, a whole mini-batch at a time.
 
-import { addOutput, startLoss, storeLoss, weightOf } from './output-loss';
+import { addOutput, slopeOf, startLoss, storeLoss, weightOf } from './output-loss';
 import { addSlopes, weigh } from './sparse-batch';
 
 /**
  * z = bias + Σ w x of each record (`weigh`), its loss (`addOutput`), and the gradient of the mean loss: the slope of a
- * record is f32(weight × (score − label) / records), and each feature adds slope × x to the gradient (`addSlopes`), in
- * f32, record by record. `weights` has one f32 a record, and is 0 when all are 1. `gradient` has `distinct` floats, and
- * is 0 when none is wanted; so is `scores`, one f32 a record.
+ * record is that of `slopeOf`, and each feature adds slope × x to the gradient (`addSlopes`), in f32, record by record.
+ * `weights` has one f32 a record, and is 0 when all are 1. `gradient` has `distinct` floats, and is 0 when none is
+ * wanted; so is `scores`, one f32 a record.
  */
 export function stepLinear(
   records: u32,
@@ -34,7 +34,7 @@ export function stepLinear(
     const weight = weightOf(weights, record);
     const score = addOutput(<f64>bias + weigh(rows, values, w, from, to), label, weight, isBinary);
     if (scores != 0) store<f32>(scores + (record << 2), <f32>score);
-    if (gradient != 0) addSlopes(rows, values, gradient, from, to, <f32>((weight * (score - label)) / count));
+    if (gradient != 0) addSlopes(rows, values, gradient, from, to, slopeOf(score, label, weight, count));
     from = to;
   }
   storeLoss(sums);

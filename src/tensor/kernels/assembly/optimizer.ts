@@ -1,6 +1,7 @@
 // Optimizers over a span of n floats: values, then its slots of n floats each, as rows and blocks lay them out. All in
 // f32 except the step sizes of Adam. Four at a time and, for the tail, one at a time, in the same operations in the
-// same order: test/tensor/reference.ts has them in plain form.
+// same order: test/tensor/reference.ts has them in plain form. Gradients, slots and values that are tiny become 0
+// (tiny.ts).
 //
 // Each table and dense parameter has an optimizer of its own, a descriptor in memory (optimizer-layout.ts) whose
 // address every function takes as `o`. Each loop reads what it needs of it beforehand: for all that the engine knows, a
@@ -30,6 +31,7 @@ import {
   O_STEPS,
   SGD,
 } from './optimizer-layout';
+import { kept, kept4, square, square4 } from './tiny';
 
 /** Slots of n floats that follow the values. */
 @inline export function slotCount(o: usize): u32 {
@@ -103,14 +105,14 @@ export function update(o: usize, w: usize, g: usize, n: u32, step: usize): void 
   for (; i + 4 <= n; i += 4) {
     const at = w + (i << 2);
     const value = v128.load(at);
-    const gradient = f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value));
-    v128.store(at, f32x4.sub(value, f32x4.mul(rates, gradient)));
+    const gradient = kept4(f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value)));
+    v128.store(at, kept4(f32x4.sub(value, f32x4.mul(rates, gradient))));
   }
   for (; i < n; i++) {
     const at = w + (i << 2);
     const value = load<f32>(at);
-    const gradient = load<f32>(g + (i << 2)) + l2 * value;
-    store<f32>(at, value - rate * gradient);
+    const gradient = kept(load<f32>(g + (i << 2)) + l2 * value);
+    store<f32>(at, kept(value - rate * gradient));
   }
 }
 
@@ -129,18 +131,18 @@ export function update(o: usize, w: usize, g: usize, n: u32, step: usize): void 
   for (; i + 4 <= n; i += 4) {
     const at = w + (i << 2);
     const value = v128.load(at);
-    const gradient = f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value));
-    const velocity = f32x4.add(f32x4.mul(momenta, v128.load(at + slot)), gradient);
+    const gradient = kept4(f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value)));
+    const velocity = kept4(f32x4.add(f32x4.mul(momenta, v128.load(at + slot)), gradient));
     v128.store(at + slot, velocity);
-    v128.store(at, f32x4.sub(value, f32x4.mul(rates, velocity)));
+    v128.store(at, kept4(f32x4.sub(value, f32x4.mul(rates, velocity))));
   }
   for (; i < n; i++) {
     const at = w + (i << 2);
     const value = load<f32>(at);
-    const gradient = load<f32>(g + (i << 2)) + l2 * value;
-    const velocity = momentum * load<f32>(at + slot) + gradient;
+    const gradient = kept(load<f32>(g + (i << 2)) + l2 * value);
+    const velocity = kept(momentum * load<f32>(at + slot) + gradient);
     store<f32>(at + slot, velocity);
-    store<f32>(at, value - rate * velocity);
+    store<f32>(at, kept(value - rate * velocity));
   }
 }
 
@@ -157,19 +159,19 @@ export function update(o: usize, w: usize, g: usize, n: u32, step: usize): void 
   for (; i + 4 <= n; i += 4) {
     const at = w + (i << 2);
     const value = v128.load(at);
-    const gradient = f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value));
-    const sum = f32x4.add(v128.load(at + slot), f32x4.mul(gradient, gradient));
+    const gradient = kept4(f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value)));
+    const sum = kept4(f32x4.add(v128.load(at + slot), square4(gradient)));
     v128.store(at + slot, sum);
     const change = f32x4.div(f32x4.mul(rates, gradient), f32x4.add(f32x4.sqrt(sum), epsilons));
-    v128.store(at, f32x4.sub(value, change));
+    v128.store(at, kept4(f32x4.sub(value, change)));
   }
   for (; i < n; i++) {
     const at = w + (i << 2);
     const value = load<f32>(at);
-    const gradient = load<f32>(g + (i << 2)) + l2 * value;
-    const sum = load<f32>(at + slot) + gradient * gradient;
+    const gradient = kept(load<f32>(g + (i << 2)) + l2 * value);
+    const sum = kept(load<f32>(at + slot) + square(gradient));
     store<f32>(at + slot, sum);
-    store<f32>(at, value - (rate * gradient) / (sqrt<f32>(sum) + epsilon));
+    store<f32>(at, kept(value - (rate * gradient) / (sqrt<f32>(sum) + epsilon)));
   }
 }
 
@@ -220,25 +222,24 @@ function power(base: f64, exponent: u32): f64 {
   for (; i + 4 <= n; i += 4) {
     const at = w + (i << 2);
     const value = v128.load(at);
-    const gradient = f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value));
-    const m = f32x4.add(f32x4.mul(b1s, v128.load(at + slot)), f32x4.mul(a1s, gradient));
-    const square = f32x4.mul(gradient, gradient);
-    const v = f32x4.add(f32x4.mul(b2s, v128.load(at + 2 * slot)), f32x4.mul(a2s, square));
+    const gradient = kept4(f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value)));
+    const m = kept4(f32x4.add(f32x4.mul(b1s, v128.load(at + slot)), f32x4.mul(a1s, gradient)));
+    const v = kept4(f32x4.add(f32x4.mul(b2s, v128.load(at + 2 * slot)), f32x4.mul(a2s, square4(gradient))));
     v128.store(at + slot, m);
     v128.store(at + 2 * slot, v);
     const root = f32x4.add(f32x4.mul(f32x4.sqrt(v), rootScales), epsilons);
     const change = f32x4.div(f32x4.mul(stepSizes, m), root);
-    v128.store(at, f32x4.sub(f32x4.mul(value, keeps), change));
+    v128.store(at, kept4(f32x4.sub(f32x4.mul(value, keeps), change)));
   }
   for (; i < n; i++) {
     const at = w + (i << 2);
     const value = load<f32>(at);
-    const gradient = load<f32>(g + (i << 2)) + l2 * value;
-    const m = b1 * load<f32>(at + slot) + a1 * gradient;
-    const v = b2 * load<f32>(at + 2 * slot) + a2 * (gradient * gradient);
+    const gradient = kept(load<f32>(g + (i << 2)) + l2 * value);
+    const m = kept(b1 * load<f32>(at + slot) + a1 * gradient);
+    const v = kept(b2 * load<f32>(at + 2 * slot) + a2 * square(gradient));
     store<f32>(at + slot, m);
     store<f32>(at + 2 * slot, v);
-    store<f32>(at, value * keep - (stepSize * m) / (sqrt<f32>(v) * rootScale + epsilon));
+    store<f32>(at, kept(value * keep - (stepSize * m) / (sqrt<f32>(v) * rootScale + epsilon)));
   }
 }
 
@@ -260,31 +261,31 @@ function power(base: f64, exponent: u32): f64 {
   let i: u32 = 0;
   for (; i + 4 <= count; i += 4) {
     const at = w + (i << 2);
-    const gradient = v128.load(g + (i << 2));
+    const gradient = kept4(v128.load(g + (i << 2)));
     const n0 = v128.load(at + 2 * slot);
-    const n1 = f32x4.add(n0, f32x4.mul(gradient, gradient));
+    const n1 = kept4(f32x4.add(n0, square4(gradient)));
     const root = f32x4.sqrt(n1);
     const sigma = f32x4.mul(f32x4.sub(root, f32x4.sqrt(n0)), inverse);
-    const z = f32x4.sub(f32x4.add(v128.load(at + slot), gradient), f32x4.mul(sigma, v128.load(at)));
+    const z = kept4(f32x4.sub(f32x4.add(v128.load(at + slot), gradient), f32x4.mul(sigma, v128.load(at))));
     v128.store(at + slot, z);
     v128.store(at + 2 * slot, n1);
     const over = f32x4.sub(z, v128.bitselect(z, threshold, signBit));
     const scale = f32x4.add(f32x4.mul(f32x4.add(betas, root), inverse), lambda2s);
-    const value = f32x4.neg(f32x4.div(over, scale));
+    const value = kept4(f32x4.neg(f32x4.div(over, scale)));
     v128.store(at, v128.andnot(value, f32x4.le(f32x4.abs(z), threshold)));
   }
   for (; i < count; i++) {
     const at = w + (i << 2);
-    const gradient = load<f32>(g + (i << 2));
+    const gradient = kept(load<f32>(g + (i << 2)));
     const n0 = load<f32>(at + 2 * slot);
-    const n1 = n0 + gradient * gradient;
+    const n1 = kept(n0 + square(gradient));
     const root = sqrt<f32>(n1);
     const sigma = (root - sqrt<f32>(n0)) * inverseAlpha;
-    const z = load<f32>(at + slot) + gradient - sigma * load<f32>(at);
+    const z = kept(load<f32>(at + slot) + gradient - sigma * load<f32>(at));
     store<f32>(at + slot, z);
     store<f32>(at + 2 * slot, n1);
     const over = z - copysign<f32>(lambda1, z);
-    const value = -(over / ((ftrlBeta + root) * inverseAlpha + lambda2));
+    const value = kept(-(over / ((ftrlBeta + root) * inverseAlpha + lambda2)));
     store<f32>(at, abs<f32>(z) <= lambda1 ? 0 : value);
   }
 }

@@ -1,6 +1,8 @@
 // Loss and metrics of models with one output a record, z: linear models and factorization machines. All in f64, summed
 // in the order of the records. test/model/reference.ts has it in plain form.
 
+import { kept } from './tiny';
+
 /** −ln(1e-15): what the loss of one record is at most, as probabilities are clipped to [1e-15, 1 − 1e-15]. */
 export const MAX_LOG_LOSS: f64 = 34.538776394910684;
 export const MIN_LOG_LOSS: f64 = 1e-15;
@@ -55,6 +57,11 @@ export function addOutput(z: f64, label: f64, weight: f64, isBinary: bool): f64 
   return score;
 }
 
+/** What a record adds to the gradient of the mean loss: f32(weight × dloss/dz / records), or 0 if that is tiny. */
+@inline export function slopeOf(score: f64, label: f64, weight: f64, records: f64): f32 {
+  return kept(<f32>((weight * (score - label)) / records));
+}
+
 /** Writes Σ weight, loss, correct, squared error and Σ dloss/dz, each times the weight: five f64. */
 export function storeLoss(sums: usize): void {
   store<f64>(sums, totalWeight);
@@ -66,7 +73,7 @@ export function storeLoss(sums: usize): void {
 
 /**
  * The loss of one output a record. `weights` is 0 when all are 1, `slopes` and `scores` when none are wanted: slopes
- * are f32(dloss/dz / records).
+ * are those of `slopeOf`.
  */
 export function lossOfOutputs(
   records: u32,
@@ -83,7 +90,7 @@ export function lossOfOutputs(
     const label = <f64>load<f32>(labels + at);
     const weight = weightOf(weights, at >> 2);
     const score = addOutput(<f64>load<f32>(outputs + at), label, weight, isBinary);
-    if (slopes != 0) store<f32>(slopes + at, <f32>((weight * (score - label)) / <f64>records));
+    if (slopes != 0) store<f32>(slopes + at, slopeOf(score, label, weight, <f64>records));
     if (scores != 0) store<f32>(scores + at, <f32>score);
   }
   storeLoss(sums);

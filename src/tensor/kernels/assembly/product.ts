@@ -3,7 +3,10 @@
 //
 // Tiles of 4 × 8 elements are computed at a time. For them A is copied into panels of four rows and B into panels of
 // eight columns, in the order in which a tile reads them; what is missing at the edges is 0. A copy costs as much as
-// one column, or one row, of the product. It makes a product the same for matrices that are read across and down.
+// one column, or one row, of the product. It makes a product the same for matrices that are read across and down. The
+// copy has 0 for factors that are so small that a product could be denormal (tiny.ts).
+
+import { factor, factors4 } from './tiny';
 
 const TILE_ROWS: u32 = 4;
 const TILE_COLUMNS: u32 = 8;
@@ -67,7 +70,7 @@ function pack(from: usize, count: u32, depth: u32, lane: usize, step: usize, to:
   if (count < 4) {
     for (let k: u32 = 0; k < depth; k++) {
       v128.store(to, f32x4.splat(0));
-      for (let at: u32 = 0; at < count; at++) store<f32>(to + (at << 2), load<f32>(from + at * lane));
+      for (let at: u32 = 0; at < count; at++) store<f32>(to + (at << 2), factor(load<f32>(from + at * lane)));
       from += step;
       to += toStep;
     }
@@ -75,7 +78,7 @@ function pack(from: usize, count: u32, depth: u32, lane: usize, step: usize, to:
   }
   if (lane == 4) {
     for (let k: u32 = 0; k < depth; k++) {
-      v128.store(to, v128.load(from));
+      v128.store(to, factors4(v128.load(from)));
       from += step;
       to += toStep;
     }
@@ -83,10 +86,10 @@ function pack(from: usize, count: u32, depth: u32, lane: usize, step: usize, to:
   }
   let k: u32 = 0;
   for (; k + 4 <= depth; k += 4) {
-    const first = v128.load(from);
-    const second = v128.load(from + lane);
-    const third = v128.load(from + 2 * lane);
-    const fourth = v128.load(from + 3 * lane);
+    const first = factors4(v128.load(from));
+    const second = factors4(v128.load(from + lane));
+    const third = factors4(v128.load(from + 2 * lane));
+    const fourth = factors4(v128.load(from + 3 * lane));
     const low12 = v128.shuffle<i32>(first, second, 0, 4, 1, 5);
     const high12 = v128.shuffle<i32>(first, second, 2, 6, 3, 7);
     const low34 = v128.shuffle<i32>(third, fourth, 0, 4, 1, 5);
@@ -99,7 +102,7 @@ function pack(from: usize, count: u32, depth: u32, lane: usize, step: usize, to:
     to += 4 * toStep;
   }
   for (; k < depth; k++) {
-    for (let at: usize = 0; at < 4; at++) store<f32>(to + (at << 2), load<f32>(from + at * lane));
+    for (let at: usize = 0; at < 4; at++) store<f32>(to + (at << 2), factor(load<f32>(from + at * lane)));
     from += 4;
     to += toStep;
   }

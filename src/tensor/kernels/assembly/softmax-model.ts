@@ -3,13 +3,14 @@
 // Inputs are f32, or bytes that stand for byte / 255 (`inputBytes` is 4 or 1). Those of 0, most of an image, add
 // nothing and are passed over. Those that are left count from 0: the even ones add x W to one sum for each class, the
 // odd ones to another, in f32, and the logit is b + (even + odd). Probabilities and losses are f64, summed in the order
-// of the classes and of the records. The slope of a class is
-// f32(weight × (p − onehot) / records), to which W's gradient adds x × slope, in f32, record by record.
+// of the classes and of the records. The slope of a class is f32(weight × (p − onehot) / records), or 0 if that is tiny
+// (tiny.ts). W's gradient adds x × slope, in f32, record by record.
 //
 // Rows of W are padded to whole vectors: `scratch` has W and its gradient so, and what one record needs.
 
 import { addClasses, slopeOf, startClasses, storeClasses, writeProbabilities } from './class-loss';
 import { weightOf } from './output-loss';
+import { kept } from './tiny';
 
 /** Classes rounded up to whole vectors. */
 @inline function paddedTo(classes: u32): u32 {
@@ -258,7 +259,7 @@ function writeSlopes(classes: u32, total: f64, label: u32, weight: f64, records:
     const slope = slopeOf(powers, c, total, label, weight);
     const sum = biasSums + (c << 3);
     store<f64>(sum, load<f64>(sum) + slope);
-    store<f32>(slopes + (c << 2), <f32>(slope / records));
+    store<f32>(slopes + (c << 2), kept(<f32>(slope / records)));
   }
 }
 
