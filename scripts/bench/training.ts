@@ -14,7 +14,8 @@ import { type Bench, measureRound, type Round, timeRun } from './training/measur
 import { Paddlet } from './training/paddlet.ts';
 import { alonePeer, nativePeer, sklearnPeer } from './training/peers.ts';
 import { figuresOf, type Measured, memoryFigures, whereTimeGoes } from './training/report.ts';
-import { NUMBERS, type Row, RUN_TIME, type Scene, TABLE } from './training/rows.ts';
+import { LOSS_TIME, NUMBERS, type Row, RUN_TIME, type Scene, TABLE } from './training/rows.ts';
+import { timesToLoss } from './training/time-to-loss.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const RUN_SECONDS = 1.5;
@@ -57,8 +58,9 @@ async function openBench(folder: string): Promise<Bench> {
   };
 }
 
+const records = Number(values.records ?? (quick ? 60_000 : 200_000));
+
 async function prepare(bench: Bench, scenes: readonly Scene[]): Promise<Map<DataName, DataSet>> {
-  const records = Number(values.records ?? (quick ? 60_000 : 200_000));
   const options = { paddlet: bench.paddlet, real: values.data, folder: bench.folder, records };
   const prepared = new Map<DataName, DataSet>();
   for (const name of new Set(scenes.map(({ data }) => data))) {
@@ -108,6 +110,9 @@ const rows = TABLE.filter(({ number }) => numbers.includes(number));
 const measured = await measure(bench, rows);
 const figures = [...measured.flatMap(figuresOf), ...memoryFigures(measured)];
 if (numbers.includes(RUN_TIME)) figures.push(...(await runTime(bench)));
+if (numbers.includes(LOSS_TIME)) {
+  figures.push(...(await timesToLoss(bench, { rounds, real: values.data, records, say })));
+}
 printFigures(figures);
 for (const one of measured) {
   for (const [name, text] of Object.entries(whereTimeGoes(one))) say(name === 'row' ? text : `   ${name}: ${text}`);

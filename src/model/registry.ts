@@ -19,6 +19,10 @@ export type ModelType = (typeof MODEL_TYPES)[number];
 export const NAMED_MODELS = MODEL_TYPES.filter((type) => type !== 'layers');
 export type NamedModel = (typeof NAMED_MODELS)[number];
 
+/** Whether a list of layers computes the model: then computing takes far longer than exchanging the parameters. */
+export const hasLayers = ({ type }: { readonly type: ModelType }): boolean =>
+  type === 'mlp' || type === 'wide_deep' || type === 'deepfm' || type === 'layers';
+
 /** Options as the job file names them; their defaults are those of the models. */
 export type ModelSpec =
   | ({ readonly type: 'lr' } & Partial<LrOptions>)

@@ -45,6 +45,21 @@ it.each([
   expect(load(staleness).training.pullAhead).toBe(ahead);
 });
 
+it.each([
+  ['lr', 'libsvm', 2],
+  ['fm', 'libsvm', 2],
+  ['softmax', 'idx', 2],
+  ['mlp', 'idx', 0],
+  ['layers', 'libsvm', 0],
+])('%s pulls ahead by default: %s data, %i pulls', (type, format, ahead) => {
+  const data = { train: 't', format, ...(format === 'idx' && { trainLabels: 'l' }) };
+  const layers = type === 'layers' && { layers: [{ type: 'embedding', width: 2 }, { type: 'dense' }] };
+  const text = (training: object): string =>
+    JSON.stringify({ name: 'j', data, model: { type, ...layers }, optimizer: { type: 'sgd' }, training });
+  expect(parseJobFile('job.yaml', text({})).training.pullAhead).toBe(ahead);
+  expect(parseJobFile('job.yaml', text({ pullAhead: 1 })).training.pullAhead).toBe(1);
+});
+
 it('more than the bound leaves room for are refused', () => {
   const bound = { bound: 4, policy: 'refuse' };
   expect(load(bound, { pullAhead: 4 }).training.pullAhead).toBe(4);

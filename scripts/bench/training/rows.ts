@@ -81,7 +81,9 @@ export const TABLE: readonly Row[] = [
 
 /** The time of a whole command is no row of the table, and can be chosen like one. */
 export const RUN_TIME = 'run';
-export const NUMBERS: readonly string[] = [...new Set(TABLE.map(({ number }) => number)), RUN_TIME];
+/** So are the times to a loss. */
+export const LOSS_TIME = 'loss';
+export const NUMBERS: readonly string[] = [...new Set(TABLE.map(({ number }) => number)), RUN_TIME, LOSS_TIME];
 
 /** As the examples have them. */
 export const LEARNING_RATE: Readonly<Record<ModelName, number>> = { lr: 0.05, fm: 0.03, softmax: 0.001, mlp: 0.001 };
