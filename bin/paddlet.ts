@@ -3,7 +3,7 @@
 import { EXIT } from '../src/base/errors.ts';
 import { THREAD_WORD } from '../src/commands/predict/thread-word.ts';
 import { versionLine } from '../src/commands/version.ts';
-import { guardOutputs } from '../src/host/outputs.ts';
+import { guardOutputs, isReaderGone } from '../src/host/outputs.ts';
 
 const argv = process.argv.slice(2);
 
@@ -36,7 +36,7 @@ async function printVersion(): Promise<number> {
   const outputs = guardOutputs();
   process.stdout.write(`${versionLine()}\n`);
   const failure = await outputs.flushed();
-  if (failure === undefined) return EXIT.done;
+  if (failure === undefined || isReaderGone(failure)) return EXIT.done;
   process.stderr.write(`error OutputFailed: the output could not be written: ${failure.message}\n`);
   return EXIT.machine;
 }

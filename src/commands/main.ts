@@ -24,8 +24,7 @@ export async function main(argv: readonly string[]): Promise<ExitCode> {
     const code = await run(target, argv);
     const failure = await outputs.flushed();
     // The output of a child of `run` is a log.
-    if (failure === undefined || reporter() !== undefined) return code;
-    if (isReaderGone(failure) && (await isStream(target))) return code;
+    if (failure === undefined || isReaderGone(failure) || reporter() !== undefined) return code;
     printError(outputFailed(failure, commandId));
     return code === EXIT.done ? EXIT.machine : code;
   } catch (thrown) {
@@ -74,9 +73,6 @@ async function run(target: Target, argv: readonly string[]): Promise<ExitCode> {
     }
   }
 }
-
-const isStream = async (target: Target): Promise<boolean> =>
-  target.kind === 'command' && (await target.entry.load()).isStream;
 
 /** The longest run of leading words that names a command; a group of commands (`data`) shows its own overview. */
 function resolveTarget(argv: readonly string[]): Target {

@@ -2,9 +2,4 @@ import type { Command, Config } from '@oclif/core';
 import type { PaddletCommand } from './paddlet-command.ts';
 
 /** A concrete subcommand: what `src/commands/*.ts` export by default. */
-export type CommandClass = typeof Command &
-  Pick<typeof PaddletCommand, 'isStream'> &
-  (new (
-    argv: string[],
-    config: Config,
-  ) => PaddletCommand<typeof Command>);
+export type CommandClass = typeof Command & (new (argv: string[], config: Config) => PaddletCommand<typeof Command>);

@@ -24,8 +24,6 @@ export type ArgsOf<T extends typeof Command> = Interfaces.InferredArgs<T['args']
  */
 export abstract class PaddletCommand<T extends typeof Command> extends Command {
   static override baseFlags = everyFlags;
-  /** Its output is of any size: that a reader has seen enough of it and goes away is no failure. */
-  static isStream = false;
 
   protected flags!: FlagsOf<T>;
   protected args!: ArgsOf<T>;
