@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** Entry point, in development (`npx node bin/paddlet.ts`) and of the bundle. */
 import { EXIT } from '../src/base/errors.ts';
+import { withoutUser } from '../src/commands/base/without-user.ts';
 import { THREAD_WORD } from '../src/commands/predict/thread-word.ts';
 import { versionLine } from '../src/commands/version.ts';
 import { guardOutputs, isReaderGone } from '../src/host/outputs.ts';
@@ -18,7 +19,7 @@ async function start(): Promise<void> {
     process.exit(await printVersion());
   }
   if (argv[0] === THREAD_WORD && (await runThread())) return;
-  const { main } = await import('../src/commands/main.ts');
+  const { main } = await withoutUser(() => import('../src/commands/main.ts'));
   process.exit(await main(argv));
 }
 

@@ -5,9 +5,10 @@ import { failHands } from '../host/fail-hands.ts';
 import { isColorWanted } from '../host/host.ts';
 import { guardOutputs, isReaderGone } from '../host/outputs.ts';
 import { reporter } from '../host/reports.ts';
+import type { CommandConstructor } from './base/command-class.ts';
 import { errorJson, errorText, exitCodeOf } from './base/errors.ts';
 import { fromSystem, outputFailed } from './base/machine-errors.ts';
-import { helpSubject, loadConfig } from './base/oclif-config.ts';
+import { helpSubject, loadClass, loadConfig } from './base/oclif-config.ts';
 import { overview } from './base/overview.ts';
 import { unknownCommand } from './base/unknown-command.ts';
 import { fromOclif } from './base/usage-errors.ts';
@@ -69,7 +70,8 @@ async function run(target: Target, argv: readonly string[]): Promise<ExitCode> {
         await help.showCommandHelp(await helpSubject(target.entry));
         return EXIT.done;
       }
-      return await config.runCommand<ExitCode>(target.entry.id, [...target.rest]);
+      const Loaded: CommandConstructor = await loadClass(target.entry);
+      return await new Loaded([...target.rest], config).runAsLoaded();
     }
   }
 }

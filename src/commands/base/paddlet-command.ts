@@ -33,6 +33,11 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
   #words: readonly string[] = [];
   #host: Host | undefined;
 
+  /** The static `run` of oclif would load its configuration again. */
+  runAsLoaded(): Promise<ExitCode> {
+    return this._run();
+  }
+
   /** The exit code, or nothing for 0. */
   abstract execute(): Promise<ExitCode | undefined> | Promise<void>;
 
