@@ -5,6 +5,7 @@ import { withoutUser } from '../src/commands/base/without-user.ts';
 import { THREAD_WORD } from '../src/commands/predict/thread-word.ts';
 import { versionLine } from '../src/commands/version.ts';
 import { guardOutputs, isReaderGone } from '../src/host/outputs.ts';
+import { ignoreHangup } from '../src/host/stop-signals.ts';
 
 const argv = process.argv.slice(2);
 
@@ -15,6 +16,7 @@ void start();
  * `main` waits until the output is written. A rejection here is a bug; Node prints it and exits with 1.
  */
 async function start(): Promise<void> {
+  ignoreHangup();
   if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-v' || argv[0] === 'version')) {
     process.exit(await printVersion());
   }
