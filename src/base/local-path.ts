@@ -1,12 +1,25 @@
 /** Paths as people write them for shells and other programs. */
 import { homedir } from 'node:os';
+import { PaddletError } from './errors.ts';
 
 const URL_START = /^([a-z][a-z0-9+.-]+):\/+/i;
 /** What a shell would make a home folder of: that of another user, after `atHome`. */
 const HOME = /^~[\w-]*(?:\/|$)/;
 
 /** `~` and `~/x` as a shell has them, which does not look into `--out=~/x`, a job file or a variable. */
-export const atHome = (path: string): string => path.replace(/^~(?=\/|$)/, () => homedir());
+export const atHome = (path: string): string => path.replace(/^~(?=\/|$)/, () => homeFolder(path));
+
+/** Throws `Usage` when the environment has no HOME, and the password database no entry of this user. */
+function homeFolder(path: string): string {
+  try {
+    return homedir();
+  } catch (cause) {
+    throw new PaddletError('Usage', `${path}: this user has no home folder for ~`, {
+      hint: 'set HOME, or write the path in full',
+      cause,
+    });
+  }
+}
 
 /** What to do about a path that names nothing on a file system of this machine; undefined for any other. */
 export function notLocal(path: string): string | undefined {

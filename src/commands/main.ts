@@ -5,9 +5,10 @@ import { failHands } from '../host/fail-hands.ts';
 import { isColorWanted } from '../host/host.ts';
 import { guardOutputs, isReaderGone } from '../host/outputs.ts';
 import { reporter } from '../host/reports.ts';
+import type { CommandConstructor } from './base/command-class.ts';
 import { errorJson, errorText, exitCodeOf } from './base/errors.ts';
 import { fromSystem, outputFailed } from './base/machine-errors.ts';
-import { helpSubject, loadConfig } from './base/oclif-config.ts';
+import { helpSubject, loadClass, loadConfig } from './base/oclif-config.ts';
 import { overview } from './base/overview.ts';
 import { unknownCommand } from './base/unknown-command.ts';
 import { fromOclif } from './base/usage-errors.ts';
@@ -24,8 +25,7 @@ export async function main(argv: readonly string[]): Promise<ExitCode> {
     const code = await run(target, argv);
     const failure = await outputs.flushed();
     // The output of a child of `run` is a log.
-    if (failure === undefined || reporter() !== undefined) return code;
-    if (isReaderGone(failure) && (await isStream(target))) return code;
+    if (failure === undefined || isReaderGone(failure) || reporter() !== undefined) return code;
     printError(outputFailed(failure, commandId));
     return code === EXIT.done ? EXIT.machine : code;
   } catch (thrown) {
@@ -70,13 +70,11 @@ async function run(target: Target, argv: readonly string[]): Promise<ExitCode> {
         await help.showCommandHelp(await helpSubject(target.entry));
         return EXIT.done;
       }
-      return await config.runCommand<ExitCode>(target.entry.id, [...target.rest]);
+      const Loaded: CommandConstructor = await loadClass(target.entry);
+      return await new Loaded([...target.rest], config).runAsLoaded();
     }
   }
 }
-
-const isStream = async (target: Target): Promise<boolean> =>
-  target.kind === 'command' && (await target.entry.load()).isStream;
 
 /** The longest run of leading words that names a command; a group of commands (`data`) shows its own overview. */
 function resolveTarget(argv: readonly string[]): Target {

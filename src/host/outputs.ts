@@ -10,7 +10,10 @@ export interface Outputs {
   flushed(): Promise<Error | undefined>;
 }
 
-/** Whether a write failed because the reader went away, as `| head` does when it has enough. */
+/**
+ * Whether a write failed because the reader closed the pipe, as `| head` does when it has enough. That is no failure of
+ * a command, which goes on: a job that trains must not end with the reader of its result.
+ */
 export const isReaderGone = (failure: Error): boolean => (failure as NodeJS.ErrnoException).code === 'EPIPE';
 
 /** To be called once, before anything is written and after all modules are loaded. */

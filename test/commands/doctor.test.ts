@@ -29,7 +29,7 @@ test('a sound machine: every check, and nothing left behind', async () => {
   const dir = join(folder, 'jobs');
   const report = await doctor('--dir', dir);
   expect(report).toMatchObject({ code: 0, ok: true });
-  expect(report.checks.map(({ name }) => name)).toEqual(['program', 'memory', 'kernels', 'network', 'disk']);
+  expect(report.checks.map(({ name }) => name)).toEqual(['program', 'memory', 'kernels', 'network', 'disk', 'store']);
   expect(statuses(report)).toMatchObject({
     program: 'ok',
     kernels: 'ok',

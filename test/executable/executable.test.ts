@@ -18,11 +18,16 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const alone = (...args: string[]) => aloneWith({}, ...args);
+const alone = (...args: string[]) => aloneIn({}, ...args);
 
-function aloneWith(env: NodeJS.ProcessEnv, ...args: string[]): Promise<{ code: number; out: string; err: string }> {
+interface Around {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly uid?: number;
+}
+
+function aloneIn({ env = {}, uid }: Around, ...args: string[]): Promise<{ code: number; out: string; err: string }> {
   return new Promise((resolve) => {
-    execFile(program, args, { cwd: folder, env }, (error, out, err) => {
+    execFile(program, args, { cwd: folder, env, ...(uid === undefined ? {} : { uid }) }, (error, out, err) => {
       resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, out, err });
     });
   });
@@ -42,7 +47,7 @@ test('says its version, and leaves nothing', async () => {
 test.each(['--require /nowhere/agent.js', '--some-unknown', '--inspect=127.0.0.1:0'])(
   'takes no options of Node from the environment: %s',
   async (options) => {
-    expect(await aloneWith({ NODE_OPTIONS: options }, '--version')).toEqual(await alone('--version'));
+    expect(await aloneIn({ env: { NODE_OPTIONS: options } }, '--version')).toEqual(await alone('--version'));
   },
 );
 
@@ -76,4 +81,23 @@ test('has its errors and exit codes', async () => {
     out: '',
     err: 'error Usage: no such command: doctr\nhint: did you mean `paddlet doctor`?\n',
   });
+});
+
+/** Containers run programs under a uid that the password database does not have. */
+const UNLISTED = 1_000_660_000;
+const isRoot = process.getuid?.() === 0;
+
+test.skipIf(!isRoot)('starts under a uid without an entry, HOME and SHELL (skipped unless root)', async () => {
+  await chmod(folder, 0o777);
+  const { code, out, err } = await aloneIn({ uid: UNLISTED }, 'doctor', '--dir', 'unlisted', '--json');
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(out).toContain('"disk"');
+});
+
+test.skipIf(!isRoot)('says that only ~ needs a home folder (skipped unless root)', async () => {
+  const { code, out, err } = await aloneIn({ uid: UNLISTED }, 'status', '--dir', '~/job');
+  expect({ code, out }).toEqual({ code: 2, out: '' });
+  expect(err).toBe(
+    'error Usage: --dir: ~/job: this user has no home folder for ~\nhint: set HOME, or write the path in full\n',
+  );
 });

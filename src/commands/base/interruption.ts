@@ -1,13 +1,17 @@
 import { EXIT, PaddletError } from '../../base/errors.ts';
+import { onStopSignal } from '../../host/stop-signals.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 type StopSignal = (typeof SIGNALS)[number];
 
-/** The parts of `process` that this needs. */
+/** Where signals come from, and how the process ends at once. */
 export interface SignalSource {
   on(signal: StopSignal, run: () => void): unknown;
   exit(code: number): never;
 }
+
+/** The signals of this process. */
+export const OWN_SIGNALS: SignalSource = { on: onStopSignal, exit: (code) => process.exit(code) };
 
 const stoppedBy = (signal: StopSignal): PaddletError => new PaddletError('Interrupted', `stopped by ${signal}`);
 

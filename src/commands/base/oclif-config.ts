@@ -5,7 +5,9 @@
 import { type Command, Config, type Interfaces } from '@oclif/core';
 import { COMMANDS, type CommandEntry } from '../index.ts';
 import { VERSION } from '../version.ts';
+import type { CommandClass } from './command-class.ts';
 import { everyFlags } from './flags.ts';
+import { withoutUser } from './without-user.ts';
 
 const PJSON: Interfaces.PJSON = {
   name: 'paddlet',
@@ -26,7 +28,7 @@ const PJSON: Interfaces.PJSON = {
 const ROOT = '/paddlet';
 
 export async function loadConfig(): Promise<Config> {
-  return Config.load({ root: ROOT, pjson: PJSON, plugins: new Map([['paddlet', rootPlugin()]]) });
+  return withoutUser(() => Config.load({ root: ROOT, pjson: PJSON, plugins: new Map([['paddlet', rootPlugin()]]) }));
 }
 
 function rootPlugin(): Interfaces.Plugin {
@@ -63,19 +65,20 @@ function loadable({ id, summary, load }: CommandEntry): Command.Loadable {
     flags: {},
     hidden: false,
     hiddenAliases: [],
-    load: () => loadClass(id, load),
+    load: async () => (await loadClass({ id, load })) as Command.Class,
   };
 }
 
-async function loadClass(id: string, load: CommandEntry['load']): Promise<Command.Class> {
+/** The class of a command, which then knows its id. */
+export async function loadClass({ id, load }: Pick<CommandEntry, 'id' | 'load'>): Promise<CommandClass> {
   const loaded = await load();
   loaded.id = id;
-  return loaded as Command.Class;
+  return loaded;
 }
 
 /** A command with everything that its help shows. */
 export async function helpSubject(entry: CommandEntry): Promise<Command.Loadable> {
-  const loaded = await loadClass(entry.id, entry.load);
+  const loaded = await loadClass(entry);
   const { summary, examples, args, strict } = loaded;
   // One paragraph, wrapped to the terminal.
   const description = loaded.description?.replaceAll(/\s+/g, ' ');

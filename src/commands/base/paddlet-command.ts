@@ -7,7 +7,7 @@ import { visibleStyled } from '../../base/visible.ts';
 import { createHost, ownIdentity } from '../../host/host.ts';
 import type { LogIdentity } from '../../host/log.ts';
 import { everyFlags } from './flags.ts';
-import { abortOnSignals } from './interruption.ts';
+import { abortOnSignals, OWN_SIGNALS } from './interruption.ts';
 import { argsAtHome, flagsAtHome } from './path-values.ts';
 import { renderTable, type TableColumn } from './table.ts';
 import { refuseValues } from './usage-errors.ts';
@@ -24,8 +24,6 @@ export type ArgsOf<T extends typeof Command> = Interfaces.InferredArgs<T['args']
  */
 export abstract class PaddletCommand<T extends typeof Command> extends Command {
   static override baseFlags = everyFlags;
-  /** Its output is of any size: that a reader has seen enough of it and goes away is no failure. */
-  static isStream = false;
 
   protected flags!: FlagsOf<T>;
   protected args!: ArgsOf<T>;
@@ -34,6 +32,11 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
 
   #words: readonly string[] = [];
   #host: Host | undefined;
+
+  /** The static `run` of oclif would load its configuration again. */
+  runAsLoaded(): Promise<ExitCode> {
+    return this._run();
+  }
 
   /** The exit code, or nothing for 0. */
   abstract execute(): Promise<ExitCode | undefined> | Promise<void>;
@@ -71,11 +74,11 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
   }
 
   /**
-   * Aborted with an `Interrupted` error by SIGINT, SIGTERM or SIGHUP; a second one ends the process at once, after
-   * `atOnce`.
+   * Aborted with an `Interrupted` error by SIGINT, SIGTERM or a SIGHUP that is not ignored; a second one ends the
+   * process at once, after `atOnce`.
    */
   protected interruption(atOnce?: () => void): AbortSignal {
-    return abortOnSignals(process, atOnce);
+    return abortOnSignals(OWN_SIGNALS, atOnce);
   }
 
   /** The result of the command: an object for `--json`, exact and on one line, or text for people. */

@@ -30,7 +30,7 @@ import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { VERSION } from '../version.ts';
 import { findStore, jobFolder, type WhereFlags, waitForChroot } from './find-store.ts';
-import { type RoleSignals, roleSignals } from './interruption.ts';
+import { OWN_SIGNALS, type RoleSignals, roleSignals } from './interruption.ts';
 import { PaddletCommand } from './paddlet-command.ts';
 import { type CredentialFlags, storeCredentials } from './store-credentials.ts';
 
@@ -150,7 +150,7 @@ function stopSignals(host: Host): RoleSignals {
       process.exit(EXIT.interrupted);
     });
   });
-  const own = roleSignals(process);
+  const own = roleSignals(OWN_SIGNALS);
   const forwarded = forwardedSignals();
   return {
     stop: AbortSignal.any([own.stop, forwarded.stop, orphaned.signal]),

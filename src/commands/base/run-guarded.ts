@@ -1,6 +1,7 @@
 /** Runs this program once more, as the child of this process, which guards it. */
 import type { Host } from '../../base/seams.ts';
 import { type ProcessEnd, spawnSelf } from '../../host/processes.ts';
+import { onStopSignal } from '../../host/stop-signals.ts';
 import { FORWARDED } from '../../host/tether.ts';
 import { guard } from '../../roles/launcher/guard.ts';
 import { ProofOfDeath } from '../../roles/launcher/proof-of-death.ts';
@@ -35,7 +36,7 @@ export async function runGuarded(host: Host, { name, args, url, flags }: Guarded
     proof: new ProofOfDeath({ ...host, url, store }),
     spawn: (onLease) => spawnSelf(args, { tether: { parent: 'guard', stopLimitMs: STOP_LIMIT_MS }, onLease }),
     onSignal: (run) => {
-      for (const one of FORWARDED) process.on(one, () => run(one));
+      for (const one of FORWARDED) onStopSignal(one, () => run(one));
     },
   });
 }

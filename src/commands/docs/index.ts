@@ -20,7 +20,6 @@ is shown by the program that the variable PAGER names, if it is set.`;
       description: 'The page of a command for man, in roff; without a command, that of paddlet.',
     },
   ];
-  static override isStream = true;
   // A command may have two words.
   static override strict = false;
   static override args = {

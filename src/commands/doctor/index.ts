@@ -14,7 +14,7 @@ import { type Check, type CheckResult, runCheck } from './check.ts';
 export default class Doctor extends PaddletCommand<typeof Doctor> {
   static override summary = 'Check that this machine can run paddlet, and report problems';
   static override description =
-    `Checks memory, kernels, network and disk; with --store the store; with a job file the job and its data. Leaves
+    `Checks memory, kernels, network, disk and a store; with a job file the job and its data. Leaves
 nothing behind except an empty folder. The exit code is that of the first check that failed.`;
   static override examples = [
     { command: '<%= config.bin %> doctor', description: 'Check this machine.' },
@@ -68,14 +68,14 @@ nothing behind except an empty folder. The exit code is that of the first check 
 
   /** The checks' modules are loaded here: the schema needs none of them. */
   private async checks(): Promise<Check[]> {
-    const { machineChecks } = await import('./machine-checks.ts');
+    const { machineChecks, ownStoreCheck } = await import('./machine-checks.ts');
     const { jobChecks, storeCheck } = await import('./job-checks.ts');
     const host = this.host();
     const { store, dir, set: sets, 'data-dir': dataDir, 'cache-dir': cacheDir } = this.flags;
     const { job: path } = this.args;
     return [
       ...machineChecks(host, dir),
-      ...(store === undefined ? [] : [storeCheck(store, () => this.openStore(host))]),
+      store === undefined ? ownStoreCheck(host, dir) : storeCheck(store, () => this.openStore(host)),
       ...(path === undefined ? [] : jobChecks(host, { path, sets, dataDir, cacheDir: resolve(cacheDir) })),
     ];
   }

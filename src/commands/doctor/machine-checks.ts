@@ -5,6 +5,7 @@ import type { Host } from '../../base/seams.ts';
 import { freeDiskBytes, machine } from '../../host/machine.ts';
 import { NO_JOIN_TOKEN } from '../../protocol/join/token.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
+import { openStore } from '../../store/open-store.ts';
 import { SHARD_ACTION } from '../../tensor/parameters.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
 import { versionLine } from '../version.ts';
@@ -13,6 +14,11 @@ import type { Check } from './check.ts';
 const GB = 1e9;
 const LEAST_MEMORY_BYTES = 1 * GB;
 const LEAST_DISK_BYTES = 1 * GB;
+
+/** What `ownStore` tries. A transaction of these keys is several times what SQLite keeps in memory by default. */
+const LEASE_TTL_MS = 5_000;
+const TRIED_KEYS = 8;
+const TRIED_VALUE = 'x'.repeat(32_768);
 
 export function machineChecks(host: Host, dir: string): Check[] {
   return [
@@ -106,4 +112,29 @@ async function disk(
   const detail = `wrote, synced and renamed a file in ${folder}; ${gb(free)} free`;
   if (free >= LEAST_DISK_BYTES) return { status: 'ok', detail };
   return { status: 'warn', detail, hint: 'checkpoints and decompressed data need space' };
+}
+
+/** For a job whose store is a file in its folder: makes such a store, and changes it as the processes of a job do. */
+export function ownStoreCheck(host: Host, dir: string): Check {
+  return { name: 'store', after: 'disk', run: () => ownStore(host, resolve(dir)) };
+}
+
+async function ownStore(host: Host, folder: string): Promise<{ status: 'ok'; detail: string }> {
+  const path = join(folder, `doctor-${host.random.uuid()}.db`);
+  const store = await openStore(`sqlite:${path}`, host);
+  try {
+    const { leaseId } = await store.leaseGrant(LEASE_TTL_MS);
+    const puts = Array.from({ length: TRIED_KEYS }, (_, index) => ({
+      put: `/doctor/${index}`,
+      value: TRIED_VALUE,
+      leaseId,
+    }));
+    // Values that are there already: SQLite keeps the old ones until the transaction ends.
+    for (let round = 0; round < 2; round++) await store.txn({ if: [], then: puts });
+    await store.leaseRevoke(leaseId);
+  } finally {
+    await store.close();
+    for (const end of ['', '-wal', '-shm']) await host.disk.remove(`${path}${end}`);
+  }
+  return { status: 'ok', detail: `made a store in ${folder}, and changed it` };
 }

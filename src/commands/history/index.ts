@@ -17,7 +17,6 @@ export default class HistoryCommand extends PaddletCommand<typeof HistoryCommand
   static override description =
     `Points of training at even distances, of each pass and of each evaluation, of a job that runs or has ended. With
 --format jsonl one JSON object a line; with --format tensorboard an event file in the folder --out.`;
-  static override isStream = true;
   static override examples = [
     { command: '<%= config.bin %> history', description: 'The only job in ./.paddlet.' },
     {

@@ -19,7 +19,6 @@ const LOOK_MS = 300;
 const DEFAULT_LINES = 100;
 
 export default class LogsCommand extends PaddletCommand<typeof LogsCommand> {
-  static override isStream = true;
   static override summary = 'Show the logs of a job that runs on this machine';
   static override description =
     `Prints the log files that paddlet run keeps in the folder of the job, as one log in the order of time. With --follow it goes

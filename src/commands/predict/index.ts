@@ -62,7 +62,6 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
       description: 'With a copy of a checkpoint folder, without the store of its job.',
     },
   ];
-  static override isStream = true;
   static override args = {
     model: Args.string({
       // Oclif would take what is piped in for the name.

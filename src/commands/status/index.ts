@@ -24,7 +24,6 @@ import { statusText } from './status-text.ts';
 import { type CopiesVerification, verificationText, verifyCopies } from './verify-copies.ts';
 
 export default class StatusCommand extends PaddletCommand<typeof StatusCommand> {
-  static override isStream = true;
   static override summary = 'Show the status of a job, or wait for it';
   static override description =
     `Shows the job, its progress and its live processes. With --wait running it returns when a master, all pservers and a

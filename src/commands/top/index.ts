@@ -17,7 +17,6 @@ import { headLines, type Look, type ProcessRow, rowsOf, topTable } from './rows.
 const FIRST_INTERVAL_MS = 500;
 
 export default class TopCommand extends PaddletCommand<typeof TopCommand> {
-  static override isStream = true;
   static override summary = 'Show what the processes of a job do, as it happens';
   static override description =
     `Each process of the job with its speed and what its time went to between the last two looks; stragglers are marked. Above

@@ -175,8 +175,18 @@ function isForbidden(path: string): boolean {
 /** The name of the network file system with this statfs type, or undefined for a local one. */
 export const networkFileSystem = (type: number): string | undefined => NETWORK_FILE_SYSTEMS.get(type >>> 0);
 
+/**
+ * Temporary files are kept in memory: where only the folder of the store can be written to, as in a container with a
+ * read-only root, SQLite finds no folder for them. None is larger than the transaction or the result that it is for.
+ */
+function connect(path: string | URL, readOnly: boolean): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS, readOnly });
+  db.exec('PRAGMA temp_store = MEMORY');
+  return db;
+}
+
 function tryOpen(path: string, access: StoreAccess): SqliteFile {
-  const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS });
+  const db = connect(path, false);
   try {
     // In one transaction: another process may create the tables between two reads.
     db.exec('BEGIN');
@@ -202,7 +212,7 @@ function tryOpen(path: string, access: StoreAccess): SqliteFile {
 function tryReading(path: string): SqliteFile {
   const url = pathToFileURL(path);
   if (!existsSync(`${path}-wal`)) url.searchParams.set('immutable', '1');
-  const db = new DatabaseSync(url, { timeout: LOCK_WAIT_MS, readOnly: true });
+  const db = connect(url, true);
   try {
     if (checkOurs(db, path) === 'empty') throw noStore(path, 'the file is empty');
     return opened(db, path, true);

@@ -18,7 +18,6 @@ export default class DataRecordioCat extends PaddletCommand<typeof DataRecordioC
       description: 'Ten records, behind the first million.',
     },
   ];
-  static override isStream = true;
   static override args = { file: Args.string({ required: true, description: 'The file.' }) };
   static override flags = {
     from: Flags.integer({
