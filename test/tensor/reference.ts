@@ -12,9 +12,11 @@ import type { Initializer } from '../../src/tensor/spec.ts';
 
 const f = Math.fround;
 const root = (x: number): number => f(Math.sqrt(x));
-/** Floats below 2^-100 are 0; so are squares of gradients. */
-export const kept = (x: number): number => (Math.abs(x) < 2 ** -100 ? 0 : x);
-const square = (x: number): number => (Math.abs(x) < 2 ** -50 ? 0 : f(x * x));
+const zeroBelow = (bound: number, x: number): number => (Math.abs(x) < bound ? 0 : x);
+/** What is kept or passed on. */
+export const kept = (x: number): number => zeroBelow(2 ** -100, x);
+/** Gradients and first moments, as optimizers use them. */
+const felt = (x: number): number => zeroBelow(2 ** -50, x);
 
 /** Values of one row or block with their optimizer state. */
 export interface State {
@@ -124,26 +126,27 @@ type Ftrl = Extract<OptimizerSpec, { type: 'ftrl' }>;
 function adamElement(o: Adam, { values: w, slots, step: t }: State, i: number, gradient: number): void {
   const [m, v] = slots as [Float32Array, Float32Array];
   const decay = o.type === 'adamw' ? f(1 - o.learningRate * o.weightDecay) : 1;
-  const g = kept(o.type === 'adam' ? f(gradient + f(f(o.l2) * w[i]!)) : f(gradient + f(0 * w[i]!)));
+  const g = o.type === 'adam' ? f(gradient + f(f(o.l2) * w[i]!)) : f(gradient + f(0 * w[i]!));
   const stepSize = f(o.learningRate / (1 - power(o.beta1, t)));
   const rootScale = f(1 / Math.sqrt(1 - power(o.beta2, t)));
-  m[i] = kept(f(f(f(o.beta1) * m[i]!) + f(f(1 - o.beta1) * g)));
-  v[i] = kept(f(f(f(o.beta2) * v[i]!) + f(f(1 - o.beta2) * square(g))));
+  m[i] = felt(f(f(f(o.beta1) * m[i]!) + f(f(1 - o.beta1) * g)));
+  v[i] = kept(f(f(f(o.beta2) * v[i]!) + f(f(1 - o.beta2) * f(g * g))));
   const change = f(f(stepSize * m[i]!) / f(f(root(v[i]!) * rootScale) + f(o.epsilon)));
-  w[i] = kept(f(f(w[i]! * decay) - change));
+  w[i] = f(f(w[i]! * decay) - change);
+  if (o.type === 'adamw') w[i] = kept(w[i]!);
 }
 
 function ftrlElement(o: Ftrl, { values: w, slots }: State, i: number, gradient: number): void {
   const [z, n] = slots as [Float32Array, Float32Array];
   const inverse = f(1 / o.alpha);
-  const g = kept(gradient);
-  const sum = kept(f(n[i]! + square(g)));
+  const g = felt(gradient);
+  const sum = f(n[i]! + f(g * g));
   const sigma = f(f(root(sum) - root(n[i]!)) * inverse);
-  z[i] = kept(f(f(z[i]! + g) - f(sigma * w[i]!)));
+  z[i] = f(f(z[i]! + g) - f(sigma * w[i]!));
   n[i] = sum;
   const over = f(z[i]! - (z[i]! < 0 || Object.is(z[i], -0) ? -f(o.lambda1) : f(o.lambda1)));
   const scale = f(f(f(f(o.beta) + root(sum)) * inverse) + f(o.lambda2));
-  w[i] = Math.abs(z[i]!) <= f(o.lambda1) ? 0 : kept(f(-f(over / scale)));
+  w[i] = Math.abs(z[i]!) <= f(o.lambda1) ? 0 : f(-f(over / scale));
 }
 
 /** One update by `gradient`. */
@@ -159,15 +162,15 @@ export function updateReference(o: OptimizerSpec, state: State, gradient: Float3
       ftrlElement(o, state, i, gradient[i]!);
       continue;
     }
-    const g = kept(f(gradient[i]! + f(f(o.l2) * w[i]!)));
+    const g = f(gradient[i]! + f(f(o.l2) * w[i]!));
     if (o.type === 'sgd') {
-      w[i] = kept(f(w[i]! - f(f(o.learningRate) * g)));
+      w[i] = f(w[i]! - f(f(o.learningRate) * (f(o.l2) === 0 ? gradient[i]! : felt(g))));
     } else if (o.type === 'momentum') {
-      slots[0]![i] = kept(f(f(f(o.momentum) * slots[0]![i]!) + g));
-      w[i] = kept(f(w[i]! - f(f(o.learningRate) * slots[0]![i]!)));
+      slots[0]![i] = felt(f(f(f(o.momentum) * slots[0]![i]!) + g));
+      w[i] = f(w[i]! - f(f(o.learningRate) * slots[0]![i]!));
     } else {
-      slots[0]![i] = kept(f(slots[0]![i]! + square(g)));
-      w[i] = kept(f(w[i]! - f(f(f(o.learningRate) * g) / f(root(slots[0]![i]!) + f(o.epsilon)))));
+      slots[0]![i] = f(slots[0]![i]! + f(felt(g) * felt(g)));
+      w[i] = f(w[i]! - f(f(f(o.learningRate) * felt(g)) / f(root(slots[0]![i]!) + f(o.epsilon))));
     }
   }
 }

@@ -70,7 +70,7 @@ export interface Point {
   readonly logloss: number;
 }
 
-/** Seconds from the first point to the one with which the mean loss of the window is low enough; infinite if none is. */
+/** Seconds from the first point to the one with which the mean loss of the window is low enough, or infinity. */
 export function secondsTo(points: readonly Point[], loss: number, window: number): number {
   let from = 0;
   let records = 0;

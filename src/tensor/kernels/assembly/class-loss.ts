@@ -2,7 +2,7 @@
 // the records. test/model/reference.ts has it in plain form.
 
 import { clipped, weightOf } from './output-loss';
-import { kept } from './tiny';
+import { TINY, zeroBelow } from './tiny';
 
 let totalWeight: f64 = 0;
 let loss: f64 = 0;
@@ -109,7 +109,7 @@ export function lossOfClasses(
     const total = addClasses(logits, classes, label, weight, powers, score);
     if (slopes != 0) {
       for (let c: u32 = 0; c < classes; c++) {
-        store<f32>(slopes + (c << 2), kept(<f32>(slopeOf(powers, c, total, label, weight) / <f64>records)));
+        store<f32>(slopes + (c << 2), zeroBelow(<f32>(slopeOf(powers, c, total, label, weight) / <f64>records), TINY));
       }
       slopes += classes << 2;
     }

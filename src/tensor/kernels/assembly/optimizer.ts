@@ -1,7 +1,8 @@
 // Optimizers over a span of n floats: values, then its slots of n floats each, as rows and blocks lay them out. All in
 // f32 except the step sizes of Adam. Four at a time and, for the tail, one at a time, in the same operations in the
-// same order: test/tensor/reference.ts has them in plain form. Gradients, slots and values that are tiny become 0
-// (tiny.ts).
+// same order: test/tensor/reference.ts has them in plain form. Gradients and moments that are tiny become 0 (tiny.ts).
+// Values need no such rule but where AdamW shrinks them: any other value is a sum of steps, each a rate times a
+// gradient or moment that is not tiny.
 //
 // Each table and dense parameter has an optimizer of its own, a descriptor in memory (optimizer-layout.ts) whose
 // address every function takes as `o`. Each loop reads what it needs of it beforehand: for all that the engine knows, a
@@ -31,7 +32,7 @@ import {
   O_STEPS,
   SGD,
 } from './optimizer-layout';
-import { kept, kept4, square, square4 } from './tiny';
+import { dropTiny, TINY, TINY_GRADIENT, tinyKept, tinyGradients, zeroBelow, zeroBelow4 } from './tiny';
 
 /** Slots of n floats that follow the values. */
 @inline export function slotCount(o: usize): u32 {
@@ -79,7 +80,8 @@ function startFtrl(o: usize, values: usize, z: usize, n: u32): void {
 export function update(o: usize, w: usize, g: usize, n: u32, step: usize): void {
   switch (load<u32>(o, O_KIND)) {
     case SGD:
-      sgd(o, w, g, n);
+      if (load<f32>(o, O_L2) == 0) sgd(o, w, g, n);
+      else sgdWithL2(o, w, g, n);
       break;
     case MOMENTUM:
       heavyBall(o, w, g, n);
@@ -88,31 +90,50 @@ export function update(o: usize, w: usize, g: usize, n: u32, step: usize): void 
       adagrad(o, w, g, n);
       break;
     case ADAM:
+      adam(o, w, g, n, step);
+      break;
     case ADAMW:
       adam(o, w, g, n, step);
+      dropTiny(n, w);
       break;
     default:
       ftrl(o, w, g, n);
   }
 }
 
+/** Without L2 a tiny gradient changes nothing that could become tiny. */
 @inline function sgd(o: usize, w: usize, g: usize, n: u32): void {
+  const rate = load<f32>(o, O_RATE);
+  const rates = f32x4.splat(rate);
+  let i: u32 = 0;
+  for (; i + 4 <= n; i += 4) {
+    const at = w + (i << 2);
+    v128.store(at, f32x4.sub(v128.load(at), f32x4.mul(rates, v128.load(g + (i << 2)))));
+  }
+  for (; i < n; i++) {
+    const at = w + (i << 2);
+    store<f32>(at, load<f32>(at) - rate * load<f32>(g + (i << 2)));
+  }
+}
+
+@inline function sgdWithL2(o: usize, w: usize, g: usize, n: u32): void {
   const rate = load<f32>(o, O_RATE);
   const l2 = load<f32>(o, O_L2);
   const rates = f32x4.splat(rate);
   const l2s = f32x4.splat(l2);
+  const least = tinyGradients();
   let i: u32 = 0;
   for (; i + 4 <= n; i += 4) {
     const at = w + (i << 2);
     const value = v128.load(at);
-    const gradient = kept4(f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value)));
-    v128.store(at, kept4(f32x4.sub(value, f32x4.mul(rates, gradient))));
+    const gradient = zeroBelow4(f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value)), least);
+    v128.store(at, f32x4.sub(value, f32x4.mul(rates, gradient)));
   }
   for (; i < n; i++) {
     const at = w + (i << 2);
     const value = load<f32>(at);
-    const gradient = kept(load<f32>(g + (i << 2)) + l2 * value);
-    store<f32>(at, kept(value - rate * gradient));
+    const gradient = zeroBelow(load<f32>(g + (i << 2)) + l2 * value, TINY_GRADIENT);
+    store<f32>(at, value - rate * gradient);
   }
 }
 
@@ -125,24 +146,25 @@ export function update(o: usize, w: usize, g: usize, n: u32, step: usize): void 
   const momentum = load<f32>(o, O_MOMENTUM);
   const rates = f32x4.splat(rate);
   const l2s = f32x4.splat(l2);
+  const least = tinyGradients();
   const momenta = f32x4.splat(momentum);
   const slot = n << 2;
   let i: u32 = 0;
   for (; i + 4 <= n; i += 4) {
     const at = w + (i << 2);
     const value = v128.load(at);
-    const gradient = kept4(f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value)));
-    const velocity = kept4(f32x4.add(f32x4.mul(momenta, v128.load(at + slot)), gradient));
+    const gradient = f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value));
+    const velocity = zeroBelow4(f32x4.add(f32x4.mul(momenta, v128.load(at + slot)), gradient), least);
     v128.store(at + slot, velocity);
-    v128.store(at, kept4(f32x4.sub(value, f32x4.mul(rates, velocity))));
+    v128.store(at, f32x4.sub(value, f32x4.mul(rates, velocity)));
   }
   for (; i < n; i++) {
     const at = w + (i << 2);
     const value = load<f32>(at);
-    const gradient = kept(load<f32>(g + (i << 2)) + l2 * value);
-    const velocity = kept(momentum * load<f32>(at + slot) + gradient);
+    const gradient = load<f32>(g + (i << 2)) + l2 * value;
+    const velocity = zeroBelow(momentum * load<f32>(at + slot) + gradient, TINY_GRADIENT);
     store<f32>(at + slot, velocity);
-    store<f32>(at, kept(value - rate * velocity));
+    store<f32>(at, value - rate * velocity);
   }
 }
 
@@ -153,25 +175,26 @@ export function update(o: usize, w: usize, g: usize, n: u32, step: usize): void 
   const epsilon = load<f32>(o, O_EPSILON);
   const rates = f32x4.splat(rate);
   const l2s = f32x4.splat(l2);
+  const least = tinyGradients();
   const epsilons = f32x4.splat(epsilon);
   const slot = n << 2;
   let i: u32 = 0;
   for (; i + 4 <= n; i += 4) {
     const at = w + (i << 2);
     const value = v128.load(at);
-    const gradient = kept4(f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value)));
-    const sum = kept4(f32x4.add(v128.load(at + slot), square4(gradient)));
+    const gradient = zeroBelow4(f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value)), least);
+    const sum = f32x4.add(v128.load(at + slot), f32x4.mul(gradient, gradient));
     v128.store(at + slot, sum);
     const change = f32x4.div(f32x4.mul(rates, gradient), f32x4.add(f32x4.sqrt(sum), epsilons));
-    v128.store(at, kept4(f32x4.sub(value, change)));
+    v128.store(at, f32x4.sub(value, change));
   }
   for (; i < n; i++) {
     const at = w + (i << 2);
     const value = load<f32>(at);
-    const gradient = kept(load<f32>(g + (i << 2)) + l2 * value);
-    const sum = kept(load<f32>(at + slot) + square(gradient));
+    const gradient = zeroBelow(load<f32>(g + (i << 2)) + l2 * value, TINY_GRADIENT);
+    const sum = load<f32>(at + slot) + gradient * gradient;
     store<f32>(at + slot, sum);
-    store<f32>(at, kept(value - (rate * gradient) / (sqrt<f32>(sum) + epsilon)));
+    store<f32>(at, value - (rate * gradient) / (sqrt<f32>(sum) + epsilon));
   }
 }
 
@@ -209,6 +232,8 @@ function power(base: f64, exponent: u32): f64 {
   const a2 = <f32>(1.0 - beta2);
   // Filled outside of the loop by hand: the engine would fill the vectors again in each turn.
   const l2s = f32x4.splat(l2);
+  const least = tinyGradients();
+  const tiny = tinyKept();
   const b1s = f32x4.splat(b1);
   const b2s = f32x4.splat(b2);
   const a1s = f32x4.splat(a1);
@@ -222,24 +247,25 @@ function power(base: f64, exponent: u32): f64 {
   for (; i + 4 <= n; i += 4) {
     const at = w + (i << 2);
     const value = v128.load(at);
-    const gradient = kept4(f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value)));
-    const m = kept4(f32x4.add(f32x4.mul(b1s, v128.load(at + slot)), f32x4.mul(a1s, gradient)));
-    const v = kept4(f32x4.add(f32x4.mul(b2s, v128.load(at + 2 * slot)), f32x4.mul(a2s, square4(gradient))));
+    const gradient = f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value));
+    const m = zeroBelow4(f32x4.add(f32x4.mul(b1s, v128.load(at + slot)), f32x4.mul(a1s, gradient)), least);
+    const square = f32x4.mul(gradient, gradient);
+    const v = zeroBelow4(f32x4.add(f32x4.mul(b2s, v128.load(at + 2 * slot)), f32x4.mul(a2s, square)), tiny);
     v128.store(at + slot, m);
     v128.store(at + 2 * slot, v);
     const root = f32x4.add(f32x4.mul(f32x4.sqrt(v), rootScales), epsilons);
     const change = f32x4.div(f32x4.mul(stepSizes, m), root);
-    v128.store(at, kept4(f32x4.sub(f32x4.mul(value, keeps), change)));
+    v128.store(at, f32x4.sub(f32x4.mul(value, keeps), change));
   }
   for (; i < n; i++) {
     const at = w + (i << 2);
     const value = load<f32>(at);
-    const gradient = kept(load<f32>(g + (i << 2)) + l2 * value);
-    const m = kept(b1 * load<f32>(at + slot) + a1 * gradient);
-    const v = kept(b2 * load<f32>(at + 2 * slot) + a2 * square(gradient));
+    const gradient = load<f32>(g + (i << 2)) + l2 * value;
+    const m = zeroBelow(b1 * load<f32>(at + slot) + a1 * gradient, TINY_GRADIENT);
+    const v = zeroBelow(b2 * load<f32>(at + 2 * slot) + a2 * (gradient * gradient), TINY);
     store<f32>(at + slot, m);
     store<f32>(at + 2 * slot, v);
-    store<f32>(at, kept(value * keep - (stepSize * m) / (sqrt<f32>(v) * rootScale + epsilon)));
+    store<f32>(at, value * keep - (stepSize * m) / (sqrt<f32>(v) * rootScale + epsilon));
   }
 }
 
@@ -257,35 +283,36 @@ function power(base: f64, exponent: u32): f64 {
   const betas = f32x4.splat(ftrlBeta);
   const lambda2s = f32x4.splat(lambda2);
   const signBit = i32x4.splat(0x80000000);
+  const least = tinyGradients();
   const slot = count << 2;
   let i: u32 = 0;
   for (; i + 4 <= count; i += 4) {
     const at = w + (i << 2);
-    const gradient = kept4(v128.load(g + (i << 2)));
+    const gradient = zeroBelow4(v128.load(g + (i << 2)), least);
     const n0 = v128.load(at + 2 * slot);
-    const n1 = kept4(f32x4.add(n0, square4(gradient)));
+    const n1 = f32x4.add(n0, f32x4.mul(gradient, gradient));
     const root = f32x4.sqrt(n1);
     const sigma = f32x4.mul(f32x4.sub(root, f32x4.sqrt(n0)), inverse);
-    const z = kept4(f32x4.sub(f32x4.add(v128.load(at + slot), gradient), f32x4.mul(sigma, v128.load(at))));
+    const z = f32x4.sub(f32x4.add(v128.load(at + slot), gradient), f32x4.mul(sigma, v128.load(at)));
     v128.store(at + slot, z);
     v128.store(at + 2 * slot, n1);
     const over = f32x4.sub(z, v128.bitselect(z, threshold, signBit));
     const scale = f32x4.add(f32x4.mul(f32x4.add(betas, root), inverse), lambda2s);
-    const value = kept4(f32x4.neg(f32x4.div(over, scale)));
+    const value = f32x4.neg(f32x4.div(over, scale));
     v128.store(at, v128.andnot(value, f32x4.le(f32x4.abs(z), threshold)));
   }
   for (; i < count; i++) {
     const at = w + (i << 2);
-    const gradient = kept(load<f32>(g + (i << 2)));
+    const gradient = zeroBelow(load<f32>(g + (i << 2)), TINY_GRADIENT);
     const n0 = load<f32>(at + 2 * slot);
-    const n1 = kept(n0 + square(gradient));
+    const n1 = n0 + gradient * gradient;
     const root = sqrt<f32>(n1);
     const sigma = (root - sqrt<f32>(n0)) * inverseAlpha;
-    const z = kept(load<f32>(at + slot) + gradient - sigma * load<f32>(at));
+    const z = load<f32>(at + slot) + gradient - sigma * load<f32>(at);
     store<f32>(at + slot, z);
     store<f32>(at + 2 * slot, n1);
     const over = z - copysign<f32>(lambda1, z);
-    const value = kept(-(over / ((ftrlBeta + root) * inverseAlpha + lambda2)));
+    const value = -(over / ((ftrlBeta + root) * inverseAlpha + lambda2));
     store<f32>(at, abs<f32>(z) <= lambda1 ? 0 : value);
   }
 }

@@ -1,7 +1,7 @@
 // Loss and metrics of models with one output a record, z: linear models and factorization machines. All in f64, summed
 // in the order of the records. test/model/reference.ts has it in plain form.
 
-import { kept } from './tiny';
+import { TINY, zeroBelow } from './tiny';
 
 /** −ln(1e-15): what the loss of one record is at most, as probabilities are clipped to [1e-15, 1 − 1e-15]. */
 export const MAX_LOG_LOSS: f64 = 34.538776394910684;
@@ -59,7 +59,7 @@ export function addOutput(z: f64, label: f64, weight: f64, isBinary: bool): f64 
 
 /** What a record adds to the gradient of the mean loss: f32(weight × dloss/dz / records), or 0 if that is tiny. */
 @inline export function slopeOf(score: f64, label: f64, weight: f64, records: f64): f32 {
-  return kept(<f32>((weight * (score - label)) / records));
+  return zeroBelow(<f32>((weight * (score - label)) / records), TINY);
 }
 
 /** Writes Σ weight, loss, correct, squared error and Σ dloss/dz, each times the weight: five f64. */

@@ -6,7 +6,7 @@
 // one column, or one row, of the product. It makes a product the same for matrices that are read across and down. The
 // copy has 0 for factors that are so small that a product could be denormal (tiny.ts).
 
-import { factor, factors4 } from './tiny';
+import { TINY_FACTOR, tinyFactors, zeroBelow, zeroBelow4 } from './tiny';
 
 const TILE_ROWS: u32 = 4;
 const TILE_COLUMNS: u32 = 8;
@@ -67,10 +67,11 @@ export function product(
 
 /** For each k, four floats a `lane` apart, of which `count` are there, go to `to`; the next ones `toStep` behind. */
 function pack(from: usize, count: u32, depth: u32, lane: usize, step: usize, to: usize, toStep: usize): void {
+  const tiny = tinyFactors();
   if (count < 4) {
     for (let k: u32 = 0; k < depth; k++) {
       v128.store(to, f32x4.splat(0));
-      for (let at: u32 = 0; at < count; at++) store<f32>(to + (at << 2), factor(load<f32>(from + at * lane)));
+      for (let at: u32 = 0; at < count; at++) store<f32>(to + (at << 2), zeroBelow(load<f32>(from + at * lane), TINY_FACTOR));
       from += step;
       to += toStep;
     }
@@ -78,7 +79,7 @@ function pack(from: usize, count: u32, depth: u32, lane: usize, step: usize, to:
   }
   if (lane == 4) {
     for (let k: u32 = 0; k < depth; k++) {
-      v128.store(to, factors4(v128.load(from)));
+      v128.store(to, zeroBelow4(v128.load(from), tiny));
       from += step;
       to += toStep;
     }
@@ -86,10 +87,10 @@ function pack(from: usize, count: u32, depth: u32, lane: usize, step: usize, to:
   }
   let k: u32 = 0;
   for (; k + 4 <= depth; k += 4) {
-    const first = factors4(v128.load(from));
-    const second = factors4(v128.load(from + lane));
-    const third = factors4(v128.load(from + 2 * lane));
-    const fourth = factors4(v128.load(from + 3 * lane));
+    const first = zeroBelow4(v128.load(from), tiny);
+    const second = zeroBelow4(v128.load(from + lane), tiny);
+    const third = zeroBelow4(v128.load(from + 2 * lane), tiny);
+    const fourth = zeroBelow4(v128.load(from + 3 * lane), tiny);
     const low12 = v128.shuffle<i32>(first, second, 0, 4, 1, 5);
     const high12 = v128.shuffle<i32>(first, second, 2, 6, 3, 7);
     const low34 = v128.shuffle<i32>(third, fourth, 0, 4, 1, 5);
@@ -102,7 +103,7 @@ function pack(from: usize, count: u32, depth: u32, lane: usize, step: usize, to:
     to += 4 * toStep;
   }
   for (; k < depth; k++) {
-    for (let at: usize = 0; at < 4; at++) store<f32>(to + (at << 2), factor(load<f32>(from + at * lane)));
+    for (let at: usize = 0; at < 4; at++) store<f32>(to + (at << 2), zeroBelow(load<f32>(from + at * lane), TINY_FACTOR));
     from += 4;
     to += toStep;
   }

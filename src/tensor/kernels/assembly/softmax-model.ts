@@ -10,7 +10,7 @@
 
 import { addClasses, slopeOf, startClasses, storeClasses, writeProbabilities } from './class-loss';
 import { weightOf } from './output-loss';
-import { kept } from './tiny';
+import { TINY, zeroBelow } from './tiny';
 
 /** Classes rounded up to whole vectors. */
 @inline function paddedTo(classes: u32): u32 {
@@ -259,7 +259,7 @@ function writeSlopes(classes: u32, total: f64, label: u32, weight: f64, records:
     const slope = slopeOf(powers, c, total, label, weight);
     const sum = biasSums + (c << 3);
     store<f64>(sum, load<f64>(sum) + slope);
-    store<f32>(slopes + (c << 2), kept(<f32>(slope / records)));
+    store<f32>(slopes + (c << 2), zeroBelow(<f32>(slope / records), TINY));
   }
 }
 

@@ -5,50 +5,45 @@
 // With that bound no sum of floats is denormal: all of them are multiples of 2^-123. NaN stays NaN, and −0 becomes 0.
 
 /** Below this magnitude a float that is kept or passed on is 0: 2^-100, some 8e-31. */
-const TINY: f32 = reinterpret<f32>(0x0d800000);
+export const TINY: f32 = reinterpret<f32>(0x0d800000);
 
-/** The root of `TINY`, 2^-50: the square of a gradient below it is 0. */
-const TINY_ROOT: f32 = reinterpret<f32>(0x26800000);
+/**
+ * Below this magnitude an optimizer takes a gradient, a velocity or a first moment for 0: 2^-50, some 9e-16. The square
+ * of what is left is not tiny, and neither are the steps that it makes.
+ */
+export const TINY_GRADIENT: f32 = reinterpret<f32>(0x26800000);
 
 /** Below this magnitude a factor of a product of matrices counts as 0: 2^-63, as 2^-126 is the least normal float. */
-const TINY_FACTOR: f32 = reinterpret<f32>(0x20000000);
+export const TINY_FACTOR: f32 = reinterpret<f32>(0x20000000);
 
-@inline function zeroBelow(bound: f32, x: v128): v128 {
-  return v128.andnot(x, f32x4.lt(f32x4.abs(x), f32x4.splat(bound)));
+/** In memory, as the compiler would fill a vector with a constant again in each turn of a loop. */
+const bounds: usize = memory.data<f32>([TINY, TINY_GRADIENT, TINY_FACTOR], 16);
+
+@inline export function tinyKept(): v128 {
+  return v128.load32_splat(bounds);
 }
 
-/** Four floats, or 0 for those that are tiny. */
-@inline export function kept4(x: v128): v128 {
-  return zeroBelow(TINY, x);
+@inline export function tinyGradients(): v128 {
+  return v128.load32_splat(bounds, 4);
 }
 
-/** The float, or 0 if it is tiny. */
-@inline export function kept(x: f32): f32 {
-  return abs<f32>(x) < TINY ? 0 : x;
+@inline export function tinyFactors(): v128 {
+  return v128.load32_splat(bounds, 8);
 }
 
-/** x², or 0 where it would be tiny. */
-@inline export function square4(x: v128): v128 {
-  const rooted = zeroBelow(TINY_ROOT, x);
-  return f32x4.mul(rooted, rooted);
+/** Four floats, or 0 for those below the bounds. */
+@inline export function zeroBelow4(x: v128, bounds: v128): v128 {
+  return v128.andnot(x, f32x4.lt(f32x4.abs(x), bounds));
 }
 
-@inline export function square(x: f32): f32 {
-  return abs<f32>(x) < TINY_ROOT ? 0 : x * x;
-}
-
-/** Four factors of a product of matrices, or 0 for those with which a product could be denormal. */
-@inline export function factors4(x: v128): v128 {
-  return zeroBelow(TINY_FACTOR, x);
-}
-
-@inline export function factor(x: f32): f32 {
-  return abs<f32>(x) < TINY_FACTOR ? 0 : x;
+@inline export function zeroBelow(x: f32, bound: f32): f32 {
+  return abs<f32>(x) < bound ? 0 : x;
 }
 
 /** Makes those of `count` floats 0 that are tiny. */
 export function dropTiny(count: u32, floats: usize): void {
+  const tiny = tinyKept();
   const end = floats + (<usize>count << 2);
-  for (; floats + 16 <= end; floats += 16) v128.store(floats, kept4(v128.load(floats)));
-  for (; floats < end; floats += 4) store<f32>(floats, kept(load<f32>(floats)));
+  for (; floats + 16 <= end; floats += 16) v128.store(floats, zeroBelow4(v128.load(floats), tiny));
+  for (; floats < end; floats += 4) store<f32>(floats, zeroBelow(load<f32>(floats), TINY));
 }
