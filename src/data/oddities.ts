@@ -8,10 +8,14 @@ export interface Traits {
   readonly skippedChunks: { readonly path: string; readonly chunks: number; readonly records: number }[];
   /** Files with records, but without any feature. */
   readonly withoutFeatures: string[];
-  /** Whether a label is 0, -1, or neither of these nor 1. */
+  /** Whether a label is 0, 1, -1, or none of these. */
   hasZero: boolean;
+  hasOne: boolean;
   hasMinusOne: boolean;
   hasOther: boolean;
+  /** Smallest and largest label; absent where no record has one. */
+  lowest?: number;
+  highest?: number;
 }
 
 export interface Oddity {
@@ -23,6 +27,7 @@ export const noTraits = (): Traits => ({
   skippedChunks: [],
   withoutFeatures: [],
   hasZero: false,
+  hasOne: false,
   hasMinusOne: false,
   hasOther: false,
 });
@@ -32,9 +37,13 @@ export function noteSkipped({ skippedChunks }: Traits, { path, skipped }: Conten
 }
 
 export function noteLabel(traits: Traits, label: number): void {
+  if (Number.isNaN(label)) return;
   if (label === 0) traits.hasZero = true;
+  else if (label === 1) traits.hasOne = true;
   else if (label === -1) traits.hasMinusOne = true;
-  else if (label !== 1 && !Number.isNaN(label)) traits.hasOther = true;
+  else traits.hasOther = true;
+  if (traits.lowest === undefined || label < traits.lowest) traits.lowest = label;
+  if (traits.highest === undefined || label > traits.highest) traits.highest = label;
 }
 
 /** Of all files of a job. What the model predicts, and the columns, if a job is known. */

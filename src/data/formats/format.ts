@@ -3,6 +3,7 @@ import type { Model } from '../../model/model.ts';
 import type { ChunkCutter } from '../chunk-cutter.ts';
 import type { ColumnSpec } from '../columns/column.ts';
 import type { UsedColumns } from '../columns/inputs.ts';
+import type { ColumnPiece } from '../columns/piece.ts';
 import type { PieceSink } from '../columns/piece-sink.ts';
 import type { StatisticsBuilder } from '../columns/statistics.ts';
 import type { Content } from '../content.ts';
@@ -49,6 +50,7 @@ export interface Format {
     head: { readonly file: string; readonly bytes: Uint8Array; readonly isWhole: boolean },
     labels: LabelRule,
     columns?: ColumnSpec,
+    watch?: WatchPieces,
   ): TaskRecords;
   /**
    * Reads a file once, and passes all of its records on, or as many as are taken. Of formats with columns. Throws
@@ -72,6 +74,9 @@ export interface Format {
   /** The same of a format whose files say at their end what is in them: they are read at any place. */
   openRows?(content: Content, options: ForwardOptions): Promise<RowsReader>;
 }
+
+/** Is shown the good records of formats with columns. */
+export type WatchPieces = (piece: ColumnPiece) => void;
 
 /** The first bytes of a source: `FORWARD_HEAD_BYTES` of them, or all that it has. */
 export interface ForwardHead {

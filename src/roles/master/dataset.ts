@@ -9,6 +9,7 @@ import { refuseBadStart } from '../../data/first-records.ts';
 import type { Selected } from '../../data/index-builder.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
 import type { LabelRule } from '../../data/labels.ts';
+import { type LabelledRecords, refuseOneLabel } from '../../data/one-label.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { Selection } from '../../data/selection.ts';
 import type { Chunk, DataIndex, IndexedFile } from '../../data/source.ts';
@@ -37,6 +38,11 @@ export interface JobData {
 export async function loadJobData(place: DataPlace, job: Job): Promise<JobData> {
   const { train, trainLabels, test, testLabels } = job.data;
   const trained = await loadDataset(place, job, train, trainLabels, 'train');
+  // A model that is taken over knows other classes already: then it is a warning.
+  if (job.warmStart === undefined) {
+    const source = { what: train, format: job.data.format, columns: columnSpecOf(job) };
+    await refuseOneLabel(place, labelledRecords(job, 'training', trained), source);
+  }
   const { evaluation } = job;
   // Only whether they can be read: they are evaluated later, by another process.
   if (evaluation !== undefined && evaluation.data.length > 0) {
@@ -51,6 +57,15 @@ export async function loadJobData(place: DataPlace, job: Job): Promise<JobData> 
   refuseOtherWidth(job, trainFactsOf(trained), tested);
   return { train: trained, test: tested };
 }
+
+/** For what is said of their labels. */
+export const labelledRecords = ({ model, data }: Job, set: string, { index }: Dataset): LabelledRecords => ({
+  set,
+  records: index.records,
+  traits: index.traits,
+  task: taskOf(model),
+  columns: data.columns,
+});
 
 /** Without headers, columns are where they are in the training files. Throws `DataInvalid`. */
 export function refuseOtherWidth(job: Job, train: DataFacts, { index }: Dataset): void {

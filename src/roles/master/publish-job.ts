@@ -18,11 +18,12 @@ import { newJoinToken } from '../../cluster/job/join-token.ts';
 import { withStatisticsOf } from '../../cluster/job/warm-statistics.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { odditiesOf } from '../../data/oddities.ts';
+import { oneLabelOddity } from '../../data/one-label.ts';
 import type { Job } from '../../job/schema.ts';
 import { taskOf } from '../../model/registry.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import { checkModel } from './check-model.ts';
-import { factsOf, type JobData, trainFactsOf } from './dataset.ts';
+import { factsOf, type JobData, labelledRecords, trainFactsOf } from './dataset.ts';
 import { raisePasses } from './raise-passes.ts';
 import type { Standing } from './standing.ts';
 
@@ -93,6 +94,9 @@ export async function newRecord(options: NewJob, data: JobData): Promise<JobReco
 function warnOfOddities({ host }: RoleContext, job: Job, { train, test }: JobData): void {
   const traits = [train, test].flatMap((dataset) => (dataset === undefined ? [] : [dataset.index.traits]));
   const odd = odditiesOf(traits, { task: taskOf(job.model), columns: job.data.columns });
+  const oneLabels = [oneLabelOddity(labelledRecords(job, 'training', train))];
+  if (test !== undefined) oneLabels.push(oneLabelOddity(labelledRecords(job, 'test', test)));
+  odd.push(...oneLabels.filter((oddity) => oddity !== undefined));
   for (const { message, hint } of odd) host.log.warn(`${message}: ${hint}`);
 }
 

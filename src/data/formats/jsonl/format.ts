@@ -26,4 +26,4 @@ export const jsonLinesForm: TextForm = {
   keptIn,
 };
 
-export const jsonLinesFormat = textFormat(jsonLinesForm, 'path', 1);
+export const jsonLinesFormat = textFormat(jsonLinesForm, 'path', 2);
