@@ -6,13 +6,14 @@ import { isPaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
 import { type BadRecordsRule, noGoodRecord, noneGood, tooManyBad } from './bad-records.ts';
 import type { ColumnSpec } from './columns/column.ts';
+import type { ColumnPiece } from './columns/piece.ts';
 import type { PieceSink } from './columns/piece-sink.ts';
+import { SeenColumns } from './columns/seen.ts';
 import { headOf, openContent } from './content.ts';
-import type { WatchPieces } from './formats/format.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
 import { noRecord } from './index-builder.ts';
 import type { LabelRule } from './labels.ts';
-import { noTraits, noteLabel, type Traits } from './oddities.ts';
+import { noTraits, noteColumns, noteLabel, type Traits } from './oddities.ts';
 import { EXPECTED } from './packed.ts';
 import { type DataPlace, resolveFiles } from './place.ts';
 import type { BadRecord, TaskRecords } from './source.ts';
@@ -107,7 +108,8 @@ export async function lookAtFirst(
     records += labels.length;
     for (const label of labels) noteLabel(traits, label);
   };
-  for await (const { path, isWhole: isAll, head } of heads(place, data)) {
+  const seen = new SeenFiles(columns);
+  for await (const { path, isWhole: isAll, head } of heads(place, data, seen.watch)) {
     isWhole &&= isAll;
     all += head.records;
     bad.push(...head.bad);
@@ -118,12 +120,39 @@ export async function lookAtFirst(
   }
   if (countRecords !== undefined) {
     for (const path of paths) all += await countRecords(place, path, columns);
-    const first = await readFirst(place, data, (piece) => take(piece.labels.subarray(0, piece.records)));
+    const first = await readFirst(place, data, (piece, path) => {
+      take(piece.labels.subarray(0, piece.records));
+      seen.watch(piece, path);
+    });
     isWhole &&= first.isWhole;
     bad.push(...first.bad);
   }
+  noteColumns(traits, seen.files);
   if ((isWhole || countRecords !== undefined) && all === 0) throw noRecord(paths);
   return { traits, records, bad, isWhole };
+}
+
+/** `path`: of the file that has the records. */
+type WatchPiecesOf = (piece: ColumnPiece, path: string) => void;
+
+/** What the good records of each file have of the columns. */
+class SeenFiles {
+  readonly #columns: ColumnSpec['columns'];
+  readonly #seen = new Map<string, SeenColumns>();
+
+  constructor(spec: ColumnSpec | undefined) {
+    this.#columns = spec?.columns ?? [];
+  }
+
+  readonly watch: WatchPiecesOf = (piece, path) => {
+    const seen = this.#seen.get(path) ?? new SeenColumns(this.#columns);
+    this.#seen.set(path, seen);
+    seen.add(piece);
+  };
+
+  get files() {
+    return [...this.#seen].map(([path, seen]) => ({ path, seen }));
+  }
 }
 
 export interface LabelText {
@@ -158,7 +187,7 @@ export async function firstLabelTexts(
 async function readFirst(
   place: DataPlace,
   { what, format, columns, labels }: FirstRecords,
-  watch: WatchPieces,
+  watch: WatchPiecesOf,
 ): Promise<Pick<FirstLook, 'bad' | 'isWhole'>> {
   const { readHead, readFile, takesParquet } = formatOf(format);
   const bad: BadRecord[] = [];
@@ -175,7 +204,7 @@ async function readFirst(
       },
       add(piece) {
         seen += piece.records;
-        watch(piece);
+        watch(piece, path);
       },
       bad(record) {
         seen += 1;
@@ -217,13 +246,17 @@ interface SeenHead {
   readonly head: TaskRecords;
 }
 
-async function* heads(place: DataPlace, { what, format, labels, columns }: FirstRecords) {
+async function* heads(
+  place: DataPlace,
+  { what, format, labels, columns }: FirstRecords,
+  watch: WatchPiecesOf = () => {},
+) {
   const { readHead } = formatOf(format);
   if (readHead === undefined) return;
   const paths = await resolveFiles(place, what);
   for (const [at, path] of paths.slice(0, FIRST_FILES).entries()) {
     const { bytes, isWhole } = await headOf(place, path);
-    const head = readHead({ file: path, bytes, isWhole }, labels, columns);
+    const head = readHead({ file: path, bytes, isWhole }, labels, columns, (piece) => watch(piece, path));
     yield { path, isFirst: at === 0, isLast: at === paths.length - 1, isWhole, head };
   }
 }

@@ -1,5 +1,7 @@
 /** What can be trained on and is hardly meant: told as warnings, by the index as well as by a look at first records. */
+import { COMPARE_KEYS, namesOf } from './absent-columns.ts';
 import type { Column } from './columns/column.ts';
+import type { SeenColumns } from './columns/seen.ts';
 import type { Content } from './content.ts';
 
 /** What the records of some files have in common. */
@@ -8,6 +10,11 @@ export interface Traits {
   readonly skippedChunks: { readonly path: string; readonly chunks: number; readonly records: number }[];
   /** Files with records, but without any feature. */
   readonly withoutFeatures: string[];
+  /** Columns that make features: those without a value in any record, and those with a value in every one. */
+  readonly absentColumns: string[];
+  readonly completeColumns: string[];
+  /** Files in which no record has a value of a column that other files have; the first of them. */
+  readonly absentIn: { readonly path: string; readonly columns: string[] }[];
   /** Whether a label is 0, 1, -1, or none of these. */
   hasZero: boolean;
   hasOne: boolean;
@@ -26,6 +33,9 @@ export interface Oddity {
 export const noTraits = (): Traits => ({
   skippedChunks: [],
   withoutFeatures: [],
+  absentColumns: [],
+  completeColumns: [],
+  absentIn: [],
   hasZero: false,
   hasOne: false,
   hasMinusOne: false,
@@ -34,6 +44,25 @@ export const noTraits = (): Traits => ({
 
 export function noteSkipped({ skippedChunks }: Traits, { path, skipped }: Content): void {
   if (skipped !== undefined) skippedChunks.push({ path, ...skipped });
+}
+
+const MOST_FILES = 20;
+
+/** Of files that have records. */
+export function noteColumns(
+  { absentColumns, completeColumns, absentIn }: Traits,
+  files: readonly { readonly path: string; readonly seen: Pick<SeenColumns, 'unseen' | 'complete'> }[],
+): void {
+  const [first, ...others] = files;
+  if (first === undefined) return;
+  absentColumns.push(...first.seen.unseen.filter((name) => others.every(({ seen }) => seen.unseen.includes(name))));
+  completeColumns.push(
+    ...first.seen.complete.filter((name) => others.every(({ seen }) => seen.complete.includes(name))),
+  );
+  for (const { path, seen } of files) {
+    const columns = seen.unseen.filter((name) => !absentColumns.includes(name));
+    if (columns.length > 0 && absentIn.length < MOST_FILES) absentIn.push({ path, columns });
+  }
 }
 
 export function noteLabel(traits: Traits, label: number): void {
@@ -52,7 +81,7 @@ export function odditiesOf(
   { task, columns = [] }: { readonly task?: string; readonly columns?: readonly Column[] | undefined } = {},
 ): Oddity[] {
   const has = (trait: 'hasZero' | 'hasMinusOne' | 'hasOther'): boolean => all.some((traits) => traits[trait]);
-  const odd: Oddity[] = all.flatMap(({ skippedChunks, withoutFeatures }) => [
+  const odd: Oddity[] = all.flatMap(({ skippedChunks, withoutFeatures, absentColumns, absentIn }) => [
     ...skippedChunks.map(({ path, chunks, records }) => ({
       message: `${path} is read without ${chunks} corrupt ${chunks === 1 ? 'chunk' : 'chunks'} (records: ${records})`,
       hint: 'paddlet data recordio list shows which; data.corruptChunks: fail refuses them',
@@ -60,6 +89,13 @@ export function odditiesOf(
     ...withoutFeatures.map((file) => ({
       message: `no record of ${file} has a feature`,
       hint: 'weights and groups of XGBoost are such files: leave it out of the data, or remove it from the folder',
+    })),
+    ...(absentColumns.length === 0
+      ? []
+      : [{ message: `no record has a value of ${namesOf(absentColumns)}`, hint: COMPARE_KEYS }]),
+    ...absentIn.map(({ path, columns: absent }) => ({
+      message: `no record of ${path} has a value of ${namesOf(absent)}, which other files have`,
+      hint: COMPARE_KEYS,
     })),
   ]);
   if (has('hasZero') && has('hasMinusOne') && (task === undefined ? !has('hasOther') : task === 'binary')) {

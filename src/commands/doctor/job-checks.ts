@@ -1,10 +1,11 @@
 /** The checks of a store and of a job. */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
+import { refuseAbsent, refuseUntrained } from '../../data/absent-columns.ts';
 import { describeBad } from '../../data/bad-records.ts';
 import { inCache } from '../../data/content.ts';
 import { type FirstLook, lookAtFirst } from '../../data/first-records.ts';
-import type { DataFormat } from '../../data/formats/registry.ts';
+import { type DataFormat, formatOf } from '../../data/formats/registry.ts';
 import { findFiles } from '../../data/index-builder.ts';
 import { type Oddity, odditiesOf } from '../../data/oddities.ts';
 import { oneLabelWithTexts, refuseOneLabel } from '../../data/one-label.ts';
@@ -109,9 +110,9 @@ async function checkData(place: DataPlace, job: Job): Promise<Finding> {
     const { traits, records, isWhole } = look;
     const { columns } = job.data;
     const labelled = { set, records, isFirst: !isWhole, traits, task: taskOf(job.model), columns };
-    const isRefused = set === 'training' && isWhole && job.warmStart === undefined;
     const source = { what: paths, ...data };
-    if (isRefused) await refuseOneLabel(place, labelled, source);
+    if (isWhole) refuseAbsentIn(job, set, looks);
+    if (set === 'training' && isWhole && job.warmStart === undefined) await refuseOneLabel(place, labelled, source);
     const oneLabel = await oneLabelWithTexts(place, labelled, source);
     if (oneLabel !== undefined) oneLabels.push(oneLabel);
   }
@@ -132,6 +133,15 @@ async function checkData(place: DataPlace, job: Job): Promise<Finding> {
   const messages = warnings.map(({ message }) => message).join('; ');
   const hints = [...new Set(warnings.map(({ hint }) => hint))].join('; ');
   return { status: 'warn', detail: `${detail}; ${messages}`, hint: hints };
+}
+
+/** Throws as `run` does. `looks`: at the training files, then at the test files, which were read whole. */
+function refuseAbsentIn({ data }: Job, set: 'training' | 'test', [trained, tested]: readonly FirstLook[]): void {
+  if (set === 'training') refuseUntrained(formatOf(data.format), trained!.traits.absentColumns);
+  else if (trained!.isWhole) {
+    const [absent, complete] = [tested!.traits.absentColumns, trained!.traits.completeColumns];
+    refuseAbsent({ where: 'the test files', absent, complete });
+  }
 }
 
 function labelled(format: DataFormat, what: readonly string[], labels: readonly string[], recordsPerTask: number) {

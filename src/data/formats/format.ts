@@ -28,6 +28,8 @@ export interface Format {
    * values, or only by names.
    */
   readonly placing?: 'position' | 'path' | 'name';
+  /** Each record has its own keys: no file says which columns there are. */
+  readonly hasOwnKeys?: true;
   /** Whether its features are of fields; those of columns are of the field of their column. */
   readonly hasFields: boolean;
   /** Whether labels are in files of their own (`trainLabels` of the job); otherwise each record has its label. */
@@ -95,6 +97,8 @@ export interface ForwardOptions extends Pick<ReadOptions, 'batchSize' | 'columns
   readonly fields: number | undefined;
   /** Columns whose texts are carried over: names of the header, or 1-based positions. Formats without columns: none. */
   readonly keep: readonly string[];
+  /** Of formats with columns. */
+  readonly watch?: WatchPieces | undefined;
   /** What is read at a time: a part is so long, but for its last record. */
   readonly sliceBytes?: number;
 }

@@ -13,7 +13,7 @@ import type { DataPlace } from '../../data/place.ts';
 import type { Selection } from '../../data/selection.ts';
 import type { BadRecord } from '../../data/source.ts';
 import { createTaskReader } from '../../data/task-reader.ts';
-import { type Dataset, labelledRecords, loadDataset, refuseOtherWidth } from '../master/dataset.ts';
+import { type Dataset, labelledRecords, loadDataset, refuseUnlike } from '../master/dataset.ts';
 import { EvaluationResults } from '../master/evaluation.ts';
 import { EVALUATION_BATCH, evaluateTask } from '../trainer/tasks/evaluate-task.ts';
 import { parsedCacheOf } from '../trainer/tasks/task-files.ts';
@@ -49,7 +49,7 @@ export async function evaluateFiles(options: EvaluateOptions): Promise<Evaluated
   const { place, clock, record, client, signal, part, topK = record.job.data.topK } = options;
   const model = modelOf(record);
   const dataset = await loadDataset(place, record.job, options.files, options.labels, part);
-  refuseOtherWidth(record.job, record.train, dataset);
+  refuseUnlike(record.job, record.train, dataset, options.files.join(', '));
   const odd = odditiesOf([dataset.index.traits], { task: model.task });
   const oneLabel = oneLabelOddity(labelledRecords(record.job, 'scored', dataset));
   if (oneLabel !== undefined) odd.push(oneLabel);
