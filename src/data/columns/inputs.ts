@@ -68,7 +68,7 @@ export const rowsOf = (known: KnownColumns, names: readonly string[]): RowMaker 
  * The columns of each input. A model of sparse input takes the features of all columns at once, one of dense input all
  * numbers.
  */
-export function readsOf({ columns, input, reads }: UsedColumns): ColumnInputs {
+export function readsOf({ columns, input, reads }: Pick<UsedColumns, 'columns' | 'input' | 'reads'>): ColumnInputs {
   const names = (of: readonly Column[]): string[] => of.map(({ name }) => name);
   if (input === 'sparse') return { sparse: [names(columns.filter(makesFeatures))], numbers: [] };
   if (input === 'dense') return { sparse: [], numbers: names(slotsOf(columns).numbers) };
