@@ -3,19 +3,25 @@
  * does not take, are reported in the first second. Trainers judge the rest, task by task.
  */
 import { isPaddletError } from '../base/errors.ts';
+import { LIMITS } from '../base/limits.ts';
 import { type BadRecordsRule, noGoodRecord, noneGood, tooManyBad } from './bad-records.ts';
 import type { ColumnSpec } from './columns/column.ts';
-import { headOf } from './content.ts';
+import type { ColumnPiece } from './columns/piece.ts';
+import type { PieceSink } from './columns/piece-sink.ts';
+import { SeenColumns } from './columns/seen.ts';
+import { headOf, openContent } from './content.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
 import { noRecord } from './index-builder.ts';
 import type { LabelRule } from './labels.ts';
-import { noTraits, noteLabel, type Traits } from './oddities.ts';
+import { noTraits, noteColumns, noteLabel, type Traits } from './oddities.ts';
 import { EXPECTED } from './packed.ts';
 import { type DataPlace, resolveFiles } from './place.ts';
 import type { BadRecord, TaskRecords } from './source.ts';
 
 const FIRST_FILES = 8;
 const FIRST_RECORDS = 100;
+/** Of each file whose first bytes say nothing. */
+const FIRST_ROWS = 10_000;
 
 export interface FirstRecords {
   readonly what: string | readonly string[];
@@ -78,6 +84,8 @@ export async function refuseOtherFormat(
 
 export interface FirstLook {
   readonly traits: Traits;
+  /** Good records that were looked at. */
+  readonly records: number;
   readonly bad: readonly BadRecord[];
   /** Nothing was left out of the look. */
   readonly isWhole: boolean;
@@ -91,28 +99,127 @@ export async function lookAtFirst(
 ): Promise<FirstLook> {
   const { countRecords } = formatOf(format);
   const traits = noTraits();
-  // Of files of columns, no record is looked at.
-  let isWhole = countRecords === undefined ? paths.length <= FIRST_FILES : columns === undefined;
-  const bad: BadRecord[] = [];
-  let records = 0;
-  for (const path of countRecords === undefined ? [] : paths) records += await countRecords!(place, path, columns);
   // Labels as they are written.
-  for await (const { path, isWhole: isAll, head } of heads(place, {
-    what: paths,
-    format,
-    columns,
-    labels: { task: 'regression', mayHaveWeight: true },
-  })) {
+  const data: FirstRecords = { what: paths, format, columns, labels: { task: 'regression', mayHaveWeight: true } };
+  let isWhole = paths.length <= FIRST_FILES;
+  const bad: BadRecord[] = [];
+  let [all, records] = [0, 0];
+  const take = (labels: Float32Array): void => {
+    records += labels.length;
+    for (const label of labels) noteLabel(traits, label);
+  };
+  const seen = new SeenFiles(columns);
+  for await (const { path, isWhole: isAll, head } of heads(place, data, seen.watch)) {
     isWhole &&= isAll;
-    records += head.records;
+    all += head.records;
     bad.push(...head.bad);
     const batch = head.batch(0, head.records);
-    for (const label of batch.labels) noteLabel(traits, label);
+    take(batch.labels);
     const [input] = batch.sparse;
     if (batch.records > 0 && input?.rows.length === 0) traits.withoutFeatures.push(path);
   }
-  if ((isWhole || countRecords !== undefined) && records === 0) throw noRecord(paths);
-  return { traits, bad, isWhole };
+  if (countRecords !== undefined) {
+    for (const path of paths) all += await countRecords(place, path, columns);
+    const first = await readFirst(place, data, (piece, path) => {
+      take(piece.labels.subarray(0, piece.records));
+      seen.watch(piece, path);
+    });
+    isWhole &&= first.isWhole;
+    bad.push(...first.bad);
+  }
+  noteColumns(traits, seen.files);
+  if ((isWhole || countRecords !== undefined) && all === 0) throw noRecord(paths);
+  return { traits, records, bad, isWhole };
+}
+
+/** `path`: of the file that has the records. */
+type WatchPiecesOf = (piece: ColumnPiece, path: string) => void;
+
+/** What the good records of each file have of the columns. */
+class SeenFiles {
+  readonly #columns: ColumnSpec['columns'];
+  readonly #seen = new Map<string, SeenColumns>();
+
+  constructor(spec: ColumnSpec | undefined) {
+    this.#columns = spec?.columns ?? [];
+  }
+
+  readonly watch: WatchPiecesOf = (piece, path) => {
+    const seen = this.#seen.get(path) ?? new SeenColumns(this.#columns);
+    this.#seen.set(path, seen);
+    seen.add(piece);
+  };
+
+  get files() {
+    return [...this.#seen].map(([path, seen]) => ({ path, seen }));
+  }
+}
+
+export interface LabelText {
+  readonly text: string;
+  readonly count: number;
+}
+
+/** The texts of the labels of the first records, the most frequent first. Of columns whose labels are kept as texts. */
+export async function firstLabelTexts(
+  place: DataPlace,
+  { what, format, columns }: Pick<FirstRecords, 'what' | 'format' | 'columns'>,
+): Promise<readonly LabelText[]> {
+  const numbers = new Map<string, number>();
+  const counts: number[] = [];
+  const numberOf = (text: string): number => {
+    const known = numbers.get(text);
+    if (known !== undefined) return known;
+    numbers.set(text, numbers.size);
+    return numbers.size - 1;
+  };
+  const take = (labels: Float32Array): void => {
+    for (const label of labels) counts[label] = (counts[label] ?? 0) + 1;
+  };
+  const data: FirstRecords = { what, format, columns, labels: { task: 'regression', numberOf } };
+  for await (const { head } of heads(place, data)) take(head.batch(0, head.records).labels);
+  await readFirst(place, data, (piece) => take(piece.labels.subarray(0, piece.records)));
+  const texts = [...numbers].flatMap(([text, number]) => (counts[number] ? [{ text, count: counts[number] }] : []));
+  return texts.sort((a, b) => b.count - a.count);
+}
+
+/** Of formats with columns whose first bytes say nothing: the first records of the first files, in pieces. */
+async function readFirst(
+  place: DataPlace,
+  { what, format, columns, labels }: FirstRecords,
+  watch: WatchPiecesOf,
+): Promise<Pick<FirstLook, 'bad' | 'isWhole'>> {
+  const { readHead, readFile, takesParquet } = formatOf(format);
+  const bad: BadRecord[] = [];
+  if (readHead !== undefined || readFile === undefined || columns === undefined) return { bad, isWhole: true };
+  let isWhole = true;
+  for (const path of (await resolveFiles(place, what)).slice(0, FIRST_FILES)) {
+    let seen = 0;
+    const sink: PieceSink = {
+      get quota() {
+        return Math.min(LIMITS.pieceRecords, FIRST_ROWS - seen);
+      },
+      get badRecords() {
+        return bad.length;
+      },
+      add(piece) {
+        seen += piece.records;
+        watch(piece, path);
+      },
+      bad(record) {
+        seen += 1;
+        bad.push(record);
+      },
+    };
+    const content = await openContent(place, path, takesParquet);
+    try {
+      const read = await readFile(content, { columns, labels, onBytes: () => {} }, sink);
+      isWhole &&= read.isWhole;
+    } finally {
+      await content.file.close();
+    }
+  }
+  return { bad, isWhole };
 }
 
 /** The first bad records, for a message about data that was read before; none when it cannot be read any more. */
@@ -139,13 +246,17 @@ interface SeenHead {
   readonly head: TaskRecords;
 }
 
-async function* heads(place: DataPlace, { what, format, labels, columns }: FirstRecords) {
+async function* heads(
+  place: DataPlace,
+  { what, format, labels, columns }: FirstRecords,
+  watch: WatchPiecesOf = () => {},
+) {
   const { readHead } = formatOf(format);
   if (readHead === undefined) return;
   const paths = await resolveFiles(place, what);
   for (const [at, path] of paths.slice(0, FIRST_FILES).entries()) {
     const { bytes, isWhole } = await headOf(place, path);
-    const head = readHead({ file: path, bytes, isWhole }, labels, columns);
+    const head = readHead({ file: path, bytes, isWhole }, labels, columns, (piece) => watch(piece, path));
     yield { path, isFirst: at === 0, isLast: at === paths.length - 1, isWhole, head };
   }
 }

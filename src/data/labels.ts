@@ -8,6 +8,8 @@ export type LabelRule = (
 ) & {
   /** In text: whether a weight may follow, as in `1:0.5`. */
   readonly mayHaveWeight?: boolean | undefined;
+  /** In place of the label that a column gives a text: the number of the text. Only for a look at texts. */
+  readonly numberOf?: ((text: string) => number) | undefined;
 };
 
 /** The widest rule, where the labels that the model takes decide nothing. */

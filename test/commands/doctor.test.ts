@@ -57,7 +57,7 @@ test.each([
   expect([report.code, statuses(report).disk]).toEqual([9, 'fail']);
   const job = join(inside, 'job.yaml');
   await writeFile(job, 'name: x\ndata: { train: a, format: libsvm }\nmodel: { type: lr }\n');
-  await writeFile(join(inside, 'a'), '1 1:1\n');
+  await writeFile(join(inside, 'a'), '1 1:1\n0 2:1\n');
   for (const cache of [taken, join(taken, 'below')]) {
     const data = (await doctor(job, '--cache-dir', cache)).checks.find(({ name }) => name === 'data');
     expect(data).toMatchObject({ status: 'fail', hint: expect.stringContaining('--cache-dir') });
@@ -78,7 +78,7 @@ test('a job and its data', async () => {
   await writeFile(job, 'name: x\ndata: { train: a.svm, format: libsvm }\nmodel: { type: lr }\n');
   const without = await doctor(job);
   expect([without.code, statuses(without)]).toEqual([3, expect.objectContaining({ 'job file': 'ok', data: 'fail' })]);
-  await writeFile(join(folder, 'a.svm'), '1 1:1\n');
+  await writeFile(join(folder, 'a.svm'), '1 1:1\n0 2:1\n');
   const sound = await doctor(job);
   expect([sound.code, statuses(sound).data]).toEqual([0, 'ok']);
   const broken = await doctor(job, '--set', 'training.passes=0');

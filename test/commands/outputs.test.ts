@@ -76,7 +76,7 @@ test('logs that cannot be written stop nothing', async () => {
 function aJobFolder(): string {
   const cwd = aFolder();
   writeFileSync(join(cwd, 'job.yaml'), '{name: small, data: {train: train, format: libsvm}, model: {type: lr}}');
-  writeFileSync(join(cwd, 'train'), '1 1:1\n');
+  writeFileSync(join(cwd, 'train'), '1 1:1\n0 2:1\n');
   return cwd;
 }
 

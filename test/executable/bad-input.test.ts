@@ -127,7 +127,7 @@ test.each(['async', 'sync'] as const)(
     const training = { ...SMALL.training, passes: 1, mode };
     const job = place.writeJob({ ...SMALL, data, training, cluster: { ...SMALL.cluster, trainers: 1 } });
     // More than is looked at before the start.
-    writeFileSync(place.path('train.libsvm'), '0 seven:1\n'.repeat(RECORDS));
+    writeFileSync(place.path('train.libsvm'), '0 seven:1\n1 seven:1\n'.repeat(RECORDS / 2));
     writeFileSync(place.path('test.libsvm'), '0 7:1\n');
     const { code, err } = await place.paddlet('run', job);
     expect(code).toBe(DATA);

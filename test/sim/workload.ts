@@ -99,7 +99,7 @@ export function sizesOf({ pservers, mostPservers, trainers, shards, units, repli
 }
 
 export function filesOf(records: readonly boolean[], dice: Dice): Map<string, Uint8Array> {
-  const lines = records.map((good, i) => (good ? `1 ${i + 1}:1 ${SHARED_ID}:1\n` : `1 ${i + 1}:x\n`));
+  const lines = records.map((good, i) => (good ? `${i % 2} ${i + 1}:1 ${SHARED_ID}:1\n` : `1 ${i + 1}:x\n`));
   const cut = dice.whole(1, lines.length - 1);
   const bytes = (some: readonly string[]): Uint8Array => new TextEncoder().encode(some.join(''));
   return new Map([

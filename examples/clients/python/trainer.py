@@ -17,7 +17,7 @@ from tasks import Tasks
 
 # The address of a trainer that does not listen.
 NOWHERE = '127.0.0.1:1'
-JOB_VERSION = 11
+JOB_VERSION = 12
 PROGRESS_SECONDS, TASK_WAIT_MS = 1.0, 2000
 # Faults of a task's records; then those of the cluster that fail a task too. Any other fatal error ends the trainer.
 DATA_FAULTS = {'TooManyBadRecords', 'BadGradient', 'DataMissing', 'DataChanged', 'DataInvalid'}

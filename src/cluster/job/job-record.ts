@@ -45,6 +45,8 @@ const dataFactsSchema = z.strictObject({
       /** Fields of a line. */
       fields: count,
       statistics: z.array(numberStatistics).max(LIMITS.columns),
+      /** Names of the columns that every record has a value of. */
+      complete: z.array(z.string()).max(LIMITS.columns).optional(),
     })
     .optional(),
 });
@@ -53,7 +55,7 @@ const dataFactsSchema = z.strictObject({
  * The version of all keys of a job: raised whenever one of them changes its name or its value. An executable reads only
  * its own version.
  */
-export const JOB_RECORD_VERSION = 11;
+export const JOB_RECORD_VERSION = 12;
 
 const recordSchema = z.strictObject({
   version: z.literal(JOB_RECORD_VERSION),

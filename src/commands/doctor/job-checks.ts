@@ -1,12 +1,14 @@
 /** The checks of a store and of a job. */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
+import { refuseAbsent, refuseUntrained } from '../../data/absent-columns.ts';
 import { describeBad } from '../../data/bad-records.ts';
 import { inCache } from '../../data/content.ts';
 import { type FirstLook, lookAtFirst } from '../../data/first-records.ts';
-import type { DataFormat } from '../../data/formats/registry.ts';
+import { type DataFormat, formatOf } from '../../data/formats/registry.ts';
 import { findFiles } from '../../data/index-builder.ts';
-import { odditiesOf } from '../../data/oddities.ts';
+import { type Oddity, odditiesOf } from '../../data/oddities.ts';
+import { oneLabelWithTexts, refuseOneLabel } from '../../data/one-label.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { BadRecord } from '../../data/source.ts';
 import { loadJob } from '../../job/load-job.ts';
@@ -97,7 +99,23 @@ async function checkData(place: DataPlace, job: Job): Promise<Finding> {
   if (trained.length === 0) throw new PaddletError('DataMissing', `no training files in ${place.folder}`);
   const looks: FirstLook[] = [];
   const data = { format, columns: columnSpecOf(job) };
-  for (const paths of [trained, tested]) if (paths.length > 0) looks.push(await lookAtFirst(place, data, paths));
+  const oneLabels: Oddity[] = [];
+  for (const [set, paths] of [
+    ['training', trained],
+    ['test', tested],
+  ] as const) {
+    if (paths.length === 0) continue;
+    const look = await lookAtFirst(place, data, paths);
+    looks.push(look);
+    const { traits, records, isWhole } = look;
+    const { columns } = job.data;
+    const labelled = { set, records, isFirst: !isWhole, traits, task: taskOf(job.model), columns };
+    const source = { what: paths, ...data };
+    if (isWhole) refuseAbsentIn(job, set, looks);
+    if (set === 'training' && isWhole && job.warmStart === undefined) await refuseOneLabel(place, labelled, source);
+    const oneLabel = await oneLabelWithTexts(place, labelled, source);
+    if (oneLabel !== undefined) oneLabels.push(oneLabel);
+  }
   const isWhole = looks.every((look) => look.isWhole);
   const files = `${trained.length} training and ${tested.length} test files in ${place.folder}`;
   const detail = isWhole ? files : `${files}; first records only`;
@@ -105,6 +123,7 @@ async function checkData(place: DataPlace, job: Job): Promise<Finding> {
     looks.map(({ traits }) => traits),
     { task: taskOf(job.model), columns: job.data.columns },
   );
+  odd.push(...oneLabels);
   const bad = looks.flatMap((look) => look.bad);
   const [first] = bad;
   // Whether a task has too many is known when all records are in tasks.
@@ -114,6 +133,15 @@ async function checkData(place: DataPlace, job: Job): Promise<Finding> {
   const messages = warnings.map(({ message }) => message).join('; ');
   const hints = [...new Set(warnings.map(({ hint }) => hint))].join('; ');
   return { status: 'warn', detail: `${detail}; ${messages}`, hint: hints };
+}
+
+/** Throws as `run` does. `looks`: at the training files, then at the test files, which were read whole. */
+function refuseAbsentIn({ data }: Job, set: 'training' | 'test', [trained, tested]: readonly FirstLook[]): void {
+  if (set === 'training') refuseUntrained(formatOf(data.format), trained!.traits.absentColumns);
+  else if (trained!.isWhole) {
+    const [absent, complete] = [tested!.traits.absentColumns, trained!.traits.completeColumns];
+    refuseAbsent({ where: 'the test files', absent, complete });
+  }
 }
 
 function labelled(format: DataFormat, what: readonly string[], labels: readonly string[], recordsPerTask: number) {

@@ -55,9 +55,17 @@ export const index = schemaOf<ShownIndex>()(
         .array(z.strictObject({ path: z.string(), chunks: count, records: count.describe('As their headers say.') }))
         .describe('Files that are read without their corrupt chunks.'),
       withoutFeatures: z.array(z.string()).describe('Files with records, but without any feature.'),
+      absentColumns: z.array(z.string()).describe('Columns without a value in any record.'),
+      completeColumns: z.array(z.string()).describe('Columns with a value in every record.'),
+      absentIn: z
+        .array(z.strictObject({ path: z.string(), columns: z.array(z.string()) }))
+        .describe('Files in which no record has a value of a column that other files have; the first of them.'),
       hasZero: z.boolean().describe('A label is 0.'),
+      hasOne: z.boolean(),
       hasMinusOne: z.boolean(),
-      hasOther: z.boolean().describe('A label is neither of these nor 1.'),
+      hasOther: z.boolean().describe('A label is none of these.'),
+      lowest: z.number().optional().describe('Smallest label; absent where no record has one.'),
+      highest: z.number().optional().describe('Largest label.'),
     }),
     statistics: z.array(numberStatistics).optional().describe('Of number columns.'),
     digest: z.string(),

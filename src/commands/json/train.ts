@@ -98,6 +98,11 @@ const summary = schemaOf<Summary>()(
       firstBad: z.array(z.string()).describe('The first of these, with their places.'),
       features: count.optional().describe('That the model was asked for.'),
       unknownFeatures: count.optional().describe('Those of them that training has not met.'),
+      unknownByColumn: z
+        .array(z.strictObject({ column: z.string(), features: count }))
+        .optional()
+        .describe('The same by column, of formats with columns.'),
+      absentColumns: z.array(z.string()).describe('Columns that no record has a value of.'),
       seconds: z.number(),
       recordsPerSecond: count,
     })

@@ -5,13 +5,16 @@ import type { Host } from '../../base/seams.ts';
 import { visibleLines } from '../../base/visible.ts';
 import { openCheckpointModel } from '../../cluster/client/checkpoint-model.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
+import { refuseAbsent } from '../../data/absent-columns.ts';
 import { modelColumnsOf } from '../../data/columns/inputs.ts';
+import { SeenColumns } from '../../data/columns/seen.ts';
 import type { Format } from '../../data/formats/format.ts';
 import { type DataFormat, formatOf, formatsWhere } from '../../data/formats/registry.ts';
 import type { Job } from '../../job/schema.ts';
 import { outlineOf } from '../../model/registry.ts';
 import { Predictor } from '../../roles/evaluator/predictor.ts';
 import { NO_TALLY, type Tally } from '../../roles/evaluator/score-groups.ts';
+import { completeIn } from '../../roles/master/dataset.ts';
 import { durationFlag } from '../base/duration-flag.ts';
 import { refuseEmpty } from '../base/given-path.ts';
 import { withJob } from '../base/with-job.ts';
@@ -106,7 +109,10 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
       helpValue: 'N',
       description: 'Threads that read and score. The output is the same for any number.',
     }),
-    strict: Flags.boolean({ description: 'Exit with code 3 if a record has no score; all are written all the same.' }),
+    strict: Flags.boolean({
+      description:
+        'Exit with code 3 if a record has no score, or no record has a value of a column. All scores are written.',
+    }),
   };
 
   override async execute(): Promise<ExitCode> {
@@ -207,7 +213,11 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     if (!isWanted) return undefined;
     const end = output.end();
     if (end.length > 0 && !(await to.write(end))) return undefined;
-    return summaryOf(record.job.name, tally.from, tally, host.clock.monotonicMs() - startMs);
+    const absent = absentIn(record, tally);
+    const written =
+      this.flags.output === STANDARD ? `${tally.records} scores were written before that was known` : undefined;
+    refuseAbsent({ where: file, absent, complete: completeIn(record.train), written });
+    return summaryOf(record.job.name, tally.from, tally, absent, host.clock.monotonicMs() - startMs);
   }
 
   private show(summary: Summary | undefined): ExitCode {
@@ -215,8 +225,14 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     const { json, output, strict } = this.flags;
     if (output !== STANDARD) this.output(summary, () => summaryText(summary));
     else process.stderr.write(`${json ? JSON.stringify(summary) : visibleLines(summaryText(summary))}\n`);
-    return strict && summary.bad > 0 ? EXIT.data : EXIT.done;
+    return strict && (summary.bad > 0 || summary.absentColumns.length > 0) ? EXIT.data : EXIT.done;
   }
+}
+
+/** Columns of the job that no good record has a value of. */
+function absentIn({ job }: JobRecord, { records, bad, seen }: Tally): string[] {
+  if (records === bad) return [];
+  return new SeenColumns(job.data.columns ?? []).unseen.filter((name) => !seen.has(name));
 }
 
 async function startPool(threads: number, making: PartMakerOptions): Promise<ThreadPool> {

@@ -4,6 +4,8 @@ import { PaddletError } from '../../base/errors.ts';
 import type { Disk, FileFacts } from '../../base/seams.ts';
 import { forwardReadingOf, modelOf, scoreNamesOf } from '../../cluster/job/job-model.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
+import { readsOf } from '../../data/columns/inputs.ts';
+import { SeenColumns } from '../../data/columns/seen.ts';
 import type { ForwardGroup, ForwardHead, ForwardOptions } from '../../data/formats/format.ts';
 import { type DataFormat, formatOf } from '../../data/formats/registry.ts';
 import type { ForwardBytes } from '../../data/forward.ts';
@@ -51,7 +53,16 @@ export async function createPartMaker(
 ): Promise<PartMaker> {
   const { record, format, file, keep, as, source } = options;
   const model = modelOf(record);
-  const reading = { ...forwardReadingOf(record, model, format), file, keep, batchSize: EVALUATION_BATCH };
+  const { columns, ...own } = forwardReadingOf(record, model, format);
+  const seen = new SeenColumns(columns?.columns ?? []);
+  const reading: ForwardOptions = {
+    ...own,
+    // The field of a feature says of which column it is.
+    columns: columns && { ...columns, readsFields: true },
+    watch: (piece) => seen.add(piece),
+    ...{ file, keep, batchSize: EVALUATION_BATCH },
+  };
+  const names = columns && readsOf(columns).sparse;
   const scores = scoreNamesOf(record, model);
   const reader =
     source.kind === 'stream'
@@ -66,11 +77,11 @@ export async function createPartMaker(
       const groups: ScoredGroup[] = [];
       let tally = NO_TALLY;
       for (const group of await reader.read(part)) {
-        const scored = await scoreGroup({ model, outputs: scores.length }, group, client, signal);
+        const scored = await scoreGroup({ model, outputs: scores.length, names }, group, client, signal);
         groups.push(scored.group);
         tally = addTally(tally, scored.tally);
       }
-      return { made: output.make(groups), tally };
+      return { made: output.make(groups), tally: { ...tally, seen: new Set(seen.seen) } };
     },
   };
 }

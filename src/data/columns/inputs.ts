@@ -64,8 +64,11 @@ function newMakers(used: UsedColumns): InputMakers {
 export const rowsOf = (known: KnownColumns, names: readonly string[]): RowMaker =>
   new RowMaker(known, slotsOf(named(known.columns, names)).numbers);
 
-/** A model of sparse input takes the features of all columns at once, one of dense input all numbers. */
-function readsOf({ columns, input, reads }: UsedColumns): ColumnInputs {
+/**
+ * The columns of each input. A model of sparse input takes the features of all columns at once, one of dense input all
+ * numbers.
+ */
+export function readsOf({ columns, input, reads }: Pick<UsedColumns, 'columns' | 'input' | 'reads'>): ColumnInputs {
   const names = (of: readonly Column[]): string[] => of.map(({ name }) => name);
   if (input === 'sparse') return { sparse: [names(columns.filter(makesFeatures))], numbers: [] };
   if (input === 'dense') return { sparse: [], numbers: names(slotsOf(columns).numbers) };

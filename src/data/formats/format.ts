@@ -3,6 +3,7 @@ import type { Model } from '../../model/model.ts';
 import type { ChunkCutter } from '../chunk-cutter.ts';
 import type { ColumnSpec } from '../columns/column.ts';
 import type { UsedColumns } from '../columns/inputs.ts';
+import type { ColumnPiece } from '../columns/piece.ts';
 import type { PieceSink } from '../columns/piece-sink.ts';
 import type { StatisticsBuilder } from '../columns/statistics.ts';
 import type { Content } from '../content.ts';
@@ -27,6 +28,8 @@ export interface Format {
    * values, or only by names.
    */
   readonly placing?: 'position' | 'path' | 'name';
+  /** Each record has its own keys: no file says which columns there are. */
+  readonly hasOwnKeys?: true;
   /** Whether its features are of fields; those of columns are of the field of their column. */
   readonly hasFields: boolean;
   /** Whether labels are in files of their own (`trainLabels` of the job); otherwise each record has its label. */
@@ -49,6 +52,7 @@ export interface Format {
     head: { readonly file: string; readonly bytes: Uint8Array; readonly isWhole: boolean },
     labels: LabelRule,
     columns?: ColumnSpec,
+    watch?: WatchPieces,
   ): TaskRecords;
   /**
    * Reads a file once, and passes all of its records on, or as many as are taken. Of formats with columns. Throws
@@ -73,6 +77,9 @@ export interface Format {
   openRows?(content: Content, options: ForwardOptions): Promise<RowsReader>;
 }
 
+/** Is shown the good records of formats with columns. */
+export type WatchPieces = (piece: ColumnPiece) => void;
+
 /** The first bytes of a source: `FORWARD_HEAD_BYTES` of them, or all that it has. */
 export interface ForwardHead {
   readonly bytes: Uint8Array;
@@ -90,6 +97,8 @@ export interface ForwardOptions extends Pick<ReadOptions, 'batchSize' | 'columns
   readonly fields: number | undefined;
   /** Columns whose texts are carried over: names of the header, or 1-based positions. Formats without columns: none. */
   readonly keep: readonly string[];
+  /** Of formats with columns. */
+  readonly watch?: WatchPieces | undefined;
   /** What is read at a time: a part is so long, but for its last record. */
   readonly sliceBytes?: number;
 }

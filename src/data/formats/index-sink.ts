@@ -4,15 +4,15 @@ import { LIMITS } from '../../base/limits.ts';
 import { type ColumnSpec, fieldsOf } from '../columns/column.ts';
 import type { ColumnPiece } from '../columns/piece.ts';
 import type { PieceSink } from '../columns/piece-sink.ts';
+import { SeenColumns } from '../columns/seen.ts';
 import { SelectingSink, splitBy } from '../columns/selecting.ts';
 import { type Content, openContent } from '../content.ts';
 import { ANY_LABEL } from '../labels.ts';
-import { noteLabel, noteSkipped } from '../oddities.ts';
+import { noteColumns, noteLabel, noteSkipped } from '../oddities.ts';
 import type { DataPlace } from '../place.ts';
 import { Selector } from '../selection.ts';
 import type { BadRecord, FileLayout, IndexedFile } from '../source.ts';
 import type { Format, FoundFiles, Indexing, WholeFile } from './format.ts';
-import { SeenColumns } from './seen-columns.ts';
 
 export class IndexSink implements PieceSink {
   readonly quota = LIMITS.pieceRecords;
@@ -79,25 +79,22 @@ export async function indexEach(
   const { columns, labels = ANY_LABEL, onBytes } = into;
   assert(columns !== undefined, 'the format has columns');
   const files: IndexedFile[] = [];
-  const seen = new SeenColumns(columns.columns);
+  const seenIn: { readonly path: string; readonly seen: SeenColumns }[] = [];
   for (const path of paths) {
     const content = await open(place, path, columns);
+    const seen = new SeenColumns(columns.columns);
     try {
       into.cutter.startFile(files.length);
       const layout = await read(content, { columns, labels, onBytes }, new IndexSink(into, seen));
       const records = into.cutter.endFile();
       noteSkipped(into.bounds.traits, content);
+      if (records > 0) seenIn.push({ path, seen });
       files.push({ path, bytes: content.bytes, records, ...(layout === undefined ? {} : { layout }) });
     } finally {
       await content.file.close();
     }
   }
-  for (const column of files.some(({ records }) => records > 0) ? seen.unseen : []) {
-    place.host.log.warn('no record has a value of a column: is its name or its path right?', {
-      column,
-      files: paths.length,
-    });
-  }
+  noteColumns(into.bounds.traits, seenIn);
   boundClasses(into, columns);
   into.bounds.fieldBound = fieldsOf(columns.columns);
   return files;

@@ -29,9 +29,21 @@ export interface Tally {
   /** Features that were looked up in a model that tells which ids it knows, and how many of them it does not. */
   readonly features: number;
   readonly unknown: number;
+  /** The unknown ones by the name of their column, of formats with columns. */
+  readonly unknownIn: ReadonlyMap<string, number>;
+  /** Columns that a record had a value of. */
+  readonly seen: ReadonlySet<string>;
 }
 
-export const NO_TALLY: Tally = { records: 0, bad: 0, firstBad: [], features: 0, unknown: 0 };
+export const NO_TALLY: Tally = {
+  records: 0,
+  bad: 0,
+  firstBad: [],
+  features: 0,
+  unknown: 0,
+  unknownIn: new Map(),
+  seen: new Set(),
+};
 
 /** `b`: of the records that follow those of `a`. */
 export const addTally = (a: Tally, b: Tally): Tally => ({
@@ -40,16 +52,32 @@ export const addTally = (a: Tally, b: Tally): Tally => ({
   firstBad: [...a.firstBad, ...b.firstBad].slice(0, SHOWN_BAD),
   features: a.features + b.features,
   unknown: a.unknown + b.unknown,
+  unknownIn: sumOf(a.unknownIn, b.unknownIn),
+  seen: b.seen.size === 0 ? a.seen : a.seen.union(b.seen),
 });
+
+function sumOf(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  if (b.size === 0) return a;
+  const sum = new Map(a);
+  for (const [name, count] of b) sum.set(name, (sum.get(name) ?? 0) + count);
+  return sum;
+}
 
 /** What parameters come from; `knownIds` where it can tell which ids it has. */
 export interface ScoreClient extends Pick<ParameterClient, 'pull'> {
   knownIds?(table: number, ids: BigUint64Array): BigUint64Array | Promise<BigUint64Array>;
 }
 
-/** `outputs`: scores of a record. */
+export interface Scoring {
+  readonly model: Model;
+  /** Scores of a record. */
+  readonly outputs: number;
+  /** Of formats with columns: those of each sparse input, by the field of a feature. */
+  readonly names?: readonly (readonly string[])[] | undefined;
+}
+
 export async function scoreGroup(
-  { model, outputs }: { readonly model: Model; readonly outputs: number },
+  { model, outputs, names }: Scoring,
   { records, kept }: ForwardGroup,
   client: ScoreClient,
   signal: AbortSignal,
@@ -58,6 +86,7 @@ export async function scoreGroup(
   let at = 0;
   let features = 0;
   let unknown = 0;
+  const unknownIn = new Map<string, number>();
   for (let from = 0; from < records.records; from += EVALUATION_BATCH) {
     throwIfAborted(signal);
     const batch = records.batch(from, Math.min(from + EVALUATION_BATCH, records.records));
@@ -67,14 +96,14 @@ export async function scoreGroup(
     at += batch.records * outputs;
     if (client.knownIds === undefined) continue;
     for (const { rows } of batch.sparse) features += rows.length;
-    unknown += await unknownFeatures(model, batch, client.knownIds);
+    unknown += await unknownFeatures({ model, batch, names }, client.knownIds, unknownIn);
   }
   const errors = errorsOf(records, good, outputs);
   const firstBad = placesOf(records, errors);
   const scores = spread(records, good, outputs);
   return {
     group: { records: records.records, scores, outputs, errors, kept },
-    tally: { records: records.records, bad: errors.size, firstBad, features, unknown },
+    tally: { records: records.records, bad: errors.size, firstBad, features, unknown, unknownIn, seen: new Set() },
   };
 }
 
@@ -114,15 +143,15 @@ function spread(records: TaskRecords, scores: Float32Array, outputs: number): Fl
   return all;
 }
 
-/** Features whose ids have no row in any table: their values are the initial ones. */
+/** Features whose ids have no row in any table: their values are the initial ones. Adds them up by column, too. */
 async function unknownFeatures(
-  { lookups }: Model,
-  { sparse }: Batch,
+  { model, batch, names }: Pick<Scoring, 'model' | 'names'> & { readonly batch: Batch },
   knownIds: NonNullable<ScoreClient['knownIds']>,
+  byColumn: Map<string, number>,
 ): Promise<number> {
   let unknown = 0;
-  for (const [input, { ids, count, rows }] of sparse.entries()) {
-    const table = lookups.indexOf(input);
+  for (const [input, { ids, count, rows, fields }] of batch.sparse.entries()) {
+    const table = model.lookups.indexOf(input);
     if (table < 0) continue;
     const all = new BigUint64Array(ids.slice(0, 8 * count).buffer);
     const known = await knownIds(table, all);
@@ -130,7 +159,12 @@ async function unknownFeatures(
     let next = 0;
     // Those that are known come in the same order.
     const isKnown = Uint8Array.from(all, (id) => (id === known[next] ? ++next && 1 : 0));
-    for (const row of rows) if (isKnown[row] === 0) unknown += 1;
+    for (let feature = 0; feature < rows.length; feature++) {
+      if (isKnown[rows[feature]!] !== 0) continue;
+      unknown += 1;
+      const column = fields && names?.[input]?.[fields[feature]!];
+      if (column !== undefined) byColumn.set(column, (byColumn.get(column) ?? 0) + 1);
+    }
   }
   return unknown;
 }

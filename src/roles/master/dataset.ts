@@ -5,10 +5,13 @@ import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { DataFacts } from '../../cluster/job/job-record.ts';
 import { recordsOfTask } from '../../core/shard/push-plan.ts';
+import { refuseAbsent, refuseUntrained } from '../../data/absent-columns.ts';
 import { refuseBadStart } from '../../data/first-records.ts';
+import { formatOf } from '../../data/formats/registry.ts';
 import type { Selected } from '../../data/index-builder.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
 import type { LabelRule } from '../../data/labels.ts';
+import { type LabelledRecords, refuseOneLabel } from '../../data/one-label.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { Selection } from '../../data/selection.ts';
 import type { Chunk, DataIndex, IndexedFile } from '../../data/source.ts';
@@ -37,23 +40,47 @@ export interface JobData {
 export async function loadJobData(place: DataPlace, job: Job): Promise<JobData> {
   const { train, trainLabels, test, testLabels } = job.data;
   const trained = await loadDataset(place, job, train, trainLabels, 'train');
+  refuseUntrained(formatOf(job.data.format), trained.index.traits.absentColumns);
+  // A model that is taken over knows other classes already: then it is a warning.
+  if (job.warmStart === undefined) {
+    const source = { what: train, format: job.data.format, columns: columnSpecOf(job) };
+    await refuseOneLabel(place, labelledRecords(job, 'training', trained), source);
+  }
   const { evaluation } = job;
   // Only whether they can be read: they are evaluated later, by another process.
   if (evaluation !== undefined && evaluation.data.length > 0) {
     const heldOut = await loadDataset(place, job, evaluation.data, evaluation.labels);
-    refuseOtherWidth(job, trainFactsOf(trained), heldOut);
+    refuseUnlike(job, trainFactsOf(trained), heldOut, 'the files of evaluation.data');
   }
   const isSplit = job.data.split !== undefined;
   if (test.length === 0 && !isSplit) return { train: trained, test: undefined };
   const tested = isSplit
     ? await loadDataset(place, job, train, trainLabels, 'test')
     : await loadDataset(place, job, test, testLabels);
-  refuseOtherWidth(job, trainFactsOf(trained), tested);
+  refuseUnlike(job, trainFactsOf(trained), tested, isSplit ? 'the test records' : 'the test files');
   return { train: trained, test: tested };
 }
 
+/** For what is said of their labels. */
+export const labelledRecords = ({ model, data }: Job, set: string, { index }: Dataset): LabelledRecords => ({
+  set,
+  records: index.records,
+  traits: index.traits,
+  task: taskOf(model),
+  columns: data.columns,
+});
+
+/** Throws `DataInvalid` for records that lack a column of the training records. */
+export function refuseUnlike(job: Job, train: DataFacts, dataset: Dataset, where: string): void {
+  refuseOtherWidth(job, train, dataset);
+  refuseAbsent({ where, absent: dataset.index.traits.absentColumns, complete: completeIn(train) });
+}
+
+/** Columns that every training record has a value of. */
+export const completeIn = ({ columns }: DataFacts): readonly string[] => columns?.complete ?? [];
+
 /** Without headers, columns are where they are in the training files. Throws `DataInvalid`. */
-export function refuseOtherWidth(job: Job, train: DataFacts, { index }: Dataset): void {
+function refuseOtherWidth(job: Job, train: DataFacts, { index }: Dataset): void {
   if (job.data.dialect === undefined || job.data.dialect.header) return;
   const wanted = train.columns?.fields;
   const other = index.files.find(({ layout }) => layout !== undefined && layout.fields !== wanted);
@@ -137,7 +164,8 @@ export function trainFactsOf(dataset: Dataset): DataFacts {
     bounds === undefined ? column : { ...column, bounds: [...bounds] },
   );
   const [layout] = files.flatMap((file) => file.layout ?? []);
-  return { ...factsOf(dataset), columns: { fields: layout?.fields ?? 0, statistics: known } };
+  const complete = dataset.index.traits.completeColumns;
+  return { ...factsOf(dataset), columns: { fields: layout?.fields ?? 0, statistics: known, complete } };
 }
 
 /** The chunks of a task with only the files that they are in, as they travel: a trainer needs no index. */

@@ -5,7 +5,7 @@ import { planWarmStart } from '../../checkpoint/load/warm-plan.ts';
 import { withCheckpointAt } from '../../checkpoint/set/checkpoint-set.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { type Carrying, recordCarriedIn } from '../../cluster/job/carried-record.ts';
-import { classesOf, trainedSpecOf } from '../../cluster/job/job-model.ts';
+import { classesOf, modelOf, trainedSpecOf } from '../../cluster/job/job-model.ts';
 import {
   batchPlanId,
   JOB_RECORD_VERSION,
@@ -15,14 +15,17 @@ import {
   unitsOf,
 } from '../../cluster/job/job-record.ts';
 import { newJoinToken } from '../../cluster/job/join-token.ts';
+import { refuseOtherColumns, type WarmSide } from '../../cluster/job/warm-columns.ts';
 import { withStatisticsOf } from '../../cluster/job/warm-statistics.ts';
 import { retryStore } from '../../cluster/ownership.ts';
+import { makesFeatures } from '../../data/columns/column.ts';
 import { odditiesOf } from '../../data/oddities.ts';
+import { oneLabelOddity } from '../../data/one-label.ts';
 import type { Job } from '../../job/schema.ts';
 import { taskOf } from '../../model/registry.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import { checkModel } from './check-model.ts';
-import { factsOf, type JobData, trainFactsOf } from './dataset.ts';
+import { factsOf, type JobData, labelledRecords, trainFactsOf } from './dataset.ts';
 import { raisePasses } from './raise-passes.ts';
 import type { Standing } from './standing.ts';
 
@@ -93,6 +96,9 @@ export async function newRecord(options: NewJob, data: JobData): Promise<JobReco
 function warnOfOddities({ host }: RoleContext, job: Job, { train, test }: JobData): void {
   const traits = [train, test].flatMap((dataset) => (dataset === undefined ? [] : [dataset.index.traits]));
   const odd = odditiesOf(traits, { task: taskOf(job.model), columns: job.data.columns });
+  const oneLabels = [oneLabelOddity(labelledRecords(job, 'training', train))];
+  if (test !== undefined) oneLabels.push(oneLabelOddity(labelledRecords(job, 'test', test)));
+  odd.push(...oneLabels.filter((oddity) => oddity !== undefined));
   for (const { message, hint } of odd) host.log.warn(`${message}: ${hint}`);
 }
 
@@ -130,9 +136,15 @@ async function warmed({ context, job, dataDir }: NewJob, own: JobRecord): Promis
   const wish = { ...job.warmStart, from: resolve(dataDir, job.warmStart.from) };
   log.info(`warm start: checking ${wish.from}`);
   const record = await withCheckpointAt(disk, wish.from, async (set) => {
-    const read = readAsThere(context, set.facts, own, wish.from);
+    const there = carriedThere(context, set.facts, own, wish.from);
+    const read = there === undefined ? own : readAsThere(context, there, own);
     const plan = await planWarmStart(set, { wish, spec: trainedSpecOf(read, context) });
-    if (plan.loaded.some(({ name }) => name === 'v')) refuseOtherVectors(set.facts, job.model, wish.from);
+    if (there !== undefined) {
+      if (plan.loaded.some(({ name }) => name === 'v')) refuseOtherVectors(there, job.model, wish.from);
+      warnOfOtherColumns(context, there, read);
+      const sideOf = (of: JobRecord): WarmSide => ({ record: of, model: modelOf(of, context) });
+      refuseOtherColumns({ there: sideOf(there), here: sideOf(read), loaded: plan.loaded, from: wish.from });
+    }
     return { ...read, warmStart: plan };
   });
   const { warmStart } = record;
@@ -147,41 +159,51 @@ async function warmed({ context, job, dataDir }: NewJob, own: JobRecord): Promis
   return record;
 }
 
-/**
- * Vectors of the same width mean something else of `ffm`: they are cut into one for each field. Files without a record
- * that can be read are taken by their width alone.
- */
-function refuseOtherVectors(facts: Carrying, model: Job['model'], from: string): void {
+/** A column that was renamed is one of them: what was learned of it is not used. */
+function warnOfOtherColumns({ host }: NewJob['context'], there: JobRecord, here: JobRecord): void {
+  const namesIn = ({ job }: JobRecord): string[] =>
+    (job.data.columns ?? []).filter(makesFeatures).map(({ name }) => name);
+  const [old, own] = [namesIn(there), namesIn(here)];
+  const [removed, added] = [old.filter((name) => !own.includes(name)), own.filter((name) => !old.includes(name))];
+  if (removed.length + added.length === 0) return;
+  host.log.warn('warm start: the job of the checkpoint has other columns; new ones are untrained', { removed, added });
+}
+
+/** Vectors of the same width mean something else of `ffm`: they are cut into one for each field. */
+function refuseOtherVectors({ job: { model: there } }: JobRecord, model: Job['model'], from: string): void {
   const nameOf = (of: Job['model']): string => ('factors' in of ? `${of.type} with ${of.factors} factors` : of.type);
+  if (![there.type, model.type].includes('ffm') || nameOf(there) === nameOf(model)) return;
+  throw new PaddletError('JobInvalid', `warmStart: v in ${from} is of ${nameOf(there)}, the job is ${nameOf(model)}`, {
+    hint: 'leave v out of warmStart.vars',
+  });
+}
+
+/** The record of the job of the checkpoint. Files without one that can be read are taken by shapes alone. */
+function carriedThere(
+  { host }: NewJob['context'],
+  facts: Carrying,
+  { job }: JobRecord,
+  from: string,
+): JobRecord | undefined {
   try {
-    const there = recordCarriedIn(facts, from).job.model;
-    if (![there.type, model.type].includes('ffm') || nameOf(there) === nameOf(model)) return;
-    throw new PaddletError(
-      'JobInvalid',
-      `warmStart: v in ${from} is of ${nameOf(there)}, the job is ${nameOf(model)}`,
-      {
-        hint: 'leave v out of warmStart.vars',
-      },
-    );
+    return recordCarriedIn(facts, from);
   } catch (error) {
     if (!isPaddletError(error, 'VersionMismatch')) throw error;
+    if (job.data.columns !== undefined) {
+      host.log.warn(`warm start: columns are not compared, nor statistics taken over: ${error.message}`);
+    }
+    return undefined;
   }
 }
 
 /** With the statistics of the number columns that the job of the checkpoint has, too. */
-function readAsThere({ host }: NewJob['context'], facts: Carrying, record: JobRecord, from: string): JobRecord {
-  const numbers = record.train.columns?.statistics.map(({ name }) => name) ?? [];
-  if (numbers.length === 0) return record;
-  try {
-    const { record: read, taken } = withStatisticsOf(recordCarriedIn(facts, from), record);
-    const own = numbers.filter((name) => !taken.includes(name));
-    host.log.info('warm start: statistics of number columns', { taken, own });
-    return read;
-  } catch (error) {
-    if (!isPaddletError(error, 'VersionMismatch')) throw error;
-    host.log.warn(`warm start: number columns are read with the statistics of this job: ${error.message}`);
-    return record;
-  }
+function readAsThere({ host }: NewJob['context'], there: JobRecord, own: JobRecord): JobRecord {
+  const numbers = own.train.columns?.statistics.map(({ name }) => name) ?? [];
+  if (numbers.length === 0) return own;
+  const { record, taken } = withStatisticsOf(there, own);
+  const others = numbers.filter((name) => !taken.includes(name));
+  host.log.info('warm start: statistics of number columns', { taken, own: others });
+  return record;
 }
 
 function makeRecord({ context, job, dataDir }: NewJob, data: JobData): JobRecord {

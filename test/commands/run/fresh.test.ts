@@ -35,7 +35,7 @@ function openFolder(leaseTtl = '15s') {
   for (const name of ['checkpoints/0/notes.txt', 'logs/master.log', 'logs/notes.txt', ...LISTS])
     writeFileSync(at('job', name), '');
   writeFileSync(at('job.yaml'), JSON.stringify({ ...JOB, cluster: { pservers: 1, trainers: 1, shards: 1, leaseTtl } }));
-  writeFileSync(at('train'), '1 1:1\n');
+  writeFileSync(at('train'), '1 1:1\n0 2:1\n');
   const fresh = async (): Promise<{ code: number; error: { code: string; message: string; hint?: string } }> => {
     const words = ['run', 'job.yaml', '--dir', 'job', '--fresh', '--json'];
     const { code, out } = await runCommand(words, { cwd: folder });

@@ -121,7 +121,7 @@ describe('dense parameters that one pserver may have', () => {
 });
 
 it('is told with warnings of data that can hardly be meant', async () => {
-  const traits = { ...noTraits(), withoutFeatures: ['a.weight'], hasZero: true, hasMinusOne: true };
+  const traits = { ...noTraits(), withoutFeatures: ['a.weight'], hasZero: true, hasOne: true, hasMinusOne: true };
   const { published, warnings } = publish({ traits });
   await published;
   expect(warnings).toEqual([expect.stringContaining('a.weight'), expect.stringContaining('labels 0 and labels -1')]);

@@ -57,7 +57,7 @@ export async function readColumns(
       if (isWhole) continue;
       records += block.records;
       watch?.show(bytes, offset);
-      passWhole(read, plan, sink);
+      if (!passWhole(read, plan, sink)) return { layout, isWhole: false };
       watch?.retire(offset + bytes.length);
       onBytes(bytes.length);
     }
@@ -69,9 +69,12 @@ export async function readColumns(
   return { layout, isWhole: true };
 }
 
-function passWhole({ block, bytes, offset }: ReadBlock, plan: ReturnType<typeof blockPlan>, sink: PieceSink): void {
+/** False when the sink is full before the end of the block. */
+function passWhole({ block, bytes, offset }: ReadBlock, plan: ReturnType<typeof blockPlan>, sink: PieceSink): boolean {
   const records = new BlockRecords(block, bytes, offset, plan);
-  for (let at = 0; at < block.records; ) at = records.pass(at, block.records, sink);
+  let at = 0;
+  while (at < block.records && sink.quota > 0) at = records.pass(at, block.records, sink);
+  return at === block.records;
 }
 
 /** Throws `DataInvalid`. */

@@ -27,4 +27,4 @@ export const csvForm: TextForm = {
   keptIn,
 };
 
-export const csvFormat = textFormat(csvForm, 'position', 1);
+export const csvFormat = textFormat(csvForm, 'position', 2);

@@ -4,6 +4,7 @@ import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
 import type { ChunkCutter } from '../../chunk-cutter.ts';
 import { type Content, openContent } from '../../content.ts';
+import { noteLabel } from '../../oddities.ts';
 import type { DataPlace } from '../../place.ts';
 import type { IndexedFile } from '../../source.ts';
 import type { FoundFiles, Indexing } from '../format.ts';
@@ -58,7 +59,10 @@ async function indexPair(
   const classes = new Uint8Array(count);
   await labels.file.read(classes, LABELS_HEADER_BYTES);
   onBytes(count);
-  for (const label of classes) bounds.labelBound = Math.max(bounds.labelBound, label + 1);
+  for (const label of classes) {
+    noteLabel(bounds.traits, label);
+    bounds.labelBound = Math.max(bounds.labelBound, label + 1);
+  }
   for (let at = firstChunk; at < cutter.chunks.length; at++) {
     const chunk = cutter.chunks[at]!;
     const own = classes.subarray(chunk.firstRecord, chunk.firstRecord + chunk.records);

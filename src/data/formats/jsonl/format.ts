@@ -1,5 +1,6 @@
 /** JSON lines as a data format: an object on each line (https://jsonlines.org, RFC 8259). */
 import { plainLineEnd, wholePlainLines } from '../../forward-parts.ts';
+import type { Format } from '../format.ts';
 import type { TextForm } from '../text/form.ts';
 import { textFormat } from '../text/format.ts';
 import { headOf } from './head.ts';
@@ -26,4 +27,4 @@ export const jsonLinesForm: TextForm = {
   keptIn,
 };
 
-export const jsonLinesFormat = textFormat(jsonLinesForm, 'path', 1);
+export const jsonLinesFormat: Format = { ...textFormat(jsonLinesForm, 'path', 2), hasOwnKeys: true };

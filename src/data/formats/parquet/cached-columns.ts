@@ -20,7 +20,7 @@ import { readParquet } from './reader.ts';
 const NAME_CHARACTERS = 64;
 
 /** Raise this when the same file would become other columns. */
-const COLUMNS_VERSION = 1;
+const COLUMNS_VERSION = 2;
 
 /** By the file, and by what decides the values of its columns: not by what a job makes of these. */
 function keyOf(source: string, path: string, { bytes, modifiedMs }: FileFacts, spec: ColumnSpec): string {

@@ -27,7 +27,7 @@ interface ReadGroup {
 }
 
 export async function openRows(content: Content, options: ForwardOptions): Promise<RowsReader> {
-  const { file, keep, columns, batchSize } = options;
+  const { file, keep, columns, batchSize, watch } = options;
   assert(columns !== undefined, 'the format has columns');
   const inputs: ReadColumns = { ...columns, ...withoutTraining(columns) };
   await refuseAnyPacking(content);
@@ -63,7 +63,7 @@ export async function openRows(content: Content, options: ForwardOptions): Promi
         },
         texts,
       };
-      const sink = new GroupSink({ file, columns: inputs, batchSize }, source);
+      const sink = new GroupSink({ file, columns: inputs, batchSize, watch }, source);
       for (const _ of records.pass(file, sink, from, to));
       return sink.groups();
     },

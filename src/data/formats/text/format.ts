@@ -13,7 +13,7 @@ import type { OpenFiles } from '../../open-files.ts';
 import { resolveFiles } from '../../place.ts';
 import { Selector } from '../../selection.ts';
 import type { Chunk, TaskRecords } from '../../source.ts';
-import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
+import { type Format, type ParsedTask, type ReadOptions, UNTIMED, type WatchPieces } from '../format.ts';
 import { planFor, type TextForm } from './form.ts';
 import { openTextForward } from './forward.ts';
 import { indexText, readWhole } from './indexer.ts';
@@ -30,7 +30,7 @@ export function textFormat(form: TextForm, placing: NonNullable<Format['placing'
     parserVersion,
     find: async (place, { what }) => ({ paths: await resolveFiles(place, what), labels: [] }),
     index: (place, found, into) => indexText(form, place, found, into),
-    readHead: (head, labels, spec) => readHead(form, head, labels, spec),
+    readHead: (head, labels, spec, watch) => readHead(form, head, labels, spec, watch),
     readFile: (content, how, into) => readWhole(form, content, how, into),
     read: (files, options, chunks) => read(form, files, options, chunks),
     openForward: (head, options) => openTextForward(form, head, options),
@@ -42,6 +42,7 @@ function readHead(
   { file, bytes, isWhole }: { readonly file: string; readonly bytes: Uint8Array; readonly isWhole: boolean },
   labels: LabelRule,
   spec?: ColumnSpec,
+  watch?: WatchPieces,
 ): TaskRecords {
   assert(spec !== undefined, 'the format has columns');
   const head = form.headOf(file, bytes, isWhole, spec);
@@ -55,9 +56,23 @@ function readHead(
   const { layout, offset, line } = head;
   const text = { file, bytes: bytes.subarray(offset), offset, firstLine: line };
   // A quote that is not closed here may be closed behind the first bytes.
-  readText(text, planFor(form, spec, layout, labels, file), records);
+  readText(text, planFor(form, spec, layout, labels, file), watch === undefined ? records : watched(records, watch));
   return records.finish().records;
 }
+
+const watched = (records: ColumnRecords, watch: WatchPieces): PieceSink => ({
+  get quota() {
+    return records.quota;
+  },
+  get badRecords() {
+    return records.badRecords;
+  },
+  add(piece, firstLine) {
+    watch(piece);
+    records.add(piece, firstLine);
+  },
+  bad: (record) => records.bad(record),
+});
 
 async function read(
   form: TextForm,

@@ -4,7 +4,7 @@ import { type ColumnRecords, columnRecords, type RecordsSize } from '../../colum
 import type { ColumnPiece } from '../../columns/piece.ts';
 import type { PieceSink } from '../../columns/piece-sink.ts';
 import type { BadRecord } from '../../source.ts';
-import type { ForwardGroup, ReadColumns } from '../format.ts';
+import type { ForwardGroup, ReadColumns, WatchPieces } from '../format.ts';
 import type { KeptTexts } from './form.ts';
 
 const ZEROS = new Float32Array(LIMITS.pieceRecords);
@@ -14,6 +14,7 @@ export interface GroupSinkOptions {
   readonly columns: ReadColumns;
   /** Records of a group, at most. */
   readonly batchSize: number;
+  readonly watch?: WatchPieces | undefined;
 }
 
 /** What the records are in: their places count bytes of text, or rows. */
@@ -57,6 +58,7 @@ export class GroupSink implements PieceSink {
 
   add(piece: ColumnPiece, firstLine: number): void {
     const group = this.#open();
+    this.#options.watch?.(piece);
     // The plan has no label: what a kernel has there is of other records.
     group.into.add({ ...piece, labels: ZEROS.subarray(0, piece.records) }, firstLine);
     const { texts } = this.#source;

@@ -39,5 +39,6 @@ export const FRAME = {
   numbersMayMiss: 35,
   notBlank: 36,
   isDouble: 37,
+  labelsAreNumbers: 38,
 } as const;
-export const FRAME_WORDS = 38;
+export const FRAME_WORDS = 39;

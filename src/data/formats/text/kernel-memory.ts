@@ -7,7 +7,7 @@ import { constantsOf, fillConstants } from './kernel-constants.ts';
 import { FRAME, FRAME_WORDS } from './kernel-frame.ts';
 import { writeKeys } from './kernel-keys.ts';
 import { FIELD_BYTES, LABEL_TEXT_WORDS, type PlanPlaces, textsOf } from './kernel-places.ts';
-import type { LabelTexts, LinePlan, Target } from './plan.ts';
+import { type DialectBytes, type LabelTexts, type LinePlan, labelNumber, type Target } from './plan.ts';
 
 /** Of `Field`, as indexes of u32 and of u64. */
 const FIELD = { kind: 0, out: 1, outEnds: 2, separator: 3, most: 4, isWhole: 5, isHashed: 6 } as const;
@@ -28,6 +28,8 @@ const KINDS = {
 
 /** Of `LabelText`, as indexes of u32. */
 const LABEL_TEXT = { from: 0, length: 1, label: 2, isUsed: 3 } as const;
+/** As an index of f64. */
+const LABEL_TEXT_NUMBER = 2;
 
 /** No byte. */
 const NONE = 0xffff_ffff;
@@ -59,7 +61,7 @@ export function writePlan(plan: LinePlan, places: PlanPlaces, buffer: ArrayBuffe
     writeField(plan.targets[field], places, buffer, places.fields + field * FIELD_BYTES);
   }
   writeMissing(plan.missing, places, buffer, frame);
-  writeLabelTexts(textsOf(plan), places, buffer, frame);
+  writeLabelTexts(textsOf(plan), plan.form.dialect, places, buffer, frame);
   writeKeys(plan.form.keys, places, buffer, frame);
   if (constants !== undefined) fillConstants(plan, constants, places, buffer);
   return constants?.listIds ?? new Uint32Array(0);
@@ -141,6 +143,7 @@ function writeMissing(texts: readonly Uint8Array[], places: PlanPlaces, buffer: 
 
 function writeLabelTexts(
   texts: LabelTexts | undefined,
+  dialect: DialectBytes,
   places: PlanPlaces,
   buffer: ArrayBuffer,
   frame: Uint32Array,
@@ -150,6 +153,7 @@ function writeLabelTexts(
   const bytes = new Uint8Array(buffer);
   const table = new Uint32Array(buffer, labelTexts, LABEL_TEXT_WORDS * labelPlaces).fill(0);
   const labels = new Float32Array(buffer, labelTexts, LABEL_TEXT_WORDS * labelPlaces);
+  const numbers = new Float64Array(buffer, labelTexts, (LABEL_TEXT_WORDS * labelPlaces) / 2);
   let at = labelBytes;
   for (const [latin1, label] of texts?.labels ?? []) {
     const text = Buffer.from(latin1, 'latin1');
@@ -161,9 +165,13 @@ function writeLabelTexts(
     table[entry + LABEL_TEXT.length] = text.length;
     labels[entry + LABEL_TEXT.label] = label;
     table[entry + LABEL_TEXT.isUsed] = 1;
+    const number = labelNumber(text, 0, text.length, dialect) ?? Number.NaN;
+    // Of a number that is several labels, the plain form knows what to say.
+    numbers[entry / 2 + LABEL_TEXT_NUMBER] = texts?.numbers.get(number) === label ? number : Number.NaN;
     at += text.length;
   }
   frame[FRAME.labelTexts] = labelTexts;
   frame[FRAME.labelMask] = mask;
+  frame[FRAME.labelsAreNumbers] = texts !== undefined && texts.numbers.size > 0 ? 1 : 0;
   new Float32Array(frame.buffer, frame.byteOffset, FRAME_WORDS)[FRAME.labelOther] = texts?.other ?? Number.NaN;
 }

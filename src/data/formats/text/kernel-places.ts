@@ -6,7 +6,7 @@ import type { LabelTexts, LinePlan } from './plan.ts';
 /** Of `Field` in `assembly/frame.ts`. */
 export const FIELD_BYTES = 56;
 /** Of `LabelText`, in u32. */
-export const LABEL_TEXT_WORDS = 4;
+export const LABEL_TEXT_WORDS = 6;
 /** Of `Key`, in u32. */
 export const KEY_WORDS = 8;
 /** For the columns together. */
@@ -49,8 +49,9 @@ export interface PlanPlaces {
   readonly end: number;
 }
 
+/** Those that the kernel knows: none where the plain form numbers them. */
 export const textsOf = (plan: LinePlan): LabelTexts | undefined =>
-  plan.targets.find((target) => target?.kind === 'label')?.texts;
+  plan.labels.numberOf === undefined ? plan.targets.find((target) => target?.kind === 'label')?.texts : undefined;
 
 /** At most so many bytes of texts that no field has. */
 const constantTextBytes = ({ constants }: LinePlan): number =>

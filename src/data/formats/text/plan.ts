@@ -1,5 +1,6 @@
 /** What becomes of each value of a record: a function of the columns, the layout of a file, and the labels wanted. */
 import { PaddletError } from '../../../base/errors.ts';
+import { parseDecimal } from '../../ascii.ts';
 import {
   type CategoryColumn,
   type ColumnSlots,
@@ -21,6 +22,7 @@ import type { LabelRule } from '../../labels.ts';
 import type { BadRecord, FileLayout } from '../../source.ts';
 
 const COMMA = 44;
+const POINT = 46;
 
 export type Target =
   | { readonly kind: 'number'; readonly slot: number; readonly column: NumberColumn }
@@ -50,6 +52,8 @@ export type Target =
 export interface LabelTexts {
   /** By the bytes of the text, as Latin-1. */
   readonly labels: ReadonlyMap<string, number>;
+  /** By the number that a text of `labels` is: a text that is the same number has that label, as `4.0` for `4`. */
+  readonly numbers: ReadonlyMap<number, number>;
   /** Of all other texts; NaN when they are bad. */
   readonly other: number;
   /** For messages. */
@@ -164,7 +168,7 @@ export function valuePlanOf(
   const targets: (Target | undefined)[] = new Array(layout.fields).fill(undefined);
   const constants: LinePlan['constants'][number][] = [];
   columns.forEach((column, at) => {
-    const target = targetOf(column, slots);
+    const target = targetOf(column, slots, dialect);
     if (target === undefined) return;
     if (column.type === 'label' && column.value !== undefined) {
       constants.push({ target, text: String(column.value), from: 'job' });
@@ -191,7 +195,11 @@ function timesOf({ texts }: ColumnSlots, decimal: number): Times | undefined {
   return slot < 0 ? undefined : new Times(texts[slot]!, slot, { decimal: decimal === COMMA ? ',' : '.' });
 }
 
-function targetOf(column: FieldColumn, { numbers, single, lists, texts }: ColumnSlots): Target | undefined {
+function targetOf(
+  column: FieldColumn,
+  { numbers, single, lists, texts }: ColumnSlots,
+  dialect: DialectBytes,
+): Target | undefined {
   switch (column.type) {
     case 'number':
       return { kind: 'number', slot: numbers.indexOf(column), column };
@@ -203,7 +211,7 @@ function targetOf(column: FieldColumn, { numbers, single, lists, texts }: Column
       return { kind: 'list', slot: lists.indexOf(column), column, seed };
     }
     case 'label':
-      return { kind: 'label', column, texts: labelTexts(column) };
+      return { kind: 'label', column, texts: labelTexts(column, dialect) };
     case 'weight':
       return { kind: 'weight', column };
     case 'group':
@@ -239,7 +247,7 @@ export function folderValue(path: string, name: string): string {
   }
 }
 
-function labelTexts({ positive = [], negative, classes }: LabelColumn): LabelTexts | undefined {
+function labelTexts({ positive = [], negative, classes }: LabelColumn, dialect: DialectBytes): LabelTexts | undefined {
   const ofClasses = classes?.map((text, label): [string, number] => [text, label]);
   const ofTwo = [
     ...positive.map((text): [string, number] => [text, 1]),
@@ -249,7 +257,50 @@ function labelTexts({ positive = [], negative, classes }: LabelColumn): LabelTex
   if (entries.length === 0) return undefined;
   return {
     labels: new Map(entries.map(([text, label]) => [Buffer.from(text).toString('latin1'), label])),
+    numbers: labelNumbers(entries, dialect),
     other: classes === undefined && negative === undefined ? 0 : Number.NaN,
     known: entries.map(([text]) => text),
   };
+}
+
+function labelNumbers(entries: readonly (readonly [string, number])[], dialect: DialectBytes): Map<number, number> {
+  const numbers = new Map<number, number>();
+  for (const [text, label] of entries) {
+    const number = labelNumber(Buffer.from(text), 0, Buffer.byteLength(text), dialect);
+    if (number === undefined) continue;
+    // Where "1" and "01" are two classes, nothing says which one "1.0" is.
+    numbers.set(number, (numbers.get(number) ?? label) === label ? label : Number.NaN);
+  }
+  return numbers;
+}
+
+/** Of larger ones, different texts may be the same f64. */
+const MOST_LABEL_NUMBER = 2 ** 53;
+
+/** The number that the text of a label is; undefined when it is none that can be compared. */
+export function labelNumber(
+  content: Uint8Array,
+  from: number,
+  to: number,
+  dialect: Pick<DialectBytes, 'decimal'>,
+): number | undefined {
+  const number = numberOf(content, from, to, dialect);
+  // The sum turns -0 into 0.
+  return Math.abs(number) < MOST_LABEL_NUMBER ? number + 0 : undefined;
+}
+
+/** NaN when the text is no number. */
+export function numberOf(
+  content: Uint8Array,
+  from: number,
+  to: number,
+  { decimal }: Pick<DialectBytes, 'decimal'>,
+): number {
+  if (decimal !== COMMA) return parseDecimal(content, from, to);
+  // A copy: `slice` of a Buffer is none.
+  const text = Uint8Array.from(content.subarray(from, to));
+  if (text.includes(POINT)) return Number.NaN;
+  const comma = text.indexOf(COMMA);
+  if (comma >= 0) text[comma] = POINT;
+  return parseDecimal(text, 0, text.length);
 }

@@ -2,19 +2,17 @@
  * Texts to the values of a record, one by one: the plain form of `kernels/assembly/values.ts`, which leaves to this
  * what is unusual, all bad records among it.
  */
-import { isBlank, parseDecimal, parseU64, quote, textOf } from '../../ascii.ts';
+import { isBlank, parseU64, quote, textOf } from '../../ascii.ts';
 import type { CategoryColumn } from '../../columns/column.ts';
 import { categoryId, halvesOf, hash64, missingId } from '../../columns/hash.ts';
 import { type ColumnPiece, emptyRecord, NO_TEXT, type OneRecord, pieceOf } from '../../columns/piece.ts';
 import { expectedLabels, isWeight, labelOf } from '../../labels.ts';
 import type { BadRecord } from '../../source.ts';
-import type { LineText, Target, ValuePlan } from './plan.ts';
+import { type LabelTexts, type LineText, labelNumber, numberOf, type Target, type ValuePlan } from './plan.ts';
 
 const SHOWN_BYTES = 4096;
 const SHOWN_TEXTS = 8;
 const MOST_U32 = 2 ** 32 - 1;
-const COMMA = 44;
-const POINT = 46;
 
 /** Where a record is, in its text. */
 export interface RecordPlace {
@@ -126,13 +124,7 @@ export class RecordValues {
   }
 
   #number(content: Uint8Array, from: number, to: number): number {
-    if (this.#plan.dialect.decimal !== COMMA) return parseDecimal(content, from, to);
-    // A copy: `slice` of a Buffer is none.
-    const text = Uint8Array.from(content.subarray(from, to));
-    if (text.includes(POINT)) return Number.NaN;
-    const comma = text.indexOf(COMMA);
-    if (comma >= 0) text[comma] = POINT;
-    return parseDecimal(text, 0, text.length);
+    return numberOf(content, from, to, this.#plan.dialect);
   }
 
   #label(
@@ -150,13 +142,24 @@ export class RecordValues {
       if (!Number.isNaN(label)) return undefined;
       return `column ${column.name}: label ${quote(content, from, to)} is not ${expectedLabels(rule)}`;
     }
-    const label = texts.labels.get(Buffer.from(content.subarray(from, to)).toString('latin1')) ?? texts.other;
+    const text = Buffer.from(content.subarray(from, to));
+    if (rule.numberOf !== undefined) {
+      this.#record.label = rule.numberOf(text.toString());
+      return undefined;
+    }
+    const label = texts.labels.get(text.toString('latin1')) ?? this.#labelAsNumber(texts, text);
     this.#record.label = label;
     if (!Number.isNaN(label)) return undefined;
     const known = texts.known.slice(0, SHOWN_TEXTS).map((text) => JSON.stringify(text));
     const more = texts.known.length - known.length;
     const all = `${known.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
     return `column ${column.name}: label ${quote(content, from, to)} is none of ${all}`;
+  }
+
+  #labelAsNumber({ numbers, other }: LabelTexts, text: Uint8Array): number {
+    if (numbers.size === 0) return other;
+    const number = labelNumber(text, 0, text.length, this.#plan.dialect);
+    return (number === undefined ? undefined : numbers.get(number)) ?? other;
   }
 
   #group(

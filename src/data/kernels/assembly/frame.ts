@@ -66,6 +66,8 @@ export class Frame {
   notBlank: u32;
   /** Whether the delimiter divides only where it is there twice. */
   isDouble: u32;
+  /** Whether a text of a label is a number. */
+  labelsAreNumbers: u32;
 }
 
 /** What becomes of a field. */
@@ -118,6 +120,8 @@ export class LabelText {
   length: u32;
   label: f32;
   isUsed: u32;
+  /** The number that the text is; NaN when it is none. */
+  number: f64;
 }
 
 export const LABEL_TEXT_BYTES: usize = offsetof<LabelText>();

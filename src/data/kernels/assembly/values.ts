@@ -22,6 +22,8 @@ import { foldedId, hash64 } from './hash64';
 
 /** A group of so many digits is below 2^64 - 1. */
 const GROUP_DIGITS: usize = 19;
+/** Of larger numbers, different texts may be the same f64. */
+const MOST_LABEL_NUMBER: f64 = 9007199254740992;
 
 /** A delimiter is not blank, whichever byte it is. */
 @inline export function isBlankBut(byte: u32, delimiter: u32): bool {
@@ -66,7 +68,7 @@ const GROUP_DIGITS: usize = 19;
       break;
     }
     case LABEL_TEXT: {
-      const label = isMissing ? <f32>NaN : textLabel(frame, from, length);
+      const label = isMissing ? <f32>NaN : textLabel(frame, from, to);
       if (label != label) return false;
       store<f32>(<usize>field.out + place4, label);
       break;
@@ -130,15 +132,33 @@ function numberLabel(frame: Frame, from: usize, to: usize): f32 {
   return floor(value) == value && value >= 0 && value < <f64>frame.classes ? <f32>value : NaN;
 }
 
-function textLabel(frame: Frame, from: usize, length: usize): f32 {
+/** NaN when it is bad, or for the plain form. */
+function textLabel(frame: Frame, from: usize, to: usize): f32 {
+  const length = to - from;
   const mask = frame.labelMask;
   let place = <u32>hash64(from, length, 0) & mask;
   while (true) {
     const text = changetype<LabelText>(<usize>frame.labelTexts + <usize>place * LABEL_TEXT_BYTES);
-    if (text.isUsed == 0) return frame.labelOther;
+    if (text.isUsed == 0) break;
     if (<usize>text.length == length && isSame(<usize>text.from, from, length)) return text.label;
     place = (place + 1) & mask;
   }
+  return frame.labelsAreNumbers == 0 ? frame.labelOther : labelByNumber(frame, from, to);
+}
+
+/** Texts of the job that are the same number have the same label, or it is NaN. */
+function labelByNumber(frame: Frame, from: usize, to: usize): f32 {
+  // How numbers begin: digits, signs, a decimal point.
+  const first = from < to ? <u32>load<u8>(from) : 0;
+  if (first - 48 > 9 && first != MINUS && first != PLUS && first != frame.point) return frame.labelOther;
+  const number = numberIn(from, to, frame.point);
+  if (!(abs(number) < MOST_LABEL_NUMBER) || !isExact) return NaN;
+  const end = <usize>frame.labelTexts + (<usize>frame.labelMask + 1) * LABEL_TEXT_BYTES;
+  for (let at = <usize>frame.labelTexts; at < end; at += LABEL_TEXT_BYTES) {
+    const text = changetype<LabelText>(at);
+    if (text.isUsed != 0 && text.number == number) return text.label;
+  }
+  return frame.labelOther;
 }
 
 /** `NO_GROUP` when it is bad, or for the plain form. */

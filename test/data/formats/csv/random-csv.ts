@@ -127,7 +127,7 @@ function columnOf(g: Draw, name: string): FieldColumn {
 function labelOf(g: Draw): FieldColumn[] {
   const base = { name: 'label', type: 'label' } as const;
   const folder = g(fc.integer, { min: 0, max: 15 }) === 0 ? ({ from: 'folder' } as const) : {};
-  switch (g(fc.integer, { min: 0, max: 6 })) {
+  switch (g(fc.integer, { min: 0, max: 7 })) {
     case 0:
       return [{ ...base, ...folder, positive: ['yes', 'ja', 'Häuser', '1'] }];
     case 1:
@@ -136,6 +136,8 @@ function labelOf(g: Draw): FieldColumn[] {
       return [{ ...base, ...folder, classes: ['a', 'red', '1', '', LONG, '0', 'x y'] }];
     case 3:
       return [];
+    case 4:
+      return [{ ...base, ...folder, classes: ['1.0', '0', '01', 'a', '-3', '0,5', '0.50', '9007199254740993', '1e3'] }];
     default:
       return [{ ...base, ...folder }];
   }

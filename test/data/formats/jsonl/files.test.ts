@@ -1,9 +1,11 @@
 /** Files of JSON lines, indexed and read as trainers do: the records are those of CSV with the same values. */
 import { gzipSync } from 'node:zlib';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Column, ColumnSpec } from '../../../../src/data/columns/column.ts';
 import { hash64, vocabularySeed } from '../../../../src/data/columns/hash.ts';
 import { StatisticsBuilder } from '../../../../src/data/columns/statistics.ts';
+import { buildIndex } from '../../../../src/data/index-builder.ts';
+import { odditiesOf } from '../../../../src/data/oddities.ts';
 import { CSV, category, cross, LABEL, list, number } from '../../columns/samples.ts';
 import { count, type How, placeWith, readAll, recordsOf } from '../csv/read-files.ts';
 import { contentOf, readForward } from '../forward-records.ts';
@@ -241,15 +243,11 @@ test('a first line that is cut off is a bad record', async () => {
 
 test('a column of which no record has a value is told of', async () => {
   const place = placeWith({ 'a.jsonl': '{"label":1,"x":1,"c":null,"l":[]}\n{"label":2}\n' });
-  const warn = vi.spyOn(place.host.log, 'warn');
   const columns = [LABEL, number('x'), number('y'), category('c'), list('l'), category('i', { ids: 'integer' })];
-  await recordsOf(place, { what: 'a.jsonl', format: 'jsonl', spec: { columns, dialect: CSV } });
-  expect(warn.mock.calls.map(([message, details]) => [message, details])).toEqual(
-    ['y', 'c', 'l', 'i'].map((column) => [
-      'no record has a value of a column: is its name or its path right?',
-      { column, files: 1 },
-    ]),
-  );
+  const request = { what: 'a.jsonl', format: 'jsonl', recordsPerTask: 10, columns: { columns, dialect: CSV } } as const;
+  const { traits } = await buildIndex(place, request);
+  expect(traits).toMatchObject({ absentColumns: ['y', 'c', 'l', 'i'], completeColumns: [], absentIn: [] });
+  expect(odditiesOf([traits]).map(({ message }) => message)).toEqual(['no record has a value of columns y, c, l, i']);
 });
 
 describe('what is no file of JSON lines', () => {
