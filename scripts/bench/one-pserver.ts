@@ -66,7 +66,7 @@ export class Roles {
 }
 
 async function publish(roles: Roles): Promise<JobInStore> {
-  writeFileSync(join(roles.folder, 'train.libsvm'), '1 1:1\n'.repeat(PUSHES));
+  writeFileSync(join(roles.folder, 'train.libsvm'), '1 1:1\n0 1:1\n'.repeat(PUSHES / 2));
   const job = {
     name: 'bench-one',
     data: { train: 'train.libsvm', format: 'libsvm', recordsPerTask: PUSHES },

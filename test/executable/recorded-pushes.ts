@@ -23,11 +23,11 @@ const DEFAULT_ROWS = 64;
 const READ_PUSHES = 500;
 /** Of the pushes of one task that an earlier one is read again. */
 const READ_EVERY = 8;
-const RECORD_LINE = '1 1:1\n';
+const TWO_RECORDS = '1 1:1\n0 1:1\n';
 
 /** Of a job without trainers: what is pushed is what the recorder pushes. Writes its data into the folder. */
 export function recordedJob(folder: string, name: string, cluster: object): object {
-  writeFileSync(join(folder, 'train.libsvm'), RECORD_LINE.repeat(TASKS * PUSHES_PER_TASK));
+  writeFileSync(join(folder, 'train.libsvm'), TWO_RECORDS.repeat((TASKS * PUSHES_PER_TASK) / 2));
   return {
     name,
     data: { train: 'train.libsvm', format: 'libsvm', recordsPerTask: PUSHES_PER_TASK },

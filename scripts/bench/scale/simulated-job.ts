@@ -55,10 +55,11 @@ export function simulatedWorkload({ size, tasks, pushesPerTask, stepMs }: Simula
 
 /** All records of the job, which all machines see. */
 export function simulatedData({ size, tasks, pushesPerTask }: SimulatedJob): Uint8Array {
-  const line = `1 ${idsOnEach(size.pservers)
+  const features = idsOnEach(size.pservers)
     .map((id) => `${id}:1`)
-    .join(' ')}\n`;
-  return new TextEncoder().encode(line.repeat(tasks * pushesPerTask));
+    .join(' ');
+  const lines = Array.from({ length: tasks * pushesPerTask }, (_, record) => `${record % 2} ${features}\n`);
+  return new TextEncoder().encode(lines.join(''));
 }
 
 /** An id in each shard, in ascending order. */
