@@ -24,6 +24,10 @@ export const NOT_LISTENING = '127.0.0.1:1';
 export const isSilent = ({ answer, address }: SeenProcess): boolean =>
   answer.kind === 'none' && address !== NOT_LISTENING;
 
+/** What is known of a process that did not answer, as a predicate. */
+export const silenceText = ({ replacedBy }: Extract<InfoAnswer, { kind: 'none' }>): string =>
+  replacedBy === undefined ? 'does not answer' : `has ended; ${replacedBy} has its address`;
+
 export interface Waiting {
   readonly kind: 'master' | 'pservers' | 'trainers' | 'copies' | 'lease' | TroubleKind;
   /** Follows "waiting for". */

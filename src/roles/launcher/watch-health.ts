@@ -72,9 +72,9 @@ function createSilence(clock: Clock): Silence {
     const nowMs = clock.monotonicMs();
     const silent = processes.filter(({ answer }) => answer.kind === 'none').map(({ lease }) => lease);
     sinceMs = new Map(silent.map((lease) => [lease, sinceMs.get(lease) ?? askedMs]));
-    return processes.map(({ role, id, answer, lease }) => {
+    return processes.map(({ role, id, answer, address, lease }) => {
       const since = sinceMs.get(lease);
-      return { role, id, answer, ...(since === undefined ? {} : { silentMs: nowMs - since }) };
+      return { role, id, answer, address, ...(since === undefined ? {} : { silentMs: nowMs - since }) };
     });
   };
 }

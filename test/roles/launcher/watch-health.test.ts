@@ -39,7 +39,7 @@ beforeEach(() => {
   for (const [key, value] of [
     [keys.masterAddr, 'm'],
     [keys.ps(0), 'p'],
-    [keys.trainer('a'), 't'],
+    [keys.trainer(workingTrainer.id), 't'],
   ] as const) {
     const { leaseId } = data.leaseGrant(60_000);
     data.txn({ if: [], then: [{ put: key, value, leaseId }] });
