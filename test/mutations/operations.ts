@@ -24,6 +24,13 @@ export const OPERATIONS: readonly Mutation[] = [
     tests: ['test/roles/launcher/watch-health.test.ts'],
   },
   {
+    rule: 'between long steps a trainer renews its lease and answers',
+    file: 'src/roles/trainer/tasks/train-task.ts',
+    find: '      if (turns.areDue()) await turns.take(signal);\n',
+    replace: '',
+    tests: ['test/roles/trainer/tasks/train-task.test.ts'],
+  },
+  {
     rule: 'a process that does not answer is waited for until its lease ends',
     file: 'src/cluster/job/health.ts',
     find: '    ...leases(needs, processes),\n    ...master(processes),',

@@ -83,7 +83,7 @@ export function silentCauses({ processes, record }: Seen): Cause[] {
       return {
         kind: process.role,
         sentence: `${nameOf(process)} at ${address} does not answer: it is dead, stopped, cut off or busy${has}.`,
-        hint: `if it is dead, its lease ends within ${ttl}, and ${effect}`,
+        hint: `if it is dead, its lease ends within ${ttl}, and ${effect}; if it is busy for longer, raise cluster.leaseTtl`,
       };
     });
 }

@@ -12,8 +12,8 @@ import type { Store } from '../../store/store.ts';
 import { createSuspendedChildren, type LiveChild, type SuspendedChildren } from './suspended-children.ts';
 
 const EVERY_MS = 1_000;
-/** A process that is well answers in milliseconds. */
-const ANSWER_WITHIN_MS = 1_000;
+/** A process that is well answers in milliseconds; a trainer between steps, and it takes several turns to join. */
+const ANSWER_WITHIN_MS = 2_000;
 
 export interface WatchHealthOptions {
   readonly store: Store;

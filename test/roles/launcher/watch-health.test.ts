@@ -82,9 +82,9 @@ it('asks nothing while the job advances', async () => {
 it('counts down to the end of the lease of a process that does not answer, and forgets it when it does', async () => {
   dead.add('p');
   await clock.advance(EVERY_MS);
-  expect(waitingFor).toEqual(['the lease of pserver 0 to expire, 5 s']);
+  expect(waitingFor).toEqual(['an answer of pserver 0, or the end of its lease, 5 s']);
   await clock.advance(2 * EVERY_MS);
-  expect(waitingFor).toEqual(['the lease of pserver 0 to expire, 3 s']);
+  expect(waitingFor).toEqual(['an answer of pserver 0, or the end of its lease, 3 s']);
   dead.clear();
   await clock.advance(EVERY_MS);
   expect(waitingFor).toEqual([]);
