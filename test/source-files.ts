@@ -8,8 +8,6 @@ export interface Import {
   readonly target: string;
   /** `import type …`: gone at run time. */
   readonly typeOnly: boolean;
-  /** `import()`: runs later, so it closes no cycle of initialization. */
-  readonly dynamic: boolean;
 }
 
 export interface SourceFile {
@@ -48,11 +46,11 @@ export function importsOf(path: string, text: string): Import[] {
     name.startsWith('.') ? relative(ROOT, resolve(ROOT, dirname(path), name)) : name;
   const found: Import[] = [];
   for (const [, type, name] of text.matchAll(STATIC)) {
-    found.push({ target: own(name as string), typeOnly: type !== undefined, dynamic: false });
+    found.push({ target: own(name as string), typeOnly: type !== undefined });
   }
   for (const { 1: name, index } of text.matchAll(DYNAMIC)) {
     const typeOnly = /typeof\s+$/.test(text.slice(0, index));
-    found.push({ target: own(name as string), typeOnly, dynamic: true });
+    found.push({ target: own(name as string), typeOnly });
   }
   return found;
 }

@@ -5,7 +5,9 @@
  * both ends together. Run: `npx node scripts/bench/batches.ts [--trainers 2] [--pservers 2] [--tasks 500]`.
  */
 import { parseArgs } from 'node:util';
+import { Turns } from '../../src/cluster/waiting.ts';
 import type { TaskRecords } from '../../src/data/source.ts';
+import { createClock } from '../../src/host/clock.ts';
 import { createLinear } from '../../src/model/lr.ts';
 import { GradientCheck } from '../../src/roles/trainer/compute/gradient-check.ts';
 import { PullQueue } from '../../src/roles/trainer/tasks/pull-queue.ts';
@@ -66,6 +68,7 @@ function createTrainer(task: number, addresses: readonly string[]): (tasks: numb
   const activity = { enter: () => {}, position: () => {}, trained: () => {} };
   const options = {
     ...{ model, client, router, activity, signal, pulls, pullAhead: PULL_AHEAD, gated: false },
+    turns: new Turns(createClock()),
     ...{ batchSize: PLAN.batchSize, pushEvery: 1, pullEvery: 1 },
     gradientCheck: new GradientCheck({ onBadGradient: 'fail' }, { warn: () => {} }, model.parameters.dense),
   };

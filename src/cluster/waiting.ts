@@ -9,6 +9,8 @@ import type { Cancel, Clock, Log } from '../base/seams.ts';
 import type { Steps } from '../base/steps.ts';
 import { abortAfter } from './abort.ts';
 
+/** Far shorter than a lease. Its cost is in docs/decisions/0165-turns-between-steps.md. */
+const TURN_AFTER_MS = 200;
 const FIRST_SAID_MS = 500;
 const REMIND_MS = 10_000;
 
@@ -44,6 +46,30 @@ export async function inTurns<T>(clock: Clock, steps: Steps<T>, signal: AbortSig
     const step = steps.next();
     if (step.done === true) return step.value;
     await pauseOrAborted(clock, 0, signal);
+  }
+}
+
+/**
+ * Gives way between the steps of a computation that awaits nothing from outside: leases are renewed, and `info` is
+ * answered.
+ */
+export class Turns {
+  readonly #clock: Clock;
+  #lastMs: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#lastMs = clock.monotonicMs();
+  }
+
+  /** Whether the thread may have been busy for so long that `take` is to be awaited. */
+  areDue(): boolean {
+    return this.#clock.monotonicMs() - this.#lastMs >= TURN_AFTER_MS;
+  }
+
+  async take(signal: AbortSignal): Promise<void> {
+    await pauseOrAborted(this.#clock, 0, signal);
+    this.#lastMs = this.#clock.monotonicMs();
   }
 }
 

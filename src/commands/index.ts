@@ -1,22 +1,9 @@
-/** The table of all subcommands. A command's module is loaded only when it runs or shows its help. */
+/**
+ * The table of all subcommands. A command's module is loaded only when it runs or shows its help. A command that needs
+ * the table itself asks `this.config.commands`, since an import of this file would close a circle.
+ */
 import type { CommandClass } from './base/command-class.ts';
-
-export const GROUPS = {
-  train: 'Train',
-  cluster: 'Cluster: one process per role',
-  checkpoints: 'Checkpoints',
-  data: 'Data',
-  help: 'Help',
-} as const;
-
-export interface CommandEntry {
-  /** Words separated by `:`. */
-  readonly id: string;
-  readonly group: keyof typeof GROUPS;
-  /** The same as in the class (a test compares them), so that it is shown without loading the class. */
-  readonly summary: string;
-  readonly load: () => Promise<CommandClass>;
-}
+import type { CommandEntry, GROUPS } from './base/command-table.ts';
 
 const entry = (
   group: keyof typeof GROUPS,
@@ -151,9 +138,4 @@ export const COMMANDS: readonly CommandEntry[] = [
     'Print a script that completes command lines: bash, zsh or fish',
     () => import('./completion/index.ts'),
   ),
-];
-
-/** What names of commands of several words begin with: `data`, `data recordio`. */
-export const groupsOf = (names: readonly string[]): string[] => [
-  ...new Set(names.flatMap((name) => [...name.matchAll(/ /g)].map(({ index }) => name.slice(0, index)))),
 ];

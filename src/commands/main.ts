@@ -6,13 +6,14 @@ import { isColorWanted } from '../host/host.ts';
 import { guardOutputs, isReaderGone } from '../host/outputs.ts';
 import { reporter } from '../host/reports.ts';
 import type { CommandConstructor } from './base/command-class.ts';
+import type { CommandEntry } from './base/command-table.ts';
 import { errorJson, errorText, exitCodeOf } from './base/errors.ts';
 import { fromSystem, outputFailed } from './base/machine-errors.ts';
 import { helpSubject, loadClass, loadConfig } from './base/oclif-config.ts';
 import { overview } from './base/overview.ts';
 import { unknownCommand } from './base/unknown-command.ts';
 import { fromOclif } from './base/usage-errors.ts';
-import { COMMANDS, type CommandEntry } from './index.ts';
+import { COMMANDS } from './index.ts';
 
 /** Runs `paddlet <argv>`. Never throws: errors are printed and become the exit code. */
 export async function main(argv: readonly string[]): Promise<ExitCode> {
@@ -58,16 +59,19 @@ type Target =
 async function run(target: Target, argv: readonly string[]): Promise<ExitCode> {
   switch (target.kind) {
     case 'overview':
-      process.stdout.write(`${overview(isColorWanted(process.stdout), target.under)}\n`);
+      process.stdout.write(`${overview(COMMANDS, isColorWanted(process.stdout), target.under)}\n`);
       return EXIT.done;
     case 'unknown':
-      throw unknownCommand(target.words);
+      throw unknownCommand(
+        target.words,
+        COMMANDS.map(({ id }) => id),
+      );
     case 'command': {
-      const config = await loadConfig();
+      const config = await loadConfig(COMMANDS);
       if (isHelpWanted(argv)) {
         const { Help } = await import('@oclif/core');
         const help = new Help(config, config.pjson.oclif.helpOptions);
-        await help.showCommandHelp(await helpSubject(target.entry));
+        await help.showCommandHelp(await helpSubject(config.findCommand(target.entry.id, { must: true })));
         return EXIT.done;
       }
       const Loaded: CommandConstructor = await loadClass(target.entry);

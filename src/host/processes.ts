@@ -1,6 +1,6 @@
 /** Starts this program again: the roles of a cluster are processes of one executable. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { isSea } from 'node:sea';
 import type { Readable } from 'node:stream';
 import { LIMITS } from '../base/limits.ts';
@@ -64,6 +64,8 @@ export interface RunningProcess {
   kill(signal: NodeJS.Signals): boolean;
   /** Passes a signal on by the tether (`onForwarded`). */
   forward(signal: ForwardedSignal): void;
+  /** By SIGSTOP: it does nothing until SIGCONT. False for one that a debugger holds. */
+  isSuspended(): boolean;
 }
 
 /**
@@ -116,8 +118,19 @@ export async function spawnSelf(args: readonly string[], options: SpawnOptions =
     ended,
     closed,
     kill: (signal) => child.kill(signal),
+    isSuspended: () => isSuspended(pid),
     forward: (signal) => void child.stdin?.write(`${signal}\n`),
   };
+}
+
+/** The state follows the name in parentheses (proc(5)). */
+function isSuspended(pid: number): boolean {
+  try {
+    return /\) T [^)]*$/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch {
+    // It has just ended.
+    return false;
+  }
 }
 
 const logBytesOf = ({ logBytes = LIMITS.logFileBytes }: SpawnOptions): number => logBytes;

@@ -43,6 +43,21 @@ test('a master that dies in a command: it dies too, is run again, and one that w
   expect(log).toMatch(/hook before\[1\] was started and not seen to end: running it again/);
 });
 
+test('a master that is suspended in a command: run names it, resumes it, and the job ends', async () => {
+  const place = openPlace();
+  const waits = 'echo begun >> waits; test -e go || sleep 600';
+  const { cluster } = UNHURRIED_JOB;
+  const path = await plantedJob(place, { ...job({ after: [waits] }), cluster: { ...cluster, leaseTtl: '2s' } });
+  const { running } = await startRun(place, path);
+  await expect.poll(() => existsSync(place.path('waits')), { timeout: 60_000 }).toBe(true);
+  const master = await liveOne(place, 'master');
+  writeFileSync(place.path('go'), '');
+  process.kill(master.pid, 'SIGSTOP');
+  expect((await resultOf(running)).records.lost).toBe(0);
+  expect((await running.ended).err).toContain(`waiting for the master (pid ${master.pid}), which is suspended`);
+  expect(readFileSync(place.path('waits'), 'utf8')).toBe('begun\nbegun\n');
+});
+
 test('a command that fails fails the job, with exit code 6 and its last lines', async () => {
   const place = openPlace();
   const path = await plantedJob(place, job({ before: ['echo so far; echo no such bucket >&2; exit 9'] }));

@@ -35,6 +35,18 @@ test('a killed one tells the signal', async () => {
   expect(await child.ended).toEqual({ code: null, signal: 'SIGKILL' });
 });
 
+test('a suspended one is told from one that works, and goes on when it is resumed', async () => {
+  const child = await spawnSelf([], { self: script('setInterval(() => {}, 1000)') });
+  expect(child.isSuspended()).toBe(false);
+  child.kill('SIGSTOP');
+  await expect.poll(() => child.isSuspended()).toBe(true);
+  child.kill('SIGCONT');
+  await expect.poll(() => child.isSuspended()).toBe(false);
+  child.kill('SIGKILL');
+  await child.ended;
+  expect(child.isSuspended()).toBe(false);
+});
+
 test('a program that does not exist is an error, not a silent child', async () => {
   await expect(spawnSelf([], { self: { command: join(folder, 'none'), args: [] } })).rejects.toMatchObject({
     code: 'ENOENT',

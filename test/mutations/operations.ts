@@ -10,6 +10,27 @@ export const OPERATIONS: readonly Mutation[] = [
     tests: ['test/cluster/job/health.test.ts'],
   },
   {
+    rule: 'the port of a dead process may be that of the next one: an answer counts if it is that process',
+    file: 'src/cluster/job/describe-job.ts',
+    find: 'info.id === id;',
+    replace: 'info.id !== undefined;',
+    tests: ['test/commands/status/replaced.test.ts'],
+  },
+  {
+    rule: 'a suspended child is resumed only when its lease has ended and the job waits for it',
+    file: 'src/roles/launcher/suspended-children.ts',
+    find: 'isMissed(child) && child',
+    replace: 'child',
+    tests: ['test/roles/launcher/watch-health.test.ts'],
+  },
+  {
+    rule: 'between long steps a trainer renews its lease and answers',
+    file: 'src/roles/trainer/tasks/train-task.ts',
+    find: '      if (turns.areDue()) await turns.take(signal);\n',
+    replace: '',
+    tests: ['test/roles/trainer/tasks/train-task.test.ts'],
+  },
+  {
     rule: 'a process that does not answer is waited for until its lease ends',
     file: 'src/cluster/job/health.ts',
     find: '    ...leases(needs, processes),\n    ...master(processes),',

@@ -154,7 +154,7 @@ function roomFaults(file: SourceFile): string[] {
   });
 }
 
-/** Each circle of static imports once, types included, as the path that closes it. */
+/** Each circle once, of imports, types and `import()` alike, as the path that closes it. */
 function circlesOf(all: readonly SourceFile[]): string[] {
   const byPath = new Map(all.map((file) => [file.path, file]));
   const done = new Set<string>();
@@ -163,8 +163,8 @@ function circlesOf(all: readonly SourceFile[]): string[] {
     const at = trail.indexOf(path);
     if (at !== -1) circles.push([...trail.slice(at), path].join(' → '));
     if (at !== -1 || done.has(path)) return;
-    for (const { target, dynamic } of byPath.get(path)?.imports ?? []) {
-      if (!dynamic && byPath.has(target)) visit(target, [...trail, path]);
+    for (const { target } of byPath.get(path)?.imports ?? []) {
+      if (byPath.has(target)) visit(target, [...trail, path]);
     }
     done.add(path);
   };
@@ -191,7 +191,7 @@ describe('the shape of the source', () => {
     expect([...found].sort()).toEqual(ruled.sort());
   });
 
-  test('no circles, not even of types', () => {
+  test('no circles, not even of types or of import()', () => {
     expect(circlesOf(files)).toEqual([]);
   });
 });
@@ -232,13 +232,13 @@ describe('the checks themselves', () => {
     ]);
   });
 
-  test('a circle is found through several files and through types; import() closes none', () => {
+  test('a circle is found through several files, types and import()', () => {
     const a = file('src/core/a.ts', "import {\n  b,\n} from './b.ts';\n");
     const b = file('src/core/b.ts', "export * from './c.ts';\n");
     const closing = (line: string): string[] => circlesOf([a, b, file('src/core/c.ts', line)]);
     const circle = ['src/core/a.ts → src/core/b.ts → src/core/c.ts → src/core/a.ts'];
     expect(closing("import { a } from './a.ts';\n")).toEqual(circle);
     expect(closing("import type { A } from './a.ts';\n")).toEqual(circle);
-    expect(closing("const a = () => import('./a.ts');\n")).toEqual([]);
+    expect(closing("const a = () => import('./a.ts');\n")).toEqual(circle);
   });
 });

@@ -12,8 +12,11 @@ export type InfoAnswer =
    * has no subject.
    */
   | { readonly kind: 'notUnderstood'; readonly error: PaddletError }
-  /** No answer in time: the process is starting, dead or busy. */
-  | { readonly kind: 'none' };
+  /**
+   * No answer in time: the process is starting, dead or busy. With `replacedBy`, another process of the job has its
+   * address: it has ended, and its key stays until its lease ends.
+   */
+  | { readonly kind: 'none'; readonly replacedBy?: string };
 
 export async function askInfo(channel: Channel, timeoutMs = ANSWER_WITHIN_MS): Promise<InfoAnswer> {
   try {

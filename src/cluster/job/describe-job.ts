@@ -1,5 +1,4 @@
 /** Gathers the status of a job: from the store, and from every live process itself. */
-import { PaddletError } from '../../base/errors.ts';
 import { readEntries } from '../../checkpoint/registry/discover.ts';
 import type { Generation } from '../../checkpoint/registry/entry.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
@@ -8,7 +7,7 @@ import type { KeyValue, Store } from '../../store/store.ts';
 import type { DirectingInfo, RoleInfo } from '../info.ts';
 import { lackingText } from '../placement/lacking-copies.ts';
 import { type Spread, spreadOf } from '../placement/spread.ts';
-import { trainerAddress } from '../trainer-entry.ts';
+import { shortId, trainerAddress } from '../trainer-entry.ts';
 import { askInfoAt, type InfoAnswer } from './ask-info.ts';
 import { type ClusterStatus, parseClusterStatus } from './cluster-status.ts';
 import { healthOf, type JobHealth } from './health.ts';
@@ -141,7 +140,20 @@ function registered(role: Registered['role'], id: string, entry: KeyValue): Regi
 
 async function ask(network: Network, process: Registered, timeoutMs: number | undefined): Promise<LiveProcess> {
   const answer = await askInfoAt(network, process.address, timeoutMs);
-  if (answer.kind !== 'info' || answer.info.role === process.role) return { ...process, answer };
-  const error = new PaddletError('WrongRole', `did not answer: a ${answer.info.role} has its address now`);
-  return { ...process, answer: { kind: 'notUnderstood', error } };
+  if (answer.kind !== 'info' || isSame(process, answer.info)) return { ...process, answer };
+  return { ...process, answer: { kind: 'none', replacedBy: processName(answer.info) } };
+}
+
+/** The operating system may give the port of a dead process to the next one. */
+function isSame({ role, id }: Registered, info: RoleInfo): boolean {
+  if (role !== info.role) return false;
+  if (info.role === 'trainer') return info.id === id;
+  // A pserver may not know its index yet.
+  return info.role === 'master' || info.index === undefined || String(info.index) === id;
+}
+
+function processName(info: RoleInfo): string {
+  if (info.role === 'trainer') return `trainer ${shortId(info.id)}`;
+  if (info.role === 'master') return 'the master';
+  return info.index === undefined ? 'a pserver' : `pserver ${info.index}`;
 }

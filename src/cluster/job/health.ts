@@ -24,6 +24,12 @@ export const NOT_LISTENING = '127.0.0.1:1';
 export const isSilent = ({ answer, address }: SeenProcess): boolean =>
   answer.kind === 'none' && address !== NOT_LISTENING;
 
+/** What is known of a process that did not answer, as a predicate. */
+export const silenceText = ({ replacedBy }: Extract<InfoAnswer, { kind: 'none' }>): string =>
+  replacedBy === undefined ? 'does not answer' : `has ended; ${replacedBy} has its address`;
+
+const hasEnded = ({ answer }: SeenProcess): boolean => answer.kind === 'none' && answer.replacedBy !== undefined;
+
 export interface Waiting {
   readonly kind: 'master' | 'pservers' | 'trainers' | 'copies' | 'lease' | TroubleKind;
   /** Follows "waiting for". */
@@ -98,11 +104,13 @@ const toldBy = (process: SeenProcess, text: string): Pick<Waiting, 'text'> => ({
   text: `${text} (says ${nameOf(process)})`,
 });
 
-/** Of processes that are dead, suspended or unreachable. */
+/** Of processes that are dead, suspended, unreachable, or busy: a step of a trainer answers nothing. */
 function leases({ leaseTtlMs }: JobNeeds, processes: readonly SeenProcess[]): Waiting[] {
   return processes.filter(isSilent).map((process) => ({
     kind: 'lease',
-    text: `the lease of ${nameOf(process)} to expire`,
+    text: hasEnded(process)
+      ? `the lease of ${nameOf(process)} to expire`
+      : `an answer of ${nameOf(process)}, or the end of its lease`,
     withinMs: Math.max(0, leaseTtlMs - (process.silentMs ?? 0)),
   }));
 }
@@ -132,7 +140,7 @@ function pservers({ pservers: wanted }: JobNeeds, processes: readonly SeenProces
 }
 
 function trainers({ minTrainers }: JobNeeds, processes: readonly SeenProcess[]): Waiting[] {
-  const live = processes.filter((process) => process.role === 'trainer' && !isSilent(process)).length;
+  const live = processes.filter((process) => process.role === 'trainer' && !hasEnded(process)).length;
   return live >= minTrainers ? [] : [{ kind: 'trainers', text: `trainers: ${live} of ${minTrainers}` }];
 }
 

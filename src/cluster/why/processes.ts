@@ -75,10 +75,15 @@ export function silentCauses({ processes, record }: Seen): Cause[] {
       const work = process.role === 'trainer' ? workOf(master, process.id) : undefined;
       const has = work === undefined ? '' : `; it has ${work}`;
       const effect = EFFECTS[process.role];
+      const { address, answer } = process;
+      if (answer.kind === 'none' && answer.replacedBy !== undefined) {
+        const sentence = `${nameOf(process)} has ended: ${answer.replacedBy} has its address ${address}${has}.`;
+        return { kind: process.role, sentence, hint: `its lease ends within ${ttl}, and ${effect}` };
+      }
       return {
         kind: process.role,
-        sentence: `${nameOf(process)} at ${process.address} does not answer: it is dead, stopped, cut off or busy${has}.`,
-        hint: `if it is dead, its lease ends within ${ttl}, and ${effect}`,
+        sentence: `${nameOf(process)} at ${address} does not answer: it is dead, stopped, cut off or busy${has}.`,
+        hint: `if it is dead, its lease ends within ${ttl}, and ${effect}; if it is busy for longer, raise cluster.leaseTtl`,
       };
     });
 }

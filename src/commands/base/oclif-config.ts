@@ -3,9 +3,9 @@
  * object that knows the names of the commands and loads their classes on demand.
  */
 import { type Command, Config, type Interfaces } from '@oclif/core';
-import { COMMANDS, type CommandEntry } from '../index.ts';
 import { VERSION } from '../version.ts';
 import type { CommandClass } from './command-class.ts';
+import type { CommandEntry } from './command-table.ts';
 import { everyFlags } from './flags.ts';
 import { withoutUser } from './without-user.ts';
 
@@ -27,19 +27,21 @@ const PJSON: Interfaces.PJSON = {
 /** A folder that does not exist, so that oclif finds no manifest, theme or plugins on disk. */
 const ROOT = '/paddlet';
 
-export async function loadConfig(): Promise<Config> {
-  return withoutUser(() => Config.load({ root: ROOT, pjson: PJSON, plugins: new Map([['paddlet', rootPlugin()]]) }));
+export async function loadConfig(commands: readonly CommandEntry[]): Promise<Config> {
+  return withoutUser(() =>
+    Config.load({ root: ROOT, pjson: PJSON, plugins: new Map([['paddlet', rootPlugin(commands)]]) }),
+  );
 }
 
-function rootPlugin(): Interfaces.Plugin {
+function rootPlugin(commands: readonly CommandEntry[]): Interfaces.Plugin {
   return {
     _base: '',
     alias: 'paddlet',
-    commandIDs: COMMANDS.map(({ id }) => id),
-    commands: COMMANDS.map(loadable),
+    commandIDs: commands.map(({ id }) => id),
+    commands: commands.map(loadable),
     commandsDir: undefined,
     findCommand: (async (id: string) =>
-      COMMANDS.find((entry) => entry.id === id)?.load()) as Interfaces.Plugin['findCommand'],
+      commands.find((entry) => entry.id === id)?.load()) as Interfaces.Plugin['findCommand'],
     hasManifest: false,
     hooks: {},
     isRoot: true,
@@ -77,8 +79,8 @@ export async function loadClass({ id, load }: Pick<CommandEntry, 'id' | 'load'>)
 }
 
 /** A command with everything that its help shows. */
-export async function helpSubject(entry: CommandEntry): Promise<Command.Loadable> {
-  const loaded = await loadClass(entry);
+export async function helpSubject(entry: Command.Loadable): Promise<Command.Loadable> {
+  const loaded = await entry.load();
   const { summary, examples, args, strict } = loaded;
   // One paragraph, wrapped to the terminal.
   const description = loaded.description?.replaceAll(/\s+/g, ' ');
@@ -90,5 +92,5 @@ export async function helpSubject(entry: CommandEntry): Promise<Command.Loadable
   );
   const usage = loaded.usage ?? [entry.id.replaceAll(':', ' '), ...words, '[FLAGS]'].join(' ');
   const shown = { summary, description, examples, usage, args, flags, strict };
-  return { ...loadable(entry), ...(shown as Partial<Command.Loadable>) };
+  return { ...entry, ...(shown as Partial<Command.Loadable>) };
 }

@@ -1,11 +1,11 @@
 import { Chalk } from 'chalk';
-import { COMMANDS, type CommandEntry, GROUPS } from '../index.ts';
 import { versionLine } from '../version.ts';
+import { type CommandEntry, GROUPS } from './command-table.ts';
 
 /** The output of `paddlet` without a command: all commands by group. `under` shows only commands that start with it. */
-export function overview(color: boolean, under?: string): string {
+export function overview(commands: readonly CommandEntry[], color: boolean, under?: string): string {
   const paint = new Chalk({ level: color ? 1 : 0 });
-  const shown = COMMANDS.filter(({ id }) => under === undefined || id.startsWith(`${under}:`));
+  const shown = commands.filter(({ id }) => under === undefined || id.startsWith(`${under}:`));
   const width = Math.max(...shown.map(({ id }) => id.length));
   const line = ({ id, summary }: CommandEntry): string =>
     `  ${paint.cyan(id.replaceAll(':', ' ').padEnd(width))}  ${summary}`;

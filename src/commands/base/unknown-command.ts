@@ -1,7 +1,7 @@
 /** What was probably meant by words that name no command. */
 import { PaddletError } from '../../base/errors.ts';
 import { nearest } from '../../job/complaints.ts';
-import { COMMANDS, groupsOf } from '../index.ts';
+import { groupsOf } from './command-table.ts';
 
 /** What other programs call it, or what it is for. */
 const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
@@ -36,10 +36,10 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   'checkpoint restore': ['restore'],
 };
 
-const names = COMMANDS.map(({ id }) => id.replaceAll(':', ' '));
-const groups = groupsOf(names);
-
-export function unknownCommand(words: readonly string[]): PaddletError {
+/** `ids` are those of all commands. */
+export function unknownCommand(words: readonly string[], ids: readonly string[]): PaddletError {
+  const names = ids.map((id) => id.replaceAll(':', ' '));
+  const groups = groupsOf(names);
   const inner = words.slice(0, 2).join(' ');
   const isInner = words.length > 2 && groups.includes(inner);
   const [first = '', second] = isInner ? [inner, words[2]] : words;
@@ -47,7 +47,7 @@ export function unknownCommand(words: readonly string[]): PaddletError {
     return new PaddletError('Usage', `${first} comes before the command`, {
       hint: 'put it after the command: paddlet COMMAND [FLAGS]',
     });
-  const meant = meantBy(first, second);
+  const meant = meantBy(first, second, names);
   const all = groups.includes(first)
     ? `\`paddlet ${first} --help\` lists its commands`
     : '`paddlet --help` lists all commands';
@@ -55,7 +55,8 @@ export function unknownCommand(words: readonly string[]): PaddletError {
   return new PaddletError('Usage', `no such command: ${words.slice(0, isInner ? 3 : 2).join(' ')}`, { hint });
 }
 
-function meantBy(first: string, second: string | undefined): readonly string[] {
+function meantBy(first: string, second: string | undefined, names: readonly string[]): readonly string[] {
+  const groups = groupsOf(names);
   const both = `${first} ${second ?? ''}`.trim();
   if (first.startsWith('-')) return [];
   if (Object.hasOwn(OTHER_NAMES, both)) return OTHER_NAMES[both]!;

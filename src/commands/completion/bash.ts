@@ -1,4 +1,4 @@
-import { groupsOf } from '../index.ts';
+import { groupsOf } from '../base/command-table.ts';
 import { type CommandWords, type FlagWords, nextWords, type Values } from './words.ts';
 
 /** Bash takes `=` for the end of a word, so that `--flag=value` comes as three. */

@@ -1,4 +1,4 @@
-import { groupsOf } from '../index.ts';
+import { groupsOf } from '../base/command-table.ts';
 import { type CommandWords, nextWords, type Values } from './words.ts';
 
 export function fishScript(commands: readonly CommandWords[]): string {

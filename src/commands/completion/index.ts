@@ -32,7 +32,7 @@ executable and needs nothing else; install it again with a new version. It is re
   static override flags = {};
 
   override async execute(): Promise<void> {
-    const script = SCRIPTS[this.args.shell as keyof typeof SCRIPTS](await commandWords());
+    const script = SCRIPTS[this.args.shell as keyof typeof SCRIPTS](await commandWords(this.config.commands));
     this.output({ shell: this.args.shell, script }, () => script.trimEnd());
   }
 }

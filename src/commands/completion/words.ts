@@ -1,9 +1,8 @@
 /** What a command line of paddlet may have, from the table of commands: the same for all shells. */
-import type { CommandClass } from '../base/command-class.ts';
+import type { Command } from '@oclif/core';
 import { everyFlags } from '../base/flags.ts';
 import { takesPath } from '../base/path-values.ts';
 import { TEXTS } from '../docs/texts.ts';
-import { COMMANDS } from '../index.ts';
 
 /** The values of a flag or an argument: names of files, these words, something that no shell knows, or none. */
 export type Values = 'files' | 'unknown' | 'none' | readonly string[];
@@ -41,9 +40,9 @@ const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   logs: ['run', 'master', 'pserver', 'trainer'],
 };
 
-export async function commandWords(): Promise<CommandWords[]> {
+export async function commandWords(commands: readonly Command.Loadable[]): Promise<CommandWords[]> {
   return Promise.all(
-    COMMANDS.map(async ({ id, summary, load }) => {
+    commands.map(async ({ id, summary = '', load }) => {
       const loaded = await load();
       const args = Object.values(loaded.args);
       const options = OPTIONS[id] ?? args.flatMap((arg) => arg.options ?? []);
@@ -59,7 +58,7 @@ export async function commandWords(): Promise<CommandWords[]> {
 
 const HELP: FlagWords = { names: ['--help', '-h'], about: 'Show flags and examples', values: 'none' };
 
-function flagsOf({ flags }: CommandClass): FlagWords[] {
+function flagsOf({ flags }: Command.Class): FlagWords[] {
   const own = Object.entries({ ...flags, ...everyFlags }).map(([name, flag]): FlagWords => {
     const { char, description = '' } = flag;
     const options = 'options' in flag ? flag.options : undefined;

@@ -1,8 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { Args, Flags } from '@oclif/core';
+import { Args, type Command, Flags } from '@oclif/core';
 import { unknownCommand } from '../base/unknown-command.ts';
 import { PaddletCommand } from '../base-command.ts';
-import { COMMANDS } from '../index.ts';
 import { commandPage, overviewPage } from './man-page.ts';
 import { TEXTS } from './texts.ts';
 import { titleOf, topicText } from './topic.ts';
@@ -32,7 +31,7 @@ is shown by the program that the variable PAGER names, if it is set.`;
   override async execute(): Promise<void> {
     const words = this.positional();
     const topic = words.join(' ');
-    if (this.flags.man) this.show(topic, await manPage(words));
+    if (this.flags.man) this.show(topic, await manPage(words, this.config.commands));
     else if (topic !== '') this.show(topic, topicText(TEXTS, topic).trimEnd());
     else this.list();
   }
@@ -66,9 +65,13 @@ function paged(pager: string, text: string) {
   }
 }
 
-async function manPage(words: readonly string[]): Promise<string> {
-  if (words.length === 0) return overviewPage();
-  const entry = COMMANDS.find(({ id }) => id === words.join(':').replaceAll(/[\s-]/g, ':'));
-  if (entry === undefined) throw unknownCommand(words);
+async function manPage(words: readonly string[], commands: readonly Command.Loadable[]): Promise<string> {
+  if (words.length === 0) return overviewPage(commands);
+  const entry = commands.find(({ id }) => id === words.join(':').replaceAll(/[\s-]/g, ':'));
+  if (entry === undefined)
+    throw unknownCommand(
+      words,
+      commands.map(({ id }) => id),
+    );
   return commandPage(entry);
 }

@@ -1,6 +1,6 @@
 /** A page of the manual (roff, man(7)) from the table of commands. */
+import type { Command } from '@oclif/core';
 import { helpSubject } from '../base/oclif-config.ts';
-import { COMMANDS, type CommandEntry } from '../index.ts';
 import { VERSION } from '../version.ts';
 
 /** What help shows of a flag, whatever its type is. */
@@ -14,7 +14,7 @@ interface ShownFlag {
   readonly type: string;
 }
 
-export async function commandPage(entry: CommandEntry): Promise<string> {
+export async function commandPage(entry: Command.Loadable): Promise<string> {
   const { usage, description, examples, flags, args } = await helpSubject(entry);
   const name = `paddlet ${entry.id.replaceAll(':', ' ')}`;
   const shownArgs = Object.values(args ?? {}).map((arg) => item(italic(arg.name.toUpperCase()), arg.description ?? ''));
@@ -24,9 +24,9 @@ export async function commandPage(entry: CommandEntry): Promise<string> {
     return `.PP\n${text(about)}\n.PP\n.nf\n.RS\n${text(command.replaceAll('<%= config.bin %>', 'paddlet'))}\n.RE\n.fi`;
   });
   return page(name.replaceAll(' ', '-'), [
-    ['NAME', `${text(name.replaceAll(' ', '-'))} \\- ${text(entry.summary)}`],
+    ['NAME', `${text(name.replaceAll(' ', '-'))} \\- ${text(entry.summary ?? '')}`],
     ['SYNOPSIS', `${bold('paddlet')} ${text(String(usage))}`],
-    ['DESCRIPTION', text(description ?? entry.summary)],
+    ['DESCRIPTION', text(description ?? entry.summary ?? '')],
     ...(shownArgs.length === 0 ? [] : ([['ARGUMENTS', shownArgs.join('\n')]] as const)),
     ['OPTIONS', shown.map(([flag, facts]) => flagItem(flag, facts)).join('\n')],
     ['EXAMPLES', shownExamples.join('\n')],
@@ -34,8 +34,8 @@ export async function commandPage(entry: CommandEntry): Promise<string> {
   ]);
 }
 
-export function overviewPage(): string {
-  const items = COMMANDS.map(({ id, summary }) => item(bold(`paddlet ${id.replaceAll(':', ' ')}`), summary));
+export function overviewPage(commands: readonly Command.Loadable[]): string {
+  const items = commands.map(({ id, summary = '' }) => item(bold(`paddlet ${id.replaceAll(':', ' ')}`), summary));
   return page('paddlet', [
     ['NAME', `paddlet \\- ${text('fault-tolerant, elastic parameter-server training in one executable')}`],
     ['SYNOPSIS', `${bold('paddlet')} ${text('COMMAND [ARGUMENTS] [FLAGS]')}`],

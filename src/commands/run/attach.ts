@@ -44,7 +44,11 @@ const otherJob = (folder: string, holder: Holder, job: string): PaddletError =>
 export async function attach(run: ClusterRun, progress: Progress, write: (text: string) => void): Promise<AttachEnd> {
   const { host, folder, stop } = run;
   const sizes = new WantedSizes({ ...run, ...host }, run.loaded.job.cluster);
-  const showing = showProgress(run, sizes, progress, { onLine: () => {}, onMaster: pageSayer(run) });
+  const showing = showProgress(run, sizes, progress, {
+    onLine: () => {},
+    onMaster: pageSayer(run),
+    children: () => [],
+  });
   const first = lastHolder(folder);
   let log: RunLog | undefined;
   try {

@@ -8,6 +8,7 @@ import type { LoadedJob } from '../../job/load-job.ts';
 import { launch, type WantedProcesses } from '../../roles/launcher/launcher.ts';
 import { ProofOfDeath } from '../../roles/launcher/proof-of-death.ts';
 import type { ChildSpec } from '../../roles/launcher/supervised-child.ts';
+import type { LiveChild } from '../../roles/launcher/suspended-children.ts';
 import { type Sizes, WantedSizes } from '../../roles/launcher/wanted-sizes.ts';
 import { watchHealth } from '../../roles/launcher/watch-health.ts';
 import { watchMaster } from '../../roles/launcher/watch-master.ts';
@@ -67,9 +68,11 @@ export async function runCluster(
   const proof = new ProofOfDeath({ ...host, url: run.url, store: async () => run.store });
   const wantedSizes = new WantedSizes({ ...run, ...host }, sizes);
   const ports = new ChildPorts();
+  const children = new Map<string, LiveChild>();
   const showing = showProgress(run, wantedSizes, progress, {
     onLine: (line) => host.log.info(line),
     onMaster: pageSayer(run),
+    children: () => [...children.values()],
   });
   const wanted: WantedProcesses = {
     specs: () => planned(wantedSizes.current()),
@@ -83,7 +86,8 @@ export async function runCluster(
     look: () => wantedSizes.look(),
   };
   try {
-    const spawn = (spec: ChildSpec): Promise<RunningProcess> => spawnChild(run, spec, { reports, proof, ports });
+    const spawn = (spec: ChildSpec): Promise<RunningProcess> =>
+      spawnChild(run, spec, { reports, proof, ports, children });
     const end = await launch({ ...run, ...host, wanted, spawn });
     await proof.settle(run.kill, SETTLE_MS);
     if (end.how !== 'failed') return end;
@@ -98,12 +102,14 @@ interface Listeners {
   readonly reports: ChildReports;
   readonly proof: ProofOfDeath;
   readonly ports: ChildPorts;
+  /** Those that live, by name. */
+  readonly children: Map<string, LiveChild>;
 }
 
 async function spawnChild(
   run: ClusterRun,
-  { name, args }: ChildSpec,
-  { reports, proof, ports }: Listeners,
+  { name, role, args }: ChildSpec,
+  { reports, proof, ports, children }: Listeners,
 ): Promise<RunningProcess> {
   const { host, folder, kill, stopLimitMs, logBytes } = run;
   const life = proof.watch(name);
@@ -121,7 +127,10 @@ async function spawnChild(
   const killChild = (): void => void child.kill('SIGKILL');
   if (kill.aborted) killChild();
   kill.addEventListener('abort', killChild);
+  const { pid, isSuspended } = child;
+  children.set(name, { name, role, pid, isSuspended, resume: () => void child.kill('SIGCONT') });
   void child.ended.then(() => {
+    children.delete(name);
     life.exited();
     kill.removeEventListener('abort', killChild);
   });
@@ -133,6 +142,8 @@ interface ShownTo {
   readonly onLine: (line: string) => void;
   /** Gets the address of each master. */
   readonly onMaster: (address: string) => void;
+  /** Processes of this run. */
+  readonly children: () => readonly LiveChild[];
 }
 
 /** Moves the bar by what the master says, and shows what the job waits for. */
@@ -140,7 +151,7 @@ export function showProgress(
   run: ClusterRun,
   sizes: Pick<WantedSizes, 'current'>,
   progress: Progress,
-  { onLine, onMaster }: ShownTo,
+  { onLine, onMaster, children }: ShownTo,
 ): { cancel: Cancel } {
   const { host, store, keys, loaded } = run;
   const shown = new RunProgress({ ...host, progress, onLine });
@@ -156,6 +167,7 @@ export function showProgress(
       ...watched,
       // That a process does not answer is shown: failed connections need no log lines.
       network: jobNetwork({ ...host, log: QUIET_LOG }, store, keys),
+      children,
       needs: () => ({ ...loaded.job.cluster, ...sizes.current() }),
       hasAdvanced: () => shown.hasAdvanced(),
       onWaiting: (waitingFor) => shown.waits(waitingFor),

@@ -2,6 +2,7 @@
 import { visible } from '../../base/visible.ts';
 import type { DirectingInfo, RoleInfo } from '../../cluster/info.ts';
 import { directingInfo, type JobStatus, type LiveProcess } from '../../cluster/job/describe-job.ts';
+import { silenceText } from '../../cluster/job/health.ts';
 import type { KeptModel, KeptModels } from '../../cluster/job/job-result.ts';
 import { shellCommand } from '../../cluster/job/start-command.ts';
 import { shortId } from '../../cluster/trainer-entry.ts';
@@ -194,7 +195,7 @@ function processCells(process: LiveProcess, { spread, record }: ShownStatus, isW
 
 /** What a process does, in a few words. */
 export function activityOf(answer: LiveProcess['answer'], isWide: boolean): string {
-  if (answer.kind === 'none') return 'does not answer';
+  if (answer.kind === 'none') return silenceText(answer);
   if (answer.kind === 'notUnderstood') return 'unknown, see above';
   const { info } = answer;
   return info.state === 'waiting' ? `waiting for ${info.waitingFor}` : workText(info, isWide);

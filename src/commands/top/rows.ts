@@ -2,6 +2,7 @@
 import { visible } from '../../base/visible.ts';
 import type { DirectingInfo, RoleInfo } from '../../cluster/info.ts';
 import { directingInfo, type LiveProcess } from '../../cluster/job/describe-job.ts';
+import { silenceText } from '../../cluster/job/health.ts';
 import { shortId } from '../../cluster/trainer-entry.ts';
 import { durationText } from '../base/fit.ts';
 import type { TableColumn } from '../base/table.ts';
@@ -48,7 +49,7 @@ const workingInfo = ({ answer }: LiveProcess): Working | undefined =>
   answer.kind === 'info' && answer.info.state === 'working' ? answer.info : undefined;
 
 function stateOf({ answer }: LiveProcess): string {
-  if (answer.kind === 'none') return 'does not answer';
+  if (answer.kind === 'none') return silenceText(answer);
   if (answer.kind === 'notUnderstood') return answer.error.message;
   return answer.info.state === 'waiting' ? `waits for ${answer.info.waitingFor}` : '';
 }

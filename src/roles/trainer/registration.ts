@@ -28,7 +28,9 @@ export async function keepRegistered(context: RoleContext, options: Registration
       options.onFatal(lost);
       return;
     }
-    context.host.log.warn(`the registration expired (${lost.message}); registering again`);
+    context.host.log.warn(`the registration expired (${lost.message}); registering again`, {
+      hint: 'where the machine is too busy, or a step takes longer than the lease, raise cluster.leaseTtl',
+    });
     try {
       lease = await register(context, options);
     } catch (error) {

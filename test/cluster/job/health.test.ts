@@ -33,13 +33,13 @@ describe('the health of a job', () => {
 
   it('waits for the lease of a process that does not answer, and says for how long at most', () => {
     expect(textsOf(MASTER, silent('pserver', '0', 2_100), PSERVER_1, TRAINER)).toEqual([
-      'the lease of pserver 0 to expire, 3 s',
+      'an answer of pserver 0, or the end of its lease, 3 s',
     ]);
     expect(textsOf(MASTER, silent('pserver', '0'), PSERVER_1, TRAINER)).toEqual([
-      'the lease of pserver 0 to expire, 5 s',
+      'an answer of pserver 0, or the end of its lease, 5 s',
     ]);
     expect(textsOf(silent('master', 'master', 9_000), PSERVER_0, PSERVER_1, TRAINER)).toEqual([
-      'the lease of the master to expire, 0 s',
+      'an answer of the master, or the end of its lease, 0 s',
     ]);
   });
 
@@ -52,6 +52,13 @@ describe('the health of a job', () => {
       waitingFor: [{ kind: 'trainers', text: 'trainers: 1 of 2' }],
     });
     expect(textsOf(MASTER, PSERVER_0, PSERVER_1, silent('trainer', 't', 0))).toEqual([
+      'an answer of trainer t, or the end of its lease, 5 s',
+    ]);
+  });
+
+  it('a trainer that answers late still counts, and one whose address another process has does not', () => {
+    const ended: SeenProcess = { ...silent('trainer', 't'), answer: { kind: 'none', replacedBy: 'trainer u' } };
+    expect(textsOf(MASTER, PSERVER_0, PSERVER_1, ended)).toEqual([
       'the lease of trainer t to expire, 5 s',
       'trainers: 0 of 1',
     ]);
@@ -60,7 +67,7 @@ describe('the health of a job', () => {
   it('does not wait for a trainer that does not listen: its lease is all that is known of it', () => {
     const client: SeenProcess = { ...silent('trainer', 'client'), address: '127.0.0.1:1' };
     expect(textsOf(MASTER, PSERVER_0, PSERVER_1, client)).toEqual([]);
-    expect(textsOf(MASTER, PSERVER_0, PSERVER_1, { ...client, address: '127.0.0.1:2' })).toHaveLength(2);
+    expect(textsOf(MASTER, PSERVER_0, PSERVER_1, { ...client, address: '127.0.0.1:2' })).toHaveLength(1);
   });
 
   it('names who does not reach a pserver that others may reach', () => {

@@ -4,12 +4,15 @@ import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { loadConfig } from '../../../src/commands/base/oclif-config.ts';
 import { commandPage, overviewPage } from '../../../src/commands/docs/man-page.ts';
 import { TEXTS } from '../../../src/commands/docs/texts.ts';
 import { topicText } from '../../../src/commands/docs/topic.ts';
 import { COMMANDS } from '../../../src/commands/index.ts';
 import { ROOT, sourceFiles } from '../../source-files.ts';
 import { runCommand } from '../run-command.ts';
+
+const { commands } = await loadConfig(COMMANDS);
 
 const docs = (...words: string[]) => runCommand(['docs', ...words], { cwd: tmpdir() });
 
@@ -59,7 +62,7 @@ describe('the manual', () => {
     return undefined;
   }
 
-  test.each(COMMANDS)('$id', async (entry) => {
+  test.each(commands)('$id', async (entry) => {
     const roff = await commandPage(entry);
     for (const name of Object.keys((await entry.load()).flags)) {
       expect(roff).toContain(`\\fB\\-\\-${name.replaceAll('-', '\\-')}\\fR`);
@@ -73,8 +76,8 @@ describe('the manual', () => {
   });
 
   test('of paddlet, and by the command line', async () => {
-    expect(await docs('--man')).toEqual({ code: 0, out: `${overviewPage()}\n`, err: '' });
-    expect(complaints(overviewPage()) ?? '').toBe('');
+    expect(await docs('--man')).toEqual({ code: 0, out: `${overviewPage(commands)}\n`, err: '' });
+    expect(complaints(overviewPage(commands)) ?? '').toBe('');
     const { out } = await docs('--man', 'data', 'index');
     expect(out).toContain('.SH SYNOPSIS\n\\fBpaddlet\\fR data index PATH [FLAGS]\n');
     expect((await docs('--man', 'data', 'indx')).err).toContain('did you mean `paddlet data index`?');

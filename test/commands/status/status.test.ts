@@ -298,8 +298,9 @@ describe('the status of a job that no master directs', () => {
     const status = statusOf(dead);
     expect(phaseOf(status)).toBe('unresponsive');
     expect(textOf(status).slice(2, 4)).toEqual([
-      'cluster: UNKNOWN, no process answers: they are dead, suspended or unreachable; waiting for the lease of ' +
-        'the master to expire, 5 s; the lease of pserver 0 to expire, 5 s; the lease of trainer 0 to expire, 5 s',
+      'cluster: UNKNOWN, no process answers: they are dead, suspended or unreachable; waiting for ' +
+        'an answer of the master, or the end of its lease, 5 s; an answer of pserver 0, or the end of its lease, 5 s; ' +
+        'an answer of trainer 0, or the end of its lease, 5 s',
       'the last master wrote OK: not believed, as it does not answer',
     ]);
   });

@@ -3,8 +3,10 @@ import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import { type Waiting, waitingText } from '../../../src/cluster/job/health.ts';
 import type { Network } from '../../../src/protocol/messages/channel.ts';
+import type { LiveChild } from '../../../src/roles/launcher/suspended-children.ts';
 import { watchHealth } from '../../../src/roles/launcher/watch-health.ts';
 import { asyncMaster, asyncPserver, workingTrainer } from '../../cluster/role-infos.ts';
+import { MemoryLog } from '../../protocol/rig.ts';
 import { aStore, Master } from '../master/tasks/service-rig.ts';
 
 const EVERY_MS = 1_000;
@@ -15,13 +17,17 @@ let dead: Set<string>;
 let isAdvancing: boolean;
 let asked: number;
 let waitingFor: string[] | undefined;
+let children: LiveChild[];
+let resumed: number[];
+let data: ReturnType<typeof aStore>['data'];
 
 beforeEach(() => {
-  const { data, clock: itsClock } = aStore();
-  clock = itsClock;
+  ({ data, clock } = aStore());
   master = new Master(clock, data);
   const { keys } = master.context;
   dead = new Set();
+  children = [];
+  resumed = [];
   isAdvancing = false;
   asked = 0;
   const infos: Record<string, object> = { m: asyncMaster(), p: asyncPserver(0, 1), t: workingTrainer };
@@ -39,7 +45,7 @@ beforeEach(() => {
   for (const [key, value] of [
     [keys.masterAddr, 'm'],
     [keys.ps(0), 'p'],
-    [keys.trainer('a'), 't'],
+    [keys.trainer(workingTrainer.id), 't'],
   ] as const) {
     const { leaseId } = data.leaseGrant(60_000);
     data.txn({ if: [], then: [{ put: key, value, leaseId }] });
@@ -49,6 +55,8 @@ beforeEach(() => {
     clock,
     network,
     needs: () => ({ pservers: 1, minTrainers: 1, leaseTtlMs: 5_000 }),
+    log: new MemoryLog(),
+    children: () => children,
     hasAdvanced: () => isAdvancing,
     onWaiting: (waiting: readonly Waiting[]) => {
       waitingFor = waiting.map(waitingText);
@@ -74,9 +82,9 @@ it('asks nothing while the job advances', async () => {
 it('counts down to the end of the lease of a process that does not answer, and forgets it when it does', async () => {
   dead.add('p');
   await clock.advance(EVERY_MS);
-  expect(waitingFor).toEqual(['the lease of pserver 0 to expire, 5 s']);
+  expect(waitingFor).toEqual(['an answer of pserver 0, or the end of its lease, 5 s']);
   await clock.advance(2 * EVERY_MS);
-  expect(waitingFor).toEqual(['the lease of pserver 0 to expire, 3 s']);
+  expect(waitingFor).toEqual(['an answer of pserver 0, or the end of its lease, 3 s']);
   dead.clear();
   await clock.advance(EVERY_MS);
   expect(waitingFor).toEqual([]);
@@ -86,4 +94,35 @@ it('says that the store does not answer', async () => {
   master.troubled.isAway = true;
   await clock.advance(EVERY_MS);
   expect(waitingFor).toEqual(['the store memory:: the store is unreachable']);
+});
+
+/** What the operating system would say of children with these pids. */
+const childOf = (name: string, role: LiveChild['role'], pid: number, isSuspended = true): LiveChild => ({
+  ...{ name, role, pid, isSuspended: () => isSuspended, resume: () => void resumed.push(pid) },
+});
+
+it('names a suspended child whose lease has ended, and resumes it after two lease times', async () => {
+  data.txn({ if: [], then: [{ delete: master.context.keys.masterAddr }] });
+  children = [
+    childOf('master', 'master', 71),
+    childOf('pserver 0', 'pserver', 72),
+    childOf('trainer 0', 'trainer', 73),
+  ];
+  await clock.advance(EVERY_MS);
+  expect(waitingFor).toEqual(['the master (pid 71), which is suspended, to be resumed by this run, 10 s']);
+  await clock.advance(9 * EVERY_MS);
+  expect(resumed).toEqual([]);
+  await clock.advance(EVERY_MS);
+  expect(resumed).toEqual([71]);
+});
+
+it('leaves alone a child that is not suspended, and one whose job advances without it', async () => {
+  data.txn({ if: [], then: [{ delete: master.context.keys.ps(0) }] });
+  children = [childOf('pserver 0', 'pserver', 72, false)];
+  await clock.advance(20 * EVERY_MS);
+  expect(waitingFor).toEqual(['pserver 0 (0 of 1 are running)']);
+  children = [childOf('pserver 0', 'pserver', 72)];
+  isAdvancing = true;
+  await clock.advance(20 * EVERY_MS);
+  expect(resumed).toEqual([]);
 });

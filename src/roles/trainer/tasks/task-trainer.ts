@@ -6,7 +6,7 @@
 import { backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
-import { pauseOrAborted } from '../../../cluster/waiting.ts';
+import { pauseOrAborted, Turns } from '../../../cluster/waiting.ts';
 import { addressOf, type HeldTask } from './dealt-task.ts';
 import type { EndReports } from './end-reports.ts';
 import type { TaskLoopOptions } from './loop-options.ts';
@@ -26,6 +26,7 @@ export class TaskTrainer {
   readonly #options: TaskLoopOptions;
   readonly #ends: EndReports;
   readonly #pulls: PullQueue;
+  readonly #turns: Turns;
   readonly #pullAhead: number;
   readonly #isGated: boolean;
   readonly #begun = new Map<HeldTask, Promise<Begun>>();
@@ -39,6 +40,7 @@ export class TaskTrainer {
     this.#options = options;
     this.#isGated = record.job.training.staleness?.policy === 'wait';
     this.#pullAhead = record.job.training.pullAhead;
+    this.#turns = new Turns(options.context.host.clock);
     this.#pulls = new PullQueue({ client, id, ahead: this.#pullAhead });
   }
 
@@ -115,7 +117,7 @@ export class TaskTrainer {
 
   #train(task: HeldTask, firstPush: number, where: 'first' | 'last'): TaskTraining {
     const { batchSize, pushEvery, pullEvery } = this.#options.record.job.training;
-    const pulls = { pulls: this.#pulls, pullAhead: this.#pullAhead, gated: this.#isGated };
+    const pulls = { pulls: this.#pulls, turns: this.#turns, pullAhead: this.#pullAhead, gated: this.#isGated };
     const options = { ...this.#options, ...pulls, batchSize, pushEvery, pullEvery, signal: task.signal };
     return new TaskTraining(options, task.progress!, firstPush, where);
   }

@@ -5,7 +5,7 @@
 import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { ParameterClient, Pulled } from '../../../cluster/client/parameter-client.ts';
-import { throwIfAborted } from '../../../cluster/waiting.ts';
+import { type Turns, throwIfAborted } from '../../../cluster/waiting.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
 import { freeStep, type MetricSums, type Model, ordinaryStep, type StepResult } from '../../../model/model.ts';
@@ -23,6 +23,7 @@ export interface TrainTaskOptions extends GroupOptions {
   readonly activity: Pick<Activity, 'enter' | 'position' | 'trained'>;
   readonly gradientCheck: GradientCheck;
   readonly pulls: PullQueue;
+  readonly turns: Turns;
   /** Groups of batches that are pulled ahead, and pushes that are on their way beside the last one. */
   readonly pullAhead: number;
   /** The job has a staleness bound of policy `wait`: a pull says that all pushes before it have arrived. */
@@ -108,11 +109,13 @@ export class TaskTraining {
   }
 
   async #train({ group, pulled }: PulledGroup): Promise<void> {
-    const { activity, batchSize, pushEvery } = this.#options;
+    const { activity, batchSize, pushEvery, turns, signal } = this.#options;
     const progress = this.#progress;
     const batches = countBatches(progress.records, batchSize);
     for (const [i, batch] of group.batches.entries()) {
       activity.enter('compute');
+      // Values that were pulled ahead are there at once: steps would follow each other without a turn for others.
+      if (turns.areDue()) await turns.take(signal);
       const step = this.#step(group, i, pulled);
       const routed = group.batches.length === 1 ? pulled.routed : undefined;
       this.#contributions.push({ batch, step, versions: pulled.versions, routed });

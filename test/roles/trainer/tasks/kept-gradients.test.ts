@@ -1,7 +1,9 @@
 /** The gradients of a push stay what they were until it is answered, though the model computes in the same memory. */
+
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { ParameterClient, Pulled } from '../../../../src/cluster/client/parameter-client.ts';
+import { Turns } from '../../../../src/cluster/waiting.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
 import type { Batch } from '../../../../src/model/model.ts';
 import { createModel } from '../../../../src/model/registry.ts';
@@ -11,6 +13,7 @@ import { beginProgress, TaskTraining } from '../../../../src/roles/trainer/tasks
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { randomValues } from '../../../model/batches.ts';
 import { referenceModel } from '../../../model/reference.ts';
+import { FakeClock } from '../../../store/support.ts';
 
 const RECORDS = 12;
 const SPEC = { type: 'fm', factors: 3, task: 'regression' } as const;
@@ -73,6 +76,7 @@ async function train(client: Client, every: Every, model = createModel(SPEC, FAC
     activity,
     signal,
     pulls,
+    turns: new Turns(new FakeClock()),
     gradientCheck,
     batchSize: 2,
     gated: false,

@@ -2,7 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { Clock } from '../../../../src/base/seams.ts';
 import type { Pulled, PushHeader } from '../../../../src/cluster/client/parameter-client.ts';
+import { Turns } from '../../../../src/cluster/waiting.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
 import { createLinear } from '../../../../src/model/lr.ts';
 import type { Model } from '../../../../src/model/model.ts';
@@ -10,6 +12,7 @@ import { GradientCheck } from '../../../../src/roles/trainer/compute/gradient-ch
 import { PullQueue } from '../../../../src/roles/trainer/tasks/pull-queue.ts';
 import { beginProgress, TaskTraining } from '../../../../src/roles/trainer/tasks/train-task.ts';
 import { createIdRouter, NO_IDS } from '../../../../src/tensor/id-router.ts';
+import { FakeClock } from '../../../store/support.ts';
 import { VECTORS } from '../../../vectors/make-vectors.ts';
 
 interface PushCase {
@@ -34,12 +37,19 @@ const PULLED = {
   versions: new Map(),
 } as unknown as Pulled;
 
+interface Told {
+  readonly pullEvery: number;
+  /** Gets the place of each step. */
+  readonly places: unknown[];
+  readonly clock?: Clock;
+}
+
 /** Trains a task whose records have no features, from push `next`, and tells what was sent. */
 async function sentBy(
   { records, batchSize, pushEvery }: PushCase,
   next: number,
   pullAhead: number,
-  { pullEvery, places }: { readonly pullEvery: number; readonly places: unknown[] } = { pullEvery: 1, places: [] },
+  { pullEvery, places, clock = new FakeClock() }: Told = { pullEvery: 1, places: [] },
 ): Promise<Sent[]> {
   const sent: Sent[] = [];
   /** Cut, and not pushed yet. */
@@ -75,10 +85,11 @@ async function sentBy(
       return linear.step(batch, values);
     },
   };
+  const turns = new Turns(clock);
   const pulls = new PullQueue({ client, id: 'trainer', ahead: pullAhead });
   const training = new TaskTraining(
     {
-      ...{ model, client, router: createIdRouter({ shards: 8 }), activity, signal, pulls, pullAhead },
+      ...{ model, client, router: createIdRouter({ shards: 8 }), activity, signal, pulls, pullAhead, turns },
       ...{ batchSize, pushEvery, pullEvery, gated: false },
       gradientCheck: new GradientCheck({ onBadGradient: 'fail' }, { warn: () => {} }, []),
     },
@@ -108,4 +119,26 @@ test.each([1, 3])('each mini-batch is told its place, with %d of them a pull', a
   const places: unknown[] = [];
   await sentBy({ records: 18, batchSize: 4, pushEvery: 1, pushes: [] }, 1, 0, { pullEvery, places });
   expect(places).toEqual([1, 2, 3, 4].map((batch) => ({ pass: 3, task: 8, batch })));
+});
+
+test('long steps follow each other with a turn for whatever else is due, short ones without', async () => {
+  /** Each step takes that long; what else is due has its turn when the trainer pauses. */
+  const turnsOf = async (stepMs: number): Promise<number> => {
+    let nowMs = 0;
+    let turns = 0;
+    const clock: Clock = {
+      monotonicMs: () => nowMs,
+      wallSeconds: () => 0,
+      after: (_delayMs, run) => {
+        turns += 1;
+        queueMicrotask(run);
+        return () => {};
+      },
+    };
+    const places = { push: () => (nowMs += stepMs) } as unknown as unknown[];
+    await sentBy({ records: 20, batchSize: 2, pushEvery: 5, pushes: [] }, 0, 4, { pullEvery: 5, places, clock });
+    return turns;
+  };
+  expect(await turnsOf(300)).toBe(9);
+  expect(await turnsOf(10)).toBe(0);
 });
