@@ -130,6 +130,24 @@ describe('checkpoint commands', () => {
     expect(readdirSync(folder)).not.toContain('never');
   });
 
+  test('the name of a job in a file neither paints nor moves the cursor', async () => {
+    const jobName = '\u001b[31mred\u001b[39m\u001b[2J';
+    await saveCluster({ disk: createDisk(), pservers: 1, folder: at('painted'), names: 70, meta: { jobName } });
+    for (const args of [
+      ['checkpoint', 'verify', 'painted'],
+      ['checkpoint', 'inspect', 'painted'],
+      ['checkpoint', 'ls', 'painted'],
+      ['checkpoint', 'export', 'painted', '--format', 'npz', '--out', 'painted.npz'],
+      ['restore', '--from', 'painted', '--to', 'painted2', '--pservers', '2'],
+    ]) {
+      const { code, out, err } = await paddlet(...args);
+      expect([args, code, `${out}${err}`.includes('\u001b')]).toEqual([args, 0, false]);
+    }
+    expect((await paddlet('checkpoint', 'verify', 'painted')).out).toContain(
+      'of job \\u001b[31mred\\u001b[39m\\u001b[2J',
+    );
+  });
+
   test('a shape that only the metadata claim is refused before anything is allocated, checksums or not', async () => {
     await saveCluster({ disk: createDisk(), pservers: 1, folder: at('claims'), names: 60 });
     const path = at(`claims/0/${readdirSync(at('claims/0'))[0]}`);
