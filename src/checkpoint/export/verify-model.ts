@@ -1,4 +1,4 @@
-/** `checkpoint verify` of one file that is not a checkpoint of a pserver: a merged model, or another program's tensors. */
+/** `checkpoint verify` of one file that no pserver wrote: a merged model, or safetensors of another program. */
 import { isPaddletError } from '../../base/errors.ts';
 import type { Disk } from '../../base/seams.ts';
 import { openFile, withFile } from '../file/files.ts';

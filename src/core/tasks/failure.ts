@@ -6,7 +6,10 @@ import type { Attempt } from './attempt.ts';
 import type { QueueConfig } from './events.ts';
 import { DISCARD_TEXT_LENGTH, type DiscardedTask } from './state.ts';
 
-/** Faults of records or of the model, not of the cluster. A trainer that reports one may choose the code by which the job fails. */
+/**
+ * Faults of records or of the model, not of the cluster. A trainer that reports one may choose the code by which the
+ * job fails.
+ */
 const DATA_FAULTS = [
   'TooManyBadRecords',
   'DataInvalid',

@@ -1,4 +1,4 @@
-/** A merged model of each format version, and what damage does to one: `predict`, `evaluate` and `checkpoint verify`. */
+/** A merged model of each format version, sound and damaged: `predict`, `evaluate` and `checkpoint verify`. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
