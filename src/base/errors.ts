@@ -102,6 +102,8 @@ export const CODES = {
   /** Sync mode: a lane cannot be computed, however often it is tried. */
   LaneFailed: fact('fatal', EXIT.jobFailed),
   BadGradient: fact('fatal', EXIT.jobFailed),
+  /** Scores are NaN or infinite: so are parameters, or they overflow when they are multiplied. */
+  ModelNotFinite: fact('fatal', EXIT.jobFailed),
   AttemptNotLive: fact('refresh', EXIT.jobFailed),
   PassBefore: fact('refresh', EXIT.jobFailed),
   PassAfter: fact('refresh', EXIT.jobFailed),

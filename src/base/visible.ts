@@ -5,9 +5,21 @@
 
 /** Control characters, and the format characters that change the order in which a line is read. */
 const CONTROLS = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu;
-/** The styles of our own texts (chalk): bold, dim, and colors. */
+/** A text between styles (chalk): bold, dim, and colors, also several. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const STYLES = /\u001b\[(?:1|2|22|3[1-6]|39)m/u;
+const STYLED = /((?:\u001b\[(?:1|2|3[1-6])m)+[^\u001b\n]*(?:\u001b\[(?:22|39)m)+)/u;
+
+/** Styled texts of this program: fixed words, so that there are few. */
+const own = new Set<string>();
+
+/**
+ * Registers a fixed word that this program has styled, so that `visibleStyled` lets it through. The word must not come
+ * from outside: `visibleStyled` would let the same styles through wherever they come from.
+ */
+export function ownStyled(styled: string): string {
+  own.add(styled);
+  return styled;
+}
 
 const shown = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
@@ -18,8 +30,9 @@ export const visible = (text: string): string => text.replace(CONTROLS, shown);
 export const visibleLines = (text: string): string =>
   text.replace(CONTROLS, (character) => (character === '\n' || character === '\t' ? character : shown(character)));
 
-/** Lines that we made and painted. From outside, nothing but these styles gets through. */
-export const visibleStyled = (text: string): string => {
-  const parts = text.split(new RegExp(`(${STYLES.source})`, 'u'));
-  return parts.map((part, i) => (i % 2 === 1 ? part : visibleLines(part))).join('');
-};
+/** Lines that we made and styled. Of styles, nothing but what `ownStyled` has registered gets through. */
+export const visibleStyled = (text: string): string =>
+  text
+    .split(STYLED)
+    .map((part) => (own.has(part) ? part : visibleLines(part)))
+    .join('');

@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { encodeHeader, parseHeader, sealHeader } from '../../src/checkpoint/file/safetensors/header.ts';
 import { carriedRecord } from '../../src/cluster/job/carried-record.ts';
 import { createClock } from '../../src/host/clock.ts';
 import { createDisk } from '../../src/host/disk.ts';
@@ -127,6 +128,51 @@ describe('checkpoint commands', () => {
       expect(await json(...args)).toMatchObject({ code: 7, result: { error: { code: 'CheckpointCorrupt' } } });
     }
     expect(readdirSync(folder)).not.toContain('never');
+  });
+
+  test('the name of a job in a file neither paints nor moves the cursor', async () => {
+    const jobName = '\u001b[31mred\u001b[39m\u001b[2J';
+    await saveCluster({ disk: createDisk(), pservers: 1, folder: at('painted'), names: 70, meta: { jobName } });
+    for (const args of [
+      ['checkpoint', 'verify', 'painted'],
+      ['checkpoint', 'inspect', 'painted'],
+      ['checkpoint', 'ls', 'painted'],
+      ['checkpoint', 'export', 'painted', '--format', 'npz', '--out', 'painted.npz'],
+      ['restore', '--from', 'painted', '--to', 'painted2', '--pservers', '2'],
+    ]) {
+      const { code, out, err } = await paddlet(...args);
+      expect([args, code, `${out}${err}`.includes('\u001b')]).toEqual([args, 0, false]);
+    }
+    expect((await paddlet('checkpoint', 'verify', 'painted')).out).toContain(
+      'of job \\u001b[31mred\\u001b[39m\\u001b[2J',
+    );
+  });
+
+  test('a shape that only the metadata claim is refused before anything is allocated, checksums or not', async () => {
+    await saveCluster({ disk: createDisk(), pservers: 1, folder: at('claims'), names: 60 });
+    const path = at(`claims/0/${readdirSync(at('claims/0'))[0]}`);
+    const bytes = readFileSync(path);
+    const end = 8 + Number(bytes.readBigUInt64LE(0));
+    const { metadata, tensors } = parseHeader(bytes.subarray(8, end), bytes.length - end, path);
+    for (const shape of ['2147483648,2147483648', '1000000,1000000']) {
+      const parameters = metadata.get('parameters')!.replace('[3,5]', `[${shape}]`);
+      const claims = { ...Object.fromEntries(metadata), parameters, headerCrc32: '00000000' };
+      const header = encodeHeader(claims, [...tensors.values()], end)!;
+      sealHeader(header);
+      writeFileSync(path, Buffer.concat([header, bytes.subarray(end)]));
+      for (const args of [
+        ['checkpoint', 'verify', 'claims'],
+        ['checkpoint', 'inspect', 'claims'],
+        ['checkpoint', 'export', 'claims', '--format', 'csv', '--out', 'never'],
+        ['restore', '--from', 'claims', '--to', 'never', '--pservers', '1'],
+      ]) {
+        const { code, out, err } = await paddlet(...args);
+        expect([code, `${out}${err}`]).toEqual([
+          7,
+          expect.stringContaining('dense.0.shape expected a shape of at most'),
+        ]);
+      }
+    }
   });
 
   test.each([

@@ -8,13 +8,19 @@ import { stampOf } from '../../src/core/placement.ts';
 import { createRoundPlan } from '../../src/core/rounds/plan.ts';
 import { shuffled, shuffledTask } from '../../src/core/shuffle.ts';
 import { categoryId, crossId, missingId, numberedId, vocabularySeed } from '../../src/data/columns/hash.ts';
+import { createDeepFm } from '../../src/model/deepfm.ts';
 import { createFieldAwareMachine } from '../../src/model/ffm.ts';
 import { createFactorizationMachine } from '../../src/model/fm.ts';
+import type { ModelColumn } from '../../src/model/layers/columns.ts';
+import { createNetworkModel } from '../../src/model/layers/network-model.ts';
+import type { LayerSpec } from '../../src/model/layers/specs.ts';
 import { createLinear } from '../../src/model/lr.ts';
+import { createMlp } from '../../src/model/mlp.ts';
 import type { Model, PulledValues } from '../../src/model/model.ts';
 import { createSoftmax } from '../../src/model/softmax.ts';
 import { encodeFrame } from '../../src/protocol/frames/frame.ts';
 import { proofOf } from '../../src/protocol/join/proof.ts';
+import { elementCount } from '../../src/tensor/blocks.ts';
 import { shardOfBlock, shardOfRow } from '../../src/tensor/shard-hash.ts';
 import { goldenFrames } from '../protocol/golden-frames.ts';
 
@@ -178,6 +184,59 @@ function models() {
   };
 }
 
+const COLUMNS: readonly ModelColumn[] = [
+  { name: 'city', kind: 'category', floats: 0 },
+  { name: 'tag', kind: 'category', floats: 0 },
+  { name: 'age', kind: 'number', floats: 1 },
+];
+/** Sums of them are rounded, so that the order of operations shows in the last bits. */
+const irregular = (length: number, step: number): Float32Array =>
+  Float32Array.from({ length }, (_, at) => (((at + 1) * step) % 17) / 7 - 1);
+
+/** Of models of layers: one for each kind of batch, with each way in which layers are joined. */
+function networks() {
+  const looked = { ...SPARSE, fields: Uint16Array.of(0, 1, 0, 1, 0, 1), values: undefined };
+  const ages = { width: 1, values: Float32Array.of(0.3, -1.1, 0.7) };
+  const columns = { records: 3, labels: LABELS, sparse: [looked], dense: [ages] };
+  const inputs = { width: 3, values: irregular(9, 5) };
+  const dense = { records: 3, labels: Float32Array.of(2, 0, 1), sparse: [], dense: [inputs] };
+  const binary = { ...dense, labels: LABELS };
+  const towers = { deepfm: { factors: 2, hidden: [2] }, mlp: { hidden: [2] } };
+  const deepfm = createDeepFm({ classes: 2, inputWidth: 0, columns: COLUMNS, seed: 1 }, towers.deepfm);
+  const mlp = createMlp({ classes: 3, inputWidth: 3, columns: undefined, seed: 1 }, towers.mlp);
+  const list: readonly LayerSpec[] = [
+    { type: 'numbers', name: 'in' },
+    { type: 'dense', units: 2 },
+    { type: 'batchNorm' },
+    { type: 'tanh', name: 'left' },
+    { type: 'dense', units: 2, from: 'in' },
+    { type: 'layerNorm' },
+    { type: 'sigmoid', name: 'right' },
+    { type: 'concat', from: ['left', 'right'] },
+    { type: 'dense' },
+  ];
+  const layers = createNetworkModel(
+    { type: 'layers', task: 'binary', layers: list },
+    { classes: 2, inputWidth: 3, columns: undefined, seed: 1 },
+  );
+  const withValues = (settings: object, model: Model, batch: Parameters<Model['step']>[0]) => {
+    const values = {
+      dense: model.parameters.dense.map(({ shape }, at) => irregular(elementCount({ shape }), 3 + at)),
+      sparse: model.parameters.sparse.map(({ width }, at) => irregular(3 * width, 4 + at)),
+    };
+    return { settings, ...modelCase(model, batch, values) };
+  };
+  return {
+    columnsBatch: { ...SPARSE_FACTS, fields: [...looked.fields], ages: [...ages.values], labels: [...LABELS] },
+    denseBatch: { width: 3, inputs: [...inputs.values], labels: [...dense.labels], binaryLabels: [...LABELS] },
+    cases: [
+      withValues({ ...towers.deepfm, wide: ['city', 'tag'], deep: ['city', 'tag', 'age'] }, deepfm, columns),
+      withValues(towers.mlp, mlp, dense),
+      withValues({ layers: list }, layers, binary),
+    ],
+  };
+}
+
 /** The frames of test/golden/frames as text. */
 function frames() {
   const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
@@ -217,6 +276,7 @@ export const vectors: Readonly<Record<string, () => unknown>> = {
   rounds,
   pushes,
   models,
+  networks,
   frames,
   joining,
   categories,

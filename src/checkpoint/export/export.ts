@@ -39,8 +39,10 @@ export interface ExportOptions {
 
 export const MODEL_FORMAT = 'paddlet.model';
 
-/** Of the metadata `paddlet.model`: 2 has the optimizer of each parameter in `parameters`. */
-export const MODEL_FORMAT_VERSION = '2';
+/** Of the metadata `paddlet.model`: 2 has the optimizer of each parameter in `parameters`, 3 has checksums. */
+export const MODEL_FORMAT_VERSION = '3';
+/** Without checksums; still read. */
+export const UNCHECKED_FORMAT_VERSION = '2';
 
 /** What the file says of itself. */
 export function exportMetadata({ set, variables, state }: ExportOptions): Record<string, string> {

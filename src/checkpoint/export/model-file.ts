@@ -9,21 +9,25 @@ import type { Disk, DiskFile } from '../../base/seams.ts';
 import { blockLength, blockShards, denseBlockFloats } from '../../tensor/blocks.ts';
 import type { Trained, TrainedSpec } from '../../tensor/optimizer.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
-import type { SparseSpec } from '../../tensor/spec.ts';
+import type { DenseSpec } from '../../tensor/spec.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
 import { corrupt, openFile, withFile } from '../file/files.ts';
 import { json } from '../file/format.ts';
 import type { MadeFor } from '../file/made-for.ts';
 import { createRowBuffers, firstRows, VALUES_ONLY } from '../file/row-pieces.ts';
+import type { TensorInfo } from '../file/safetensors/header.ts';
 import {
   expectTensor,
+  isHeaderIntact,
   readElements,
   readMetadataOnly,
   readSafetensors,
   type Safetensors,
 } from '../file/safetensors/reader.ts';
+import { TENSOR_CRCS, tensorCrcsSchema } from '../file/safetensors/tensor-crcs.ts';
+import { tensorsUnlike } from '../file/scan.ts';
 import { trainedSpecSchema } from '../file/spec-schema.ts';
-import { MODEL_FORMAT, MODEL_FORMAT_VERSION } from './export.ts';
+import { MODEL_FORMAT, MODEL_FORMAT_VERSION, UNCHECKED_FORMAT_VERSION } from './export.ts';
 
 const PIECE_BYTES = 4 * 1024 * 1024;
 
@@ -40,6 +44,7 @@ const metadataSchema = z.object({
   seed: json(z.int()),
   shards: json(z.int().min(1).max(LIMITS.shards)),
   job: z.string().max(LIMITS.carriedJobCharacters).optional(),
+  [TENSOR_CRCS]: json(tensorCrcsSchema).optional(),
 });
 
 /** Whether the file is a merged model, whole or not. Throws `CheckpointCorrupt` for one that is no safetensors file. */
@@ -55,15 +60,24 @@ export const withModelFile = async <T>(disk: Disk, path: string, act: (model: Mo
 
 export interface ModelFile {
   readonly facts: ModelFacts;
-  /** All shards, without the state of optimizers: for pulls only. */
+  /** False for a file of version 2. */
+  readonly hasChecksums: boolean;
+  /** Names of the tensors that are not as they were written. Reads all of the file; nothing without checksums. */
+  damaged(onBytes?: (bytes: number) => void): Promise<string[]>;
+  /** All shards, without the state of optimizers: for pulls only. Throws `CheckpointCorrupt`. */
   load(): Promise<Parameters>;
 }
 
+export const NOT_AS_WRITTEN = 'is not as it was written (CRC-32)';
+
 async function readModelFile(file: DiskFile, path: string): Promise<ModelFile> {
   const source = await readSafetensors(file, path);
+  const isIntact = await isHeaderIntact(source);
+  if (isIntact === false) throw corrupt(path, `header: ${NOT_AS_WRITTEN}`);
   const version = source.metadata.get('formatVersion');
-  if (version !== MODEL_FORMAT_VERSION) {
-    const message = `${path}: model of format version ${version}; this paddlet reads version ${MODEL_FORMAT_VERSION}`;
+  if (version !== MODEL_FORMAT_VERSION && version !== UNCHECKED_FORMAT_VERSION) {
+    const known = `${UNCHECKED_FORMAT_VERSION} and ${MODEL_FORMAT_VERSION}`;
+    const message = `${path}: model of format version ${version}; this paddlet reads versions ${known}`;
     throw new PaddletError('VersionMismatch', message, { hint: 'use the paddlet that wrote it' });
   }
   const parsed = metadataSchema.safeParse(Object.fromEntries(source.metadata));
@@ -71,8 +85,39 @@ async function readModelFile(file: DiskFile, path: string): Promise<ModelFile> {
     const issue = parsed.error.issues[0];
     throw corrupt(path, `__metadata__: ${issue?.path.join('.')}: ${issue?.message}`);
   }
-  const facts = parsed.data;
-  return { facts, load: () => loadModel(source, facts) };
+  const { [TENSOR_CRCS]: crcs, ...facts } = parsed.data;
+  const hasChecksums = isIntact === true && crcs !== undefined;
+  if (!hasChecksums && version === MODEL_FORMAT_VERSION) throw corrupt(path, 'header: its checksums are missing');
+  const layout = layoutOf(source, facts.parameters);
+  const damaged = async (onBytes?: (bytes: number) => void): Promise<string[]> =>
+    hasChecksums ? tensorsUnlike(source, crcs, onBytes) : [];
+  return {
+    facts,
+    hasChecksums,
+    damaged,
+    async load() {
+      const [first] = await damaged();
+      if (first !== undefined) throw corrupt(path, `${first}: ${NOT_AS_WRITTEN}`);
+      return loadModel(source, facts, layout);
+    },
+  };
+}
+
+interface Layout {
+  readonly tables: readonly { readonly ids: TensorInfo; readonly values: TensorInfo; readonly count: number }[];
+  readonly dense: readonly TensorInfo[];
+}
+
+/** The tensors that the metadata claim: memory is made by those claims. Throws `CheckpointCorrupt`. */
+function layoutOf(source: Safetensors, { dense, sparse }: TrainedSpec): Layout {
+  return {
+    tables: sparse.map(({ name, width }) => {
+      const count = source.tensors.get(`sparse/${name}/ids`)?.shape[0] ?? 0;
+      const ids = expectTensor(source, `sparse/${name}/ids`, 'U64', [count]);
+      return { ids, values: expectTensor(source, `sparse/${name}/values`, 'F32', [count, width]), count };
+    }),
+    dense: dense.map(({ name, shape }) => expectTensor(source, `dense/${name}/values`, 'F32', shape)),
+  };
 }
 
 /** Values that are only pulled need no state: that of plain gradient descent is none. */
@@ -81,27 +126,34 @@ const withoutState = ({ dense, sparse }: TrainedSpec): TrainedSpec => {
   return { dense: dense.map((one) => ({ ...one, optimizer })), sparse: sparse.map((one) => ({ ...one, optimizer })) };
 };
 
-async function loadModel(source: Safetensors, { parameters, seed, shards }: ModelFacts): Promise<Parameters> {
-  const into = createParameters({ spec: withoutState(parameters), seed, shards });
-  const all = Array.from({ length: shards }, (_, shard) => shard);
-  for (const shard of all) into.addShard(shard);
-  for (const [table, spec] of parameters.sparse.entries()) await loadTable(source, { table, spec, shards: all, into });
-  for (const parameter of parameters.dense.keys()) await loadDense(source, parameters, { parameter, shards, into });
+async function loadModel(
+  source: Safetensors,
+  { parameters, seed, shards: count }: ModelFacts,
+  { tables, dense }: Layout,
+): Promise<Parameters> {
+  const into = createParameters({ spec: withoutState(parameters), seed, shards: count });
+  const shards = Array.from({ length: count }, (_, shard) => shard);
+  for (const shard of shards) into.addShard(shard);
+  for (const [table, tensors] of tables.entries()) {
+    await loadTable(source, { ...tensors, table, width: parameters.sparse[table]!.width, shards, into });
+  }
+  for (const [parameter, tensor] of dense.entries()) {
+    await loadDense(source, { tensor, parameter, spec: parameters.dense[parameter]!, shards: count, into });
+  }
   return into;
 }
 
-interface TableToLoad {
+type TableToLoad = Layout['tables'][number] & {
   readonly table: number;
-  readonly spec: Trained<SparseSpec>;
+  readonly width: number;
   readonly shards: readonly number[];
   readonly into: Parameters;
-}
+};
 
-async function loadTable(source: Safetensors, { table, spec, shards, into }: TableToLoad): Promise<void> {
-  const { name, width } = spec;
-  const count = source.tensors.get(`sparse/${name}/ids`)?.shape[0] ?? 0;
-  const ids = expectTensor(source, `sparse/${name}/ids`, 'U64', [count]);
-  const values = expectTensor(source, `sparse/${name}/values`, 'F32', [count, width]);
+async function loadTable(
+  source: Safetensors,
+  { ids, values, count, table, width, shards, into }: TableToLoad,
+): Promise<void> {
   const buffers = createRowBuffers(width, VALUES_ONLY, PIECE_BYTES);
   const before = into.stats().rows;
   for (let from = 0; from < count; from += buffers.rows) {
@@ -114,13 +166,15 @@ async function loadTable(source: Safetensors, { table, spec, shards, into }: Tab
   if (rows !== count) throw corrupt(source.name, `${ids.name}: ${count} ids, of which ${count - rows} are repeated`);
 }
 
-async function loadDense(
-  source: Safetensors,
-  { dense }: TrainedSpec,
-  { parameter, shards, into }: { readonly parameter: number; readonly shards: number; readonly into: Parameters },
-): Promise<void> {
-  const spec = dense[parameter]!;
-  const tensor = expectTensor(source, `dense/${spec.name}/values`, 'F32', spec.shape);
+interface DenseToLoad {
+  readonly tensor: TensorInfo;
+  readonly parameter: number;
+  readonly spec: Trained<DenseSpec>;
+  readonly shards: number;
+  readonly into: Parameters;
+}
+
+async function loadDense(source: Safetensors, { tensor, parameter, spec, shards, into }: DenseToLoad): Promise<void> {
   for (const [block, shard] of blockShards(spec, shards).entries()) {
     const values = new Float32Array(blockLength(spec, block));
     await readElements(source, tensor, block * denseBlockFloats, values);

@@ -58,6 +58,19 @@ export async function damagedTensors(source: Safetensors, onBytes?: (bytes: numb
   return damaged;
 }
 
+/** As `damagedTensors`, with checksums by name; a tensor without a checksum, or a checksum alone, is damaged, too. */
+export async function tensorsUnlike(
+  source: Safetensors,
+  crcs: Readonly<Record<string, number>>,
+  onBytes?: (bytes: number) => void,
+): Promise<string[]> {
+  const damaged = Object.keys(crcs).filter((name) => !source.tensors.has(name));
+  for (const tensor of source.tensors.values()) {
+    if ((await checksumOf(source, tensor, onBytes)) !== crcs[tensor.name]) damaged.push(tensor.name);
+  }
+  return damaged;
+}
+
 async function checksumOf(
   source: Safetensors,
   tensor: TensorInfo,

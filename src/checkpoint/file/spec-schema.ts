@@ -1,6 +1,7 @@
 /** The parameters and their optimizers as the metadata of a checkpoint state them, checked and bounded. */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
+import { elementCount } from '../../tensor/blocks.ts';
 import type { OptimizerSpec, TrainedSpec } from '../../tensor/optimizer.ts';
 
 const finite = z.number();
@@ -31,18 +32,24 @@ const optimizer: z.ZodType<OptimizerSpec> = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('ftrl'), alpha: finite, beta: finite, lambda1: finite, lambda2: finite }),
 ]);
 
+/** A file claims a shape in a few bytes, and readers allocate by it: the product counts, not each dimension. */
+const shape = z
+  .array(z.int().min(1).max(LIMITS.denseElements))
+  .max(LIMITS.denseDimensions)
+  .refine((sizes) => elementCount({ shape: sizes }) <= LIMITS.denseElements, {
+    error: `expected a shape of at most ${LIMITS.denseElements} elements`,
+  });
+
+/** The dense floats that the largest cluster can train: each pserver sends its own in one frame. */
+const MOST_DENSE_FLOATS = (LIMITS.frameBytes / Float32Array.BYTES_PER_ELEMENT) * LIMITS.pservers;
+
 export const trainedSpecSchema: z.ZodType<TrainedSpec> = z.strictObject({
   dense: z
-    .array(
-      z.strictObject({
-        name,
-        shape: z.array(z.int().min(1).max(LIMITS.denseElements)).max(LIMITS.denseDimensions),
-        initializer,
-        statisticRate: finite.exactOptional(),
-        optimizer,
-      }),
-    )
-    .max(LIMITS.parameters),
+    .array(z.strictObject({ name, shape, initializer, statisticRate: finite.exactOptional(), optimizer }))
+    .max(LIMITS.parameters)
+    .refine((all) => all.reduce((sum, one) => sum + elementCount(one), 0) <= MOST_DENSE_FLOATS, {
+      error: `expected at most ${MOST_DENSE_FLOATS} dense elements in all`,
+    }),
   sparse: z
     .array(z.strictObject({ name, width: z.int().min(1).max(LIMITS.rowWidth), initializer, optimizer }))
     .max(LIMITS.parameters),

@@ -14,10 +14,13 @@ export async function checkStructure(reader: CheckpointReader, signal?: AbortSig
   const { facts, positions } = reader;
   const router = createIdRouter({ shards: facts.shards });
   const ids = new BigUint64Array(PIECE_IDS);
+  const here = new Int32Array(facts.shards).fill(-1);
   for (const { shard } of positions) {
     signal?.throwIfAborted();
     await reader.ledgerOf(shard);
-    for (const table of facts.parameters.sparse.keys()) await checkIds(reader, { shard, table, router, ids });
+    here[shard] = 0;
+    for (const table of facts.parameters.sparse.keys()) await checkIds(reader, { shard, table, router, here, ids });
+    here[shard] = -1;
   }
   for (const parameter of facts.parameters.dense.keys()) await checkBlocks(reader, parameter);
 }
@@ -26,15 +29,15 @@ interface IdsToCheck {
   readonly shard: number;
   readonly table: number;
   readonly router: IdRouter;
+  /** 0 for `shard`, -1 for all others. */
+  readonly here: Int32Array;
   /** Room for a piece. */
   readonly ids: BigUint64Array;
 }
 
-async function checkIds(reader: CheckpointReader, { shard, table, router, ids }: IdsToCheck): Promise<void> {
+async function checkIds(reader: CheckpointReader, { shard, table, router, here, ids }: IdsToCheck): Promise<void> {
   const { facts, source } = reader;
   const { tensors, first, end } = await reader.rowRange(shard, table);
-  const here = new Int32Array(facts.shards).fill(-1);
-  here[shard] = 0;
   let last: bigint | undefined;
   for (let from = first; from < end; from += ids.length) {
     const piece = ids.subarray(0, Math.min(ids.length, end - from));

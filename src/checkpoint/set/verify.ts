@@ -22,7 +22,7 @@ export interface FileVerdict {
   readonly uuid: string | undefined;
   readonly bytes: number | undefined;
   /** What the content was compared with. */
-  readonly checked: 'md5' | 'checksums';
+  readonly checked: 'md5' | 'checksums' | 'nothing';
   readonly problems: readonly Problem[];
 }
 
@@ -33,6 +33,7 @@ export interface Verification {
   readonly files: readonly FileVerdict[];
   /**
    * Shards of the job, and those that are in no sound file (of the newest ones, where a store says which those are).
+   * 0 shards when no file says of which job it is.
    */
   readonly shards: number;
   readonly missing: readonly number[];

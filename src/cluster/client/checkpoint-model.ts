@@ -3,7 +3,7 @@
  * comes from the record of the job that the files carry.
  */
 import { PaddletError } from '../../base/errors.ts';
-import type { Disk } from '../../base/seams.ts';
+import type { Disk, Log } from '../../base/seams.ts';
 import { isModelFile, withModelFile } from '../../checkpoint/export/model-file.ts';
 import { differenceOf, type MadeFor } from '../../checkpoint/file/made-for.ts';
 import { loadSet } from '../../checkpoint/load/load-set.ts';
@@ -25,7 +25,7 @@ export interface CheckpointModel {
 }
 
 export interface CheckpointModelOptions {
-  readonly host: { readonly disk: Disk };
+  readonly host: { readonly disk: Disk; readonly log: Pick<Log, 'warn'> };
   /** A checkpoint folder, the folder of a job, a file that has all shards, or a merged model. */
   readonly path: string;
   readonly signal?: AbortSignal | undefined;
@@ -38,7 +38,7 @@ export interface CheckpointModelOptions {
 export async function openCheckpointModel({ host, path, signal }: CheckpointModelOptions): Promise<CheckpointModel> {
   const { disk } = host;
   const isFile = (await disk.inspect(path))?.kind === 'file';
-  return isFile && (await isModelFile(disk, path)) ? openMerged(disk, path) : openFiles(disk, path, signal);
+  return isFile && (await isModelFile(disk, path)) ? openMerged(host, path) : openFiles(disk, path, signal);
 }
 
 const openFiles = (disk: Disk, path: string, signal: AbortSignal | undefined): Promise<CheckpointModel> =>
@@ -49,9 +49,10 @@ const openFiles = (disk: Disk, path: string, signal: AbortSignal | undefined): P
     return { record, client, checkpoint: { files: parts.map((part) => part.path), createdAt: facts.createdAt } };
   });
 
-const openMerged = (disk: Disk, path: string): Promise<CheckpointModel> =>
-  withModelFile(disk, path, async ({ facts, load }) => {
+const openMerged = ({ disk, log }: CheckpointModelOptions['host'], path: string): Promise<CheckpointModel> =>
+  withModelFile(disk, path, async ({ facts, hasChecksums, load }) => {
     const record = recordOf(facts, path);
+    if (!hasChecksums) log.warn(`${path}: unchecked: an earlier version wrote it, without checksums`);
     const client = localPulls(await load(), facts.parameters);
     return { record, client, checkpoint: { files: [path], createdAt: undefined } };
   });

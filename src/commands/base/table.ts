@@ -1,6 +1,6 @@
 import { Chalk } from 'chalk';
 import Table from 'cli-table3';
-import { visible } from '../../base/visible.ts';
+import { ownStyled, visible } from '../../base/visible.ts';
 import { isColorWanted } from '../../host/host.ts';
 
 export interface TableColumn {
@@ -37,7 +37,7 @@ export function renderTable(
 ): string {
   const paint = new Chalk({ level: isColorWanted(stream) ? 1 : 0 });
   const table = new Table({
-    head: columns.map(({ head }) => paint.bold(head)),
+    head: columns.map(({ head }) => ownStyled(paint.bold(visible(head)))),
     colAligns: columns.map(({ align }) => align ?? 'left'),
     chars: NO_LINES,
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },

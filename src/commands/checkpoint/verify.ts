@@ -1,5 +1,6 @@
 import { EXIT, type ExitCode } from '../../base/errors.ts';
 import type { Disk } from '../../base/seams.ts';
+import { verifyModel } from '../../checkpoint/export/verify-model.ts';
 import { formatShards } from '../../checkpoint/file/coverage.ts';
 import { newestFiles, publishedFiles } from '../../checkpoint/registry/newest.ts';
 import { type FileVerdict, type Verification, verifyCheckpoint } from '../../checkpoint/set/verify.ts';
@@ -8,14 +9,15 @@ import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { type FoundCheckpoint, ofJobFlags, pathArg, withCheckpoint } from './find-checkpoint.ts';
 import { bytesText } from './inspection-text.ts';
 
-const COMPARED = { md5: 'MD5', checksums: 'checksums in the file' } as const;
+const COMPARED = { md5: 'MD5', checksums: 'checksums in the file', nothing: 'nothing' } as const;
 
 export default class CheckpointVerifyCommand extends PaddletCommand<typeof CheckpointVerifyCommand> {
   static override summary = 'Check a checkpoint for damage';
   static override description =
     `Reads every file completely and compares it with its published MD5, or with the checksums inside. Checks that ids and
-blocks are in the right shards, that all files belong to one job, and that no shard is missing. The exit code is 7 when
-the checkpoint is damaged.`;
+blocks are in the right shards, that all files belong to one job, and that no shard is missing. PATH may also be a
+merged model. A safetensors file without checksums is reported as unchecked. The exit code is 7 when the checkpoint is
+damaged.`;
   static override examples = [
     {
       command: '<%= config.bin %> checkpoint verify',
@@ -42,6 +44,9 @@ the checkpoint is damaged.`;
           files.filter(({ problems }) => problems.length > 0),
         ),
     );
+    for (const { path } of verification.files.filter(isUnchecked)) {
+      host.log.warn(`${path}: unchecked: the file has no checksums, so that damage to its tensors cannot be found`);
+    }
     this.output(verification, () => this.describe(verification));
     return verification.ok ? EXIT.done : EXIT.parametersLost;
   }
@@ -53,15 +58,20 @@ the checkpoint is damaged.`;
     const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
     const progress = this.progress('verifying');
     let done = 0;
+    const onBytes = (bytes: number): void => {
+      done += bytes;
+      progress.update(done, total, bytesText(done));
+    };
     try {
+      const [first] = files;
+      const isNamed = files.length === 1 && first!.index === undefined;
+      const model = isNamed ? await verifyModel(disk, first!.path, { signal, onBytes }) : undefined;
+      if (model !== undefined) return model;
       return await verifyCheckpoint({
         ...{ disk, files, signal },
         ...(newest && { newest: new Set(files.flatMap(({ path, uuid }) => (newest.has(uuid ?? '') ? [path] : []))) }),
         ...(jobId === undefined ? {} : { jobId }),
-        onBytes: (bytes) => {
-          done += bytes;
-          progress.update(done, total, bytesText(done));
-        },
+        onBytes,
       });
     } finally {
       progress.end();
@@ -75,11 +85,11 @@ the checkpoint is damaged.`;
       { head: 'compared with' },
       { head: 'verdict' },
     ] as const;
-    const rows = files.map(({ path, bytes, checked, problems }) => [
-      path,
-      bytes === undefined ? '' : bytesText(bytes),
-      COMPARED[checked],
-      problems.length === 0 ? 'ok' : 'DAMAGED',
+    const rows = files.map((file) => [
+      file.path,
+      file.bytes === undefined ? '' : bytesText(file.bytes),
+      COMPARED[file.checked],
+      isUnchecked(file) ? 'unchecked' : file.problems.length === 0 ? 'ok' : 'DAMAGED',
     ]);
     const problems = files.flatMap((file) =>
       file.problems.map(({ part, message }) => `${file.path}: ${part}: ${message.replace(`${file.path}: `, '')}`),
@@ -88,10 +98,13 @@ the checkpoint is damaged.`;
       missing.length === 0
         ? `all ${shards} shards of job ${jobName} are present`
         : `${missing.length} of ${shards} shards are missing or damaged: ${formatShards(missing)}`;
-    const verdict = ok ? 'ok' : 'DAMAGED';
-    return [this.table(columns, rows), ...problems, shards === 0 ? 'no file is intact' : coverage, verdict].join('\n');
+    const verdict = !ok ? 'DAMAGED' : files.some(isUnchecked) ? 'unchecked' : 'ok';
+    const whose = shards > 0 ? coverage : ok ? 'not a file of paddlet' : 'no file is intact';
+    return [this.table(columns, rows), ...problems, whose, verdict].join('\n');
   }
 }
+
+const isUnchecked = ({ checked, problems }: FileVerdict): boolean => checked === 'nothing' && problems.length === 0;
 
 async function areAllThere(disk: Disk, files: readonly Pick<FileVerdict, 'path'>[]): Promise<boolean> {
   for (const { path } of files) if (!(await disk.exists(path))) return false;

@@ -3,6 +3,7 @@ import { Args, Flags } from '@oclif/core';
 import { Chalk } from 'chalk';
 import { EXIT, type ExitCode } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
+import { ownStyled } from '../../base/visible.ts';
 import { isColorWanted } from '../../host/host.ts';
 import { jobJsonSchema } from '../../job/schema.ts';
 import { type CommandStore, openCommandStore, storeTimeoutFlag } from '../base/command-store.ts';
@@ -90,10 +91,15 @@ nothing behind except an empty folder. The exit code is that of the first check 
 
   private describe(results: readonly CheckResult[]): string {
     const paint = new Chalk({ level: isColorWanted(process.stdout) ? 1 : 0 });
-    const signs = { ok: paint.green('ok'), warn: paint.yellow('warn'), fail: paint.red('fail') };
+    const signs = {
+      ok: ownStyled(paint.green('ok')),
+      warn: ownStyled(paint.yellow('warn')),
+      fail: ownStyled(paint.red('fail')),
+    };
+    const hintWord = ownStyled(paint.cyan('hint'));
     const lines = results.flatMap(({ name, status, detail, hint }) => {
       const line = `${signs[status]}${' '.repeat(6 - status.length)}${name.padEnd(10)}${detail}`;
-      return hint === undefined ? [line] : [line, `${' '.repeat(16)}${paint.cyan('hint')}: ${hint}`];
+      return hint === undefined ? [line] : [line, `${' '.repeat(16)}${hintWord}: ${hint}`];
     });
     return lines.join('\n');
   }

@@ -156,7 +156,9 @@ export const verify = schemaOf<Verification>()(
         index: index.optional(),
         uuid: z.string().optional(),
         bytes: count.optional(),
-        checked: z.enum(['md5', 'checksums']).describe('What the content was compared with.'),
+        checked: z
+          .enum(['md5', 'checksums', 'nothing'])
+          .describe('What the content was compared with. nothing: a merged model or safetensors without checksums.'),
         problems: z.array(
           z.strictObject({
             part: z.string().describe('file, header, structure, job, or the name of a tensor.'),

@@ -312,7 +312,7 @@ the result; with a higher training.passes it continues the job. One run works in
   private async showCurve(run: ClusterRun): Promise<void> {
     if (this.flags.json || !process.stdout.isTTY) return;
     const curve = await readCurve(run, process.stdout.columns);
-    if (curve !== undefined) this.log(curve);
+    if (curve !== undefined) this.say(curve);
   }
 }
 

@@ -1,6 +1,8 @@
 /** Tells the user where the page of a run is. */
+
 import { isPaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
+import { visible } from '../../base/visible.ts';
 import { StoredJoinToken } from '../../cluster/job/join-token.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
@@ -34,7 +36,7 @@ async function sayPage({ host, store, keys }: Place, address: string): Promise<v
   }
   try {
     const token = await new StoredJoinToken({ ...host, store, keys }).current();
-    if (token !== undefined) process.stderr.write(`page: ${pageLink(address, token)}\n`);
+    if (token !== undefined) process.stderr.write(`page: ${visible(pageLink(address, token))}\n`);
   } catch (error) {
     if (!isPaddletError(error)) throw error;
     host.log.info(`page at ${pageAddress(address)}: its link cannot be shown, ${error.message}`);

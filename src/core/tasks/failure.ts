@@ -6,13 +6,17 @@ import type { Attempt } from './attempt.ts';
 import type { QueueConfig } from './events.ts';
 import { DISCARD_TEXT_LENGTH, type DiscardedTask } from './state.ts';
 
-/** Faults of records, not of the cluster. A trainer that reports one may choose the code by which the job fails. */
+/**
+ * Faults of records or of the model, not of the cluster. A trainer that reports one may choose the code by which the
+ * job fails.
+ */
 const DATA_FAULTS = [
   'TooManyBadRecords',
   'DataInvalid',
   'DataMissing',
   'DataChanged',
   'BadGradient',
+  'ModelNotFinite',
 ] as const satisfies readonly ErrorCode[];
 export type DataFault = (typeof DATA_FAULTS)[number];
 
@@ -28,11 +32,12 @@ export function dataFaultOf({ code, data }: { readonly code: string; readonly da
 }
 
 /**
- * Errors that every trainer would meet in the same task. Bad records are: their bytes have the CRC of the index. Not
+ * Errors that every trainer would meet in the same task. Bad records are: their bytes have the CRC of the index. So are
+ * scores that are not finite: parameters do not change while a model is evaluated. Not
  * `DataMissing`, `DataChanged` or `DataInvalid`, as another machine may have the right file, and not `BadGradient`,
  * which depends on the parameters of the moment.
  */
-const SAME_FOR_EVERY_TRAINER: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['TooManyBadRecords']);
+const SAME_FOR_EVERY_TRAINER: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['TooManyBadRecords', 'ModelNotFinite']);
 
 /** Whether another attempt is pointless: then the task is discarded at once. */
 export const isSameForEveryTrainer = (code: string): boolean =>

@@ -9,7 +9,10 @@ import type { MasterState } from './state.ts';
 import { queueConfig, taskFailure } from './tasks/open-service.ts';
 import { createTaskService } from './tasks/service.ts';
 
-/** Undefined for a job without a test file. `restores`: see `Trained`. */
+/**
+ * Undefined for a job without a test file. `restores`: see `Trained`. Throws `ModelNotFinite`, which is of the model
+ * alone: what was trained can still be saved.
+ */
 export async function evaluate(work: JobWork, state: MasterState, restores: number): Promise<Metrics | undefined> {
   const { context, record, data, stopSignal, onFatal, model } = work;
   if (data.test === undefined) return undefined;
@@ -28,7 +31,11 @@ export async function evaluate(work: JobWork, state: MasterState, restores: numb
     pipeline: undefined,
     isHeld: work.lease.isHeld,
     onEnded: ended.resolve,
-    onFailed: (discarded) => onFatal(taskFailure(discarded, record)),
+    onFailed: (discarded) => {
+      const error = taskFailure(discarded, record);
+      if (error.code === 'ModelNotFinite') ended.reject(error);
+      else onFatal(error);
+    },
     onDiscarded: () => {},
     onPassEnded: () => {},
   });

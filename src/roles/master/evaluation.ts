@@ -107,11 +107,19 @@ function checkScores(model: Model['task'], task: number, { metrics, ...scored }:
   if (weights?.some((weight) => weight < 0)) {
     throw new PaddletError('BadMessage', `evaluation task ${task}: a weight is less than 0`);
   }
+  const other = labels.find((label) => !isLabelOf(model, label));
+  if (other !== undefined) {
+    const wanted = model === 'binary' ? '0 or 1' : 'a class number';
+    throw new PaddletError('BadMessage', `evaluation task ${task}: expected a label of ${wanted}, got ${other}`);
+  }
   const wrong = model === 'binary' ? scores.find((score) => score < 0 || score > 1) : undefined;
   if (wrong !== undefined) {
     throw new PaddletError('BadMessage', `evaluation task ${task}: score ${wrong} is no probability, from 0 to 1`);
   }
 }
+
+const isLabelOf = (model: Model['task'], label: number): boolean =>
+  model === 'regression' || (model === 'binary' ? label === 0 || label === 1 : Number.isInteger(label) && label >= 0);
 
 /** Behind each other. A part that lacks what others have gets weights of 1, or no groups. */
 function* joined(parts: readonly ScoredRecords[], records: number): Steps<ScoredRecords> {

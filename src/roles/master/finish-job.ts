@@ -1,8 +1,8 @@
 /** From the start of the passes to the result in the store: training, evaluation, conclusion. */
-import { isPaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import { labelRuleOf } from '../../cluster/job/job-model.ts';
-import type { JobResult } from '../../cluster/job/job-result.ts';
+import type { JobResult, Metrics } from '../../cluster/job/job-result.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { orAborted } from '../../cluster/waiting.ts';
 import { endOf } from '../../core/evaluation-points.ts';
@@ -69,7 +69,7 @@ async function conclude(
   { trained, passes, recordsPerSecond }: End,
 ): Promise<boolean> {
   const { stopSignal, info, changed } = work;
-  const testMetrics = await evaluate(work, state, trained.restores);
+  const { testMetrics, notFinite } = await evaluated(work, state, trained.restores, passes);
   info.enters('concluding');
   await changed.until(() => (state.saves?.isSaved(passes) === false ? undefined : true), stopSignal);
   const result = await trained.conclude({
@@ -80,6 +80,8 @@ async function conclude(
     evaluation: state.evaluations?.summary(),
   });
   await refuseNoneGood(work, result);
+  // Not before the checkpoints of the end are there: they show which values are not finite.
+  if (notFinite !== undefined) throw notFinite;
   await runHooks({ ...work, ...work.hooks }, 'after', resultEnv(result));
   failPoint('result.publishing');
   const history = withTest(state.training.history(), result, work.context.host.clock.wallSeconds());
@@ -87,6 +89,27 @@ async function conclude(
   state.isFinished = true;
   changed.notify();
   return true;
+}
+
+interface FinalEvaluation {
+  readonly testMetrics?: Metrics | undefined;
+  readonly notFinite?: PaddletError;
+}
+
+async function evaluated(
+  work: JobWork,
+  state: MasterState,
+  restores: number,
+  passes: number,
+): Promise<FinalEvaluation> {
+  try {
+    return { testMetrics: await evaluate(work, state, restores) };
+  } catch (error) {
+    if (!isPaddletError(error, 'ModelNotFinite')) throw error;
+    const message = `the model after pass ${passes} cannot be evaluated: ${error.message}`;
+    const hint = error.hint === undefined ? {} : { hint: error.hint };
+    return { notFinite: new PaddletError('ModelNotFinite', message, { cause: error, ...hint }) };
+  }
 }
 
 /** Throws `DataInvalid` when nothing was trained on because records are bad, which `data.maxBadRecords` allowed. */

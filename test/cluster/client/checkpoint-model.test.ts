@@ -18,7 +18,7 @@ import { type SavedCluster, saveCluster, wholeParameters, withSet } from '../../
 import { uuidOf } from '../../checkpoint/fixture.ts';
 import { testPlace } from '../../data/place.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
-import { FakeClock } from '../../store/support.ts';
+import { FakeClock, SILENT } from '../../store/support.ts';
 import { aJob, recordOf } from '../job/stored-job.ts';
 
 const columns = { click: 'label', price: 'number', age: { type: 'number', quantiles: 4 }, city: 'category' };
@@ -86,7 +86,7 @@ beforeAll(async () => {
   });
 });
 
-const open = (path: string): Promise<CheckpointModel> => openCheckpointModel({ host: { disk }, path });
+const open = (path: string): Promise<CheckpointModel> => openCheckpointModel({ host: { disk, log: SILENT }, path });
 
 async function exported(out: string, vars: readonly string[] = []): Promise<string> {
   const options = { disk, random, format: 'safetensors', out, state: true, replace: false } as const;

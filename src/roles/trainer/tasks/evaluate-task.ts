@@ -1,15 +1,20 @@
 /** Scores the records of one task with the present parameters. Changes nothing. */
 
+import { PaddletError } from '../../../base/errors.ts';
 import type { ParameterClient } from '../../../cluster/client/parameter-client.ts';
 import { throwIfAborted } from '../../../cluster/waiting.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import { mergeMetrics, noMetrics, type ScoredTask } from '../../../model/metrics.ts';
-import { idsOf, type Model } from '../../../model/model.ts';
+import { idsOf, type Model, type PulledValues } from '../../../model/model.ts';
+import { areFinite } from '../../../tensor/finite-array.ts';
 
 /** Records of a batch: large enough for few requests, small enough for short pulls. */
 export const EVALUATION_BATCH = 4096;
 
-/** The good records in their order; scores are the model's output, see docs/client.md. */
+/**
+ * The good records in their order; scores are the model's output, see docs/client.md. Throws `ModelNotFinite` when a
+ * score, or a sum over them, is NaN or infinite.
+ */
 export async function evaluateTask(
   model: Model,
   client: Pick<ParameterClient, 'pull'> & Partial<Pick<ParameterClient, 'recycle'>>,
@@ -29,6 +34,10 @@ export async function evaluateTask(
     if (batch.records === 0) continue;
     const values = await client.pull(idsOf(model, batch), signal);
     const result = model.evaluate(batch, values);
+    if (!areFinite(result.scores) || !Object.values(result.metrics).every(Number.isFinite)) {
+      const bad = result.scores.findIndex((score) => !Number.isFinite(score));
+      throw notFinite(placeOf(records, records.goodBefore(from) + Math.max(bad, 0)), model, values);
+    }
     client.recycle?.(values);
     scores.set(result.scores, at);
     labels.set(batch.labels.subarray(0, batch.records), at);
@@ -44,4 +53,21 @@ export async function evaluateTask(
     metrics = mergeMetrics(metrics, result.metrics);
   }
   return { metrics, scores, labels, weights, groups };
+}
+
+/** File and line of a good record. */
+function placeOf(records: TaskRecords, good: number): string {
+  let position = 0;
+  while (records.goodBefore(position + 1) <= good) position += 1;
+  return records.describe(position, position + 1);
+}
+
+function notFinite(record: string, { parameters }: Model, { dense, sparse }: PulledValues): PaddletError {
+  const named = (specs: readonly { readonly name: string }[], arrays: readonly Float32Array[]): string[] =>
+    specs.flatMap(({ name }, at) => (areFinite(arrays[at]!) ? [] : [name]));
+  const names = [...named(parameters.dense, dense), ...named(parameters.sparse, sparse)];
+  const why = names.length > 0 ? `values of ${names.join(', ')} are NaN or infinite` : 'finite values of it overflow';
+  return new PaddletError('ModelNotFinite', `${record}: the score of the model is not a finite number: ${why}`, {
+    hint: 'train again with a lower optimizer.learningRate, with training.maxGradientNorm, or with smaller values',
+  });
 }

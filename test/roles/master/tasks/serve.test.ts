@@ -265,6 +265,18 @@ describe('a report', () => {
     expect(allAtOnce(state.evaluation!.results.finish())).toEqual(before);
   });
 
+  it('is refused with a label that a binary job cannot have', async () => {
+    await finish(await take('ann'));
+    evaluate(0);
+    const ref = await take('ann');
+    for (const label of [2, -1, 0.5, 3e38]) {
+      const segments = [floats(0.5), floats(label), NONE, NONE];
+      const message = expect.stringContaining('expected a label of 0 or 1, got ');
+      await expect(finishEvaluation(ref, 0.5, {}, segments)).rejects.toMatchObject({ code: 'BadMessage', message });
+    }
+    await finishEvaluation(ref, 0.5, {}, [floats(0.5), floats(0), NONE, NONE]);
+  });
+
   it('ends a task by the message of its queue only', async () => {
     const ref = await take('ann');
     await expect(finishEvaluation(ref, 0)).rejects.toMatchObject({ code: 'BadMessage' });
