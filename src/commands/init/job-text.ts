@@ -6,6 +6,7 @@ import type { SparseLook } from '../../data/inspection/sparse.ts';
 import type { TableLook } from '../../data/inspection/table.ts';
 import { typeOf } from '../../data/inspection/types.ts';
 import type { NamedModel } from '../../model/registry.ts';
+import { badText, strayText } from '../data/inspection-text.ts';
 import { chooseModel, isOfNumbers } from './model-choice.ts';
 import { columnLines, formLines, splitLine } from './table-job.ts';
 import { line } from './yaml-lines.ts';
@@ -172,14 +173,12 @@ function tablePart(
     });
   }
   const looks = testLook === undefined ? [look] : [look, testLook];
-  const bad = looks.some(hasBad);
+  const bad = looks.some((one) => badReasons(one).length > 0);
   const name = look.columns[look.label.column]!.name;
   return {
     format: look.form.format,
     lines: [
-      ...(bad
-        ? [line(1, 'maxBadRecords', MOST_RECORDS, 'some records lack a label or fields, or have a text for a number')]
-        : []),
+      ...(bad ? [line(1, 'maxBadRecords', MOST_RECORDS, looks.flatMap(badReasons)[0])] : []),
       ...(test === undefined ? [splitLine(time, look.isWhole && files === 1)] : []),
       ...formLines(look, looks),
       line(1, 'columns', undefined),
@@ -191,10 +190,19 @@ function tablePart(
   };
 }
 
-/** Records that training would not take: without a label, with other texts than the type of a column has. */
-const hasBad = ({ label, columns, bad }: TableLook): boolean =>
-  bad.records > 0 ||
-  columns.some((facts, at) => typeOf(facts).bad > 0 || (at === label?.column && typeOf(facts).missing > 0));
+/** Of records that training would not take: without a label, with other texts than the type of a column has. */
+function badReasons({ label, columns, bad, strayLabels }: TableLook): string[] {
+  const labelled = columns[label?.column ?? -1];
+  return [
+    ...(bad.records > 0 ? [badText({ ...bad, first: bad.first.slice(0, 1) })] : []),
+    ...(labelled !== undefined && strayLabels.length > 0 ? [strayText(strayLabels, labelled.name)] : []),
+    ...(labelled !== undefined && typeOf(labelled).missing > 0 ? ['some records have no label'] : []),
+    ...columns.flatMap((facts) => {
+      const { bad: texts, why } = typeOf(facts);
+      return texts > 0 ? [`${facts.name}: ${why}`] : [];
+    }),
+  ];
+}
 
 function sparsePart({ test, model: wanted }: WantedJob, look: SparseLook, format: 'libsvm' | 'libffm'): DataPart {
   const model = wanted ?? (format === 'libffm' ? 'ffm' : 'lr');

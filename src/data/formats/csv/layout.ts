@@ -6,6 +6,7 @@ import { BOM, NEWLINE } from '../../ascii.ts';
 import { type ColumnSpec, type FieldColumn, isConstant } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
 import { nearName } from '../../near-name.ts';
+import type { FileLayout } from '../../source.ts';
 import { FORWARD_HEAD_BYTES } from '../format.ts';
 import type { FileHead } from '../text/form.ts';
 import { dialectBytes, FieldReader, fieldsOf } from './fields.ts';
@@ -73,6 +74,15 @@ export function headOf(
   const layout = { fields: texts.length, positions };
   if (!spec.dialect.header) return { layout, names: undefined, offset: at, line };
   return { layout, names: texts, offset: Math.min(end + 1, bytes.length), line: line + breaks + 1 };
+}
+
+/** By field: the names that columns are found by. Empty where files have no header. */
+export type HeaderNames = ReadonlyMap<number, Buffer>;
+
+export function headerNames(spec: ColumnSpec, { positions }: FileLayout): HeaderNames {
+  const named = fieldColumns(spec).map((column, at) => [column, positions[at] ?? -1] as const);
+  const found = named.filter(([{ position }, field]) => spec.dialect.header && position === undefined && field >= 0);
+  return new Map(found.map(([{ name }, field]) => [field, Buffer.from(name)]));
 }
 
 const FAULTS = { open: 'a quote is not closed', after: 'text follows a closing quote' } as const;
