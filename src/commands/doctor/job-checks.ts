@@ -11,7 +11,7 @@ import { type Oddity, odditiesOf } from '../../data/oddities.ts';
 import { oneLabelWithTexts, refuseOneLabel } from '../../data/one-label.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { BadRecord } from '../../data/source.ts';
-import { loadJob } from '../../job/load-job.ts';
+import { type LoadedJob, loadJob } from '../../job/load-job.ts';
 import { columnSpecOf, type Job } from '../../job/schema.ts';
 import { taskOf } from '../../model/registry.ts';
 import { checkFirstRecords } from '../../roles/master/dataset.ts';
@@ -58,7 +58,9 @@ export interface JobToCheck {
 }
 
 export function jobChecks(host: Host, { path, sets, dataDir, cacheDir }: JobToCheck): Check[] {
-  const load = () => loadJob({ path, sets, dataDir, disk: host.disk });
+  // Once: a pipe can be read only once.
+  let loaded: Promise<LoadedJob> | undefined;
+  const load = () => (loaded ??= loadJob({ path, sets, dataDir, disk: host.disk }));
   return [
     {
       name: 'job file',
