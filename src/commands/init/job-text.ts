@@ -8,7 +8,7 @@ import { typeOf } from '../../data/inspection/types.ts';
 import type { NamedModel } from '../../model/registry.ts';
 import { badText, strayText } from '../data/inspection-text.ts';
 import { chooseModel, isOfNumbers } from './model-choice.ts';
-import { columnLines, formLines, splitLine } from './table-job.ts';
+import { columnLines, folderNotes, formLines, splitLine } from './table-job.ts';
 import { line } from './yaml-lines.ts';
 
 export interface WantedJob {
@@ -60,7 +60,7 @@ export function jobText(wanted: WantedJob): WrittenJob {
     line(0, 'name', nameOf(train)),
     line(0, 'data', undefined),
     line(1, 'format', part.format),
-    line(1, 'train', train, files === 1 ? undefined : `${look.path} was looked at, the first of ${files} files`),
+    line(1, 'train', train, files === 1 ? undefined : `${look.path} was looked at, of ${files} files`),
     ...(test === undefined ? [] : [line(1, 'test', test)]),
     line(1, 'recordsPerTask', recordsPerTask(records)),
     ...part.lines,
@@ -183,6 +183,7 @@ function tablePart(
       ...formLines(look, looks),
       line(1, 'columns', undefined),
       ...lines,
+      ...folderNotes(look),
     ],
     model: model.type,
     task: model.task,

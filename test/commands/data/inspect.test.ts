@@ -107,7 +107,7 @@ clicked  label                        0 75 %, 1 25 %
     for (const what of ['days', 'days/*.csv']) {
       const { out } = await paddlet('data', 'inspect', what);
       expect(out).toContain('days/1.csv: 2 records, 2 columns');
-      expect(out).toMatch(/\nIt is the first of 2 files\.\n$/);
+      expect(out).toMatch(/\nIt is the first with records of 2 files\.\n$/);
     }
     expect((await paddlet('data', 'inspect', 'days/1.csv')).out).not.toContain('the first of');
   });
