@@ -1,5 +1,6 @@
 /** What a look at data has found, for people. */
 import { LIMITS } from '../../base/limits.ts';
+import { notWritable } from '../../data/appearance.ts';
 import type { ColumnFacts, FrequentText } from '../../data/inspection/column-profile.ts';
 import type { TableComparison } from '../../data/inspection/compare.ts';
 import type { DenseLook } from '../../data/inspection/dense.ts';
@@ -146,6 +147,7 @@ function notesOf({ columns, label, leaks, bad, strayLabels, path, form, unlisted
   const quoted = missing.map((text) => JSON.stringify(text)).join(', ');
   const isWithout = label === undefined && labelColumns(columns).length === 0;
   const labelled = label === undefined ? undefined : columns[label.column];
+  const notUtf8 = notWritable(columns.flatMap(({ name, top }) => [name, ...top.map(({ text }) => text)]));
   return [
     ...(labelled === undefined
       ? [
@@ -173,6 +175,7 @@ function notesOf({ columns, label, leaks, bad, strayLabels, path, form, unlisted
       ? []
       : [`${strayText(strayLabels, labelled.name)}: too rare for a class, so bad.`]),
     ...(bad.records === 0 ? [] : [`${badText(bad)}.`]),
+    ...(notUtf8 === undefined || !isOfFields(form) ? [] : [`It is ${notUtf8.what}: ${notUtf8.hint}.`]),
     ...(unlisted.length === 0
       ? []
       : [

@@ -1,9 +1,11 @@
 /** The job file that `init` writes. Pure. */
 import { PaddletError } from '../../base/errors.ts';
+import { notWritable } from '../../data/appearance.ts';
 import { labelColumns } from '../../data/inspection/label.ts';
 import type { Look } from '../../data/inspection/look.ts';
 import type { SparseLook } from '../../data/inspection/sparse.ts';
 import type { TableLook } from '../../data/inspection/table.ts';
+import { isOfFields } from '../../data/inspection/table-source.ts';
 import { typeOf } from '../../data/inspection/types.ts';
 import type { NamedModel } from '../../model/registry.ts';
 import { badText, strayText } from '../data/inspection-text.ts';
@@ -172,6 +174,7 @@ function tablePart(
       hint: 'use --model wide_deep or --model mlp, which take numbers alone',
     });
   }
+  refuseNotWritable(look);
   const looks = testLook === undefined ? [look] : [look, testLook];
   const bad = looks.some((one) => badReasons(one).length > 0);
   const name = look.columns[look.label.column]!.name;
@@ -189,6 +192,14 @@ function tablePart(
     task: model.task,
     summary: `${model.type} on ${used} column${used === 1 ? '' : 's'}; label ${name}: ${look.label.why}; ${model.why}`,
   };
+}
+
+/** A job file is UTF-8: names and labels in other bytes would not be those of the file. Throws `DataInvalid`. */
+function refuseNotWritable({ path, form, columns, label }: TableLook): void {
+  const labels = columns[label?.column ?? -1]?.top.map(({ text }) => text) ?? [];
+  const names = columns.filter(({ hasName }) => hasName).map(({ name }) => name);
+  const found = isOfFields(form) ? notWritable([...names, ...labels]) : undefined;
+  if (found !== undefined) throw new PaddletError('DataInvalid', `${path} is ${found.what}`, { hint: found.hint });
 }
 
 /** Of records that training would not take: without a label, with other texts than the type of a column has. */

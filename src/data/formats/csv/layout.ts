@@ -1,7 +1,7 @@
 /** Where the columns of a job are in the lines of a file: by its header, or by position. */
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
-import { otherThanText } from '../../appearance.ts';
+import { notWritable, otherThanText, refuseOldLineEnds } from '../../appearance.ts';
 import { BOM, NEWLINE } from '../../ascii.ts';
 import { type ColumnSpec, type FieldColumn, isConstant } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
@@ -40,6 +40,7 @@ export function headOf(
   let at = BOM.every((byte, n) => bytes[n] === byte) ? BOM.length : 0;
   let line = 1;
   refuseNoText(path, bytes);
+  refuseOldLineEnds(path, bytes);
   for (; at < bytes.length; line++) {
     let from = at;
     while (reader.isBlank(bytes[from])) from++;
@@ -156,6 +157,8 @@ function delimiterHint(
 
 function nameHint(name: string, texts: readonly string[]): string {
   const near = nearName(name, texts);
+  const bytes = notWritable(near === undefined ? texts : [near]);
+  if (bytes !== undefined) return `the header is ${bytes.what}; ${bytes.hint}`;
   if (near !== undefined) return `did you mean ${near}? Names are compared letter by letter`;
   return 'without a line of names set data.csv.header to false and give positions';
 }
