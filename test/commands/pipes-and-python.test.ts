@@ -13,14 +13,16 @@ afterAll(() => rmSync(cwd, { recursive: true }));
 
 const JOB = JSON.stringify({
   name: 'piped',
-  data: { format: 'jsonl', train: 'a.jsonl', columns: { age: 'number', clicked: 'label' } },
+  data: { format: 'jsonl', train: 'a.jsonl', columns: { age: 'number', seen: 'number', clicked: 'label' } },
   model: { type: 'lr' },
   cluster: { pservers: 1, trainers: 1 },
 });
 const AGES = ['NaN', '20', 'Infinity', '40', '-Infinity', 'null'];
 writeFileSync(
   join(cwd, 'a.jsonl'),
-  AGES.map((age, at) => `{"age": ${age}, "clicked": ${at % 2}, "more": [NaN]}\n`).join(''),
+  AGES.map(
+    (age, at) => `{"age": ${age}, "clicked": ${at % 2}, "seen": ${1_704_067_200 + 20 * at}, "more": [NaN]}\n`,
+  ).join(''),
 );
 execFileSync('mkfifo', [join(cwd, 'pipe')]);
 
@@ -40,7 +42,8 @@ test('a run from the standard input, and its master', async () => {
     ['-c', 'cat job.json | "$0" "$1" run /dev/stdin --json', process.execPath, ENTRY],
     { cwd },
   );
-  const { stdout: out } = await run;
+  const { stdout: out, stderr } = await run;
+  expect(stderr).toContain('column seen has numbers from 1704067200 to 1704067328, where 32-bit floats are 128 apart');
   // What Python writes for floats that are no number is missing, as null is.
   expect(JSON.parse(out).records).toMatchObject({ applied: 6, bad: 0 });
 });

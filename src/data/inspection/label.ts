@@ -72,6 +72,12 @@ export function labelColumns(facts: readonly ColumnFacts[]): ColumnFacts[] {
   });
 }
 
+/** As `yes` and `no`: the case of their letters means nothing. */
+export const isTwoWords = ([a, b]: readonly FrequentText[]): boolean =>
+  a !== undefined &&
+  b !== undefined &&
+  ((POSITIVE.test(a.text) && NEGATIVE.test(b.text)) || (NEGATIVE.test(a.text) && POSITIVE.test(b.text)));
+
 export interface TwoLabels {
   readonly positive: string;
   readonly negative: string;
