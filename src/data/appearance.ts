@@ -1,4 +1,6 @@
 /** What a file that cannot be read as libsvm or libffm looks like, from some of its lines. Pure. */
+import { isUtf8 } from 'node:buffer';
+import { PaddletError } from '../base/errors.ts';
 import { type Appearance, convert, packedAs } from './packed.ts';
 
 type Test = readonly [matches: (lines: readonly string[]) => boolean, appearance: Appearance];
@@ -84,8 +86,45 @@ const VOWPAL_WABBIT: Appearance = {
   hint: convert('Vowpal Wabbit text'),
 };
 
+/** Lines end in CR alone, as on old Macs: the whole text would be one line. */
+const OLD_LINE_ENDS: Appearance = {
+  what: 'text whose lines end in CR alone',
+  hint: "write line ends as LF: tr '\\r' '\\n' < OLD > NEW",
+};
+const NEWLINE = 10;
+const RETURN = 13;
+
+/** `bytes`: the first of a text. Throws `DataInvalid`. */
+export function refuseOldLineEnds(path: string, bytes: Uint8Array): void {
+  const at = bytes.indexOf(RETURN);
+  if (at < 0 || at >= bytes.length - 1 || bytes.includes(NEWLINE)) return;
+  throw new PaddletError('DataInvalid', `${path} is ${OLD_LINE_ENDS.what}`, { hint: OLD_LINE_ENDS.hint });
+}
+
+const NO_UTF8: Appearance = {
+  what: 'text that is not UTF-8, Latin-1 for example',
+  hint: 'save it as UTF-8: iconv -f LATIN1 -t UTF-8 OLD > NEW',
+};
+/** Longer ones may be cut off. */
+const LONG = 4000;
+/** Of a text that was cut off: what may be the beginning of a character. */
+const CUT_CHARACTER = /[\x80-\xff]{1,3}$/;
+/** What stands for bytes that are not UTF-8. */
+const REPLACEMENT = '\ufffd';
+
+/** Of texts as people see them that would have to be written in a job file; undefined if they can be. */
+export const notWritable = (texts: readonly string[]): Appearance | undefined =>
+  texts.some((text) => text.includes(REPLACEMENT)) ? NO_UTF8 : undefined;
+
+/** The same of lines as Latin-1. */
+export const notUtf8 = (lines: readonly string[]): Appearance | undefined =>
+  lines.every((line) => isUtf8(Buffer.from(line.length < LONG ? line : line.replace(CUT_CHARACTER, ''), 'latin1')))
+    ? undefined
+    : NO_UTF8;
+
 /** Of text that is no libsvm. */
 const OTHER_TEXT: readonly Test[] = [
+  [(lines) => lines.length === 1 && /\r[^\n]*\r/.test(lines[0]!), OLD_LINE_ENDS],
   JSON_TEXT,
   [
     all((line) => WEIGHTED.test(line)),

@@ -2,6 +2,7 @@
 import { COMPARE_KEYS, namesOf } from './absent-columns.ts';
 import type { Column } from './columns/column.ts';
 import type { SeenColumns } from './columns/seen.ts';
+import type { NumberStatistics } from './columns/statistics.ts';
 import type { Content } from './content.ts';
 
 /** What the records of some files have in common. */
@@ -73,6 +74,35 @@ export function noteLabel(traits: Traits, label: number): void {
   else traits.hasOther = true;
   if (traits.lowest === undefined || label < traits.lowest) traits.lowest = label;
   if (traits.highest === undefined || label > traits.highest) traits.highest = label;
+}
+
+/** Files that a model is trained and tested on. */
+export function sharedOddities(trained: readonly string[], tested: readonly string[]): Oddity[] {
+  const [path, ...more] = trained.filter((file) => tested.includes(file));
+  if (path === undefined) return [];
+  const others = more.length === 0 ? '' : ` (and ${more.length} more)`;
+  return [
+    {
+      message: `${path}${others} is a training and a test file: test metrics are of records that the model has seen`,
+      hint: 'name other files in data.test, or hold records out with data.split',
+    },
+  ];
+}
+
+/** Deviations from the mean have so many steps between floats: rounding changes them by half a percent. */
+const LEAST_STEPS = 64;
+const FLOAT_BITS = 23;
+
+/** Columns whose numbers are large and close together, so that 32-bit floats hardly tell them apart. */
+export function coarseOddities(statistics: readonly NumberStatistics[] = []): Oddity[] {
+  return statistics.flatMap(({ name, min, max, deviation }) => {
+    const step = 2 ** (Math.floor(Math.log2(Math.max(-min, max))) - FLOAT_BITS);
+    if (min === max || !(deviation < LEAST_STEPS * step)) return [];
+    return {
+      message: `column ${name} has numbers from ${min} to ${max}, where 32-bit floats are ${step} apart`,
+      hint: `subtract about ${min} from them in the files, or a model sees rounded numbers`,
+    };
+  });
 }
 
 /** Of all files of a job. What the model predicts, and the columns, if a job is known. */

@@ -61,7 +61,12 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, offset: number): 
 async function readFull(handle: FileHandle, into: Uint8Array, offset: number): Promise<number> {
   let done = 0;
   while (done < into.length) {
-    const { bytesRead } = await handle.read(into, done, into.length - done, offset + done);
+    const left = into.length - done;
+    // A pipe has no places: what comes next is read.
+    const { bytesRead } = await handle.read(into, done, left, offset + done).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ESPIPE') throw error;
+      return handle.read(into, done, left, null);
+    });
     if (bytesRead === 0) break;
     done += bytesRead;
   }

@@ -13,7 +13,7 @@ export interface LoadJobOptions {
   readonly path: string;
   /** `path.to.field=value`, applied in order. */
   readonly sets: readonly string[];
-  /** Where relative data paths start; default: the job file's folder. */
+  /** Where relative data paths start; default: the job file's folder, of a pipe the current one. */
   readonly dataDir?: string | undefined;
   readonly disk: Disk;
 }
@@ -24,7 +24,12 @@ export interface LoadedJob {
   readonly path: string;
   /** Absolute. */
   readonly dataDir: string;
+  /** The text of a job that no other process can read at `path`, and no one again: it came from a pipe. */
+  readonly piped: string | undefined;
 }
+
+/** What is there depends on the process. */
+const PROCESS_FILES = /^\/(?:dev|proc)\//;
 
 /** Throws `JobInvalid` with all errors of the file, each with its place, or `Usage` for a malformed override. */
 export async function loadJob(options: LoadJobOptions): Promise<LoadedJob> {
@@ -36,7 +41,9 @@ export async function loadJob(options: LoadJobOptions): Promise<LoadedJob> {
   }
   const text = await readText(options.disk, path, options.path);
   const job = parseJobFile(options.path, text, options.sets);
-  return { job, path, dataDir: resolve(options.dataDir ?? dirname(path)) };
+  const isPiped = PROCESS_FILES.test(path) || (await options.disk.inspect(path))?.kind === 'other';
+  const dataDir = resolve(options.dataDir ?? (isPiped ? '.' : dirname(path)));
+  return { job, path, dataDir, piped: isPiped ? text : undefined };
 }
 
 /** The same from text; `name` is what errors call it. */
@@ -65,15 +72,12 @@ async function readText(disk: Disk, path: string, shown: string): Promise<string
   let file: DiskFile | undefined;
   try {
     file = await disk.open(path);
-    const size = await file.size();
-    if (size > LIMITS.jobFileBytes) {
-      throw new PaddletError(
-        'JobInvalid',
-        `${shown} has ${size} bytes; a job file may have at most ${LIMITS.jobFileBytes}`,
-      );
-    }
-    const bytes = new Uint8Array(size);
+    // A pipe does not say how long it is.
+    const bytes = new Uint8Array(LIMITS.jobFileBytes + 1);
     const length = await file.read(bytes, 0);
+    if (length > LIMITS.jobFileBytes) {
+      throw new PaddletError('JobInvalid', `${shown}: a job file may have at most ${LIMITS.jobFileBytes} bytes`);
+    }
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, length));
   } catch (error) {
     throw isPaddletError(error) ? error : unreadable(shown, error);

@@ -3,8 +3,8 @@ import { Args, Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 import { eitherOf, formatOf, isConverted } from '../../data/formats/registry.ts';
 import { compareTables, type TableComparison } from '../../data/inspection/compare.ts';
-import { type JobLook, lookAsJob } from '../../data/inspection/job-columns.ts';
-import { type Look, lookAt } from '../../data/inspection/look.ts';
+import { lookAsJob } from '../../data/inspection/job-columns.ts';
+import { firstFilled, type Look, lookAtFirstOf } from '../../data/inspection/look.ts';
 import { typeOf } from '../../data/inspection/types.ts';
 import { type DataPlace, resolveFiles } from '../../data/place.ts';
 import { loadJob } from '../../job/load-job.ts';
@@ -84,14 +84,13 @@ With a second file: the values and ranges that the first one lacks. With a job f
     const { file, other } = this.args;
     const { rows: records, label } = this.flags;
     const paths = await resolveFiles(place, file);
-    const look = await lookAt(place, paths[0]!, { records, label, onBytes });
+    const look = await lookAtFirstOf(place, paths, { records, label, onBytes });
     if (other === undefined) {
-      const more = paths.length === 1 ? '' : `\nIt is the first of ${paths.length} files.`;
+      const more = paths.length === 1 ? '' : `\nIt is the first with records of ${paths.length} files.`;
       this.output(shownLook(look), () => `${this.describe(look)}${more}`);
       return;
     }
-    const [otherPath = other] = await resolveFiles(place, other);
-    const second = await lookAt(place, otherPath, { records, onBytes, first: look });
+    const second = await lookAtFirstOf(place, await resolveFiles(place, other), { records, onBytes, first: look });
     if (look.kind !== second.kind) {
       throw new PaddletError('DataInvalid', `${file} is of kind ${look.kind}, ${other} is of kind ${second.kind}`, {
         hint: 'name two files of the same format',
@@ -125,7 +124,10 @@ With a second file: the values and ranges that the first one lacks. With a job f
     }
     const options = { records: this.flags.rows, onBytes };
     const asJob = { ...place, corruptChunks: job.data.corruptChunks };
-    const look: JobLook = await lookAsJob(asJob, file, { format, spec, labels: widestRule(job) }, options);
+    const paths = await resolveFiles(asJob, file);
+    const { look } = await firstFilled(asJob, paths, (one) =>
+      lookAsJob(asJob, one, { format, spec, labels: widestRule(job) }, options),
+    );
     this.output({ job: job.name, ...look }, () => jobLookText(look, job.name, this.screen()));
   }
 

@@ -1,5 +1,6 @@
 /** What a look at data has found, for people. */
 import { LIMITS } from '../../base/limits.ts';
+import { notWritable } from '../../data/appearance.ts';
 import type { ColumnFacts, FrequentText } from '../../data/inspection/column-profile.ts';
 import type { TableComparison } from '../../data/inspection/compare.ts';
 import type { DenseLook } from '../../data/inspection/dense.ts';
@@ -132,19 +133,21 @@ function valuesText(
 /** A time as text of format iso, in UTC. */
 export const dayText = (ms: number): string => isoTime(ms / 1000).replace('T00:00:00.000Z', '');
 
-const BAD = {
-  fields: 'other numbers of fields, or text behind a quote',
-  interactions: 'fewer fields than most',
-  json: 'no JSON object, or a value of another kind than the others have',
+export const badText = ({ records, first }: TableLook['bad']): string => {
+  const shown = first.map(({ line, reason }) => `line ${line}: ${reason}`);
+  return `${records} bad record${records === 1 ? '' : 's'}: ${shown.join('; ')}${records > first.length ? '; …' : ''}`;
 };
 
-function notesOf({ columns, label, leaks, bad, path, form, unlisted }: TableLook): string[] {
+export const strayText = (stray: TableLook['strayLabels'], name: string): string =>
+  `${name} is ${stray.map(({ text, count }) => `${JSON.stringify(text)} in ${count} record${count === 1 ? '' : 's'}`).join(', ')}`;
+
+function notesOf({ columns, label, leaks, bad, strayLabels, path, form, unlisted }: TableLook): string[] {
   const typed = columns.map((facts) => ({ facts, ...typeOf(facts) }));
   const missing = [...new Set(typed.flatMap(({ missingTexts }) => missingTexts.map(({ text }) => text)))];
   const quoted = missing.map((text) => JSON.stringify(text)).join(', ');
   const isWithout = label === undefined && labelColumns(columns).length === 0;
-  const kind = form.format === 'interactions' ? form.format : isOfFields(form) ? 'fields' : 'json';
   const labelled = label === undefined ? undefined : columns[label.column];
+  const notUtf8 = notWritable(columns.flatMap(({ name, top }) => [name, ...top.map(({ text }) => text)]));
   return [
     ...(labelled === undefined
       ? [
@@ -168,7 +171,11 @@ function notesOf({ columns, label, leaks, bad, path, form, unlisted }: TableLook
     ...typed.flatMap(({ type, facts: { name, time, otherTime } }) =>
       type === 'time' && otherTime !== undefined ? [`${name} is read as ${time}; it could be ${otherTime}.`] : [],
     ),
-    ...(bad.records === 0 ? [] : [`${bad.records} records are bad: ${BAD[kind]} (lines ${bad.lines.join(', ')}).`]),
+    ...(labelled === undefined || strayLabels.length === 0
+      ? []
+      : [`${strayText(strayLabels, labelled.name)}: too rare for a class, so bad.`]),
+    ...(bad.records === 0 ? [] : [`${badText(bad)}.`]),
+    ...(notUtf8 === undefined || !isOfFields(form) ? [] : [`It is ${notUtf8.what}: ${notUtf8.hint}.`]),
     ...(unlisted.length === 0
       ? []
       : [

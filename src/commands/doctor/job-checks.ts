@@ -7,11 +7,11 @@ import { inCache } from '../../data/content.ts';
 import { type FirstLook, lookAtFirst } from '../../data/first-records.ts';
 import { type DataFormat, formatOf } from '../../data/formats/registry.ts';
 import { findFiles } from '../../data/index-builder.ts';
-import { type Oddity, odditiesOf } from '../../data/oddities.ts';
+import { type Oddity, odditiesOf, sharedOddities } from '../../data/oddities.ts';
 import { oneLabelWithTexts, refuseOneLabel } from '../../data/one-label.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { BadRecord } from '../../data/source.ts';
-import { loadJob } from '../../job/load-job.ts';
+import { type LoadedJob, loadJob } from '../../job/load-job.ts';
 import { columnSpecOf, type Job } from '../../job/schema.ts';
 import { taskOf } from '../../model/registry.ts';
 import { checkFirstRecords } from '../../roles/master/dataset.ts';
@@ -58,7 +58,9 @@ export interface JobToCheck {
 }
 
 export function jobChecks(host: Host, { path, sets, dataDir, cacheDir }: JobToCheck): Check[] {
-  const load = () => loadJob({ path, sets, dataDir, disk: host.disk });
+  // Once: a pipe can be read only once.
+  let loaded: Promise<LoadedJob> | undefined;
+  const load = () => (loaded ??= loadJob({ path, sets, dataDir, disk: host.disk }));
   return [
     {
       name: 'job file',
@@ -123,7 +125,7 @@ async function checkData(place: DataPlace, job: Job): Promise<Finding> {
     looks.map(({ traits }) => traits),
     { task: taskOf(job.model), columns: job.data.columns },
   );
-  odd.push(...oneLabels);
+  odd.push(...oneLabels, ...sharedOddities(trained, tested));
   const bad = looks.flatMap((look) => look.bad);
   const [first] = bad;
   // Whether a task has too many is known when all records are in tasks.

@@ -2,7 +2,7 @@ import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
-import { type Look, lookAt } from '../../data/inspection/look.ts';
+import { type Look, lookAtFirstOf } from '../../data/inspection/look.ts';
 import { type DataPlace, resolveFiles } from '../../data/place.ts';
 import { writeWhole } from '../../data/whole-file.ts';
 import { parseJobFile } from '../../job/load-job.ts';
@@ -103,8 +103,7 @@ with the reason of each guess as a comment. Read it before you train.`;
 
   private async look(place: DataPlace, what: string, first?: Look): Promise<{ look: Look; files: number }> {
     const paths = await resolveFiles(place, what);
-    const [path = what] = paths;
-    const progress = this.progress(`reading ${path}`);
+    const progress = this.progress(`reading ${what}`);
     let bytes = 0;
     const onBytes = (count: number): void => {
       bytes += count;
@@ -113,7 +112,7 @@ with the reason of each guess as a comment. Read it before you train.`;
     try {
       // Test files may lack what is named.
       const label = first === undefined ? this.flags.label : undefined;
-      const look = await lookAt(place, path, { records: this.flags.rows, label, first, onBytes });
+      const look = await lookAtFirstOf(place, paths, { records: this.flags.rows, label, first, onBytes });
       return { look, files: paths.length };
     } finally {
       progress.end();

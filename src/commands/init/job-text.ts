@@ -1,13 +1,16 @@
 /** The job file that `init` writes. Pure. */
 import { PaddletError } from '../../base/errors.ts';
+import { notWritable } from '../../data/appearance.ts';
 import { labelColumns } from '../../data/inspection/label.ts';
 import type { Look } from '../../data/inspection/look.ts';
 import type { SparseLook } from '../../data/inspection/sparse.ts';
 import type { TableLook } from '../../data/inspection/table.ts';
+import { isOfFields } from '../../data/inspection/table-source.ts';
 import { typeOf } from '../../data/inspection/types.ts';
 import type { NamedModel } from '../../model/registry.ts';
+import { badText, strayText } from '../data/inspection-text.ts';
 import { chooseModel, isOfNumbers } from './model-choice.ts';
-import { columnLines, formLines, splitLine } from './table-job.ts';
+import { columnLines, folderNotes, formLines, splitLine } from './table-job.ts';
 import { line } from './yaml-lines.ts';
 
 export interface WantedJob {
@@ -59,7 +62,7 @@ export function jobText(wanted: WantedJob): WrittenJob {
     line(0, 'name', nameOf(train)),
     line(0, 'data', undefined),
     line(1, 'format', part.format),
-    line(1, 'train', train, files === 1 ? undefined : `${look.path} was looked at, the first of ${files} files`),
+    line(1, 'train', train, files === 1 ? undefined : `${look.path} was looked at, of ${files} files`),
     ...(test === undefined ? [] : [line(1, 'test', test)]),
     line(1, 'recordsPerTask', recordsPerTask(records)),
     ...part.lines,
@@ -171,19 +174,19 @@ function tablePart(
       hint: 'use --model wide_deep or --model mlp, which take numbers alone',
     });
   }
+  refuseNotWritable(look);
   const looks = testLook === undefined ? [look] : [look, testLook];
-  const bad = looks.some(hasBad);
+  const bad = looks.some((one) => badReasons(one).length > 0);
   const name = look.columns[look.label.column]!.name;
   return {
     format: look.form.format,
     lines: [
-      ...(bad
-        ? [line(1, 'maxBadRecords', MOST_RECORDS, 'some records lack a label or fields, or have a text for a number')]
-        : []),
+      ...(bad ? [line(1, 'maxBadRecords', MOST_RECORDS, looks.flatMap(badReasons)[0])] : []),
       ...(test === undefined ? [splitLine(time, look.isWhole && files === 1)] : []),
       ...formLines(look, looks),
       line(1, 'columns', undefined),
       ...lines,
+      ...folderNotes(look),
     ],
     model: model.type,
     task: model.task,
@@ -191,10 +194,27 @@ function tablePart(
   };
 }
 
-/** Records that training would not take: without a label, with other texts than the type of a column has. */
-const hasBad = ({ label, columns, bad }: TableLook): boolean =>
-  bad.records > 0 ||
-  columns.some((facts, at) => typeOf(facts).bad > 0 || (at === label?.column && typeOf(facts).missing > 0));
+/** A job file is UTF-8: names and labels in other bytes would not be those of the file. Throws `DataInvalid`. */
+function refuseNotWritable({ path, form, columns, label }: TableLook): void {
+  const labels = columns[label?.column ?? -1]?.top.map(({ text }) => text) ?? [];
+  const names = columns.filter(({ hasName }) => hasName).map(({ name }) => name);
+  const found = isOfFields(form) ? notWritable([...names, ...labels]) : undefined;
+  if (found !== undefined) throw new PaddletError('DataInvalid', `${path} is ${found.what}`, { hint: found.hint });
+}
+
+/** Of records that training would not take: without a label, with other texts than the type of a column has. */
+function badReasons({ label, columns, bad, strayLabels }: TableLook): string[] {
+  const labelled = columns[label?.column ?? -1];
+  return [
+    ...(bad.records > 0 ? [badText({ ...bad, first: bad.first.slice(0, 1) })] : []),
+    ...(labelled !== undefined && strayLabels.length > 0 ? [strayText(strayLabels, labelled.name)] : []),
+    ...(labelled !== undefined && typeOf(labelled).missing > 0 ? ['some records have no label'] : []),
+    ...columns.flatMap((facts) => {
+      const { bad: texts, why } = typeOf(facts);
+      return texts > 0 ? [`${facts.name}: ${why}`] : [];
+    }),
+  ];
+}
 
 function sparsePart({ test, model: wanted }: WantedJob, look: SparseLook, format: 'libsvm' | 'libffm'): DataPart {
   const model = wanted ?? (format === 'libffm' ? 'ffm' : 'lr');

@@ -1,7 +1,7 @@
 /** Which model a table suits, and what its label is to the model. Pure. */
 import { PaddletError } from '../../base/errors.ts';
-import type { ColumnFacts } from '../../data/inspection/column-profile.ts';
-import { positiveOf } from '../../data/inspection/label.ts';
+import type { ColumnFacts, FrequentText } from '../../data/inspection/column-profile.ts';
+import { isTwoWords, positiveOf } from '../../data/inspection/label.ts';
 import type { TableLook } from '../../data/inspection/table.ts';
 import { type TypedColumn, typeOf } from '../../data/inspection/types.ts';
 import type { NamedModel } from '../../model/registry.ts';
@@ -53,11 +53,13 @@ export function chooseModel(look: TableLook, wanted: NamedModel | undefined, tes
   const areInteractions = look.columns.some(({ isId }) => isId);
   // A rating depends on the pair, which lr does not see.
   const usual = areInteractions ? 'fm' : 'lr';
-  if (distinct === 2 && wanted !== 'softmax') {
+  const words = wordsOf(facts);
+  if (words !== undefined && wanted !== 'softmax') {
     return {
       ...{ type: wanted ?? usual, task: 'binary' },
       ...binaryLabel(
         facts,
+        words,
         test?.columns.find(({ name }) => name === facts.name),
       ),
     };
@@ -81,8 +83,23 @@ export function chooseModel(look: TableLook, wanted: NamedModel | undefined, tes
   };
 }
 
-function binaryLabel(facts: ColumnFacts, ofTest: ColumnFacts | undefined): Pick<ModelChoice, 'label' | 'why'> {
-  const { top: values } = typeOf(facts);
+/** The two values of a label; `True`, `TRUE` and `true` are one, counted together under its most frequent spelling. */
+function wordsOf(facts: ColumnFacts): readonly FrequentText[] | undefined {
+  const { distinct, top } = typeOf(facts);
+  if (distinct === 2) return top;
+  const words = [...Map.groupBy(top, ({ text }) => text.toLowerCase()).values()].map((spellings) => ({
+    text: spellings[0]!.text,
+    count: spellings.reduce((sum, { count }) => sum + count, 0),
+  }));
+  // Of other words, upper case may mean something.
+  return top.length === distinct && words.length === 2 && isTwoWords(words) ? words : undefined;
+}
+
+function binaryLabel(
+  facts: ColumnFacts,
+  values: readonly FrequentText[],
+  ofTest: ColumnFacts | undefined,
+): Pick<ModelChoice, 'label' | 'why'> {
   const plain = values
     .map(({ text }) => text)
     .sort()
@@ -92,9 +109,13 @@ function binaryLabel(facts: ColumnFacts, ofTest: ColumnFacts | undefined): Pick<
   if (two === undefined || areTruth || BINARY.includes(plain))
     return { label: {}, why: 'its values are as binary models take them' };
   const spelled = (text: string): string[] => {
-    const bare = text.replace(ENDING, '');
-    const others = ofTest?.top.map((other) => other.text) ?? [];
-    return [text, ...others.filter((other) => other !== text && other.replace(ENDING, '') === bare)];
+    const isWord = isTwoWords(values);
+    const bareOf = (other: string): string => {
+      const bare = other.replace(ENDING, '');
+      return isWord ? bare.toLowerCase() : bare;
+    };
+    const others = [...typeOf(facts).top, ...(ofTest?.top ?? [])].map((other) => other.text);
+    return [...new Set([text, ...others.filter((other) => bareOf(other) === bareOf(text))])];
   };
   const share = (values.find(({ text }) => text === two.positive)?.count ?? 0) / facts.records;
   return {

@@ -94,6 +94,20 @@ export function columnLines(look: TableLook, model: ModelChoice): ChosenColumns 
   return { lines, used, categories, time };
 }
 
+/** `dt=2024-05-01`, a folder of the path: what it says is not in the file. */
+const VALUE_FOLDER = /^([^=]+)=/;
+
+/** Columns that the file lacks, and its path has. */
+export function folderNotes({ path, columns }: TableLook): string[] {
+  const folders = path
+    .split('/')
+    .slice(0, -1)
+    .flatMap((folder) => VALUE_FOLDER.exec(folder)?.[1] ?? []);
+  return [...new Set(folders)]
+    .filter((name) => columns.every((column) => column.name !== name))
+    .map((name) => note(2, `${name} is in the path, and is read with: ${name}: { type: category, from: folder }`));
+}
+
 interface Chosen {
   readonly type: string;
   readonly why: string;

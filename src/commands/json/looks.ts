@@ -103,7 +103,10 @@ const table = schemaOf<ShownTable>()(
     columns: z.array(column),
     records: count,
     isWhole,
-    bad: z.strictObject({ records: count, lines: z.array(count) }),
+    bad: z.strictObject({ records: count, first: z.array(z.strictObject({ line: count, reason: z.string() })) }),
+    strayLabels: z
+      .array(z.strictObject({ text: z.string(), count }))
+      .describe('Texts of the label that are rare, and none of its classes.'),
     label: z.strictObject({ column: count.describe('Its number, from 0.'), why: z.string() }).optional(),
     leaks: z.array(z.string()).describe('Columns that nearly equal the label.'),
     unlisted: z

@@ -111,7 +111,7 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     }),
     strict: Flags.boolean({
       description:
-        'Exit with code 3 if a record has no score, or no record has a value of a column. All scores are written.',
+        'Exit with code 3 if there is no record, a record has no score, or no record has a value of a column. All scores are written.',
     }),
   };
 
@@ -225,7 +225,9 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     const { json, output, strict } = this.flags;
     if (output !== STANDARD) this.output(summary, () => summaryText(summary));
     else process.stderr.write(`${json ? JSON.stringify(summary) : visibleLines(summaryText(summary))}\n`);
-    return strict && (summary.bad > 0 || summary.absentColumns.length > 0) ? EXIT.data : EXIT.done;
+    return strict && (summary.records === 0 || summary.bad > 0 || summary.absentColumns.length > 0)
+      ? EXIT.data
+      : EXIT.done;
   }
 }
 

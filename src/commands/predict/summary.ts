@@ -50,6 +50,7 @@ export function summaryText(summary: Summary): string {
   const lines = [
     `${count(records)} records scored by the ${model} of job ${job} in ${seconds.toFixed(1)} s (${count(recordsPerSecond)} a second)`,
   ];
+  if (records === 0) lines.push('the input has no records: check --data, or what writes to the pipe');
   if (bad > 0) lines.push(`${count(bad)} without a score:`, ...firstBad.map((place) => `  ${place}`));
   if (bad > firstBad.length) lines.push(`  and ${count(bad - firstBad.length)} more`);
   if (unknownFeatures > 0) {

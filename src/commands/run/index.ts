@@ -6,6 +6,7 @@ import { LIMITS } from '../../base/limits.ts';
 import type { Host } from '../../base/seams.ts';
 import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
 import { type JobEnd, parseJobEnd } from '../../cluster/job/job-watch.ts';
+import { writeWhole } from '../../data/whole-file.ts';
 import { asShort } from '../../host/log.ts';
 import { onTetherLost } from '../../host/tether.ts';
 import { type LoadedJob, loadJob } from '../../job/load-job.ts';
@@ -187,6 +188,10 @@ the result; with a higher training.passes it continues the job. One run works in
     // A job that cannot save would find out at its end.
     checkWritable(resolve(loaded.job.checkpoint.dir ?? join(run.folder, 'checkpoints')));
     if (this.flags.fresh) await this.startOver(run);
+    if (loaded.piped !== undefined) {
+      const text = Buffer.from(loaded.piped);
+      await writeWhole(host, jobCopy(run.folder), (append) => append(text));
+    }
     if (standing?.kind === 'continued') {
       await untilAllHaveExited(resetOptions(run));
       await continueJob(run, loaded.job, data);
@@ -295,7 +300,14 @@ the result; with a higher training.passes it continues the job. One run works in
     const data = ['--data-dir', loaded.dataDir];
     const sets = allSets(this.flags).flatMap((set) => ['--set', set]);
     return {
-      master: ['master', loaded.path, ...sets, ...common, ...cache, ...data],
+      master: [
+        'master',
+        loaded.piped === undefined ? loaded.path : jobCopy(folder),
+        ...sets,
+        ...common,
+        ...cache,
+        ...data,
+      ],
       pserver: ['pserver', ...common],
       trainer: ['trainer', ...common, ...cache, ...data],
     };
@@ -315,6 +327,9 @@ the result; with a higher training.passes it continues the job. One run works in
     if (curve !== undefined) this.say(curve);
   }
 }
+
+/** Of a job file from a pipe: masters read it again. */
+const jobCopy = (folder: string): string => join(folder, 'job.yaml');
 
 /** How long a store that does not answer is asked for a result after a stop. */
 const RESULT_WITHIN_MS = 5_000;

@@ -2,7 +2,7 @@
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { contentBlocks, type Head } from '../content.ts';
-import { dialectBytes } from '../formats/csv/fields.ts';
+import { dialectBytes, REPEATED_HEADER } from '../formats/csv/fields.ts';
 import type { DataPlace } from '../place.ts';
 import { dialectOf, type TableDialect, TWO_COLONS, widthOf, withoutMark } from './dialect.ts';
 import { decimalOf, hasHeader } from './header.ts';
@@ -29,7 +29,7 @@ export function fieldsTable(place: DataPlace, path: string, head: Head, onBytes:
   return {
     ...{ path, form, unlisted: Array.from({ length: Math.min(more, MOST_UNLISTED) }, (_, at) => `c${width + at + 1}`) },
     columns: first.map((_, at) => nameOf(form, names, at)),
-    rows: form.header ? rows.slice(1) : rows,
+    rows: form.header ? rows.slice(1).filter((texts) => !isSame(texts, first)) : rows,
     async read(sink) {
       async function* blocks(): AsyncGenerator<Uint8Array> {
         let isFirst = true;
@@ -46,10 +46,25 @@ export function fieldsTable(place: DataPlace, path: string, head: Head, onBytes:
           return true;
         }
         const texts = asWide(form, fields, width);
-        return sink.take(texts, line, isFaulty || texts.length !== width);
+        return sink.take(texts, line, isFaulty ? AFTER_QUOTE : faultOf(form, texts, first));
       });
     },
   };
+}
+
+const AFTER_QUOTE = 'text follows a closing quote';
+
+const isSame = (texts: readonly string[], others: readonly string[]): boolean =>
+  texts.length === others.length && texts.every((text, at) => text === others[at]);
+
+function faultOf(
+  { format, header }: FieldsForm,
+  texts: readonly string[],
+  first: readonly string[],
+): string | undefined {
+  if (header && isSame(texts, first)) return REPEATED_HEADER;
+  const expected = `${format === 'interactions' ? 'at least ' : ''}${first.length}`;
+  return texts.length === first.length ? undefined : `${texts.length} fields, expected ${expected}`;
 }
 
 /** Further fields of interactions are not read. */

@@ -15,6 +15,9 @@ const NO_COLUMNS = {
   dialect: { header: false, delimiter: ',', quote: null, missing: [], decimal: '.' },
 } as const;
 
+const NO_OBJECT = 'no JSON object';
+const OTHER_KIND = 'a value of another kind than the others have';
+
 /** Throws `DataInvalid` when no line of `head` is an object. */
 export function jsonTable(place: DataPlace, path: string, head: Head, onBytes: (count: number) => void): TableSource {
   headOf(path, head.bytes, head.isWhole, NO_COLUMNS);
@@ -52,7 +55,8 @@ export function jsonTable(place: DataPlace, path: string, head: Head, onBytes: (
         for (const { bytes, line } of linesIn(firstLine === 1 ? withoutMark(block) : block, firstLine)) {
           const record = recordIn(bytes);
           const texts = isObject(record) ? shape.textsOf(record) : undefined;
-          if (!sink.take(texts ?? [], line, texts === undefined)) return;
+          const fault = isObject(record) ? OTHER_KIND : NO_OBJECT;
+          if (!sink.take(texts ?? [], line, texts === undefined ? fault : undefined)) return;
         }
         firstLine += countLines(block);
       }

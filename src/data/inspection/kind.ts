@@ -1,6 +1,6 @@
 /** What kind of data a file is, by its first bytes. */
 import { PaddletError } from '../../base/errors.ts';
-import { otherThanTable } from '../appearance.ts';
+import { otherThanTable, refuseOldLineEnds } from '../appearance.ts';
 import { BOM } from '../ascii.ts';
 import { MAGIC as COLUMNS } from '../formats/columns/header.ts';
 import { isParquet } from '../packed.ts';
@@ -32,6 +32,7 @@ export function kindOf(path: string, { bytes, isWhole, magic }: Beginning): Kind
     });
   }
   if (IDX.every((byte, at) => magic[at] === byte)) return 'idx';
+  refuseOldLineEnds(path, bytes);
   const lines = firstLines(bytes);
   if (lines.length === 0) {
     throw new PaddletError('DataInvalid', isWhole ? `${path} has no records` : `${path}: the first line is too long`, {

@@ -1,5 +1,6 @@
 /** Which column of a table is the label, and which of its values are positive: a guess, which is always told. Pure. */
 import type { ColumnFacts, FrequentText } from './column-profile.ts';
+import { withoutStray } from './stray-labels.ts';
 import { lastKey } from './texts.ts';
 import { typeOf } from './types.ts';
 
@@ -29,7 +30,7 @@ export function labelOf(facts: readonly ColumnFacts[]): LabelGuess | undefined {
     name: column.name,
     records: column.records,
     // A list is no label.
-    distinct: column.isList ? 0 : typeOf(column).distinct,
+    distinct: column.isList ? 0 : typeOf(withoutStray(column).facts).distinct,
   }));
   for (const name of NAMES) {
     const isNamed = (wanted: (name: string) => string) =>
@@ -70,6 +71,12 @@ export function labelColumns(facts: readonly ColumnFacts[]): ColumnFacts[] {
     return !areInteractions || !['time', 'ignore'].includes(typeOf(column).type);
   });
 }
+
+/** As `yes` and `no`: the case of their letters means nothing. */
+export const isTwoWords = ([a, b]: readonly FrequentText[]): boolean =>
+  a !== undefined &&
+  b !== undefined &&
+  ((POSITIVE.test(a.text) && NEGATIVE.test(b.text)) || (NEGATIVE.test(a.text) && POSITIVE.test(b.text)));
 
 export interface TwoLabels {
   readonly positive: string;

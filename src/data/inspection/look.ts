@@ -1,7 +1,7 @@
 /** A look at a data file of any format. */
 import { openContent } from '../content.ts';
 import type { DataPlace } from '../place.ts';
-import { beginningOf } from './beginning.ts';
+import { type Beginning, beginningOf } from './beginning.ts';
 import { type DenseLook, lookAtDense } from './dense.ts';
 import { fieldsTable } from './fields-table.ts';
 import { jsonTable } from './json-table.ts';
@@ -60,3 +60,27 @@ export async function lookAt(place: DataPlace, path: string, options: AnyLookOpt
       return { kind, ...(await lookAtDense(place, path)) };
   }
 }
+
+/** Of several files the first one with records: Spark's first part is often empty. Throws as `lookAt`. */
+export async function lookAtFirstOf(
+  place: DataPlace,
+  paths: readonly string[],
+  options: AnyLookOptions = {},
+): Promise<Look> {
+  return (await firstFilled(place, paths, (path) => lookAt(place, path, options))).look;
+}
+
+/** `look` is of the last file if none has records. */
+export async function firstFilled<L extends { readonly records: number }>(
+  place: DataPlace,
+  paths: readonly string[],
+  lookAtOne: (path: string) => Promise<L>,
+): Promise<{ readonly path: string; readonly look: L }> {
+  const [path = '', ...others] = paths;
+  if (others.length > 0 && isBlank(await beginningOf(place, path))) return firstFilled(place, others, lookAtOne);
+  const look = await lookAtOne(path);
+  return look.records > 0 || others.length === 0 ? { path, look } : firstFilled(place, others, lookAtOne);
+}
+
+const isBlank = ({ bytes, isWhole }: Beginning): boolean =>
+  isWhole && Buffer.from(bytes).toString('latin1').trim() === '';

@@ -10,7 +10,7 @@ import { isMissingText } from './texts.ts';
 const KEPT_VALUES = 1 << 19;
 const LEAST_KEPT = 64;
 const MOST_KEPT = 4096;
-const SHOWN_LINES = 5;
+const SHOWN_BAD = 5;
 /** Labels that are told apart. */
 const LABELS = 64;
 const NO_LABEL = -1;
@@ -18,13 +18,18 @@ const LEAK = 0.99;
 /** Above the share of the most frequent label. */
 const ABOVE_MAJORITY = 0.5;
 
+export interface BadLine {
+  readonly line: number;
+  readonly reason: string;
+}
+
 export interface TableFacts {
   readonly columns: readonly ColumnFacts[];
   readonly records: number;
   /** All records of the file were read. */
   readonly isWhole: boolean;
-  /** Records that have not the values of the columns: how many, and lines of the first ones. */
-  readonly bad: { readonly records: number; readonly lines: readonly number[] };
+  /** Records that have not the values of the columns: how many, and what is wrong with the first ones. */
+  readonly bad: { readonly records: number; readonly first: readonly BadLine[] };
   /** Columns that nearly equal the label. */
   readonly leaks: readonly string[];
   /** The values of each column: for a second file. */
@@ -47,7 +52,7 @@ export class TableReader implements RecordSink {
   readonly #label: number | undefined;
   readonly #labels = new Map<string, number>();
   readonly #labelCounts: number[] = [];
-  readonly #badLines: number[] = [];
+  readonly #firstBad: BadLine[] = [];
   #records = 0;
   #bad = 0;
   #isWhole = true;
@@ -59,14 +64,14 @@ export class TableReader implements RecordSink {
     this.#label = label;
   }
 
-  take(texts: readonly string[], line: number, isFaulty: boolean): boolean {
+  take(texts: readonly string[], line: number, fault: string | undefined): boolean {
     if (this.#records + this.#bad === this.#most) {
       this.#isWhole = false;
       return false;
     }
-    if (isFaulty) {
+    if (fault !== undefined) {
       this.#bad += 1;
-      if (this.#badLines.length < SHOWN_LINES) this.#badLines.push(line);
+      if (this.#firstBad.length < SHOWN_BAD) this.#firstBad.push({ line, reason: fault });
       return true;
     }
     const label = this.#label === undefined ? undefined : shownLabel(this.#labelOf(texts[this.#label]!));
@@ -120,7 +125,7 @@ export class TableReader implements RecordSink {
       columns,
       records: this.#records,
       isWhole: this.#isWhole,
-      bad: { records: this.#bad, lines: this.#badLines },
+      bad: { records: this.#bad, first: this.#firstBad },
       leaks: columns
         .filter(({ explained, isId }, at) => at !== this.#label && !isId && explained >= least)
         .map(({ name }) => name),

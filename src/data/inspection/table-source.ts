@@ -34,8 +34,8 @@ export interface SourceColumn {
 export const LIST_SEPARATOR = '|';
 
 export interface RecordSink {
-  /** Bytes as Latin-1; an empty one where there is no value. False: no more. */
-  take(texts: readonly string[], line: number, isFaulty: boolean): boolean;
+  /** Bytes as Latin-1; an empty one where there is no value. `fault`: why the record is bad. False: no more. */
+  take(texts: readonly string[], line: number, fault: string | undefined): boolean;
   /** So many records that are read by columns; those of a column are asked for at once. False: no more. */
   takeColumns(records: number, textsOf: (column: number) => Promise<(record: number) => string>): Promise<boolean>;
 }

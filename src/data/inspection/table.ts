@@ -3,9 +3,10 @@
  * memory.
  */
 import { PaddletError } from '../../base/errors.ts';
-import type { ColumnFacts, ColumnGuess } from './column-profile.ts';
+import type { ColumnFacts, ColumnGuess, FrequentText } from './column-profile.ts';
 import { labelOf } from './label.ts';
 import { separatorOf } from './lists.ts';
+import { withoutStray } from './stray-labels.ts';
 import { type TableFacts, TableReader } from './table-reader.ts';
 import { hasNames, isOfFields, type SourceColumn, type TableForm, type TableSource } from './table-source.ts';
 import { lastKey } from './texts.ts';
@@ -15,6 +16,8 @@ export interface TableLook extends TableFacts {
   readonly path: string;
   readonly form: TableForm;
   readonly label: { readonly column: number; readonly why: string } | undefined;
+  /** Texts of the label that are rare, and none of its classes: the facts of its column are without them. */
+  readonly strayLabels: readonly FrequentText[];
   /** Some names of what is no column: the first records of JSON lack it, or there are too many. */
   readonly unlisted: readonly string[];
 }
@@ -51,8 +54,11 @@ export async function lookAtTable(
   await source.read(read);
   const facts = read.facts();
   // What JSON values are is known only now.
-  const columns = facts.columns.map((column, at): ColumnFacts => ({ ...column, ...source.columns[at] }));
-  return { path, form, label, ...facts, columns, unlisted: source.unlisted };
+  const all = facts.columns.map((column, at): ColumnFacts => ({ ...column, ...source.columns[at] }));
+  const labelled = all[label?.column ?? -1];
+  const { facts: ofLabel, stray } = labelled === undefined ? { stray: [] } : withoutStray(labelled);
+  const columns = ofLabel === undefined ? all : all.with(label!.column, ofLabel);
+  return { path, form, label, ...facts, columns, strayLabels: stray, unlisted: source.unlisted };
 }
 
 function guessOf(column: SourceColumn, texts: readonly string[], form: TableForm): ColumnGuess {
@@ -72,7 +78,8 @@ function chosenLabel(
 ): TableLook['label'] {
   if (wanted === undefined) {
     const read = new TableReader(guesses, { decimal });
-    for (const [at, texts] of rows.entries()) read.take(texts, at + 1, texts.length !== guesses.length);
+    for (const [at, texts] of rows.entries())
+      read.take(texts, at + 1, texts.length === guesses.length ? undefined : '');
     return labelOf(read.facts().columns);
   }
   const column = guesses.findIndex(({ name }) => name === wanted);

@@ -34,6 +34,8 @@ const LONG_TEXT = 40;
 const FEW_TEXTS = 0.01;
 /** Numbers that no f32 tells apart. */
 const LARGEST_NUMBER = 2 ** 53;
+/** `1,234`, among numbers below 1000. */
+const THOUSANDS = /^[+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,3})(?:\.\d+)?$/;
 const ID_NAME = /(?:^|[_\s.-])(?:id|uuid|guid|key|index|idx|no|nr)$|(?:^|\.)(?:id|index|row)|[a-z]I[dD]$/;
 const CODE_NAME = /(?:code|zip|postal|phone)/i;
 /** Deviations from the mean to the largest or the smallest: an even column has 2. */
@@ -91,10 +93,13 @@ function numberType(facts: ColumnFacts, present: number, distinct: number): Deci
 }
 
 function textType(facts: ColumnFacts, present: number, distinct: number): Decision {
-  const { separator, meanLength, numberRecords, textRecords, firstText } = facts;
+  const { separator, meanLength, numberRecords, textRecords, firstText, top } = facts;
   if (separator !== undefined) return { type: 'categories', why: `lists, separated by ${JSON.stringify(separator)}` };
   const texts = `${textRecords} texts such as ${JSON.stringify(firstText ?? '')}`;
   if (textRecords <= FEW_TEXTS * present) return { type: 'number', bad: textRecords, why: `numbers, but for ${texts}` };
+  if (firstText?.includes(',') && top.every(({ text }) => THOUSANDS.test(text))) {
+    return { type: 'ignore', why: 'numbers with commas between thousands: write 1234 for 1,234' };
+  }
   const areDifferent = present >= LEAST_RECORDS && distinct >= ALL_DIFFERENT * present;
   if (areDifferent) {
     const why = meanLength > LONG_TEXT ? 'long texts, hardly two alike' : 'a text of its own in nearly each record';

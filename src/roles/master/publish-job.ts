@@ -19,13 +19,13 @@ import { refuseOtherColumns, type WarmSide } from '../../cluster/job/warm-column
 import { withStatisticsOf } from '../../cluster/job/warm-statistics.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { makesFeatures } from '../../data/columns/column.ts';
-import { odditiesOf } from '../../data/oddities.ts';
+import { coarseOddities, odditiesOf, sharedOddities } from '../../data/oddities.ts';
 import { oneLabelOddity } from '../../data/one-label.ts';
 import type { Job } from '../../job/schema.ts';
 import { taskOf } from '../../model/registry.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import { checkModel } from './check-model.ts';
-import { factsOf, type JobData, labelledRecords, trainFactsOf } from './dataset.ts';
+import { type Dataset, factsOf, type JobData, labelledRecords, trainFactsOf } from './dataset.ts';
 import { raisePasses } from './raise-passes.ts';
 import type { Standing } from './standing.ts';
 
@@ -93,9 +93,13 @@ export async function newRecord(options: NewJob, data: JobData): Promise<JobReco
   return warmed(options, made);
 }
 
+const pathsOf = ({ index }: Dataset): string[] => index.files.map(({ path }) => path);
+
 function warnOfOddities({ host }: RoleContext, job: Job, { train, test }: JobData): void {
   const traits = [train, test].flatMap((dataset) => (dataset === undefined ? [] : [dataset.index.traits]));
   const odd = odditiesOf(traits, { task: taskOf(job.model), columns: job.data.columns });
+  odd.push(...coarseOddities(train.index.statistics));
+  if (test !== undefined && job.data.split === undefined) odd.push(...sharedOddities(pathsOf(train), pathsOf(test)));
   const oneLabels = [oneLabelOddity(labelledRecords(job, 'training', train))];
   if (test !== undefined) oneLabels.push(oneLabelOddity(labelledRecords(job, 'test', test)));
   odd.push(...oneLabels.filter((oddity) => oddity !== undefined));

@@ -107,7 +107,7 @@ clicked  label                        0 75 %, 1 25 %
     for (const what of ['days', 'days/*.csv']) {
       const { out } = await paddlet('data', 'inspect', what);
       expect(out).toContain('days/1.csv: 2 records, 2 columns');
-      expect(out).toMatch(/\nIt is the first of 2 files\.\n$/);
+      expect(out).toMatch(/\nIt is the first with records of 2 files\.\n$/);
     }
     expect((await paddlet('data', 'inspect', 'days/1.csv')).out).not.toContain('the first of');
   });
@@ -151,7 +151,7 @@ test('bad records of JSON lines, and keys of later records', async () => {
   writeFileSync(join(cwd, 'late.jsonl'), [...records, '{"x": [1]}', 'nope', '{"u": {"y": 1}, "z": 1}'].join('\n'));
   const { out } = await paddlet('data', 'inspect', 'late.jsonl');
   expect(out).toContain(
-    '2 records are bad: no JSON object, or a value of another kind than the others have (lines 1001, 1002).',
+    '2 bad records: line 1001: a value of another kind than the others have; line 1002: no JSON object.',
   );
   expect(out).toContain('Not shown: u, z: the first records lack them, or there are more than 4096 columns.');
 });

@@ -144,7 +144,8 @@ describe('records', () => {
     expect(shown(await look(rows))).toEqual({ x: 'number: number', label: 'number: category' });
     expect(found.records + found.bad.records).toBe(37);
     const late = await look(lines(1000, () => ({ x: 1 })) + bad.map((line) => `${line}\n`).join(''));
-    expect(late.bad).toEqual({ records: 6, lines: [1001, 1002, 1003, 1004, 1005] });
+    expect(late.bad.records).toBe(6);
+    expect(late.bad.first.map(({ line }) => line)).toEqual([1001, 1002, 1003, 1004, 1005]);
   });
 
   test('are the first ones only, where that is wanted', async () => {

@@ -83,7 +83,11 @@ describe('interactions', () => {
 
   test('have the columns that nearly all lines have; more fields are not read, fewer are bad', async () => {
     const found = await look(['1::2::3', ...ratings, '1::2::3::978300760::x'].join('\n'));
-    expect(found).toMatchObject({ records: 601, bad: { records: 1, lines: [1] }, unlisted: ['c5'] });
+    expect(found).toMatchObject({
+      records: 601,
+      bad: { records: 1, first: [{ line: 1, reason: expect.stringContaining('fields, expected at least') }] },
+      unlisted: ['c5'],
+    });
     expect(found.columns).toHaveLength(4);
     const ragged = await look(ratings.map((line, at) => (at % 4 === 0 ? line.replace(/::\d+$/, '') : line)).join('\n'));
     expect(ragged).toMatchObject({ records: 600, bad: { records: 0 }, unlisted: ['c4'] });
@@ -268,7 +272,13 @@ describe('reading', () => {
     expect(columns.map(({ name }) => name)).toEqual(['a', 'b', 'label']);
     expect({ records, bad, header: isOfFields(form) && form.header }).toEqual({
       records: 22,
-      bad: { records: 2, lines: [6, 7] },
+      bad: {
+        records: 2,
+        first: [
+          { line: 6, reason: '2 fields, expected 3' },
+          { line: 7, reason: 'text follows a closing quote' },
+        ],
+      },
       header: true,
     });
     expect(columns[1]?.top.map(({ text: value }) => value)).toEqual(['z', 'x\ny']);

@@ -12,6 +12,9 @@ const TAB = 9;
 const RETURN = 13;
 const NONE = -1;
 
+/** Why a line that is equal to the header is bad: files were joined, headers included. */
+export const REPEATED_HEADER = 'the header of the file again';
+
 export function dialectBytes({ delimiter, runs, quote, comment, decimal }: Dialect): DialectBytes {
   const byteOf = (text: string | null | undefined): number => (text ? text.charCodeAt(0) : NONE);
   return {

@@ -3,13 +3,14 @@ import type { TextForm } from '../text/form.ts';
 import { textFormat } from '../text/format.ts';
 import { dialectBytes, LineEnd, wholeLines } from './fields.ts';
 import { keptIn } from './kept-fields.ts';
-import { headOf } from './layout.ts';
+import { headerNames, headOf } from './layout.ts';
 import { CsvLineReader } from './line-reader.ts';
 import { withoutLabel } from './without-label.ts';
 
 export const csvForm: TextForm = {
   headOf,
-  linesOf(spec, { fields }) {
+  linesOf(spec, layout) {
+    const names = headerNames(spec, layout);
     const dialect = dialectBytes(spec.dialect);
     return {
       kernel: 'parseCsv',
@@ -17,8 +18,8 @@ export const csvForm: TextForm = {
       keys: [],
       isUtf8: false,
       // There is a byte between two fields.
-      leastBytes: fields,
-      reader: (text, plan) => new CsvLineReader(text, plan),
+      leastBytes: layout.fields,
+      reader: (text, plan) => new CsvLineReader(text, plan, names),
       lineEnd: () => new LineEnd(dialect),
       wholeRecords: (text) => wholeLines(text, dialect),
     };
@@ -27,4 +28,4 @@ export const csvForm: TextForm = {
   keptIn,
 };
 
-export const csvFormat = textFormat(csvForm, 'position', 2);
+export const csvFormat = textFormat(csvForm, 'position', 3);

@@ -1,11 +1,12 @@
 /** Where the columns of a job are in the lines of a file: by its header, or by position. */
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
-import { otherThanText } from '../../appearance.ts';
+import { notWritable, otherThanText, refuseOldLineEnds } from '../../appearance.ts';
 import { BOM, NEWLINE } from '../../ascii.ts';
 import { type ColumnSpec, type FieldColumn, isConstant } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
 import { nearName } from '../../near-name.ts';
+import type { FileLayout } from '../../source.ts';
 import { FORWARD_HEAD_BYTES } from '../format.ts';
 import type { FileHead } from '../text/form.ts';
 import { dialectBytes, FieldReader, fieldsOf } from './fields.ts';
@@ -39,6 +40,7 @@ export function headOf(
   let at = BOM.every((byte, n) => bytes[n] === byte) ? BOM.length : 0;
   let line = 1;
   refuseNoText(path, bytes);
+  refuseOldLineEnds(path, bytes);
   for (; at < bytes.length; line++) {
     let from = at;
     while (reader.isBlank(bytes[from])) from++;
@@ -73,6 +75,15 @@ export function headOf(
   const layout = { fields: texts.length, positions };
   if (!spec.dialect.header) return { layout, names: undefined, offset: at, line };
   return { layout, names: texts, offset: Math.min(end + 1, bytes.length), line: line + breaks + 1 };
+}
+
+/** By field: the names that columns are found by. Empty where files have no header. */
+export type HeaderNames = ReadonlyMap<number, Buffer>;
+
+export function headerNames(spec: ColumnSpec, { positions }: FileLayout): HeaderNames {
+  const named = fieldColumns(spec).map((column, at) => [column, positions[at] ?? -1] as const);
+  const found = named.filter(([{ position }, field]) => spec.dialect.header && position === undefined && field >= 0);
+  return new Map(found.map(([{ name }, field]) => [field, Buffer.from(name)]));
 }
 
 const FAULTS = { open: 'a quote is not closed', after: 'text follows a closing quote' } as const;
@@ -146,6 +157,8 @@ function delimiterHint(
 
 function nameHint(name: string, texts: readonly string[]): string {
   const near = nearName(name, texts);
+  const bytes = notWritable(near === undefined ? texts : [near]);
+  if (bytes !== undefined) return `the header is ${bytes.what}; ${bytes.hint}`;
   if (near !== undefined) return `did you mean ${near}? Names are compared letter by letter`;
   return 'without a line of names set data.csv.header to false and give positions';
 }

@@ -7,7 +7,8 @@ import { NEWLINE, quote } from '../../ascii.ts';
 import { tooLong } from '../../chunk-check.ts';
 import type { Line, LinePlan, LineReader, LineText } from '../text/plan.ts';
 import { badRecord, RecordValues } from '../text/values.ts';
-import { FieldReader } from './fields.ts';
+import { FieldReader, REPEATED_HEADER } from './fields.ts';
+import type { HeaderNames } from './layout.ts';
 
 const AFTER_BYTES = 20;
 
@@ -17,7 +18,10 @@ export class CsvLineReader implements LineReader {
   readonly #reader: FieldReader;
   readonly #values: RecordValues;
 
-  constructor(text: LineText, plan: LinePlan) {
+  readonly #names: HeaderNames;
+
+  constructor(text: LineText, plan: LinePlan, names: HeaderNames) {
+    this.#names = names;
     this.#text = text;
     this.#plan = plan;
     this.#reader = new FieldReader(text.bytes, plan.form.dialect);
@@ -46,11 +50,13 @@ export class CsvLineReader implements LineReader {
     reader.begin();
     let lines = 1;
     let field = 0;
+    let isHeader = this.#names.size > 1;
     for (let at = start; ; at = reader.end + reader.delimiterBytes) {
       reader.read(at);
       lines += reader.breaks;
       if (reader.isNone) break;
       const target = targets[field];
+      isHeader &&= (this.#names.get(field)?.compare(reader.content, reader.from, reader.to) ?? 0) === 0;
       field += 1;
       // Of a line that is too long nothing is made: it may be 16 MiB of one value.
       const isLong = reader.end - start > LIMITS.recordBytes;
@@ -65,6 +71,7 @@ export class CsvLineReader implements LineReader {
     if (fault?.kind === 'open') return { kind: 'open', at: fault.at };
     if (fault !== undefined) reason = this.#afterQuote(start, fault.at);
     else if (field !== fields) reason = wrongCount(field, fields, lines);
+    else if (isHeader) reason = REPEATED_HEADER;
     if (end - start > LIMITS.recordBytes) reason = tooLong(end - start);
     const place = { line, start, end };
     if (reason === undefined) return { kind: 'good', end, lines, piece: this.#values.piece(place) };

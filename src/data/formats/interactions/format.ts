@@ -8,7 +8,7 @@ import type { ColumnSpec } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
 import { dialectBytes, LineEnd, wholeLines } from '../csv/fields.ts';
 import { keptIn } from '../csv/kept-fields.ts';
-import { headOf } from '../csv/layout.ts';
+import { headerNames, headOf } from '../csv/layout.ts';
 import { CsvLineReader } from '../csv/line-reader.ts';
 import type { TextForm } from '../text/form.ts';
 import { textFormat } from '../text/format.ts';
@@ -29,7 +29,8 @@ export const interactionsForm: TextForm = {
     const head = headOf(path, bytes, isWhole, spec, { delimiters: DELIMITERS, most });
     return head && { ...head, layout: { ...head.layout, fields: fieldsRead(head.layout.positions) } };
   },
-  linesOf(spec, { fields }) {
+  linesOf(spec, layout) {
+    const names = headerNames(spec, layout);
     const dialect = dialectBytes(spec.dialect);
     return {
       kernel: 'parseInteractions',
@@ -37,8 +38,8 @@ export const interactionsForm: TextForm = {
       keys: [],
       isUtf8: false,
       hasRest: true,
-      leastBytes: fields,
-      reader: (text, plan) => new CsvLineReader(text, plan),
+      leastBytes: layout.fields,
+      reader: (text, plan) => new CsvLineReader(text, plan, names),
       lineEnd: () => new LineEnd(dialect),
       wholeRecords: (text) => wholeLines(text, dialect),
     };
@@ -54,4 +55,4 @@ const fieldsRead = (positions: readonly number[]): number => 1 + Math.max(0, ...
 /** Without a header. */
 const positionsOf = (spec: ColumnSpec): number[] => fieldColumns(spec).map(({ position = 0 }) => position - 1);
 
-export const interactionsFormat = textFormat(interactionsForm, 'position', 2);
+export const interactionsFormat = textFormat(interactionsForm, 'position', 3);

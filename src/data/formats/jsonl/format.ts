@@ -27,4 +27,4 @@ export const jsonLinesForm: TextForm = {
   keptIn,
 };
 
-export const jsonLinesFormat: Format = { ...textFormat(jsonLinesForm, 'path', 2), hasOwnKeys: true };
+export const jsonLinesFormat: Format = { ...textFormat(jsonLinesForm, 'path', 3), hasOwnKeys: true };

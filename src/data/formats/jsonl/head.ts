@@ -1,6 +1,6 @@
 /** How a file of JSON lines begins. */
 import { PaddletError } from '../../../base/errors.ts';
-import { otherThanText } from '../../appearance.ts';
+import { otherThanText, refuseOldLineEnds } from '../../appearance.ts';
 import { BOM, isBlank, NEWLINE } from '../../ascii.ts';
 import type { ColumnSpec } from '../../columns/column.ts';
 import { layoutByPath } from '../../columns/layout.ts';
@@ -14,6 +14,7 @@ export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: 
   if (appearance !== undefined) {
     throw new PaddletError('DataInvalid', `${path} is ${appearance.what}`, { hint: appearance.hint });
   }
+  refuseOldLineEnds(path, bytes);
   const offset = BOM.every((byte, at) => bytes[at] === byte) ? BOM.length : 0;
   let at = offset;
   while (at < bytes.length && (isBlank(bytes[at]!) || bytes[at] === NEWLINE)) at++;

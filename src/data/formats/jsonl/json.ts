@@ -31,13 +31,51 @@ export function jsonOf(bytes: Uint8Array): Json {
   } catch {
     throw faulty('text that is not UTF-8');
   }
+  const parsed = parsedOf(text);
+  if (!('fault' in parsed)) return parsed.value;
+  const { json, moved } = withoutNonFinite(text);
+  const again = moved.length === 0 ? parsed : parsedOf(json);
+  if (!('fault' in again)) return again.value;
+  const { fault } = again;
+  if (fault === undefined) throw faulty('no JSON');
+  const before = moved.findLast(({ at }) => at <= fault)?.by ?? 0;
+  throw faulty(`no JSON, at character ${fault + before + 1}`);
+}
+
+/** `fault`: where it is no JSON, if that is known. */
+function parsedOf(text: string): { readonly value: Json } | { readonly fault: number | undefined } {
   try {
-    return parse(text, (_, value, { source }) => (typeof value === 'number' ? rawJSON(source!) : value)) as Json;
+    return {
+      value: parse(text, (_, value, { source }) => (typeof value === 'number' ? rawJSON(source!) : value)) as Json,
+    };
   } catch (error) {
     // The words for it are those of the engine, and change with it.
     const position = /at position (\d+)/.exec((error as Error).message)?.[1];
-    throw faulty(position === undefined ? 'no JSON' : `no JSON, at character ${Number(position) + 1}`);
+    return { fault: position === undefined ? undefined : Number(position) };
   }
+}
+
+const NONE = 'null';
+/** The beginning or the end of a text, what is escaped, and outside of texts what Python writes for floats. */
+const NON_FINITE = /\\.|"|NaN|-?Infinity/gs;
+
+/** With null for what is no number; `moved`: from which place on the text is so many characters longer than it was. */
+function withoutNonFinite(text: string): {
+  readonly json: string;
+  readonly moved: readonly { readonly at: number; readonly by: number }[];
+} {
+  const moved: { at: number; by: number }[] = [];
+  let isText = false;
+  let by = 0;
+  const json = text.replace(NON_FINITE, (found, offset: number) => {
+    if (found === '"') isText = !isText;
+    if (isText || found === '"' || found.startsWith('\\')) return found;
+    const at = offset - by;
+    by += found.length - NONE.length;
+    moved.push({ at: at + NONE.length, by });
+    return NONE;
+  });
+  return { json, moved };
 }
 
 const faulty = (what: string): PaddletError => new PaddletError('DataInvalid', what);

@@ -6,7 +6,7 @@ import { LABEL_RULES } from '../../kernels/sparse-kernel.ts';
 import { constantsOf, fillConstants } from './kernel-constants.ts';
 import { FRAME, FRAME_WORDS } from './kernel-frame.ts';
 import { writeKeys } from './kernel-keys.ts';
-import { FIELD_BYTES, LABEL_TEXT_WORDS, type PlanPlaces, textsOf } from './kernel-places.ts';
+import { FIELD_BYTES, LABEL_TEXT_WORDS, labelledTexts, type PlanPlaces, textsOf } from './kernel-places.ts';
 import { type DialectBytes, type LabelTexts, type LinePlan, labelNumber, type Target } from './plan.ts';
 
 /** Of `Field`, as indexes of u32 and of u64. */
@@ -155,7 +155,7 @@ function writeLabelTexts(
   const labels = new Float32Array(buffer, labelTexts, LABEL_TEXT_WORDS * labelPlaces);
   const numbers = new Float64Array(buffer, labelTexts, (LABEL_TEXT_WORDS * labelPlaces) / 2);
   let at = labelBytes;
-  for (const [latin1, label] of texts?.labels ?? []) {
+  for (const [latin1, label] of labelledTexts(texts)) {
     const text = Buffer.from(latin1, 'latin1');
     bytes.set(text, at);
     let place = Number(hash64(text, 0n) & BigInt(mask));

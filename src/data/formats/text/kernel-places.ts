@@ -53,6 +53,12 @@ export interface PlanPlaces {
 export const textsOf = (plan: LinePlan): LabelTexts | undefined =>
   plan.labels.numberOf === undefined ? plan.targets.find((target) => target?.kind === 'label')?.texts : undefined;
 
+/** With their labels: NaN leaves a record to the plain form. */
+export const labelledTexts = (texts: LabelTexts | undefined): (readonly [latin1: string, label: number])[] => [
+  ...(texts?.labels ?? []),
+  ...(texts?.name === undefined ? [] : [[texts.name, Number.NaN] as const]),
+];
+
 /** At most so many bytes of texts that no field has. */
 const constantTextBytes = ({ constants }: LinePlan): number =>
   constants.reduce((sum, { target, text }) => sum + (target.kind === 'text' ? Buffer.byteLength(text) : 0), 0);
@@ -68,9 +74,9 @@ export function placesOf(plan: LinePlan, from: number): PlanPlaces {
   const { numbers, single, lists, texts: spans } = plan.slots;
   const recordBytes = RECORD_BYTES + 4 * numbers.length + 8 * (single.length + lists.length + spans.length);
   const most = Math.max(1, Math.min(LIMITS.pieceRecords, Math.floor(COLUMN_BYTES / recordBytes)));
-  const texts = textsOf(plan);
+  const texts = labelledTexts(textsOf(plan));
   const { keys } = plan.form;
-  const labelPlaces = tableSize(texts?.labels.size ?? 0);
+  const labelPlaces = tableSize(texts.length);
   const keyPlaces = tableSize(keys.length);
   let end = from;
   const room = (bytes: number): number => {
@@ -95,7 +101,7 @@ export function placesOf(plan: LinePlan, from: number): PlanPlaces {
     missingBytes: room(plan.missing.reduce((bytes, { length }) => bytes + length, 0)),
     labelTexts: room(4 * LABEL_TEXT_WORDS * labelPlaces),
     labelPlaces,
-    labelBytes: room([...(texts?.labels.keys() ?? [])].reduce((bytes, { length }) => bytes + length, 0)),
+    labelBytes: room(texts.reduce((bytes, [{ length }]) => bytes + length, 0)),
     keys: room(4 * KEY_WORDS * (keys.length + 1)),
     keyTable: room(4 * keyPlaces),
     keyPlaces,

@@ -56,6 +56,8 @@ export interface LabelTexts {
   readonly numbers: ReadonlyMap<number, number>;
   /** Of all other texts; NaN when they are bad. */
   readonly other: number;
+  /** The name of the column: among all other texts the plain form looks at it, as the header may be there again. */
+  readonly name: string | undefined;
   /** For messages. */
   readonly known: readonly string[];
 }
@@ -247,7 +249,10 @@ export function folderValue(path: string, name: string): string {
   }
 }
 
-function labelTexts({ positive = [], negative, classes }: LabelColumn, dialect: DialectBytes): LabelTexts | undefined {
+function labelTexts(
+  { name, positive = [], negative, classes }: LabelColumn,
+  dialect: DialectBytes,
+): LabelTexts | undefined {
   const ofClasses = classes?.map((text, label): [string, number] => [text, label]);
   const ofTwo = [
     ...positive.map((text): [string, number] => [text, 1]),
@@ -255,10 +260,12 @@ function labelTexts({ positive = [], negative, classes }: LabelColumn, dialect: 
   ];
   const entries = ofClasses ?? ofTwo;
   if (entries.length === 0) return undefined;
+  const other = classes === undefined && negative === undefined ? 0 : Number.NaN;
   return {
     labels: new Map(entries.map(([text, label]) => [Buffer.from(text).toString('latin1'), label])),
     numbers: labelNumbers(entries, dialect),
-    other: classes === undefined && negative === undefined ? 0 : Number.NaN,
+    other,
+    name: other === 0 && entries.every(([text]) => text !== name) ? Buffer.from(name).toString('latin1') : undefined,
     known: entries.map(([text]) => text),
   };
 }

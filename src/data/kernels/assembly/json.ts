@@ -1,6 +1,6 @@
 // Lines of JSON (RFC 8259): an object each. `formats/jsonl/line-reader.ts` is the plain form, and reads each line that
 // is unusual: a key twice, a number with decimals where a text is wanted, a very long line. What is no JSON is unusual,
-// too: every byte of a line is looked at. That it is UTF-8 is known beforehand. Escapes in keys and in values that are
+// too, but for NaN and Infinity, which Python writes: every byte of a line is looked at. That it is UTF-8 is known beforehand. Escapes in keys and in values that are
 // read are replaced in place: the memory has a copy of the text.
 
 import { isBlank, MINUS, NEWLINE, PLUS, POINT } from './ascii';
@@ -17,6 +17,12 @@ const BACKSLASH: u32 = 92;
 const CLOSE_BRACKET: u32 = 93;
 const OPEN_BRACE: u32 = 123;
 const CLOSE_BRACE: u32 = 125;
+/** Of NaN and Infinity. */
+const BIG_I: u32 = 73;
+const BIG_N: u32 = 78;
+/** `nfinity`, as the first seven of eight bytes. */
+const AFTER_I: u64 = 0x7974696e69666e;
+const SEVEN_BYTES: u64 = 0xffffffffffffff;
 /** Letters of the three literals. */
 const E: u32 = 101;
 const F: u32 = 102;
@@ -130,7 +136,7 @@ function readValue(frame: Frame, key: Key, start: usize, record: u32): usize {
   if (key.field == 0) {
     if (byte == OPEN_BRACE) return readObject(frame, key, start + 1, record);
     // What is in an object that is null is missing.
-    return byte == N ? literalEnd(start) : 0;
+    return isNone(byte, start) ? noneEnd(start) : 0;
   }
   const field = changetype<Field>(<usize>key.field);
   if (byte == OPEN_BRACKET) return readArray(frame, field, start + 1, record);
@@ -141,7 +147,10 @@ function readValue(frame: Frame, key: Key, start: usize, record: u32): usize {
     from++;
     to = textEnd(from);
     end = behindText;
-  } else if (byte == T || byte == F || byte == N) {
+  } else if (isNone(byte, start)) {
+    to = noneEnd(start);
+    end = to;
+  } else if (byte == T || byte == F) {
     to = literalEnd(start);
     end = to;
   } else {
@@ -152,7 +161,7 @@ function readValue(frame: Frame, key: Key, start: usize, record: u32): usize {
   if (to == 0) return 0;
   const length = to - from;
   const isMissing =
-    byte == N ||
+    isNone(byte, start) ||
     (<bool>((frame.missingLengths >> <u64>min<usize>(length, 63)) & 1) && isMissingText(frame, from, length));
   if ((byte == T || byte == F) && takesNumber(field.kind)) {
     from = DIGITS + usize(byte == T);
@@ -184,7 +193,12 @@ function readArray(frame: Frame, field: Field, start: usize, record: u32): usize
       from++;
       to = textEnd(from);
       at = behindText;
-    } else if (byte == T || byte == F || byte == N) {
+    } else if (isNone(byte, at)) {
+      // Left out: its text is empty.
+      at = noneEnd(at);
+      from = at;
+      to = at;
+    } else if (byte == T || byte == F) {
       to = literalEnd(at);
       at = to;
     } else {
@@ -193,7 +207,7 @@ function readArray(frame: Frame, field: Field, start: usize, record: u32): usize
       if (!isWholeNumber) return 0;
     }
     if (to == 0) return 0;
-    if (from != to && byte != N && !takeId(frame, field, from, to, most)) return 0;
+    if (from != to && !takeId(frame, field, from, to, most)) return 0;
     at = afterBlanks(at);
     const after = <u32>load<u8>(at);
     isEnd = after == CLOSE_BRACKET;
@@ -298,6 +312,20 @@ function storeUtf8(at: usize, code: u32): usize {
   }
 }
 
+/** Whether the value that begins with that byte has to be `null`, or what counts as it. */
+@inline function isNone(byte: u32, at: usize): bool {
+  return byte == N || byte == BIG_N || byte == BIG_I || (byte == MINUS && <u32>load<u8>(at, 1) == BIG_I);
+}
+
+/** Where `null`, `NaN`, `Infinity` or `-Infinity` ends; 0 when it is none of them. */
+function noneEnd(start: usize): usize {
+  const byte = <u32>load<u8>(start);
+  if (byte == N) return literalEnd(start);
+  if (byte == BIG_N) return load<u8>(start, 1) == 97 && load<u8>(start, 2) == BIG_N ? start + 3 : 0;
+  const at = byte == MINUS ? start + 1 : start;
+  return (load<u64>(at, 1) & SEVEN_BYTES) == AFTER_I ? at + 8 : 0;
+}
+
 /** Where `true`, `false` or `null` ends; 0 when it is none of them. What follows a value is seen elsewhere. */
 function literalEnd(at: usize): usize {
   const four = load<u32>(at);
@@ -347,7 +375,8 @@ function numberTo(from: usize): usize {
 function skipValue(start: usize, depth: u32): usize {
   const byte = <u32>load<u8>(start);
   if (byte == QUOTE) return skipText(start + 1);
-  if (byte == T || byte == F || byte == N) return literalEnd(start);
+  if (byte == T || byte == F) return literalEnd(start);
+  if (isNone(byte, start)) return noneEnd(start);
   if (byte != OPEN_BRACE && byte != OPEN_BRACKET) return numberTo(start);
   if (depth == MOST_DEPTH) return 0;
   const isObject = byte == OPEN_BRACE;

@@ -199,6 +199,7 @@ describe('values', () => {
     ['{"label":0,"l":["a","b","c","d","e"]}', 'column l: 5 values, more than 3 (maxLength)'],
     ['{"label":0', expect.stringMatching(/^no JSON/)],
     ['{"label":0}{}', 'no JSON, at character 12'],
+    ['{"a":NaN,"b":-Infinity,"c":"NaN\\"Infinity","label":0}{}', 'no JSON, at character 54'],
     [`{"label":0,"c":${'['.repeat(513)}${']'.repeat(513)}}`, 'more than 512 objects and arrays in one another'],
     [Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 'text that is not UTF-8'],
   ])('bad: %j', async (line, reason) => {

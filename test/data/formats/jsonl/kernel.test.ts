@@ -46,6 +46,10 @@ describe('usual lines are read by the kernel alone', () => {
     ],
     ['with keys missing', '{"label":1,"t":1,"w":1}'],
     ['with nulls', '{"label":1,"x":null,"c":null,"l":null,"g":null,"w":1,"t":1,"deep":null}'],
+    [
+      'with what Python writes',
+      '{"label":1,"x":NaN,"c":Infinity,"l":["a",NaN,-Infinity],"g":NaN,"w":1,"t":1,"deep":NaN,"more":[Infinity]}',
+    ],
     ['with truth values', '{"label":true,"x":false,"c":true,"l":[true,false],"w":true,"t":1,"deep":{"s":false}}'],
     [
       'with escapes',
