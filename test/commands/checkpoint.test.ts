@@ -131,7 +131,7 @@ describe('checkpoint commands', () => {
   });
 
   test('the name of a job in a file neither paints nor moves the cursor', async () => {
-    const jobName = '\u001b[31mred\u001b[39m\u001b[2J';
+    const jobName = '\u001b[31m!red\u001b[39m\u001b[2J';
     await saveCluster({ disk: createDisk(), pservers: 1, folder: at('painted'), names: 70, meta: { jobName } });
     for (const args of [
       ['checkpoint', 'verify', 'painted'],
@@ -144,7 +144,7 @@ describe('checkpoint commands', () => {
       expect([args, code, `${out}${err}`.includes('\u001b')]).toEqual([args, 0, false]);
     }
     expect((await paddlet('checkpoint', 'verify', 'painted')).out).toContain(
-      'of job \\u001b[31mred\\u001b[39m\\u001b[2J',
+      'of job \\u001b[31m!red\\u001b[39m\\u001b[2J',
     );
   });
 

@@ -123,8 +123,8 @@ describe('what no file may use', () => {
     expect(needless).toEqual([]);
   });
 
-  test('files stay small: at most 400 lines', () => {
-    expect(everything.filter(({ lines }) => lines > 400).map(({ path, lines }) => `${path}: ${lines}`)).toEqual([]);
+  test('files stay small: at most 600 lines', () => {
+    expect(everything.filter(({ lines }) => lines > 600).map(({ path, lines }) => `${path}: ${lines}`)).toEqual([]);
   });
 });
 
