@@ -1,7 +1,7 @@
 // Lines of JSON (RFC 8259): an object each. `formats/jsonl/line-reader.ts` is the plain form, and reads each line that
 // is unusual: a key twice, a number with decimals where a text is wanted, a very long line. What is no JSON is unusual,
-// too, but for NaN and Infinity, which Python writes: every byte of a line is looked at. That it is UTF-8 is known beforehand. Escapes in keys and in values that are
-// read are replaced in place: the memory has a copy of the text.
+// too, but for NaN and Infinity, which Python writes: every byte of a line is looked at. That it is UTF-8 is known
+// beforehand. Escapes in keys and in values that are read are replaced in place: the memory has a copy of the text.
 
 import { isBlank, MINUS, NEWLINE, PLUS, POINT } from './ascii';
 import { Field, Frame, Key, KEY_BYTES, LABEL_NUMBER, LIST, NUMBER, NUMBER_NEEDED, WEIGHT } from './frame';
@@ -20,7 +20,7 @@ const CLOSE_BRACE: u32 = 125;
 /** Of NaN and Infinity. */
 const BIG_I: u32 = 73;
 const BIG_N: u32 = 78;
-/** `nfinity`, as the first seven of eight bytes. */
+/** What follows the I of Infinity, as the first seven of eight bytes. */
 const AFTER_I: u64 = 0x7974696e69666e;
 const SEVEN_BYTES: u64 = 0xffffffffffffff;
 /** Letters of the three literals. */
