@@ -32,6 +32,14 @@ test('scores go to stdout, what there is to say to stderr; --strict makes an err
   expect((await predict(job, '--data', 'some.txt')).code).toBe(0);
 });
 
+test('an input without records is named; --strict makes an error of it', async () => {
+  const job = await endedJob();
+  writeFileSync(join(job.cwd, 'none.txt'), '');
+  const { code, err } = await predict(job, '--data', 'none.txt', '--strict');
+  expect([code, err]).toEqual([3, expect.stringContaining('the input has no records')]);
+  expect((await predict(job, '--data', 'none.txt')).code).toBe(0);
+});
+
 test('a file appears whole, is not overwritten by accident, and says the same', async () => {
   const job = await endedJob();
   const to = ['small', '--data', 'some.txt', '--output', 'scores.jsonl', '--as', 'jsonl'];

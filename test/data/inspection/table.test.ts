@@ -272,13 +272,7 @@ describe('reading', () => {
     expect(columns.map(({ name }) => name)).toEqual(['a', 'b', 'label']);
     expect({ records, bad, header: isOfFields(form) && form.header }).toEqual({
       records: 22,
-      bad: {
-        records: 2,
-        first: [
-          { line: 6, reason: '2 fields, expected 3' },
-          { line: 7, reason: 'text follows a closing quote' },
-        ],
-      },
+      bad: { records: 2, first: [6, 7].map((line) => ({ line, reason: expect.any(String) })) },
       header: true,
     });
     expect(columns[1]?.top.map(({ text: value }) => value)).toEqual(['z', 'x\ny']);

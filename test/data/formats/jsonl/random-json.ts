@@ -66,7 +66,7 @@ export function randomPlan(g: Draw): LinePlan {
 const VALUES = [
   ...['1', '0', '-1', '7', '-0', '0.5', '-12.25', '1e3', '1E-2', '3.4e38', '1e400', '123456789012345678901', '01'],
   ...['9007199254740993', '18446744073709551615', '-9223372036854775809', '1.0', '+1', '.5', '5.', '-', '1e', 'NaN'],
-  ...['Infinity', '-Infinity', '-NaN', 'Infinit', 'NaN1', '"NaN"', '[1, NaN, -Infinity]', '[NaN1]'],
+  ...['Infinity', '-Infinity', '-NaN', 'Infinite', 'NaN1', '"NaN"', '[1, NaN, -Infinity]', '[NaN1]'],
   ...['true', 'false', 'null', 'nul', 'True', '"yes"', '"no"', '"red"', '"Häuser"', '"05db9164"', '" x "', '""', '"?"'],
   ...[
     '"NA"',
