@@ -107,12 +107,12 @@ const NO_UTF8: Appearance = {
 };
 /** Longer ones may be cut off. */
 const LONG = 4000;
-/** Of a text that was cut off: what may be the beginning of a character. */
+/** Matches the end of a text that was cut off inside a character. */
 const CUT_CHARACTER = /[\x80-\xff]{1,3}$/;
 /** What stands for bytes that are not UTF-8. */
 const REPLACEMENT = '\ufffd';
 
-/** Of texts as people see them that would have to be written in a job file; undefined if they can be. */
+/** Why a job file cannot contain these texts, and what to do; undefined if it can. */
 export const notWritable = (texts: readonly string[]): Appearance | undefined =>
   texts.some((text) => text.includes(REPLACEMENT)) ? NO_UTF8 : undefined;
 

@@ -20,7 +20,7 @@ import type { BadRecord, TaskRecords } from './source.ts';
 
 const FIRST_FILES = 8;
 const FIRST_RECORDS = 100;
-/** Of each file whose first bytes say nothing. */
+/** Records to read from each file of a format whose first bytes cannot be parsed alone, such as Parquet. */
 const FIRST_ROWS = 10_000;
 
 export interface FirstRecords {
@@ -183,7 +183,7 @@ export async function firstLabelTexts(
   return texts.sort((a, b) => b.count - a.count);
 }
 
-/** Of formats with columns whose first bytes say nothing: the first records of the first files, in pieces. */
+/** Reads the first records of the first files, in pieces, if the first bytes of the format cannot be parsed alone. */
 async function readFirst(
   place: DataPlace,
   { what, format, columns, labels }: FirstRecords,

@@ -49,7 +49,7 @@ export function noteSkipped({ skippedChunks }: Traits, { path, skipped }: Conten
 
 const MOST_FILES = 20;
 
-/** Of files that have records. */
+/** Notes which columns have values, from the files that have records. */
 export function noteColumns(
   { absentColumns, completeColumns, absentIn }: Traits,
   files: readonly { readonly path: string; readonly seen: Pick<SeenColumns, 'unseen' | 'complete'> }[],

@@ -39,7 +39,7 @@ export interface ExportOptions {
 
 export const MODEL_FORMAT = 'paddlet.model';
 
-/** Of the metadata `paddlet.model`: 2 has the optimizer of each parameter in `parameters`, 3 has checksums. */
+/** Version of the metadata `paddlet.model`: 2 added the optimizer of each parameter, 3 added checksums. */
 export const MODEL_FORMAT_VERSION = '3';
 /** Without checksums; still read. */
 export const UNCHECKED_FORMAT_VERSION = '2';

@@ -104,7 +104,7 @@ const toldBy = (process: SeenProcess, text: string): Pick<Waiting, 'text'> => ({
   text: `${text} (says ${nameOf(process)})`,
 });
 
-/** Of processes that are dead, suspended, unreachable, or busy: a step of a trainer answers nothing. */
+/** Waits for silent processes: dead, suspended, unreachable, or a trainer whose step blocks its thread. */
 function leases({ leaseTtlMs }: JobNeeds, processes: readonly SeenProcess[]): Waiting[] {
   return processes.filter(isSilent).map((process) => ({
     kind: 'lease',

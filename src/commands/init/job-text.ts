@@ -202,7 +202,7 @@ function refuseNotWritable({ path, form, columns, label }: TableLook): void {
   if (found !== undefined) throw new PaddletError('DataInvalid', `${path} is ${found.what}`, { hint: found.hint });
 }
 
-/** Of records that training would not take: without a label, with other texts than the type of a column has. */
+/** Why training would refuse some records: a missing label, or a text that the type of its column does not allow. */
 function badReasons({ label, columns, bad, strayLabels }: TableLook): string[] {
   const labelled = columns[label?.column ?? -1];
   return [

@@ -91,7 +91,7 @@ function wordsOf(facts: ColumnFacts): readonly FrequentText[] | undefined {
     text: spellings[0]!.text,
     count: spellings.reduce((sum, { count }) => sum + count, 0),
   }));
-  // Of other words, upper case may mean something.
+  // In other words, upper case may carry a meaning.
   return top.length === distinct && words.length === 2 && isTwoWords(words) ? words : undefined;
 }
 

@@ -111,7 +111,7 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     }),
     strict: Flags.boolean({
       description:
-        'Exit with code 3 if there is no record, a record has no score, or no record has a value of a column. All scores are written.',
+        'Exit with code 3 if the input has no records, a record has no score, or a column has no value in any record. All scores are written.',
     }),
   };
 

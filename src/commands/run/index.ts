@@ -328,7 +328,7 @@ the result; with a higher training.passes it continues the job. One run works in
   }
 }
 
-/** Of a job file from a pipe: masters read it again. */
+/** File name of the copy of a job file that came from a pipe: masters read it again. */
 const jobCopy = (folder: string): string => join(folder, 'job.yaml');
 
 /** How long a store that does not answer is asked for a result after a stop. */

@@ -11,7 +11,7 @@ export class SeenColumns {
   readonly #complete: Map<string, Search>;
   readonly #names: readonly string[];
 
-  /** Of columns that make features. */
+  /** Watches the columns that make features. */
   constructor(columns: readonly Column[]) {
     const { numbers, single, lists } = slotsOf(columns);
     numbers.forEach(({ name }, slot) => {

@@ -97,7 +97,7 @@ export interface ForwardOptions extends Pick<ReadOptions, 'batchSize' | 'columns
   readonly fields: number | undefined;
   /** Columns whose texts are carried over: names of the header, or 1-based positions. Formats without columns: none. */
   readonly keep: readonly string[];
-  /** Of formats with columns. */
+  /** Sees the good records of formats with columns. */
   readonly watch?: WatchPieces | undefined;
   /** What is read at a time: a part is so long, but for its last record. */
   readonly sliceBytes?: number;

@@ -61,7 +61,7 @@ export async function lookAt(place: DataPlace, path: string, options: AnyLookOpt
   }
 }
 
-/** Of several files the first one with records: Spark's first part is often empty. Throws as `lookAt`. */
+/** Looks at the first file that has records: the first part of Spark is often empty. Throws as `lookAt`. */
 export async function lookAtFirstOf(
   place: DataPlace,
   paths: readonly string[],

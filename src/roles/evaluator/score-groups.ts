@@ -72,7 +72,7 @@ export interface Scoring {
   readonly model: Model;
   /** Scores of a record. */
   readonly outputs: number;
-  /** Of formats with columns: those of each sparse input, by the field of a feature. */
+  /** For formats with columns, the columns of each sparse input, by the field of a feature. */
   readonly names?: readonly (readonly string[])[] | undefined;
 }
 

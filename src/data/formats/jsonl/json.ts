@@ -59,7 +59,7 @@ const NONE = 'null';
 /** The beginning or the end of a text, what is escaped, and outside of texts what Python writes for floats. */
 const NON_FINITE = /\\.|"|NaN|-?Infinity/gs;
 
-/** With null for what is no number; `moved`: from which place on the text is so many characters longer than it was. */
+/** The text with null in place of NaN and Infinity; `moved`: how many characters longer it was, from which place on. */
 function withoutNonFinite(text: string): {
   readonly json: string;
   readonly moved: readonly { readonly at: number; readonly by: number }[];

@@ -281,7 +281,7 @@ function labelNumbers(entries: readonly (readonly [string, number])[], dialect: 
   return numbers;
 }
 
-/** Of larger ones, different texts may be the same f64. */
+/** Numbers from here on are not compared: different texts may be the same f64. */
 const MOST_LABEL_NUMBER = 2 ** 53;
 
 /** The number that the text of a label is; undefined when it is none that can be compared. */

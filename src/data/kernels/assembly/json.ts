@@ -17,7 +17,7 @@ const BACKSLASH: u32 = 92;
 const CLOSE_BRACKET: u32 = 93;
 const OPEN_BRACE: u32 = 123;
 const CLOSE_BRACE: u32 = 125;
-/** Of NaN and Infinity. */
+/** First letters of Infinity and NaN. */
 const BIG_I: u32 = 73;
 const BIG_N: u32 = 78;
 /** The letters of Infinity behind the first, as seven of eight bytes. */

@@ -22,7 +22,7 @@ import { foldedId, hash64 } from './hash64';
 
 /** A group of so many digits is below 2^64 - 1. */
 const GROUP_DIGITS: usize = 19;
-/** Of larger numbers, different texts may be the same f64. */
+/** Numbers from here on are not compared: different texts may be the same f64. */
 const MOST_LABEL_NUMBER: f64 = 9007199254740992;
 
 /** A delimiter is not blank, whichever byte it is. */
