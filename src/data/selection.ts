@@ -1,5 +1,5 @@
 /**
- * Which records of the files are records of a dataset (docs/data.md, "Splits and sampling"): those of one side of a
+ * Which records of the files are records of a dataset (docs/columns.md, "Splits and sampling"): those of one side of a
  * split, and of the negative ones a sample. Decided from the seed, the file and the position of a record in it, from
  * the value of a column, or from its time, so every process decides the same, in any order.
  */

@@ -1,4 +1,4 @@
-/** The examples of docs/data.md: what is read of a text with a `data` section is what the page says. */
+/** The examples of docs/data.md and docs/columns.md: a text with a `data` section is read as the page says. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ interface Example {
   readonly read: string;
 }
 
-const page = readFileSync(join(ROOT, 'docs/data.md'), 'utf8');
+const page = ['data', 'columns'].map((name) => readFileSync(join(ROOT, `docs/${name}.md`), 'utf8')).join('\n');
 const fences = [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, kind, text]) => ({ kind: kind!, text: text! }));
 const examples = fences.flatMap(({ kind, text }, at): Example[] => {
   const [data, read] = [fences[at + 1], fences[at + 2]];
@@ -33,13 +33,13 @@ const examples = fences.flatMap(({ kind, text }, at): Example[] => {
     : [];
 });
 
-test('docs/data.md has an example of each format', () => {
+test('the documents have an example of each format', () => {
   const named = examples.map(({ data }) => /^format: (\w+)$/m.exec(data)?.[1]);
   expect([...new Set(named)].sort()).toEqual([...DATA_FORMATS, 'recordio'].sort());
   expect(examples.length).toBe(fences.filter(({ kind }) => kind === 'yaml').length);
 });
 
-test.each(examples)('the $kind example of docs/data.md ($data) is read as it says', async (example) => {
+test.each(examples)('the $kind example of the documents ($data) is read as it says', async (example) => {
   const place = testPlace();
   if (example.kind === 'bash') execFileSync('bash', ['-c', example.content], { cwd: place.folder });
   else writeFileSync(join(place.folder, 'file.txt'), example.content);

@@ -1,5 +1,5 @@
 /**
- * The columns of records (docs/data.md): what a job file says of them, resolved. Part of the index digest and of the
+ * The columns of records (docs/columns.md): what a job file says of them, resolved. Part of the index digest and of the
  * batch plan id.
  */
 

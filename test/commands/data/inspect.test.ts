@@ -132,18 +132,18 @@ clicked  label                        0 75 %, 1 25 %
   });
 });
 
-test.skipIf(isRealDataMissing)('docs/data.md shows what inspect and init print of Adult', async () => {
+test.skipIf(isRealDataMissing)('docs/inspect-data.md shows what inspect and init print of Adult', async () => {
   const real = (...args: string[]): Promise<Ran> => runCommand(args, { cwd: REAL_DATA });
   const looked = await real('data', 'inspect', 'adult/adult.data.gz', '--rows', '3000');
-  expect(looked.out).toBe(sampleIn('docs/data.md', 'adult/adult.data.gz: '));
+  expect(looked.out).toBe(sampleIn('docs/inspect-data.md', 'adult/adult.data.gz: '));
   const written = await real('init', '--data', 'adult/adult.data.gz', '--rows', '3000', '--output', '-');
-  expect(written.out).toBe(sampleIn('docs/data.md', '# Written by'));
+  expect(written.out).toBe(sampleIn('docs/inspect-data.md', '# Written by'));
 });
 
-test('docs/data.md shows what inspect prints of JSON lines', async () => {
-  const [making] = sampleIn('docs/data.md', 'awk ').split('paddlet data');
+test('docs/inspect-data.md shows what inspect prints of JSON lines', async () => {
+  const [making] = sampleIn('docs/inspect-data.md', 'awk ').split('paddlet data');
   execFileSync('bash', ['-c', making!], { cwd });
-  expect((await paddlet('data', 'inspect', 'log.jsonl')).out).toBe(sampleIn('docs/data.md', 'log.jsonl: '));
+  expect((await paddlet('data', 'inspect', 'log.jsonl')).out).toBe(sampleIn('docs/inspect-data.md', 'log.jsonl: '));
 });
 
 test('bad records of JSON lines, and keys of later records', async () => {
