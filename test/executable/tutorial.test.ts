@@ -19,12 +19,12 @@ interface Step {
   readonly sample: string | undefined;
 }
 
-/** Every block of commands; a block after it that is no code is its sample. Commands to try by hand are `sh`. */
+/** Every block of commands, all of which run; a block without a language after it is its sample. */
 function stepsOf(document: string): Step[] {
   const blocks = blocksOf(document);
   const isSample = (at: number): boolean => blocks[at]?.language === '' && blocks[at - 1]?.language === 'bash';
-  const stray = blocks.filter(({ language }, at) => language === '' && !isSample(at));
-  if (stray.length > 0) throw new Error(`a sample that follows no block of commands: ${stray[0]!.text}`);
+  const stray = blocks.filter(({ language }, at) => language !== 'bash' && !isSample(at));
+  if (stray.length > 0) throw new Error(`neither commands nor a sample of what they print: ${stray[0]!.text}`);
   return blocks.flatMap(({ language, text: commands }, at) =>
     language === 'bash' ? [{ commands, sample: isSample(at + 1) ? blocks[at + 1]!.text : undefined }] : [],
   );
