@@ -65,7 +65,7 @@ keep() { # keep LOG COMMAND...
     child=$!
     wait "$child" && code=0 || code=$?
     case $code in
-      0 | 2 | 3 | 6 | 7 | 8 | 130) return $code ;;
+      0 | 2 | 3 | 6 | 7 | 8 | 9 | 130) return $code ;;
       *) echo "$* ended with $code ($tries); starting it again" >&2 ;;
     esac
   done

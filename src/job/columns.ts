@@ -27,75 +27,95 @@ const delimiter = z
 
 const position = countOf(1, LIMITS.columns)
   .optional()
-  .describe('1-based place of its field in a line; by default where the header has its name.');
-const from = z.literal('folder').optional().describe('Its value is in the path: `name=value` is a folder.');
+  .describe('Position of the field in a line, counted from 1. Default: where the header has the name of the column.');
+const from = z.literal('folder').optional().describe('The value is in the path of the file, as a folder `name=value`.');
 const path = z
   .string()
   .min(1)
   .max(LIMITS.columnNameCharacters)
   .optional()
-  .describe('Keys with dots between them that lead to its value in nested records. Default: its name, as one key.');
+  .describe(
+    'Path of the value in nested records: keys separated by dots. Default: the name of the column, as one key.',
+  );
 const placed = { position, path, from };
 
 const ids = z
   .enum(['hash', 'integer'])
   .default('hash')
-  .describe('How values become ids: by their text, or as the whole numbers that they are.');
-const vocabulary = name.optional().describe('Columns with the same one share rows. Default: the name of the column.');
+  .describe('How values become ids: `hash` hashes the text; `integer` uses the whole number itself.');
+const vocabulary = name
+  .optional()
+  .describe('Name of a set of ids. Columns with the same vocabulary share rows. Default: the name of the column.');
 const buckets = countOf(1, 2 ** 40)
   .optional()
-  .describe('Most different ids: values share rows by their hash.');
+  .describe(
+    'Maximum number of distinct ids. Values whose hashes fall into the same bucket share a row. Default: no limit.',
+  );
 
 const number = z.strictObject({
-  type: z.literal('number').describe('A number: one input, normalized.'),
+  type: z.literal('number').describe('A number: one normalized input.'),
   normalize: z
     .enum(NORMALIZATIONS)
     .optional()
     .describe(
-      '`standard` (the default): distance from the mean in deviations; `minmax`: 0 to 1; `log`: log(1 + x), with its sign; `none`.',
+      '`standard` (default): (x − mean) / standard deviation; `minmax`: 0 to 1; `log`: sign(x) · log(1 + |x|); `none`.',
     ),
   quantiles: countOf(2, LIMITS.quantiles)
     .optional()
-    .describe('Make it a category of so many parts of equal count instead.'),
+    .describe('Number of quantile bins: makes the column a category of these bins.'),
   missing: z
     .enum(['mean', 'zero', 'error'])
     .default('mean')
-    .describe('What a missing one counts as: the `mean`, with an indicator; 0; or the record is bad.'),
+    .describe(
+      'What a missing value counts as: `mean`, with an indicator input; `zero`; or `error`, which makes the record bad.',
+    ),
   ...placed,
 });
 const category = z.strictObject({
-  type: z.literal('category').describe('One value of some.'),
+  type: z.literal('category').describe('One category per record.'),
   ids,
   vocabulary,
   buckets,
   ...placed,
 });
 const categories = z.strictObject({
-  type: z.literal('categories').describe('Any number of values.'),
-  separator: character.default('|').describe('What separates its values.'),
-  maxLength: countOf(1, LIMITS.listValues).default(1024).describe('A record with more values is bad.'),
+  type: z.literal('categories').describe('A list of categories per record.'),
+  separator: character.default('|').describe('Character that separates the values of the list.'),
+  maxLength: countOf(1, LIMITS.listValues)
+    .default(1024)
+    .describe('Maximum number of values. A record with more is bad.'),
   ids,
   vocabulary,
   buckets,
   ...placed,
 });
 const label = z.strictObject({
-  type: z.literal('label').describe('What the model predicts.'),
-  positive: texts.optional().describe('Texts that count as 1; others count as 0, unless `negative` is there.'),
-  negative: texts.optional().describe('Texts that count as 0; a record with another text is bad.'),
-  classes: texts.optional().describe('Texts of the classes 0, 1, and so on.'),
-  value: z.literal(1).optional().describe('The label of each record, where no field has one: all are positive.'),
+  type: z.literal('label').describe('The label, which the model predicts.'),
+  positive: texts.optional().describe('Texts that mean label 1. Without `negative`, any other text means 0.'),
+  negative: texts
+    .optional()
+    .describe('Texts that mean label 0. A record with any other text than these and `positive` is bad.'),
+  classes: texts.optional().describe('Texts of the classes, in the order of their numbers 0, 1, and so on.'),
+  value: z
+    .literal(1)
+    .optional()
+    .describe('Label of every record, for data without a label field: each record is a positive example.'),
   position,
   path,
 });
 const weight = z.strictObject({
-  type: z.literal('weight').describe('How much the record counts.'),
+  type: z.literal('weight').describe('Weight of the record in gradients and metrics.'),
   position,
   path,
 });
-const group = z.strictObject({ type: z.literal('group').describe('Whose record it is.'), ids, position, path });
+const group = z.strictObject({
+  type: z.literal('group').describe('Group of the record, such as a user or a query, for metrics by group.'),
+  ids,
+  position,
+  path,
+});
 const time = z.strictObject({
-  type: z.literal('time').describe('When the record was.'),
+  type: z.literal('time').describe('Time of the record, for `data.split.from`.'),
   format: text
     .min(1)
     .default('iso')
@@ -105,7 +125,7 @@ const time = z.strictObject({
   zone: text
     .min(1)
     .optional()
-    .describe('Of texts without an offset: an IANA name such as `Europe/Oslo`, or `±hh:mm`. Default: UTC.'),
+    .describe('Time zone of texts without an offset: an IANA name such as `Europe/Oslo`, or `±hh:mm`. Default: UTC.'),
   ...placed,
 });
 const ignore = z.strictObject({ type: z.literal('ignore').describe('Not read.'), position });
@@ -117,14 +137,14 @@ const cross = z
       .array(name)
       .min(2)
       .max(LIMITS.crossColumns)
-      .describe('Names of the columns that are combined: categories, and numbers with `quantiles`.'),
+      .describe('Names of the columns to combine: categories, and numbers with `quantiles`.'),
     buckets,
   })
-  .describe('A category for each combination of values.');
+  .describe('A category for each combination of the values of other columns.');
 
 export const columnsSchema = z
   .record(name, z.union([z.enum(SHORT_TYPES), typedColumn, cross]))
-  .describe('The columns that are read, by name: a type, or a type with settings.');
+  .describe('Formats with columns only: the columns to read, by name. Each is a type, or a type with settings.');
 
 export const missingSchema = z.array(text).max(LIMITS.missingTexts);
 
@@ -132,23 +152,21 @@ export const dialectSchema = z.strictObject({
   header: z
     .boolean()
     .optional()
-    .describe('Whether each file begins with the names of its columns. Default: true, of interactions false.'),
+    .describe('Whether each file starts with a line of column names. Default: true; for interactions false.'),
   delimiter: delimiter
     .optional()
-    .describe('What separates the fields. Default: a comma for csv, a tab for tsv and interactions.'),
+    .describe('Separator of fields. Default: a comma for csv, a tab for tsv and interactions.'),
   quote: z
     .union([z.literal('none'), character])
     .optional()
     .describe(
-      'What encloses a field that has delimiters or line breaks; `none`: it is an ordinary character. Default: `"`.',
+      'Character that encloses a field with delimiters or line breaks. `none`: no field is quoted. Default: `"`.',
     ),
-  comment: character.optional().describe('A line that begins with it is no record.'),
+  comment: character.optional().describe('Character that starts a comment line.'),
   missing: missingSchema
     .optional()
-    .describe(
-      'Texts that mean that there is no value: the same as `data.missing`, which all formats with columns have.',
-    ),
-  decimal: z.enum(['.', ',']).default('.').describe('What is before the decimals of a number.'),
+    .describe('Texts that mean a missing value. Same as `data.missing`; set only one of them.'),
+  decimal: z.enum(['.', ',']).default('.').describe('Decimal separator of numbers.'),
 });
 
 export type ColumnsFile = z.output<typeof columnsSchema>;

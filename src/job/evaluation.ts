@@ -7,18 +7,26 @@ import { countOf, notNegative, paths } from './field-types.ts';
 export const evaluationFields = {
   everyPasses: countOf(1, LIMITS.passes)
     .optional()
-    .describe('Evaluates after this number of passes, and after the last. Default: 1, unless `everyRounds` is given.'),
+    .describe(
+      'Passes between two evaluations. paddlet also evaluates after the last pass. Default: 1, unless `everyRounds` is set.',
+    ),
   everyRounds: countOf(1, 2 ** 40)
     .optional()
-    .describe('Sync mode, in place of `everyPasses`: evaluates after this number of rounds.'),
+    .describe('Sync mode: rounds between two evaluations. Excludes `everyPasses`.'),
   data: paths.optional().describe('Held-out files. Default: the test files, or the test records of `data.split`.'),
-  labels: paths.optional().describe('Label files of `data`, in the same order; only for idx. Default: found by name.'),
+  labels: paths
+    .optional()
+    .describe('idx only: the label file of each held-out file, in the same order. Default: found by name.'),
   metric: z
     .enum(EVALUATION_METRICS)
     .optional()
-    .describe('By which models are compared. Default: `logloss`, of regression `rmse`.'),
+    .describe('Metric that ranks models. Default: `logloss`; for regression `rmse`.'),
   patience: countOf(1, 1_000_000)
     .optional()
-    .describe('Early stopping: so many evaluations in a row that are no better than the best end the job.'),
-  minDelta: notNegative().default(0).describe('By how much the metric of a better model must differ.'),
+    .describe(
+      'Early stopping: the job stops after this many evaluations in a row without improvement. Default: no early stopping.',
+    ),
+  minDelta: notNegative()
+    .default(0)
+    .describe('Smallest improvement: the metric of a better model must differ by more than this.'),
 };

@@ -18,121 +18,133 @@ export const jobName = z
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
     'expected 1 to 63 letters, digits, ".", "_" or "-", starting with a letter or digit',
   )
-  .describe('Name of the job: part of its store keys and the name of its folder.');
+  .describe("Name of the job. It is part of the job's keys in the store and the name of its folder.");
 
 export const dataFields = {
   format: z.enum(DATA_FORMATS),
   train: paths.describe(
-    'Training files: a file, a folder, a glob, or a list of these. Relative paths start from the data folder.',
+    'Training files: a file, a folder, a glob, or a list of these. A relative path starts at the data folder.',
   ),
   trainLabels: paths
     .optional()
-    .describe('Label files of `train`, in the same order; only for idx. Default: found by name.'),
-  test: paths.optional().describe('Test files, on which the finished model is evaluated.'),
+    .describe('idx only: the label file of each training file, in the same order. Default: found by name.'),
+  test: paths.optional().describe('Files on which paddlet evaluates the finished model.'),
   testLabels: paths
     .optional()
-    .describe('Label files of `test`, in the same order; only for idx. Default: found by name.'),
+    .describe('idx only: the label file of each test file, in the same order. Default: found by name.'),
   recordsPerTask: countOf(1, 2 ** 31 - 1)
     .default(1000)
-    .describe('Records per task, the unit of work that a trainer gets.'),
+    .describe('Records per task. A task is the unit of work of a trainer, and is repeated if the trainer dies.'),
   shuffle: z
     .enum(['tasks', 'records'])
     .default('tasks')
-    .describe('What each pass has in another order: the tasks, or also the records within each task.'),
-  split: splitSchema.optional().describe('Takes the test records out of the training files.'),
-  negativeSampling: negativeSamplingSchema.optional().describe('Leaves out training records with label 0.'),
+    .describe('What is shuffled in each pass: the tasks, or also the records within each task.'),
+  split: splitSchema.optional().describe('Holds out training records as test records.'),
+  negativeSampling: negativeSamplingSchema
+    .optional()
+    .describe('Binary models: drops a fraction of the training records with label 0.'),
   columns: columnsSchema.optional(),
   groupBy: columnName
     .optional()
-    .describe('A category whose value says of which group a record is, for metrics by group.'),
+    .describe('Formats with columns: the category whose value is the group of a record, for metrics by group.'),
   missing: missingSchema
     .optional()
-    .describe('Texts that mean that there is no value, in formats with columns. Default: the empty text.'),
-  csv: dialectSchema.optional().describe('How the lines of csv, tsv and interactions files are written.'),
+    .describe('Formats with columns: texts that mean a missing value. Default: the empty text.'),
+  csv: dialectSchema.optional().describe('Syntax of csv, tsv and interactions files.'),
   labelWeights: z
     .boolean()
     .default(false)
-    .describe('Whether labels of libsvm and libffm data may have a weight, as in `1:0.5`: so much the record counts.'),
+    .describe('libsvm, libfm and libffm only: whether a label may have a weight, as in `1:0.5`.'),
   topK: countOf(1, LIMITS.topK)
     .optional()
-    .describe('Binary models: of how many records of each group `hitRate` and `ndcg` are. Default: 10.'),
+    .describe('Cutoff k of `hitRate` and `ndcg`. Binary models with groups only. Default: 10.'),
   corruptChunks: z
     .enum(['fail', 'skip'])
     .default('fail')
-    .describe('Whether a corrupt chunk of a RecordIO file ends the job, or is left out.'),
+    .describe('What to do with a corrupt chunk of a RecordIO file: fail the job, or skip the chunk with a warning.'),
   maxBadRecords: countOf(0, 2 ** 31 - 1)
     .default(0)
-    .describe('Bad records that a task may have; with more, it fails.'),
+    .describe('Number of invalid records that paddlet skips and lists in each task. With one more, the task fails.'),
   cache: z
     .enum(['on', 'off'])
     .default('on')
-    .describe('Whether tasks are parsed once and kept in the cache folder for later passes.'),
+    .describe('Whether paddlet parses each task of text once and caches it for later passes. The model is the same.'),
   cacheBytes: countOf(2 ** 20, 2 ** 50)
     .default(2 ** 34)
-    .describe('Most bytes of parsed tasks in the cache folder; those that were not used for the longest time go.'),
+    .describe(
+      "Maximum size of the parsed tasks in a host's cache folder, in bytes. The least recently used are deleted first.",
+    ),
 };
 
 const binaryOrRegression = () =>
-  z.enum(['binary', 'regression']).default('binary').describe('What the model predicts: a probability or a number.');
+  z.enum(['binary', 'regression']).default('binary').describe('Whether the model predicts a probability or a number.');
 
 const saveDir = folder
   .optional()
-  .describe('Folder for the merged model, which a trainer writes after each pass as one safetensors file.');
+  .describe(
+    'Folder for the merged model, one safetensors file after each pass. A relative path starts at the data folder.',
+  );
 
 const anyTask = (usual: 'binary' | 'multiclass') =>
   z
     .enum(['binary', 'multiclass', 'regression'])
     .default(usual)
-    .describe('What the model predicts: a probability, one for each class, or a number.');
+    .describe('Whether the model predicts a probability, one probability per class, or a number.');
 
 export const modelSchema = z.discriminatedUnion('type', [
   z.strictObject({
-    type: z.literal('lr').describe('Linear model: logistic regression, or least squares.'),
+    type: z
+      .literal('lr')
+      .describe('Logistic regression (`binary`), or linear regression with squared loss (`regression`).'),
     task: binaryOrRegression(),
     saveDir,
   }),
   z.strictObject({ type: z.literal('softmax').describe('Multinomial logistic regression on dense inputs.'), saveDir }),
   z.strictObject({
     type: z.literal('fm').describe('Factorization machine of degree two.'),
-    factors: countOf(1, 1024).default(8).describe("Length of each feature's factor vector."),
-    initStddev: notNegative().default(0.01).describe('Standard deviation of the initial factor vectors.'),
+    factors: countOf(1, 1024).default(8).describe("Length of each feature's factor vector, in floats."),
+    initStddev: notNegative().default(0.01).describe("Standard deviation of the vectors' initial values."),
     task: binaryOrRegression(),
     saveDir,
   }),
   z.strictObject({
-    type: z.literal('ffm').describe('Field-aware factorization machine: a vector of each feature for each field.'),
-    factors: countOf(1, 1024).default(4).describe('Length of each of these vectors.'),
-    initScale: notNegative().default(1).describe('Initial vectors are uniform from 0 to this, divided by √factors.'),
-    normalize: z.boolean().default(true).describe('Whether the values of each record are divided by their L2 norm.'),
+    type: z.literal('ffm').describe('Field-aware factorization machine: each feature has one vector for each field.'),
+    factors: countOf(1, 1024)
+      .default(4)
+      .describe('Length of the vector that each feature has for each field, in floats.'),
+    initScale: notNegative()
+      .default(1)
+      .describe('Initial values of the vectors are uniform from 0 to this, divided by √factors.'),
+    normalize: z.boolean().default(true).describe("Whether each record's values are divided by their L2 norm."),
     task: binaryOrRegression(),
     saveDir,
   }),
   z.strictObject({
-    type: z.literal('mlp').describe('Multilayer perceptron: dense layers on records of numbers.'),
+    type: z.literal('mlp').describe('Multilayer perceptron on dense inputs: idx, or columns of numbers.'),
     ...tower,
     task: anyTask('multiclass'),
     saveDir,
   }),
   z.strictObject({
-    type: z.literal('wide_deep').describe('Wide & Deep: a linear model and a tower of dense layers, of columns.'),
+    type: z.literal('wide_deep').describe('Wide & Deep, on columns: a linear model and a tower of dense layers.'),
     columns: fedColumns,
-    embedding: countOf(1, 1024).default(8).describe("Width of each category's vector."),
+    embedding: countOf(1, 1024).default(8).describe("Width of each category's embedding vector, in floats."),
     ...vectors,
     ...tower,
     task: binaryOrRegression(),
     saveDir,
   }),
   z.strictObject({
-    type: z.literal('deepfm').describe('DeepFM: a factorization machine and a tower of dense layers, of columns.'),
+    type: z.literal('deepfm').describe('DeepFM, on columns: a factorization machine and a tower of dense layers.'),
     columns: fedColumns,
-    factors: countOf(1, 1024).default(8).describe("Length of each feature's factor vector."),
+    factors: countOf(1, 1024).default(8).describe("Length of each feature's factor vector, in floats."),
     ...vectors,
     ...tower,
     task: binaryOrRegression(),
     saveDir,
   }),
   z.strictObject({
-    type: z.literal('layers').describe('A model of the layers that are listed.'),
+    type: z.literal('layers').describe('The layers that `layers` lists.'),
     task: anyTask('binary'),
     layers: layersSchema,
     saveDir,
@@ -142,9 +154,11 @@ export type ModelSpec = z.infer<typeof modelSchema>;
 
 const learningRate = (value: number) => positive().default(value).describe('Step size.');
 const l2 = () =>
-  notNegative().default(0).describe('Weight of the L2 penalty, applied to the values that an update touches.');
+  notNegative()
+    .default(0)
+    .describe('Weight of the L2 penalty: an update adds l2 · value to the gradient of each value that it touches.');
 const epsilon = (value: number) =>
-  positive().default(value).describe('Added to the denominator for numerical stability.');
+  positive().default(value).describe('Added to the denominator of a step, to prevent division by zero.');
 const beta1 = () => rate().default(0.9).describe('Decay rate of the mean of gradients.');
 const beta2 = () => rate().default(0.999).describe('Decay rate of the mean of squared gradients.');
 
@@ -157,13 +171,15 @@ export const optimizerSchema = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('momentum').describe('Gradient descent with momentum.'),
     learningRate: learningRate(0.01),
-    momentum: rate().default(0.9).describe('Fraction of the last step that is kept.'),
+    momentum: rate().default(0.9).describe('Fraction of the previous step to keep.'),
     l2: l2(),
   }),
   z.strictObject({
     type: z.literal('adagrad').describe('AdaGrad.'),
     learningRate: learningRate(0.1),
-    initialAccumulator: notNegative().default(0.1).describe('Initial sum of squared gradients.'),
+    initialAccumulator: notNegative()
+      .default(0.1)
+      .describe('Initial sum of squared gradients. A larger value makes the first steps smaller.'),
     epsilon: epsilon(1e-7),
     l2: l2(),
   }),
@@ -183,13 +199,13 @@ export const optimizerSchema = z.discriminatedUnion('type', [
     epsilon: epsilon(1e-8),
     weightDecay: notNegative()
       .default(0.01)
-      .describe('Fraction of the value that each step subtracts, times the step size.'),
+      .describe('Weight decay: each step subtracts learningRate · weightDecay · value.'),
   }),
   z.strictObject({
     type: z.literal('ftrl').describe('FTRL-proximal.'),
     alpha: positive().default(0.1).describe('Step size.'),
     beta: notNegative().default(1).describe('Smooths the step size of rare features.'),
-    lambda1: notNegative().default(0).describe('Weight of the L1 penalty: rare features stay at zero.'),
+    lambda1: notNegative().default(0).describe('Weight of the L1 penalty, which keeps rare features at zero.'),
     lambda2: notNegative().default(0).describe('Weight of the L2 penalty.'),
   }),
 ]);
@@ -204,19 +220,21 @@ const byParameter = (what: string) =>
     .default({});
 
 export const tablesSchema = byParameter('table').describe(
-  'Settings of single sparse tables by name (lr: w; fm, ffm, wide_deep and deepfm: w, v): an optimizer other than `optimizer`.',
+  'Optimizers of sparse tables, by name: w of lr; w and v of fm, ffm, wide_deep and deepfm. Default: `optimizer`.',
 );
 export const blocksSchema = byParameter('parameter').describe(
-  'Settings of single dense parameters by name (lr, fm and ffm: bias; softmax: W, b; of deep models: hidden1.W, …): an optimizer other than `optimizer`.',
+  'Optimizers of dense parameters, by name: bias of lr, fm and ffm; W and b of softmax; hidden1.W, … of deep models. Default: `optimizer`.',
 );
 
 const stalenessFields = {
-  bound: countOf(0, 1_000_000).describe('Updates that a shard may have had since the values a push was computed from.'),
+  bound: countOf(0, 1_000_000).describe(
+    'Maximum staleness of a gradient: updates that a shard may receive between the pull and the push.',
+  ),
   policy: z
     .enum(['wait', 'refuse', 'scale'])
     .default('wait')
     .describe(
-      'What holds the bound: fast trainers `wait`, stale pushes are `refuse`d and computed again, or their learning rate is `scale`d.',
+      'How paddlet enforces the bound: `wait` delays pulls, `refuse` refuses stale pushes, `scale` scales down their learning rate.',
     ),
 };
 
@@ -229,130 +247,160 @@ export const trainingFields = {
     ),
   passes: countOf(1, LIMITS.passes).default(1).describe('Passes (epochs) over the training data.'),
   batchSize: countOf(1, LIMITS.batchRecords).default(128).describe('Records per mini-batch.'),
-  pushEvery: countOf(1, 1_000_000).default(1).describe('Mini-batches whose gradients are summed into one push.'),
-  pullEvery: countOf(1, 1_000_000).default(1).describe('Mini-batches computed with one pull of the parameters.'),
+  pushEvery: countOf(1, 1_000_000)
+    .default(1)
+    .describe('Mini-batches whose gradients are summed into one push. A sum never spans two tasks.'),
+  pullEvery: countOf(1, 1_000_000)
+    .default(1)
+    .describe('Mini-batches that are computed from one pull of the parameters.'),
   pullAhead: countOf(0, LIMITS.pullAhead)
     .optional()
     .describe(
-      'Async mode: pulls that are made before the mini-batches before them are computed, so that the trainer need not ' +
-        'wait for them. Default: 2, or fewer under a staleness bound; 0 with policy `wait`.',
+      'Async mode: number of pulls that a trainer makes in advance, to wait less. Default: 0 for models with layers; for ' +
+        'others 2, or less under a staleness bound, and 0 with policy `wait`.',
     ),
   lanes: countOf(1, LIMITS.lanes)
     .default(8)
-    .describe('Mini-batches per round in sync mode: so many logical workers, distributed over the live trainers.'),
+    .describe(
+      'Sync mode: mini-batches per round. Each is computed by one logical worker (lane); live trainers share the lanes.',
+    ),
   seed: countOf(0, 2 ** 32 - 1)
     .default(1)
-    .describe('Seed of the initial values and of the order of tasks.'),
+    .describe('Seed of initial values and of shuffling.'),
   onBadGradient: z
     .enum(['fail', 'clip'])
     .default('fail')
     .describe(
-      'What happens when a gradient has NaN or infinite values: the job `fail`s, or they count as 0 (`clip`, which ' +
-        'needs `maxGradientNorm`).',
+      'What to do if a gradient has NaN or infinite values: `fail` the job, or count them as 0 (`clip`, which requires ' +
+        '`maxGradientNorm`).',
     ),
   maxGradientNorm: positive()
     .optional()
-    .describe('The largest L2 norm of a gradient; a larger one is scaled down to it.'),
+    .describe('Maximum L2 norm of every gradient; a larger gradient is scaled down to it.'),
   classWeights: z
     .record(z.string(), positive().max(LIMITS.classWeight))
     .optional()
-    .describe('How much training records of a class count, by its number: `{1: 5}`. Classes not named count 1.'),
+    .describe("Weight of each class's training records, by class number: `{1: 5}`. Unlisted classes have weight 1."),
   staleness: z
     .strictObject(stalenessFields)
     .optional()
-    .describe('How stale the values that a gradient is computed from may be.'),
-  schedule: scheduleSchema
-    .optional()
-    .describe('How the learning rate changes as training goes on. Default: it stays as it is.'),
+    .describe('Async mode: bounds the staleness of gradients. Default: no bound.'),
+  schedule: scheduleSchema.optional().describe('Learning-rate schedule. Default: the rate is constant. Not for ftrl.'),
 };
 
 export const clusterCounts = {
-  pservers: countOf(1, LIMITS.pservers).default(1).describe('Parameter servers.'),
+  pservers: countOf(1, LIMITS.pservers)
+    .default(1)
+    .describe('Number of parameter servers. `paddlet resize` changes it while the job runs.'),
   minPservers: countOf(1, LIMITS.pservers)
     .default(1)
-    .describe('Fewest pservers that the job may be resized or restored to.'),
+    .describe('Minimum number of pservers for `paddlet resize` and `paddlet restore`.'),
   maxPservers: countOf(1, LIMITS.pservers)
     .optional()
     .describe(
-      'Most pservers that the job may be resized or restored to. Default: a quarter of `units`, or `pservers` if that is more.',
+      'Maximum number of pservers for `paddlet resize` and `paddlet restore`; at most `units`. Default: a quarter of `units`, or `pservers` if that is more.',
     ),
   trainers: countOf(1, LIMITS.trainers)
     .default(1)
-    .describe('Trainers that `paddlet run` starts; `paddlet resize` changes that.'),
-  minTrainers: countOf(1, LIMITS.trainers).default(1).describe('Live trainers that the job waits for.'),
+    .describe('Number of trainers that `paddlet run` starts. `paddlet resize` changes it while the job runs.'),
+  minTrainers: countOf(1, LIMITS.trainers)
+    .default(1)
+    .describe('Minimum number of live trainers. With fewer, the job waits.'),
   maxTrainers: countOf(1, LIMITS.trainers)
     .default(LIMITS.trainers)
-    .describe('Trainers that work at the same time; others stand by.'),
-  shards: countOf(1, LIMITS.shards)
-    .default(512)
-    .describe('Parts that the parameters are partitioned into; fixed for the life of the job.'),
+    .describe('Maximum number of trainers that train at once. Others stand by.'),
+  shards: countOf(1, LIMITS.shards).default(512).describe('Number of partitions of the parameters.'),
   units: countOf(1, LIMITS.units)
     .optional()
-    .describe('Groups of shards that live and move together. Default: 64, or 4 times `maxPservers` if that is more.'),
+    .describe(
+      'Number of groups of shards that move together. Default: 64, or 4 × `maxPservers` if that is more, or `shards` if that is less.',
+    ),
   replicas: countOf(1, LIMITS.replicas)
     .default(1)
-    .describe('Copies of each unit, on different pservers. With 2 or more, a pserver that dies costs no update.'),
+    .describe(
+      'Number of copies of each unit, on different pservers. With 2 or more, no acknowledged push is lost if a pserver dies.',
+    ),
   minInSync: countOf(1, LIMITS.replicas)
     .default(1)
-    .describe('Copies that must have an update before it counts; with fewer live copies, updates wait.'),
+    .describe('Copies that must have a push before it is acknowledged. With fewer live copies, pushes wait.'),
 };
 export const leaseTtl = duration(1000, HOUR_MS)
   .default('5s')
-  .describe('Time after which what a dead process owned is released; 1s to 1h.');
+  .describe('Time after which a silent process loses what it owns; 1s to 1h.');
 
 export const taskCounts = {
   maxFailures: countOf(0, 1_000_000)
     .default(3)
-    .describe('Failures that a task may have in a pass; after one more it is discarded.'),
+    .describe('Failures that a task may have in a pass. After one more, paddlet discards the task.'),
   maxDiscarded: countOf(0, LIMITS.tasks)
     .default(0)
-    .describe('Tasks that may be discarded; after one more the job fails.'),
+    .describe('Tasks that may be discarded. After one more, the job fails.'),
 };
 export const taskTimeout = z
   .union([z.literal('auto'), duration(100, 24 * HOUR_MS)])
   .default('auto')
-  .describe('How long one attempt at a task may take; `auto` adapts to the measured duration of tasks.');
+  .describe(
+    'Maximum duration of one attempt at a task; 100ms to 24h. `auto` is a multiple of the measured duration of tasks.',
+  );
 export const timeoutFloor = duration(100, 24 * HOUR_MS)
   .default('30s')
-  .describe('Lower bound of the `auto` timeout.');
+  .describe('Lower limit of the `auto` timeout; 100ms to 24h.');
 
 export const checkpointFields = {
-  dir: folder.optional().describe('Folder of the checkpoints, shared by the machines of a cluster.'),
-  keep: countOf(0, 1000).default(1).describe('Older checkpoints that each pserver keeps besides the newest.'),
-  everyPasses: countOf(1, 1_000_000).optional().describe('Also save after this number of passes.'),
+  dir: folder
+    .optional()
+    .describe(
+      "Folder of the checkpoints. In a cluster of several machines, a folder that all of them share. Default: the job's folder.",
+    ),
+  keep: countOf(0, 1000).default(1).describe('Number of older checkpoints that each pserver keeps besides the newest.'),
+  everyPasses: countOf(1, 1_000_000)
+    .optional()
+    .describe('Also save after this number of passes since the last such save.'),
   everyBatches: countOf(1, 2 ** 40)
     .optional()
-    .describe('Also save after this number of mini-batches.'),
+    .describe('Also save after this number of applied mini-batches since the last such save.'),
   maxBytesPerSecond: countOf(1024, 2 ** 40)
     .optional()
-    .describe('Limit of the write rate while saving, in bytes per second; the last save of a process is not limited.'),
+    .describe(
+      "Maximum write rate of a pserver's checkpoint, in bytes per second. Does not limit the last save of a process.",
+    ),
 };
 export const checkpointInterval = z
   .union([z.literal('off'), duration(100, 24 * HOUR_MS)])
   .default('10m')
-  .describe('Time between two checkpoints of a pserver; `off` disables saving by time.');
+  .describe(
+    'Time from the end of one checkpoint of a pserver to the next; 100ms to 24h. `off` disables saving by time.',
+  );
 
 const commands = () => z.array(z.string().min(1).max(LIMITS.hookCharacters)).max(LIMITS.hookCommands).default([]);
 
 export const hookFields = {
-  before: commands().describe('Shell commands that the master runs before the first pass, one after another.'),
-  after: commands().describe('Shell commands that the master runs after the last pass, when the result is known.'),
+  before: commands().describe('Shell commands that the master runs in order before the first pass.'),
+  after: commands().describe(
+    'Shell commands that the master runs in order after the last pass, before it publishes the result.',
+  ),
 };
 
 export const warmStartFields = {
-  from: folder.describe('Checkpoint folder of the job to start from. A relative path starts from the data folder.'),
+  from: folder.describe(
+    'Checkpoint folder of the other job, or its job folder. A relative path starts at the data folder.',
+  ),
   vars: z
     .array(z.string().min(1).max(LIMITS.parameterNameBytes))
     .min(1)
     .max(LIMITS.parameters)
     .default(['*'])
-    .describe('Parameters and tables to load: names, with the wildcards `*` and `?`.'),
+    .describe('Parameters and tables to load. `*` matches any text, `?` any character.'),
   optimizerState: z
     .boolean()
     .default(true)
-    .describe('Load the optimizer state too; needs an optimizer of the same type.'),
+    .describe(
+      'Whether to load the optimizer state too. Each loaded parameter then needs an optimizer of the same type.',
+    ),
   missing: z
     .enum(['fail', 'initialize', 'zero'])
     .default('fail')
-    .describe('What to do with selected parameters and tables that are missing from the checkpoint.'),
+    .describe(
+      'What to do with selected parameters that the checkpoint lacks: refuse the job, use their initial values, or use zero.',
+    ),
 };

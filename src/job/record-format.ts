@@ -13,8 +13,13 @@ export const dataSchema = z
     ...dataFields,
     format: z
       .enum([...DATA_FORMATS, RECORDIO])
-      .describe('Format of all files; files that are packed as gzip, zstd or RecordIO are recognized.'),
-    record: z.enum(RECORDS).optional().describe('What the records of RecordIO files are. json is the same as jsonl.'),
+      .describe('Format of all data files. paddlet recognizes gzip, zstd and RecordIO by their first bytes.'),
+    record: z
+      .enum(RECORDS)
+      .optional()
+      .describe(
+        'Format of the records in RecordIO files. Required with format `recordio`, otherwise refused. `json` means `jsonl`.',
+      ),
   })
   .transform(({ record, format, ...data }, context) => {
     const refuse = (message: string): never => {

@@ -52,22 +52,22 @@ export const jobFileSchema = z.strictObject({
   model: modelSchema.describe('What to train.'),
   optimizer: optimizerSchema
     .prefault({ type: 'adagrad' })
-    .describe('How the pservers apply gradients, unless `tables` or `blocks` say otherwise.'),
+    .describe('Optimizer of all parameters that `tables` and `blocks` do not name.'),
   tables: tablesSchema,
   blocks: blocksSchema,
   training: optionalSection(trainingFields, 'Mode, passes and batches.'),
   evaluation: z
     .strictObject(evaluationFields)
     .optional()
-    .describe('Evaluates models while the job trains, keeps the best one, and may end the job early.'),
+    .describe('Evaluates the job while it trains, keeps the best model, and can stop early.'),
   cluster: optionalSection({ ...clusterCounts, leaseTtl }, 'The processes of the job.'),
-  tasks: optionalSection({ ...taskCounts, timeout: taskTimeout, timeoutFloor }, 'What to do when tasks fail.'),
+  tasks: optionalSection({ ...taskCounts, timeout: taskTimeout, timeoutFloor }, 'What to do if tasks fail.'),
   checkpoint: optionalSection(
     { ...checkpointFields, interval: checkpointInterval },
     'When and where parameters are saved.',
   ),
   hooks: optionalSection(hookFields, 'Commands to run before the first pass and after the last.'),
-  warmStart: z.strictObject(warmStartFields).optional().describe("Start from another job's parameters."),
+  warmStart: z.strictObject(warmStartFields).optional().describe('Starts the job with the parameters of another job.'),
 });
 export type JobFile = z.output<typeof jobFileSchema>;
 
