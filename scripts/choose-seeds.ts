@@ -17,7 +17,7 @@ const TIMES = 2;
 /** Of each kind. */
 const CANDIDATES = 40;
 /** At least so many of each kind, whatever they show. */
-const FEWEST = 2;
+const FEWEST = 1;
 
 interface Schedule {
   readonly kind: Kind;

@@ -42,7 +42,7 @@ done. Additional masters stand by and take over when the active one dies. Run it
     const folders = { cacheDir: resolve(flags['cache-dir']), checkpointDir: checkpointFolder(flags, job.name) };
     const options = { job, dataDir, ...folders, command: startCommand(), shell };
     const keeperOf = modelKeeperOf({ ...this.host(), shell, dataDir, cacheDir: folders.cacheDir });
-    const end = await this.withRole('master', { flags, url: storeUrl(flags), chroot }, (context) =>
+    const end = await this.withRole('master', { flags, url: storeUrl(flags), where: { chroot } }, (context) =>
       runMaster(context, { ...options, keeperOf, pageOf: () => pageOfMaster(context, jobFolder(flags, job.name)) }),
     );
     if (end === undefined) return EXIT.interrupted;

@@ -5,6 +5,7 @@ import { leaseReporter } from '../host/reports.ts';
 import { runPserver } from '../roles/pserver/pserver.ts';
 import { durationFlag, milliseconds } from './base/duration-flag.ts';
 import { labelFlag } from './base/label-flag.ts';
+import { jobArg, namedJob } from './base/named-job.ts';
 import { checkpointFolder, exitOf, jobNameIn, RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
 import { runGuarded } from './base/run-guarded.ts';
 import { jobFlags } from './base-command.ts';
@@ -28,6 +29,7 @@ is.`;
       description: 'Shown by `paddlet status -o wide`.',
     },
   ];
+  static override args = jobArg;
   static override flags = {
     ...jobFlags,
     ...roleFlags,
@@ -46,12 +48,12 @@ need not wait for cluster.leaseTtl. Signals to the guard reach the pserver; SIGK
   };
 
   override async execute(): Promise<ExitCode> {
-    const { flags } = this;
+    const flags = namedJob(this.args.job, this.flags, this.typed);
     const name = flags.index === undefined ? 'pserver' : `pserver ${flags.index}`;
     if (flags.index !== undefined) this.identity.index = flags.index;
-    if (flags.guard) return this.guarded(name);
+    if (flags.guard) return this.guarded(name, storeUrl(flags));
     const tellLease = leaseReporter();
-    const end = await this.withRole(name, { flags, url: storeUrl(flags), chroot: flags.chroot }, (context) => {
+    const end = await this.withRole(name, { flags, url: storeUrl(flags), where: flags }, (context) => {
       const jobName = jobNameIn(context.keys);
       const { index, zone, 'host-label': hostLabel } = flags;
       return runPserver(context, {
@@ -64,11 +66,11 @@ need not wait for cluster.leaseTtl. Signals to the guard reach the pserver; SIGK
     return exitOf(end);
   }
 
-  private async guarded(name: string): Promise<ExitCode> {
+  private async guarded(name: string, url: string): Promise<ExitCode> {
     const { flags } = this;
     const host = this.host('guard');
     const args = ['pserver', ...this.argv.filter((word) => word !== '--guard')];
-    const { code, signal } = await runGuarded(host, { name, args, url: storeUrl(flags), flags });
+    const { code, signal } = await runGuarded(host, { name, args, url, flags });
     // As a shell tells it.
     if (signal !== null) process.exit(128 + constants.signals[signal]);
     // Of a process of this same program.

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { ExitCode } from '../base/errors.ts';
 import { runTrainer } from '../roles/trainer/trainer.ts';
 import { jobFolder } from './base/find-store.ts';
+import { jobArg, namedJob } from './base/named-job.ts';
 import { exitOf, jobNameIn, RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
 import { cacheFlags, dataFlags, jobFlags } from './base-command.ts';
 
@@ -17,13 +18,14 @@ time; on Ctrl-C a trainer returns its tasks to the master.`;
       description: 'On a machine where the data is in another folder than on the master.',
     },
   ];
+  static override args = jobArg;
   static override flags = { ...jobFlags, ...dataFlags, ...cacheFlags, ...roleFlags };
 
   override async execute(): Promise<ExitCode> {
-    const { flags } = this;
+    const flags = namedJob(this.args.job, this.flags, this.typed);
     const dataDir = flags['data-dir'];
     const folders = { dataDir: dataDir && resolve(dataDir), cacheDir: resolve(flags['cache-dir']) };
-    const end = await this.withRole('trainer', { flags, url: storeUrl(flags), chroot: flags.chroot }, (context) =>
+    const end = await this.withRole('trainer', { flags, url: storeUrl(flags), where: flags }, (context) =>
       runTrainer(context, { ...folders, jobDir: jobFolder(flags, jobNameIn(context.keys)) }),
     );
     return exitOf(end);

@@ -57,7 +57,7 @@ test.each([
   ['run', 'argument JOB is missing: Job file (YAML)', SEE('run')],
   ['data inspect', 'argument FILE is missing: File to look at; the first of a folder or glob', SEE('data inspect')],
   ['run job.yaml extra', 'unexpected argument: extra', SEE('run')],
-  ['stop now please', 'unexpected arguments: now, please', SEE('stop')],
+  ['stop now please really', 'unexpected arguments: please, really', SEE('stop')],
   ['run job.yaml --data-dri x', 'no such flag: --data-dri', 'did you mean --data-dir?'],
   ['trainer --data_dir x', 'no such flag: --data_dir', 'did you mean --data-dir?'],
   ['run job.yaml --epochs 3', 'no such flag: --epochs', 'did you mean --passes?'],

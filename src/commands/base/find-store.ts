@@ -1,18 +1,20 @@
 /**
- * Finds the store and the job that a command is about (docs/design.md §11): by --store and --chroot, by --dir, or the
- * only one.
+ * Finds the store and the job that a command is about (docs/design.md §11): by its name (named-job.ts), by --store and
+ * --chroot, by --dir, or the only one.
  */
 import { existsSync, readdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { createSignal } from '../../cluster/waiting.ts';
+import { nearest } from '../../job/complaints.ts';
 import { follow } from '../../store/follow.ts';
 import { defaultChroot, ROOT } from '../../store/keys.ts';
 import { listJobs } from '../../store/list-jobs.ts';
 import { storeWaitLogger } from '../../store/retry-until-answered.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
 import { storeAtHome } from './path-values.ts';
+import { commandFor, commandWith, type TypedCommand } from './typed-command.ts';
 
 export const HOME = '.paddlet';
 
@@ -20,6 +22,8 @@ export interface WhereFlags {
   readonly store?: string | undefined;
   readonly chroot?: string | undefined;
   readonly dir?: string | undefined;
+  /** For hints; undefined for commands that take no name of a job. */
+  readonly typed?: TypedCommand | undefined;
 }
 
 export const jobFolder = (flags: WhereFlags, jobName: string): string => resolve(flags.dir ?? join(HOME, jobName));
@@ -38,8 +42,8 @@ export function findStore(flags: WhereFlags): { readonly url: string; readonly f
     return { url: embeddedStore(folderOf), folder: folderOf };
   }
   if (flags.store !== undefined) return { url: flags.store, folder: flags.dir && resolve(flags.dir) };
-  const folder = flags.dir === undefined ? onlyJobFolder() : resolve(flags.dir);
-  if (!existsSync(join(folder, 'store.db'))) {
+  const folder = flags.dir === undefined ? onlyJobFolder(flags) : resolve(flags.dir);
+  if (!hasStore(folder)) {
     throw new PaddletError('JobUnknown', `no job in ${folder}: store.db is missing`, { hint: HINT });
   }
   return { url: embeddedStore(folder), folder };
@@ -47,27 +51,70 @@ export function findStore(flags: WhereFlags): { readonly url: string; readonly f
 
 const HINT = "name the job's folder with --dir FOLDER, or its store with --store URL (or PADDLET_STORE)";
 
-function onlyJobFolder(): string {
+export const hasStore = (folder: string): boolean => existsSync(join(folder, 'store.db'));
+
+/** Names of the folders in ./.paddlet that are those of jobs. */
+export function jobsAtHome(isJob: (folder: string) => boolean = hasStore): string[] {
+  return existsSync(HOME)
+    ? readdirSync(HOME)
+        .filter((name) => isJob(join(HOME, name)))
+        .sort()
+    : [];
+}
+
+/** Throws `JobUnknown` when there is not exactly one. */
+export function onlyJobFolder(
+  { typed }: WhereFlags,
+  isJob: (folder: string) => boolean = hasStore,
+  what = 'job',
+): string {
   const home = resolve(HOME);
-  const folders = existsSync(home) ? readdirSync(home).filter((name) => existsSync(join(home, name, 'store.db'))) : [];
-  if (folders.length === 1) return join(home, folders[0]!);
-  const found = folders.length === 0 ? `no job in ${home}` : `several jobs in ${home}: ${folders.join(', ')}`;
-  throw new PaddletError('JobUnknown', found, { hint: HINT });
+  const jobs = jobsAtHome(isJob);
+  if (jobs.length === 1) return join(home, jobs[0]!);
+  const found = jobs.length === 0 ? `no ${what} in ${home}` : `several jobs in ${home}: ${jobs.join(', ')}`;
+  const hint = jobs.length === 0 || typed === undefined ? HINT : `name one: ${commandFor(jobs[0]!, typed)}`;
+  throw new PaddletError('JobUnknown', found, { hint });
+}
+
+/** The command with the name that was probably meant, or the names that there are. */
+export function nearestHint(word: string, jobs: readonly string[], typed: TypedCommand | undefined): string {
+  if (jobs.length === 0) return HINT;
+  const near = nearest(word, jobs);
+  if (near === undefined || typed === undefined) return `there are ${jobs.join(', ')}`;
+  return `did you mean ${commandFor(near, typed)}?`;
 }
 
 /** The job's prefix in the store; without --chroot the store's only job. `undefined` when there is no job yet. */
-export async function findChroot(store: Store, chroot: string | undefined): Promise<string | undefined> {
-  if (chroot !== undefined) return chroot;
-  return onlyJob(store, await listJobs(store));
+export async function findChroot(store: Store, where: WhereFlags): Promise<string | undefined> {
+  if (where.chroot !== undefined) return where.chroot;
+  return onlyJob(store, await listJobs(store), where);
 }
 
-function onlyJob(store: Store, names: readonly string[]): string | undefined {
-  if (names.length > 1) {
-    throw new PaddletError('JobUnknown', `${store.url} has several jobs: ${names.join(', ')}`, {
-      hint: `choose one with --chroot ${defaultChroot(names[0]!)}`,
+function onlyJob(store: Store, names: readonly string[], { store: url, typed }: WhereFlags): string | undefined {
+  const [first] = names;
+  if (first === undefined) return undefined;
+  if (names.length === 1) return defaultChroot(first);
+  const chroot = ['--chroot', defaultChroot(first)];
+  // A word names the folder of an embedded store, not one of the jobs in it.
+  const isNamedByWord = url !== undefined && typed?.job === undefined;
+  const line = typed && (isNamedByWord ? commandFor(first, typed) : commandWith(chroot, typed));
+  throw new PaddletError('JobUnknown', `${store.url} has several jobs: ${names.join(', ')}`, {
+    hint: line === undefined ? `choose one with ${chroot.join(' ')}` : `name one: ${line}`,
+  });
+}
+
+/** For a store that has no job, or not the one that was meant. */
+export async function unknownJob(store: Store, { chroot, typed }: WhereFlags): Promise<PaddletError> {
+  const jobs = await listJobs(store);
+  const name = chroot === undefined || jobs.length === 0 ? undefined : basename(chroot);
+  if (name !== undefined) {
+    return new PaddletError('JobUnknown', `there is no job ${name} in ${store.url}`, {
+      hint: nearestHint(name, jobs, typed),
     });
   }
-  return names[0] === undefined ? undefined : defaultChroot(names[0]);
+  return new PaddletError('JobUnknown', `no job in ${store.url}`, {
+    hint: 'start one with `paddlet run JOB` or `paddlet master JOB`',
+  });
 }
 
 /**
@@ -75,12 +122,12 @@ function onlyJob(store: Store, names: readonly string[]): string | undefined {
  */
 export async function waitForChroot(
   store: Store,
-  chroot: string | undefined,
+  where: WhereFlags,
   host: Pick<Host, 'clock' | 'log'>,
   signal: AbortSignal,
 ): Promise<string> {
   // `follow` reads all keys: not needed where the store already has a job.
-  const found = await findChroot(store, chroot);
+  const found = await findChroot(store, where);
   if (found !== undefined) return found;
   const jobs = new Set<string>();
   const changed = createSignal();
@@ -110,7 +157,7 @@ export async function waitForChroot(
     host.log.info(`waiting for a job: none has been published in ${store.url}`);
     return await changed.until(() => {
       if (ended !== undefined) throw ended;
-      return onlyJob(store, [...jobs]);
+      return onlyJob(store, [...jobs], where);
     }, signal);
   } finally {
     cancel();

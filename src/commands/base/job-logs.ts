@@ -11,6 +11,9 @@ export const logFile = (folder: string, name: string): string =>
 /** What the launcher itself logs. */
 export const runLog = (folder: string): string => logFile(folder, 'run');
 
+/** A role, or the log of one process: `trainer`, `trainer-1`. */
+export const LOG_WORD = /^(?:run|master|(?:pserver|trainer)(?:-\d+)?)$/;
+
 /** Older entries are in files with a number, what a child said beside its log in one that ends in `out`. */
 const LOG_NAME = /^(run|master|(?:pserver|trainer)-\d+)\.log(?:\.\d+)?$/;
 const LOG_OR_OUTPUT = /^(?:run|master|(?:pserver|trainer)-\d+)\.log(?:\.(?:\d+|out))?$/;

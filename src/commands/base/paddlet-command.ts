@@ -10,6 +10,7 @@ import { everyFlags } from './flags.ts';
 import { abortOnSignals, OWN_SIGNALS } from './interruption.ts';
 import { argsAtHome, flagsAtHome } from './path-values.ts';
 import { renderTable, type TableColumn } from './table.ts';
+import type { TypedCommand } from './typed-command.ts';
 import { refuseValues } from './usage-errors.ts';
 import { type Progress, startProgress, startWait, type Wait } from './waiting.ts';
 
@@ -63,6 +64,11 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
   /** All arguments that are not flags: for commands that take any number (`strict = false`). */
   protected positional(): readonly string[] {
     return this.#words;
+  }
+
+  /** For hints that repeat the command line. */
+  protected get typed(): TypedCommand {
+    return { command: this.ctor.id.split(':'), words: this.argv };
   }
 
   /** The real world. `role`: who its log says that this is; by default the command. */

@@ -88,10 +88,10 @@ export interface RoleFlags extends WhereFlags, CredentialFlags {
 }
 
 export abstract class RoleCommand<T extends typeof Command> extends PaddletCommand<T> {
-  /** Runs `role` with its context; the store is closed in the end. `chroot` undefined: the only job in the store. */
+  /** Runs `role` with its context; the store is closed in the end. Without a `chroot`, the only job in the store. */
   protected async withRole<R>(
     role: string,
-    options: { readonly flags: RoleFlags; readonly url: string; readonly chroot: string | undefined },
+    options: { readonly flags: RoleFlags; readonly url: string; readonly where: WhereFlags },
     run: (context: RoleContext) => Promise<R>,
   ): Promise<R | undefined> {
     const plain = this.host();
@@ -110,7 +110,7 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
         parseAddress(formatAddress({ host: options.flags.advertise, port: 1 }));
       store = await openOrRetry(options, host, stop);
       const opened = store;
-      const chroot = await waitForStore(host, opened, stop, () => waitForChroot(opened, options.chroot, host, stop));
+      const chroot = await waitForStore(host, opened, stop, () => waitForChroot(opened, options.where, host, stop));
       const keys = keysOf(chroot);
       this.identity.job ??= jobNameIn(keys);
       const joinToken = new StoredJoinToken({ ...host, store, keys });

@@ -1,6 +1,5 @@
 /** Opens the store that the flags name and finds its job: for commands about a job that exists. */
 import { join, resolve } from 'node:path';
-import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
@@ -8,7 +7,7 @@ import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store, StoreAccess } from '../../store/store.ts';
 import { openCommandStore, STORE_LIMIT_MS } from './command-store.ts';
 import { milliseconds } from './duration-flag.ts';
-import { findChroot, jobFolder, type WhereFlags } from './find-store.ts';
+import { findChroot, jobFolder, unknownJob, type WhereFlags } from './find-store.ts';
 import type { CredentialFlags } from './store-credentials.ts';
 
 export interface JobInStore {
@@ -48,10 +47,10 @@ export async function withJob<T>(options: WithJobOptions, act: (job: OpenJob) =>
   const { store, ask, folder: dir } = await openCommandStore({ flags, host, signal, access, limitMs });
   try {
     const retryStore = <R>(call: () => Promise<R>): Promise<R> => retryUntilAnswered(ask, call);
-    const chroot = await retryStore(() => findChroot(store, flags.chroot));
+    const chroot = await retryStore(() => findChroot(store, flags));
     const keys = chroot === undefined ? undefined : keysOf(chroot);
     const record = keys && (await retryStore(() => readJobRecord(store, keys)));
-    if (keys === undefined || record === undefined) throw unknownJob(store);
+    if (keys === undefined || record === undefined) throw await retryStore(() => unknownJob(store, flags));
     const { name, checkpoint } = record.job;
     const folder = jobFolder({ dir }, name);
     const checkpointFolder = resolve(checkpoint.dir ?? join(folder, 'checkpoints'));
@@ -60,8 +59,3 @@ export async function withJob<T>(options: WithJobOptions, act: (job: OpenJob) =>
     await store.close();
   }
 }
-
-export const unknownJob = (store: Store): PaddletError =>
-  new PaddletError('JobUnknown', `no job in ${store.url}`, {
-    hint: 'start one with `paddlet run JOB` or `paddlet master JOB`',
-  });

@@ -26,7 +26,7 @@ bounded memory.`;
   static override args = {
     before: Args.string({
       required: true,
-      description: 'A checkpoint file, a checkpoint folder, or the folder of a job.',
+      description: 'A job, by its name or its folder; a checkpoint folder, or a checkpoint file.',
     }),
     after: Args.string({ required: true, description: 'The same, to compare with the first.' }),
   };
@@ -36,7 +36,7 @@ bounded memory.`;
     const { flags, args } = this;
     const host = this.host('checkpoint');
     const signal = this.interruption();
-    const open = (path: string) => openFound({ path, flags, host, signal, which: 'newest' });
+    const open = (path: string) => openFound({ path, typed: this.typed, flags, host, signal, which: 'newest' });
     const { found: first, set: before } = await open(args.before);
     try {
       const { found: second, set: after } = await open(args.after);

@@ -4,8 +4,9 @@ import { EXPORT_FORMATS, exportFile } from '../../checkpoint/export/files.ts';
 import { chooseVariables } from '../../checkpoint/set/checkpoint-set.ts';
 import { contentBytes } from '../../checkpoint/set/content.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
+import { pathArg } from '../base/named-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { ofJobFlags, openFound, pathArg, varsFlags } from './find-checkpoint.ts';
+import { ofJobFlags, openFound, varsFlags } from './find-checkpoint.ts';
 import { bytesText } from './inspection-text.ts';
 
 export default class CheckpointExportCommand extends PaddletCommand<typeof CheckpointExportCommand> {
@@ -46,7 +47,14 @@ at all.`;
     const { state = false, format, replace } = flags;
     const host = this.host('checkpoint');
     const signal = this.interruption();
-    const { found, set } = await openFound({ path: args.path, flags, host, signal, which: 'newest' });
+    const { found, set } = await openFound({
+      path: args.path,
+      typed: this.typed,
+      flags,
+      host,
+      signal,
+      which: 'newest',
+    });
     const progress = this.progress('exporting');
     try {
       const variables = chooseVariables(set.facts.parameters, flags.vars);

@@ -1,6 +1,7 @@
 /** Which files a checkpoint command means: those of a path, or those that a job in a store has published. */
-import { resolve } from 'node:path';
-import { Args, Flags } from '@oclif/core';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { Flags } from '@oclif/core';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import {
@@ -15,14 +16,10 @@ import type { FileRef } from '../../checkpoint/registry/file-ref.ts';
 import { type Parting, parsePartings } from '../../checkpoint/registry/partings.ts';
 import { type CheckpointSet, openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
 import { parseHead } from '../../cluster/placement/heads.ts';
+import { HOME, hasStore, jobsAtHome } from '../base/find-store.ts';
+import { namedModel } from '../base/named-job.ts';
+import type { TypedCommand } from '../base/typed-command.ts';
 import { type OpenJob, type WithJobOptions, withJob } from '../base/with-job.ts';
-
-export const pathArg = {
-  path: Args.string({
-    description:
-      'A checkpoint file, a checkpoint folder, or the folder of a job. Default: the job of --store or --dir.',
-  }),
-};
 
 export const varsFlags = {
   vars: Flags.string({
@@ -47,6 +44,7 @@ export interface FindOptions {
   readonly host: Host;
   readonly signal: AbortSignal;
   readonly which: 'newest' | 'all';
+  readonly typed: TypedCommand;
 }
 
 export interface FoundCheckpoint {
@@ -63,20 +61,32 @@ export interface FoundCheckpoint {
   readonly jobId: string | undefined;
 }
 
+/** A folder with checkpoints is read as it is, even that of a job. */
+function namesJob(path: string | undefined, { store }: FindOptions['flags']): path is string {
+  if (path === undefined) return false;
+  if (hasStore(join(HOME, path))) return true;
+  if (!existsSync(path)) return !path.includes('/') && (store !== undefined || jobsAtHome().length > 0);
+  return hasStore(path) && !existsSync(join(path, 'checkpoints'));
+}
+
 export async function findCheckpoint(options: FindOptions): Promise<FoundCheckpoint> {
   const { path, flags, host, which } = options;
-  if (path === undefined) {
-    return withJob(options, async (job) => {
-      const published = await readEntries(job);
-      const folder = job.checkpointFolder;
-      const files =
-        which === 'all'
-          ? filesOfEntries(folder, published)
-          : newestOfEntries(folder, published, await readPartings(job));
-      const from = `${job.store.url} ${job.keys.chroot}`;
-      const resting = await readResting(job);
-      return { from, folder, files, unfinished: [], published, resting, jobId: job.record.id };
-    });
+  const named = namesJob(path, flags) ? namedModel(path, flags, options.typed) : undefined;
+  if (path === undefined || named?.kind === 'job') {
+    return withJob(
+      { ...options, flags: named?.kind === 'job' ? named.flags : { ...flags, typed: options.typed } },
+      async (job) => {
+        const published = await readEntries(job);
+        const folder = job.checkpointFolder;
+        const files =
+          which === 'all'
+            ? filesOfEntries(folder, published)
+            : newestOfEntries(folder, published, await readPartings(job));
+        const from = `${job.store.url} ${job.keys.chroot}`;
+        const resting = await readResting(job);
+        return { from, folder, files, unfinished: [], published, resting, jobId: job.record.id };
+      },
+    );
   }
   if (flags.chroot !== undefined) throw new PaddletError('Usage', '--chroot and a path exclude each other');
   const found = await findFiles(host.disk, resolve(path));

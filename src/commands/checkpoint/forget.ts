@@ -1,6 +1,7 @@
 import { Flags } from '@oclif/core';
 import { forgetFiles } from '../../checkpoint/registry/forgotten.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
+import { jobArg, namedJob } from '../base/named-job.ts';
 import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 
@@ -16,6 +17,7 @@ pserver lacks, in sync mode the rounds since an older cut, on all pservers. File
       description: 'The files of pserver 0 are lost for good; the only job in ./.paddlet.',
     },
   ];
+  static override args = jobArg;
   static override flags = {
     ...jobFlags,
     timeout: storeTimeoutFlag,
@@ -25,7 +27,8 @@ pserver lacks, in sync mode the rounds since an older cut, on all pservers. File
   override async execute(): Promise<void> {
     const { index } = this.flags;
     const host = this.host('checkpoint');
-    await withJob({ flags: this.flags, host, signal: this.interruption(), access: 'write' }, async (job) => {
+    const flags = namedJob(this.args.job, this.flags, this.typed);
+    await withJob({ flags, host, signal: this.interruption(), access: 'write' }, async (job) => {
       const files = await job.retryStore(() => forgetFiles(job.store, job.keys, index));
       this.output({ job: job.record.job.name, index, files }, () =>
         files.length === 0

@@ -3,9 +3,10 @@ import { chooseVariables } from '../../checkpoint/set/checkpoint-set.ts';
 import { contentBytes } from '../../checkpoint/set/content.ts';
 import { inspectCheckpoint } from '../../checkpoint/set/inspect.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
+import { pathArg } from '../base/named-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { aboutOf } from './about.ts';
-import { ofJobFlags, openFound, pathArg, varsFlags } from './find-checkpoint.ts';
+import { ofJobFlags, openFound, varsFlags } from './find-checkpoint.ts';
 import { inspectionText } from './inspection-text.ts';
 
 export default class CheckpointInspectCommand extends PaddletCommand<typeof CheckpointInspectCommand> {
@@ -47,7 +48,7 @@ bounded memory. Does not check the files for damage: use paddlet checkpoint veri
     const { flags, args } = this;
     const host = this.host('checkpoint');
     const signal = this.interruption();
-    const { set } = await openFound({ path: args.path, flags, host, signal, which: 'newest' });
+    const { set } = await openFound({ path: args.path, typed: this.typed, flags, host, signal, which: 'newest' });
     const progress = this.progress('reading');
     try {
       const variables = chooseVariables(set.facts.parameters, flags.vars);

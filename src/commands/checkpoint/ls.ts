@@ -1,7 +1,8 @@
 import { type ListedGeneration, listGenerations } from '../../checkpoint/registry/listing.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
+import { pathArg } from '../base/named-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { ofJobFlags, pathArg, withCheckpoint } from './find-checkpoint.ts';
+import { ofJobFlags, withCheckpoint } from './find-checkpoint.ts';
 import { ageText, bytesText } from './inspection-text.ts';
 
 export default class CheckpointLsCommand extends PaddletCommand<typeof CheckpointLsCommand> {
@@ -24,7 +25,7 @@ loaded it and applied updates since. No state: it was written during training. R
     const host = this.host('checkpoint');
     const signal = this.interruption();
     const { found, generations } = await withCheckpoint(
-      { path: args.path, flags, host, signal, which: 'all' },
+      { path: args.path, typed: this.typed, flags, host, signal, which: 'all' },
       async (found) => ({ found, generations: await listGenerations({ disk: host.disk, ...found }) }),
       (listed) => listed.generations.every(({ state }) => state !== 'missing'),
     );

@@ -1,6 +1,7 @@
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { STORE_LIMIT_MS } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
+import { jobArg, namedJob } from '../base/named-job.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { type SavedCut, type SavedFile, saveNow } from './save-now.ts';
@@ -17,6 +18,7 @@ already ignores the request and reports it. In sync mode the master makes all ps
       description: 'A job in etcd, with JSON output for a script.',
     },
   ];
+  static override args = jobArg;
   static override flags = {
     ...jobFlags,
     timeout: durationFlag('10m', 'How long to wait for the checkpoints; at most 10s for the store to answer.'),
@@ -25,7 +27,8 @@ already ignores the request and reports it. In sync mode the master makes all ps
   override async execute(): Promise<void> {
     const host = this.host('checkpoint');
     const limitMs = Math.min(milliseconds(this.flags.timeout), STORE_LIMIT_MS);
-    await withJob({ flags: this.flags, host, signal: this.interruption(), limitMs }, (job) => this.save(job));
+    const flags = namedJob(this.args.job, this.flags, this.typed);
+    await withJob({ flags, host, signal: this.interruption(), limitMs }, (job) => this.save(job));
   }
 
   private async save(job: OpenJob): Promise<void> {

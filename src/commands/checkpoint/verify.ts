@@ -5,8 +5,9 @@ import { formatShards } from '../../checkpoint/file/coverage.ts';
 import { newestFiles, publishedFiles } from '../../checkpoint/registry/newest.ts';
 import { type FileVerdict, type Verification, verifyCheckpoint } from '../../checkpoint/set/verify.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
+import { pathArg } from '../base/named-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { type FoundCheckpoint, ofJobFlags, pathArg, withCheckpoint } from './find-checkpoint.ts';
+import { type FoundCheckpoint, ofJobFlags, withCheckpoint } from './find-checkpoint.ts';
 import { bytesText } from './inspection-text.ts';
 
 const COMPARED = { md5: 'MD5', checksums: 'checksums in the file', nothing: 'nothing' } as const;
@@ -36,7 +37,7 @@ damaged.`;
     const host = this.host('checkpoint');
     const signal = this.interruption();
     const verification = await withCheckpoint(
-      { path: args.path, flags, host, signal, which: 'all' },
+      { path: args.path, typed: this.typed, flags, host, signal, which: 'all' },
       (found) => this.verify(found, host.disk, signal),
       ({ files }) =>
         areAllThere(

@@ -1,5 +1,5 @@
 import { groupsOf } from '../base/command-table.ts';
-import { type CommandWords, type FlagWords, nextWords, type Values } from './words.ts';
+import { type ArgValues, type CommandWords, type FlagWords, nextWords } from './words.ts';
 
 /** Bash takes `=` for the end of a word, so that `--flag=value` comes as three. */
 export function bashScript(commands: readonly CommandWords[]): string {
@@ -7,7 +7,7 @@ export function bashScript(commands: readonly CommandWords[]): string {
   return `# Completion of paddlet for bash: source it, or put it into ~/.local/share/bash-completion/completions/paddlet
 _paddlet() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} cmd= word i
-  local flags= files= args=
+  local flags= files= args= words=
   if [[ $cur == = ]]; then cur=
   elif [[ $prev == = ]]; then prev=\${COMP_WORDS[COMP_CWORD-2]}
   fi
@@ -36,6 +36,13 @@ _paddlet() {
     mapfile -t COMPREPLY < <(compgen -f -- "$cur")
   elif [[ $cur == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$cur")
+  elif [[ $args == jobs || $args == models ]]; then
+    compopt -o filenames 2>/dev/null
+    for word in .paddlet/*/store.db .paddlet/*/logs; do
+      if [[ -e $word ]]; then word=\${word#.paddlet/}; words="$words \${word%%/*}"; fi
+    done
+    if [[ $args == jobs ]]; then i=-d; else i=-f; fi
+    mapfile -t COMPREPLY < <({ compgen -W "$words" -- "$cur"; compgen $i -- "$cur"; } | sort -u)
   else
     mapfile -t COMPREPLY < <(compgen -W "$args" -- "$cur")
   fi
@@ -48,12 +55,14 @@ const inQuotes = (words: readonly string[]): string => `'${words.join(' ')}'`;
 
 const namesOf = (flags: readonly FlagWords[]): string[] => flags.flatMap(({ names }) => names);
 
-const wordsOf = (values: Values): string =>
-  values === 'files' ? 'files' : inQuotes(typeof values === 'string' ? [] : values);
+const wordsOf = (values: ArgValues): string =>
+  values === 'files' || values === 'jobs' || values === 'models'
+    ? values
+    : inQuotes(typeof values === 'string' ? [] : values);
 
-function commandCase({ name, flags, args }: CommandWords): string {
+function commandCase({ name, flags, args, words }: CommandWords): string {
   const files = flags.filter(({ values }) => values === 'files');
-  return `'${name}') flags=${inQuotes(namesOf(flags))} files=${inQuotes(namesOf(files))} args=${wordsOf(args)} ;;`;
+  return `'${name}') flags=${inQuotes(namesOf(flags))} files=${inQuotes(namesOf(files))} args=${wordsOf(args)} words=${inQuotes(words)} ;;`;
 }
 
 /** Flags whose values are words, or cannot be known. */

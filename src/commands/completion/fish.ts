@@ -14,6 +14,10 @@ function __paddlet_at
     end
     test "$words" = "$argv[1]"
 end
+function __paddlet_jobs
+    set -l files .paddlet/*/store.db .paddlet/*/logs
+    string replace -r '^\\.paddlet/([^/]*)/.*' '$1' -- $files | sort -u
+end
 complete -c paddlet -f
 ${['', ...groups].flatMap((group) => nextWords(commands, group).map(({ word, about }) => `complete -c paddlet -n "__paddlet_at '${group}'" -a ${word} -d ${quoted(about)}`)).join('\n')}
 ${commands.flatMap(linesOf).join('\n')}
@@ -27,12 +31,15 @@ const HOW: Readonly<Record<'files' | 'unknown' | 'none', string>> = { files: '-r
 const valuesOf = (values: Values): string =>
   typeof values === 'string' ? HOW[values] : `-x -a ${quoted(values.join(' '))}`;
 
-function linesOf({ name, flags, args }: CommandWords): string[] {
+function linesOf({ name, flags, args, words }: CommandWords): string[] {
   const here = `complete -c paddlet -n "__paddlet_at '${name}'"`;
   const own = flags.map(({ names, about, values }) => {
     const words = names.map((flag) => (flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`));
     return [here, ...words, valuesOf(values), '-d', quoted(about)].filter(Boolean).join(' ');
   });
+  if (args === 'jobs' || args === 'models') {
+    return [...own, `${here} -F -a ${quoted([...words, '(__paddlet_jobs)'].join(' '))}`];
+  }
   if (args === 'none' || args === 'unknown') return own;
   return [...own, args === 'files' ? `${here} -F` : `${here} -a ${quoted(args.join(' '))}`];
 }

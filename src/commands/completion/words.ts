@@ -1,11 +1,15 @@
 /** What a command line of paddlet may have, from the table of commands: the same for all shells. */
 import type { Command } from '@oclif/core';
 import { everyFlags } from '../base/flags.ts';
+import { jobArg, modelArg, pathArg } from '../base/named-job.ts';
 import { takesPath } from '../base/path-values.ts';
 import { TEXTS } from '../docs/texts.ts';
 
 /** The values of a flag or an argument: names of files, these words, something that no shell knows, or none. */
 export type Values = 'files' | 'unknown' | 'none' | readonly string[];
+
+/** `jobs`: names of the jobs in ./.paddlet, and folders; `models`: the same and files. */
+export type ArgValues = Values | 'jobs' | 'models';
 
 export interface FlagWords {
   /** With its dashes. */
@@ -19,7 +23,9 @@ export interface CommandWords {
   readonly name: string;
   readonly about: string;
   readonly flags: readonly FlagWords[];
-  readonly args: Values;
+  readonly args: ArgValues;
+  /** Words that the arguments may be, beside `args`. */
+  readonly words: readonly string[];
 }
 
 /** The words that may follow nothing, or the name of a group, each with what it is. */
@@ -37,8 +43,15 @@ export function nextWords(commands: readonly CommandWords[], group: string): { w
 /** Of arguments that have other values than the table of commands tells. */
 const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   docs: Object.keys(TEXTS),
-  logs: ['run', 'master', 'pserver', 'trainer'],
 };
+
+/** Arguments that may be the name of a job. */
+const JOBS: ReadonlyMap<unknown, 'jobs' | 'models'> = new Map<unknown, 'jobs' | 'models'>([
+  [jobArg.job, 'jobs'],
+  [modelArg.model, 'models'],
+  [pathArg.path, 'models'],
+]);
+const LOGS = ['run', 'master', 'pserver', 'trainer'];
 
 export async function commandWords(commands: readonly Command.Loadable[]): Promise<CommandWords[]> {
   return Promise.all(
@@ -46,11 +59,13 @@ export async function commandWords(commands: readonly Command.Loadable[]): Promi
       const loaded = await load();
       const args = Object.values(loaded.args);
       const options = OPTIONS[id] ?? args.flatMap((arg) => arg.options ?? []);
+      const named = args.map((arg) => JOBS.get(arg)).find((values) => values !== undefined);
       return {
         name: id.replaceAll(':', ' '),
         about: summary,
         flags: flagsOf(loaded),
-        args: options.length > 0 ? options : args.length > 0 ? 'files' : 'none',
+        args: named ?? (options.length > 0 ? options : args.length > 0 ? 'files' : 'none'),
+        words: id === 'logs' ? LOGS : [],
       };
     }),
   );

@@ -65,7 +65,13 @@ function valueCases({ name, flags }: CommandWords): string[] {
   });
 }
 
-function argCase({ name, args }: CommandWords): string[] {
+function argCase({ name, args, words }: CommandWords): string[] {
+  if (args === 'jobs' || args === 'models') {
+    const files = args === 'jobs' ? '_files -/' : '_files';
+    return [
+      `('${name}') next=(${words.join(' ')} .paddlet/*/(store.db|logs)(N:h:t)); compadd -- \${(u)next}; ${files} ;;`,
+    ];
+  }
   const action = actionOf(args);
   return action === undefined ? [] : [`('${name}') ${action} ;;`];
 }

@@ -1,6 +1,12 @@
 import { Flags } from '@oclif/core';
+import { PaddletError } from '../../base/errors.ts';
 
 /** Of commands that score with the model of a job. */
 export const bestFlag = Flags.boolean({
   description: 'With the best model of a job that is evaluated while it trains, in place of its newest.',
 });
+
+export const bestOfNoJob = (path: string): PaddletError =>
+  new PaddletError('Usage', `${path} is a checkpoint, and --best means one that a job keeps`, {
+    hint: 'name the job, or leave --best out',
+  });

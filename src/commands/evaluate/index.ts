@@ -9,10 +9,11 @@ import { type Evaluated, evaluateFiles } from '../../roles/evaluator/evaluate-fi
 import { durationFlag } from '../base/duration-flag.ts';
 import { refuseEmpty } from '../base/given-path.ts';
 import { listedIn, listedText } from '../base/listed-bad-records.ts';
+import { modelArg, namedModel } from '../base/named-job.ts';
 import { scoredText } from '../base/result-text.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 import { cacheFlags, dataFlags, jobFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
-import { bestFlag } from './best-flag.ts';
+import { bestFlag, bestOfNoJob } from './best-flag.ts';
 import { type Score, type Scored, scoreBest, scoreModel } from './score-model.ts';
 
 export default class EvaluateCommand extends PaddletCommand<typeof EvaluateCommand> {
@@ -35,6 +36,7 @@ and NDCG. While the job runs, the parameters come from its pservers, afterwards 
       description: 'A copy of a checkpoint folder, without the store of its job.',
     },
   ];
+  static override args = modelArg;
   static override flags = {
     ...jobFlags,
     timeout: durationFlag('60s', 'How long to wait for an answer of the store or of the pservers.'),
@@ -63,16 +65,26 @@ and NDCG. While the job runs, the parameters come from its pservers, afterwards 
 
   override async execute(): Promise<void> {
     refuseEmpty(this.flags.data ?? [], '--data');
+    if (this.args.model !== undefined && this.flags.checkpoint !== undefined) {
+      throw new PaddletError('Usage', `${this.args.model} and --checkpoint exclude each other`, {
+        hint: 'name the model once',
+      });
+    }
     const host = this.host('evaluate');
     const signal = this.interruption();
-    const { checkpoint } = this.flags;
-    if (checkpoint === undefined) {
-      await withJob({ flags: this.flags, host, signal }, (job) =>
-        this.evaluate(job, (score) => (this.flags.best ? scoreBest(job, score) : scoreModel(job, score))),
+    const { checkpoint, best } = this.flags;
+    const model =
+      checkpoint === undefined
+        ? namedModel(this.args.model, this.flags, this.typed)
+        : ({ kind: 'path', path: checkpoint } as const);
+    if (model.kind === 'job') {
+      await withJob({ flags: model.flags, host, signal }, (job) =>
+        this.evaluate(job, (score) => (best ? scoreBest(job, score) : scoreModel(job, score))),
       );
       return;
     }
-    const { record, client } = await openCheckpointModel({ host, path: resolve(checkpoint), signal });
+    if (best) throw bestOfNoJob(model.path);
+    const { record, client } = await openCheckpointModel({ host, path: resolve(model.path), signal });
     await this.evaluate({ host, record }, async (score) => ({ ...(await score(client, signal)), from: 'checkpoints' }));
   }
 

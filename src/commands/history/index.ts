@@ -6,6 +6,7 @@ import { readHistory } from '../../roles/master/load-history.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { localFolder } from '../base/folder-flag.ts';
 import { linesOf } from '../base/history-lines.ts';
+import { jobArg, namedJob } from '../base/named-job.ts';
 import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { historyText } from './history-text.ts';
@@ -24,6 +25,7 @@ export default class HistoryCommand extends PaddletCommand<typeof HistoryCommand
       description: 'A run for TensorBoard, beside others in the folder runs.',
     },
   ];
+  static override args = jobArg;
   static override flags = {
     ...jobFlags,
     timeout: storeTimeoutFlag,
@@ -40,7 +42,7 @@ export default class HistoryCommand extends PaddletCommand<typeof HistoryCommand
   };
 
   override async execute(): Promise<void> {
-    const { flags } = this;
+    const flags = namedJob(this.args.job, this.flags, this.typed);
     const host = this.host('history');
     if ((flags.format === 'tensorboard') !== (flags.out !== undefined)) throw outOnly();
     await withJob({ flags, host, signal: this.interruption() }, async ({ store, keys, record, retryStore }) => {

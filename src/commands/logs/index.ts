@@ -1,16 +1,15 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { pause } from '../../base/backoff.ts';
 import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
 import type { Host, LogLevel } from '../../base/seams.ts';
 import { isFolderLocked } from '../../host/folder-lock.ts';
 import { LOG_LEVELS } from '../../host/log.ts';
-import { HOME } from '../base/find-store.ts';
+import { onlyJobFolder } from '../base/find-store.ts';
 import { localFolder } from '../base/folder-flag.ts';
 import { lastOf } from '../base/growing-text.ts';
-import { logFile, logFolder, logNames } from '../base/job-logs.ts';
+import { LOG_WORD, logFile, logFolder, logNames } from '../base/job-logs.ts';
 import { readerGone } from '../base/live-view.ts';
+import { jobArg, namedJob } from '../base/named-job.ts';
 import { PaddletCommand } from '../base-command.ts';
 import { isOfLevel, LogReader, type LogRecord, merged } from './log-records.ts';
 
@@ -26,11 +25,13 @@ on with what is logged, until the run ends. Roles that were started by hand log 
   static override examples = [
     { command: '<%= config.bin %> logs -f', description: 'All processes of the only job in ./.paddlet.' },
     { command: '<%= config.bin %> logs trainer 1 --lines all', description: 'All that one trainer has logged.' },
+    { command: '<%= config.bin %> logs clicks pserver', description: 'The pservers of the job clicks.' },
     { command: '<%= config.bin %> logs --level warn', description: 'Warnings and errors only.' },
   ];
   static override args = {
+    ...jobArg,
     role: Args.string({ description: 'run, master, pserver or trainer; all of them without it.' }),
-    number: Args.integer({ min: 0, description: 'Which pserver or trainer.' }),
+    number: Args.string({ description: 'Which pserver or trainer.' }),
   };
   static override flags = {
     dir: Flags.string({
@@ -53,11 +54,12 @@ on with what is logged, until the run ends. Roles that were started by hand log 
   };
 
   override async execute(): Promise<ExitCode> {
-    const { flags } = this;
-    const folder = flags.dir ?? onlyFolderWithLogs();
+    const { job, ...wanted } = wantedOf(this.args);
+    const flags = namedJob(job, this.flags, this.typed, hasLogs);
+    const folder = flags.dir ?? onlyJobFolder(flags, hasLogs, 'job with logs');
     const host = this.host('logs');
     const logs = new Logs({ host, folder, level: flags.level, most: linesOf(flags.lines) });
-    const names = namesIn(folder, this.args);
+    const names = namesIn(folder, wanted);
     const width = names.length > 1 ? Math.max(...names.map(({ length }) => length)) : 0;
     const show = ({ name, text }: LogRecord): void => {
       if (flags.json) this.output({ log: name, text }, () => '');
@@ -73,7 +75,7 @@ on with what is logged, until the run ends. Roles that were started by hand log 
       if (signal.aborted) return gone.aborted ? EXIT.done : EXIT.interrupted;
       // Asked before the logs are read: what is logged at the end is shown, too.
       const isOver = !flags.follow || !isFolderLocked(folder);
-      for (const record of await logs.more(flags.follow ? namesIn(folder, this.args) : [], isOver)) show(record);
+      for (const record of await logs.more(flags.follow ? namesIn(folder, wanted) : [], isOver)) show(record);
       if (isOver) return EXIT.done;
       await pause(host.clock, LOOK_MS, signal);
     }
@@ -139,14 +141,8 @@ class Logs {
   }
 }
 
-/** Of the jobs in ./.paddlet, wherever their store is. */
-function onlyFolderWithLogs(): string {
-  const home = resolve(HOME);
-  const jobs = existsSync(home) ? readdirSync(home).filter((job) => logNames(join(home, job)).length > 0) : [];
-  if (jobs.length === 1) return join(home, jobs[0]!);
-  const found = jobs.length === 0 ? `no job with logs in ${home}` : `several jobs in ${home}: ${jobs.join(', ')}`;
-  throw new PaddletError('JobUnknown', found, { hint: "name the job's folder with --dir FOLDER" });
-}
+/** Wherever the store of the job is. */
+const hasLogs = (folder: string): boolean => logNames(folder).length > 0;
 
 function linesOf(text: string): number {
   if (text === 'all') return Number.POSITIVE_INFINITY;
@@ -158,6 +154,22 @@ interface Wanted {
   readonly role?: string | undefined;
   readonly number?: number | undefined;
 }
+
+type Words = { readonly [name in 'job' | 'role' | 'number']?: string | undefined };
+
+/** The first word is a job, unless it is a role: `trainer 1`. */
+function wantedOf({ job, role, number }: Words): Wanted & { readonly job: string | undefined } {
+  const isRole = job !== undefined && LOG_WORD.test(job);
+  const [which, count, more] = isRole ? [job, role, number] : [role, number];
+  if (more !== undefined) throw new PaddletError('Usage', `unexpected argument: ${more}`, { hint: ORDER });
+  if (count === undefined) return { job: isRole ? undefined : job, role: which };
+  if (!/^\d{1,9}$/.test(count)) {
+    throw new PaddletError('Usage', `expected the number of a ${which}, found ${count}`, { hint: ORDER });
+  }
+  return { job: isRole ? undefined : job, role: which, number: Number(count) };
+}
+
+const ORDER = 'the order is `paddlet logs [JOB] [ROLE] [NUMBER]`';
 
 /** Throws `JobUnknown` when there is no such log. */
 function namesIn(folder: string, { role, number }: Wanted): string[] {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { Args, Flags } from '@oclif/core';
+import { Flags } from '@oclif/core';
 import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { visibleLines } from '../../base/visible.ts';
@@ -17,13 +17,13 @@ import { NO_TALLY, type Tally } from '../../roles/evaluator/score-groups.ts';
 import { completeIn } from '../../roles/master/dataset.ts';
 import { durationFlag } from '../base/duration-flag.ts';
 import { refuseEmpty } from '../base/given-path.ts';
+import { modelArg, namedModel } from '../base/named-job.ts';
 import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { bestFlag } from '../evaluate/best-flag.ts';
+import { bestFlag, bestOfNoJob } from '../evaluate/best-flag.ts';
 import { type Score, type Scored, scoreBest, scoreModel } from '../evaluate/score-model.ts';
 import { type Destination, outputFile, standardOutput } from './destination.ts';
 import { findInput, type InputFile, openInput, STANDARD } from './input.ts';
-import { namedModel } from './named-model.ts';
 import { OUTPUT_FORMATS, type OutputFormat } from './output-formats.ts';
 import { createPartMaker, type PartMakerOptions } from './part-maker.ts';
 import { type Summary, summaryOf, summaryText } from './summary.ts';
@@ -65,14 +65,7 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
       description: 'With a copy of a checkpoint folder, without the store of its job.',
     },
   ];
-  static override args = {
-    model: Args.string({
-      // Oclif would take what is piped in for the name.
-      ignoreStdin: true,
-      description:
-        'A job, by its name or its folder; or the path of a checkpoint folder or a merged model. Default: the job of --dir or --store.',
-    }),
-  };
+  static override args = modelArg;
   static override flags = {
     ...jobFlags,
     timeout: durationFlag('60s', 'How long to wait for an answer of the store or of the pservers.'),
@@ -127,7 +120,7 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     const host = this.host('predict');
     const input = await findInput(host.disk, flags.data);
     const signal = this.interruption();
-    const model = namedModel(args.model, flags);
+    const model = namedModel(args.model, flags, this.typed);
     if (model.kind === 'job') {
       return withJob({ flags: model.flags, host, signal }, (job) =>
         this.predictTo(
@@ -136,12 +129,8 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
         ),
       );
     }
-    if (flags.best) {
-      throw new PaddletError('Usage', `${args.model} is a checkpoint, and --best means one that a job keeps`, {
-        hint: 'name the job, or leave --best out',
-      });
-    }
-    const { record, client } = await openCheckpointModel({ host, path: model.path, signal });
+    if (flags.best) throw bestOfNoJob(model.path);
+    const { record, client } = await openCheckpointModel({ host, path: resolve(model.path), signal });
     const withModel = async (score: Score<Tally>): Promise<Scored<Tally>> => ({
       ...(await score(client, signal)),
       from: 'checkpoints',

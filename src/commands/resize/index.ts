@@ -8,6 +8,7 @@ import { defaultChroot } from '../../store/keys.ts';
 import { STORE_LIMIT_MS } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { findStore } from '../base/find-store.ts';
+import { jobArg, namedJob } from '../base/named-job.ts';
 import type { SizesAsked } from '../base/size-bounds.ts';
 import { credentialArguments } from '../base/store-credentials.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
@@ -36,6 +37,7 @@ it, and another resize, back too, is possible at any time.`;
       description: 'Only ask for it; `<%= config.bin %> status` shows how far it is.',
     },
   ];
+  static override args = jobArg;
   static override flags = {
     ...jobFlags,
     pservers: Flags.integer({
@@ -55,6 +57,7 @@ it, and another resize, back too, is possible at any time.`;
   };
 
   override async execute(): Promise<ExitCode> {
+    this.flags = namedJob(this.args.job, this.flags, this.typed);
     const { flags } = this;
     const asked: SizesAsked = { pservers: flags.pservers, trainers: flags.trainers };
     if (asked.pservers === undefined && asked.trainers === undefined) {
@@ -113,11 +116,11 @@ it, and another resize, back too, is possible at any time.`;
     const { flags } = this;
     const { url, folder } = findStore(flags);
     if (folder !== undefined && isFolderLocked(folder)) return;
-    const isUsual =
-      flags.chroot === undefined || flags.chroot === defaultChroot(chroot.slice(chroot.lastIndexOf('/') + 1));
+    const name = chroot.slice(chroot.lastIndexOf('/') + 1);
+    const isUsual = chroot === defaultChroot(name);
     const where = [
+      ...(flags.chroot === undefined ? [] : isUsual ? [name] : ['--chroot', chroot]),
       ...['--store', url],
-      ...(isUsual ? [] : ['--chroot', chroot]),
       ...(folder === undefined ? [] : ['--dir', folder]),
       ...credentialArguments(flags),
     ];

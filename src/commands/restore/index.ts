@@ -6,6 +6,7 @@ import { chooseVariables, type Variables } from '../../checkpoint/set/checkpoint
 import { parseJobRecord } from '../../cluster/job/job-record.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
+import { jobArg, namedJob } from '../base/named-job.ts';
 import { checkBounds } from '../base/size-bounds.ts';
 import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
@@ -36,6 +37,7 @@ them. Without a store it only writes files.`;
       description: "Take a job back to a backup; /shared/ctr is the job's checkpoint.dir.",
     },
   ];
+  static override args = jobArg;
   static override flags = {
     ...jobFlags,
     timeout: storeTimeoutFlag,
@@ -65,10 +67,11 @@ them. Without a store it only writes files.`;
   };
 
   override async execute(): Promise<void> {
-    const { flags } = this;
+    const flags = namedJob(this.args.job, this.flags, this.typed);
     const request: RestoreRequest = {
       host: this.host('restore'),
       signal: this.interruption(),
+      typed: this.typed,
       from: flags.from,
       to: flags.to,
       jobIdOrName: flags.job,

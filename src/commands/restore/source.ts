@@ -11,12 +11,14 @@ import { parsePartings } from '../../checkpoint/registry/partings.ts';
 import { restoredTimeline } from '../../checkpoint/registry/publish-restored.ts';
 import { type QuietJob, readQuietJob } from '../../checkpoint/registry/quiet-job.ts';
 import { type CheckpointSet, openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
+import type { TypedCommand } from '../base/typed-command.ts';
 import type { OpenJob } from '../base/with-job.ts';
 import { findCheckpoint } from '../checkpoint/find-checkpoint.ts';
 
 export interface RestoreRequest {
   readonly host: Host;
   readonly signal: AbortSignal;
+  readonly typed: TypedCommand;
   /** As the flags have them. */
   readonly from: string | undefined;
   readonly to: string | undefined;
@@ -92,8 +94,11 @@ export async function withJobFiles(
   });
 }
 
-async function filesAt({ host, signal, from }: RestoreRequest, job: string | undefined): Promise<readonly FileRef[]> {
-  const { files } = await findCheckpoint({ path: from, flags: { job }, host, signal, which: 'newest' });
+async function filesAt(
+  { host, signal, from, typed }: RestoreRequest,
+  job: string | undefined,
+): Promise<readonly FileRef[]> {
+  const { files } = await findCheckpoint({ path: from, typed, flags: { job }, host, signal, which: 'newest' });
   return files;
 }
 

@@ -8,14 +8,15 @@ import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
 import { type CommandStore, openCommandStore, STORE_LIMIT_MS } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
-import { findChroot, waitForChroot } from '../base/find-store.ts';
+import { findChroot, unknownJob, waitForChroot } from '../base/find-store.ts';
 import { columnsOf } from '../base/fit.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { isReached, waitUntil } from '../base/job-wait.ts';
 import { openLiveCluster } from '../base/live-cluster.ts';
 import { showLive } from '../base/live-view.ts';
+import { jobArg, namedJob } from '../base/named-job.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
-import { type OpenJob, unknownJob, withJob } from '../base/with-job.ts';
+import { type OpenJob, withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { showJob } from './show-job.ts';
 import type { ShownStatus } from './shown-status.ts';
@@ -44,6 +45,7 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
       description: 'Whether all copies of the parameters are equal; each unit is tried for five minutes.',
     },
   ];
+  static override args = jobArg;
   static override flags = {
     ...jobFlags,
     wait: Flags.option({
@@ -72,6 +74,7 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
   };
 
   override async execute(): Promise<ExitCode> {
+    this.flags = namedJob(this.args.job, this.flags, this.typed);
     const { flags } = this;
     const host = this.host('status');
     if (flags.verify) return this.verify(host);
@@ -94,7 +97,7 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
       const look = async (): Promise<ShownStatus> => {
         const at = { clock: host.clock, folder: opened?.folder };
         const status = await retryUntilAnswered(ask, () => showJob(store, keys, network, at));
-        if (status === undefined) throw unknownJob(store);
+        if (status === undefined) throw await unknownJob(store, { ...flags, chroot: keys.chroot });
         return status;
       };
       if (flags.watch) return await this.watch(host, interruption, look);
@@ -163,13 +166,13 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
   }
 
   private async findJob(host: Host, ask: CommandStore['ask'], signal: AbortSignal): Promise<Keys> {
-    const { chroot, wait } = this.flags;
+    const { flags } = this;
     const { store } = ask;
-    const found = await retryUntilAnswered(ask, () => findChroot(store, chroot));
+    const found = await retryUntilAnswered(ask, () => findChroot(store, flags));
     if (found !== undefined) return keysOf(found);
-    if (wait === undefined) throw unknownJob(store);
+    if (flags.wait === undefined) throw await unknownJob(store, flags);
     const waiting = { ...host, store, signal };
-    return keysOf(await retryUntilAnswered(waiting, () => waitForChroot(store, chroot, host, signal)));
+    return keysOf(await retryUntilAnswered(waiting, () => waitForChroot(store, flags, host, signal)));
   }
 
   private async waitFor(

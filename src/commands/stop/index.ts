@@ -6,9 +6,9 @@ import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
 import { openCommandStore, STORE_LIMIT_MS } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
-import { findChroot } from '../base/find-store.ts';
+import { findChroot, unknownJob } from '../base/find-store.ts';
 import { liveRoles, waitUntil } from '../base/job-wait.ts';
-import { unknownJob } from '../base/with-job.ts';
+import { jobArg, namedJob } from '../base/named-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { requestStop, warnUnreadable } from './request-stop.ts';
 
@@ -24,6 +24,7 @@ have exited. Start the job again to resume it.`;
       description: 'One of several jobs in the same store.',
     },
   ];
+  static override args = jobArg;
   static override flags = {
     ...jobFlags,
     timeout: durationFlag('60s', 'How long to wait for the processes to exit; at most 10s for the store to answer.'),
@@ -31,16 +32,16 @@ have exited. Start the job again to resume it.`;
   };
 
   override async execute(): Promise<ExitCode> {
-    const { flags } = this;
+    const flags = namedJob(this.args.job, this.flags, this.typed);
     const host = this.host('stop');
     const signal = this.interruption();
     const limitMs = Math.min(milliseconds(flags.timeout), STORE_LIMIT_MS);
     const { store, ask } = await openCommandStore({ flags, host, signal, access: 'write', limitMs });
     try {
-      const chroot = await retryUntilAnswered(ask, () => findChroot(store, flags.chroot));
+      const chroot = await retryUntilAnswered(ask, () => findChroot(store, flags));
       const keys = chroot === undefined ? undefined : keysOf(chroot);
       const job = keys && (await retryUntilAnswered(ask, () => store.get(keys.job)));
-      if (keys === undefined || job === undefined) throw unknownJob(store);
+      if (keys === undefined || job === undefined) throw await unknownJob(store, flags);
       warnUnreadable(host.log, job);
       await requestStop(ask, keys, job);
       if (flags['no-wait']) {

@@ -1,4 +1,5 @@
 import { storeTimeoutFlag } from '../base/command-store.ts';
+import { jobArg, namedJob } from '../base/named-job.ts';
 import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { rotateToken } from './rotate-token.ts';
@@ -15,11 +16,13 @@ need the new token, and the old one is of no use from then on. Use it when the o
       description: 'One of several jobs in the same store.',
     },
   ];
+  static override args = jobArg;
   static override flags = { ...jobFlags, timeout: storeTimeoutFlag };
 
   override async execute(): Promise<void> {
     const host = this.host('token');
-    await withJob({ flags: this.flags, host, signal: this.interruption(), access: 'write' }, async (job) => {
+    const flags = namedJob(this.args.job, this.flags, this.typed);
+    await withJob({ flags, host, signal: this.interruption(), access: 'write' }, async (job) => {
       await rotateToken(job);
       const { name } = job.record.job;
       this.output({ job: name, rotated: true }, () => `job ${name} has a new join token`);

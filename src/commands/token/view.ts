@@ -1,6 +1,7 @@
 import { PaddletError } from '../../base/errors.ts';
 import { StoredJoinToken } from '../../cluster/job/join-token.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
+import { jobArg, namedJob } from '../base/named-job.ts';
 import { pageLink } from '../base/page-link.ts';
 import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
@@ -17,22 +18,21 @@ nothing. It is a secret like a password, and of no use after paddlet token rotat
       description: 'One of several jobs in the same store.',
     },
   ];
+  static override args = jobArg;
   static override flags = { ...jobFlags, timeout: storeTimeoutFlag };
 
   override async execute(): Promise<void> {
     const host = this.host('token');
-    await withJob(
-      { flags: this.flags, host, signal: this.interruption() },
-      async ({ store, keys, record, retryStore }) => {
-        const { name } = record.job;
-        const master = await retryStore(() => store.get(keys.masterAddr));
-        if (master === undefined) throw noMaster(name);
-        const token = await retryStore(() => new StoredJoinToken({ ...host, store, keys }).current());
-        if (token === undefined) throw noMaster(name);
-        const link = pageLink(master.value, token);
-        this.output({ job: name, link }, () => link);
-      },
-    );
+    const flags = namedJob(this.args.job, this.flags, this.typed);
+    await withJob({ flags, host, signal: this.interruption() }, async ({ store, keys, record, retryStore }) => {
+      const { name } = record.job;
+      const master = await retryStore(() => store.get(keys.masterAddr));
+      if (master === undefined) throw noMaster(name);
+      const token = await retryStore(() => new StoredJoinToken({ ...host, store, keys }).current());
+      if (token === undefined) throw noMaster(name);
+      const link = pageLink(master.value, token);
+      this.output({ job: name, link }, () => link);
+    });
   }
 }
 

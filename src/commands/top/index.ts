@@ -4,11 +4,13 @@ import { EXIT, type ExitCode } from '../../base/errors.ts';
 import { describeJob } from '../../cluster/job/describe-job.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
+import { unknownJob } from '../base/find-store.ts';
 import { columnsOf, cut, DEFAULT_COLUMNS, wrapped } from '../base/fit.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { showLive } from '../base/live-view.ts';
+import { jobArg, namedJob } from '../base/named-job.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
-import { type OpenJob, unknownJob, withJob } from '../base/with-job.ts';
+import { type OpenJob, withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { seenHere } from '../status/seen-here.ts';
 import { headLines, type Look, type ProcessRow, rowsOf, topTable } from './rows.ts';
@@ -25,6 +27,7 @@ them how far the job is, and what holds it up (paddlet why). It ends with the jo
     { command: '<%= config.bin %> top', description: 'Of the only job in ./.paddlet, every two seconds.' },
     { command: '<%= config.bin %> top --count 1 --json', description: 'One look, for a script.' },
   ];
+  static override args = jobArg;
   static override flags = {
     ...jobFlags,
     interval: durationFlag('2s', 'Time between two looks.'),
@@ -33,7 +36,7 @@ them how far the job is, and what holds it up (paddlet why). It ends with the jo
   };
 
   override async execute(): Promise<ExitCode> {
-    const { flags } = this;
+    const flags = namedJob(this.args.job, this.flags, this.typed);
     return withJob({ flags, host: this.host('top'), signal: this.interruption() }, (job) => this.show(job));
   }
 
@@ -78,7 +81,7 @@ const frameJson = ({ status }: Look, rows: readonly ProcessRow[]): object => ({
 async function look({ host, store, keys, folder, retryStore }: OpenJob): Promise<Look> {
   const network = jobNetwork({ ...host, log: QUIET_LOG }, store, keys);
   const status = await retryStore(() => describeJob(store, keys, network));
-  if (status === undefined) throw unknownJob(store);
+  if (status === undefined) throw await unknownJob(store, keys);
   const here = await seenHere(store.url, folder, status, host.clock);
   return { status: { ...status, here }, atMs: host.clock.monotonicMs() };
 }

@@ -7,15 +7,15 @@ import { newJoinToken } from '../../cluster/job/join-token.ts';
 import { reachable } from '../../cluster/listen.ts';
 import { formatAddress, parseAddress } from '../../protocol/websocket/address.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
-import type { Store } from '../../store/store.ts';
 import { openCommandStore, storeTimeoutFlag } from '../base/command-store.ts';
 import { milliseconds } from '../base/duration-flag.ts';
+import { jobArg, namedJob } from '../base/named-job.ts';
 import { pageLink } from '../base/page-link.ts';
 import { listenFlags } from '../base/role-command.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { servePage } from '../page/serve-page.ts';
 import { openInBrowser } from './open-in-browser.ts';
-import { StoreFeeds } from './store-feeds.ts';
+import { StoreFeeds, type StoreFeedsOptions } from './store-feeds.ts';
 
 export default class UiCommand extends PaddletCommand<typeof UiCommand> {
   static override summary = 'Serve the web page of the jobs of a store, finished ones too';
@@ -33,6 +33,7 @@ reads, and changes nothing. The link works while this command runs, on this mach
       description: 'For browsers on other machines; those who have the link can read it all.',
     },
   ];
+  static override args = jobArg;
   static override flags = {
     ...jobFlags,
     ...listenFlags,
@@ -41,24 +42,28 @@ reads, and changes nothing. The link works while this command runs, on this mach
   };
 
   override async execute(): Promise<ExitCode> {
-    const { flags } = this;
+    const flags = namedJob(this.args.job, this.flags, this.typed);
     const host = this.host('ui');
     const signal = this.interruption();
     const limitMs = milliseconds(flags.timeout);
     const { store, folder } = await openCommandStore({ flags, host, signal, access: 'read', limitMs });
     try {
-      return await this.serve(host, store, folder, signal);
+      return await this.serve(host, { store, folder, chroot: flags.chroot }, signal);
     } finally {
       await store.close();
     }
   }
 
-  private async serve(host: Host, store: Store, folder: string | undefined, signal: AbortSignal): Promise<ExitCode> {
+  private async serve(
+    host: Host,
+    shown: Pick<StoreFeedsOptions, 'store' | 'folder' | 'chroot'>,
+    signal: AbortSignal,
+  ): Promise<ExitCode> {
     const { flags } = this;
     const token = Uint8Array.from(Buffer.from(newJoinToken(host.random), 'hex'));
     // Processes of a job cannot know it: only browsers can join.
     const joinToken = { current: async () => token, refresh: async () => token };
-    const feeds = new StoreFeeds({ host, store, folder, chroot: flags.chroot });
+    const feeds = new StoreFeeds({ host, ...shown });
     const { http, onViewer } = servePage(
       (job, viewer) => feeds.add(job, viewer),
       () => feeds.close(),

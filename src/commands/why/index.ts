@@ -1,10 +1,11 @@
 import { isPaddletError } from '../../base/errors.ts';
 import { describeJob } from '../../cluster/job/describe-job.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
-import { findStore } from '../base/find-store.ts';
+import { findStore, unknownJob } from '../base/find-store.ts';
 import { jobNetwork } from '../base/job-network.ts';
+import { jobArg, namedJob } from '../base/named-job.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
-import { type OpenJob, unknownJob, withJob } from '../base/with-job.ts';
+import { type OpenJob, withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { seenHere } from '../status/seen-here.ts';
 import { type Answer, answerOf, storeAway, whyText } from './answer.ts';
@@ -23,6 +24,7 @@ The command changes nothing. It exits with 0 whatever the answer is.`;
       description: 'In a script: the cause alone.',
     },
   ];
+  static override args = jobArg;
   static override flags = { ...jobFlags, timeout: storeTimeoutFlag };
 
   override async execute(): Promise<void> {
@@ -31,7 +33,7 @@ The command changes nothing. It exits with 0 whatever the answer is.`;
   }
 
   private async ask(): Promise<Answer> {
-    const { flags } = this;
+    const flags = namedJob(this.args.job, this.flags, this.typed);
     try {
       return await withJob({ flags, host: this.host('why'), signal: this.interruption() }, lookAt);
     } catch (error) {
@@ -45,6 +47,6 @@ The command changes nothing. It exits with 0 whatever the answer is.`;
 async function lookAt({ host, store, keys, folder, retryStore }: OpenJob): Promise<Answer> {
   const network = jobNetwork({ ...host, log: QUIET_LOG }, store, keys);
   const status = await retryStore(() => describeJob(store, keys, network));
-  if (status === undefined) throw unknownJob(store);
+  if (status === undefined) throw await unknownJob(store, keys);
   return answerOf({ ...status, here: await seenHere(store.url, folder, status, host.clock) });
 }

@@ -14,7 +14,7 @@ function setUp() {
   const store = new MemoryStore(data);
   const log = new RecordingLog();
   const stop = new AbortController();
-  const wait = (through: Store = store) => waitForChroot(through, undefined, { clock, log }, stop.signal);
+  const wait = (through: Store = store) => waitForChroot(through, {}, { clock, log }, stop.signal);
   const put = (key: string) => data.txn({ if: [], then: [{ put: key, value: '{}' }] });
   return { clock, data, store, log, stop, wait, put };
 }

@@ -1,6 +1,6 @@
 /** The scripts of `paddlet completion`, in the shells themselves. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -17,6 +17,10 @@ beforeAll(async () => {
     writeFileSync(join(cwd, shell), out);
   }
   writeFileSync(join(cwd, 'my job.yaml'), '');
+  mkdirSync(join(cwd, '.paddlet/clicks/logs'), { recursive: true });
+  writeFileSync(join(cwd, '.paddlet/clicks/store.db'), '');
+  mkdirSync(join(cwd, '.paddlet/clicks-2/logs'), { recursive: true });
+  mkdirSync(join(cwd, '.paddlet/cache'));
 });
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
 
@@ -70,6 +74,10 @@ describe.runIf(isThere('bash'))('bash', () => {
     ['paddlet,checkpoint,inspect,x,--job,my', ''],
     ['paddlet,run,x,--set,my', ''],
     ['paddlet,trainer,my', ''],
+    ['paddlet,status,', '.paddlet,clicks,clicks-2'],
+    ['paddlet,logs,', '.paddlet,clicks,clicks-2,master,pserver,run,trainer'],
+    ['paddlet,token,view,cli', 'clicks,clicks-2'],
+    ['paddlet,evaluate,m', 'my job.yaml'],
     ['paddlet,completion,', 'bash,zsh,fish'],
     ['paddlet,data,rec', 'recordio'],
     ['paddlet,data,recordio,', 'pack,list,cat'],

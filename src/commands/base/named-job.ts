@@ -1,0 +1,105 @@
+/** What a word on the command line names: a job, by its name or its folder, or the files of a model. */
+import { statSync } from 'node:fs';
+import { basename, extname, join, resolve } from 'node:path';
+import { Args } from '@oclif/core';
+import { PaddletError } from '../../base/errors.ts';
+import { defaultChroot } from '../../store/keys.ts';
+import { HOME, hasStore, jobsAtHome, nearestHint, type WhereFlags } from './find-store.ts';
+import { refuseEmpty } from './given-path.ts';
+import type { TypedCommand } from './typed-command.ts';
+
+export const jobArg = {
+  job: Args.string({
+    // Oclif would take what is piped in for the name.
+    ignoreStdin: true,
+    description: 'The job: its name, or the path of its folder. Default: the only job in ./.paddlet or in the store.',
+  }),
+};
+
+export const modelArg = {
+  model: Args.string({
+    ignoreStdin: true,
+    description:
+      'A job, by its name or its folder; or the path of a checkpoint folder or a merged model. Default: the job of --dir or --store.',
+  }),
+};
+
+/** Of commands that read checkpoints. */
+export const pathArg = {
+  path: Args.string({
+    description:
+      'A job, by its name or its folder; a checkpoint folder, or a checkpoint file. Default: the job of --store or --dir.',
+  }),
+};
+
+export type Named<T> = { readonly kind: 'job'; readonly flags: T } | { readonly kind: 'path'; readonly path: string };
+
+type IsJob = (folder: string) => boolean;
+
+/**
+ * The flags with the job that the word names, for `findStore` and `findChroot`. Throws `JobUnknown` when there is
+ * nothing of that name, `Usage` when the word is a file or names another job than the flags.
+ */
+export function namedJob<T extends WhereFlags>(
+  word: string | undefined,
+  flags: T,
+  typed: TypedCommand,
+  isJob: IsJob = hasStore,
+): T {
+  const found = named(word, flags, typed, { isJob, orElse: '' });
+  if (found.kind === 'job') return found.flags;
+  const { path } = found;
+  const line = { ...typed, job: path };
+  if (!statSync(path).isFile()) return inFolder(path, path, { ...flags, typed: line });
+  throw new PaddletError('Usage', `expected the name or the folder of a job, found the file ${path}`, {
+    hint: nearestHint(basename(path, extname(path)), jobsAtHome(isJob), line),
+  });
+}
+
+/** The same, where the word may also be the path of a checkpoint folder or a merged model. */
+export function namedModel<T extends WhereFlags>(word: string | undefined, flags: T, typed: TypedCommand): Named<T> {
+  const found = named(word, flags, typed, { isJob: hasStore, orElse: ', and no checkpoint of that path' });
+  if (found.kind === 'path') {
+    for (const flag of ['dir', 'chroot'] as const) {
+      refuseOther(found.path, flag, flags[flag], flags[flag] === undefined);
+    }
+  }
+  return found;
+}
+
+/** A name is that of a job, first of all: in the store of `--store`, otherwise in ./.paddlet. */
+function named<T extends WhereFlags>(
+  word: string | undefined,
+  given: T,
+  { command, words }: TypedCommand,
+  { isJob, orElse }: { readonly isJob: IsJob; readonly orElse: string },
+): Named<T> {
+  const typed = { command, words, job: word };
+  const flags = { ...given, typed };
+  if (word === undefined) return { kind: 'job', flags };
+  refuseEmpty([word], 'the name of the job');
+  const found = statSync(word, { throwIfNoEntry: false });
+  const isName = !word.includes('/') && word !== '.' && word !== '..';
+  if (isName) refuseOther(word, 'chroot', flags.chroot, basename(flags.chroot ?? word) === word);
+  if (isName && flags.store !== undefined && found?.isFile() !== true) {
+    return { kind: 'job', flags: { ...flags, chroot: flags.chroot ?? defaultChroot(word) } };
+  }
+  const folder = [...(isName ? [join(HOME, word)] : []), word].find(isJob);
+  if (folder !== undefined) return { kind: 'job', flags: inFolder(word, folder, flags) };
+  if (found !== undefined) return { kind: 'path', path: word };
+  throw new PaddletError('JobUnknown', `there is no job ${word} in ${resolve(HOME)}${orElse}`, {
+    hint: nearestHint(word, jobsAtHome(isJob), typed),
+  });
+}
+
+function inFolder<T extends WhereFlags>(word: string, folder: string, flags: T): T {
+  refuseOther(word, 'dir', flags.dir, resolve(flags.dir ?? folder) === resolve(folder));
+  return { ...flags, dir: folder };
+}
+
+function refuseOther(word: string, flag: 'dir' | 'chroot', value: string | undefined, isSame: boolean): void {
+  if (isSame) return;
+  throw new PaddletError('Usage', `${word} and --${flag} ${value} name different jobs`, {
+    hint: `name the job once: leave out ${word} or --${flag}`,
+  });
+}
