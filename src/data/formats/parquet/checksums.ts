@@ -1,6 +1,6 @@
 /**
- * Checksums of a whole Parquet file, in the metadata of its footer. CRCs of pages cover neither the headers of pages nor
- * the footer, where one changed byte can give a value another meaning.
+ * Checksums of a whole Parquet file, in the metadata of its footer. CRCs of pages cover neither the headers of pages
+ * nor the footer, where one changed byte can give a value another meaning.
  */
 import { crc32 } from 'node:zlib';
 import { Fault } from './fault.ts';
