@@ -139,6 +139,7 @@ export async function rig(options: RigOptions): Promise<Rig> {
     http: options.http ?? (async () => undefined),
     ...(options.landing === undefined ? {} : { landing: options.landing }),
     ...(options.onViewer === undefined ? {} : { onViewer: options.onViewer }),
+    takesViewersOnly: options.takesViewersOnly ?? false,
   });
   const channels: Channel[] = [];
   onTestFinished(async () => {

@@ -1,6 +1,8 @@
 /** Scores as a Parquet file: the columns of CSV, with null where a line has nothing. */
+import { crc32 } from 'node:zlib';
 import { ByteWriter, type ColumnSource, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
 import { assert } from '../../base/assert.ts';
+import { checksumEntry, sealFooter } from '../../data/formats/parquet/checksums.ts';
 import type { ScoredGroup } from '../../roles/evaluator/score-groups.ts';
 import { columnNames, utf8 } from './lines.ts';
 import type { Output, OutputNames } from './output.ts';
@@ -11,6 +13,9 @@ const GROUP_ROWS = 100_000;
 const GROUP_VALUES = 1 << 20;
 /** A row group ends when its texts have so many characters. */
 const GROUP_CHARACTERS = 1 << 26;
+
+/** The length of the footer, and the magic bytes. */
+const TAIL_BYTES = 8;
 
 /** Row groups are cut by what the records are, not by how they come: the file is the same for any number of threads. */
 export function parquetOutput(names: OutputNames, mostRows = GROUP_ROWS): Output {
@@ -32,10 +37,17 @@ export function parquetOutput(names: OutputNames, mostRows = GROUP_ROWS): Output
   const dataOf = (name: string, at: number, data: Values): ColumnSource =>
     isScore(at) ? { name, data, encoding: 'PLAIN' } : { name, data };
   let group = new OpenGroup(all.length);
+  const checksums: number[] = [];
   const endGroup = (): void => {
     const { values, rows } = group;
-    if (rows > 0)
+    if (rows > 0) {
       writer.write({ columnData: all.map((name, at) => dataOf(name, at, values[at]!)), rowGroupSize: rows });
+      const taken = bytes.offset - bytes.index;
+      for (const { file_offset, meta_data } of writer.row_groups.at(-1)!.columns) {
+        const start = Number(file_offset) - taken;
+        checksums.push(crc32(bytes.getBytes().subarray(start, start + Number(meta_data!.total_compressed_size))));
+      }
+    }
     group = new OpenGroup(all.length);
   };
   return {
@@ -53,8 +65,13 @@ export function parquetOutput(names: OutputNames, mostRows = GROUP_ROWS): Output
     },
     end() {
       endGroup();
+      const entry = checksumEntry(checksums);
+      writer.kvMetadata = [entry];
       writer.finish();
-      return taken();
+      const made = Buffer.from(taken());
+      const end = made.length - TAIL_BYTES;
+      sealFooter(made.subarray(end - made.readUInt32LE(end), end), entry.value);
+      return made;
     },
   };
 }

@@ -78,6 +78,7 @@ reads, and changes nothing. The link works while this command runs, on this mach
       },
       http: async (path) => http(path),
       onViewer,
+      takesViewersOnly: true,
     });
     try {
       const link = pageLink(formatAddress({ host: reached, port: server.port }), token);

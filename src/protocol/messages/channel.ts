@@ -136,6 +136,8 @@ export interface ListenOptions {
   readonly http: (path: string) => Promise<HttpAnswer | undefined>;
   /** Takes those that have proved to know the view token; without it there are none. Networks may leave it out. */
   readonly onViewer?: (viewer: Viewer) => void;
+  /** Refuses processes of a job at the handshake. */
+  readonly takesViewersOnly?: boolean;
 }
 
 export interface HttpAnswer {

@@ -25,7 +25,7 @@ import { ServerSession } from './server-session.ts';
 import { claimUnixSocket, sweepUnixSockets } from './unix-socket.ts';
 import { type Unjoined, UnjoinedConnections } from './unjoined.ts';
 import { offeredVersions, refusalBody, SUBPROTOCOL } from './version.ts';
-import { VIEW_SUBPROTOCOL, Viewers, type ViewerUpgrade } from './viewers.ts';
+import { isViewPath, VIEW_SUBPROTOCOL, Viewers, type ViewerUpgrade } from './viewers.ts';
 import type { Wire } from './wire-options.ts';
 
 /** Connections beyond the limit of WebSockets, so that a full role still answers its probes. */
@@ -176,6 +176,16 @@ class WebSocketRoleServer implements Server {
     const protocols = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
     const offered = new Set(protocols);
     const isViewer = this.#viewers !== undefined && offered.has(VIEW_SUBPROTOCOL);
+    if (isViewer && !isViewPath(request)) {
+      refuse(socket, 404, 'Not Found', 'viewers connect to /view\n');
+      return;
+    }
+    if (!isViewer && this.#options.takesViewersOnly === true) {
+      const remoteAddress = this.#nameOf(socket);
+      this.#refusals.warn(`connection refused: only viewers (${VIEW_SUBPROTOCOL}) connect here`, { remoteAddress });
+      refuse(socket, 400, 'Bad Request', `subprotocol must be ${VIEW_SUBPROTOCOL}\n`);
+      return;
+    }
     if (!isViewer && chooseSubprotocol(this.#wire, offered, this.#isLocal(socket)) === undefined) {
       const remoteAddress = this.#nameOf(socket);
       const speaks = offeredVersions(offered);

@@ -13,10 +13,14 @@ import { parsedJson } from '../../base/parsed-json.ts';
 import { isSameToken, newNonce } from '../join/proof.ts';
 import { isViewProof, viewTokenOf } from '../join/view-token.ts';
 import type { Viewer } from '../messages/channel.ts';
+import { FrameStarts } from './frame-starts.ts';
 import type { RefusalLog } from './refusal-log.ts';
 import type { Wire } from './wire-options.ts';
 
 export const VIEW_SUBPROTOCOL = 'paddlet.view.v1';
+const VIEW_PATH = '/view';
+
+export const isViewPath = ({ url = '' }: Pick<IncomingMessage, 'url'>): boolean => url.split('?', 1)[0] === VIEW_PATH;
 
 export interface ViewersOptions {
   readonly wire: Wire;
@@ -70,6 +74,9 @@ export class Viewers {
           this.#options.refusals.warn(said, { remoteAddress: remote });
         },
       });
+      const frames = new FrameStarts(() => connection.refuseData());
+      // Before `ws`, which handles a message as soon as it is complete.
+      socket.prependListener('data', (bytes: Buffer) => frames.push(bytes));
     });
     return () => void socket.destroy();
   }
@@ -151,6 +158,11 @@ class ViewerConnection implements Viewer {
     this.end(1008, error.code);
   }
 
+  /** For data that is not the proof. */
+  refuseData(): void {
+    this.refuse(new PaddletError('BadFrame', 'a viewer sends its proof, once, and nothing else'));
+  }
+
   end(code: number, reason: string): void {
     this.#state = 'over';
     this.#ws.close(code, reason);
@@ -162,7 +174,7 @@ class ViewerConnection implements Viewer {
     if (this.#state === 'over') return;
     const parsed = isBinary ? undefined : proofSchema.safeParse(parsedJson(String(data)));
     if (this.#state !== 'waiting' || parsed?.success !== true) {
-      this.refuse(new PaddletError('BadFrame', 'a viewer sends its proof, once, and nothing else'));
+      this.refuseData();
       return;
     }
     this.#state = 'checking';

@@ -1,6 +1,7 @@
 /** Predictions as a Parquet file: read back by paddlet and by hyparquet, they are those of the other outputs. */
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { expect, test } from 'vitest';
+import { isPaddletError } from '../../../src/base/errors.ts';
 import { lineWriter } from '../../../src/commands/predict/lines.ts';
 import { parquetOutput } from '../../../src/commands/predict/parquet-output.ts';
 import type { ScoredGroup } from '../../../src/roles/evaluator/score-groups.ts';
@@ -88,6 +89,33 @@ test('of many classes a row group has fewer records', async () => {
   const group = { records: 60, scores: new Float32Array(60 * outputs), outputs, errors: new Map(), kept: undefined };
   const bytes = Buffer.concat([output.head, output.bytesOf(output.make([group])), output.end()]);
   expect((await footerOf(bytes)).groups.map(({ rows }) => rows)).toEqual([52, 8]);
+});
+
+test('a file of which any byte changed is refused, or reads the same', async () => {
+  const scores = Float32Array.of(1, -2.5);
+  const group = { records: 2, scores, outputs: 1, errors: new Map(), kept: [[latin1('ø')], ['']] };
+  const output = parquetOutput({ kept: ['key'], scores: ['score'] });
+  const bytes = Buffer.concat([output.head, output.bytesOf(output.make([group])), output.end()]);
+  const shown = async (): Promise<unknown[]> => {
+    const { leaves } = await footerOf(bytes);
+    const columns = leaves.map(async ({ name, meaning }) => [name, meaning, await columnOf(bytes, name)]);
+    return Promise.all(columns);
+  };
+  const right = await shown();
+  let refused = 0;
+  for (const at of bytes.keys()) {
+    for (const bit of [0x01, 0x10, 0x80]) {
+      bytes[at]! ^= bit;
+      try {
+        expect(await shown(), `byte ${at}`).toEqual(right);
+      } catch (error) {
+        if (!isPaddletError(error, 'DataInvalid')) throw error;
+        refused += 1;
+      }
+      bytes[at]! ^= bit;
+    }
+  }
+  expect(refused).toBeGreaterThan(2.5 * bytes.length);
 });
 
 test('without records it has the columns all the same', async () => {

@@ -1,6 +1,8 @@
 /** Browsers that look on: who is let in, what they get, and that they can ask for nothing. */
 import { createHmac } from 'node:crypto';
-import { expect, it } from 'vitest';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { LIMITS } from '../../../src/base/limits.ts';
 import { viewProofOf, viewTokenOf } from '../../../src/protocol/join/view-token.ts';
@@ -121,7 +123,7 @@ it('ends a connection that sends anything after its proof, and hands nothing on'
   const [binary] = await joined(role);
   binary.ws.send(new Uint8Array(16));
   expect(await binary.closed).toEqual({ code: 1008, reason: 'BadFrame' });
-  const [large] = await joined(role);
+  const large = await openViewer(role.address);
   large.ws.send('x'.repeat(LIMITS.viewerTextBytes + 1));
   expect((await large.closed).code).toBe(1009);
 });
@@ -136,7 +138,7 @@ it('refuses pages of other origins, and roles without a page refuse all', async 
 
 it('takes one that offers the subprotocol of roles, too, for a viewer', async () => {
   const role = await shown();
-  const ws = new WebSocket(`ws://${role.address}/`, [SUBPROTOCOL, VIEW_SUBPROTOCOL]);
+  const ws = new WebSocket(`ws://${role.address}/view`, [SUBPROTOCOL, VIEW_SUBPROTOCOL]);
   const text = new Promise<string>((resolve) => ws.once('message', (data) => resolve(String(data))));
   expect(JSON.parse(await text)).toMatchObject({ type: 'challenge' });
   expect(ws.protocol).toBe(VIEW_SUBPROTOCOL);
@@ -211,3 +213,51 @@ it('ends with the role, after what was sent last', async () => {
   expect(await viewer.closed).toEqual({ code: 1001, reason: 'closing' });
   await closing;
 });
+
+it('takes viewers at /view alone', async () => {
+  const role = await shown();
+  for (const path of ['/', '/views', '/view/', '/view/a', '/x?/view']) {
+    await expect(openViewer(role.address, { path }), path).rejects.toThrow('404');
+  }
+  await joined(role, '/view');
+});
+
+it('refuses processes at the handshake where only viewers connect', async () => {
+  const role = await shown({ takesViewersOnly: true });
+  const process = new WebSocket(`ws://${role.address}/`, SUBPROTOCOL);
+  onTestFinished(() => process.terminate());
+  await expect(once(process, 'open')).rejects.toThrow('400');
+  await joined(role);
+});
+
+it.each([
+  ['a fragment that no other follows', [0x01, 0x81, 0, 0, 0, 0, 0x7b]],
+  ['a fragment of bytes', [0x02, 0x81, 0, 0, 0, 0, 0x7b]],
+  ['the first byte of a frame', [0x81]],
+  ['an answer to a ping, and then a continuation', [0x8a, 0x81, 0, 0, 0, 0, 1, 0x80]],
+])('ends a connection that sends %s after its proof', async (_, bytes) => {
+  const role = await shown();
+  const [viewer] = await joined(role);
+  socketOf(viewer).write(Uint8Array.from(bytes));
+  expect(await viewer.next()).toMatchObject({ type: 'refused' });
+  expect(await viewer.closed).toEqual({ code: 1008, reason: 'BadFrame' });
+});
+
+it('takes a proof in fragments, and answers to pings of any length', async () => {
+  const role = await shown();
+  const viewer = await openViewer(role.address);
+  const challenge = await viewer.next();
+  if (challenge.type !== 'challenge') throw new Error(challenge.type);
+  const proof = Buffer.from(viewProofOf(VIEW_TOKEN, Buffer.from(challenge.nonce, 'hex'), role.address));
+  const text = JSON.stringify({ type: 'proof', proof: proof.toString('hex') });
+  const came = role.viewer();
+  viewer.ws.send(text.slice(0, 9), { fin: false });
+  viewer.ws.pong(Buffer.alloc(125, 1));
+  viewer.ws.send(text.slice(9));
+  const seen = await came;
+  for (const length of [0, 1, 125]) viewer.ws.pong(Buffer.alloc(length, 1));
+  expect(await seen.send('{"type":"data"}')).toBe(true);
+  expect(await viewer.next()).toEqual({ type: 'data' });
+});
+
+const socketOf = ({ ws }: TestViewer): Socket => (ws as unknown as { readonly _socket: Socket })._socket;

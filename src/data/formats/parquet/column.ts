@@ -1,5 +1,5 @@
 /** Reads one column of one row group. */
-
+import { crc32 } from 'node:zlib';
 import type { CompressionCodec } from 'hyparquet';
 import * as z from 'zod';
 import { LIMITS } from '../../../base/limits.ts';
@@ -57,6 +57,8 @@ export async function readColumn(footer: Footer, group: number, leaf: Leaf, read
   const chunk = chunkOf(footer, group, leaf, place);
   const bytes = await read(chunk.from, chunk.bytes);
   if (bytes.length < chunk.bytes) throw damaged(place, 'the file ends within it');
+  const checksum = footer.groups[group]!.checksums?.[leaf.index];
+  if (checksum !== undefined && crc32(bytes) !== checksum) throw damaged(place, 'its checksum differs');
   try {
     return decodeColumn(bytes, chunk, leaf, footer.groups[group]!.rows);
   } catch (error) {

@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import { nearName } from '../../near-name.ts';
+import { checkedChunks } from './checksums.ts';
 import { damaged, Fault, unsupported } from './fault.ts';
 import { type Leaf, leavesOf } from './schema.ts';
 import { endOfStruct } from './thrift.ts';
@@ -17,6 +18,8 @@ export interface RowGroup {
   readonly firstRow: number;
   /** Checked when one is read: a file may have very many. */
   readonly chunks: FileMetaData['row_groups'][number]['columns'];
+  /** CRC-32 of each chunk, if the file has checksums of paddlet. */
+  readonly checksums?: readonly number[];
 }
 
 export interface Footer {
@@ -56,6 +59,7 @@ const metadata = z.looseObject({
   num_rows: z.bigint(),
   schema,
   row_groups: z.array(z.looseObject({ num_rows: z.bigint(), columns: z.array(z.unknown()) })),
+  key_value_metadata: z.array(z.looseObject({ key: z.string(), value: z.string().optional() })).optional(),
 });
 
 /** `bytes`: of the file. Throws `DataInvalid`, and what `read` throws. */
@@ -85,7 +89,8 @@ export async function readFooter(path: string, bytes: number, read: ReadBytes): 
 }
 
 function decoded(path: string, bytes: number, footer: Uint8Array): Footer {
-  endOfStruct(footer.subarray(0, -TAIL_BYTES), 0);
+  const struct = footer.subarray(0, -TAIL_BYTES);
+  endOfStruct(struct, 0);
   let parsed: FileMetaData;
   try {
     parsed = parquetMetadata(footer, { geoparquet: false, parsers: { stringFromBytes: (text) => text } });
@@ -96,6 +101,8 @@ function decoded(path: string, bytes: number, footer: Uint8Array): Footer {
   const fault = metadata.safeParse(parsed).error?.issues[0];
   if (fault !== undefined) throw new Fault(`${fault.path.join('.')}: ${fault.message}`);
   const leaves = leavesOf(parsed.schema);
+  const count = parsed.row_groups.length * leaves.length;
+  const checksums = checkedChunks(struct, parsed.key_value_metadata ?? [], count);
   let rows = 0;
   const groups = parsed.row_groups.map(({ num_rows, columns }, number): RowGroup => {
     const firstRow = rows;
@@ -104,7 +111,8 @@ function decoded(path: string, bytes: number, footer: Uint8Array): Footer {
     }
     if (columns.length !== leaves.length) throw new Fault(`row group ${number} has ${columns.length} columns`);
     rows += Number(num_rows);
-    return { rows: Number(num_rows), firstRow, chunks: columns };
+    const sums = checksums?.slice(number * leaves.length, (number + 1) * leaves.length);
+    return { rows: Number(num_rows), firstRow, chunks: columns, ...(sums === undefined ? {} : { checksums: sums }) };
   });
   if (BigInt(rows) !== parsed.num_rows) throw new Fault(`it says ${parsed.num_rows} rows, its row groups have ${rows}`);
   return { path, bytes, rows, groups, leaves };
