@@ -93,7 +93,7 @@ export async function withJobFiles(
 }
 
 async function filesAt({ host, signal, from }: RestoreRequest, job: string | undefined): Promise<readonly FileRef[]> {
-  const { files } = await findCheckpoint({ path: from, flags: { job }, host, signal, which: 'newest' });
+  const { files } = await findCheckpoint({ path: from, flags: { 'job-id': job }, host, signal, which: 'newest' });
   return files;
 }
 
