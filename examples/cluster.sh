@@ -91,7 +91,7 @@ follow() { # follow COMMAND...
 echo "store $PADDLET_STORE, logs in $folder" >&2
 if [ "$job" = "$root/examples/synth-fm.yaml" ] && [ ! -e "$PADDLET_DATA/synth" ]; then
   PADDLET_DATA=$folder
-  "$paddlet" data synth --out synth >&2
+  "$paddlet" data synth --output synth >&2
 fi
 
 role trainer-0 "$paddlet" trainer
@@ -100,6 +100,6 @@ role pserver-0 "$paddlet" pserver --index 0 --dir .
 role trainer-1 "$paddlet" trainer
 role master "$paddlet" master "$job"
 
-follow "$paddlet" status --wait running >&2
-follow "$paddlet" status --wait done --timeout 10m "$@"
+follow "$paddlet" status --until running >&2
+follow "$paddlet" status --until done --timeout 10m "$@"
 for pid in "${roles[@]}"; do wait "$pid"; done

@@ -11,7 +11,7 @@ npm run --silent build
 
 data=$PWD/build/data
 step "paddlet data synth (into $data)"
-dist/paddlet data synth --out "$data/synth"
+dist/paddlet data synth --output "$data/synth"
 
 step 'paddlet run examples/synth-fm.yaml'
 exec dist/paddlet run examples/synth-fm.yaml --data-dir "$data" "$@"

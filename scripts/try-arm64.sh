@@ -41,7 +41,7 @@ trap leave EXIT
 trap 'exit 130' INT TERM
 cd "$folder"
 
-"$x64" data synth --out synth --records 400 --test-records 100 --features 60 >synth.log
+"$x64" data synth --output synth --records 400 --test-records 100 --features 60 >synth.log
 # 22 factors: sixteen, four and one at a time in the kernels.
 # Emulated, a role may not renew its lease for many seconds, while it compiles.
 cat >job.yaml <<JOB

@@ -145,7 +145,7 @@ try {
   say('inspect --digest', await paddlet('checkpoint', 'inspect', from, '--digest'));
   for (const format of ['safetensors', 'npz', 'csv']) {
     const out = join(folder, `model-${format}`);
-    say(`export ${format}`, await paddlet('checkpoint', 'export', from, '--format', format, '--out', out));
+    say(`export ${format}`, await paddlet('checkpoint', 'export', from, '--as', format, '--output', out));
     rmSync(out, { recursive: true });
   }
 } finally {

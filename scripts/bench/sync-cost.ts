@@ -118,7 +118,18 @@ const share = (phases: Phases, phase: string): string => {
   return `${((100 * (phases[phase] ?? 0)) / Math.max(all, 1e-9)).toFixed(0)} %`;
 };
 
-await paddlet(['data', 'synth', '--out', '.', '--records', values.records, '--test-records', '1000', '--factors', '0']);
+await paddlet([
+  'data',
+  'synth',
+  '--output',
+  '.',
+  '--records',
+  values.records,
+  '--test-records',
+  '1000',
+  '--factors',
+  '0',
+]);
 const job = {
   name: NAME,
   data: { train: 'train.libsvm', format: 'libsvm', recordsPerTask: 1000 },

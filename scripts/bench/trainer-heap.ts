@@ -89,7 +89,7 @@ if (after.heap.trainer - before.heap.trainer >= LARGEST_GROWTH_BYTES) throw new 
 
 async function linear() {
   const counts = ['--records', `${RECORDS}`, '--features', '10000', '--per-record', '14'];
-  await call('data', 'synth', '--out', 'synth', ...counts);
+  await call('data', 'synth', '--output', 'synth', ...counts);
   return {
     data: { format: 'libsvm', train: 'synth/train.libsvm' },
     model: { type: 'lr' },

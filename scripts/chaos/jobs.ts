@@ -106,7 +106,7 @@ async function makeSynth(
   const records = 16_000;
   const numbers = { records, 'test-records': 5_000, features: 60, 'per-record': 8, factors: 0 };
   const flags = Object.entries(numbers).flatMap(([flag, value]) => [`--${flag}`, String(value)]);
-  await promisify(execFile)(options.paddlet, ['data', 'synth', '--out', options.folder, ...flags]);
+  await promisify(execFile)(options.paddlet, ['data', 'synth', '--output', options.folder, ...flags]);
   const planted = JSON.parse(readFileSync(join(options.folder, 'planted.json'), 'utf8')) as { test: { auc: number } };
   return {
     job: {

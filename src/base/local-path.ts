@@ -6,7 +6,7 @@ const URL_START = /^([a-z][a-z0-9+.-]+):\/+/i;
 /** What a shell would make a home folder of: that of another user, after `atHome`. */
 const HOME = /^~[\w-]*(?:\/|$)/;
 
-/** `~` and `~/x` as a shell has them, which does not look into `--out=~/x`, a job file or a variable. */
+/** `~` and `~/x` as a shell has them, which does not look into `--output=~/x`, a job file or a variable. */
 export const atHome = (path: string): string => path.replace(/^~(?=\/|$)/, () => homeFolder(path));
 
 /** Throws `Usage` when the environment has no HOME, and the password database no entry of this user. */

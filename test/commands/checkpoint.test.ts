@@ -104,10 +104,10 @@ describe('checkpoint commands', () => {
   });
 
   test('export, and not over what is there', async () => {
-    const { code, result } = await json('checkpoint', 'export', 'a', '--format', 'npz', '--out', 'model.npz');
+    const { code, result } = await json('checkpoint', 'export', 'a', '--as', 'npz', '--output', 'model.npz');
     expect([code, result.paths]).toEqual([0, [at('model.npz')]]);
     const before = readFileSync(at('model.npz'));
-    const again = await json('checkpoint', 'export', 'b', '--format', 'npz', '--out', 'model.npz');
+    const again = await json('checkpoint', 'export', 'b', '--as', 'npz', '--output', 'model.npz');
     expect([again.code, again.result.error.code]).toEqual([2, 'Usage']);
     expect(readFileSync(at('model.npz')).equals(before)).toBe(true);
   });
@@ -123,7 +123,7 @@ describe('checkpoint commands', () => {
     expect(out).toMatch(/0000-\S+: (?:sparse|dense|paddlet)\/\S+: is not as it was written/);
     for (const args of [
       ['restore', '--from', 'damaged', '--to', 'never', '--pservers', '1'],
-      ['checkpoint', 'export', 'damaged', '--format', 'csv', '--out', 'never'],
+      ['checkpoint', 'export', 'damaged', '--as', 'csv', '--output', 'never'],
     ]) {
       expect(await json(...args)).toMatchObject({ code: 7, result: { error: { code: 'CheckpointCorrupt' } } });
     }
@@ -137,7 +137,7 @@ describe('checkpoint commands', () => {
       ['checkpoint', 'verify', 'painted'],
       ['checkpoint', 'inspect', 'painted'],
       ['checkpoint', 'ls', 'painted'],
-      ['checkpoint', 'export', 'painted', '--format', 'npz', '--out', 'painted.npz'],
+      ['checkpoint', 'export', 'painted', '--as', 'npz', '--output', 'painted.npz'],
       ['restore', '--from', 'painted', '--to', 'painted2', '--pservers', '2'],
     ]) {
       const { code, out, err } = await paddlet(...args);
@@ -163,7 +163,7 @@ describe('checkpoint commands', () => {
       for (const args of [
         ['checkpoint', 'verify', 'claims'],
         ['checkpoint', 'inspect', 'claims'],
-        ['checkpoint', 'export', 'claims', '--format', 'csv', '--out', 'never'],
+        ['checkpoint', 'export', 'claims', '--as', 'csv', '--output', 'never'],
         ['restore', '--from', 'claims', '--to', 'never', '--pservers', '1'],
       ]) {
         const { code, out, err } = await paddlet(...args);
@@ -179,11 +179,11 @@ describe('checkpoint commands', () => {
     [['checkpoint', 'inspect', 'nothing'], 7, 'CheckpointMissing'],
     [['checkpoint', 'inspect', 'a', '--vars', 'x'], 2, 'Usage'],
     [['checkpoint', 'inspect'], 2, 'JobUnknown'],
-    [['checkpoint', 'export', 'a', '--out', 'x', '--format', 'pickle'], 2, 'Usage'],
+    [['checkpoint', 'export', 'a', '--output', 'x', '--as', 'pickle'], 2, 'Usage'],
     [['restore', '--from', 'a', '--pservers', '2'], 2, 'Usage'],
     [['restore', '--from', 'a', '--to', 'x', '--pservers', '9'], 2, 'Usage'],
     [['restore', '--from', 'a', '--to', 'x', '--pservers', '0'], 2, 'Usage'],
-    [['checkpoint', 'inspect', 'a', '--job', 'job-b'], 7, 'CheckpointMissing'],
+    [['checkpoint', 'inspect', 'a', '--job-id', 'job-b'], 7, 'CheckpointMissing'],
   ])('%j exits with %d', async (args, code, error) => {
     expect(await json(...args)).toMatchObject({ code, result: { error: { code: error } } });
   });
@@ -196,7 +196,7 @@ describe('checkpoint commands', () => {
       code: 7,
       result: { error: { message: expect.stringContaining('is of job small (') } },
     });
-    expect((await json('checkpoint', 'inspect', 'mixed', '--job', 'job-b')).result.jobId).toBe('job-b');
+    expect((await json('checkpoint', 'inspect', 'mixed', '--job-id', 'job-b')).result.jobId).toBe('job-b');
   });
 
   test('restore says that there is no job in a store', async () => {

@@ -25,7 +25,7 @@ function sh(line: string): Promise<Ran> {
   });
 }
 
-test.each(['--help', 'doctor --help', 'doctor --schema', 'data synth --out x --records 10 --json'])(
+test.each(['--help', 'doctor --help', 'doctor --schema', 'data synth --output x --records 10 --json'])(
   'paddlet %s: an output that cannot be written is not a success',
   async (words) => {
     const { code, err } = await sh(`$P ${words} >/dev/full`);
@@ -68,7 +68,7 @@ test('an error as JSON that cannot be printed on stdout is printed on stderr', a
 });
 
 test('logs that cannot be written stop nothing', async () => {
-  const { code, out } = await sh('$P data synth --out x --records 10 --log-level debug --json 2>/dev/full');
+  const { code, out } = await sh('$P data synth --output x --records 10 --log-level debug --json 2>/dev/full');
   expect([code, JSON.parse(out)]).toEqual([0, expect.anything()]);
 });
 
@@ -98,7 +98,7 @@ test.each(['train', 'link'])('other folders that are named, in place of a file o
   symlinkSync('gone', join(cwd, 'link'));
   const run = ['run', 'job.yaml', '--dir', 'job'];
   for (const [argv, error, exit] of [
-    [['data', 'synth', '--out', taken, '--records', '10'], 'Usage', 2],
+    [['data', 'synth', '--output', taken, '--records', '10'], 'Usage', 2],
     [['data', 'index', 'train', '--format', 'libsvm', '--cache-dir', taken], 'DataCacheFailed', 3],
     [[...run, '--cache-dir', taken], 'DataCacheFailed', 3],
     [[...run, '--set', `checkpoint.dir=${cwd}/${taken}`], 'SystemRefused', MACHINE],

@@ -25,7 +25,7 @@ vi.mock(import('../../src/host/clock.ts'), async (load) => {
 
 const COMMANDS = [
   ['status'],
-  ['status', '--wait', 'running'],
+  ['status', '--until', 'running'],
   ['stop'],
   ['evaluate'],
   ['checkpoint', 'save'],

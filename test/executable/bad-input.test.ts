@@ -94,7 +94,7 @@ test('ids and labels of any size that the documents promise train, and the model
   const result = await resultOf(place.start('run', ['run', job, '--dir', 'job', '--json']));
   expect(result.records).toMatchObject({ applied: 2 * ids.length, bad: 0 });
   expect(result.metrics.test?.records).toBe(ids.length);
-  await place.json('checkpoint', 'export', 'job', '--format', 'csv', '--out', 'csv');
+  await place.json('checkpoint', 'export', 'job', '--as', 'csv', '--output', 'csv');
   const rows = readFileSync(place.path('csv/sparse-w.csv'), 'utf8').matchAll(/^(\d+),/gm);
   expect([...rows].map(([, id]) => BigInt(id!)).sort((a, b) => (a < b ? -1 : 1))).toEqual([7n, ...ids]);
 });

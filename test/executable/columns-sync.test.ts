@@ -13,7 +13,7 @@ test('the same records give the same bits, however they are written and whatever
   const place = openPlace();
   writeData(place);
   writeFileSync(place.path('convert.yaml'), JSON.stringify(jobOf('tsv', 'part-*.tsv', 'tasks')));
-  const convert = ['data', 'convert', 'part-1.tsv', 'part-2.tsv', '--job', 'convert.yaml', '--out', 'made'];
+  const convert = ['data', 'convert', 'part-1.tsv', 'part-2.tsv', '--job', 'convert.yaml', '--output', 'made'];
   expect(await place.start('convert', convert).ended).toMatchObject({ code: 0 });
   const digests: string[] = [];
   for (const [name, job, trainers, pservers] of [

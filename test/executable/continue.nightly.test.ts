@@ -20,7 +20,13 @@ const MORE = ['--set', 'training.passes=4'];
 test('a finished job with more passes has the digests of one that had them from the start', async () => {
   const place = openPlace();
   const flags = { records: RECORDS, features: 30, 'per-record': 5, factors: 0 };
-  await place.json('data', 'synth', '--out', '.', ...Object.entries(flags).flatMap(([f, n]) => [`--${f}`, String(n)]));
+  await place.json(
+    'data',
+    'synth',
+    '--output',
+    '.',
+    ...Object.entries(flags).flatMap(([f, n]) => [`--${f}`, String(n)]),
+  );
   const job = place.writeJob(JOB);
   const args = runArguments(job);
   const two = await resultOf(place.start('two passes', args));

@@ -23,7 +23,7 @@ const JOB = {
 /** Makes the data, which is the same in each place. */
 export async function synthesize(place: Place): Promise<void> {
   const numbers = { records: RECORDS, 'test-records': RECORDS, features: 800, 'per-record': 8, factors: 0 };
-  await place.json('data', 'synth', '--out', '.', ...Object.entries(numbers).map(([flag, n]) => `--${flag}=${n}`));
+  await place.json('data', 'synth', '--output', '.', ...Object.entries(numbers).map(([flag, n]) => `--${flag}=${n}`));
 }
 
 /** Starts it with so many pservers, and as many trainers; `folder` names the job file, too. */

@@ -87,7 +87,7 @@ test.each(['synth-fm.yaml', 'synth-fm-ftrl.yaml'])(
   '%s comes within 0.01 of the AUC of the planted model',
   async (job) => {
     const place = openPlace();
-    await place.json('data', 'synth', '--out', 'synth');
+    await place.json('data', 'synth', '--output', 'synth');
     const result = await resultOf(place.start('run', ['run', example(job), '--data-dir', '.', '--json']));
     const planted = JSON.parse(readFileSync(place.path('synth/planted.json'), 'utf8')) as { test: { auc: number } };
     expect(result.records).toMatchObject({ applied: 600_000, lost: 0 });

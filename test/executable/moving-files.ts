@@ -84,7 +84,7 @@ let exports = 0;
 /** The CSV files together, by name; of another format nothing. */
 export async function exported(place: Place, folder: string, format = 'csv'): Promise<Record<string, string>> {
   const out = `exported-${++exports}`;
-  const written = await place.json('checkpoint', 'export', folder, '--format', format, '--out', out);
+  const written = await place.json('checkpoint', 'export', folder, '--as', format, '--output', out);
   expect(written).toMatchObject({ dense: [{ name: 'bias' }], tables: [{ name: 'w', width: 1 }] });
   if (format !== 'csv') return {};
   const names = readdirSync(place.path(out)).sort();

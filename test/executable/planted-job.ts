@@ -53,7 +53,7 @@ export const PATIENT_JOB = { ...JOB, cluster: { ...JOB.cluster, leaseTtl: `${PAT
 export async function plantedJob(place: Place, job: object = UNHURRIED_JOB): Promise<string> {
   const numbers = { records: RECORDS, 'test-records': 5_000, features: 60, 'per-record': 8, factors: 0 };
   const flags = Object.entries(numbers).flatMap(([flag, value]) => [`--${flag}`, String(value)]);
-  await place.json('data', 'synth', '--out', '.', ...flags);
+  await place.json('data', 'synth', '--output', '.', ...flags);
   return place.writeJob(job);
 }
 

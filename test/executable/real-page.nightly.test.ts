@@ -43,7 +43,7 @@ describe.skipIf(program === undefined)('the page of a real job (skipped without 
     const place = openPlace();
     const slowly = 'trainer.dealt:delay=300';
     const { running, args, store } = await startRun(place, await plantedJob(place, UNHURRIED_JOB), slowly);
-    await place.json('status', ...WHERE, '--wait', 'running', '--timeout', '10m');
+    await place.json('status', ...WHERE, '--until', 'running', '--timeout', '10m');
     const processes = await liveProcesses(place, ROLES);
     const link = await linkOf(place);
     const page = await openPage(link);

@@ -41,7 +41,7 @@ async function contentOf(
 /** What was written after the last pass is what the checkpoints have. */
 async function expectFinal(place: Place, folder: string): Promise<void> {
   const exported = place.path('exported.safetensors');
-  await place.json('checkpoint', 'export', folder, '--format', 'safetensors', '--out', exported);
+  await place.json('checkpoint', 'export', folder, '--as', 'safetensors', '--output', exported);
   const last = await contentOf(place, `models/planted-pass-${PASSES}.safetensors`);
   expect(last.pass).toBe(String(PASSES));
   expect(last.job).toContain('"name":"planted"');

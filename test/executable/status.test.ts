@@ -156,7 +156,7 @@ test('in mid-run and at the end: health, metrics, status and evaluate', async ()
     VERY_SLOWLY,
   );
   const where = ['--dir', JOB_FOLDER];
-  expect(await place.json('status', ...where, '--wait', 'running', ...PATIENTLY)).toMatchObject({ job: JOB.name });
+  expect(await place.json('status', ...where, '--until', 'running', ...PATIENTLY)).toMatchObject({ job: JOB.name });
   await store.passesOver(1, running);
   await place.json('checkpoint', 'save', ...where);
   const processes = await liveProcesses(place, ROLES);
@@ -178,7 +178,7 @@ test('in mid-run and at the end: health, metrics, status and evaluate', async ()
   await expectPage(pageSchema.parse(await place.json('token', 'view', ...where)).link);
   await expectMidRun(store, TASKS);
 
-  const tooShort = await place.paddlet('status', ...where, '--wait', 'done', '--timeout', '50ms');
+  const tooShort = await place.paddlet('status', ...where, '--until', 'done', '--timeout', '50ms');
   expect(tooShort.code).toBe(JOB_FAILED);
   expect(tooShort.err).toMatch(/^error RequestTimeout: the job was not done within 0\.05 s/m);
   await expectMidRun(store, TASKS);
@@ -186,7 +186,7 @@ test('in mid-run and at the end: health, metrics, status and evaluate', async ()
   await place.json('stop', ...where);
   await running.ended;
   const again = place.start('run again', args);
-  const done = await place.json('status', ...where, '--wait', 'done', ...PATIENTLY);
+  const done = await place.json('status', ...where, '--until', 'done', ...PATIENTLY);
   const result = await resultOf(again);
   expect(done).toMatchObject({ ...result, phase: 'done' });
   // Processes may have been ending at the first look.
@@ -204,7 +204,15 @@ test('status of nothing: a job that does not exist, a wait that ends in time', a
   const nowhere = await place.paddlet('status');
   expect(nowhere.code).toBe(2);
   expect(nowhere.err).toMatch(/^error JobUnknown: /m);
-  const waited = await place.paddlet('status', '--store', 'sqlite:empty.db', '--wait', 'running', '--timeout', '100ms');
+  const waited = await place.paddlet(
+    'status',
+    '--store',
+    'sqlite:empty.db',
+    '--until',
+    'running',
+    '--timeout',
+    '100ms',
+  );
   expect(waited.code).toBe(JOB_FAILED);
   expect(waited.err).toMatch(/^error RequestTimeout: the job was not running within 0\.1 s/m);
 });

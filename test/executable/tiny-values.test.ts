@@ -26,7 +26,7 @@ test('a deep model under strong L2 keeps no float between 0 and 2^-100', async (
     cluster: { pservers: 1, trainers: 1 },
   });
   await place.json('run', job, '--dir', 'job');
-  await place.json('checkpoint', 'export', 'job', '--format', 'csv', '--out', 'model', '--state');
+  await place.json('checkpoint', 'export', 'job', '--as', 'csv', '--output', 'model', '--state');
   const floats = readdirSync(place.path('model')).flatMap((name) =>
     floatsIn(readFileSync(place.path('model', name), 'utf8')),
   );

@@ -52,7 +52,7 @@ export async function prepareData(name: DataName, options: DataOptions): Promise
     factors: name === 'small' ? 2 : 0,
   };
   const flags = Object.entries(counts).flatMap(([flag, count]) => [`--${flag}`, `${count}`]);
-  await options.paddlet.call('data', 'synth', '--out', folder, ...flags);
+  await options.paddlet.call('data', 'synth', '--output', folder, ...flags);
   return {
     folder,
     fields: { train: 'train.libsvm', format: 'libsvm' },

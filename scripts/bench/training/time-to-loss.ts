@@ -34,7 +34,7 @@ async function clicks({ paddlet, folder }: Bench): Promise<LossJob> {
   const at = join(folder, 'clicks');
   const counts = { records: 200_000, 'test-records': 1_000, features: 5_000, 'per-record': CATEGORIES, factors: 8 };
   const flags = Object.entries({ ...counts, numbers: 0 }).flatMap(([flag, count]) => [`--${flag}`, `${count}`]);
-  await paddlet.call('data', 'synth', '--out', at, '--format', 'csv', ...flags);
+  await paddlet.call('data', 'synth', '--output', at, '--as', 'csv', ...flags);
   const names = Array.from({ length: CATEGORIES }, (_, column) => `C${column + 1}`);
   const columns = { label: 'label', ...Object.fromEntries(names.map((name) => [name, 'category'])) };
   return {
@@ -100,7 +100,7 @@ async function train(bench: Bench, of: LossJob, { trainers, pullAhead }: Variant
   const data = { folder, fields: {}, plain: [] };
   const whole = { name: 'time-to-loss', ...job, training, cluster, checkpoint: { interval: 'off' } };
   const { result } = await runJob(bench, { job: whole, data, passes, processes: trainers + 1, lookMs: 5_000 });
-  const lines = await bench.paddlet.call('history', '--dir', 'run', '--format', 'jsonl');
+  const lines = await bench.paddlet.call('history', '--dir', 'run', '--as', 'jsonl');
   const points = lines
     .trim()
     .split('\n')

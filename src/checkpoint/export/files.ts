@@ -39,7 +39,7 @@ export async function exportFile(options: ExportFileOptions): Promise<Exported> 
   for (const { path } of targets) {
     const found = await disk.inspect(path);
     if (found !== undefined && (found.kind !== 'file' || !options.replace)) {
-      throw new PaddletError('Usage', `${path}: exists already`, { hint: 'another --out, or --replace' });
+      throw new PaddletError('Usage', `${path}: exists already`, { hint: 'another --output, or --replace' });
     }
   }
   await expectIntact(set, signal === undefined ? {} : { signal });

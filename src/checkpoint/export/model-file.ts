@@ -1,5 +1,5 @@
 /**
- * Reads a merged model, as `checkpoint export --format safetensors` and `model.saveDir` write it: the values of all
+ * Reads a merged model, as `checkpoint export --as safetensors` and `model.saveDir` write it: the values of all
  * shards, in whatever order of ids. Memory: the header and a piece of rows, beside the parameters.
  */
 import * as z from 'zod';

@@ -126,7 +126,7 @@ export function expectSameJob(a: CheckpointReader, b: CheckpointReader): void {
   if (a.facts.jobId !== b.facts.jobId) {
     const [one, other] = [a, b].map(({ facts }) => `${facts.jobName} (${facts.jobId})`);
     throw new PaddletError('CheckpointCorrupt', `${b.path}: is of job ${other}, but ${a.path} is of job ${one}`, {
-      hint: 'name a folder with the files of one job, or that job with --job where the command has it',
+      hint: 'name a folder with the files of one job, or that job with --job-id where the command has it',
     });
   }
   const difference = differenceOf(b.facts, a.facts);

@@ -1,9 +1,21 @@
 /** Flags that several commands share. Spread the groups a command needs into its `flags`. */
 import { Flags } from '@oclif/core';
+import type { LogLevel } from '../../base/seams.ts';
 import { LOG_LEVELS } from '../../host/log.ts';
 import { chrootPrefix, localFolder } from './folder-flag.ts';
 import { storeAtHome } from './path-values.ts';
 import { credentialFlags } from './store-credentials.ts';
+
+interface LogLevelFacts {
+  readonly env?: string;
+  readonly description: string;
+  readonly helpGroup?: string;
+}
+
+/** `logs` has its own in place of the global one: the entries of the job are what it shows. */
+export function logLevelFlag(initial: LogLevel, facts: LogLevelFacts) {
+  return Flags.option({ ...facts, options: LOG_LEVELS, default: initial })();
+}
 
 /**
  * Of every command. A letter is the same flag in every command that has one: `-j` json, `-s` set, `-o` output. They are
@@ -11,13 +23,11 @@ import { credentialFlags } from './store-credentials.ts';
  */
 export const everyFlags = {
   json: Flags.boolean({ char: 'j', description: 'Print the result, or the error, as JSON.', helpGroup: 'GLOBAL' }),
-  'log-level': Flags.option({
-    options: LOG_LEVELS,
-    default: 'info' as const,
+  'log-level': logLevelFlag('info', {
     env: 'PADDLET_LOG_LEVEL',
     description: 'Lowest level to log. Logs go to stderr.',
     helpGroup: 'GLOBAL',
-  })(),
+  }),
   'log-format': Flags.option({
     options: ['text', 'json'] as const,
     default: 'text' as const,

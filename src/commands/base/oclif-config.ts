@@ -84,7 +84,7 @@ export async function helpSubject(entry: Command.Loadable): Promise<Command.Load
   const { summary, examples, args, strict } = loaded;
   // One paragraph, wrapped to the terminal.
   const description = loaded.description?.replaceAll(/\s+/g, ' ');
-  const flags = { ...loaded.flags, ...everyFlags };
+  const flags = { ...loaded.flags, ...everyFlags, ...loaded.flags };
   for (const [name, flag] of Object.entries(flags)) flag.name = name;
   for (const [name, arg] of Object.entries(args)) arg.name = name;
   const words = Object.values(args).map(({ name, required }) =>

@@ -9,6 +9,7 @@ import type { LogIdentity } from '../../host/log.ts';
 import { everyFlags } from './flags.ts';
 import { abortOnSignals, OWN_SIGNALS } from './interruption.ts';
 import { argsAtHome, flagsAtHome } from './path-values.ts';
+import { withNewNames } from './renamed-flags.ts';
 import { renderTable, type TableColumn } from './table.ts';
 import type { TypedCommand } from './typed-command.ts';
 import { refuseValues } from './usage-errors.ts';
@@ -43,7 +44,8 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
   abstract execute(): Promise<ExitCode | undefined> | Promise<void>;
 
   override async run(): Promise<ExitCode> {
-    refuseValues(this.argv, { ...this.ctor.flags, ...everyFlags });
+    this.argv = withNewNames(this.ctor.id, this.argv, (text) => process.stderr.write(`warning: ${text}\n`));
+    refuseValues(this.argv, { ...everyFlags, ...this.ctor.flags });
     const { flags, args, argv } = await this.parse({
       flags: this.ctor.flags,
       baseFlags: everyFlags,

@@ -18,15 +18,15 @@ folder. The source files are checked for damage first. Works in bounded memory; 
 at all.`;
   static override examples = [
     {
-      command: '<%= config.bin %> checkpoint export --format safetensors --out model.safetensors',
+      command: '<%= config.bin %> checkpoint export --as safetensors --output model.safetensors',
       description: 'The newest checkpoints of the only job in ./.paddlet.',
     },
     {
-      command: '<%= config.bin %> checkpoint export /backup/ctr --format npz --out ctr.npz --state',
+      command: '<%= config.bin %> checkpoint export /backup/ctr --as npz --output ctr.npz --state',
       description: 'With optimizer state, for NumPy: numpy.load("ctr.npz")["sparse/emb/values"].',
     },
     {
-      command: '<%= config.bin %> checkpoint export --format csv --vars w --out w.csv --json',
+      command: '<%= config.bin %> checkpoint export --as csv --vars w --output w.csv --json',
       description: 'One table as text: id, v0, v1, …',
     },
   ];
@@ -36,15 +36,20 @@ at all.`;
     timeout: storeTimeoutFlag,
     ...ofJobFlags,
     ...varsFlags,
-    format: Flags.option({ options: EXPORT_FORMATS, required: true, description: 'Format of the output.' })(),
-    out: Flags.string({ required: true, helpValue: 'PATH', description: 'File to write; for CSV a folder.' }),
+    as: Flags.option({ options: EXPORT_FORMATS, required: true, description: 'Format of the output.' })(),
+    output: Flags.string({
+      char: 'o',
+      required: true,
+      helpValue: 'PATH',
+      description: 'File to write; for CSV a folder.',
+    }),
     state: Flags.boolean({ description: 'Include optimizer state and update counts.' }),
     replace: Flags.boolean({ description: 'Overwrite existing files.' }),
   };
 
   override async execute(): Promise<void> {
     const { flags, args } = this;
-    const { state = false, format, replace } = flags;
+    const { state = false, as: format, replace } = flags;
     const host = this.host('checkpoint');
     const signal = this.interruption();
     const { found, set } = await openFound({
@@ -64,7 +69,7 @@ at all.`;
         done += bytes;
         progress.update(Math.min(done, total), total, bytesText(done));
       };
-      const out = resolve(flags.out);
+      const out = resolve(flags.output);
       const exported = await exportFile({ ...host, set, variables, state, format, replace, out, signal, onBytes });
       progress.end();
       this.output({ job: set.facts.jobName, from: found.from, format, state, ...exported }, () =>

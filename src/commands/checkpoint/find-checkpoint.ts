@@ -32,7 +32,7 @@ export const varsFlags = {
 };
 
 export const ofJobFlags = {
-  job: Flags.string({
+  'job-id': Flags.string({
     helpValue: 'ID',
     description: 'Id or name of the job, when several jobs share a checkpoint folder.',
   }),
@@ -40,7 +40,7 @@ export const ofJobFlags = {
 
 export interface FindOptions {
   readonly path: string | undefined;
-  readonly flags: WithJobOptions['flags'] & { readonly job?: string | undefined };
+  readonly flags: WithJobOptions['flags'] & { readonly 'job-id'?: string | undefined };
   readonly host: Host;
   readonly signal: AbortSignal;
   readonly which: 'newest' | 'all';
@@ -90,7 +90,8 @@ export async function findCheckpoint(options: FindOptions): Promise<FoundCheckpo
   }
   if (flags.chroot !== undefined) throw new PaddletError('Usage', '--chroot and a path exclude each other');
   const found = await findFiles(host.disk, resolve(path));
-  const files = flags.job === undefined ? found.files : await filesOfJob(host.disk, found.files, flags.job);
+  const jobId = flags['job-id'];
+  const files = jobId === undefined ? found.files : await filesOfJob(host.disk, found.files, jobId);
   if (files.length === 0) throw new PaddletError('CheckpointMissing', `no checkpoint files in ${path}`);
   return { ...found, files, from: resolve(path), published: undefined, resting: undefined, jobId: undefined };
 }

@@ -74,7 +74,7 @@ export async function commandWords(commands: readonly Command.Loadable[]): Promi
 const HELP: FlagWords = { names: ['--help', '-h'], about: 'Show flags and examples', values: 'none' };
 
 function flagsOf({ flags }: Command.Class): FlagWords[] {
-  const own = Object.entries({ ...flags, ...everyFlags }).map(([name, flag]): FlagWords => {
+  const own = Object.entries({ ...flags, ...everyFlags, ...flags }).map(([name, flag]): FlagWords => {
     const { char, description = '' } = flag;
     const options = 'options' in flag ? flag.options : undefined;
     const values = flag.type === 'boolean' ? 'none' : (options ?? (takesPath(flag) ? 'files' : 'unknown'));

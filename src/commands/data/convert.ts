@@ -27,11 +27,11 @@ data.format: columns read them without parsing, with any statistics, normalizati
 labels stays as it was. Bad records keep their place.`;
   static override examples = [
     {
-      command: '<%= config.bin %> data convert log.csv --job clicks.yaml --out columns',
+      command: '<%= config.bin %> data convert log.csv --job clicks.yaml --output columns',
       description: 'Writes columns/log.columns.',
     },
     {
-      command: "<%= config.bin %> data convert 'log/*/*.csv.gz' --job clicks.yaml --out columns --json",
+      command: "<%= config.bin %> data convert 'log/*/*.csv.gz' --job clicks.yaml --output columns --json",
       description: 'All files of a glob, with JSON output for a script. Folders stay as they are.',
     },
   ];
@@ -43,18 +43,19 @@ labels stays as it was. Bad records keep their place.`;
     ...dataFlags,
     ...cacheFlags,
     job: Flags.string({ required: true, helpValue: 'FILE', description: 'Job file with the format and the columns.' }),
-    out: Flags.string({
+    output: Flags.string({
+      char: 'o',
       required: true,
       helpValue: 'FOLDER',
       description: 'Folder to write to; created when missing.',
     }),
-    force: Flags.boolean({ description: 'Replace files that were written before.' }),
+    replace: Flags.boolean({ description: 'Replace files that were written before.' }),
   };
 
   override async execute(): Promise<void> {
     const what = this.positional();
     refuseEmpty(what, 'the argument PATH');
-    const { job: jobPath, out, force } = this.flags;
+    const { job: jobPath, output, replace } = this.flags;
     const host = this.host();
     const { job } = await loadJob({ disk: host.disk, path: jobPath, sets: [] });
     const { format } = job.data;
@@ -70,8 +71,8 @@ labels stays as it was. Bad records keep their place.`;
       cacheFolder: resolve(this.flags['cache-dir']),
       corruptChunks: job.data.corruptChunks,
     };
-    const targets = targetsOf(await resolveFiles(place, what), resolve(out));
-    if (!force) await this.refuseExisting(targets.map(({ to }) => to));
+    const targets = targetsOf(await resolveFiles(place, what), resolve(output));
+    if (!replace) await this.refuseExisting(targets.map(({ to }) => to));
     const progress = this.progress('converting');
     let read = 0;
     const signal = this.interruption();
@@ -94,7 +95,9 @@ labels stays as it was. Bad records keep their place.`;
   private async refuseExisting(targets: readonly string[]): Promise<void> {
     for (const path of targets) {
       if (!(await this.host().disk.exists(path))) continue;
-      throw new PaddletError('Usage', `${path} exists`, { hint: 'replace it with --force, or choose another --out' });
+      throw new PaddletError('Usage', `${path} exists`, {
+        hint: 'replace it with --replace, or choose another --output',
+      });
     }
   }
 

@@ -11,24 +11,25 @@ const MOST_FEATURES = 50_000_000;
 export default class DataSynth extends PaddletCommand<typeof DataSynth> {
   static override summary = 'Generate a data set from a planted model';
   static override description =
-    `Writes training and test records and planted.json; with --format csv, tsv or jsonl also job.yaml, which trains on them. The
+    `Writes training and test records and planted.json; with --as csv, tsv or jsonl also job.yaml, which trains on them. The
 records resemble click logs; their labels are drawn from a known factorization machine, the planted model. planted.json
 has the metrics of that model on the test file: the best result that training can be expected to reach. The same flags
 give the same bytes.`;
   static override examples = [
-    { command: '<%= config.bin %> data synth --out data/synth', description: 'The data of examples/synth-fm.yaml.' },
+    { command: '<%= config.bin %> data synth --output data/synth', description: 'The data of examples/synth-fm.yaml.' },
     {
-      command: '<%= config.bin %> data synth --out big --records 5000000 --features 1000000 --per-record 39',
+      command: '<%= config.bin %> data synth --output big --records 5000000 --features 1000000 --per-record 39',
       description: 'A larger data set.',
     },
     {
       command:
-        '<%= config.bin %> data synth --out log --format csv --per-record 39 --numbers 13 --features 390000 --factors 0',
+        '<%= config.bin %> data synth --output log --as csv --per-record 39 --numbers 13 --features 390000 --factors 0',
       description: 'A click log with 13 numbers and 26 categories, for paddlet run log/job.yaml --data-dir log.',
     },
   ];
   static override flags = {
-    out: Flags.string({
+    output: Flags.string({
+      char: 'o',
       required: true,
       helpValue: 'FOLDER',
       description: 'Folder to write to; created when missing.',
@@ -57,7 +58,7 @@ give the same bytes.`;
       max: 10_000,
       description: 'Features per record.',
     }),
-    format: Flags.option({
+    as: Flags.option({
       options: SYNTH_FORMATS,
       default: SYNTH_DEFAULTS.format,
       description: 'Features by number, or columns: a label and one column for each feature of a record.',
@@ -94,14 +95,14 @@ give the same bytes.`;
 
   override async execute(): Promise<void> {
     const options = this.options();
-    const folder = resolve(this.flags.out);
+    const folder = resolve(this.flags.output);
     const wait = await this.wait(`generating ${options.records} records`);
     try {
       const made = await writeSynth(this.host(), folder, options).catch((error: NodeJS.ErrnoException) => {
         // Of the file system: no such folder, no permission, no space.
         if (error instanceof PaddletError || !/^E[A-Z]+$/.test(error.code ?? '')) throw error;
         throw new PaddletError('Usage', `cannot write to ${folder}: ${error.message}`, {
-          hint: 'choose another folder with --out',
+          hint: 'choose another folder with --output',
           cause: error,
         });
       });
@@ -124,7 +125,7 @@ give the same bytes.`;
   }
 
   private options(): SynthOptions {
-    const { records, features, factors, numbers, format, seed } = this.flags;
+    const { records, features, factors, numbers, as: format, seed } = this.flags;
     const perRecord = this.flags['per-record'];
     if (perRecord > features) {
       throw new PaddletError('Usage', `--per-record ${perRecord}: expected at most --features (${features})`);

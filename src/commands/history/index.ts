@@ -17,11 +17,11 @@ export default class HistoryCommand extends PaddletCommand<typeof HistoryCommand
   static override summary = 'Show how the loss and the metrics of a job developed';
   static override description =
     `Points of training at even distances, of each pass and of each evaluation, of a job that runs or has ended. With
---format jsonl one JSON object a line; with --format tensorboard an event file in the folder --out.`;
+--as jsonl one JSON object a line; with --as tensorboard an event file in the folder --output.`;
   static override examples = [
     { command: '<%= config.bin %> history', description: 'The only job in ./.paddlet.' },
     {
-      command: '<%= config.bin %> history --format tensorboard --out runs/ctr',
+      command: '<%= config.bin %> history --as tensorboard --output runs/ctr',
       description: 'A run for TensorBoard, beside others in the folder runs.',
     },
   ];
@@ -29,32 +29,33 @@ export default class HistoryCommand extends PaddletCommand<typeof HistoryCommand
   static override flags = {
     ...jobFlags,
     timeout: storeTimeoutFlag,
-    format: Flags.option({
+    as: Flags.option({
       options: ['table', 'jsonl', 'tensorboard'] as const,
       default: 'table' as const,
       description: 'Format of the points.',
     })(),
-    out: Flags.string({
+    output: Flags.string({
+      char: 'o',
       helpValue: 'FOLDER',
       parse: localFolder,
-      description: 'Folder for the event file of --format tensorboard.',
+      description: 'Folder for the event file of --as tensorboard.',
     }),
   };
 
   override async execute(): Promise<void> {
     const flags = namedJob(this.args.job, this.flags, this.typed);
     const host = this.host('history');
-    if ((flags.format === 'tensorboard') !== (flags.out !== undefined)) throw outOnly();
+    if ((flags.as === 'tensorboard') !== (flags.output !== undefined)) throw outOnly();
     await withJob({ flags, host, signal: this.interruption() }, async ({ store, keys, record, retryStore }) => {
       const history = await retryStore(() => readHistory(store, keys));
       const lines = linesOf(history, modelOf(record).task);
       const { name } = record.job;
-      if (flags.out !== undefined) {
+      if (flags.output !== undefined) {
         const { id: jobId, created } = record;
-        const events = { folder: resolve(flags.out), job: name, jobId, created, scalars: scalarsOf(lines) };
+        const events = { folder: resolve(flags.output), job: name, jobId, created, scalars: scalarsOf(lines) };
         const path = await writeEvents(host, events);
         this.output({ job: name, path, scalars: events.scalars.length }, () => path);
-      } else if (flags.format === 'jsonl') {
+      } else if (flags.as === 'jsonl') {
         for (const line of lines) process.stdout.write(`${JSON.stringify(line)}\n`);
       } else {
         const width = process.stdout.columns ?? 80;
@@ -65,6 +66,6 @@ export default class HistoryCommand extends PaddletCommand<typeof HistoryCommand
 }
 
 const outOnly = (): PaddletError =>
-  new PaddletError('Usage', '--out is the folder of the event file that --format tensorboard writes', {
+  new PaddletError('Usage', '--output is the folder of the event file that --as tensorboard writes', {
     hint: 'give both, or neither',
   });

@@ -50,12 +50,12 @@ with the reason of each guess as a comment. Read it before you train.`;
       helpValue: 'FILE',
       description: 'Job file to write; - is the standard output.',
     }),
-    force: Flags.boolean({ description: 'Overwrite the job file.' }),
+    replace: Flags.boolean({ description: 'Overwrite the job file.' }),
     rows: Flags.integer({ min: 1, max: 2 ** 53 - 1, helpValue: 'N', description: 'Look at the first N records only.' }),
   };
 
   override async execute(): Promise<void> {
-    const { data, test, output, json, force } = this.flags;
+    const { data, test, output, json, replace } = this.flags;
     refuseEmpty([data], '--data');
     refuseEmpty(test === undefined ? [] : [test], '--test');
     refuseEmpty([output], '--output');
@@ -69,9 +69,9 @@ with the reason of each guess as a comment. Read it before you train.`;
     if (found !== undefined && found.kind !== 'file') {
       throw new PaddletError('Usage', `${output} is no file`, { hint: 'name a file, or - for the standard output' });
     }
-    if (found !== undefined && !force) {
+    if (found !== undefined && !replace) {
       throw new PaddletError('Usage', `${output} exists already`, {
-        hint: 'name another file with --output, or overwrite it with --force',
+        hint: 'name another file with --output, or overwrite it with --replace',
       });
     }
     const { text, summary } = await this.write(host);

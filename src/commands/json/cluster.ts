@@ -68,13 +68,13 @@ const point = schemaOf<HistoryLine>()(
     z.strictObject({ kind: z.literal('pass'), pass: count.describe('From 0.'), ...at, records: count.optional() }),
     evaluationPoint,
   ]),
-).describe('With --format jsonl one a line, whether --json is given or not.');
+).describe('With --as jsonl one a line, whether --json is given or not.');
 
 export const history = z.union([
   z.strictObject({ job: jobName, points: z.array(point) }),
   z
     .strictObject({ job: jobName, path: z.string(), scalars: count.describe('Written to the event file.') })
-    .describe('With --format tensorboard.'),
+    .describe('With --as tensorboard.'),
   point,
 ]);
 

@@ -3,8 +3,8 @@ import { pause } from '../../base/backoff.ts';
 import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
 import type { Host, LogLevel } from '../../base/seams.ts';
 import { isFolderLocked } from '../../host/folder-lock.ts';
-import { LOG_LEVELS } from '../../host/log.ts';
 import { onlyJobFolder } from '../base/find-store.ts';
+import { logLevelFlag } from '../base/flags.ts';
 import { localFolder } from '../base/folder-flag.ts';
 import { lastOf } from '../base/growing-text.ts';
 import { LOG_WORD, logFile, logFolder, logNames } from '../base/job-logs.ts';
@@ -17,6 +17,9 @@ import { isOfLevel, LogReader, type LogRecord, merged } from './log-records.ts';
 const LOOK_MS = 300;
 const DEFAULT_LINES = 100;
 
+/** In place of the global flag, whose type it has: an intersection of both types would be `unknown`. */
+const LEVEL = { 'log-level': logLevelFlag('debug', { description: 'Lowest level of the entries to show.' }) };
+
 export default class LogsCommand extends PaddletCommand<typeof LogsCommand> {
   static override summary = 'Show the logs of a job that runs on this machine';
   static override description =
@@ -26,7 +29,7 @@ on with what is logged, until the run ends. Roles that were started by hand log 
     { command: '<%= config.bin %> logs -f', description: 'All processes of the only job in ./.paddlet.' },
     { command: '<%= config.bin %> logs trainer 1 --lines all', description: 'All that one trainer has logged.' },
     { command: '<%= config.bin %> logs clicks pserver', description: 'The pservers of the job clicks.' },
-    { command: '<%= config.bin %> logs --level warn', description: 'Warnings and errors only.' },
+    { command: '<%= config.bin %> logs --log-level warn', description: 'Warnings and errors only.' },
   ];
   static override args = {
     ...jobArg,
@@ -50,7 +53,7 @@ on with what is logged, until the run ends. Roles that were started by hand log 
       },
       description: 'How many entries of the past to show; `all` for all of them.',
     }),
-    level: Flags.option({ options: LOG_LEVELS, description: 'Only entries of this level, and above it.' })(),
+    ...(LEVEL as object),
   };
 
   override async execute(): Promise<ExitCode> {
@@ -58,7 +61,12 @@ on with what is logged, until the run ends. Roles that were started by hand log 
     const flags = namedJob(job, this.flags, this.typed, hasLogs);
     const folder = flags.dir ?? onlyJobFolder(flags, hasLogs, 'job with logs');
     const host = this.host('logs');
-    const logs = new Logs({ host, folder, level: flags.level, most: linesOf(flags.lines) });
+    const logs = new Logs({
+      host,
+      folder,
+      level: flags['log-level'] === 'debug' ? undefined : flags['log-level'],
+      most: linesOf(flags.lines),
+    });
     const names = namesIn(folder, wanted);
     const width = names.length > 1 ? Math.max(...names.map(({ length }) => length)) : 0;
     const show = ({ name, text }: LogRecord): void => {

@@ -63,7 +63,7 @@ them. Without a store it only writes files.`;
       description: "Make the new files the job's checkpoints. Default: when --store or --dir is given.",
     }),
     'dry-run': Flags.boolean({ description: 'Show the plan and write nothing.' }),
-    wait: durationFlag('0s', 'How long to wait for the leases of dead pservers to expire.'),
+    'lease-wait': durationFlag('0s', 'How long to wait for the leases of dead pservers to expire.'),
   };
 
   override async execute(): Promise<void> {
@@ -74,8 +74,8 @@ them. Without a store it only writes files.`;
       typed: this.typed,
       from: flags.from,
       to: flags.to,
-      jobIdOrName: flags.job,
-      waitMs: milliseconds(flags.wait),
+      jobIdOrName: flags['job-id'],
+      waitMs: milliseconds(flags['lease-wait']),
     };
     const restore = (source: RestoreSource): Promise<void> => this.restore(request, source);
     const isPublishing = flags.publish ?? (flags.store ?? flags.dir ?? flags.chroot) !== undefined;

@@ -48,7 +48,7 @@ export function copiesTable(
     ...[unit.told === undefined ? '' : String(unit.told.committed), othersText(unit)],
   ]);
   const left = meant.length - shown.length;
-  const more = left === 0 ? [] : [`and ${left} more units: see --output wide`];
+  const more = left === 0 ? [] : [`and ${left} more units: see --wide`];
   return [table(columns, rows), ...more].join('\n');
 }
 

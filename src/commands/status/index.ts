@@ -27,8 +27,8 @@ import { type CopiesVerification, verificationText, verifyCopies } from './verif
 export default class StatusCommand extends PaddletCommand<typeof StatusCommand> {
   static override summary = 'Show the status of a job, or wait for it';
   static override description =
-    `Shows the job, its progress and its live processes. With --wait running it returns when a master, all pservers and a
-trainer are working, with --wait done when the job has ended; then the exit code is the job's.
+    `Shows the job, its progress and its live processes. With --until running it returns when a master, all pservers and a
+trainer are working, with --until done when the job has ended; then the exit code is the job's.
 
 With --verify it compares all copies of each unit of a job with cluster.replicas of 2 or more, bit by bit: each copy makes
 a digest of its parameters, optimizer state and record accounting when it has applied the same updates. The job trains on.
@@ -36,7 +36,7 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
   static override examples = [
     { command: '<%= config.bin %> status', description: 'The only job in ./.paddlet.' },
     {
-      command: '<%= config.bin %> status --store etcd://127.0.0.1:2379 --wait done --timeout 1h --json',
+      command: '<%= config.bin %> status --store etcd://127.0.0.1:2379 --until done --timeout 1h --json',
       description: 'In a script: wait until the job has ended, then print the result.',
     },
     { command: '<%= config.bin %> status --watch', description: 'Until the job has ended.' },
@@ -48,28 +48,27 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
   static override args = jobArg;
   static override flags = {
     ...jobFlags,
-    wait: Flags.option({
+    until: Flags.option({
       options: ['running', 'done'] as const,
       description: 'Wait until all roles are working, or until the job has ended.',
     })(),
-    output: Flags.option({
-      char: 'o',
-      options: ['wide'] as const,
-      description: 'With the machine, the label, the zone and the lease of each process, and the copies of each unit.',
-    })(),
+    wide: Flags.boolean({
+      description:
+        'Show also the machine, the label, the zone and the lease of each process, and the copies of each unit.',
+    }),
     watch: Flags.boolean({
       char: 'w',
-      exclusive: ['wait', 'verify'],
+      exclusive: ['until', 'verify'],
       description: 'Show it again and again until the job has ended; q or Ctrl-C ends it before.',
     }),
     interval: durationFlag('2s', 'Time between two looks with --watch.'),
     verify: Flags.boolean({
-      exclusive: ['wait', 'output'],
+      exclusive: ['until', 'wide'],
       description: 'Compare all copies of each unit.',
     }),
     timeout: durationFlag(
       '60s',
-      'How long to wait with --wait, and for each unit with --verify; else at most 10s for the store to answer.',
+      'How long to wait with --until, and for each unit with --verify; else at most 10s for the store to answer.',
     ),
   };
 
@@ -78,7 +77,7 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
     const { flags } = this;
     const host = this.host('status');
     if (flags.verify) return this.verify(host);
-    const isWaiting = flags.wait !== undefined;
+    const isWaiting = flags.until !== undefined;
     const timeoutMs = milliseconds(flags.timeout);
     const limit = AbortSignal.timeout(timeoutMs);
     const interruption = this.interruption();
@@ -92,7 +91,7 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
       });
       const { store, ask } = opened;
       const keys = await this.findJob(host, ask, signal);
-      if (flags.wait !== undefined) await this.waitFor(host, store, keys, flags.wait, signal);
+      if (flags.until !== undefined) await this.waitFor(host, store, keys, flags.until, signal);
       const network = jobNetwork({ ...host, log: QUIET_LOG }, store, keys);
       const look = async (): Promise<ShownStatus> => {
         const at = { clock: host.clock, folder: opened?.folder };
@@ -103,9 +102,9 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
       if (flags.watch) return await this.watch(host, interruption, look);
       const status = await look();
       this.output(statusJson(status, host.clock.wallSeconds()), () => this.textOf(status, host.clock));
-      return exitOf(status, flags.wait);
+      return exitOf(status, flags.until);
     } catch (error) {
-      if (limit.aborted && flags.wait !== undefined && !isUnanswered(error)) throw tooLate(flags.wait, timeoutMs);
+      if (limit.aborted && flags.until !== undefined && !isUnanswered(error)) throw tooLate(flags.until, timeoutMs);
       throw error;
     } finally {
       await opened?.store.close();
@@ -113,7 +112,7 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
   }
 
   private textOf(status: ShownStatus, clock: Clock): string {
-    const isWide = this.flags.output === 'wide';
+    const isWide = this.flags.wide;
     const width = process.stdout.isTTY && !isWide ? { columns: columnsOf(process.stdout) } : {};
     return statusText(status, clock.wallSeconds(), { table: this.table.bind(this), isWide, ...width });
   }
@@ -170,7 +169,7 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
     const { store } = ask;
     const found = await retryUntilAnswered(ask, () => findChroot(store, flags));
     if (found !== undefined) return keysOf(found);
-    if (flags.wait === undefined) throw await unknownJob(store, flags);
+    if (flags.until === undefined) throw await unknownJob(store, flags);
     const waiting = { ...host, store, signal };
     return keysOf(await retryUntilAnswered(waiting, () => waitForChroot(store, flags, host, signal)));
   }

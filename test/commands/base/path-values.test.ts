@@ -1,4 +1,4 @@
-/** `~` in what a command is given: a shell does not expand it in `--out=~/x` or within quotes. */
+/** `~` in what a command is given: a shell does not expand it in `--output=~/x` or within quotes. */
 import { homedir, tmpdir } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { everyFlags } from '../../../src/commands/base/flags.ts';

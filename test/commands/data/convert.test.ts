@@ -15,7 +15,7 @@ function place(format = 'csv'): string {
   return cwd;
 }
 
-const CONVERT = ['data', 'convert', 'day=2024-01-01', '--job', 'job.yaml', '--out', 'made'];
+const CONVERT = ['data', 'convert', 'day=2024-01-01', '--job', 'job.yaml', '--output', 'made'];
 
 test('writes a file for each, in the folders that they were in, and never over another one unasked', async () => {
   const cwd = place();
@@ -25,14 +25,17 @@ test('writes a file for each, in the folders that they were in, and never over a
   expect(JSON.parse(ran.out)).toMatchObject({ files: [{ from: 'day=2024-01-01/log.csv', to, records: 3, bad: 1 }] });
   expect(existsSync(to)).toBe(true);
   const again = await runCommand(CONVERT, { cwd });
-  expect([again.code, again.err]).toEqual([2, expect.stringContaining(`${to} exists\nhint: replace it with --force`)]);
-  const forced = await runCommand([...CONVERT, '--force'], { cwd });
+  expect([again.code, again.err]).toEqual([
+    2,
+    expect.stringContaining(`${to} exists\nhint: replace it with --replace`),
+  ]);
+  const forced = await runCommand([...CONVERT, '--replace'], { cwd });
   expect([forced.code, forced.out]).toEqual([0, expect.stringMatching(/log\.columns +3 +1 +\d+/)]);
 });
 
 test('a source that fails leaves nothing', async () => {
   const cwd = place();
-  const ran = await runCommand(['data', 'convert', 'log.csv', '--job', 'job.yaml', '--out', 'made'], { cwd });
+  const ran = await runCommand(['data', 'convert', 'log.csv', '--job', 'job.yaml', '--output', 'made'], { cwd });
   expect([ran.code, ran.err]).toEqual([3, expect.stringContaining('no folder in log.csv is called day=')]);
   expect(readdirSync(join(cwd, 'made'))).toEqual([]);
 });

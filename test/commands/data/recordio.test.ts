@@ -55,8 +55,11 @@ test('a file that exists is replaced only when that is wanted', async () => {
   const { recordio, to } = place();
   expect((await recordio('pack', 'text', '-o', 'out')).code).toBe(0);
   const again = await recordio('pack', 'text', '-o', 'out');
-  expect([again.code, again.err]).toEqual([2, expect.stringContaining(`${to} exists\nhint: replace it with --force`)]);
-  const forced = await recordio('pack', 'text', '-o', 'out', '--force');
+  expect([again.code, again.err]).toEqual([
+    2,
+    expect.stringContaining(`${to} exists\nhint: replace it with --replace`),
+  ]);
+  const forced = await recordio('pack', 'text', '-o', 'out', '--replace');
   expect([forced.code, forced.out]).toEqual([0, expect.stringContaining('out: 5 records in 1 chunks')]);
 });
 

@@ -56,7 +56,7 @@ it('shows metrics of groups as results do', async () => {
 
 it('as JSON lines has one object a point, and as JSON all of them', async () => {
   const { history } = await aJob();
-  const lines = (await history('--format', 'jsonl')).out.trim().split('\n');
+  const lines = (await history('--as', 'jsonl')).out.trim().split('\n');
   const points = lines.map((line) => JSON.parse(line) as unknown);
   expect(points).toEqual([
     { kind: 'train', time: 1, pass: 0, trained: 100, records: 100, logloss: 0.5, accuracy: 0.5, rmse: 0.5 },
@@ -73,7 +73,7 @@ it('as JSON lines has one object a point, and as JSON all of them', async () => 
 it('writes one event file a job, again and again, and over no other', async () => {
   const { history, cwd, store } = await aJob();
   const out = join(cwd, 'runs');
-  const tensorboard = () => history('--format', 'tensorboard', '--out', out, '--json');
+  const tensorboard = () => history('--as', 'tensorboard', '--output', out, '--json');
   const first = JSON.parse((await tensorboard()).out) as { path: string; scalars: number };
   expect(first.scalars).toBe(3 + 3 + 3 + 4);
   const before = readFileSync(first.path);
@@ -91,14 +91,14 @@ it('of a job that has not begun says so', async () => {
   const { store, history, cwd } = await aJob();
   await put(store, keys.history, historyText(NO_HISTORY));
   expect(await history()).toMatchObject({ code: 0, out: 'job small has no points yet\n' });
-  expect(await history('--format', 'jsonl')).toMatchObject({ code: 0, out: '' });
-  expect((await history('--format', 'tensorboard', '--out', join(cwd, 'runs'))).code).toBe(0);
+  expect(await history('--as', 'jsonl')).toMatchObject({ code: 0, out: '' });
+  expect((await history('--as', 'tensorboard', '--output', join(cwd, 'runs'))).code).toBe(0);
 });
 
-it('--out goes with --format tensorboard alone', async () => {
+it('--output goes with --as tensorboard alone', async () => {
   const { history } = await aJob();
-  expect((await history('--format', 'tensorboard')).code).toBe(2);
-  expect((await history('--out', 'x')).code).toBe(2);
+  expect((await history('--as', 'tensorboard')).code).toBe(2);
+  expect((await history('--output', 'x')).code).toBe(2);
 });
 
 it('a curve is as wide as there is room, from its lowest to its highest part', () => {

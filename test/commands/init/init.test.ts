@@ -215,13 +215,13 @@ next: paddlet doctor job.yaml
     const again = await paddlet('init', '--data', 'data.csv', '--model', 'fm');
     expect(again).toMatchObject({ code: 2, out: '' });
     expect(again.err).toContain(
-      'job.yaml exists already\nhint: name another file with --output, or overwrite it with --force',
+      'job.yaml exists already\nhint: name another file with --output, or overwrite it with --replace',
     );
     expect(readFileSync(join(cwd, 'job.yaml'), 'utf8')).toBe(written);
     execFileSync('mkfifo', [join(cwd, 'pipe')]);
-    const pipe = await paddlet('init', '--data', 'data.csv', '--output', 'pipe', '--force');
+    const pipe = await paddlet('init', '--data', 'data.csv', '--output', 'pipe', '--replace');
     expect([pipe.code, pipe.err]).toEqual([2, expect.stringContaining('pipe is no file\nhint: name a file')]);
-    const forced = await paddlet('init', '--data', 'data.csv', '--model', 'fm', '--force', '--json');
+    const forced = await paddlet('init', '--data', 'data.csv', '--model', 'fm', '--replace', '--json');
     expect(JSON.parse(forced.out)).toMatchObject({
       path: 'job.yaml',
       next: ['paddlet doctor job.yaml', 'paddlet run job.yaml'],

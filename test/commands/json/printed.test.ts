@@ -31,7 +31,7 @@ test('data index, data synth, and data inspect of each kind of file', async () =
   });
   const parquet = join(ROOT, 'test/golden/data/parquet/nested-v1.parquet');
   expect(await json('data', 'inspect', parquet)).toMatchObject({ form: { format: 'parquet' }, records: 6 });
-  const synth = ['data', 'synth', '--records', '200', '--test-records', '50', '--out', '.', '--format'];
+  const synth = ['data', 'synth', '--records', '200', '--test-records', '50', '--output', '.', '--as'];
   expect(await json(...synth, 'libffm')).toMatchObject({ options: { records: 200 } });
   expect(await json(...synth, 'csv')).toMatchObject({ files: { job: expect.stringContaining('job.yaml') } });
   expect(await json('data', 'inspect', 'train.csv', '--label', 'label')).toMatchObject({ kind: 'table', records: 200 });

@@ -118,7 +118,7 @@ it('reads the files of one log as one, the oldest first', async () => {
   expect((await logs()).map((text) => text.split(' ').at(-1))).toEqual([
     ...['one', 'bug', 'here', 'three', 'four', 'five'],
   ]);
-  expect(await logs('master', '--level', 'error')).toEqual([line(2, 'a bug', 'error').trimEnd(), '    at here']);
+  expect(await logs('master', '--log-level', 'error')).toEqual([line(2, 'a bug', 'error').trimEnd(), '    at here']);
   expect(await logs('master', '-n', '2', '-f')).toEqual([line(3, 'three').trimEnd(), line(5, 'five').trimEnd()]);
 });
 
@@ -148,8 +148,8 @@ it('shows the last entries of some or of all, and says which logs there are', as
     '0',
     JSON.stringify({ log: 'trainer-10', text: line(1, 'trainer 10', 'warn ').trimEnd() }),
   ]);
-  expect(await logs('-n', '1', '--level', 'warn', '-f')).toEqual(['0', expect.stringContaining('trainer 10')]);
-  expect(await logs('master', '--level', 'error')).toEqual(['0', '']);
+  expect(await logs('-n', '1', '--log-level', 'warn', '-f')).toEqual(['0', expect.stringContaining('trainer 10')]);
+  expect(await logs('master', '--log-level', 'error')).toEqual(['0', '']);
   expect(await logs('trainer', '2')).toEqual([
     ...['2', expect.stringContaining('no log of trainer 2')],
     'hint: there are logs of master, trainer 0, trainer 1, trainer 10',

@@ -46,7 +46,7 @@ describe('copies of units', () => {
       '5 | 1 |  | 2',
     ]);
     const many = Array.from({ length: 20 }, (_, unit) => unitOf(unit, [0], []));
-    expect(textOf(many)?.split('\n').at(-1)).toBe('and 8 more units: see --output wide');
+    expect(textOf(many)?.split('\n').at(-1)).toBe('and 8 more units: see --wide');
     expect(textOf(many, true)?.split('\n')).toHaveLength(21);
   });
 });

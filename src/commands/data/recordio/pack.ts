@@ -39,7 +39,7 @@ model as with the text.`;
   };
   static override flags = {
     output: Flags.string({ char: 'o', required: true, helpValue: 'FILE', description: 'File to write.' }),
-    force: Flags.boolean({ description: 'Replace a file that exists.' }),
+    replace: Flags.boolean({ description: 'Replace a file that exists.' }),
     compressor: Flags.option({ options: COMPRESSORS, default: 'snappy' as const, description: 'Of each chunk.' })(),
     'chunk-bytes': Flags.integer({
       min: 1,
@@ -60,15 +60,17 @@ model as with the text.`;
   override async execute(): Promise<void> {
     const { file } = this.args;
     refuseEmpty([file], 'the argument FILE');
-    const { output, force, compressor, 'chunk-bytes': chunkBytes, 'chunk-records': chunkRecords } = this.flags;
+    const { output, replace, compressor, 'chunk-bytes': chunkBytes, 'chunk-records': chunkRecords } = this.flags;
     refuseEmpty([output], 'the flag --output');
     if (output === STANDARD) {
       throw new PaddletError('Usage', '--output - is no file', { hint: 'name a file: it appears when it is whole' });
     }
     const host = this.host();
     const to = resolve(output);
-    if (!force && (await host.disk.exists(to))) {
-      throw new PaddletError('Usage', `${to} exists`, { hint: 'replace it with --force, or choose another --output' });
+    if (!replace && (await host.disk.exists(to))) {
+      throw new PaddletError('Usage', `${to} exists`, {
+        hint: 'replace it with --replace, or choose another --output',
+      });
     }
     const path = file === STANDARD ? 'stdin' : file;
     const options = { path, compressor, chunkBytes, chunkRecords };
