@@ -33,7 +33,7 @@ require_node() {
 install_packages() {
   local done=node_modules/.paddlet-installed node_folder quiet=()
   if [ -d node_modules ] && cmp -s package-lock.json "$done"; then return 0; fi
-  step 'npm ci'
+  step 'npm ci (usually about a minute, in which npm says nothing)'
   node_folder=$(scripts/fetch-node.sh) || return 1
   # assemblyscript asks for npm 10, but installs with npm 9, which Debian 13 has.
   if [ "$(npm --version | cut -d. -f1)" -lt 10 ]; then quiet=(--loglevel=error); fi

@@ -1,4 +1,4 @@
-import { dirname, isAbsolute, relative, resolve } from 'node:path';
+import { basename, dirname, extname, isAbsolute, relative, resolve } from 'node:path';
 import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
@@ -9,9 +9,10 @@ import { parseJobFile } from '../../job/load-job.ts';
 import { NAMED_MODELS } from '../../model/registry.ts';
 import { refuseEmpty } from '../base/given-path.ts';
 import { cacheFlags, dataFlags, PaddletCommand } from '../base-command.ts';
-import { jobText, type WrittenJob } from './job-text.ts';
+import { jobText, stemOf, type WrittenJob } from './job-text.ts';
 
 const STDOUT = '-';
+const DEFAULT_OUTPUT = 'job.yaml';
 
 export default class Init extends PaddletCommand<typeof Init> {
   static override summary = 'Write a job file for a data file';
@@ -46,11 +47,15 @@ with the reason of each guess as a comment. Read it before you train.`;
     }),
     output: Flags.string({
       char: 'o',
-      default: 'job.yaml',
+      default: DEFAULT_OUTPUT,
       helpValue: 'FILE',
       description: 'Job file to write; - is the standard output.',
     }),
     replace: Flags.boolean({ description: 'Overwrite the job file.' }),
+    name: Flags.string({
+      helpValue: 'NAME',
+      description: 'Name of the job. Default: that of the job file, or of the data for job.yaml and stdout.',
+    }),
     rows: Flags.integer({ min: 1, max: 2 ** 53 - 1, helpValue: 'N', description: 'Look at the first N records only.' }),
   };
 
@@ -74,22 +79,25 @@ with the reason of each guess as a comment. Read it before you train.`;
         hint: 'name another file with --output, or overwrite it with --replace',
       });
     }
-    const { text, summary } = await this.write(host);
+    const { name, text, summary } = await this.write(host);
     // Not before it is known to be a job.
     parseJobFile(output, text);
+    const dataDir = this.flags['data-dir'];
+    const file = output === STDOUT ? 'FILE' : output;
+    const where = dataDir === undefined ? file : `${file} --data-dir ${dataDir}`;
+    const next = [`paddlet doctor ${where}`, `paddlet run ${where}`, `paddlet predict ${name} --data FILE`];
+    const nextText = `next: ${next.join('\n      ')}`;
     if (output === STDOUT) {
       process.stdout.write(text);
+      process.stderr.write(`${nextText}\n`);
       return;
     }
     await writeWhole(host, resolve(output), (append) => append(Buffer.from(text)));
-    const dataDir = this.flags['data-dir'];
-    const where = dataDir === undefined ? output : `${output} --data-dir ${dataDir}`;
-    const next = [`paddlet doctor ${where}`, `paddlet run ${where}`];
-    this.output({ path: output, summary, next }, () => `wrote ${output}: ${summary}\nnext: ${next.join('\n      ')}`);
+    this.output({ path: output, summary, next }, () => `wrote ${output}: ${summary}\n${nextText}`);
   }
 
   private async write(host: Host): Promise<WrittenJob> {
-    const { data, test, model, output } = this.flags;
+    const { data, test, model, output, name } = this.flags;
     const folder = resolve(this.flags['data-dir'] ?? '.');
     const place = { host, folder, cacheFolder: resolve(this.flags['cache-dir']) };
     const { look, files } = await this.look(place, data);
@@ -98,7 +106,16 @@ with the reason of each guess as a comment. Read it before you train.`;
     const jobFolder = output === STDOUT ? '.' : dirname(output);
     const pathOf = (path: string): string =>
       this.flags['data-dir'] === undefined ? pathFrom(resolve(jobFolder), path) : path;
-    return jobText({ train: pathOf(data), test: test && pathOf(test), look, files, testLook, model });
+    const named = output === STDOUT || output === DEFAULT_OUTPUT ? '' : stemOf(basename(output, extname(output)));
+    return jobText({
+      name: name ?? (named || undefined),
+      train: pathOf(data),
+      test: test && pathOf(test),
+      look,
+      files,
+      testLook,
+      model,
+    });
   }
 
   private async look(place: DataPlace, what: string, first?: Look): Promise<{ look: Look; files: number }> {

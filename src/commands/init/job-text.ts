@@ -14,6 +14,8 @@ import { columnLines, folderNotes, formLines, splitLine } from './table-job.ts';
 import { line } from './yaml-lines.ts';
 
 export interface WantedJob {
+  /** Undefined: after the data. */
+  readonly name: string | undefined;
   /** Paths as the job file has them. */
   readonly train: string;
   readonly test: string | undefined;
@@ -26,6 +28,7 @@ export interface WantedJob {
 }
 
 export interface WrittenJob {
+  readonly name: string;
   readonly text: string;
   /** What was chosen, in a line. */
   readonly summary: string;
@@ -57,9 +60,10 @@ export function jobText(wanted: WantedJob): WrittenJob {
   const records = files * (look.kind === 'idx' || look.isWhole ? look.records : UNKNOWN);
   const part = dataPart(wanted);
   const { model, task } = part;
+  const name = wanted.name ?? nameOf(train);
   const text = [
     `# Written by \`paddlet init\`. What it has guessed, it says: correct what is wrong. All fields: paddlet docs job-file.`,
-    line(0, 'name', nameOf(train)),
+    line(0, 'name', name),
     line(0, 'data', undefined),
     line(1, 'format', part.format),
     line(1, 'train', train, files === 1 ? undefined : `${look.path} was looked at, of ${files} files`),
@@ -71,7 +75,7 @@ export function jobText(wanted: WantedJob): WrittenJob {
     line(0, 'training', { mode: 'async', passes: passesOf(records), batchSize: records < SMALL ? 32 : 128, seed: 1 }),
     line(0, 'cluster', { pservers: 2, trainers: 2 }, 'processes on this machine'),
   ];
-  return { text: `${text.join('\n')}\n`, summary: part.summary };
+  return { name, text: `${text.join('\n')}\n`, summary: part.summary };
 }
 
 const OPTIMIZERS = {
@@ -108,16 +112,27 @@ function recordsPerTask(records: number): number {
   return Math.max(LEAST_RECORDS, Math.min(MOST_RECORDS, even));
 }
 
-/** Of the first file, without what says how it is packed and written. */
+/** File names that say nothing about the data. */
+const PLAIN = /^(?:train(?:ing)?|data|part-.*)$/i;
+
+/** The name of the data file without its endings; the name of its folder, if that of the file says nothing. */
 function nameOf(path: string): string {
-  const file = path.split('/').findLast((part) => part !== '' && !/[*?]/.test(part)) ?? 'job';
-  const name = file
+  const names = path
+    .split('/')
+    .filter((part) => !/[*?]/.test(part))
+    .map(stemOf)
+    .filter((name) => name !== '');
+  return names.findLast((name) => !PLAIN.test(name)) ?? names.at(-1) ?? 'job';
+}
+
+/** The name of a file as that of a job: without what says how it is packed and written. */
+export function stemOf(file: string): string {
+  return file
     .replace(/\.(gz|zst)$/, '')
     .replace(/\.(?:csv|tsv|txt|data|jsonl|ndjson|json|parquet|recordio|libsvm|libfm|svm|libffm|ffm|dat)$/, '')
     .replace(NAME, '-')
     .replace(/^[^A-Za-z0-9]+/, '')
     .slice(0, NAME_CHARACTERS);
-  return name === '' ? 'job' : name;
 }
 
 const formatOf = (look: Look): string => (look.kind === 'table' ? look.form.format : look.kind);

@@ -209,6 +209,7 @@ describe('the file', () => {
     ).toBe(`wrote job.yaml: lr on 1 column; label label: by its name; its values are as binary models take them
 next: paddlet doctor job.yaml
       paddlet run job.yaml
+      paddlet predict data --data FILE
 `);
     const written = readFileSync(join(cwd, 'job.yaml'), 'utf8');
     expect(parseJobFile('job', written).data.train).toEqual(['data.csv']);
@@ -224,7 +225,7 @@ next: paddlet doctor job.yaml
     const forced = await paddlet('init', '--data', 'data.csv', '--model', 'fm', '--replace', '--json');
     expect(JSON.parse(forced.out)).toMatchObject({
       path: 'job.yaml',
-      next: ['paddlet doctor job.yaml', 'paddlet run job.yaml'],
+      next: ['paddlet doctor job.yaml', 'paddlet run job.yaml', 'paddlet predict data --data FILE'],
     });
     expect(parseJobFile('job', readFileSync(join(cwd, 'job.yaml'), 'utf8')).model.type).toBe('fm');
   });
@@ -271,4 +272,23 @@ test.skipIf(isRealDataMissing)('Adult as it is, with labels of its test file tha
   const label = job.data.columns?.at(-1);
   expect(label).toMatchObject({ type: 'label', positive: ['>50K', '>50K.'], negative: ['<=50K', '<=50K.'] });
   expect(await badOf(job, test, REAL_DATA)).toBe(0);
+});
+
+test('a job has the name of its file, of --name, or of its data', async () => {
+  mkdirSync(join(cwd, 'ads'), { recursive: true });
+  const rows = Array.from({ length: 40 }, (_, at) => `${at % 2},u${at % 7}\n`).join('');
+  for (const name of ['train.csv', 'log.csv']) writeFileSync(join(cwd, 'ads', name), `label,user\n${rows}`);
+  for (const [words, name] of [
+    [['ads/train.csv', '--output', 'clicks.yaml'], 'clicks'],
+    [['ads/train.csv', '--output', 'other.yaml', '--name', 'mine'], 'mine'],
+    [['ads/train.csv'], 'ads'],
+    [['ads/log.csv', '--output', '-'], 'log'],
+  ] as const) {
+    const { code, out, err } = await paddlet('init', '--replace', '--data', ...words);
+    expect([code, out + err], words.join(' ')).toEqual([
+      0,
+      expect.stringContaining(`paddlet predict ${name} --data FILE`),
+    ]);
+    expect(err.includes('next: '), words.join(' ')).toBe(name === 'log');
+  }
 });
