@@ -43,6 +43,7 @@ export const storeFlags = {
     helpValue: 'URL',
     parse: async (url) => storeAtHome(url),
     description: 'Coordination store: etcd://host:port[,host:port...], etcds:// for TLS, or sqlite:PATH.',
+    helpGroup: 'STORE',
   }),
   ...credentialFlags,
 };
@@ -54,11 +55,13 @@ export const jobFlags = {
     helpValue: 'PREFIX',
     parse: chrootPrefix,
     description: "Prefix of the job's keys in the store. Default: /paddlet/NAME, when the store has only one job.",
+    helpGroup: 'STORE',
   }),
   dir: Flags.string({
     helpValue: 'FOLDER',
     parse: localFolder,
     description: 'Folder of the job, with store.db, logs and checkpoints. Default: ./.paddlet/NAME.',
+    helpGroup: 'STORE',
   }),
 };
 

@@ -19,7 +19,7 @@ is shown by the program that the variable PAGER names, if it is set.`;
       description: 'The page of a command for man, in roff; without a command, that of paddlet.',
     },
   ];
-  // A command may have two words.
+  // A command or a topic may have two words.
   static override strict = false;
   static override args = {
     topic: Args.string({ ignoreStdin: true, description: 'A document or a heading; with --man a command.' }),
@@ -30,8 +30,9 @@ is shown by the program that the variable PAGER names, if it is set.`;
 
   override async execute(): Promise<void> {
     const words = this.positional();
-    const topic = words.join(' ');
-    if (this.flags.man) this.show(topic, await manPage(words, this.config.commands));
+    // Documents of several words are named with dashes.
+    const topic = words.join('-');
+    if (this.flags.man) this.show(words.join(' '), await manPage(words, this.config.commands));
     else if (topic !== '') this.show(topic, topicText(TEXTS, topic).trimEnd());
     else this.list();
   }

@@ -98,7 +98,14 @@ async function filesAt(
   { host, signal, from, typed }: RestoreRequest,
   job: string | undefined,
 ): Promise<readonly FileRef[]> {
-  const { files } = await findCheckpoint({ path: from, typed, flags: { 'job-id': job }, host, signal, which: 'newest' });
+  const { files } = await findCheckpoint({
+    path: from,
+    typed,
+    flags: { 'job-id': job },
+    host,
+    signal,
+    which: 'newest',
+  });
   return files;
 }
 
