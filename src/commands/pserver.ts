@@ -26,7 +26,7 @@ is.`;
     { command: '<%= config.bin %> pserver', description: 'The first free index; the store comes from PADDLET_STORE.' },
     {
       command: '<%= config.bin %> pserver --index 3 --host-label rack2-7 --zone rack2',
-      description: 'Shown by `paddlet status -o wide`.',
+      description: 'Shown by `paddlet status --wide`.',
     },
   ];
   static override args = jobArg;

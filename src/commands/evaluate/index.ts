@@ -20,8 +20,8 @@ export default class EvaluateCommand extends PaddletCommand<typeof EvaluateComma
   static override summary = 'Score files with a trained model';
   static override description =
     `Computes logloss, AUC, accuracy, RMSE or calibration of a job's model on data files, and with groups hit rate
-and NDCG. While the job runs, the parameters come from its pservers, afterwards from its checkpoints. With
---checkpoint, model and parameters come from files alone. Changes nothing of the job.`;
+and NDCG. While the job runs, the parameters come from its pservers, afterwards from its checkpoints. Of a
+path, model and parameters come from files alone. Changes nothing of the job.`;
   static override examples = [
     {
       command: '<%= config.bin %> evaluate',
@@ -32,7 +32,7 @@ and NDCG. While the job runs, the parameters come from its pservers, afterwards 
       description: 'Another file, with JSON output for a script.',
     },
     {
-      command: '<%= config.bin %> evaluate --checkpoint /backup/ctr --data monday.csv',
+      command: '<%= config.bin %> evaluate /backup/ctr --data monday.csv',
       description: 'A copy of a checkpoint folder, without the store of its job.',
     },
   ];
@@ -56,27 +56,14 @@ and NDCG. While the job runs, the parameters come from its pservers, afterwards 
       description: 'Of how many records of each group hit rate and NDCG are. Default: data.topK of the job.',
     }),
     best: bestFlag,
-    checkpoint: Flags.string({
-      helpValue: 'PATH',
-      exclusive: ['dir', 'chroot', 'best'],
-      description: 'Score with this checkpoint folder or merged model (safetensors). The store is not asked.',
-    }),
   };
 
   override async execute(): Promise<void> {
     refuseEmpty(this.flags.data ?? [], '--data');
-    if (this.args.model !== undefined && this.flags.checkpoint !== undefined) {
-      throw new PaddletError('Usage', `${this.args.model} and --checkpoint exclude each other`, {
-        hint: 'name the model once',
-      });
-    }
     const host = this.host('evaluate');
     const signal = this.interruption();
-    const { checkpoint, best } = this.flags;
-    const model =
-      checkpoint === undefined
-        ? namedModel(this.args.model, this.flags, this.typed)
-        : ({ kind: 'path', path: checkpoint } as const);
+    const { best } = this.flags;
+    const model = namedModel(this.args.model, this.flags, this.typed);
     if (model.kind === 'job') {
       await withJob({ flags: model.flags, host, signal }, (job) =>
         this.evaluate(job, (score) => (best ? scoreBest(job, score) : scoreModel(job, score))),

@@ -30,7 +30,14 @@ const options = (): FindOptions => {
   const seen: Disk = Object.create(disk, { list: { value: list } });
   for (const call of ['open', 'inspect'] as const) Object.defineProperty(seen, call, { value: disk[call].bind(disk) });
   const host = { disk: seen } as FindOptions['host'];
-  return { path: FOLDER, flags: {}, host, typed: { command: ['checkpoint', 'inspect'], words: [] }, which: 'newest', signal: new AbortController().signal };
+  return {
+    path: FOLDER,
+    flags: {},
+    host,
+    typed: { command: ['checkpoint', 'inspect'], words: [] },
+    which: 'newest',
+    signal: new AbortController().signal,
+  };
 };
 
 /** Both pservers save, and keep nothing else. */
