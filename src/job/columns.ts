@@ -16,86 +16,103 @@ const text = z.string().max(LIMITS.columnNameCharacters);
 const texts = z.array(text).min(1).max(LIMITS.columnTexts);
 const countOf = (min: number, max: number) => z.int().min(min).max(max);
 /** Of what separates: one ASCII character that no number, name or line break has. */
-const character = z.string().regex(/^[\t -/:-@[-`{-~]$/, 'expected one ASCII character that is no letter and no digit');
+const character = z
+  .string()
+  .regex(/^[\t -/:-@[-`{-~]$/, 'expected one ASCII character that is neither a letter nor a digit');
 
 const delimiter = z
   .string()
   .regex(
     /^([\t -/:-@[-`{-~])\1?$/,
-    'expected one ASCII character that is no letter and no digit; for format interactions, also one that is there twice',
+    'expected one ASCII character that is neither a letter nor a digit; for format interactions, it may be doubled',
   );
 
 const position = countOf(1, LIMITS.columns)
   .optional()
-  .describe('1-based place of its field in a line; by default where the header has its name.');
-const from = z.literal('folder').optional().describe('Its value is in the path: `name=value` is a folder.');
+  .describe('Position of the field in a line, from 1. Default: found by its name in the header.');
+const from = z
+  .literal('folder')
+  .optional()
+  .describe('Where the value comes from: `folder` reads it from a folder `name=value` in the path.');
 const path = z
   .string()
   .min(1)
   .max(LIMITS.columnNameCharacters)
   .optional()
-  .describe('Keys with dots between them that lead to its value in nested records. Default: its name, as one key.');
+  .describe('Path to the value in nested records: keys separated by dots. Default: the column name, as one key.');
 const placed = { position, path, from };
 
 const ids = z
   .enum(['hash', 'integer'])
   .default('hash')
-  .describe('How values become ids: by their text, or as the whole numbers that they are.');
-const vocabulary = name.optional().describe('Columns with the same one share rows. Default: the name of the column.');
+  .describe('How values become ids: by hashing their text, or directly as whole numbers.');
+const vocabulary = name
+  .optional()
+  .describe('Name of the vocabulary; columns with the same vocabulary share rows. Default: the name of the column.');
 const buckets = countOf(1, 2 ** 40)
   .optional()
-  .describe('Most different ids: values share rows by their hash.');
+  .describe('Maximum number of different ids; values are hashed to them and may share rows.');
 
 const number = z.strictObject({
-  type: z.literal('number').describe('A number: one input, normalized.'),
+  type: z.literal('number').describe('A number: one normalized input.'),
   normalize: z
     .enum(NORMALIZATIONS)
     .optional()
     .describe(
-      '`standard` (the default): distance from the mean in deviations; `minmax`: 0 to 1; `log`: log(1 + x), with its sign; `none`.',
+      '`standard` (the default): distance from the mean in standard deviations; `minmax`: 0 to 1; `log`: log(1 + x) with the sign of x; `none`.',
     ),
   quantiles: countOf(2, LIMITS.quantiles)
     .optional()
-    .describe('Make it a category of so many parts of equal count instead.'),
+    .describe('Number of quantiles to split the values into; the column becomes a category.'),
   missing: z
     .enum(['mean', 'zero', 'error'])
     .default('mean')
-    .describe('What a missing one counts as: the `mean`, with an indicator; 0; or the record is bad.'),
+    .describe('How a missing number is treated: as the `mean`, with an indicator; as 0; or the record is bad.'),
   ...placed,
 });
 const category = z.strictObject({
-  type: z.literal('category').describe('One value of some.'),
+  type: z.literal('category').describe('A category: one value per record.'),
   ids,
   vocabulary,
   buckets,
   ...placed,
 });
 const categories = z.strictObject({
-  type: z.literal('categories').describe('Any number of values.'),
-  separator: character.default('|').describe('What separates its values.'),
-  maxLength: countOf(1, LIMITS.listValues).default(1024).describe('A record with more values is bad.'),
+  type: z.literal('categories').describe('Categories: any number of values per record.'),
+  separator: character.default('|').describe('Separator between the values.'),
+  maxLength: countOf(1, LIMITS.listValues)
+    .default(1024)
+    .describe('Maximum number of values; a record with more is bad.'),
   ids,
   vocabulary,
   buckets,
   ...placed,
 });
 const label = z.strictObject({
-  type: z.literal('label').describe('What the model predicts.'),
-  positive: texts.optional().describe('Texts that count as 1; others count as 0, unless `negative` is there.'),
-  negative: texts.optional().describe('Texts that count as 0; a record with another text is bad.'),
-  classes: texts.optional().describe('Texts of the classes 0, 1, and so on.'),
-  value: z.literal(1).optional().describe('The label of each record, where no field has one: all are positive.'),
+  type: z.literal('label').describe('The label: what the model predicts.'),
+  positive: texts.optional().describe('Texts that count as 1. Other texts count as 0, unless `negative` is set.'),
+  negative: texts.optional().describe('Texts that count as 0; a record with any other text is bad.'),
+  classes: texts.optional().describe('Texts of the classes 0, 1, and so on, in this order.'),
+  value: z
+    .literal(1)
+    .optional()
+    .describe('The label of every record, if the data has no label field: every record is a positive example.'),
   position,
   path,
 });
 const weight = z.strictObject({
-  type: z.literal('weight').describe('How much the record counts.'),
+  type: z.literal('weight').describe('The weight of the record.'),
   position,
   path,
 });
-const group = z.strictObject({ type: z.literal('group').describe('Whose record it is.'), ids, position, path });
+const group = z.strictObject({
+  type: z.literal('group').describe('The group of the record, such as a user, for metrics by group.'),
+  ids,
+  position,
+  path,
+});
 const time = z.strictObject({
-  type: z.literal('time').describe('When the record was.'),
+  type: z.literal('time').describe('The time of the record.'),
   format: text
     .min(1)
     .default('iso')
@@ -105,7 +122,7 @@ const time = z.strictObject({
   zone: text
     .min(1)
     .optional()
-    .describe('Of texts without an offset: an IANA name such as `Europe/Oslo`, or `±hh:mm`. Default: UTC.'),
+    .describe('Time zone of texts without an offset: an IANA name such as `Europe/Oslo`, or `±hh:mm`. Default: UTC.'),
   ...placed,
 });
 const ignore = z.strictObject({ type: z.literal('ignore').describe('Not read.'), position });
@@ -117,14 +134,14 @@ const cross = z
       .array(name)
       .min(2)
       .max(LIMITS.crossColumns)
-      .describe('Names of the columns that are combined: categories, and numbers with `quantiles`.'),
+      .describe('Names of the columns to combine: categories, and numbers with `quantiles`.'),
     buckets,
   })
-  .describe('A category for each combination of values.');
+  .describe('A cross: a category for each combination of values.');
 
 export const columnsSchema = z
   .record(name, z.union([z.enum(SHORT_TYPES), typedColumn, cross]))
-  .describe('The columns that are read, by name: a type, or a type with settings.');
+  .describe('The columns to read, by name: each has a type, or a type with settings.');
 
 export const missingSchema = z.array(text).max(LIMITS.missingTexts);
 
@@ -132,23 +149,23 @@ export const dialectSchema = z.strictObject({
   header: z
     .boolean()
     .optional()
-    .describe('Whether each file begins with the names of its columns. Default: true, of interactions false.'),
+    .describe('Whether each file begins with a line of column names. Default: true; false for interactions.'),
   delimiter: delimiter
     .optional()
-    .describe('What separates the fields. Default: a comma for csv, a tab for tsv and interactions.'),
+    .describe('Separator between the fields. Default: a comma for csv, a tab for tsv and interactions.'),
   quote: z
     .union([z.literal('none'), character])
     .optional()
     .describe(
-      'What encloses a field that has delimiters or line breaks; `none`: it is an ordinary character. Default: `"`.',
+      'Character that encloses fields with delimiters or line breaks; `none`: fields are not quoted. Default: `"`.',
     ),
-  comment: character.optional().describe('A line that begins with it is no record.'),
+  comment: character.optional().describe('Character that begins a comment line.'),
   missing: missingSchema
     .optional()
     .describe(
-      'Texts that mean that there is no value: the same as `data.missing`, which all formats with columns have.',
+      'Texts that stand for a missing value; the same as `data.missing`, which works for all formats with columns.',
     ),
-  decimal: z.enum(['.', ',']).default('.').describe('What is before the decimals of a number.'),
+  decimal: z.enum(['.', ',']).default('.').describe('Decimal separator of numbers.'),
 });
 
 export type ColumnsFile = z.output<typeof columnsSchema>;
@@ -167,7 +184,7 @@ export const resolvedColumnsSchema = z
       time
         .extend({ name, zone: text })
         .refine(({ zone }) => isZone(zone), 'expected a time zone')
-        .refine(({ format }) => isTimeFormat(format), 'expected a format of times'),
+        .refine(({ format }) => isTimeFormat(format), 'expected a time format'),
       ignore.extend({ name }),
       z.strictObject({ name, type: z.literal('cross'), of: z.array(name), buckets }),
     ]),

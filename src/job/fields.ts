@@ -38,38 +38,40 @@ export const dataFields = {
   shuffle: z
     .enum(['tasks', 'records'])
     .default('tasks')
-    .describe('What each pass has in another order: the tasks, or also the records within each task.'),
-  split: splitSchema.optional().describe('Takes the test records out of the training files.'),
-  negativeSampling: negativeSamplingSchema.optional().describe('Leaves out training records with label 0.'),
+    .describe('What is shuffled in each pass: the tasks, or the tasks and the records within each task.'),
+  split: splitSchema.optional().describe('How to hold test records out of the training files.'),
+  negativeSampling: negativeSamplingSchema.optional().describe('How to sample training records with label 0.'),
   columns: columnsSchema.optional(),
-  groupBy: columnName
-    .optional()
-    .describe('A category whose value says of which group a record is, for metrics by group.'),
+  groupBy: columnName.optional().describe('Category column with the group of each record, for metrics by group.'),
   missing: missingSchema
     .optional()
-    .describe('Texts that mean that there is no value, in formats with columns. Default: the empty text.'),
-  csv: dialectSchema.optional().describe('How the lines of csv, tsv and interactions files are written.'),
+    .describe('Texts that stand for a missing value, in formats with columns. Default: the empty text.'),
+  csv: dialectSchema.optional().describe('Dialect of csv, tsv and interactions files.'),
   labelWeights: z
     .boolean()
     .default(false)
-    .describe('Whether labels of libsvm and libffm data may have a weight, as in `1:0.5`: so much the record counts.'),
+    .describe(
+      'Whether labels of libsvm and libffm data may have a weight, as in `1:0.5`, which is the weight of the record.',
+    ),
   topK: countOf(1, LIMITS.topK)
     .optional()
-    .describe('Binary models: of how many records of each group `hitRate` and `ndcg` are. Default: 10.'),
+    .describe(
+      'Cutoff k of `hitRate` and `ndcg`: the number of top-ranked records in each group; only for binary models. Default: 10.',
+    ),
   corruptChunks: z
     .enum(['fail', 'skip'])
     .default('fail')
-    .describe('Whether a corrupt chunk of a RecordIO file ends the job, or is left out.'),
+    .describe('Whether the job fails at a corrupt chunk of a RecordIO file, or skips it.'),
   maxBadRecords: countOf(0, 2 ** 31 - 1)
     .default(0)
-    .describe('Bad records that a task may have; with more, it fails.'),
+    .describe('Maximum number of bad records in a task; a task with more fails.'),
   cache: z
     .enum(['on', 'off'])
     .default('on')
     .describe('Whether tasks are parsed once and kept in the cache folder for later passes.'),
   cacheBytes: countOf(2 ** 20, 2 ** 50)
     .default(2 ** 34)
-    .describe('Most bytes of parsed tasks in the cache folder; those that were not used for the longest time go.'),
+    .describe('Maximum size of parsed tasks in the cache folder; the least recently used are removed first.'),
 };
 
 const binaryOrRegression = () =>
@@ -132,7 +134,7 @@ export const modelSchema = z.discriminatedUnion('type', [
     saveDir,
   }),
   z.strictObject({
-    type: z.literal('layers').describe('A model of the layers that are listed.'),
+    type: z.literal('layers').describe('A model of your own layers.'),
     task: anyTask('binary'),
     layers: layersSchema,
     saveDir,
@@ -211,12 +213,14 @@ export const blocksSchema = byParameter('parameter').describe(
 );
 
 const stalenessFields = {
-  bound: countOf(0, 1_000_000).describe('Updates that a shard may have had since the values a push was computed from.'),
+  bound: countOf(0, 1_000_000).describe(
+    'Maximum staleness of a push: the updates of a shard since the values that the push was computed from.',
+  ),
   policy: z
     .enum(['wait', 'refuse', 'scale'])
     .default('wait')
     .describe(
-      'What holds the bound: fast trainers `wait`, stale pushes are `refuse`d and computed again, or their learning rate is `scale`d.',
+      'How the bound is enforced: fast trainers `wait`, stale pushes are `refuse`d and computed again, or their learning rate is `scale`d.',
     ),
 };
 
@@ -234,12 +238,14 @@ export const trainingFields = {
   pullAhead: countOf(0, LIMITS.pullAhead)
     .optional()
     .describe(
-      'Async mode: pulls that are made before the mini-batches before them are computed, so that the trainer need not ' +
-        'wait for them. Default: 2, or fewer under a staleness bound; 0 with policy `wait`.',
+      'Number of pulls that a trainer sends ahead of the mini-batches that it computes, so that it need not ' +
+        'wait for them; only in async mode. Default: 2, or fewer under a staleness bound; 0 with policy `wait`.',
     ),
   lanes: countOf(1, LIMITS.lanes)
     .default(8)
-    .describe('Mini-batches per round in sync mode: so many logical workers, distributed over the live trainers.'),
+    .describe(
+      'Mini-batches per round in sync mode: the number of logical workers, which are distributed over the live trainers.',
+    ),
   seed: countOf(0, 2 ** 32 - 1)
     .default(1)
     .describe('Seed of the initial values and of the order of tasks.'),
@@ -256,14 +262,11 @@ export const trainingFields = {
   classWeights: z
     .record(z.string(), positive().max(LIMITS.classWeight))
     .optional()
-    .describe('How much training records of a class count, by its number: `{1: 5}`. Classes not named count 1.'),
-  staleness: z
-    .strictObject(stalenessFields)
-    .optional()
-    .describe('How stale the values that a gradient is computed from may be.'),
+    .describe('Weights of training records by class number: `{1: 5}`. Other classes have weight 1.'),
+  staleness: z.strictObject(stalenessFields).optional().describe('Limit of the staleness of gradients.'),
   schedule: scheduleSchema
     .optional()
-    .describe('How the learning rate changes as training goes on. Default: it stays as it is.'),
+    .describe('How the learning rate changes during training. Default: it is constant.'),
 };
 
 export const clusterCounts = {
@@ -279,10 +282,10 @@ export const clusterCounts = {
   trainers: countOf(1, LIMITS.trainers)
     .default(1)
     .describe('Trainers that `paddlet run` starts; `paddlet resize` changes that.'),
-  minTrainers: countOf(1, LIMITS.trainers).default(1).describe('Live trainers that the job waits for.'),
+  minTrainers: countOf(1, LIMITS.trainers).default(1).describe('Trainers that must be live before training starts.'),
   maxTrainers: countOf(1, LIMITS.trainers)
     .default(LIMITS.trainers)
-    .describe('Trainers that work at the same time; others stand by.'),
+    .describe('Maximum number of trainers that work at the same time; others stand by.'),
   shards: countOf(1, LIMITS.shards)
     .default(512)
     .describe('Parts that the parameters are partitioned into; fixed for the life of the job.'),
@@ -294,19 +297,19 @@ export const clusterCounts = {
     .describe('Copies of each unit, on different pservers. With 2 or more, a pserver that dies costs no update.'),
   minInSync: countOf(1, LIMITS.replicas)
     .default(1)
-    .describe('Copies that must have an update before it counts; with fewer live copies, updates wait.'),
+    .describe('Copies that must have an update before it is acknowledged; with fewer live copies, updates wait.'),
 };
 export const leaseTtl = duration(1000, HOUR_MS)
   .default('5s')
-  .describe('Time after which what a dead process owned is released; 1s to 1h.');
+  .describe('Time after which the lease of a dead process expires; 1s to 1h.');
 
 export const taskCounts = {
   maxFailures: countOf(0, 1_000_000)
     .default(3)
-    .describe('Failures that a task may have in a pass; after one more it is discarded.'),
+    .describe('Maximum number of failures of a task in a pass; after one more the task is discarded.'),
   maxDiscarded: countOf(0, LIMITS.tasks)
     .default(0)
-    .describe('Tasks that may be discarded; after one more the job fails.'),
+    .describe('Maximum number of discarded tasks; after one more the job fails.'),
 };
 export const taskTimeout = z
   .union([z.literal('auto'), duration(100, 24 * HOUR_MS)])
@@ -336,7 +339,7 @@ const commands = () => z.array(z.string().min(1).max(LIMITS.hookCharacters)).max
 
 export const hookFields = {
   before: commands().describe('Shell commands that the master runs before the first pass, one after another.'),
-  after: commands().describe('Shell commands that the master runs after the last pass, when the result is known.'),
+  after: commands().describe('Shell commands that the master runs after the last pass and after the final evaluation.'),
 };
 
 export const warmStartFields = {

@@ -13,8 +13,8 @@ export const dataSchema = z
     ...dataFields,
     format: z
       .enum([...DATA_FORMATS, RECORDIO])
-      .describe('Format of all files; files that are packed as gzip, zstd or RecordIO are recognized.'),
-    record: z.enum(RECORDS).optional().describe('What the records of RecordIO files are. json is the same as jsonl.'),
+      .describe('Format of all files; gzip, zstd and RecordIO are recognized.'),
+    record: z.enum(RECORDS).optional().describe('Format of the records in RecordIO files. json is the same as jsonl.'),
   })
   .transform(({ record, format, ...data }, context) => {
     const refuse = (message: string): never => {

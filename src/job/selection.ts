@@ -11,24 +11,28 @@ const share = z.number().gt(0).lt(1);
 const columnName = z.string().min(1).max(LIMITS.columnNameCharacters);
 
 export const splitSchema = z.strictObject({
-  test: share.optional().describe('So many of the records become test records, by their hash: above 0, below 1.'),
+  test: share
+    .optional()
+    .describe('Fraction of the training records to hold out for testing, chosen by hash: above 0, below 1.'),
   by: columnName
     .optional()
-    .describe('With `test`: a category, or the group. All records with the same value are on one side.'),
+    .describe('With `test`: a column of type category or group; all records with the same value stay together.'),
   from: z
     .string()
     .min(1)
     .max(LIMITS.columnNameCharacters)
     .optional()
-    .describe('Records from that time on become test records, such as `2024-06-01`; needs a column of type time.'),
+    .describe(
+      'Time, such as `2024-06-01`, from which on records are held out for testing; needs a column of type time.',
+    ),
 });
 
 export const negativeSamplingSchema = z.strictObject({
-  rate: share.describe('So many of the training records with label 0 stay.'),
+  rate: share.describe('Fraction of the training records with label 0 to keep.'),
   correction: z
     .enum(['weight', 'none'])
     .default('weight')
-    .describe('`weight`: each that stays counts 1 / `rate`, so that predictions stay probabilities; `none`.'),
+    .describe('`weight`: each kept record has weight 1 / `rate`, so that predictions stay probabilities; `none`.'),
 });
 
 /** The resolved form, as the store carries it. */
