@@ -105,7 +105,7 @@ With a second file: the values and ranges that the first one lacks. With a job f
   private async inspectAsJob(place: DataPlace, path: string, onBytes: (count: number) => void): Promise<void> {
     const { file, other } = this.args;
     if (other !== undefined) {
-      throw new PaddletError('Usage', `--job ${path}: expected one file, found ${other} as well`, {
+      throw new PaddletError('Usage', `--job ${path}: expected one file, got ${other} as well`, {
         hint: 'compare two files without --job',
       });
     }
