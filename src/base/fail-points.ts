@@ -7,43 +7,46 @@ import { LIMITS } from './limits.ts';
 
 /** Every point, with the moment that it marks. */
 export const FAIL_POINTS = {
-  'child.revoking': 'the exit of a child was waited for, the lease that it told is not yet revoked',
+  'child.revoking': 'a child has exited, and its lease is not yet revoked',
   'checkpoint.begun': 'the temporary file is made and empty',
   'checkpoint.captured': 'a shard was copied and given to the writer',
-  'checkpoint.written': 'all is written, header included, and not yet synced',
+  'checkpoint.written': 'the file is written, header included, and not yet synced',
   'checkpoint.synced': 'the temporary file is on stable storage',
-  'checkpoint.digested': 'its MD5 is known',
-  'checkpoint.renamed': 'it has its name, and the folder is not yet synced',
+  'checkpoint.digested': 'the MD5 of the file is known',
+  'checkpoint.renamed': 'the file has its final name, and the folder is not yet synced',
   'checkpoint.folder-synced': 'the file is durable, and not yet published',
-  'checkpoint.published': 'its key is in the store, and what it replaced is not yet deleted',
-  'checkpoint.deleted': 'a file that it replaced is deleted',
+  'checkpoint.published': 'the key of the file is in the store, and the replaced files are not yet deleted',
+  'checkpoint.deleted': 'a replaced file is deleted',
   'checkpoint.parted': 'the snapshot of an owner that lost its index is announced',
   'pserver.claimed': 'the index is owned, nothing is loaded',
   'pserver.loaded': 'the parameters are loaded, no recovery number is raised',
   'pserver.rounds-loaded': 'sync mode: the parameters are loaded, no shard is taken',
-  'pserver.cut-loaded': 'sync mode: the shards are loaded from the cut to which all go back, and not served',
+  'pserver.cut-loaded':
+    'sync mode: the shards are loaded from the cut to which all pservers go back, and not yet served',
   'pserver.recovery-raised': 'the recovery number is raised, no shard is taken',
-  'heads.changed': 'a transaction on the heads of units is answered, nothing acts on it',
-  'pserver.shards-taken': 'all heads name it, and it does not serve yet',
+  'heads.changed': 'a transaction on the heads of units is answered, and no process has acted on it',
+  'pserver.shards-taken': 'all heads name the pserver, and it does not serve yet',
   'move.offered': 'the source of a move: its target takes the unit, nothing is copied',
   'move.copied': 'the source of a move: its target has all shards, and is sent the updates',
   'move.sealed': 'the source of a move: the copy is complete and final, the change of the head is not sent',
-  'move.decided': 'the source of a move: the change of the head is answered, nothing acts on it',
-  'move.accepted': 'the target of a move: it takes the unit, its source is not told',
+  'move.decided': 'the source of a move: the change of the head is answered, and no process has acted on it',
+  'move.accepted': 'the target of a move: it takes the unit, and its source does not know it yet',
   'move.filled': 'the target of a move: it has all shards',
-  'move.confirmed': 'the target of a move: its copy is complete and final, its source is not told',
-  'move.leading': 'the target of a move: it leads the unit, no request is answered from it',
-  'pserver.opened': 'no head names the loaded file as the last state, nothing is applied',
+  'move.confirmed': 'the target of a move: its copy is complete and final, and its source does not know it yet',
+  'move.leading': 'the target of a move: it leads the unit, and has not answered a request for it',
+  'pserver.opened': 'no head names the loaded file as the last state, and no update is applied',
   'push.received': 'a push is about to be judged',
-  'push.applied': 'the parameters have it, the ledger does not',
-  'push.advanced': 'the ledger has it, no answer is given',
+  'push.applied': 'the parameters have the push, the ledger does not',
+  'push.advanced': 'the ledger has the push, and the answer is not sent',
   'copies.committed': 'a push that every copy has staged: the parameters of the primary have it, its ledger does not',
-  'copies.staged': 'a pserver has staged an update of a unit that another one leads, its primary is not told',
-  'copies.promoting': 'a pserver is about to lead units whose primary is gone, the change of their heads is not sent',
-  'copies.promoted': 'the change of a head by which it leads the unit is answered, nothing acts on it',
-  'lane.taken': 'a lane of a round is kept, no answer is given',
+  'copies.staged':
+    'a pserver has staged an update of a unit whose primary is another pserver; the primary has no answer yet',
+  'copies.promoting':
+    'a pserver is about to be promoted to primary of units whose primary died; the change of their heads is not sent',
+  'copies.promoted': 'the change of the head that promotes the pserver is answered, and no process has acted on it',
+  'lane.taken': 'a lane of a round is kept, and the answer is not sent',
   'round.applied': 'the parameters have the round, neither ledger nor version have it',
-  'timeline.raised': 'all pservers are to go back to the cut, none has',
+  'timeline.raised': 'all pservers must go back to the cut, and none has',
   'trainer.lane-acknowledged': 'one pserver acknowledged a lane, others may not have',
   'trainer.lanes-pushed': 'every pserver acknowledged all lanes of this trainer',
   'cut.saved': 'every pserver published its part of a cut, the cut is not complete',
@@ -52,19 +55,19 @@ export const FAIL_POINTS = {
   'job.continuing': 'a job is about to get more passes',
   'job.continued': 'the new number of passes is in the store, no task is handed out',
   'tasks.saving': 'changes of the queue are about to be saved',
-  'tasks.saved': 'they are saved, no answer that rests on them is given',
+  'tasks.saved': 'the changes of the queue are saved, and no answer that depends on them is sent',
   'finish.received': 'a finished task is about to be recorded',
-  'finish.recorded': 'it is saved, no answer is given',
+  'finish.recorded': 'the finished task is saved, and the answer is not sent',
   'repair.found': 'the tasks to be repaired are known',
-  'repair.done': 'they are repaired, the number reconciled is not yet saved',
-  'evaluation.kept': 'the files of a model are kept, and the store does not know it yet',
-  'evaluation.going-on': 'a model is saved, and training is about to go on',
+  'repair.done': 'the tasks are repaired, and the number `reconciled` is not yet saved',
+  'evaluation.kept': 'the files of a model are kept, and the store does not have the model yet',
+  'evaluation.going-on': 'a model is saved, and training is about to continue',
   'result.publishing': 'the result is about to be published',
-  'trainer.dealt': 'a task was dealt to this trainer',
+  'trainer.dealt': 'this trainer got a task',
   'trainer.pserver-acknowledged': 'one pserver acknowledged a push, others may not have',
   'trainer.pushed': 'every pserver acknowledged a push',
-  'trainer.finishing': 'a task is closed in every shard, the master is not told',
-  'trainer.finished': 'the master answered that it is done',
+  'trainer.finishing': 'a task is closed in every shard, and the master does not know it yet',
+  'trainer.finished': 'the master answered that the task is done',
   'model.written': 'the merged model is written under a temporary name',
 } as const satisfies Record<string, string>;
 
@@ -122,7 +125,7 @@ function parseItem(item: string, hands: FailHands): Armed & { readonly point: Fa
     new PaddletError('Usage', `PADDLET_FAIL: ${JSON.stringify(item)}: ${why}`, {
       hint: 'write point:kill, point:delay=MS or point:error[=CODE], with @N or @N+ for the Nth hit (paddlet docs fail-points)',
     });
-  if (action === undefined) throw wrong('not of the form point:action');
+  if (action === undefined) throw wrong('expected the form point:action');
   if (!isFailPoint(point)) throw wrong(`unknown point ${point}`);
   const from = first === undefined ? 1 : Number(first);
   const to = first === undefined || more !== undefined ? Number.POSITIVE_INFINITY : from;
@@ -131,7 +134,7 @@ function parseItem(item: string, hands: FailHands): Armed & { readonly point: Fa
     act();
   };
   if (action === 'kill') {
-    if (value !== undefined) throw wrong('kill takes no value');
+    if (value !== undefined) throw wrong('kill does not take a value');
     return { point, from, to, act: hit(hands.kill) };
   }
   if (action === 'delay') {

@@ -25,8 +25,8 @@ function homeFolder(path: string): string {
 export function notLocal(path: string): string | undefined {
   const [start, scheme] = URL_START.exec(path) ?? [];
   if (start !== undefined && scheme?.toLowerCase() === 'file') {
-    return `only local files are read, and by their path: ${path.slice(start.length - 1)}`;
+    return `paddlet reads only local files, by path: ${path.slice(start.length - 1)}`;
   }
-  if (start !== undefined) return 'only local files are read: mount it, or copy it to this machine';
-  return HOME.test(path) ? '~ is a home folder only where a shell reads it: write the path in full' : undefined;
+  if (start !== undefined) return 'mount the file, or copy it to this machine';
+  return HOME.test(path) ? 'only a shell expands ~ to a home folder: write the path in full' : undefined;
 }

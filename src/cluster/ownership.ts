@@ -38,7 +38,7 @@ export async function holdLease(context: StoreContext, ttlMs: number): Promise<H
     grantedTtlMs: grant.grantedTtlMs,
     sentAtMs,
     onSuspend: () => {
-      log.warn('suspended: the store did not renew the lease in time; serving nothing until it answers', {
+      log.warn('suspended: the store did not renew the lease in time; requests wait until it answers', {
         store: context.store.url,
       });
       changed.notify();

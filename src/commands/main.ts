@@ -1,4 +1,5 @@
 /** From the command line to a subcommand and back to an exit code. */
+import type { Command, Config } from '@oclif/core';
 import { EXIT, type ExitCode } from '../base/errors.ts';
 import { armFailPoints } from '../base/fail-points.ts';
 import { failHands } from '../host/fail-hands.ts';
@@ -9,10 +10,11 @@ import type { CommandConstructor } from './base/command-class.ts';
 import type { CommandEntry } from './base/command-table.ts';
 import { errorJson, errorText, exitCodeOf } from './base/errors.ts';
 import { fromSystem, outputFailed } from './base/machine-errors.ts';
-import { helpSubject, loadClass, loadConfig } from './base/oclif-config.ts';
+import { HELP_OPTIONS, helpSubject, loadClass, loadConfig } from './base/oclif-config.ts';
 import { overview } from './base/overview.ts';
 import { unknownCommand } from './base/unknown-command.ts';
 import { fromOclif } from './base/usage-errors.ts';
+import { TOPIC_ENTRIES, TOPICS, topicSubject } from './help/topics.ts';
 import { COMMANDS } from './index.ts';
 
 /** Runs `paddlet <argv>`. Never throws: errors are printed and become the exit code. */
@@ -53,13 +55,19 @@ function endByError(thrown: Error): void {
 
 type Target =
   | { readonly kind: 'overview'; readonly under: string | undefined }
+  | { readonly kind: 'topic'; readonly name: string }
   | { readonly kind: 'unknown'; readonly words: readonly string[] }
   | { readonly kind: 'command'; readonly entry: CommandEntry; readonly rest: readonly string[] };
 
 async function run(target: Target, argv: readonly string[]): Promise<ExitCode> {
   switch (target.kind) {
     case 'overview':
-      process.stdout.write(`${overview(COMMANDS, isColorWanted(process.stdout), target.under)}\n`);
+      process.stdout.write(
+        `${overview([...COMMANDS, ...TOPIC_ENTRIES], isColorWanted(process.stdout), target.under)}\n`,
+      );
+      return EXIT.done;
+    case 'topic':
+      await showHelp(await loadConfig(COMMANDS), topicSubject(target.name), true);
       return EXIT.done;
     case 'unknown':
       throw unknownCommand(
@@ -69,9 +77,7 @@ async function run(target: Target, argv: readonly string[]): Promise<ExitCode> {
     case 'command': {
       const config = await loadConfig(COMMANDS);
       if (isHelpWanted(argv)) {
-        const { Help } = await import('@oclif/core');
-        const help = new Help(config, config.pjson.oclif.helpOptions);
-        await help.showCommandHelp(await helpSubject(config.findCommand(target.entry.id, { must: true })));
+        await showHelp(config, await helpSubject(config.findCommand(target.entry.id, { must: true })));
         return EXIT.done;
       }
       const Loaded: CommandConstructor = await loadClass(target.entry);
@@ -80,9 +86,18 @@ async function run(target: Target, argv: readonly string[]): Promise<ExitCode> {
   }
 }
 
+async function showHelp(config: Config, subject: Command.Loadable, isTopic = false): Promise<void> {
+  const { PaddletHelp } = await import('./help/command-help.ts');
+  const help = new PaddletHelp(subject, config, HELP_OPTIONS, isTopic);
+  process.stdout.write(`${subject.summary}\n\n${help.generate()}\n`);
+}
+
 /** The longest run of leading words that names a command; a group of commands (`data`) shows its own overview. */
 function resolveTarget(argv: readonly string[]): Target {
   const line = argv[0] === 'help' ? argv.slice(1) : argv;
+  if (argv[0] === 'help' && argv.length === 2 && Object.hasOwn(TOPICS, argv[1]!)) {
+    return { kind: 'topic', name: argv[1]! };
+  }
   const flagAt = line.findIndex((word) => word.startsWith('-'));
   const words = flagAt === -1 ? line : line.slice(0, flagAt);
   for (let count = Math.min(words.length, 3); count > 0; count--) {

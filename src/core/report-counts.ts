@@ -31,7 +31,7 @@ export interface EndCounts {
 export function whyWrongEnd({ records, maxBadRecords }: CountedTask, end: EndCounts): string | undefined {
   const { good, bad } = end;
   if (good + bad !== records) return `${good} good and ${bad} bad records of ${records}`;
-  if (bad > maxBadRecords) return `${bad} bad records, and data.maxBadRecords is ${maxBadRecords}`;
+  if (bad > maxBadRecords) return `expected at most ${maxBadRecords} bad records (data.maxBadRecords), got ${bad}`;
   return whyWrongMetrics(end.metrics) ?? whyTooOften(records, end.metrics.records);
 }
 

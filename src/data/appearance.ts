@@ -61,7 +61,7 @@ const NO_TEXT: readonly Test[] = [
   ],
   [
     ([line = '']) => /^\s*<(?:!doctype|html|\?xml)/i.test(line),
-    { what: 'a web page', hint: 'a download went wrong: fetch the file again and look at it' },
+    { what: 'a web page', hint: 'the download failed: fetch the file again and check it' },
   ],
   [(lines) => lines.some(isBinary), { what: 'a binary file', hint: 'check the path and data.format' }],
 ];
@@ -139,7 +139,7 @@ const OTHER_TEXT: readonly Test[] = [
     all((line) => ID_LIST.test(line) && line.includes(':')),
     {
       what: 'multi-label libsvm (labels with commas)',
-      hint: 'no model of paddlet takes several labels a record: write one',
+      hint: 'write one label per record: paddlet does not support multi-label data',
     },
   ],
   [
@@ -157,7 +157,7 @@ const OTHER_TEXT: readonly Test[] = [
     all((line) => RANKING.test(line)),
     {
       what: 'ranking data (qid:)',
-      hint: 'no model of paddlet ranks: write labels of model.task; qid: may stay, for metrics by group',
+      hint: 'write the labels of model.task: paddlet does not train ranking models; keep qid: for metrics by group',
     },
   ],
   [
@@ -170,15 +170,15 @@ const OTHER_TEXT: readonly Test[] = [
   [
     (lines) => all((line) => RECORD.test(line) && !BINARY_LABEL.test(line))(lines) && twoLabels(lines),
     {
-      what: 'libsvm with labels that the model does not take',
-      hint: 'write the labels of two classes as 1 and 0; of numbers, set model.task to regression',
+      what: 'libsvm with labels that the model does not accept',
+      hint: 'write the labels of two classes as 1 and 0; if the labels are numbers, set model.task to regression',
     },
   ],
   [
     all((line) => RECORD.test(line) && !BINARY_LABEL.test(line)),
     {
-      what: 'libsvm with labels that the model does not take',
-      hint: 'set model.task to regression if the labels are numbers; else correct them, or allow some with data.maxBadRecords',
+      what: 'libsvm with labels that the model does not accept',
+      hint: 'set model.task to regression if the labels are numbers; otherwise correct them, or raise data.maxBadRecords',
     },
   ],
   [separatedBy('\t'), { what: 'tab-separated values (TSV)', hint: columnsHint('tsv') }],

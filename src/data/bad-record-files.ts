@@ -57,7 +57,7 @@ export class BadRecordFiles {
     try {
       await this.#keep(this.#folder, name, found);
     } catch (error) {
-      this.#stop(`bad records are not listed from now on: ${(error as Error).message}`);
+      this.#stop(`paddlet stops listing bad records: ${(error as Error).message}`);
     }
   }
 
@@ -73,7 +73,7 @@ export class BadRecordFiles {
     const names = (await disk.list(folder)).filter((one) => one.endsWith(this.#end));
     if (names.includes(name)) return;
     if (names.length >= LIMITS.badRecordFiles) {
-      this.#stop(`${folder} has ${names.length} files: bad records of more tasks are not listed`);
+      this.#stop(`${folder} has ${names.length} files: paddlet does not list bad records of more tasks`);
       return;
     }
     // Under its name a file is whole, even if others write it too.

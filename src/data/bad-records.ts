@@ -17,7 +17,11 @@ export interface BadRecordsRule {
 /** Throws `TooManyBadRecords`. */
 export function refuseTooManyBad({ bad }: Pick<TaskRecords, 'bad'>, { format, maxBadRecords }: BadRecordsRule): void {
   if (bad.length <= maxBadRecords) return;
-  throw tooManyBad(bad, `${bad.length} bad records in one task, data.maxBadRecords is ${maxBadRecords}`, format);
+  throw tooManyBad(
+    bad,
+    `expected at most ${maxBadRecords} bad records in a task (data.maxBadRecords), got ${bad.length}`,
+    format,
+  );
 }
 
 /** `bad` is not empty. */
@@ -35,7 +39,7 @@ export function noneGood(bad: readonly BadRecord[], what: string, format: DataFo
 /** The error for files whose records were all read. */
 export const noGoodRecord = (paths: readonly string[], bad: readonly BadRecord[], format: DataFormat): PaddletError => {
   const more = paths.length > SHOWN_FILES ? ` and ${paths.length - SHOWN_FILES} other files` : '';
-  const what = `there is no good record in ${paths.slice(0, SHOWN_FILES).join(', ')}${more}`;
+  const what = `no good records in ${paths.slice(0, SHOWN_FILES).join(', ')}${more}`;
   const { input, placing } = formatOf(format);
   const ofColumns = placing === 'position' ? 'data.columns and data.csv' : 'data.columns';
   const compared = input === 'columns' ? ofColumns : 'data.format';
@@ -49,7 +53,7 @@ function explain(bad: readonly BadRecord[], format: DataFormat): { shown: string
   const { input, hasFields } = formatOf(format);
   const appearance = input === 'columns' ? (otherThanText(texts) ?? notUtf8(texts)) : appearanceOf(texts, hasFields);
   if (appearance === undefined) return { shown };
-  return { shown: `${shown}; it looks like ${appearance.what}`, hint: appearance.hint };
+  return { shown: `${shown}; the file seems to be ${appearance.what}`, hint: appearance.hint };
 }
 
 /** `file:line: reason, in "text"`. */

@@ -20,7 +20,7 @@ export function countRecords(files: readonly IndexedFile[], chunks: readonly Chu
     if (!fits || (bytes > CHUNK_BYTES && !isOverlong(chunk))) {
       throw new PaddletError(
         'DataChanged',
-        `bytes ${offset} to ${offset + bytes} of file ${chunk.file} are no chunk of the index`,
+        `bytes ${offset} to ${offset + bytes} of file ${chunk.file} are not a chunk of the index`,
       );
     }
     sum += records;
@@ -34,13 +34,13 @@ export const changed = (file: string, chunk: Chunk): PaddletError =>
     'DataChanged',
     `${file} has changed since it was indexed (bytes ${chunk.offset} to ${chunk.offset + chunk.bytes})`,
     {
-      hint: 'a job trains on the data that it was started with: put it back, or start a new job',
+      hint: 'put the file back as it was, or start a new job: a job trains on unchanged data',
     },
   );
 
 /** Why an overlong record is bad. */
 export const tooLong = (bytes: number): string =>
-  `the line has ${bytes} bytes, more than the ${LIMITS.recordBytes} that a record may have`;
+  `expected a line of at most ${LIMITS.recordBytes} bytes, got ${bytes}`;
 
 /** Of the first record among all of the file, where some are left out. Throws `DataChanged` when it is not said. */
 export function positionOf(chunk: Chunk, file: string): number {

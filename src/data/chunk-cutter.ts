@@ -98,7 +98,7 @@ export class ChunkCutter {
       crc32: this.crcOfEnd,
     });
     if (this.chunks.length > LIMITS.tasks) {
-      throw new PaddletError('DataInvalid', `the data makes more than ${LIMITS.tasks} chunks`, {
+      throw new PaddletError('DataInvalid', `expected at most ${LIMITS.tasks} chunks of data, got more`, {
         hint: 'raise data.recordsPerTask',
       });
     }

@@ -214,5 +214,5 @@ export async function inCache<T>(folder: string, step: () => Promise<T>): Promis
 export const cacheFailed = (folder: string, cause: Error): PaddletError =>
   new PaddletError('DataCacheFailed', `cannot write the data cache ${folder}: ${cause.message}`, {
     cause,
-    hint: 'free some space or choose another folder with --cache-dir',
+    hint: 'free space, or choose another folder with --cache-dir',
   });

@@ -50,7 +50,7 @@ export async function refuseBadStart(place: DataPlace, task: FirstTask): Promise
     const among = Math.min(records, head.records);
     throw tooManyBad(
       bad,
-      `${bad.length} of the first ${among} records of ${path} are bad, data.maxBadRecords is ${task.maxBadRecords}`,
+      `${bad.length} of the first ${among} records of ${path} are bad: expected at most ${task.maxBadRecords} (data.maxBadRecords)`,
       task.format,
     );
   }
@@ -73,7 +73,7 @@ export async function refuseOtherFormat(
   const labels: LabelRule = { task: 'regression', mayHaveWeight };
   for await (const { path, head } of heads(place, { ...data, labels })) {
     if (head.records === 0 || head.bad.length < head.records) continue;
-    const what = `no record of ${path} can be read as ${data.format}`;
+    const what = `cannot read any record of ${path} as ${data.format}`;
     const isText = formatOf(data.format).input === 'columns';
     const otherwise = isText
       ? 'compare it with the columns of the job'

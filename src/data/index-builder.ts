@@ -72,14 +72,15 @@ export async function indexFiles(
 }
 
 export const noRecord = (paths: readonly string[]): PaddletError =>
-  new PaddletError('DataInvalid', `there is no record in ${paths.join(', ')}`, {
-    hint: 'empty lines and comments are no records: see that what writes the files did not fail',
+  new PaddletError('DataInvalid', `no records in ${paths.join(', ')}`, {
+    hint: 'check the program that writes the files: empty lines and comments do not count as records',
   });
 
 const noneSelected = (paths: readonly string[], { part, split }: Selection): PaddletError => {
-  const what = split === undefined ? 'data.negativeSampling leaves no record' : `data.split leaves no ${part} record`;
+  const what =
+    split === undefined ? 'data.negativeSampling removes every record' : `data.split leaves no ${part} records`;
   return new PaddletError('DataInvalid', `${what} of ${paths.join(', ')}`, {
-    hint: 'see that the files have records, and that their labels and times can be read: paddlet doctor looks at them',
+    hint: 'check the files, their labels and times with `paddlet doctor JOB`',
   });
 };
 

@@ -83,7 +83,7 @@ export function sharedOddities(trained: readonly string[], tested: readonly stri
   const others = more.length === 0 ? '' : ` (and ${more.length} more)`;
   return [
     {
-      message: `${path}${others} is a training and a test file: test metrics are of records that the model has seen`,
+      message: `${path}${others} is both a training and a test file: the test metrics count records that the model was trained on`,
       hint: 'name other files in data.test, or hold records out with data.split',
     },
   ];
@@ -100,7 +100,7 @@ export function coarseOddities(statistics: readonly NumberStatistics[] = []): Od
     if (min === max || !(deviation < LEAST_STEPS * step)) return [];
     return {
       message: `column ${name} has numbers from ${min} to ${max}, where 32-bit floats are ${step} apart`,
-      hint: `subtract about ${min} from them in the files, or a model sees rounded numbers`,
+      hint: `subtract about ${min} from the numbers in the files; otherwise the model sees rounded numbers`,
     };
   });
 }
@@ -114,11 +114,11 @@ export function odditiesOf(
   const odd: Oddity[] = all.flatMap(({ skippedChunks, withoutFeatures, absentColumns, absentIn }) => [
     ...skippedChunks.map(({ path, chunks, records }) => ({
       message: `${path} is read without ${chunks} corrupt ${chunks === 1 ? 'chunk' : 'chunks'} (records: ${records})`,
-      hint: 'paddlet data recordio list shows which; data.corruptChunks: fail refuses them',
+      hint: 'list them with `paddlet data recordio list`; to refuse them, set data.corruptChunks: fail',
     })),
     ...withoutFeatures.map((file) => ({
       message: `no record of ${file} has a feature`,
-      hint: 'weights and groups of XGBoost are such files: leave it out of the data, or remove it from the folder',
+      hint: 'leave the file out of the data: weight and group files of XGBoost look like this',
     })),
     ...(absentColumns.length === 0
       ? []
@@ -130,14 +130,14 @@ export function odditiesOf(
   ]);
   if (has('hasZero') && has('hasMinusOne') && (task === undefined ? !has('hasOther') : task === 'binary')) {
     odd.push({
-      message: 'there are labels 0 and labels -1: a binary model takes both as negative',
-      hint: 'where 0 means unlabeled, or another class, remove these records, or write them as what they are',
+      message: 'the data has labels 0 and labels -1: a binary model treats both as negative',
+      hint: 'if 0 means unlabeled or another class, remove these records, or correct their labels',
     });
   }
   if (columns.some((column) => column.type === 'label' && column.value !== undefined)) {
     odd.push({
-      message: 'all records have label 1: a model learns that each is positive',
-      hint: 'add records that are not, and a column of type label, such as a rating',
+      message: 'all records have label 1: the model learns that every record is positive',
+      hint: 'add negative records, and a column of type label, such as a rating',
     });
   }
   return odd;

@@ -89,7 +89,7 @@ function hintFor({ set, task }: LabelledRecords, label: number, column: LabelCol
   const field = `data.columns.${column?.name}`;
   if (column?.positive !== undefined) {
     return label === 1
-      ? `leave out of ${field}.positive the texts that count as 0`
+      ? `remove the texts that count as 0 from ${field}.positive`
       : `list in ${field}.positive the texts that count as 1, written as in the files`;
   }
   const others = task === 'binary' ? `label ${label === 1 ? 0 : 1}` : 'other labels';

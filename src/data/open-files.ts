@@ -79,7 +79,7 @@ export class OpenFiles {
       if (content.bytes !== indexed.bytes) {
         throw new PaddletError(
           'DataChanged',
-          `${indexed.path} has ${content.bytes} bytes, not ${indexed.bytes} as indexed`,
+          `expected ${indexed.bytes} bytes in ${indexed.path}, as indexed, got ${content.bytes}`,
         );
       }
       assert(offset + count <= indexed.bytes, 'the range is in the file');

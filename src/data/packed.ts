@@ -14,11 +14,11 @@ export const convert = (from: string): string => `convert it: ${EXPECTED}; data.
 const PACK_AS_GZIP = 'unpack it, or pack it as gzip or zstd, which paddlet reads';
 const ZIP: Appearance = { what: 'a zip archive', hint: `${PACK_AS_GZIP} as it is` };
 const BZIP2: Appearance = { what: 'a bzip2 file', hint: PACK_AS_GZIP };
-const TAR: Appearance = { what: 'a tar archive', hint: 'unpack it: a folder of files can be named as well' };
+const TAR: Appearance = { what: 'a tar archive', hint: 'unpack it, and name the folder' };
 
 const PARQUET: Appearance = {
   what: 'a Parquet file',
-  hint: 'its format is parquet (data.format, or --format of predict); `paddlet init` writes a job for it',
+  hint: 'set data.format to parquet (predict: --format parquet); `paddlet init` writes a job for it',
 };
 
 /** Each is so long, or has bytes that text never has, that no text begins with it. */

@@ -64,24 +64,24 @@ async function filesOf(place: DataPlace, entry: string): Promise<string[]> {
 
 const noFiles = (folder: string): PaddletError =>
   new PaddletError('DataMissing', `no data files in folder ${folder}`, {
-    hint: 'files below it are data, except hidden ones and those whose name begins with _',
+    hint: 'put data files into the folder; hidden files and files whose name begins with _ do not count',
   });
 
 const noFile = (path: string): PaddletError =>
   new PaddletError('DataMissing', `${path} is neither a file nor a folder`, {
-    hint: 'data is read more than once, and by several processes: write what a pipe or a device gives to a file',
+    hint: 'write the data to a file: several processes read it more than once',
   });
 
 /** What other programs take as the name of a data file. */
 async function refuseUnlikePath(place: DataPlace, entry: string): Promise<void> {
   const refuse = (hint: string): never => {
-    throw new PaddletError('DataMissing', `${entry} is no path of a data file`, { hint });
+    throw new PaddletError('DataMissing', `${entry} is not the path of a data file`, { hint });
   };
   const hint = notLocal(entry);
   if (hint !== undefined) refuse(hint);
   const [file = '', cache] = entry.split(/#(?=[^#]*$)/);
   if (cache !== undefined && (await place.host.disk.exists(absolutePath(place, file)))) {
-    refuse(`write ${file}: what follows the # means something to XGBoost only, paddlet keeps what it parses anyway`);
+    refuse(`write ${file}: only XGBoost uses the part after #; paddlet keeps parsed data anyway`);
   }
 }
 
@@ -91,7 +91,7 @@ async function filesOfGlob(place: DataPlace, root: string, pattern: string): Pro
   const files = (await walk(place, root, 0)).filter((file) => matchesGlob(relative(root, file), pattern));
   if (files.length > 0) return files;
   const names = await namesIn(place, root, pattern);
-  const bracket = pattern.includes('[') ? `; [ begins a set of characters, a name that has one is written [[]` : '';
+  const bracket = pattern.includes('[') ? `; [ begins a set of characters; write [[] for a literal [` : '';
   throw new PaddletError('DataMissing', `no file matches ${join(root, pattern)}`, { hint: `${names}${bracket}` });
 }
 

@@ -29,7 +29,7 @@ export class SkippedChunks {
     this.#chunks += 1;
     this.#records += records;
     if (this.#chunks > LIMITS.loggedCorruptChunks) return;
-    this.#place.host.log.warn(`a corrupt chunk is left out: ${this.#path}: ${message}`, { records });
+    this.#place.host.log.warn(`skipped a corrupt chunk: ${this.#path}: ${message}`, { records });
   }
 
   async write(cached: string): Promise<void> {

@@ -191,7 +191,7 @@ function append(path: string, text: Buffer): void {
     ]);
     if (writeSync(descriptor, whole) === whole.length) return;
     ftruncateSync(descriptor, size);
-    throw new Error(`${path}: the disk took only a part`);
+    throw new Error(`${path}: the disk wrote only a part`);
   } finally {
     close(descriptor);
   }

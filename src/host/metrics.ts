@@ -26,7 +26,7 @@ export function createMetricsRegistry(labels: MetricsLabels, version: string): R
   for (const name of LEFT_OUT) registry.removeSingleMetric(name);
   new Gauge({
     name: 'paddlet_build_info',
-    help: 'Always 1: the versions of paddlet and of Node that this process runs',
+    help: 'Always 1; its labels are the versions of paddlet and Node',
     labelNames: ['version', 'node'],
     registers: [registry],
   }).set({ version, node: process.versions.node }, 1);
@@ -46,7 +46,7 @@ const SERVED_TYPES: ReadonlySet<string> = new Set([
 export function registerServed(registry: Registry): (type: string, tookMs: number) => void {
   const seconds = new Histogram({
     name: 'paddlet_request_seconds',
-    help: 'From when a request of another process was begun until it was answered',
+    help: 'Time from the start of a request by another process until its answer',
     labelNames: ['type'],
     buckets: SERVED_BUCKETS,
     registers: [registry],

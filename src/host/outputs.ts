@@ -53,7 +53,7 @@ export function fileLines(descriptor: () => number): WriteLine {
   /** The disk took only a part of the last line. */
   let isCut = false;
   return (line) => {
-    const note = lost === 0 ? '' : `(${lost} lines were lost: they could not be written here)\n`;
+    const note = lost === 0 ? '' : `(${lost} lines were lost, because they could not be written)\n`;
     const text = Buffer.from(`${isCut ? '\n' : ''}${note}${line}\n`);
     try {
       const written = writeSync(descriptor(), text);

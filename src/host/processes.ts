@@ -19,7 +19,7 @@ export interface SelfCommand {
 export function selfCommand(): SelfCommand {
   if (isSea()) return { command: process.execPath, args: [] };
   const script = process.argv[1];
-  if (script === undefined) throw new Error('no entry script: cannot start this program again');
+  if (script === undefined) throw new Error('cannot start this program again: it has no entry script');
   return { command: process.execPath, args: [...process.execArgv, script] };
 }
 

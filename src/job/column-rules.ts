@@ -64,16 +64,16 @@ function dialectRules(
   const broken: ColumnRuleBroken[] = [];
   const refuse = (field: string, message: string): void => void broken.push({ path: ['csv', field], message });
   if (delimiter.length === 2 && format !== 'interactions') {
-    refuse('delimiter', `${JSON.stringify(delimiter)} is for format interactions only: expected one character`);
+    refuse('delimiter', `expected one character: only format interactions can have ${JSON.stringify(delimiter)}`);
   } else if (/^\s\s$/.test(delimiter)) {
     refuse('delimiter', 'expected one blank, which stands for any number of them');
   }
   if (format === 'interactions' && csv?.quote !== undefined && csv.quote !== 'none') {
-    refuse('quote', 'there are no quotes in format interactions: use csv');
+    refuse('quote', 'format interactions does not have quotes: use csv');
   }
-  if (quote === delimiter) refuse('quote', 'expected another character than the delimiter');
+  if (quote === delimiter) refuse('quote', 'expected a character that differs from the delimiter');
   if (comment !== undefined && (comment === delimiter || comment === quote)) {
-    refuse('comment', 'expected another character than the delimiter and the quote');
+    refuse('comment', 'expected a character that differs from the delimiter and from the quote');
   }
   for (const [field, character] of Object.entries({ delimiter, quote, comment })) {
     if (character === undefined || character === null) continue;
@@ -81,7 +81,7 @@ function dialectRules(
     if (/^[-+.]$/.test(character) || character === decimal) {
       refuse(field, `${JSON.stringify(character)} may be part of a number: expected another character`);
     }
-    if (field !== 'delimiter' && /^[ \t]$/.test(character)) refuse(field, 'expected a character that is no blank');
+    if (field !== 'delimiter' && /^[ \t]$/.test(character)) refuse(field, 'expected a character that is not a blank');
   }
   return broken;
 }
@@ -93,7 +93,7 @@ function missingLabels(columns: readonly Column[], missing: readonly string[], f
     const texts = [column.positive, column.negative, column.classes].flatMap((all) => all ?? []);
     const both = texts.find((text) => missing.includes(text));
     if (both === undefined) return [];
-    return [{ path: ['columns', column.name], message: `${JSON.stringify(both)} is in ${field}, too` }];
+    return [{ path: ['columns', column.name], message: `${JSON.stringify(both)} is also in ${field}` }];
   });
 }
 
@@ -101,10 +101,10 @@ function groupRules(columns: readonly Column[], groupBy: string | undefined): Co
   if (groupBy === undefined) return [];
   const refuse = (message: string): ColumnRuleBroken[] => [{ path: ['groupBy'], message }];
   const column = columns.find(({ name }) => name === groupBy);
-  if (column?.type !== 'category') return refuse(`${groupBy} is no column of type category`);
+  if (column?.type !== 'category') return refuse(`${groupBy} is not a column of type category`);
   if (column.buckets !== undefined) return refuse(`different values of ${groupBy} may share one of its buckets`);
   const other = columns.find(({ type }) => type === 'group');
-  return other === undefined ? [] : refuse(`there is a column of type group already: ${other.name}`);
+  return other === undefined ? [] : refuse(`the job already has a column of type group: ${other.name}`);
 }
 
 /** What says where a column is, by format. */
@@ -116,7 +116,7 @@ function placingRules(columns: readonly Column[], format: DataFormat): ColumnRul
   return columns.flatMap((column) =>
     ['position', 'path', 'from', 'value'].flatMap((field) => {
       if (allowed.includes(field) || column[field as keyof Column] === undefined) return [];
-      const said = field === 'value' ? 'its files have the labels' : 'its files say where it is';
+      const said = field === 'value' ? 'its files contain the labels' : 'its files define it';
       const why = placing === 'name' ? said : `expected ${allowed.slice(0, 2).join(' or ')}`;
       return [{ path: ['columns', column.name, field], message: `not for format ${format}: ${why}` }];
     }),
@@ -135,8 +135,8 @@ function pathRules(columns: readonly Column[], format: DataFormat): ColumnRuleBr
     const keys = pathOf(column);
     const refuse = (message: string): void =>
       void broken.push({ path: ['columns', name, ...(column.path === undefined ? [] : ['path'])], message });
-    if (keys.includes('')) refuse('expected keys with one dot between two of them');
-    if (keys.length > LIMITS.pathKeys) refuse(`expected at most ${LIMITS.pathKeys} keys, found ${keys.length}`);
+    if (keys.includes('')) refuse('expected keys separated by single dots');
+    if (keys.length > LIMITS.pathKeys) refuse(`expected at most ${LIMITS.pathKeys} keys, got ${keys.length}`);
     for (let depth = 1; depth <= keys.length; depth++) {
       const place = JSON.stringify(keys.slice(0, depth));
       const other = known.get(place);
@@ -144,7 +144,7 @@ function pathRules(columns: readonly Column[], format: DataFormat): ColumnRuleBr
       known.set(place, other ?? { name, isValue });
       if (other !== undefined && (isValue || other.isValue)) {
         refuse(
-          isValue && other.isValue ? `the value is that of ${other.name}` : `${other.name} needs another value there`,
+          isValue && other.isValue ? `the column ${other.name} has the same value` : `give ${other.name} another value`,
         );
         break;
       }
@@ -158,7 +158,10 @@ function oneOfTheirKind(columns: readonly Column[]): ColumnRuleBroken[] {
   for (const type of ['label', 'weight', 'group', 'time'] as const) {
     const [first, second] = columns.filter((column) => column.type === type);
     if (second !== undefined) {
-      broken.push({ path: ['columns', second.name], message: `there is a ${type} already: ${first?.name}` });
+      broken.push({
+        path: ['columns', second.name],
+        message: `the job already has a column of type ${type}: ${first?.name}`,
+      });
     }
     if (type === 'label' && first === undefined) {
       broken.push({ path: ['columns'], message: 'expected one column of type label' });
@@ -185,7 +188,7 @@ function columnRules(
     column.type === 'cross' ||
     (column.type === 'number' && column.quantiles !== undefined);
   if (input === 'dense' && isCategory) {
-    refuse(`${model} takes numbers only: leave the column out, or use the model lr, fm, ffm, wide_deep or deepfm`);
+    refuse(`${model} takes only numbers: leave the column out, or use the model lr, fm, ffm, wide_deep or deepfm`);
   }
   if (
     column.type === 'number' &&
@@ -193,31 +196,34 @@ function columnRules(
     typeof written === 'object' &&
     'normalize' in written
   ) {
-    refuse('not with quantiles: they make a category', 'normalize');
+    refuse('not with quantiles: a column with quantiles is a category', 'normalize');
   }
   if (column.type === 'label') {
     const { positive, negative, classes } = column;
     const sets = [positive, negative, classes].flatMap((all) => all ?? []);
     if (classes !== undefined && task !== 'multiclass') {
       const hasTask = model === 'mlp' || model === 'layers';
-      refuse(hasTask ? 'only for model.task multiclass' : `only for models of classes: ${model} has none`, 'classes');
+      refuse(
+        hasTask ? 'only for model.task multiclass' : `only for models with classes: ${model} does not have classes`,
+        'classes',
+      );
     }
     for (const [field, given] of Object.entries({ positive, negative })) {
       if (given !== undefined && task !== 'binary') refuse('only for model.task binary', field);
     }
     if (column.value !== undefined) valueRules(column, task, refuse);
-    if (negative !== undefined && positive === undefined) refuse('expected positive beside it', 'negative');
-    if (new Set(sets).size < sets.length) refuse('a text is there twice');
+    if (negative !== undefined && positive === undefined) refuse('expected the field positive as well', 'negative');
+    if (new Set(sets).size < sets.length) refuse('expected each text once');
   }
   if (column.type === 'categories' && column.ids === 'integer' && /^[-+]$/.test(column.separator)) {
-    refuse('the sign of a whole number: expected another character', 'separator');
+    refuse('expected another character than the sign of a number', 'separator');
   }
   if (column.type === 'time') timeRules(column, written, refuse);
   if (column.type === 'cross') {
     for (const wanted of column.of) {
       const part = columns.find((other) => other.name === wanted);
       const isFit = part?.type === 'category' || (part?.type === 'number' && part.quantiles !== undefined);
-      if (!isFit) refuse(`${wanted} is no column of type category, and no number with quantiles`, 'cross');
+      if (!isFit) refuse(`${wanted} is not a column of type category, nor a number with quantiles`, 'cross');
     }
   }
   if ('from' in column && column.from !== undefined) {
@@ -233,10 +239,10 @@ function valueRules(
   refuse: (message: string, ...field: string[]) => void,
 ): void {
   for (const field of ['positive', 'negative', 'classes', 'position', 'path'] as const) {
-    if (column[field] !== undefined) refuse('not with value, which is the label of each record', field);
+    if (column[field] !== undefined) refuse('not with value, which sets the label of every record', field);
   }
   if (task !== 'binary')
-    refuse('all records have label 1, which is for model.task binary: expected a column of type label');
+    refuse('expected a column of type label: all records have label 1, which needs model.task binary');
 }
 
 function timeRules(
@@ -247,9 +253,9 @@ function timeRules(
   const isNamed = TIME_FORMATS.some((name) => name === format);
   const fault = isNamed ? undefined : patternFault(format);
   if (fault !== undefined) refuse(fault, 'format');
-  if (!isZone(zone)) refuse(`expected an IANA name such as Europe/Oslo, or ±hh:mm, found ${zone}`, 'zone');
+  if (!isZone(zone)) refuse(`expected an IANA name such as Europe/Oslo, or ±hh:mm, got ${zone}`, 'zone');
   else if (format.startsWith('unix') && typeof written === 'object' && 'zone' in written) {
-    refuse(`not with format ${format}: it counts from 1970 in UTC`, 'zone');
+    refuse(`not with format ${format}, which counts from 1970 in UTC`, 'zone');
   }
 }
 
@@ -262,7 +268,7 @@ function namingRules(
   const broken: ColumnRuleBroken[] = [];
   const refuse = (message: string, ...path: string[]): void =>
     void broken.push({ path: ['columns', ...path], message });
-  if (columns.length > LIMITS.columns) refuse(`expected at most ${LIMITS.columns} columns, found ${columns.length}`);
+  if (columns.length > LIMITS.columns) refuse(`expected at most ${LIMITS.columns} columns, got ${columns.length}`);
   if (header) return broken;
   const fields = columns.filter((column): column is FieldColumn => column.type !== 'cross' && !isConstant(column));
   const numbered = fields.find(({ name }) => WHOLE.test(name));
@@ -271,7 +277,7 @@ function namingRules(
     const isPlaced = typeof settings === 'object' && 'position' in settings;
     if (position > LIMITS.columns) refuse(`expected a position of at most ${LIMITS.columns}`, name);
     else if (numbered !== undefined && !isPlaced && !WHOLE.test(name)) {
-      refuse(`expected a position, as the column ${numbered.name} is named by its own`, name);
+      refuse(`expected a position, since the column ${numbered.name} has one`, name);
     }
   }
   return broken;
@@ -284,7 +290,9 @@ function positionRules(columns: readonly Column[]): ColumnRuleBroken[] {
     if (place === undefined) return [];
     const other = taken.get(place);
     taken.set(place, column);
-    return other === undefined ? [] : [{ path: ['columns', column], message: `position ${place} is that of ${other}` }];
+    return other === undefined
+      ? []
+      : [{ path: ['columns', column], message: `expected each position once: ${other} also has position ${place}` }];
   });
 }
 
@@ -292,7 +300,7 @@ function positionRules(columns: readonly Column[]): ColumnRuleBroken[] {
 function sizeRules(columns: readonly Column[]): ColumnRuleBroken[] {
   const parts = columns.reduce((sum, column) => sum + (column.type === 'number' ? (column.quantiles ?? 0) : 0), 0);
   if (parts <= LIMITS.allQuantiles) return [];
-  return [{ path: ['columns'], message: `${parts} quantiles in all: expected at most ${LIMITS.allQuantiles}` }];
+  return [{ path: ['columns'], message: `expected at most ${LIMITS.allQuantiles} quantiles in all, got ${parts}` }];
 }
 
 /** Numbers and crosses have ids in a vocabulary of their name; those of buckets depend on how many there are. */
@@ -306,11 +314,12 @@ function vocabularyRules(columns: readonly Column[]): ColumnRuleBroken[] {
     if (vocabulary === undefined) continue;
     const refuse = (message: string): void => void broken.push({ path: ['columns', name, 'vocabulary'], message });
     const other = columns.find((one) => one.name === vocabulary && (one.type === 'number' || one.type === 'cross'));
-    if (other !== undefined) refuse(`${vocabulary} is the vocabulary of a ${other.type}: expected another name`);
+    if (other !== undefined)
+      refuse(`expected another name: ${vocabulary} is the vocabulary of a column of type ${other.type}`);
     const first = buckets.get(vocabulary);
     buckets.set(vocabulary, first ?? { name, buckets: column.buckets });
     if (first !== undefined && first.buckets !== column.buckets) {
-      refuse(`${first.name} has this vocabulary with ${first.buckets ?? 'no'} buckets: expected the same`);
+      refuse(`expected the same buckets as ${first.name}, which shares this vocabulary: ${first.buckets ?? 'none'}`);
     }
   }
   return broken;

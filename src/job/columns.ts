@@ -16,13 +16,15 @@ const text = z.string().max(LIMITS.columnNameCharacters);
 const texts = z.array(text).min(1).max(LIMITS.columnTexts);
 const countOf = (min: number, max: number) => z.int().min(min).max(max);
 /** Of what separates: one ASCII character that no number, name or line break has. */
-const character = z.string().regex(/^[\t -/:-@[-`{-~]$/, 'expected one ASCII character that is no letter and no digit');
+const character = z
+  .string()
+  .regex(/^[\t -/:-@[-`{-~]$/, 'expected one ASCII character that is neither a letter nor a digit');
 
 const delimiter = z
   .string()
   .regex(
     /^([\t -/:-@[-`{-~])\1?$/,
-    'expected one ASCII character that is no letter and no digit; for format interactions, also one that is there twice',
+    'expected one ASCII character that is neither a letter nor a digit; for format interactions, it may be doubled',
   );
 
 const position = countOf(1, LIMITS.columns)
@@ -185,7 +187,7 @@ export const resolvedColumnsSchema = z
       time
         .extend({ name, zone: text })
         .refine(({ zone }) => isZone(zone), 'expected a time zone')
-        .refine(({ format }) => isTimeFormat(format), 'expected a format of times'),
+        .refine(({ format }) => isTimeFormat(format), 'expected a time format'),
       ignore.extend({ name }),
       z.strictObject({ name, type: z.literal('cross'), of: z.array(name), buckets }),
     ]),

@@ -42,7 +42,7 @@ function complaintOf(issue: z.core.$ZodIssue, fields: FieldNames, value: unknown
   const path = issue.path.map((part) => (typeof part === 'number' ? part : String(part)));
   const found = valueAt(value, path);
   if (DURATION_FIELDS.has(path.join('.')) && found !== undefined && typeof found !== 'string') {
-    return [{ path, message: `${DURATION_EXPECTED}, found ${shown(found)}` }];
+    return [{ path, message: `${DURATION_EXPECTED}, got ${shown(found)}` }];
   }
   switch (issue.code) {
     case 'unrecognized_keys':
@@ -58,12 +58,12 @@ function complaintOf(issue: z.core.$ZodIssue, fields: FieldNames, value: unknown
     case 'invalid_type':
       if (found === undefined) return [{ path, message: 'is required' }];
       if (path.join('.') === 'data.columns' && Array.isArray(found)) return [{ path, message: notListed(found) }];
-      return [{ path, message: `expected ${typeName(issue.expected)}, found ${shown(found)}` }];
+      return [{ path, message: `expected ${typeName(issue.expected)}, got ${shown(found)}` }];
     case 'too_small':
     case 'too_big':
-      return [{ path, message: `${boundOf(issue)}, found ${shown(found)}` }];
+      return [{ path, message: `${boundOf(issue)}, got ${shown(found)}` }];
     default:
-      return [{ path, message: found === undefined ? issue.message : `${issue.message}, found ${shown(found)}` }];
+      return [{ path, message: found === undefined ? issue.message : `${issue.message}, got ${shown(found)}` }];
   }
 }
 
@@ -73,7 +73,7 @@ function notListed([first]: readonly unknown[]): string {
   const [name, type] = [fields.name, fields.type].map((text) => (typeof text === 'string' ? text : undefined));
   const such = `${shownKey(name ?? 'age')}: ${shownKey(type ?? 'number')}`;
   const entry = first === undefined ? 'an empty list' : `a list that begins with ${shown(first)}`;
-  return `expected a mapping of names to types, such as ${such}, found ${entry}`;
+  return `expected a mapping of names to types, such as ${such}, got ${entry}`;
 }
 
 /** As YAML. */
@@ -150,7 +150,7 @@ function unionComplaints(
     firsts.find(({ path: at }) => at.length > 0) ??
     firsts.find(({ code }) => code === 'custom' || code === 'unrecognized_keys') ??
     firsts[0];
-  if (inner === undefined) return [{ path, message: `${issue.message}, found ${shown(valueAt(value, path))}` }];
+  if (inner === undefined) return [{ path, message: `${issue.message}, got ${shown(valueAt(value, path))}` }];
   return complaintOf({ ...inner, path: [...path, ...inner.path] } as z.core.$ZodIssue, fields, value);
 }
 
@@ -158,7 +158,7 @@ function notOneOf(values: readonly string[], found: unknown): string {
   const expected = values.length === 1 ? `expected ${values[0]}` : `expected one of ${values.join(', ')}`;
   if (found === undefined) return `is required: ${expected}`;
   const near = typeof found === 'string' ? nearest(found, values) : undefined;
-  return `${expected}, found ${shown(found)}${near === undefined ? '' : `; did you mean ${near}?`}`;
+  return `${expected}, got ${shown(found)}${near === undefined ? '' : `; did you mean ${near}?`}`;
 }
 
 function boundOf(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string {

@@ -31,8 +31,8 @@ function rankingRules({ data, model }: JobFile): Broken[] {
   if (data.topK === undefined || (task === 'binary' && mayHaveGroups(data))) return [];
   const message =
     task === 'binary'
-      ? 'ranks records within groups: expected data.groupBy, or a column of type group'
-      : `only for binary models, whose groups are ranked: ${model.type} has task ${task}`;
+      ? 'this metric ranks records within groups: expected data.groupBy, or a column of type group'
+      : `only for binary models: ${model.type} has task ${task}`;
   return [{ path: ['data', 'topK'], atKey: true, message }];
 }
 
@@ -55,14 +55,14 @@ function rulesWhileTraining(
   if (everyRounds !== undefined && everyPasses !== undefined)
     refuse('everyRounds', 'expected either this or everyPasses');
   if (everyRounds !== undefined && training.mode !== 'sync') {
-    refuse('everyRounds', 'there are rounds in sync mode only: expected everyPasses');
+    refuse('everyRounds', 'expected everyPasses: only sync mode has rounds');
   }
   if (evaluation.data === undefined && data.test === undefined && data.split === undefined) {
-    const message = 'there are no held-out records: expected evaluation.data, data.test or data.split';
+    const message = 'expected held-out records: set evaluation.data, data.test or data.split';
     broken.push({ path: ['evaluation'], atKey: true, message });
   }
   if (metric !== undefined && OF_GROUPS.has(metric) && !mayHaveGroups(data)) {
-    refuse('metric', `${metric} is by group: expected data.groupBy, or a column of type group`);
+    refuse('metric', `${metric} is a metric by group: expected data.groupBy, or a column of type group`);
   }
   const known = METRICS_OF[taskOf(model)];
   if (metric !== undefined && !known.includes(metric)) refuse('metric', `expected one of ${known.join(', ')}`);

@@ -36,7 +36,7 @@ export async function loadJob(options: LoadJobOptions): Promise<LoadedJob> {
   const path = resolve(options.path);
   if (options.path === '') {
     throw new PaddletError('Usage', 'the path of the job file is empty', {
-      hint: 'name a file; a variable of the shell may be unset',
+      hint: 'name a file; a shell variable may be unset',
     });
   }
   const text = await readText(options.disk, path, options.path);
@@ -76,7 +76,7 @@ async function readText(disk: Disk, path: string, shown: string): Promise<string
     const bytes = new Uint8Array(LIMITS.jobFileBytes + 1);
     const length = await file.read(bytes, 0);
     if (length > LIMITS.jobFileBytes) {
-      throw new PaddletError('JobInvalid', `${shown}: a job file may have at most ${LIMITS.jobFileBytes} bytes`);
+      throw new PaddletError('JobInvalid', `${shown}: expected a job file of at most ${LIMITS.jobFileBytes} bytes`);
     }
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, length));
   } catch (error) {
@@ -96,8 +96,8 @@ function unreadable(shown: string, error: unknown): unknown {
     ENOTDIR: 'no such file',
   }[code ?? ''];
   if (why === undefined) return error;
-  const whereTo = notLocal(shown) ?? 'job files are YAML; see examples/ for some to start from';
-  const hint = { ENOENT: whereTo, EISDIR: 'name the job file in it' }[code ?? ''];
+  const whereTo = notLocal(shown) ?? 'write a job file with `paddlet init --data FILE`, or start from one in examples/';
+  const hint = { ENOENT: whereTo, EISDIR: 'name the job file in the folder' }[code ?? ''];
   return new PaddletError('JobInvalid', `job file ${shown}: ${why}`, {
     cause: error,
     ...(hint === undefined ? {} : { hint }),

@@ -65,7 +65,7 @@ function clusterRules({ cluster }: JobFile): RuleBroken[] {
   const broken: RuleBroken[] = [];
   const refuse = (field: string, message: string): void => void broken.push({ path: ['cluster', field], message });
   if (shards < pservers) {
-    refuse('pservers', `${shards} shards cannot be spread over ${pservers} pservers: expected at least as many`);
+    refuse('pservers', `expected at least as many shards as pservers (${pservers}), got ${shards}`);
   }
   if (pservers < minPservers) refuse('pservers', `expected at least minPservers (${minPservers})`);
   else if (pservers > maxPservers) refuse('pservers', `expected at most maxPservers (${maxPservers})`);
@@ -102,7 +102,7 @@ const countOf = (paths: string | string[] | undefined): number =>
 function labelRules({ data }: JobFile): RuleBroken[] {
   const broken: RuleBroken[] = [];
   if (data.labelWeights && formatOf(data.format).hasLabelFiles) {
-    const message = `not for format ${data.format}: its labels are in files of their own`;
+    const message = `not for format ${data.format}, which has separate label files`;
     broken.push({ path: ['data', 'labelWeights'], message });
   }
   for (const [files, labels] of [
@@ -116,7 +116,7 @@ function labelRules({ data }: JobFile): RuleBroken[] {
       const message = `only for format ${others}: ${data.format} records contain their labels`;
       if (labelCount > 0) broken.push({ path: ['data', labels], message });
     } else if (labelCount > 0 && fileCount !== labelCount) {
-      const message = `expected as many as ${files} (${fileCount}), found ${labelCount}; without ${labels} they are found by name`;
+      const message = `expected as many as ${files} (${fileCount}), got ${labelCount}; if you omit ${labels}, paddlet finds them by name`;
       broken.push({ path: ['data', labels], message });
     }
   }
@@ -138,11 +138,11 @@ function stalenessRules(file: JobFile, outline: ModelOutline): RuleBroken[] {
   if (pullAhead > most) {
     refuse(
       'bound',
-      `training.pullAhead is ${pullAhead}, and this bound leaves room for ${most}: raise it, or pull later`,
+      `training.pullAhead is ${pullAhead}, but this bound allows at most ${most}: raise the bound, or lower training.pullAhead`,
     );
   }
   if (staleness.policy === 'wait' && pullEvery % pushEvery !== 0 && pushEvery % pullEvery !== 0) {
-    refuse('policy', 'wait needs pushEvery to be a multiple of pullEvery, or the reverse');
+    refuse('policy', 'with wait, expected pushEvery to be a multiple of pullEvery, or the reverse');
   }
   if (staleness.policy === 'scale' && !optimizersOf(file, outline).every(hasLearningRate)) {
     refuse('policy', 'ftrl has no learning rate to scale: expected wait or refuse');
@@ -169,7 +169,7 @@ function syncRules({ training, tasks }: JobFile): RuleBroken[] {
   if (training.pullAhead !== undefined && training.pullAhead > 0) {
     broken.push({
       path: ['training', 'pullAhead'],
-      message: 'in sync mode a round begins when the one before it ends',
+      message: 'in sync mode a round starts when the previous round ends',
     });
   }
   for (const field of ['pushEvery', 'pullEvery'] as const) {
@@ -179,11 +179,11 @@ function syncRules({ training, tasks }: JobFile): RuleBroken[] {
   if (training.staleness !== undefined) {
     broken.push({
       path: ['training', 'staleness'],
-      message: 'only for async mode: in sync mode no gradient is stale',
+      message: 'only for async mode: in sync mode gradients are never stale',
     });
   }
   if (tasks.maxDiscarded > 0) {
-    broken.push({ path: ['tasks', 'maxDiscarded'], message: 'sync mode discards no task: expected 0' });
+    broken.push({ path: ['tasks', 'maxDiscarded'], message: 'expected 0: sync mode does not discard tasks' });
   }
   return broken;
 }
@@ -222,14 +222,14 @@ function columnRules({ data, model }: JobFile, { input: reads, task }: ModelOutl
   });
   if (input !== 'columns') return broken;
   if (csv?.missing !== undefined && missing !== undefined) {
-    broken.push({ path: ['data', 'missing'], atKey: true, message: 'data.csv.missing says it already' });
+    broken.push({ path: ['data', 'missing'], atKey: true, message: 'data.csv.missing already sets this' });
   }
   if (data.labelWeights) {
-    const message = `not for format ${format}: weights are in a column of type weight`;
+    const message = `not for format ${format}: use a column of type weight`;
     broken.push({ path: ['data', 'labelWeights'], message });
   }
   if (columns === undefined) {
-    const message = `${format} needs data.columns: a type for each column that is read`;
+    const message = `${format} needs data.columns: a type for each column to read`;
     return [...broken, { path: ['data', 'format'], message }];
   }
   const written = placing === 'position' ? csv : undefined;

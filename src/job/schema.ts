@@ -48,8 +48,8 @@ const optionalSection = <T extends z.ZodRawShape>(shape: T, about: string) =>
 
 export const jobFileSchema = z.strictObject({
   name: jobName,
-  data: dataSchema.describe('What to train on.'),
-  model: modelSchema.describe('What to train.'),
+  data: dataSchema.describe('The data to train on.'),
+  model: modelSchema.describe('The model to train.'),
   optimizer: optimizerSchema
     .prefault({ type: 'adagrad' })
     .describe('Optimizer of all parameters that `tables` and `blocks` do not name.'),
@@ -136,7 +136,7 @@ export function parseJob(value: unknown): Job {
   const issue = parsed.error.issues[0];
   const message = `the job in the store: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'invalid'}`;
   throw new PaddletError('StoreValueInvalid', message, {
-    hint: 'it was written by another version of paddlet, or by hand',
+    hint: 'another version of paddlet wrote the job, or someone edited it',
   });
 }
 

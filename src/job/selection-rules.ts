@@ -28,13 +28,12 @@ function splitRules(data: JobFile['data']): Broken[] {
   if (split === undefined) return [];
   const broken: Broken[] = [];
   const refuse = (field: string[], message: string): void => void broken.push({ path: ['data', ...field], message });
-  if (test !== undefined)
-    refuse(['test'], 'not with data.split, which takes the test records out of the training files');
+  if (test !== undefined) refuse(['test'], 'not with data.split, which holds test records out of the training files');
   if ((split.test === undefined) === (split.from === undefined)) refuse(['split'], 'expected either test or from');
   if (split.by !== undefined) {
     const type = typeOf(columns[split.by]);
     if (type !== 'category' && type !== 'group') {
-      refuse(['split', 'by'], `${split.by} is no column of type category or group`);
+      refuse(['split', 'by'], `${split.by} is not a column of type category or group`);
     }
     if (split.test === undefined) refuse(['split', 'by'], 'only with test');
   }

@@ -51,8 +51,7 @@ export function parseSource(name: string, text: string, sets: readonly string[])
   return { value, placeOf: (path, atKey) => placeOf(document, lines, name, overridden, path, atKey) };
 }
 
-const NO_ALIASES =
-  'aliases (*name) are not allowed in job files: a few lines of them can expand to any amount of memory';
+const NO_ALIASES = 'aliases (*name) are not allowed in job files: a few aliases can expand to any amount of memory';
 
 /** Where the first alias is. */
 function firstAlias(document: Document): number | undefined {

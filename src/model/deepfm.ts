@@ -20,9 +20,13 @@ export function deepFmLayers(columns: readonly ModelColumn[], options: Partial<D
   const { wide, vectors, numbers } = partsOf(columns, all.columns);
   const { factors: width, initStddev, pooling } = all;
   if (vectors.length < 2) {
-    throw new PaddletError('JobInvalid', `deepfm needs two columns with vectors, and has ${vectors.length}`, {
-      hint: 'name two categories, or numbers with quantiles, in model.columns.deep; wide_deep needs none',
-    });
+    throw new PaddletError(
+      'JobInvalid',
+      `expected at least two columns with vectors for deepfm, got ${vectors.length}`,
+      {
+        hint: 'name two categories, or numbers with quantiles, in model.columns.deep, or use model.type wide_deep',
+      },
+    );
   }
   return [
     ...listed(wide, { type: 'linear', name: 'w', columns: wide }),

@@ -77,9 +77,9 @@ export function createFieldAwareMachine(
 function widthOf(fields: number, factors: number): number {
   const width = fields * factors;
   if (width >= 1 && width <= LIMITS.rowWidth) return width;
-  const message = `ffm needs 1 to ${LIMITS.rowWidth} floats a row: ${fields} fields × ${factors} factors are ${width}`;
+  const message = `expected 1 to ${LIMITS.rowWidth} floats per row for ffm, got ${width}: ${fields} fields × ${factors} factors`;
   throw new PaddletError('DataInvalid', message, {
-    hint: fields === 0 ? 'see that the records have features' : 'number the fields from 0 on, or lower model.factors',
+    hint: fields === 0 ? 'check that the records have features' : 'number the fields from 0 on, or lower model.factors',
   });
 }
 

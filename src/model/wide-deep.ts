@@ -88,7 +88,9 @@ export function deepPart(
   tower: TowerOptions,
 ): readonly LayerSpec[] {
   if (vectors.length + numbers.length === 0) {
-    throw new PaddletError('JobInvalid', 'no column feeds the tower', { hint: 'name some in model.columns.deep' });
+    throw new PaddletError('JobInvalid', 'the tower does not have an input column', {
+      hint: 'name columns in model.columns.deep',
+    });
   }
   const from = [...(vectors.length === 0 ? [] : ['v']), ...(numbers.length === 0 ? [] : ['numbers'])];
   return [{ type: 'concat', name: 'inputs', from }, ...towerOf(tower), { type: 'dense', name: 'deep' }];

@@ -14,14 +14,17 @@ export function checkTxn(txn: Txn): void {
   if (operations > LIMITS.storeTxnOps) {
     throw new PaddletError(
       'StoreLimit',
-      `${operations} operations in one transaction; ${LIMITS.storeTxnOps} are allowed`,
+      `expected at most ${LIMITS.storeTxnOps} operations in a transaction, got ${operations}`,
     );
   }
   let bytes = 0;
   for (const compare of txn.if) bytes += checkCompare(compare);
   for (const branch of branches) bytes += checkBranch(branch);
   if (bytes > LIMITS.storeTxnBytes) {
-    throw new PaddletError('StoreLimit', `a transaction of ${bytes} bytes; ${LIMITS.storeTxnBytes} are allowed`);
+    throw new PaddletError(
+      'StoreLimit',
+      `expected a transaction of at most ${LIMITS.storeTxnBytes} bytes, got ${bytes}`,
+    );
   }
 }
 
@@ -63,7 +66,7 @@ export function checkKey(key: string): number {
   assert(key.length > 0 && key.isWellFormed(), 'a key of the store is a non-empty, well-formed string');
   const bytes = Buffer.byteLength(key);
   if (bytes > LIMITS.storeKeyBytes) {
-    throw new PaddletError('StoreLimit', `a key of ${bytes} bytes; ${LIMITS.storeKeyBytes} are allowed`);
+    throw new PaddletError('StoreLimit', `expected a key of at most ${LIMITS.storeKeyBytes} bytes, got ${bytes}`);
   }
   return bytes;
 }
@@ -72,7 +75,10 @@ function checkValue(key: string, value: string): number {
   assert(value.isWellFormed(), `the value of ${key} is a well-formed string`);
   const bytes = Buffer.byteLength(value);
   if (bytes > LIMITS.storeValueBytes) {
-    throw new PaddletError('StoreLimit', `a value of ${bytes} bytes for ${key}; ${LIMITS.storeValueBytes} are allowed`);
+    throw new PaddletError(
+      'StoreLimit',
+      `expected a value of at most ${LIMITS.storeValueBytes} bytes for ${key}, got ${bytes}`,
+    );
   }
   return bytes;
 }

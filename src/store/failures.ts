@@ -7,9 +7,12 @@ export const leaseGone = (leaseId: bigint): PaddletError =>
   });
 
 export const compacted = (from: bigint, until: bigint): PaddletError =>
-  new PaddletError('StoreCompacted', `history from revision ${from} on is gone: compacted up to ${until}`);
+  new PaddletError(
+    'StoreCompacted',
+    `the store no longer has the history from revision ${from}: compacted up to ${until}`,
+  );
 
 export const storeReplaced = (url: string, how: string): PaddletError =>
   new PaddletError('StoreReplaced', `store ${url} ${how} while it was in use`, {
-    hint: 'the job that it held is no longer in it; start the processes of the job again',
+    hint: 'the store no longer has the job; start the processes of the job again',
   });

@@ -31,7 +31,7 @@ export async function fencedTxn(store: Store, fence: Fence, txn: FencedTxn): Pro
 }
 
 function fenceGone(fence: Fence, newToken: bigint | undefined): PaddletError {
-  const now = newToken === undefined ? 'it has no owner now' : `the owner now has token ${newToken}`;
+  const now = newToken === undefined ? 'the key has no owner now' : `the owner now has token ${newToken}`;
   return new PaddletError('LeaseGone', `${fence.key} is no longer owned by token ${fence.token}: ${now}`, {
     hint: 'its owner was cut off from the store for longer than its lease',
   });

@@ -28,7 +28,8 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
   }
   if (url.startsWith('sqlite:')) {
     const path = url.slice('sqlite:'.length);
-    if (path === '' || path.includes('\0')) throw new PaddletError('Usage', `store ${url}: no path`, { hint: HINT });
+    if (path === '' || path.includes('\0'))
+      throw new PaddletError('Usage', `store ${url}: expected a path`, { hint: HINT });
     const { openSqliteStore } = await import('./sqlite/store.ts');
     return openSqliteStore({ path, url, ...options });
   }
@@ -44,7 +45,7 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
 }
 
 const notTls = (url: string): PaddletError =>
-  new PaddletError('Usage', `store ${url}: certificates are for TLS`, { hint: 'write etcds:// instead of etcd://' });
+  new PaddletError('Usage', `store ${url}: certificates need TLS`, { hint: 'write etcds:// instead of etcd://' });
 
 /** `host:port` of each member; IPv6 addresses in brackets. */
 function parseHosts(url: string): string[] {

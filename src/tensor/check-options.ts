@@ -53,7 +53,7 @@ export function checkParameterSpec(spec: ParameterSpec): void {
   for (const { name, initializer } of [...spec.dense, ...spec.sparse]) {
     const bytes = Buffer.byteLength(name);
     check(bytes > 0 && bytes <= LIMITS.parameterNameBytes, `the name of parameter '${name}' is empty or too long`);
-    check(!names.has(name), `two parameters are called ${name}`);
+    check(!names.has(name), `two parameters have the name ${name}`);
     names.add(name);
     checkInitializer(name, initializer);
   }

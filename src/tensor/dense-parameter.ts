@@ -69,7 +69,7 @@ export class DenseParameter {
   }
 
   #addressOf(block: number): number {
-    if (block >= this.shards.length) throw badMessage(`${this.spec.name} has no block ${block}`);
+    if (block >= this.shards.length) throw badMessage(`${this.spec.name} does not have a block ${block}`);
     const address = this.#addresses[block]!;
     if (address === 0) throw wrongShard(this.spec.name, this.shards[block]!);
     return address;
@@ -95,7 +95,7 @@ export class DenseParameter {
     let previous = -1;
     for (const block of blocks) {
       if (block <= previous) throw badMessage(`${this.spec.name}: blocks are not in ascending order`);
-      if (block >= this.shards.length) throw badMessage(`${this.spec.name} has no block ${block}`);
+      if (block >= this.shards.length) throw badMessage(`${this.spec.name} does not have a block ${block}`);
       previous = block;
       floats += blockLength(this.spec, block);
       const shard = this.shards[block]!;

@@ -147,8 +147,12 @@ export class KernelHeap {
 const PSERVER_HINT = 'spread the job over more pservers, or make its tables smaller';
 
 export function outOfMemory(what: string, reservedBytes: number, hint = PSERVER_HINT): PaddletError {
-  return new PaddletError('OutOfMemory', `no room for ${what} in parameter memory (${reservedBytes} bytes reserved)`, {
-    hint,
-    details: { reservedBytes },
-  });
+  return new PaddletError(
+    'OutOfMemory',
+    `parameter memory has no space for ${what} (${reservedBytes} bytes reserved)`,
+    {
+      hint,
+      details: { reservedBytes },
+    },
+  );
 }

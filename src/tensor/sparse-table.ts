@@ -155,7 +155,7 @@ export class SparseTable {
       // Chosen after the list is known: no list can be made to fit it.
       kernels.firstRepeated(ids, places, some, set, randomMultiplier()),
     );
-    if (again >= 0) throw badMessage(`${this.spec.name}: id ${this.idAt(ids, again)} comes twice`);
+    if (again >= 0) throw badMessage(`${this.spec.name}: id ${this.idAt(ids, again)} is repeated`);
   }
 
   /** Throws `WrongShard` for an id whose shard takes no update. Looks for no row. Both arguments are addresses. */

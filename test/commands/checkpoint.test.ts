@@ -120,7 +120,7 @@ describe('checkpoint commands', () => {
     writeFileSync(at(`damaged/0/${name}`), bytes);
     const { code, out } = await paddlet('checkpoint', 'verify', 'damaged');
     expect(code).toBe(7);
-    expect(out).toMatch(/0000-\S+: (?:sparse|dense|paddlet)\/\S+: is not as it was written/);
+    expect(out).toMatch(/0000-\S+: (?:sparse|dense|paddlet)\/\S+: its bytes changed after it was written/);
     for (const args of [
       ['restore', '--from', 'damaged', '--to', 'never', '--pservers', '1'],
       ['checkpoint', 'export', 'damaged', '--as', 'csv', '--output', 'never'],
@@ -194,7 +194,7 @@ describe('checkpoint commands', () => {
     await saveCluster({ disk, pservers: 2, folder: at('mixed'), job: jobOf({ jobId: 'job-b' }), names: 50 });
     expect(await json('checkpoint', 'inspect', 'mixed')).toMatchObject({
       code: 7,
-      result: { error: { message: expect.stringContaining('is of job small (') } },
+      result: { error: { message: expect.stringContaining('belongs to job small (') } },
     });
     expect((await json('checkpoint', 'inspect', 'mixed', '--job-id', 'job-b')).result.jobId).toBe('job-b');
   });

@@ -135,8 +135,8 @@ test('what is no data or job file: each says what to do', async () => {
   mkdirSync(join(cwd, 'folder'));
   writeFileSync(join(cwd, 'comments'), '# none\n');
   for (const [argv, message, hint] of [
-    [['data', 'index', 'folder', '--format', 'libsvm'], 'no data files in folder', /hidden ones/],
-    [['data', 'index', 'comments', '--format', 'libsvm'], 'there is no record in comments', /comments/],
+    [['data', 'index', 'folder', '--format', 'libsvm'], 'no data files in folder', /hidden files/],
+    [['data', 'index', 'comments', '--format', 'libsvm'], 'no records in comments', /comments/],
     [['data', 'index', '/dev/null', '--format', 'libsvm'], '/dev/null is neither a file', /to a file/],
     [['run', 'folder'], 'job file folder: is a folder', /name the job file/],
   ] as const) {

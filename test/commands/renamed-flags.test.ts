@@ -18,6 +18,8 @@ it.each([
   ['status', ['-o', 'wide'], ['--wide'], '-o wide is now called --wide'],
   ['status', ['--wait', 'done'], ['--until', 'done'], '--wait is now called --until'],
   ['restore', ['--wait', '5s'], ['--lease-wait', '5s'], '--wait is now called --lease-wait'],
+  ['evaluate', ['--checkpoint', 'a', '--json'], ['a', '--json'], '--checkpoint PATH is now written PATH'],
+  ['evaluate', ['--checkpoint=a'], ['a'], '--checkpoint PATH is now written PATH'],
   ['logs', ['--level', 'warn'], ['--log-level', 'warn'], '--level is now called --log-level'],
 ])('%s %j is %j, with one warning', (id, argv, now, warning) => {
   expect(renamed(id, ...argv)).toEqual({ argv: now, warnings: [warning] });

@@ -98,6 +98,6 @@ test('a full disk: one warning, no file that is cut off, and no failure', async 
   for (const task of [0, 1]) await files.list({ set: 'train', task, bad: badOnes(1) });
   expect(names()).toEqual([]);
   expect(warnings.filter((line) => line.startsWith('bad records are not listed'))).toEqual([
-    'bad records are not listed from now on: ENOSPC: no space left on device, write',
+    'paddlet stops listing bad records: ENOSPC: no space left on device, write',
   ]);
 });

@@ -28,10 +28,10 @@ test('CSV given as libsvm', () => {
   const { code, message, hint } = refusal('5.1,3.5,0\r\n4.9,3.0,1\r\n');
   expect(code).toBe('TooManyBadRecords');
   expect(message).toBe(
-    '2 bad records in one task, data.maxBadRecords is 0: ' +
+    'expected at most 0 bad records in a task (data.maxBadRecords), got 2: ' +
       'a.txt:1: label "5.1,3.5,0" is not +1, -1, 1 or 0, in "5.1,3.5,0"; ' +
       'a.txt:2: label "4.9,3.0,1" is not +1, -1, 1 or 0, in "4.9,3.0,1"; ' +
-      'it looks like comma-separated values (CSV)',
+      'the file seems to be comma-separated values (CSV)',
   );
   expect(hint).toContain('data.format to csv');
 });
@@ -43,14 +43,14 @@ test('ranking data and regression labels', () => {
 
 test('one bad line among good ones: its number, its text, and the setting that allows it', () => {
   const { message, hint } = refusal('1 1:1\n0 7:x 9:1\n1 2:1\n');
-  expect(message).toContain('1 bad records in one task');
+  expect(message).toContain('expected at most 0 bad records in a task (data.maxBadRecords), got 1');
   expect(message).toContain('a.txt:2: value "x" of feature "7" is not a finite 32-bit number, in "0 7:x 9:1"');
   expect(hint).toBe('fix the data, or allow more with data.maxBadRecords');
 });
 
 test('a long line is cut off, and what is no ASCII is shown as bytes', () => {
   const { message } = refusal(`\u0001${'9'.repeat(1000)} 1:1\n`);
-  expect(message).toMatch(/in "\\x019{59}…"; it looks like a binary file$/);
+  expect(message).toMatch(/in "\\x019{59}…"; the file seems to be a binary file$/);
 });
 
 test.each([

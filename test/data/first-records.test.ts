@@ -30,7 +30,9 @@ test('more bad records than the first task may have', async () => {
   const place = placeWith({ a: `1 1:1\n1,2\n3,4\n${GOOD}` });
   await expect(refuseBadStart(place, { ...TASK, what: 'a' })).rejects.toMatchObject({
     code: 'TooManyBadRecords',
-    message: expect.stringMatching(/^2 of the first 10 records of a are bad, data.maxBadRecords is 1: a:2: .*CSV/),
+    message: expect.stringMatching(
+      /^2 of the first 10 records of a are bad: expected at most 1 \(data.maxBadRecords\): a:2: .*CSV/,
+    ),
     hint: expect.stringContaining('data.format to csv'),
   });
 });
@@ -41,7 +43,7 @@ test('no good record at all, as many bad ones as are allowed', async () => {
     refuseBadStart(placeWith({ a: '1,2\n', b: '3,4\n' }), { ...data, what: ['a', 'b'] }),
   ).rejects.toMatchObject({
     code: 'DataInvalid',
-    message: expect.stringMatching(/^there is no good record in a, b: a:1: .*; b:1: .*CSV/),
+    message: expect.stringMatching(/^no good records in a, b: a:1: .*; b:1: .*CSV/),
   });
   const others = Object.fromEntries(Array.from({ length: 8 }, (_, at) => [`a${at}`, '1,2\n']));
   for (const files of [{ a: '1,2\n', b: '1 1:1\n' }, { ...others, b: GOOD }, { a: '# none\n' }]) {
@@ -74,7 +76,7 @@ test('without a job, a file is refused when none of its first records can be rea
   await refuseOtherFormat(place, { what: 'a', format: 'libsvm' });
   await expect(refuseOtherFormat(place, { what: 'b', format: 'libsvm' })).rejects.toMatchObject({
     code: 'DataInvalid',
-    message: expect.stringContaining('no record of b can be read as libsvm'),
+    message: expect.stringContaining('cannot read any record of b as libsvm'),
   });
 });
 

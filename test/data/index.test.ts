@@ -150,7 +150,7 @@ describe('the index of text', () => {
     write('comments.txt', '# a\n\n  # b');
     write('unended.txt', '1 1:1\n0 2:1');
     await expect(build('empty.txt')).rejects.toMatchObject({ code: 'DataInvalid' });
-    await expect(build(['comments.txt', 'empty.txt'])).rejects.toThrow('no record in comments.txt, empty.txt');
+    await expect(build(['comments.txt', 'empty.txt'])).rejects.toThrow('no records in comments.txt, empty.txt');
     expect((await build(['empty.txt', 'unended.txt'])).files.map((file) => file.records)).toEqual([0, 2]);
   });
 
@@ -184,7 +184,7 @@ describe('the index of text', () => {
       [2, 6],
       [5, lines.slice(0, 4).join('\n').length + 1],
     ]);
-    expect(records.bad[0]?.reason).toContain(`more than the ${LIMITS.recordBytes}`);
+    expect(records.bad[0]?.reason).toContain(`at most ${LIMITS.recordBytes}`);
     expect([0, 1, 2, 3, 4, 5, 6].map((position) => records.goodBefore(position))).toEqual([0, 1, 1, 2, 2, 3, 4]);
   });
 

@@ -49,7 +49,7 @@ test.each([
 test('a label that all records have is odd, as there is nothing to tell apart', () => {
   const label = { name: 'y', type: 'label' } as const;
   expect(told([], { task: 'binary', columns: [{ ...label, value: 1 }] })).toEqual([
-    'all records have label 1: a model learns that each is positive',
+    'all records have label 1: the model learns that every record is positive',
   ]);
   expect(told([], { task: 'binary', columns: [label] })).toEqual([]);
 });

@@ -71,7 +71,7 @@ test.each([
 ])('%s is what other programs take, and paddlet does not', async (what, hint) => {
   await expect(resolved(what)).rejects.toMatchObject({
     code: 'DataMissing',
-    message: `${what} is no path of a data file`,
+    message: `${what} is not the path of a data file`,
     hint: expect.stringContaining(hint),
   });
 });

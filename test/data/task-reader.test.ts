@@ -287,7 +287,7 @@ describe('reading tasks of idx files', () => {
     write('v', '1 1:1\n');
     await expect(buildIndex(place, { what: 'v', format: 'idx', recordsPerTask: 1 })).rejects.toMatchObject({
       code: 'DataInvalid',
-      hint: 'is data.format right?',
+      hint: 'check the file and data.format',
     });
   });
 

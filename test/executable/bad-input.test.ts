@@ -131,6 +131,6 @@ test.each(['async', 'sync'] as const)(
     writeFileSync(place.path('test.libsvm'), '0 7:1\n');
     const { code, err } = await place.paddlet('run', job);
     expect(code).toBe(DATA);
-    expect(err).toMatch(/^error DataInvalid: there is no good record in .*train\.libsvm: .*train\.libsvm:1: /m);
+    expect(err).toMatch(/^error DataInvalid: no good records in .*train\.libsvm: .*train\.libsvm:1: /m);
   },
 );

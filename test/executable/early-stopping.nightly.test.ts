@@ -18,7 +18,7 @@ test('SIGKILL of the master and of a pserver: each record counts once, and the b
 
   const result = await resultOf(running);
   const best = expectEarly(result);
-  expect(await place.json('evaluate', '--checkpoint', best.checkpoint)).toMatchObject(best.metrics);
+  expect(await place.json('evaluate', best.checkpoint)).toMatchObject(best.metrics);
   const { points } = (await place.json('history', '--dir', 'job')) as { points: { kind: string; passes: number }[] };
   const evaluated = points.filter(({ kind }) => kind === 'evaluation').map(({ passes }) => passes);
   expect(evaluated).toEqual(Array.from({ length: result.passes }, (_, at) => at + 1));

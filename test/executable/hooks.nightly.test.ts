@@ -40,7 +40,7 @@ test('a master that dies in a command: it dies too, is run again, and one that w
   expect(readFileSync(place.path('once'), 'utf8')).toBe('done\n');
   expect(readFileSync(place.path('waits'), 'utf8')).toBe('begun\nbegun\n');
   const log = readFileSync(place.path(JOB_FOLDER, 'logs/master.log'), 'utf8');
-  expect(log).toMatch(/hook before\[1\] was started and not seen to end: running it again/);
+  expect(log).toMatch(/hook before\[1\] was started, and its end was not recorded: running it again/);
 });
 
 test('a master that is suspended in a command: run names it, resumes it, and the job ends', async () => {

@@ -16,7 +16,7 @@ import { expectMidRun, JOB_FOLDER, liveProcesses, oneOf, ROLES, SLOWLY, startRun
 const LONG_LEASES = { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '1h' } };
 const INTERRUPTED = 130;
 const KILLED = 128 + 9;
-const REVOKED = /the lease of pserver \d, which has exited, is revoked/;
+const REVOKED = /revoked the lease of pserver \d, which has exited/;
 
 const hasLease = async (store: JobStore, leaseId: bigint): Promise<boolean> =>
   [...(await store.entries()).values()].some((entry) => entry.leaseId === leaseId);

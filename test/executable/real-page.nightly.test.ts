@@ -48,7 +48,7 @@ describe.skipIf(program === undefined)('the page of a real job (skipped without 
     const link = await linkOf(place);
     const page = await openPage(link);
     await page.locator('.live.on').waitFor(PATIENCE);
-    await page.getByText('Nothing holds the job up.').waitFor(PATIENCE);
+    await page.getByText('Nothing is blocking the job.').waitFor(PATIENCE);
     await store.passesOver(1, running);
     await page.getByRole('img', { name: /^Log loss after/ }).waitFor(PATIENCE);
     await picture('training');
@@ -61,7 +61,7 @@ describe.skipIf(program === undefined)('the page of a real job (skipped without 
       .waitFor(PATIENCE);
     await picture('stopped-trainer');
     process.kill(trainer.pid, 'SIGCONT');
-    await page.getByText('Nothing holds the job up.').waitFor(PATIENCE);
+    await page.getByText('Nothing is blocking the job.').waitFor(PATIENCE);
 
     const pserver = oneOf(processes, 'pserver');
     process.kill(pserver.pid, 'SIGSTOP');
@@ -71,14 +71,14 @@ describe.skipIf(program === undefined)('the page of a real job (skipped without 
       .waitFor(PATIENCE);
     await picture('dead-pserver');
     process.kill(pserver.pid, 'SIGKILL');
-    await page.getByText('Nothing holds the job up.').waitFor(PATIENCE);
+    await page.getByText('Nothing is blocking the job.').waitFor(PATIENCE);
 
     // The page is not loaded again: it connects by itself, at the address that it has.
     const before = oneOf(await liveProcesses(place, ROLES), 'master');
     process.kill(before.pid, 'SIGKILL');
     await page.locator('.live:not(.on)').waitFor(PATIENCE);
     await page.locator('.live.on').waitFor(PATIENCE);
-    await page.getByText('Nothing holds the job up.').waitFor(PATIENCE);
+    await page.getByText('Nothing is blocking the job.').waitFor(PATIENCE);
     const after = oneOf(await liveProcesses(place, ROLES), 'master');
     expect(after.pid).not.toBe(before.pid);
     expect(await linkOf(place)).toBe(link);

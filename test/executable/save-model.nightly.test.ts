@@ -56,7 +56,7 @@ test('is written by one trainer a pass; when that one dies another writes it; th
   const { running, store } = await startRun(place, await plantedJob(place, job));
   const masterLog = (): string => readFileSync(place.path(JOB_FOLDER, 'logs/master.log'), 'utf8');
   const chosen = (): string[] =>
-    [...masterLog().matchAll(/trainer (\S+) is chosen to save the model after pass \d+/g)].map(([, id]) => id!);
+    [...masterLog().matchAll(/trainer (\S+) saves the model after pass \d+/g)].map(([, id]) => id!);
   await store.passesOver(1, running);
   await expect.poll(() => chosen().length).toBeGreaterThan(0);
   const busy = chosen().at(-1)!;

@@ -194,7 +194,7 @@ test('in mid-run and at the end: health, metrics, status and evaluate', async ()
   expect(Object.keys(done as object)).toEqual(expect.arrayContaining(FIELDS));
   const after = evaluationSchema.parse(await place.json('evaluate', ...where));
   expect(after.model).toBe('checkpoints');
-  expect(evaluationSchema.parse(await place.json('evaluate', '--checkpoint', JOB_FOLDER))).toEqual(after);
+  expect(evaluationSchema.parse(await place.json('evaluate', JOB_FOLDER))).toEqual(after);
   const { auc, accuracy } = result.metrics.test!;
   expect({ auc: after.auc, accuracy: after.accuracy }).toEqual({ auc, accuracy });
 });

@@ -91,7 +91,7 @@ it('grows when there can be no other file, and says how many lines were lost whi
   other.write('b');
   mkdirSync(away);
   other.write('c');
-  expect(readFileSync(join(away, 'x.log'), 'utf8')).toBe('(2 lines were lost: they could not be written here)\nc\n');
+  expect(readFileSync(join(away, 'x.log'), 'utf8')).toBe('(2 lines were lost, because they could not be written)\nc\n');
 });
 
 it('a file that has its number already loses its name: a process was killed in between', () => {

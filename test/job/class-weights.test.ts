@@ -24,17 +24,17 @@ it('names classes by their numbers', () => {
 
 it.each<[string, string | undefined, string]>([
   ['{ -1: 2 }', undefined, '4:29: training.classWeights.-1: expected 0 or 1: records with label -1 are of class 0'],
-  ['{ 2: 2 }', undefined, '4:29: training.classWeights.2: expected 0 or 1, the classes of a binary model, found 2'],
+  ['{ 2: 2 }', undefined, '4:29: training.classWeights.2: expected 0 or 1, the classes of a binary model, got 2'],
   ['{ yes: 2 }', undefined, 'training.classWeights.yes: expected 0 or 1'],
-  ['{ 1: 0 }', undefined, '4:32: training.classWeights.1: expected more than 0, found 0'],
-  ['{ 1: -1 }', undefined, 'training.classWeights.1: expected more than 0, found -1'],
+  ['{ 1: 0 }', undefined, '4:32: training.classWeights.1: expected more than 0, got 0'],
+  ['{ 1: -1 }', undefined, 'training.classWeights.1: expected more than 0, got -1'],
   ['{ 1: .inf }', undefined, 'training.classWeights.1: '],
   ['{ 1: 1e10 }', undefined, 'training.classWeights.1: expected at most 1000000000'],
   ['{ 1: a }', undefined, 'training.classWeights.1: expected a number'],
   ['[1, 2]', undefined, 'training.classWeights: expected fields'],
-  ['{ 1.5: 2 }', IMAGES, 'training.classWeights.1.5: expected the number of a class, counted from 0, found 1.5'],
+  ['{ 1.5: 2 }', IMAGES, 'training.classWeights.1.5: expected the number of a class, counted from 0, got 1.5'],
   ['{ "01": 2 }', IMAGES, 'training.classWeights.01: expected the number of a class'],
-  ['{ maybe: 2 }', TEXTS, 'expected the number of a class, counted from 0, found maybe, which is 1'],
+  ['{ maybe: 2 }', TEXTS, 'expected the number of a class, counted from 0, got maybe, which is 1'],
   ['{ 3: 2 }', TEXTS, 'training.classWeights.3: expected a class from 0 to 2: the label column has 3 classes'],
   [
     '{ 1: 2 }',

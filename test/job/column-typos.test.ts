@@ -4,11 +4,8 @@ import { complaint, complaintOf, type How, TYPES } from './column-jobs.ts';
 
 describe('typing errors', () => {
   test.each<[string, string, How?]>([
-    ['x: nubmer', `7:8: data.columns.x: expected one of ${TYPES}, found "nubmer"; did you mean number?`],
-    [
-      'x: { type: nubmer }',
-      `7:16: data.columns.x.type: expected one of ${TYPES}, found "nubmer"; did you mean number?`,
-    ],
+    ['x: nubmer', `7:8: data.columns.x: expected one of ${TYPES}, got "nubmer"; did you mean number?`],
+    ['x: { type: nubmer }', `7:16: data.columns.x.type: expected one of ${TYPES}, got "nubmer"; did you mean number?`],
     ['x: { typ: number }', '7:10: data.columns.x.typ: unknown field; did you mean type?'],
     ['x: { normalize: log }', `7:5: data.columns.x.type: is required: expected one of ${TYPES}`],
     ['x: { type: number, quantile: 3 }', '7:24: data.columns.x.quantile: unknown field; did you mean quantiles?'],
@@ -19,17 +16,17 @@ describe('typing errors', () => {
       '7:26: data.columns.x.cross: is not a field of data.columns.x type "category"',
     ],
     ['x: { cross: [a, b], bucket: 3 }', '7:25: data.columns.x.bucket: unknown field; did you mean buckets?'],
-    ['x: { cross: [a] }', '7:17: data.columns.x.cross: expected at least 2 entries, found ["a"]'],
-    ['x: { type: number, position: 0 }', '7:34: data.columns.x.position: expected at least 1, found 0'],
+    ['x: { cross: [a] }', '7:17: data.columns.x.cross: expected at least 2 entries, got ["a"]'],
+    ['x: { type: number, position: 0 }', '7:34: data.columns.x.position: expected at least 1, got 0'],
     [
       'x: { type: categories, separator: ab }',
-      '7:39: data.columns.x.separator: expected one ASCII character that is no letter and no digit, found "ab"',
+      '7:39: data.columns.x.separator: expected one ASCII character that is neither a letter nor a digit, got "ab"',
     ],
     ['x: number', '4:10: data.csv.delimeter: unknown field; did you mean delimiter?', { csv: '{ delimeter: ";" }' }],
-    ['x: number', '4:18: data.csv.header: expected true or false, found "no"', { csv: '{ header: no }' }],
+    ['x: number', '4:18: data.csv.header: expected true or false, got "no"', { csv: '{ header: no }' }],
     [
       'x: number',
-      '4:17: data.csv.quote: expected one ASCII character that is no letter and no digit, found "non"',
+      '4:17: data.csv.quote: expected one ASCII character that is neither a letter nor a digit, got "non"',
       { csv: '{ quote: non }' },
     ],
   ])('%s: %s', (column, message, how) => {

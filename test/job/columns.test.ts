@@ -117,7 +117,7 @@ describe('rules between columns', () => {
     [
       'a time of an unknown form',
       `${XY}\nt: { type: time, format: YYYY-MM-DD }`,
-      '8:30: data.columns.t.format: expected iso, unix, unixMs, or a pattern of yyyy, MM, dd, HH, mm, ss and SSS: YYYY is none of these',
+      '8:30: data.columns.t.format: expected iso, unix, unixMs, or a pattern of yyyy, MM, dd, HH, mm, ss and SSS: YYYY is not supported',
     ],
     [
       'a time without a year',
@@ -127,12 +127,12 @@ describe('rules between columns', () => {
     [
       'a time of an unknown zone',
       `${XY}\nt: { type: time, zone: Europe/Nowhere }`,
-      '8:28: data.columns.t.zone: expected an IANA name such as Europe/Oslo, or ±hh:mm, found Europe/Nowhere',
+      '8:28: data.columns.t.zone: expected an IANA name such as Europe/Oslo, or ±hh:mm, got Europe/Nowhere',
     ],
     [
       'a zone of what has none',
       `${XY}\nt: { type: time, format: unix, zone: UTC }`,
-      '8:42: data.columns.t.zone: not with format unix: it counts from 1970 in UTC',
+      '8:42: data.columns.t.zone: not with format unix, which counts from 1970 in UTC',
     ],
     [
       'a time in a folder, by position',
@@ -147,24 +147,24 @@ describe('rules between columns', () => {
     [
       'a category for a dense model',
       'y: label\nx: number\nc: category',
-      '8:8: data.columns.c: softmax takes numbers only: leave the column out, or use the model lr, fm, ffm, wide_deep or deepfm',
+      '8:8: data.columns.c: softmax takes only numbers: leave the column out, or use the model lr, fm, ffm, wide_deep or deepfm',
       { model: '{ type: softmax }' },
     ],
     [
       'quantiles for a dense model',
       'y: label\nx: { type: number, quantiles: 3 }',
-      '7:8: data.columns.x: softmax takes numbers only: leave the column out, or use the model lr, fm, ffm, wide_deep or deepfm',
+      '7:8: data.columns.x: softmax takes only numbers: leave the column out, or use the model lr, fm, ffm, wide_deep or deepfm',
       { model: '{ type: softmax }' },
     ],
     [
       'quantiles that are normalized',
       'y: label\nx: { type: number, normalize: log, quantiles: 3 }',
-      '7:35: data.columns.x.normalize: not with quantiles: they make a category',
+      '7:35: data.columns.x.normalize: not with quantiles: a column with quantiles is a category',
     ],
     [
       'classes for a model without any',
       'y: { type: label, classes: [a, b] }\nx: number',
-      '6:32: data.columns.y.classes: only for models of classes: lr has none',
+      '6:32: data.columns.y.classes: only for models with classes: lr does not have classes',
     ],
     [
       'classes for a model with another task',
@@ -181,32 +181,32 @@ describe('rules between columns', () => {
     [
       'negative texts alone',
       'y: { type: label, negative: [a] }\nx: number',
-      '6:33: data.columns.y.negative: expected positive beside it',
+      '6:33: data.columns.y.negative: expected the field positive as well',
     ],
     [
       'a text of a label twice',
       'y: { type: label, positive: [a, b], negative: [b] }\nx: number',
-      '6:8: data.columns.y: a text is there twice',
+      '6:8: data.columns.y: expected each text once',
     ],
     [
       'a cross of a number',
       `${XY}\nc: category\nxc: { cross: [x, c] }`,
-      '9:18: data.columns.xc.cross: x is no column of type category, and no number with quantiles',
+      '9:18: data.columns.xc.cross: x is not a column of type category, nor a number with quantiles',
     ],
     [
       'a cross of a list',
       `${XY}\nl: categories\nc: category\ncl: { cross: [c, l] }`,
-      '10:18: data.columns.cl.cross: l is no column of type category, and no number with quantiles',
+      '10:18: data.columns.cl.cross: l is not a column of type category, nor a number with quantiles',
     ],
     [
       'a vocabulary that is a number',
       `${XY}\nc: { type: category, vocabulary: x }`,
-      '8:38: data.columns.c.vocabulary: x is the vocabulary of a number: expected another name',
+      '8:38: data.columns.c.vocabulary: expected another name: x is the vocabulary of a column of type number',
     ],
     [
       'a vocabulary with other buckets',
       `${XY}\nc: { type: category, buckets: 9 }\nd: { type: category, vocabulary: c }`,
-      '9:38: data.columns.d.vocabulary: c has this vocabulary with 9 buckets: expected the same',
+      '9:38: data.columns.d.vocabulary: expected the same buckets as c, which shares this vocabulary: 9',
     ],
     [
       'a label that is missing',
@@ -216,12 +216,12 @@ describe('rules between columns', () => {
     [
       'a sign between whole numbers',
       `${XY}\nl: { type: categories, ids: integer, separator: '-' }`,
-      '8:53: data.columns.l.separator: the sign of a whole number: expected another character',
+      '8:53: data.columns.l.separator: expected another character than the sign of a number',
     ],
     [
       'a cross of what is missing',
       `${XY}\nc: category\ncl: { cross: [c, d] }`,
-      '9:18: data.columns.cl.cross: d is no column of type category, and no number with quantiles',
+      '9:18: data.columns.cl.cross: d is not a column of type category, nor a number with quantiles',
     ],
     [
       'a position in a folder',
@@ -242,7 +242,7 @@ describe('rules between columns', () => {
     [
       'a name among positions',
       'y: label\n"5": number',
-      '6:8: data.columns.y: expected a position, as the column 5 is named by its own',
+      '6:8: data.columns.y: expected a position, since the column 5 has one',
       { csv: '{ header: false }' },
     ],
     [
@@ -254,13 +254,13 @@ describe('rules between columns', () => {
     [
       'a quote that divides',
       XY,
-      '4:17: data.csv.quote: expected another character than the delimiter',
+      '4:17: data.csv.quote: expected a character that differs from the delimiter',
       { csv: '{ quote: "," }' },
     ],
     [
       'a comment that divides',
       XY,
-      '4:35: data.csv.comment: expected another character than the delimiter and the quote',
+      '4:35: data.csv.comment: expected a character that differs from the delimiter and from the quote',
       { csv: '{ delimiter: "|", comment: "|" }' },
     ],
     [
@@ -284,13 +284,13 @@ describe('rules between columns', () => {
     [
       'a quote that is a blank',
       XY,
-      '4:17: data.csv.quote: expected a character that is no blank',
+      '4:17: data.csv.quote: expected a character that is not a blank',
       { csv: '{ quote: " " }' },
     ],
     [
       'weights of labels',
       XY,
-      '3:50: data.labelWeights: not for format csv: weights are in a column of type weight',
+      '3:50: data.labelWeights: not for format csv: use a column of type weight',
       { data: 'labelWeights: true' },
     ],
   ])('%s', (_, columns, message, how) => {
@@ -316,15 +316,15 @@ describe('rules between columns', () => {
       [
         'job.yaml has 3 errors',
         '4:3: data.csv: only for format csv, tsv or interactions',
-        '6:34: data.columns.x.position: not for format columns: its files say where it is',
-        '7:32: data.columns.c.from: not for format columns: its files say where it is',
+        '6:34: data.columns.x.position: not for format columns: its files define it',
+        '7:32: data.columns.c.from: not for format columns: its files define it',
       ].join('\n  '),
     );
     const missing = 'name: a\nmodel: { type: lr }\ndata: { format: libsvm, train: a, missing: ["?"] }\n';
     expect(complaint(missing)).toMatch(
       /data.missing: only for format csv, tsv, interactions, jsonl, parquet or columns$/,
     );
-    expect(complaint(none)).toBe('3:17: data.format: tsv needs data.columns: a type for each column that is read');
+    expect(complaint(none)).toBe('3:17: data.format: tsv needs data.columns: a type for each column to read');
   });
 });
 
@@ -343,12 +343,12 @@ describe('splits and sampling', () => {
   test.each([
     ['split: {}', /data\.split: expected either test or from/],
     ['split: { test: 0.2, from: 2024-01-01 }', /data\.split: expected either test or from/],
-    ['split: { test: 1 }', /data\.split\.test: expected less than 1, found 1/],
-    ['split: { test: 0.1, by: x }', /data\.split\.by: x is no column of type category or group/],
+    ['split: { test: 1 }', /data\.split\.test: expected less than 1, got 1/],
+    ['split: { test: 0.1, by: x }', /data\.split\.by: x is not a column of type category or group/],
     ['split: { from: 2024-01-01, by: c }', /data\.split\.by: only with test/],
     ['split: { from: tomorrow }', /data\.split\.from: expected a time such as 2024-06-01/],
     ['split: { test: 0.1 }, test: other.csv', /data\.test: not with data\.split/],
-    ['negativeSampling: { rate: 0 }', /data\.negativeSampling\.rate: expected more than 0, found 0/],
+    ['negativeSampling: { rate: 0 }', /data\.negativeSampling\.rate: expected more than 0, got 0/],
   ])('%s is refused', (data, message) => {
     expect(complaintOf(XYT, { data })).toMatch(message);
   });

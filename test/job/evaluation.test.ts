@@ -112,16 +112,21 @@ describe('is refused:', () => {
 
   it.each<[string, string, string, string?, string?]>([
     ['{ everyPasses: 1, everyRounds: 2 }', '5:44', 'everyRounds: expected either this or everyPasses', LIBSVM, SYNC],
-    ['{ everyRounds: 2 }', '5:28', 'everyRounds: there are rounds in sync mode only: expected everyPasses'],
+    ['{ everyRounds: 2 }', '5:28', 'everyRounds: expected everyPasses: only sync mode has rounds'],
     [
       '{}',
       '5:1',
-      'evaluation: there are no held-out records: expected evaluation.data, data.test or data.split',
+      'evaluation: expected held-out records: set evaluation.data, data.test or data.split',
       NOTHING_HELD_OUT,
     ],
     ['{ metric: rmse }', '5:23', 'metric: expected one of logloss, accuracy', IMAGES],
     ['{ metric: auc }', '5:23', 'metric: expected one of rmse', REGRESSION],
-    ['{ metric: ndcg }', '5:23', 'metric: ndcg is by group: expected data.groupBy, or a column of type group', CLICKS],
+    [
+      '{ metric: ndcg }',
+      '5:23',
+      'metric: ndcg is a metric by group: expected data.groupBy, or a column of type group',
+      CLICKS,
+    ],
     ['{ metric: loss }', '5:23', 'metric: '],
     ['{ labels: l }', '5:23', 'labels: only with evaluation.data', IMAGES],
     ['{ data: h, labels: l }', '5:32', 'labels: libsvm records contain their labels'],

@@ -37,11 +37,11 @@ test.each([
 test.each([
   ['csv: { delimiter: "\\t\\t" }', 'data.csv.delimiter: expected one blank, which stands for any number of them'],
   ['csv: { delimiter: ":;" }', 'data.csv.delimiter: expected one ASCII character'],
-  ['csv: { quote: "\'" }', 'data.csv.quote: there are no quotes in format interactions: use csv'],
-  ['groupBy: label', 'data.groupBy: label is no column of type category'],
-  ['groupBy: films', 'data.groupBy: films is no column of type category'],
+  ['csv: { quote: "\'" }', 'data.csv.quote: format interactions does not have quotes: use csv'],
+  ['groupBy: label', 'data.groupBy: label is not a column of type category'],
+  ['groupBy: films', 'data.groupBy: films is not a column of type category'],
   ['columns: { a: { type: category, buckets: 9 } }, groupBy: a', 'different values of a may share one of its buckets'],
-  ['columns: { a: category, g: group }, groupBy: a', 'data.groupBy: there is a column of type group already: g'],
+  ['columns: { a: category, g: group }, groupBy: a', 'data.groupBy: the job already has a column of type group: g'],
   ['columns: { a: category, label: category }', 'data.columns: expected one column of type label'],
   ['columns: { a: category, y: { type: label, value: 1, position: 3 } }', 'not with value, which is the label of each'],
   ['columns: { a: category, y: { type: label, value: 1, positive: ["1"] } }', 'not with value, which is the label'],
@@ -69,7 +69,7 @@ test('only interactions have a delimiter of two characters, and only columns a c
   const job = (data: string) =>
     parseJobFile('job', `name: a\nmodel: { type: lr }\ndata: { train: x, format: ${data} }\n`);
   expect(() => job('csv, csv: { delimiter: "::" }, columns: { a: category, y: label }')).toThrow(
-    'data.csv.delimiter: "::" is for format interactions only: expected one character',
+    'data.csv.delimiter: expected one character: only format interactions can have "::"',
   );
   expect(() => job('libsvm, groupBy: a')).toThrow('data.groupBy: only for format csv,');
   expect(job('csv, groupBy: a, columns: { a: category, y: label }').data.groupBy).toBe('a');

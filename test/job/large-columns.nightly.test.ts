@@ -5,6 +5,6 @@ import { complaintOf } from './column-jobs.ts';
 
 test('is refused with both numbers', () => {
   const columns = `y: label\n${Array.from({ length: LIMITS.columns }, (_, at) => `x${at}: number`).join('\n')}`;
-  const message = `5:12: data.columns: expected at most ${LIMITS.columns} columns, found ${LIMITS.columns + 1}`;
+  const message = `5:12: data.columns: expected at most ${LIMITS.columns} columns, got ${LIMITS.columns + 1}`;
   expect(complaintOf(columns)).toBe(message);
 });

@@ -20,32 +20,32 @@ test.each<[string, string, string]>([
   [
     'layers that do not fit',
     layered('- { type: numbers }\n    - { type: dense, from: tower }'),
-    'job.yaml:6:5: model.layers: the layer dense1 reads tower, but no layer before it is called so; before it: numbers1',
+    'job.yaml:6:5: model.layers: the layer dense1 reads tower, but no earlier layer has that name; before it: numbers1',
   ],
   [
     'two parameters of one name',
     layered('- { type: embedding, name: a.W, width: 2 }\n    - { type: dense, name: a }'),
-    'model.layers: two parameters are called a.W',
+    'model.layers: two parameters have the name a.W',
   ],
   [
     'no column for the tower',
     TABLE.replace('a: category, x: number, ', '').replace('lr }', 'wide_deep }'),
-    'model.type: no column feeds the tower',
+    'model.type: the tower does not have an input column',
   ],
   [
     'a machine of one vector',
     TABLE.replace('lr }', 'deepfm }'),
-    'model.type: deepfm needs two columns with vectors, and has 1',
+    'model.type: expected at least two columns with vectors for deepfm, got 1',
   ],
   [
     'a column that a layer does not find',
     layered('- { type: linear, columns: [a, c] }'),
-    'job.yaml:6:5: model.layers: the layer linear1 names c, which is no column that a model reads; it can read a, x',
+    'job.yaml:6:5: model.layers: the layer linear1 names c, which is not a column that a model reads; it can read a, x',
   ],
   [
     'a column that a model does not find',
     TABLE.replace('lr }', 'wide_deep, columns: { wide: [c] } }'),
-    'job.yaml:3:36: model.columns: the layer w names c, which is no column that a model reads; it can read a, x',
+    'job.yaml:3:36: model.columns: the layer w names c, which is not a column that a model reads; it can read a, x',
   ],
   [
     'a deep model of data without columns',

@@ -138,7 +138,7 @@ describe('overrides', () => {
 
   test('an error in one names the flag, not the file', () => {
     expect(complaint(SMALL, 'training.passes=0')).toBe(
-      '--set training.passes=0: training.passes: expected at least 1, found 0',
+      '--set training.passes=0: training.passes: expected at least 1, got 0',
     );
     expect(complaint(SMALL, 'traning.passes=3')).toBe(
       '--set traning.passes=3: traning: unknown field; did you mean training?',
@@ -183,7 +183,7 @@ describe('errors name place, field and what was meant', () => {
     [
       'a misspelt value',
       `${SMALL}optimizer: { type: adagrd }\n`,
-      'job.yaml:4:20: optimizer.type: expected one of sgd, momentum, adagrad, adam, adamw, ftrl, found "adagrd"; did you mean adagrad?',
+      'job.yaml:4:20: optimizer.type: expected one of sgd, momentum, adagrad, adam, adamw, ftrl, got "adagrd"; did you mean adagrad?',
     ],
     [
       'a missing value',
@@ -193,42 +193,42 @@ describe('errors name place, field and what was meant', () => {
     [
       'a wrong type',
       `${SMALL}training: { batchSize: five }\n`,
-      'job.yaml:4:24: training.batchSize: expected a number, found "five"',
+      'job.yaml:4:24: training.batchSize: expected a number, got "five"',
     ],
     [
       'a fraction',
       `${SMALL}training: { batchSize: 1.5 }\n`,
-      'job.yaml:4:24: training.batchSize: expected a whole number, found 1.5',
+      'job.yaml:4:24: training.batchSize: expected a whole number, got 1.5',
     ],
     [
       'a number out of bounds',
       `${SMALL}cluster: { shards: 65537 }\n`,
-      `job.yaml:4:20: cluster.shards: expected at most ${LIMITS.shards}, found 65537`,
+      `job.yaml:4:20: cluster.shards: expected at most ${LIMITS.shards}, got 65537`,
     ],
     [
       'not a number',
       `${SMALL}optimizer: { type: sgd, learningRate: .nan }\n`,
-      'job.yaml:4:39: optimizer.learningRate: expected a number, found NaN',
+      'job.yaml:4:39: optimizer.learningRate: expected a number, got NaN',
     ],
     [
       'a duration without a unit',
       `${SMALL}cluster: { leaseTtl: 5 }\n`,
-      'job.yaml:4:22: cluster.leaseTtl: expected a duration with its unit, such as 500ms, 5s, 10m or 1h, found 5',
+      'job.yaml:4:22: cluster.leaseTtl: expected a duration with its unit, such as 500ms, 5s, 10m or 1h, got 5',
     ],
     [
       'a duration that is none',
       `${SMALL}tasks: { timeout: soon }\n`,
-      'job.yaml:4:19: tasks.timeout: expected a duration with its unit, such as 500ms, 5s, 10m or 1h, found "soon"',
+      'job.yaml:4:19: tasks.timeout: expected a duration with its unit, such as 500ms, 5s, 10m or 1h, got "soon"',
     ],
     [
       'a duration out of bounds',
       `${SMALL}cluster: { leaseTtl: 10ms }\n`,
-      'job.yaml:4:22: cluster.leaseTtl: expected a duration from 1000ms to 3600000ms, found "10ms"',
+      'job.yaml:4:22: cluster.leaseTtl: expected a duration from 1000ms to 3600000ms, got "10ms"',
     ],
     [
       'a mode that is none',
       `${SMALL}training: { mode: semi }\n`,
-      'job.yaml:4:19: training.mode: expected one of async, sync, found "semi"',
+      'job.yaml:4:19: training.mode: expected one of async, sync, got "semi"',
     ],
     [
       'rounds of several mini-batches',
@@ -238,24 +238,24 @@ describe('errors name place, field and what was meant', () => {
     [
       'staleness where nothing is stale',
       `${SMALL}training: { mode: sync, staleness: { bound: 3 } }\n`,
-      'job.yaml:4:36: training.staleness: only for async mode: in sync mode no gradient is stale',
+      'job.yaml:4:36: training.staleness: only for async mode: in sync mode gradients are never stale',
     ],
     [
       'tasks that sync training would leave out',
       `${SMALL}training: { mode: sync }\ntasks: { maxDiscarded: 1 }\n`,
-      'job.yaml:5:24: tasks.maxDiscarded: sync mode discards no task: expected 0',
+      'job.yaml:5:24: tasks.maxDiscarded: expected 0: sync mode does not discard tasks',
     ],
-    ['a section that is no section', `${SMALL}training: 5\n`, 'job.yaml:4:11: training: expected fields, found 5'],
-    ['a path that is none', SMALL.replace('a9a.gz', '[a, 3]'), 'job.yaml:2:20: data.train.1: expected text, found 3'],
+    ['a section that is no section', `${SMALL}training: 5\n`, 'job.yaml:4:11: training: expected fields, got 5'],
+    ['a path that is none', SMALL.replace('a9a.gz', '[a, 3]'), 'job.yaml:2:20: data.train.1: expected text, got 3'],
     [
       'an unsafe name',
       SMALL.replace('a9a-lr', '../up'),
-      'job.yaml:1:7: name: expected 1 to 63 letters, digits, ".", "_" or "-", starting with a letter or digit, found "../up"',
+      'job.yaml:1:7: name: expected 1 to 63 letters, digits, ".", "_" or "-", starting with a letter or digit, got "../up"',
     ],
     [
       'fewer shards than pservers',
       `${SMALL}cluster: { pservers: 3, shards: 2 }\n`,
-      'job.yaml:4:22: cluster.pservers: 2 shards cannot be spread over 3 pservers: expected at least as many',
+      'job.yaml:4:22: cluster.pservers: expected at least as many shards as pservers (3), got 2',
     ],
     [
       'softmax on sparse records',
@@ -321,8 +321,8 @@ describe('errors name place, field and what was meant', () => {
     const text = SMALL.replace('libsvm', 'idx, trainLabels: [b, c], testLabels: d');
     expect(complaint(text).split('\n')).toEqual([
       'job.yaml has 3 errors',
-      '  job.yaml:2:50: data.trainLabels: expected as many as train (1), found 2; without trainLabels they are found by name',
-      '  job.yaml:2:70: data.testLabels: expected as many as test (0), found 1; without testLabels they are found by name',
+      '  job.yaml:2:50: data.trainLabels: expected as many as train (1), got 2; if you omit trainLabels, paddlet finds them by name',
+      '  job.yaml:2:70: data.testLabels: expected as many as test (0), got 1; if you omit testLabels, paddlet finds them by name',
       '  job.yaml:3:16: model.type: lr needs sparse records: expected data.format libsvm, libfm, libffm, csv, tsv, interactions, jsonl, parquet or columns, not idx',
     ]);
   });
@@ -332,7 +332,7 @@ describe('errors name place, field and what was meant', () => {
     expect(complaint(text).split('\n')).toEqual([
       'job.yaml has 4 errors',
       '  job.yaml:1:1: name: is required',
-      '  job.yaml:1:21: training.passes: expected at least 1, found 0',
+      '  job.yaml:1:21: training.passes: expected at least 1, got 0',
       '  job.yaml:1:24: training.batchSiz: unknown field; did you mean batchSize?',
       '  job.yaml:3:1: data.train: is required',
     ]);

@@ -8,7 +8,7 @@ test.each<[string, string, string, How?]>([
   [
     'what is missing, twice',
     XY,
-    '3:49: data.missing: data.csv.missing says it already',
+    '3:49: data.missing: data.csv.missing already sets this',
     { csv: '{ missing: [x] }', data: 'test: b.csv, missing: [y]' },
   ],
   [
@@ -25,31 +25,31 @@ test.each<[string, string, string, How?]>([
   [
     'a path with an empty key',
     'y: label\nx: { type: number, path: a..b }',
-    '7:30: data.columns.x.path: expected keys with one dot between two of them',
+    '7:30: data.columns.x.path: expected keys separated by single dots',
     { format: 'jsonl' },
   ],
   [
     'a path of too many keys',
     `y: label\nx: { type: number, path: ${Array(17).fill('k').join('.')} }`,
-    '7:30: data.columns.x.path: expected at most 16 keys, found 17',
+    '7:30: data.columns.x.path: expected at most 16 keys, got 17',
     { format: 'jsonl' },
   ],
   [
     'a path twice',
     'y: label\nx: { type: number, path: a.b }\nz: { type: number, path: a.b }',
-    '8:30: data.columns.z.path: the value is that of x',
+    '8:30: data.columns.z.path: the column x has the same value',
     { format: 'jsonl' },
   ],
   [
     'a path through a value',
     'y: label\nx: { type: number, path: a.b }\nz: { type: number, path: a.b.c }',
-    '8:30: data.columns.z.path: x needs another value there',
+    '8:30: data.columns.z.path: give x another value',
     { format: 'jsonl' },
   ],
   [
     'a path to an object of values',
     'y: label\nx: { type: number, path: a.b }\na: category',
-    '8:8: data.columns.a: x needs another value there',
+    '8:8: data.columns.a: give x another value',
     { format: 'jsonl' },
   ],
   [

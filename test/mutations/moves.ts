@@ -132,7 +132,7 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'a sealed copy is discarded when the store shows that its source is gone',
     file: TARGET,
-    find: "if (head.epoch === epoch && this.#state.isPrimaryGone) this.#discard('the source is gone');",
+    find: "if (head.epoch === epoch && this.#state.isPrimaryGone) this.#discard('the source disconnected');",
     replace: '',
     tests: MODEL,
   },

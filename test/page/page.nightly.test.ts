@@ -95,7 +95,7 @@ describe.skipIf(program === undefined)('the page in a browser (skipped without C
   test('new data replace what is shown', async () => {
     const server = await serve(SAMPLES.training);
     const { page, complaints } = await open(server.url);
-    await page.getByText('Nothing holds the job up.').waitFor();
+    await page.getByText('Nothing is blocking the job.').waitFor();
     server.push(SAMPLES.dead);
     await page.getByText('Pserver 1 does not answer; 8 units have no primary.').waitFor();
     await page.getByText('No live pserver has unit 7.').waitFor();
@@ -140,13 +140,13 @@ describe.skipIf(program === undefined)('the page in a browser (skipped without C
     await page.getByRole('alert').getByText('the link has not the view token of this job').waitFor();
     await page.getByText('paddlet ui').waitFor();
     await page.getByText('paddlet token rotate').waitFor();
-    expect(await page.getByText('Nothing holds the job up.').count()).toBe(0);
+    expect(await page.getByText('Nothing is blocking the job.').count()).toBe(0);
     expect(await faultsOf(page)).toEqual([]);
   });
 
   test.each([
-    ['', 'This page needs its link'],
-    ['#view=5a5a', 'This link is not whole'],
+    ['', 'This page needs its full link'],
+    ['#view=5a5a', 'This link is incomplete'],
   ])('without a token (%s) it says how to get one, and connects to nothing', async (fragment, title) => {
     const server = await serve(SAMPLES.training);
     const { page, requests } = await open(server.url, fragment);
@@ -164,7 +164,7 @@ describe.skipIf(program === undefined)('the page in a browser (skipped without C
     await page.getByText('Not connected.').waitFor();
     await page.getByText(/What is shown was last seen .* ago\./).waitFor();
     await page.locator('.live.off').filter({ hasText: 'not live for' }).waitFor();
-    await page.getByText('Nothing holds the job up.').waitFor();
+    await page.getByText('Nothing is blocking the job.').waitFor();
     expect(await faultsOf(page)).toEqual([]);
     await serve(SAMPLES.dead, first.port);
     await page.getByText('Pserver 1 does not answer; 8 units have no primary.').waitFor();

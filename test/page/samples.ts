@@ -83,7 +83,7 @@ const straggler: PageJob = {
   why: [
     {
       sentence: 'Round 1,204 waits for trainer 4be1a2, which is 3.1 times slower than the others.',
-      hint: 'see whether its machine, its disk or the network to it has too much to do',
+      hint: 'check the load of its machine, its disk and the network to it',
     },
     { sentence: 'Pserver 1 waits for a push.' },
   ],
@@ -160,7 +160,7 @@ const failed: PageJob = {
   health: 'UNHEALTHY',
   why: [
     {
-      sentence: 'Job ctr has failed: BadRecords: task 31 has 2,048 bad records, and the job allows 1 %.',
+      sentence: 'Job ctr failed: BadRecords: task 31 has 2,048 bad records, and the job allows 1 %.',
       hint: 'see the files of bad records, or raise data.maxBadShare',
     },
   ],

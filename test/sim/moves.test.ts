@@ -45,12 +45,12 @@ test('a pserver that is not wanted and was killed comes back while its files are
   const { machine } = job.named('pserver 0');
   machine.fillUp(0);
   job.cluster.store.data.txn({ if: [], then: [{ put: KEYS.psDesired, value: '1' }] });
-  const stays = (): number => job.told(/^pserver 1 staying until nothing of this pserver is needed: \d+ shards/);
+  const stays = (): number => job.told(/^pserver 1 staying until the job no longer needs this pserver: \d+ shards/);
   await job.until('it has handed over everything', () => stays() === 1);
   job.named('pserver 1').kill(false);
   await job.until('it is back', () => stays() === 2);
   machine.makeRoom();
-  await job.until('it has left', () => job.told(/^pserver 1 nothing is left of pserver 1/) === 1);
+  await job.until('it has left', () => job.told(/^pserver 1 all keys and files of pserver 1 are deleted/) === 1);
   expect(job.named('pserver 1').machine.disk.names('/checkpoints/1')).toEqual([]);
   expect(await job.difference()).toEqual({});
   expect(job.recovery).toBe(0);

@@ -91,9 +91,10 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     checkpoint: ['base'],
     completion: ['base', 'docs'],
     data: ['base'],
-    docs: ['base'],
+    docs: ['base', 'help'],
     doctor: ['base'],
     evaluate: ['base'],
+    help: ['base'],
     history: ['base'],
     init: ['base', 'data'],
     // What the others print.

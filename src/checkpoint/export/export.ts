@@ -158,7 +158,7 @@ export async function* exportBlocks(options: ExportOptions, plan: DensePlan): As
     options.signal?.throwIfAborted();
     const floats = Math.min(denseBlockFloats, elementCount(plan.spec) - next * denseBlockFloats);
     if (block.block !== next || block.values.length !== floats) {
-      throw corrupt(`dense/${plan.spec.name}`, `block ${next} is missing or not whole`);
+      throw corrupt(`dense/${plan.spec.name}`, `block ${next} is missing or incomplete`);
     }
     yield block;
     next += 1;

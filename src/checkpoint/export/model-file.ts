@@ -68,7 +68,7 @@ export interface ModelFile {
   load(): Promise<Parameters>;
 }
 
-export const NOT_AS_WRITTEN = 'is not as it was written (CRC-32)';
+export const NOT_AS_WRITTEN = 'its bytes changed after it was written (wrong CRC-32)';
 
 async function readModelFile(file: DiskFile, path: string): Promise<ModelFile> {
   const source = await readSafetensors(file, path);
@@ -77,7 +77,7 @@ async function readModelFile(file: DiskFile, path: string): Promise<ModelFile> {
   const version = source.metadata.get('formatVersion');
   if (version !== MODEL_FORMAT_VERSION && version !== UNCHECKED_FORMAT_VERSION) {
     const known = `${UNCHECKED_FORMAT_VERSION} and ${MODEL_FORMAT_VERSION}`;
-    const message = `${path}: model of format version ${version}; this paddlet reads versions ${known}`;
+    const message = `${path}: expected a model of format version ${known}, got version ${version}`;
     throw new PaddletError('VersionMismatch', message, { hint: 'use the paddlet that wrote it' });
   }
   const parsed = metadataSchema.safeParse(Object.fromEntries(source.metadata));
@@ -163,7 +163,7 @@ async function loadTable(
     into.adoptRows(table, rows, shards);
   }
   const rows = into.stats().rows - before;
-  if (rows !== count) throw corrupt(source.name, `${ids.name}: ${count} ids, of which ${count - rows} are repeated`);
+  if (rows !== count) throw corrupt(source.name, `${ids.name}: ${count - rows} of ${count} ids are repeated`);
 }
 
 interface DenseToLoad {

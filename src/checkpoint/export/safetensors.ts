@@ -47,8 +47,8 @@ export async function createSafetensorsSink(
   };
   const bytes = Math.ceil((LENGTH_BYTES + headerJson(sealed(), tensors).length) / 8) * 8;
   if (bytes - LENGTH_BYTES > LIMITS.safetensorsHeaderBytes) {
-    throw new PaddletError('Usage', `${columns.length} arrays need a header longer than safetensors allows`, {
-      hint: 'export fewer of them: --vars',
+    throw new PaddletError('Usage', `the header for ${columns.length} arrays is longer than safetensors allows`, {
+      hint: 'export fewer arrays with --vars',
     });
   }
   await writeHeader();

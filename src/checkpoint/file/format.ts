@@ -207,7 +207,7 @@ export function parseMetadata(metadata: ReadonlyMap<string, string>, file: strin
   const { features, state, ...facts } = parsed.data;
   if (features.length > 0) throw corrupt(file, `needs features that this paddlet lacks: ${features.join(', ')}`);
   if (canonicalJson(state) !== canonicalJson(stateOf(facts.parameters))) {
-    throw corrupt(file, '__metadata__: state: not what the optimizers of the parameters keep');
+    throw corrupt(file, '__metadata__: state: does not match the optimizers of the parameters');
   }
   return facts;
 }
@@ -218,7 +218,7 @@ function expectVersion(version: string | undefined, file: string): void {
   const found = Number(version);
   throw new PaddletError(
     'VersionMismatch',
-    `${file}: checkpoint of format version ${found}; this paddlet reads version ${FORMAT_VERSION}`,
+    `${file}: expected a checkpoint of format version ${FORMAT_VERSION}, got version ${found}`,
     { hint: 'use the paddlet that wrote it', details: { found, expected: FORMAT_VERSION } },
   );
 }

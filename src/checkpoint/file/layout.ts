@@ -53,9 +53,9 @@ export function layoutOf(source: Safetensors, facts: FileFacts): ExtentTensors[]
     extents.push(extent);
     if (extent.ledgers !== undefined) used.add(extent.ledgers.name);
   }
-  if (shards !== facts.shardsHere) throw corrupt(source.name, `has ${shards} shards, not ${facts.shardsHere}`);
+  if (shards !== facts.shardsHere) throw corrupt(source.name, `expected ${facts.shardsHere} shards, got ${shards}`);
   for (const name of source.tensors.keys()) {
-    if (!used.has(name)) throw corrupt(source.name, `tensor ${name} is not of this format`);
+    if (!used.has(name)) throw corrupt(source.name, `tensor ${name} is not part of this format`);
   }
   return extents;
 }
@@ -94,7 +94,7 @@ function extentOf(source: Safetensors, facts: FileFacts, number: number, expect:
       if (!source.tensors.has(at('blocks'))) return undefined;
       const blocks = sizeOf(at('blocks'));
       if (blocks > LIMITS.denseBlocks)
-        throw corrupt(source.name, `${at('blocks')}: ${blocks} blocks, at most ${LIMITS.denseBlocks}`);
+        throw corrupt(source.name, `${at('blocks')}: expected at most ${LIMITS.denseBlocks} blocks, got ${blocks}`);
       return {
         starts: expect(at('starts'), 'U64', [blocks + 1]),
         blocks: expect(at('blocks'), 'U32', [blocks]),

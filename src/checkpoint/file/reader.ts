@@ -91,7 +91,7 @@ async function locateShards(
       ];
       const isExact = Number.isSafeInteger(epoch) && Number.isSafeInteger(seq);
       if (!isExact || shard >= facts.shards || ledger >= ledgers || located.has(shard)) {
-        throw corrupt(source.name, `${extent.shards.name}: shard ${shard} at ${at} is not possible`);
+        throw corrupt(source.name, `${extent.shards.name}: shard ${shard} cannot be at ${at}`);
       }
       located.set(shard, { shard, epoch, seq, ledger, extent, at });
     }
@@ -105,7 +105,7 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
 
   function locate(shard: number): Located {
     const found = located.get(shard);
-    if (found === undefined) throw corrupt(source.name, `shard ${shard} is not in it`);
+    if (found === undefined) throw corrupt(source.name, `shard ${shard} is not in the file`);
     return found;
   }
 

@@ -47,7 +47,7 @@ export async function damagedTensors(source: Safetensors, onBytes?: (bytes: numb
   const list = source.tensors.get(TENSORS.checksums);
   const covered = [...source.tensors.values()].filter((tensor) => tensor !== list);
   if (list?.dtype !== 'U32' || tensorLength(list) !== covered.length) {
-    throw corrupt(source.name, `${TENSORS.checksums} does not list a checksum of each tensor`);
+    throw corrupt(source.name, `${TENSORS.checksums} does not list a checksum for each tensor`);
   }
   if (String(await checksumOf(source, list, onBytes)) !== source.metadata.get('checksumsCrc32')) return [list.name];
   const wanted = await readElements(source, list, 0, new Uint32Array(covered.length));

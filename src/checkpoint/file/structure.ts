@@ -78,12 +78,12 @@ async function checkBlocks(reader: CheckpointReader, parameter: number): Promise
     if (found.join() !== (wanted.get(shard) ?? []).join()) {
       throw corrupt(
         path,
-        `${spec.name}: shard ${shard} has blocks ${found}, should have ${wanted.get(shard) ?? 'none'}`,
+        `${spec.name}: expected blocks ${wanted.get(shard) ?? 'none'} in shard ${shard}, got ${found}`,
       );
     }
     for (const { block, length } of places) {
       if (length === blockLength(spec, block)) continue;
-      throw corrupt(path, `${spec.name}: block ${block} has ${length} floats, not ${blockLength(spec, block)}`);
+      throw corrupt(path, `${spec.name}: expected ${blockLength(spec, block)} floats in block ${block}, got ${length}`);
     }
   }
 }

@@ -90,7 +90,7 @@ export const isFull = (error: unknown): boolean =>
 
 /** Reads back what was just written. A disk that lost it is for the operator to fix: no checkpoint was damaged. */
 async function readBack(disk: Disk, path: string, bytes: number): Promise<FileDigest> {
-  const lost = 'the disk does not return what was written to it: check its health, or save elsewhere';
+  const lost = 'the disk returned other bytes than paddlet wrote: check the disk, or save elsewhere';
   const digest = await digestPath(disk, path).catch((error: unknown) => {
     if (!isPaddletError(error, 'CheckpointCorrupt', 'CheckpointMissing')) throw error;
     // The next owner of the index removes what an owner before it had not finished.
@@ -101,7 +101,7 @@ async function readBack(disk: Disk, path: string, bytes: number): Promise<FileDi
     throw new PaddletError('CheckpointNotWritten', error.message, { hint, cause: error });
   });
   if (digest.bytes === bytes) return digest;
-  throw new PaddletError('CheckpointNotWritten', `${path}: wrote ${bytes} bytes, found ${digest.bytes}`, {
+  throw new PaddletError('CheckpointNotWritten', `${path}: wrote ${bytes} bytes, read back ${digest.bytes}`, {
     hint: lost,
   });
 }

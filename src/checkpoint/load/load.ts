@@ -160,29 +160,30 @@ export async function verifyFile(
   await withFile(await openFile(disk, path), async (file) => {
     const bytes = await file.size();
     if (published.bytes !== undefined && bytes !== published.bytes) {
-      throw corrupt(path, `has ${bytes} bytes, ${published.bytes} were published`);
+      throw corrupt(path, `expected ${published.bytes} bytes as published, got ${bytes}`);
     }
     const { md5 } = await (progress === undefined ? digestPath(disk, path) : digestFile(file, path, progress));
     if (md5 === published.md5) return;
     const source = await readSafetensors(file, path);
     const damaged = await damagedTensors(source);
     const unnamed =
-      (await isHeaderIntact(source)) === false ? 'the header' : 'the header, or the whole file is another';
+      (await isHeaderIntact(source)) === false ? 'the header' : 'the header, or the whole file was replaced';
     const part = damaged.length === 0 ? unnamed : damaged.join(', ');
-    throw corrupt(path, `its MD5 is ${md5}, ${published.md5} was published; damaged: ${part}`);
+    throw corrupt(path, `expected MD5 ${published.md5} as published, got ${md5}; damaged: ${part}`);
   });
 }
 
 function checkOrigin({ facts, path }: CheckpointReader, { uuid }: Generation, options: LoadOptions): void {
   const { expected, place } = options;
   if (facts.jobId !== expected.jobId) {
-    throw corrupt(path, `of job ${facts.jobName} (${facts.jobId}), not of this job (${expected.jobId})`);
+    throw corrupt(path, `belongs to job ${facts.jobName} (${facts.jobId}), not to this job (${expected.jobId})`);
   }
   if (facts.uuid !== uuid || facts.index !== place.index) {
-    throw corrupt(path, `holds checkpoint ${facts.uuid} of pserver ${facts.index}: it was moved here`);
+    throw corrupt(path, `the file contains checkpoint ${facts.uuid} of pserver ${facts.index}: someone moved it here`);
   }
   const difference = differenceOf(facts, expected);
-  if (difference !== undefined) throw corrupt(path, `made for other ${difference.part}: ${difference.found}`);
+  if (difference !== undefined)
+    throw corrupt(path, `does not match the job: different ${difference.part}: ${difference.found}`);
 }
 
 /** Of an open file; all that it has, or the given ones. Throws `CheckpointCorrupt`; then nothing was loaded. */

@@ -60,7 +60,7 @@ function expectPlanned(set: CheckpointSet, plan: WarmPlan): void {
   for (const { uuid, bytes, path } of plan.files) {
     const part = set.parts.find(({ reader }) => reader.facts.uuid === uuid);
     if (part?.reader.source.bytes !== bytes || part.reader.facts.jobId !== plan.jobId) {
-      throw corrupt(path, 'not the file that the job was planned to begin from');
+      throw corrupt(path, 'not the file that the warm start was planned with');
     }
   }
   if (set.missing.length > 0) throw corrupt(plan.from, 'shards are missing that the files had');

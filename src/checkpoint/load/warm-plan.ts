@@ -69,8 +69,8 @@ export async function planWarmStart(set: CheckpointSet, options: PlanWarmOptions
   const known = new Set([...facts.parameters.dense, ...facts.parameters.sparse].map((one) => one.name));
   const missing = chosen.filter((one) => !known.has(one));
   if (missing.length > 0 && wish.missing === 'fail') {
-    throw misfit(`it has no ${missing.join(', ')}; it has ${[...known].join(', ')}`, wish.from, {
-      hint: 'choose others with warmStart.vars, or say what to do with warmStart.missing (initialize, zero)',
+    throw misfit(`${missing.join(', ')} is missing; the checkpoint has ${[...known].join(', ')}`, wish.from, {
+      hint: 'choose others with warmStart.vars, or set warmStart.missing to initialize or zero',
     });
   }
   const taken = new Set(chosen.filter((one) => known.has(one)));
@@ -103,9 +103,13 @@ function chooseNames(names: readonly string[], patterns: readonly string[]): str
   const expressions = patterns.map((pattern) => {
     const expression = nameExpression(pattern);
     if (!names.some((one) => expression.test(one))) {
-      throw new PaddletError('JobInvalid', `warmStart.vars: ${pattern} is no parameter or table of the model`, {
-        hint: `the model has ${names.join(', ')}`,
-      });
+      throw new PaddletError(
+        'JobInvalid',
+        `warmStart.vars: ${pattern} does not match a parameter or table of the model`,
+        {
+          hint: `the model has ${names.join(', ')}`,
+        },
+      );
     }
     return expression;
   });
@@ -122,7 +126,7 @@ function refuseMisfits({ facts }: CheckpointSet, spec: ParameterSpec, taken: Rea
   for (const one of taken) {
     const there = shapeOf(facts.parameters, one);
     const here = shapeOf(spec, one);
-    if (there !== here) throw misfit(`${one} is ${there} in the checkpoint, ${here} in the job`, from);
+    if (there !== here) throw misfit(`${one} is ${there} in the checkpoint, but ${here} in the job`, from);
   }
 }
 
@@ -136,9 +140,13 @@ function refuseOtherOptimizers(
   const there = new Map(all(facts.parameters).map(({ name: one, optimizer }) => [one, optimizer.type]));
   for (const { name: one, optimizer } of all(spec)) {
     if (!taken.has(one) || there.get(one) === optimizer.type) continue;
-    throw misfit(`the optimizer of ${one} is ${there.get(one)} there, ${optimizer.type} in the job`, from, {
-      hint: 'warmStart.optimizerState: false takes over the values alone',
-    });
+    throw misfit(
+      `the optimizer of ${one} is ${there.get(one)} in the checkpoint, but ${optimizer.type} in the job`,
+      from,
+      {
+        hint: 'set warmStart.optimizerState: false to load only the values',
+      },
+    );
   }
 }
 

@@ -25,7 +25,7 @@ export async function findFiles(disk: Disk, path: string): Promise<FolderFiles> 
   const facts = await disk.inspect(path);
   if (facts === undefined) throw new PaddletError('CheckpointMissing', `${path}: no such file or folder`);
   if (facts.kind === 'file') return { folder: undefined, files: [{ path }], unfinished: [] };
-  if (facts.kind !== 'folder') throw corrupt(path, 'neither a file nor a folder');
+  if (facts.kind !== 'folder') throw corrupt(path, 'expected a file or a folder');
   const names = await disk.list(path);
   if (names.some((name) => parseIndex(name) !== undefined)) return filesOfFolder(disk, path, names);
   const inside = join(path, 'checkpoints');
@@ -34,7 +34,7 @@ export async function findFiles(disk: Disk, path: string): Promise<FolderFiles> 
     const index = parseIndex(basename(path));
     return { folder: undefined, ...filesOfIndex(path, index, names) };
   }
-  throw new PaddletError('CheckpointMissing', `${path}: no checkpoints in it`, {
+  throw new PaddletError('CheckpointMissing', `${path}: the folder has no checkpoints`, {
     hint: 'name a checkpoint file, or a folder that has a folder for each pserver: 0, 1, …',
   });
 }
@@ -96,7 +96,7 @@ export function readEntries(prefix: string, entries: readonly StoredEntry[]) {
     const { key } = found;
     const index = parseIndex(key.slice(prefix.length));
     const { entry, complaint, modRevision } = parseEntry(key, found);
-    if (index === undefined) complaints.push(`${key}: no pserver has such an index`);
+    if (index === undefined) complaints.push(`${key}: not the index of a pserver`);
     else if (entry === undefined) complaints.push(complaint ?? `${key}: no entry`);
     else published.push({ index, entry, modRevision });
   }
@@ -141,7 +141,7 @@ export async function filesOfJob(disk: Disk, files: readonly FileRef[], job: str
     if (metadata?.get('jobId') === job || metadata?.get('jobName') === job) found.push(ref);
   }
   if (found.length > 0) return found;
-  throw new PaddletError('CheckpointMissing', `none of the ${files.length} files is of job ${job}`);
+  throw new PaddletError('CheckpointMissing', `none of the ${files.length} files belongs to job ${job}`);
 }
 
 /** Undefined when the file is gone: the job that it was of may be running. */

@@ -41,9 +41,9 @@ export async function forgetFiles(store: Store, keys: Keys, index: number): Prom
   if (told > 0) return files;
   throw new PaddletError(
     'JobUnknown',
-    `no pserver is alive: nothing waits for the checkpoint files of pserver ${index}`,
+    `no pserver is running, so none waits for the checkpoint files of pserver ${index}`,
     {
-      hint: 'start them; if one then waits for files that are lost, repeat this command',
+      hint: 'start the pservers; if one waits for lost files, repeat this command',
     },
   );
 }

@@ -48,6 +48,6 @@ export function needOf(index: number, state: PublishedState): Need | undefined {
 export function needText(need: Need): string {
   if (need.type === 'rest') return `file ${need.uuid} is the last state of a unit`;
   if (need.type === 'cut') return `the cuts up to round ${need.round} need a file of it`;
-  if (need.shards === undefined) return 'it is not known which shards its files have';
+  if (need.shards === undefined) return 'paddlet does not know which shards its files have';
   return `${need.shards.length} shards are in no newer file of another pserver`;
 }

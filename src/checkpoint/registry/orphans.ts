@@ -66,14 +66,14 @@ async function reasonToStay(name: string, path: string, options: OrphanOptions):
     const metadata = await withFile(await openFile(disk, path), (file) => readMetadataOnly(file, path));
     if (metadata.get('format') !== FORMAT) return 'not a checkpoint';
     if (metadata.get('jobId') !== jobId || metadata.get('index') !== String(place.index)) {
-      return 'of another job or pserver';
+      return 'belongs to another job or pserver';
     }
     const writer = metadata.get('token') ?? '';
-    if (!/^\d{1,20}$/.test(writer)) return 'its writer is not known';
+    if (!/^\d{1,20}$/.test(writer)) return 'its writer is unknown';
     return BigInt(writer) < token ? undefined : 'written by this owner or a later one';
   } catch (error) {
     if (isPaddletError(error, 'CheckpointMissing')) return 'removed in the meantime';
-    if (isPaddletError(error, 'CheckpointCorrupt')) return `its writer is not known: ${error.message}`;
+    if (isPaddletError(error, 'CheckpointCorrupt')) return `its writer is unknown: ${error.message}`;
     throw error;
   }
 }

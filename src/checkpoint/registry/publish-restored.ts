@@ -57,13 +57,9 @@ export async function publishRestored(options: PublishRestoredOptions): Promise<
   const { store, keys, quiet, generations } = options;
   const { compares, ops } = transactionOf(options);
   if (compares.length > LIMITS.storeTxnOps || ops.length > LIMITS.storeTxnOps) {
-    throw new PaddletError(
-      'Usage',
-      `${generations.length} pservers are more than one transaction of the store can hold`,
-      {
-        hint: 'at most 60 pservers, before and after; without --store there is no such limit',
-      },
-    );
+    throw new PaddletError('Usage', `one transaction of the store cannot hold ${generations.length} pservers`, {
+      hint: 'restore between at most 60 pservers, or omit --store, which has no such limit',
+    });
   }
   let isDoubtful = false;
   try {
@@ -84,8 +80,8 @@ export async function publishRestored(options: PublishRestoredOptions): Promise<
     if (live.length > 0) throw pserversLive(live);
     throw new PaddletError('JobConflict', `${quiet.job.key}: the job's checkpoints have changed since they were read`, {
       hint: isDoubtful
-        ? 'the store did not say whether it took the new files: look with paddlet checkpoint ls'
-        : 'another process changed the job at the same time; nothing was published',
+        ? 'the store did not confirm the new files: check with paddlet checkpoint ls'
+        : 'another process changed the job at the same time; paddlet published nothing',
     });
   } catch (error) {
     throw isDoubtful && isPaddletError(error) ? doubtful(error) : error;

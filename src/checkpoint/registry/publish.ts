@@ -108,7 +108,10 @@ async function update(
     });
     if (answer.succeeded) return { entry, complaint: before.complaint };
   }
-  throw new PaddletError('StoreInvalid', `${key}: ${CONFLICT_ATTEMPTS} attempts met changes by others`);
+  throw new PaddletError(
+    'StoreInvalid',
+    `${key}: other processes changed the key during all ${CONFLICT_ATTEMPTS} attempts`,
+  );
 }
 
 interface ReadRegistry {
@@ -192,5 +195,5 @@ export async function publishParting(options: StoreAccess & PartingFiles & { rea
   const happened = async (): Promise<boolean> => (await store.get(key))?.value === value;
   const run = (): Promise<TxnResult> => store.txn({ if: [{ key, createRevision: 0n }], then: [{ put: key, value }] });
   const { succeeded } = await settle({ ...options, run, happened });
-  if (!succeeded) throw new PaddletError('StoreInvalid', `${key}: a parting snapshot of this token exists already`);
+  if (!succeeded) throw new PaddletError('StoreInvalid', `${key}: a parting snapshot of this token already exists`);
 }

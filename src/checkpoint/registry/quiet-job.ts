@@ -69,7 +69,7 @@ async function readJob({ store, keys }: RestoreAccess): Promise<Omit<QuietJob, '
 export function pserversLive(live: readonly KeyValue[]): PaddletError {
   const names = live.map(({ key, value }) => `${key} (${value})`).join(', ');
   return new PaddletError('JobConflict', `pservers are alive: ${names}`, {
-    hint: 'stop the job first (paddlet stop); the leases of dead pservers run out by themselves, --lease-wait waits for that',
+    hint: 'stop the job first (paddlet stop); --lease-wait waits until the leases of dead pservers expire',
     details: { pservers: live.map(({ key, value }) => ({ key, address: value })) },
   });
 }

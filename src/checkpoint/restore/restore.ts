@@ -206,7 +206,10 @@ async function writeFile(options: RestoreOptions, { meta, temporary }: NewFile):
     digestFile(file, temporary, () => signal?.throwIfAborted()),
   );
   if (digest.bytes !== written.bytes) {
-    throw new PaddletError('CheckpointNotWritten', `${temporary}: wrote ${written.bytes} bytes, found ${digest.bytes}`);
+    throw new PaddletError(
+      'CheckpointNotWritten',
+      `${temporary}: wrote ${written.bytes} bytes, read back ${digest.bytes}`,
+    );
   }
   return generationOf({ uuid: meta.uuid, md5: digest.md5, ...written }, meta);
 }
@@ -220,14 +223,10 @@ async function expectSame(before: Proof, options: RestoreOptions, made: readonly
     expectWhole(set);
     const after = await proofOf(set, all(set.facts.parameters), options);
     if (JSON.stringify(after) === JSON.stringify(before)) return;
-    throw new PaddletError(
-      'CheckpointNotWritten',
-      'the new files do not hold what the old ones hold: they are removed',
-      {
-        hint: 'the disk does not return what was written to it',
-        details: { before, after },
-      },
-    );
+    throw new PaddletError('CheckpointNotWritten', 'the new files differ from the old ones; paddlet removed them', {
+      hint: 'check the disk: it returned other bytes than paddlet wrote',
+      details: { before, after },
+    });
   } finally {
     await set.close();
   }

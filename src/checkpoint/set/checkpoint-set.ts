@@ -72,13 +72,13 @@ export async function openPart(disk: Disk, { path, index, uuid }: FileRef): Prom
   const { facts } = reader;
   if ((uuid ?? facts.uuid) === facts.uuid && (index ?? facts.index) === facts.index) return reader;
   await reader.close();
-  throw corrupt(path, `holds checkpoint ${facts.uuid} of pserver ${facts.index}: it was moved here`);
+  throw corrupt(path, `the file contains checkpoint ${facts.uuid} of pserver ${facts.index}: someone moved it here`);
 }
 
 function joinParts(opened: readonly Opened[]): CheckpointSet {
   const newestFirst = newestRound(opened).sort((a, b) => b.reader.facts.createdAt - a.reader.facts.createdAt);
   const first = newestFirst[0];
-  if (first === undefined) throw new PaddletError('CheckpointMissing', 'no checkpoint file');
+  if (first === undefined) throw new PaddletError('CheckpointMissing', 'not a checkpoint file');
   const { facts } = first.reader;
   for (const { reader } of newestFirst) expectSameJob(first.reader, reader);
   const best = new Map<number, ShardSource>();
@@ -125,12 +125,12 @@ const isNewer = (a: ShardPosition, b: ShardPosition): boolean =>
 export function expectSameJob(a: CheckpointReader, b: CheckpointReader): void {
   if (a.facts.jobId !== b.facts.jobId) {
     const [one, other] = [a, b].map(({ facts }) => `${facts.jobName} (${facts.jobId})`);
-    throw new PaddletError('CheckpointCorrupt', `${b.path}: is of job ${other}, but ${a.path} is of job ${one}`, {
-      hint: 'name a folder with the files of one job, or that job with --job-id where the command has it',
+    throw new PaddletError('CheckpointCorrupt', `${b.path} belongs to job ${other}, but ${a.path} to job ${one}`, {
+      hint: 'name a folder with the files of one job, or choose the job with --job-id',
     });
   }
   const difference = differenceOf(b.facts, a.facts);
-  if (difference !== undefined) throw corrupt(b.path, `was made for other ${difference.part} than ${a.path}`);
+  if (difference !== undefined) throw corrupt(b.path, `different ${difference.part} than ${a.path}`);
 }
 
 /** Throws `CheckpointMissing` when a shard of the job is in none of the files. */
@@ -168,7 +168,7 @@ export function chooseVariables(spec: ParameterSpec, patterns: readonly string[]
   const expressions = patterns.map((pattern) => {
     const expression = nameExpression(pattern);
     if (!names.some((name) => expression.test(name))) {
-      throw new PaddletError('Usage', `--vars ${pattern}: no parameter or table of that name`, {
+      throw new PaddletError('Usage', `--vars ${pattern}: does not match a parameter or table`, {
         hint: `there are ${names.join(', ')}`,
       });
     }

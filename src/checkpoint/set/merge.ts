@@ -123,7 +123,7 @@ async function take(streams: readonly Stream[], heap: IdHeap, { ids, owners, pre
 }
 
 function disorder({ reader, range, window, at }: Stream): Error {
-  return corrupt(reader.path, `${range.tensors.ids.name}: id ${window[at]} is given twice or out of order`);
+  return corrupt(reader.path, `${range.tensors.ids.name}: id ${window[at]} is repeated or out of order`);
 }
 
 interface Filling {

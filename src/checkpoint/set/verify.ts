@@ -84,7 +84,7 @@ function jobProblems(
 ): Problem[] {
   const { facts } = reader;
   if (jobId !== undefined && facts.jobId !== jobId) {
-    return [{ part: 'job', message: `of job ${facts.jobName} (${facts.jobId}), not of this job (${jobId})` }];
+    return [{ part: 'job', message: `belongs to job ${facts.jobName} (${facts.jobId}), not to this job (${jobId})` }];
   }
   if (first === undefined) return [];
   const error = damageOf(() => expectSameJob(first, reader));
@@ -160,7 +160,7 @@ export async function contentProblems(
   if (published !== undefined) {
     const bytes = await file.size();
     if (published.bytes !== undefined && bytes !== published.bytes) {
-      return [{ part: 'file', message: `has ${bytes} bytes, ${published.bytes} were published` }];
+      return [{ part: 'file', message: `expected ${published.bytes} bytes as published, got ${bytes}` }];
     }
     let done = 0;
     const { md5 } = await digestFile(file, path, (total) => {
@@ -171,9 +171,13 @@ export async function contentProblems(
     const parts = await damagedParts(file, path, () => signal?.throwIfAborted());
     if (parts.length > 0) return parts;
     if ((await isHeaderIntact(await readSafetensors(file, path))) === undefined) {
-      return [{ part: 'header', message: `its MD5 is ${md5}, ${published.md5} was published; the tensors are sound` }];
+      return [
+        { part: 'header', message: `expected MD5 ${published.md5} as published, got ${md5}; the tensors are intact` },
+      ];
     }
-    return [{ part: 'file', message: `whole, but another one: its MD5 is ${md5}, ${published.md5} was published` }];
+    return [
+      { part: 'file', message: `intact, but another file: expected MD5 ${published.md5} as published, got ${md5}` },
+    ];
   }
   return damagedParts(file, path, watched);
 }
@@ -185,9 +189,10 @@ async function damagedParts(file: DiskFile, path: string, onBytes: (bytes: numbe
     const isIntact = await isHeaderIntact(source);
     // A header without a checksum is of another format version, or its checksum is what was damaged.
     if (isIntact === undefined) parseMetadata(source.metadata, path);
-    if (isIntact !== true) return [{ part: 'header', message: 'is not as it was written (CRC-32)' }];
+    if (isIntact !== true)
+      return [{ part: 'header', message: 'its bytes changed after it was written (wrong CRC-32)' }];
     const damaged = await damagedTensors(source, onBytes);
-    return damaged.map((part) => ({ part, message: 'is not as it was written (CRC-32)' }));
+    return damaged.map((part) => ({ part, message: 'its bytes changed after it was written (wrong CRC-32)' }));
   } catch (error) {
     if (!isPaddletError(error, 'CheckpointCorrupt')) throw error;
     return [{ part: 'header', message: error.message }];

@@ -64,6 +64,6 @@ function recordOf(facts: Carrying & MadeFor, path: string): JobRecord {
   const expected = { parameters: trainedSpecOf(record), seed: training.seed, shards: cluster.shards };
   const difference = differenceOf(facts, expected);
   if (difference === undefined) return record;
-  const message = `${path}: has other ${difference.part} than the model of its job: ${difference.found}`;
-  throw new PaddletError('CheckpointCorrupt', message, { hint: 'were only some variables chosen, with --vars?' });
+  const message = `${path}: different ${difference.part} than the model of its job: ${difference.found}`;
+  throw new PaddletError('CheckpointCorrupt', message, { hint: 'export all variables: omit --vars' });
 }

@@ -85,7 +85,7 @@ class Meeting {
       newest = Math.max(...positions);
       this.#ahead = nextAhead(this.#ahead, newest > position);
     }
-    return `its copies were at no position together in ${MOST_TRIES} tries`;
+    return `its copies were never at the same position in ${MOST_TRIES} tries`;
   }
 
   #momentsAt(shard: number, position: number): Promise<(CopyMoment & { readonly pserver: number })[]> {
@@ -96,7 +96,7 @@ class Meeting {
   }
 }
 
-const NO_COPY = 'a copy of it is gone';
+const NO_COPY = 'a copy of it was removed';
 
 function differenceOf(found: DifferingCopies): DifferingCopies | undefined {
   const [first, ...others] = found.digests;

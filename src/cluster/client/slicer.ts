@@ -242,7 +242,7 @@ const bytesOf = (array: Uint32Array | Float32Array): Uint8Array =>
 function floatsIn(answer: Answer, index: number, length: number): Float32Array {
   const bytes = answer.segment(index);
   if (bytes.byteLength !== length * 4)
-    throw badAnswer(`segment ${index} has ${bytes.byteLength / 4} values, not ${length}`);
+    throw badAnswer(`expected ${length} values in segment ${index}, got ${bytes.byteLength / 4}`);
   return new Float32Array(bytes.buffer, bytes.byteOffset, length);
 }
 

@@ -41,9 +41,9 @@ export async function openStoredModel(options: StoredModelOptions): Promise<Loca
   if (missing.length > 0) {
     throw new PaddletError(
       'CheckpointMissing',
-      `${missing.length} of ${shards} shards are in no usable checkpoint under ${folder}`,
+      `${folder} has no usable checkpoint of ${missing.length} of ${shards} shards`,
       {
-        hint: 'checkpoints are written at the end of a job and on a clean stop; --dir names the folder of the job',
+        hint: 'name the folder of the job with --dir; a job writes its checkpoints at its end and on a clean stop',
       },
     );
   }

@@ -28,7 +28,7 @@ export async function askInfo(channel: Channel, timeoutMs = ANSWER_WITHIN_MS): P
     if (error.code === 'JoinRefused') return { kind: 'notUnderstood', error: refusedText(error) };
     // `Interrupted`: the channel was closed while it waited.
     if (error.action !== 'fatal' || error.code === 'Interrupted') return { kind: 'none' };
-    const message = `answered with something this version does not understand: ${error.message}`;
+    const message = `sent an answer that this version does not understand: ${error.message}`;
     return { kind: 'notUnderstood', error: new PaddletError(error.code, message, { cause: error }) };
   }
 }
@@ -44,7 +44,7 @@ export async function askInfoAt(network: Network, address: string, timeoutMs?: n
     channel = network.connect(address);
   } catch (error) {
     if (!isPaddletError(error, 'Usage')) throw error;
-    const message = `cannot be asked, it has registered no address: ${error.message}`;
+    const message = `cannot be reached, since it has not registered an address: ${error.message}`;
     return { kind: 'notUnderstood', error: new PaddletError('StoreValueInvalid', message, { cause: error }) };
   }
   try {

@@ -20,13 +20,20 @@ export interface Carrying {
  */
 export function recordCarriedIn({ jobId, job }: Carrying, file: string): JobRecord {
   if (job === undefined) {
-    throw new PaddletError('VersionMismatch', `${file}: has no record of its job, which predictions need`, {
-      hint: 'an earlier paddlet wrote it: name the job with --dir or --store, or use a checkpoint saved since',
-    });
+    throw new PaddletError(
+      'VersionMismatch',
+      `${file}: does not contain the record of its job, which predictions need`,
+      {
+        hint: 'an earlier paddlet wrote the file: name the job with --dir or --store, or use a newer checkpoint',
+      },
+    );
   }
   const record = parseCarried(job, file);
   if (record.id === jobId) return record;
-  throw new PaddletError('CheckpointCorrupt', `${file}: is of job ${jobId}, but has the record of job ${record.id}`);
+  throw new PaddletError(
+    'CheckpointCorrupt',
+    `${file}: belongs to job ${jobId}, but contains the record of job ${record.id}`,
+  );
 }
 
 function parseCarried(job: string, file: string): JobRecord {

@@ -128,13 +128,13 @@ function statisticsFault(job: Job, statistics: readonly NumberStatistics[]): str
   const { numbers } = slotsOf(columnSpecOf(job)?.columns ?? []);
   const names = numbers.map(({ name }) => name).join(', ');
   const known = statistics.map(({ name }) => name).join(', ');
-  if (names !== known) return `statistics of the columns ${known || 'none'}, expected ${names || 'none'}`;
+  if (names !== known) return `expected statistics of the columns ${names || 'none'}, got ${known || 'none'}`;
   const odd = numbers.find(({ quantiles }, at) => {
     const { bounds } = statistics[at]!;
     const isAscending = bounds?.every((bound, next) => next === 0 || bounds[next - 1]! < bound) ?? true;
     return (bounds === undefined) !== (quantiles === undefined) || !isAscending;
   });
-  return odd && `the bounds of column ${odd.name} are not those of quantiles, in ascending order`;
+  return odd && `expected the quantile bounds of column ${odd.name} in ascending order`;
 }
 
 const versionSchema = z.object({ version: count });
@@ -142,7 +142,7 @@ const versionSchema = z.object({ version: count });
 const otherVersion = (key: string, version: number): PaddletError =>
   new PaddletError(
     'VersionMismatch',
-    `the job at ${key} has record version ${version}, this executable reads version ${JOB_RECORD_VERSION}`,
+    `expected record version ${JOB_RECORD_VERSION} of the job at ${key}, got version ${version}`,
     {
       hint: 'finish the job with the paddlet version that started it, or start it over with `paddlet run JOB --fresh`',
       details: { found: version, expected: JOB_RECORD_VERSION },

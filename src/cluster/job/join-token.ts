@@ -21,7 +21,7 @@ const HEX = /^(?:[0-9a-f]{2})+$/;
 /** Throws `StoreValueInvalid`, without the value. */
 export function parseJoinToken({ key, value }: Pick<KeyValue, 'key' | 'value'>): Uint8Array {
   if (value.length === 2 * LIMITS.joinTokenBytes && HEX.test(value)) return Uint8Array.from(Buffer.from(value, 'hex'));
-  throw new PaddletError('StoreValueInvalid', `${key}: not ${LIMITS.joinTokenBytes} bytes in hexadecimal`, {
+  throw new PaddletError('StoreValueInvalid', `${key}: expected ${LIMITS.joinTokenBytes} bytes in hexadecimal`, {
     hint: 'write a new one with `paddlet token rotate`',
   });
 }
@@ -71,7 +71,7 @@ export class StoredJoinToken implements JoinToken {
         },
         onEnd: (error) => {
           this.#known = undefined;
-          log.error(`the join token cannot be followed: ${error.message}`);
+          log.error(`cannot watch the join token for changes: ${error.message}`);
         },
       },
       clock,

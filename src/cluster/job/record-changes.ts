@@ -87,4 +87,4 @@ function otherPasses(record: JobRecord, entry: KeyValue): PaddletError | undefin
 }
 
 const changed = (message: string): PaddletError =>
-  new PaddletError('JobChanged', message, { hint: 'start this process again: it then reads the job as it is now' });
+  new PaddletError('JobChanged', message, { hint: 'start this process again, so that it reads the changed job' });

@@ -30,7 +30,7 @@ export function refuseOtherColumns({ there, here, loaded, from }: WarmColumns): 
   const refuse = (what: string, before: unknown, now: unknown): never => {
     const values = `${JSON.stringify(before) ?? 'none'} in the job of ${from}, ${JSON.stringify(now) ?? 'none'} in this one`;
     throw new PaddletError('JobInvalid', `warmStart: ${what}: ${values}`, {
-      hint: 'write data.columns and model as in that job, or leave out what depends on it with warmStart.vars',
+      hint: 'write data.columns and model as in that job, or exclude the dependent parameters with warmStart.vars',
     });
   };
   const compare = (what: string, before: unknown, now: unknown): void => {

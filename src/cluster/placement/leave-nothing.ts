@@ -51,7 +51,7 @@ export async function leaveNothing(by: LeaveNothing): Promise<Left | undefined> 
   const undeleted = await deleteFiles(by, mine);
   if (undeleted !== undefined) return { type: 'again', why: undeleted };
   if (!(await deleteKeys(by, read))) return CHANGED;
-  context.host.log.info(`nothing is left of pserver ${index}`, { files: mine.length });
+  context.host.log.info(`all keys and files of pserver ${index} are deleted`, { files: mine.length });
   return undefined;
 }
 

@@ -41,7 +41,7 @@ export function followMasterSecret(context: RoleContext, onFatal: (error: Error)
   return {
     check(claimed) {
       if (claimed !== undefined && current !== undefined && isSame(claimed, current)) return;
-      throw new PaddletError('NotMaster', 'only the master may ask for this, and this is not its secret');
+      throw new PaddletError('NotMaster', 'only the master may send this request, and its secret is wrong');
     },
     cancel,
   };

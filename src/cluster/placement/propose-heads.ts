@@ -104,5 +104,5 @@ function decidedOf({ from }: HeadProposal, isMade: boolean, now: StoredHead): De
 /** Only a person deletes the head of a unit that a process with a claim has a copy of. */
 function storedIn({ context }: ChangeHeads, { unit, head, modRevision }: ChangedHead): StoredHead {
   if (head !== undefined) return { unit, head, modRevision };
-  throw new PaddletError('StoreValueInvalid', `${context.keys.head(unit)}: there was a head, and it is gone`);
+  throw new PaddletError('StoreValueInvalid', `${context.keys.head(unit)}: the head was removed`);
 }

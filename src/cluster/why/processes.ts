@@ -16,14 +16,14 @@ export function storeCauses({ processes, record }: Seen): Cause[] {
     causes.push({
       kind: 'store',
       sentence: `${whoText(told.map(({ process }) => process))} wait for ${first.text}.`,
-      hint: 'see that the store runs, that its disk has room, and that these processes reach it',
+      hint: 'check that the store runs, that its disk has free space, and that these processes reach it',
     });
   }
   const ttl = seconds(record.job.cluster.leaseTtlMs);
   for (const process of processes) {
     const text = told.length === 1 && first?.process === process ? first.text : undefined;
     if (text === undefined && isHeld(process)) continue;
-    const state = isHeld(process) ? 'its lease runs out' : 'it serves nothing until its lease is renewed';
+    const state = isHeld(process) ? 'its lease runs out' : 'it answers no requests until its lease is renewed';
     causes.push({
       kind: 'lease',
       sentence: `${nameOf(process)} waits for ${text ?? 'the store to renew its lease'}; ${state}.`,
@@ -50,7 +50,7 @@ export const diskCauses = ({ processes }: Seen): Cause[] =>
     troublesOf(process, 'checkpointFolder').map((text) => ({
       kind: 'checkpointFolder' as const,
       sentence: `${nameOf(process)} cannot write its checkpoints and waits for ${text}.`,
-      hint: 'make room, or make the folder writable: it tries again by itself',
+      hint: 'free space, or make the folder writable; the process tries again by itself',
     })),
   );
 
@@ -90,7 +90,7 @@ export function silentCauses({ processes, record }: Seen): Cause[] {
 
 const EFFECTS = {
   pserver: 'another process takes its place',
-  master: 'a standby takes over, or a master that is started',
+  master: 'a standby or a newly started master takes over',
   trainer: 'others get its work',
 } as const;
 
@@ -102,14 +102,14 @@ export function missingCauses({ processes, record, spread }: Seen): Cause[] {
     causes.push({
       kind: 'pservers',
       sentence: `${absentText({ spread, record })}: requests to ${counted(spread.orphans, 'unit')} wait.`,
-      hint: 'start what is missing with `paddlet pserver`; a `paddlet run` does that by itself',
+      hint: 'start the missing pservers with `paddlet pserver`; a `paddlet run` starts them by itself',
     });
   }
   if (!processes.some(({ role }) => role === 'master')) {
     causes.push({
       kind: 'master',
       sentence: 'No master is running: no work is handed out.',
-      hint: 'start one with `paddlet master JOB`; a `paddlet run` does that by itself',
+      hint: 'start one with `paddlet master JOB`; a `paddlet run` starts it by itself',
     });
   }
   causes.push(...copiesCauses({ record, spread }));
@@ -118,8 +118,8 @@ export function missingCauses({ processes, record, spread }: Seen): Cause[] {
   if (trainers < cluster.minTrainers) {
     causes.push({
       kind: 'trainers',
-      sentence: `${trainers} of ${counted(cluster.minTrainers, 'trainer')} are there: no work is handed out before.`,
-      hint: 'start trainers, or lower cluster.minTrainers in a job that is started again',
+      sentence: `${trainers} of ${counted(cluster.minTrainers, 'trainer')} are running; the master hands out work when all are.`,
+      hint: 'start trainers, or lower cluster.minTrainers and start the job again',
     });
   }
   return causes;
@@ -150,7 +150,7 @@ function copiesCauses({ record, spread }: Pick<Seen, 'record' | 'spread'>): Caus
     {
       kind: 'copies',
       sentence: `Pushes wait for ${minInSync} copies in sync (cluster.minInSync), and ${has}: ${example} of ${replicas}.`,
-      hint: 'start pservers, or see in their logs why copies are not made',
+      hint: 'start pservers, or look in their logs for why the copies are missing',
     },
   ];
 }

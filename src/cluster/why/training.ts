@@ -52,7 +52,7 @@ export function slowPserverCauses(seen: Seen): Cause[] {
       return {
         kind: 'slowPserver',
         sentence: `Pserver ${index} is slow: trainers wait ${ms} ms for its answers${others}.`,
-        hint: 'see whether its machine, its disk or the network to it has too much to do',
+        hint: 'check the load of its machine, its disk and the network to it',
       };
     });
 }
@@ -74,7 +74,7 @@ export function stalenessCauses(seen: Seen): Cause[] {
         sentence:
           `Trainer ${shortId(slowest.trainer)} has pushed nothing for ${seconds(slowest.silentMs)}${which}: ` +
           `${waits} at the staleness bound of ${staleness?.bound}.`,
-        hint: 'a larger training.staleness.bound lets the others go on',
+        hint: 'raise training.staleness.bound to let the others continue',
       },
     ];
   });
@@ -96,7 +96,7 @@ export function barrierCauses(seen: Seen): Cause[] {
     {
       kind: 'barrier',
       sentence: `Round ${round} waits ${seconds(waitedMs)} for ${who}: ${first.what}${more}.`,
-      hint: 'a lane that is late gets a second trainer, if there is one',
+      hint: 'if a trainer is free, the master gives it the late lane as well',
     },
   ];
 }
@@ -120,7 +120,7 @@ export function slowTrainerCauses(seen: Seen): Cause[] {
 export function workCauses(seen: Seen): Cause[] {
   const master = directingInfo(seen);
   if (master === undefined || master.quietMs < longQuietMs(seen)) return [];
-  const quiet = `No record was trained on for ${seconds(master.quietMs)}`;
+  const quiet = `No trainer has reported a record for ${seconds(master.quietMs)}`;
   const slowest = executing(master, seen);
   if (slowest === undefined) return [{ kind: 'work', sentence: `${quiet}: ${oneLine(master.waitReason)}.` }];
   const what = workOf(master, slowest.id);

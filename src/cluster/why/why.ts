@@ -31,7 +31,7 @@ export function whyOf(seen: SeenJob): Cause[] {
   if (end !== undefined) {
     if ('result' in end) return [{ kind: 'ended', sentence: `Job ${record.job.name} is done.` }];
     const { code, message } = end.failure;
-    return [{ kind: 'ended', sentence: `Job ${record.job.name} has failed: ${code}: ${oneLine(message)}.` }];
+    return [{ kind: 'ended', sentence: `Job ${record.job.name} failed: ${code}: ${oneLine(message)}.` }];
   }
   if (processes.length === 0) return [{ kind: 'stopped', sentence: 'No process of the job is running.' }];
   const causes = [
@@ -56,6 +56,6 @@ export function whyOf(seen: SeenJob): Cause[] {
 
 const STOPPING: Cause = {
   kind: 'stopping',
-  sentence: 'The job was asked to stop, and its processes save what they have.',
-  hint: '`paddlet run` or a master that is started lets it go on',
+  sentence: 'The job is stopping: its processes save their state.',
+  hint: 'resume it with `paddlet run` or by starting a master',
 };

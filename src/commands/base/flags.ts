@@ -47,6 +47,7 @@ export const storeFlags = {
     helpValue: 'URL',
     parse: async (url) => storeAtHome(url),
     description: 'URL of the coordination store: etcd://host:port[,host:port...], etcds:// for TLS, or sqlite:PATH.',
+    helpGroup: 'STORE',
   }),
   ...credentialFlags,
 };
@@ -59,12 +60,14 @@ export const jobFlags = {
     parse: chrootPrefix,
     description:
       "Prefix of the job's keys in the store. Default: the prefix of the only job there; for a new job, /paddlet/NAME.",
+    helpGroup: 'STORE',
   }),
   dir: Flags.string({
     helpValue: 'FOLDER',
     parse: localFolder,
     description:
       'Folder of the job. It holds logs, checkpoints and, without --store, store.db. Default: ./.paddlet/NAME.',
+    helpGroup: 'STORE',
   }),
 };
 

@@ -59,7 +59,7 @@ async function score(options: ModelKeeperOptions, record: KeptJob['record'], kep
   const { command, args } = selfCommand();
   const named = [...data.flatMap((file) => ['--data', file]), ...labels.flatMap((file) => ['--labels', file])];
   const folders = ['--data-dir', dataDir, '--cache-dir', cacheDir];
-  const words = [command, ...args, 'evaluate', '--checkpoint', kept.path, ...named, ...folders, '--json'];
+  const words = [command, ...args, 'evaluate', kept.path, ...named, ...folders, '--json'];
   let said = '';
   const { code, signal } = await shell.run(shellCommand(words), {
     env: {},

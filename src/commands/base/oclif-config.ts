@@ -9,18 +9,19 @@ import type { CommandEntry } from './command-table.ts';
 import { everyFlags } from './flags.ts';
 import { withoutUser } from './without-user.ts';
 
+export const HELP_OPTIONS: Interfaces.HelpOptions = {
+  docopts: false,
+  flagSortOrder: 'none',
+  hideCommandSummaryInDescription: true,
+  maxWidth: Math.min(process.stdout.columns ?? 100, 120),
+};
+
 const PJSON: Interfaces.PJSON = {
   name: 'paddlet',
   version: VERSION,
   oclif: {
     bin: 'paddlet',
     topicSeparator: ' ',
-    helpOptions: {
-      docopts: false,
-      flagSortOrder: 'none',
-      hideCommandSummaryInDescription: true,
-      maxWidth: Math.min(process.stdout.columns ?? 100, 120),
-    },
   },
 };
 

@@ -2,8 +2,12 @@
 
 const OF_CHECKPOINTS = { '--job': '--job-id' };
 
+/** In place of a name: the value is an argument now. */
+const ARGUMENT = '';
+
 /** By the id of the command. */
 const RENAMED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  evaluate: { '--checkpoint': ARGUMENT },
   init: { '--force': '--replace' },
   'data:convert': { '--force': '--replace', '--out': '--output' },
   'data:recordio:pack': { '--force': '--replace' },
@@ -35,8 +39,12 @@ export function withNewNames(commandId: string, argv: readonly string[], warn: (
       continue;
     }
     const name = renamed[old]!;
-    if (!told.has(old)) warn(`${old} is now called ${name}`);
+    if (!told.has(old)) warn(name === ARGUMENT ? `${old} PATH is now written PATH` : `${old} is now called ${name}`);
     told.add(old);
+    if (name === ARGUMENT) {
+      if (value !== undefined) line.push(value);
+      continue;
+    }
     const isValueLeft = old === flag && value !== undefined;
     line.push(isValueLeft ? `${name}=${value}` : name);
     // The value is a part of the old name.

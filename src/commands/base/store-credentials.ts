@@ -5,7 +5,7 @@ import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 import type { StoreCredentials } from '../../store/etcd/access.ts';
 
-const helpGroup = 'ETCD';
+const helpGroup = 'STORE';
 const pem = (env: string, description: string) => Flags.string({ env, helpValue: 'FILE', description, helpGroup });
 
 export const credentialFlags = {

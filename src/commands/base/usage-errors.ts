@@ -37,14 +37,14 @@ const WORDS: readonly (readonly [RegExp, Rewrite])[] = [
   [/^Expected (--[^=]+)=(.*) to be one of: (.*)$/, (flag, found, values) => notOneOf(flag!, found!, values!)],
   [/^Expected (.*) to be one of: (.*)$/, (found, values) => notOneOf('', found!, values!)],
   [/^Parsing (\S+)$/, (flag) => `${flag}:`],
-  [/^Expected an integer but received: (.*)$/, (found) => `expected a whole number, found ${found}`],
+  [/^Expected an integer but received: (.*)$/, (found) => `expected a whole number, got ${found}`],
   [
     /^Expected an integer greater than or equal to (\S+) but received: (.*)$/,
-    (min, found) => `expected at least ${min}, found ${found}`,
+    (min, found) => `expected at least ${min}, got ${found}`,
   ],
   [
     /^Expected an integer less than or equal to (\S+) but received: (.*)$/,
-    (max, found) => `expected at most ${max}, found ${found}`,
+    (max, found) => `expected at most ${max}, got ${found}`,
   ],
   [/^(--[^=]+)=.* cannot also be provided when using (\S+)$/, (one, other) => `${other} and ${one} exclude each other`],
   [/^All of the following must be provided when using (\S+): (.*)$/, (flag, needs) => `${flag} needs ${needs}`],
@@ -63,7 +63,7 @@ function inOurWords(message: string): string {
 
 function notOneOf(flag: string, found: string, values: string): string {
   const near = nearest(found, values.split(', '));
-  return `${flag === '' ? '' : `${flag}: `}expected one of ${values}, found ${found}${near === undefined ? '' : `; did you mean ${near}?`}`;
+  return `${flag === '' ? '' : `${flag}: `}expected one of ${values}, got ${found}${near === undefined ? '' : `; did you mean ${near}?`}`;
 }
 
 /** Oclif's parse errors carry what was parsed; `flags` of an unknown-flag error are the unknown ones. */

@@ -113,7 +113,7 @@ job reads them.`;
   private async inspectAsJob(place: DataPlace, path: string, onBytes: (count: number) => void): Promise<void> {
     const { file, other } = this.args;
     if (other !== undefined) {
-      throw new PaddletError('Usage', `--job ${path}: expected one file, found ${other} as well`, {
+      throw new PaddletError('Usage', `--job ${path}: expected one file, got ${other} as well`, {
         hint: 'compare two files without --job',
       });
     }

@@ -19,7 +19,7 @@ mode. On a terminal, the pager named by the variable PAGER shows the text, if PA
       description: 'Write the manual page of a command in roff for man; without a command, the page of paddlet.',
     },
   ];
-  // A command may have two words.
+  // A command or a topic may have two words.
   static override strict = false;
   static override args = {
     topic: Args.string({
@@ -33,8 +33,9 @@ mode. On a terminal, the pager named by the variable PAGER shows the text, if PA
 
   override async execute(): Promise<void> {
     const words = this.positional();
-    const topic = words.join(' ');
-    if (this.flags.man) this.show(topic, await manPage(words, this.config.commands));
+    // Documents of several words are named with dashes.
+    const topic = words.join('-');
+    if (this.flags.man) this.show(words.join(' '), await manPage(words, this.config.commands));
     else if (topic !== '') this.show(topic, topicText(TEXTS, topic).trimEnd());
     else this.list();
   }

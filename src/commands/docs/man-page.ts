@@ -1,18 +1,8 @@
 /** A page of the manual (roff, man(7)) from the table of commands. */
 import type { Command } from '@oclif/core';
 import { helpSubject } from '../base/oclif-config.ts';
+import { aboutOf, type ShownFlag, valueText } from '../help/flag-facts.ts';
 import { VERSION } from '../version.ts';
-
-/** What help shows of a flag, whatever its type is. */
-interface ShownFlag {
-  readonly char?: string;
-  readonly description?: string;
-  readonly helpValue?: string | readonly string[];
-  readonly options?: readonly string[];
-  readonly env?: string;
-  readonly default?: unknown;
-  readonly type: string;
-}
 
 export async function commandPage(entry: Command.Loadable): Promise<string> {
   const { usage, description, examples, flags, args } = await helpSubject(entry);
@@ -53,14 +43,9 @@ const page = (name: string, sections: readonly (readonly [string, string])[]): s
 const item = (head: string, body: string): string => `.TP\n${head}\n${text(body)}`;
 
 function flagItem(name: string, flag: ShownFlag): string {
-  const { char, description = '', helpValue, options, env, default: initial, type } = flag;
-  const value = type === 'boolean' ? '' : ` ${italic(String(helpValue ?? options?.join('|') ?? 'VALUE'))}`;
-  const short = char === undefined ? '' : `${bold(`-${char}`)}, `;
-  const more = [
-    typeof initial === 'string' || typeof initial === 'number' ? `Default: ${initial}.` : '',
-    env === undefined ? '' : `Environment: ${env}.`,
-  ];
-  return item(`${short}${bold(`--${name}`)}${value}`, [description, ...more].filter(Boolean).join(' '));
+  const value = valueText(flag);
+  const short = flag.char === undefined ? '' : `${bold(`-${flag.char}`)}, `;
+  return item(`${short}${bold(`--${name}`)}${value === '' ? '' : ` ${italic(value)}`}`, aboutOf(flag));
 }
 
 const bold = (words: string): string => `\\fB${escaped(words)}\\fR`;

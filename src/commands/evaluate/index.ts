@@ -58,27 +58,14 @@ or a merged model, its files suffice: neither store nor cluster is needed. The j
         'Cutoff k of hit rate and NDCG: the number of top records of each group. Default: data.topK of the job.',
     }),
     best: bestFlag,
-    checkpoint: Flags.string({
-      helpValue: 'PATH',
-      exclusive: ['dir', 'chroot', 'best'],
-      description: 'Path of a checkpoint folder or a merged model (safetensors), the same as the argument MODEL.',
-    }),
   };
 
   override async execute(): Promise<void> {
     refuseEmpty(this.flags.data ?? [], '--data');
-    if (this.args.model !== undefined && this.flags.checkpoint !== undefined) {
-      throw new PaddletError('Usage', `${this.args.model} and --checkpoint exclude each other`, {
-        hint: 'name the model once',
-      });
-    }
     const host = this.host('evaluate');
     const signal = this.interruption();
-    const { checkpoint, best } = this.flags;
-    const model =
-      checkpoint === undefined
-        ? namedModel(this.args.model, this.flags, this.typed)
-        : ({ kind: 'path', path: checkpoint } as const);
+    const { best } = this.flags;
+    const model = namedModel(this.args.model, this.flags, this.typed);
     if (model.kind === 'job') {
       await withJob({ flags: model.flags, host, signal }, (job) =>
         this.evaluate(job, (score) => (best ? scoreBest(job, score) : scoreModel(job, score))),

@@ -211,7 +211,7 @@ const tooLate = (until: string, ms: number): PaddletError =>
     hint: 'check the job with `paddlet status`, or raise --timeout',
   });
 
-/** With `--wait done` a failed job is a failure of the command. */
+/** With `--until done` a failed job is a failure of the command. */
 function exitOf({ end }: JobStatus, wait: 'running' | 'done' | undefined): ExitCode {
   return wait === 'done' && end !== undefined && 'failure' in end ? end.failure.exitCode : EXIT.done;
 }

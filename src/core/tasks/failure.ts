@@ -26,8 +26,8 @@ export const isDataFault = (code: string): code is DataFault => (DATA_FAULTS as 
 export function dataFaultOf({ code, data }: { readonly code: string; readonly data: boolean }): DataFault | undefined {
   if (!data) return undefined;
   if (isDataFault(code)) return code;
-  throw new PaddletError('BadMessage', `data is true with the code '${code}', which is no fault of records`, {
-    hint: `with data true the code is ${DATA_FAULTS.join(', ')}`,
+  throw new PaddletError('BadMessage', `data is true, but the code '${code}' is not an error in records`, {
+    hint: `if data is true, expected one of the codes ${DATA_FAULTS.join(', ')}`,
   });
 }
 

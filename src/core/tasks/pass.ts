@@ -125,7 +125,10 @@ export class TaskPass {
   restore(block: number, value: TaskBlock, now: number): void {
     const saved = decodeBlock(block, value, this.#tasks);
     if (saved === undefined) {
-      throw new PaddletError('StoreValueInvalid', `tasks of pass ${this.number}, block ${block}: not of this job`);
+      throw new PaddletError(
+        'StoreValueInvalid',
+        `tasks of pass ${this.number}, block ${block}: do not belong to this job`,
+      );
     }
     this.#blockSums[block] = value.sums;
     // A discard is saved with its block or before it.

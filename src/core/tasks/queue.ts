@@ -277,7 +277,7 @@ class Queue implements TaskQueue {
         if ((this.#dealer.idleAt(attempt) ?? now + 1) <= now) this.#takeBack(attempt, now);
         continue;
       }
-      const worked = `worked ${Math.round(attempt.ranMs)} ms without an end`;
+      const worked = `did not finish within ${Math.round(attempt.ranMs)} ms`;
       const error = `attempt ${attempt.attempt} by ${attempt.trainer} ${worked}`;
       this.#endAttempt(attempt, { isFailure: !hasMoved(attempt), code: 'TaskTimeout', error });
     }
@@ -288,7 +288,7 @@ class Queue implements TaskQueue {
   /** Its trainer may wait for a pserver: that is no failure. */
   #takeBack(attempt: Attempt, now: number): void {
     const seconds = Math.round((now - attempt.movedAt) / 1000);
-    const error = `attempt ${attempt.attempt} by ${attempt.trainer} came no further in ${seconds} s`;
+    const error = `attempt ${attempt.attempt} by ${attempt.trainer} made no progress for ${seconds} s`;
     this.#endAttempt(attempt, { isFailure: false, code: 'TaskTimeout', error });
   }
 

@@ -8,7 +8,7 @@ export function whyRefused(
   current: { readonly number: number; readonly hasEnded: boolean },
 ): { code: ErrorCode; message: string } {
   if (numbers !== undefined && numbers.pass > current.number) {
-    return { code: 'PassAfter', message: `pass ${pass} has not begun; the job is in pass ${current.number}` };
+    return { code: 'PassAfter', message: `pass ${pass} has not started; the job is in pass ${current.number}` };
   }
   if (numbers !== undefined && (current.hasEnded || numbers.pass < current.number)) {
     return { code: 'PassBefore', message: `pass ${pass} has ended` };

@@ -293,7 +293,7 @@ export class MoveSource<P> {
     if (this.#isSealedCopy) {
       this.#window.clear();
       this.#state.phase = 'released';
-    } else this.#abandon('the copy is not wanted any more', now);
+    } else this.#abandon('the copy is no longer needed', now);
   }
 
   // ---- the hand-over
@@ -317,7 +317,7 @@ export class MoveSource<P> {
     if (event.outcome === 'unknown') this.#propose();
     else if (event.outcome === 'succeeded' || !isSameOwner(event.primary, source)) this.#moved();
     // This try and all before it have failed for ever: they name a token that is gone.
-    else this.#giveUp('the target is gone', now);
+    else this.#giveUp('the target disconnected', now);
   }
 
   #moved(): void {
@@ -340,7 +340,7 @@ export class MoveSource<P> {
     this.#state.isTargetGone = true;
     if (this.isEnded) return;
     if (phase === 'abandoning') this.#state.phase = 'kept';
-    else this.#abandon('the target is gone', now);
+    else this.#abandon('the target disconnected', now);
   }
 
   /** Ignored in `deciding`: the target may lead the unit already. Only the answer of the store tells. */

@@ -207,7 +207,7 @@ export class MoveTarget<P> {
   }
 
   #refusal(name: MoveName): string | undefined {
-    if (!this.#isNew(name)) return 'the offer is an old one, or its head is not known here yet';
+    if (!this.#isNew(name)) return 'the offer is outdated, or this pserver does not know its head yet';
     const { head } = this.#state;
     const isMember = head?.inSync.some((owner) => isSameOwner(owner, this.#options.me)) === true;
     return isMember ? 'it has a copy of the unit' : undefined;
@@ -215,7 +215,7 @@ export class MoveTarget<P> {
 
   #begin(name: MoveName, now: number): void {
     // The source has abandoned its attempt before.
-    if (this.#state.copy !== undefined) this.#discard('the source begins again');
+    if (this.#state.copy !== undefined) this.#discard('the source starts again');
     this.#forgetCopied();
     this.#state.attempt = name.attempt;
     const fresh = { next: 0, complete: 0, isPartial: false, position: 0, isSealed: false };
@@ -365,11 +365,11 @@ export class MoveTarget<P> {
     const { epoch, source, purpose } = copy.name;
     if (purpose === 'copy') {
       if (!isSameOwner(head.primary, source)) this.#discard('the unit has another leader');
-      else if (this.#state.isPrimaryGone) this.#discard('the source is gone');
+      else if (this.#state.isPrimaryGone) this.#discard('the source disconnected');
       return;
     }
     // The change of the head is fenced by the source's token.
-    if (head.epoch === epoch && this.#state.isPrimaryGone) this.#discard('the source is gone');
+    if (head.epoch === epoch && this.#state.isPrimaryGone) this.#discard('the source disconnected');
     if (head.epoch === epoch) return;
     if (head.epoch === epoch + 1 && isSameOwner(head.primary, this.#options.me)) this.#named(copy);
     else this.#discard('the unit has another leader');

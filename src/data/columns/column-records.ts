@@ -32,9 +32,13 @@ export interface RecordsSize {
 export function columnRecords(columns: UsedColumns, { records, bytes, batchSize }: RecordsSize): ColumnRecords {
   const { features, hasFields, rows, perRecord, groupsOf } = makersOf(columns);
   if (records * perRecord > LIMITS.taskInputs) {
-    throw new PaddletError('DataInvalid', `a task has ${records} records of up to ${perRecord} inputs: too many`, {
-      hint: `at most ${LIMITS.taskInputs} in all: lower data.recordsPerTask`,
-    });
+    throw new PaddletError(
+      'DataInvalid',
+      `a task has too many inputs: ${records} records of up to ${perRecord} inputs`,
+      {
+        hint: `at most ${LIMITS.taskInputs} in all: lower data.recordsPerTask`,
+      },
+    );
   }
   // An id of a list takes two bytes of text, with what separates it from the next one.
   const most = features.map((maker) => maker.mostFeatures(records, Math.ceil(bytes / 2) + records));

@@ -115,9 +115,9 @@ function checkNames(
   for (const [place, name] of names.entries()) {
     const column = known.get(name);
     const fault = seen.has(name)
-      ? `the column ${name} is there twice`
+      ? `the column ${name} is named twice`
       : column === undefined
-        ? `there is no column ${name}`
+        ? `the job does not have a column ${name}`
         : fits(column)
           ? undefined
           : `the column ${name} is of type ${column.type}${column.type === 'number' ? ' with quantiles' : ''}`;

@@ -23,11 +23,11 @@ export function patternFault(text: string): string | undefined {
   const parts = partsOf(text);
   const other = parts.find((part) => /^[A-Za-z]/.test(part) && !isField(part));
   if (other !== undefined) {
-    return `expected iso, unix, unixMs, or a pattern of yyyy, MM, dd, HH, mm, ss and SSS: ${other} is none of these`;
+    return `expected iso, unix, unixMs, or a pattern of yyyy, MM, dd, HH, mm, ss and SSS: ${other} is not supported`;
   }
   const fields = parts.filter(isField);
   const twice = fields.find((field, at) => fields.indexOf(field) < at);
-  if (twice !== undefined) return `${twice} is there twice`;
+  if (twice !== undefined) return `${twice} occurs twice`;
   for (const field of ['yyyy', 'MM', 'dd'] as const) {
     if (!fields.includes(field)) return `expected ${field} in the pattern`;
   }
@@ -35,7 +35,7 @@ export function patternFault(text: string): string | undefined {
     const needed = NEEDS[field];
     if (needed !== undefined && !fields.includes(needed)) return `${field} needs ${needed}`;
   }
-  return /^[ \t]|[ \t]$/.test(text) ? 'blanks around it are no part of a field' : undefined;
+  return /^[ \t]|[ \t]$/.test(text) ? 'remove the blanks around the pattern' : undefined;
 }
 
 /** Of a pattern without faults. */

@@ -54,13 +54,13 @@ export function dialectOf(path: string, bytes: Uint8Array, isWhole: boolean): Ta
   if (best === undefined) {
     const lines = Buffer.from(text).toString('latin1').split('\n', FIRST_LINES);
     const looks = appearanceOf(lines.filter((line) => line.trim() !== '' && !line.startsWith('#')));
-    const like = looks === undefined ? '' : `; it looks like ${looks.what}`;
-    throw new PaddletError('DataInvalid', `${path} is no table: its lines do not have the same fields${like}`, {
+    const like = looks === undefined ? '' : `; it seems to be ${looks.what}`;
+    throw new PaddletError('DataInvalid', `${path} is not a table: its lines have different numbers of fields${like}`, {
       hint:
         looks?.hint ??
         (lines.every((line) => line === '' || line.includes(TWO_COLONS))
-          ? 'fields separated by "::" are read with data.format: interactions, and data.csv.delimiter: "::"; a user and an item come first'
-          : 'fields are separated by one comma, tab, semicolon, bar or blank: `paddlet docs data` has all formats'),
+          ? 'for fields separated by "::", set data.format: interactions and data.csv.delimiter: "::"; a user and an item come first'
+          : 'separate fields by one comma, tab, semicolon, bar or blank; `paddlet docs data` lists all formats'),
     });
   }
   return isHeader(text, best) ? { ...best.dialect, comment: undefined } : best.dialect;

@@ -23,7 +23,7 @@ export function fieldsTable(place: DataPlace, path: string, head: Head, onBytes:
   const { form, rows, width, more } = firstRows(path, head);
   const first = Array.from({ length: width }, (_, at) => rows[0]?.[at] ?? '');
   if (first.length > LIMITS.columns) {
-    throw new PaddletError('DataInvalid', `${path}: ${first.length} fields, more than ${LIMITS.columns}`);
+    throw new PaddletError('DataInvalid', `${path}: expected at most ${LIMITS.columns} fields, got ${first.length}`);
   }
   const names = first.map(shownText);
   return {

@@ -15,8 +15,8 @@ const NO_COLUMNS = {
   dialect: { header: false, delimiter: ',', quote: null, missing: [], decimal: '.' },
 } as const;
 
-const NO_OBJECT = 'no JSON object';
-const OTHER_KIND = 'a value of another kind than the others have';
+const NO_OBJECT = 'not a JSON object';
+const OTHER_KIND = 'a value of another type than the other records have';
 
 /** Throws `DataInvalid` when no line of `head` is an object. */
 export function jsonTable(place: DataPlace, path: string, head: Head, onBytes: (count: number) => void): TableSource {
@@ -32,7 +32,7 @@ export function jsonTable(place: DataPlace, path: string, head: Head, onBytes: (
   shape.settle();
   if (shape.columns.length === 0) {
     throw new PaddletError('DataInvalid', `${path}: no line at its beginning is a JSON object with keys`, {
-      hint: 'JSON lines have an object on each line (paddlet docs data)',
+      hint: 'write one JSON object per line (paddlet docs data)',
     });
   }
   return {

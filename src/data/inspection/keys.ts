@@ -19,7 +19,7 @@ function faultOf(keys: readonly string[], name: string): string | undefined {
   if (name.length > LIMITS.columnNameCharacters)
     return `its path has more than ${LIMITS.columnNameCharacters} characters`;
   if (keys.length > LIMITS.pathKeys) return TOO_DEEP;
-  if (!name.isWellFormed()) return 'a key has half a character';
+  if (!name.isWellFormed()) return 'a key has an incomplete character';
   return keys.length > 1 && keys.some((key) => key.includes('.')) ? 'no path has a key with a dot' : undefined;
 }
 

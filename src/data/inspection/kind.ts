@@ -28,7 +28,7 @@ export function kindOf(path: string, { bytes, isWhole, magic }: Beginning): Kind
   if (isParquet(magic)) return 'parquet';
   if (COLUMNS.every((byte, at) => magic[at] === byte)) {
     throw new PaddletError('DataInvalid', `${path} is a file of columns, which \`paddlet data convert\` has written`, {
-      hint: 'train on it with data.format: columns; look at the file that it was made of',
+      hint: 'inspect the file that it was converted from; to train on it, set data.format: columns',
     });
   }
   if (IDX.every((byte, at) => magic[at] === byte)) return 'idx';
@@ -36,7 +36,7 @@ export function kindOf(path: string, { bytes, isWhole, magic }: Beginning): Kind
   const lines = firstLines(bytes);
   if (lines.length === 0) {
     throw new PaddletError('DataInvalid', isWhole ? `${path} has no records` : `${path}: the first line is too long`, {
-      hint: isWhole ? 'name a file with data' : 'is it text of lines?',
+      hint: isWhole ? 'name a file with data' : 'check that the file is text with lines',
     });
   }
   for (const kind of ['libsvm', 'libffm'] as const) {

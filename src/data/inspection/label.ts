@@ -42,7 +42,7 @@ export function labelOf(facts: readonly ColumnFacts[]): LabelGuess | undefined {
   const last = facts.findLastIndex((column) => possible.includes(column));
   const first = facts.findIndex((column) => possible.includes(column));
   const placeOf = (where: string): string =>
-    facts.some(({ isId }) => isId) ? 'a column behind user and item' : `the ${where} column`;
+    facts.some(({ isId }) => isId) ? 'a column after user and item' : `the ${where} column`;
   for (const [column, where] of [
     [last, 'last'],
     [first, 'first'],

@@ -12,7 +12,7 @@ export async function* wholeLines(path: string, blocks: AsyncIterable<Uint8Array
     held = bytes.slice(end);
     if (held.length > LIMITS.recordBytes) {
       throw new PaddletError('DataInvalid', `${path}: a line does not end within ${LIMITS.recordBytes} bytes`, {
-        hint: 'is it text, with a record a line?',
+        hint: 'check that the file is text with one record per line',
       });
     }
     yield bytes.subarray(0, end);

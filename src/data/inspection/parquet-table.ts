@@ -63,7 +63,7 @@ function columnOf(leaf: Leaf, isOnce: boolean): SourceColumn {
   const stored = storedAs(leaf);
   return {
     ...named,
-    unreadable: unsupported ?? (isOnce ? named.unreadable : 'its name is there twice'),
+    unreadable: unsupported ?? (isOnce ? named.unreadable : 'its name occurs twice'),
     stored: element === undefined ? stored : `list of ${stored}`,
     isList: element !== undefined,
     isTime: element === undefined && (meaning.kind === 'timestamp' || meaning.kind === 'date'),

@@ -97,7 +97,7 @@ export async function readAllRecords(
     if (read(held.length === 0 ? block : Buffer.concat([held, block]), false)) return;
     if (held.length <= LIMITS.recordBytes) continue;
     throw new PaddletError('DataInvalid', `${path}:${firstLine}: no record ends within ${LIMITS.recordBytes} bytes`, {
-      hint: isOpen ? NOT_CLOSED : 'is it text of lines?',
+      hint: isOpen ? NOT_CLOSED : 'check that the file is text with lines',
     });
   }
   if (read(held, true) || !isOpen) return;

@@ -84,7 +84,7 @@ function chosenLabel(
   }
   const column = guesses.findIndex(({ name }) => name === wanted);
   const hint = `its columns are ${guesses.map(({ name }) => name).join(', ')}`;
-  if (column < 0) throw new PaddletError('Usage', `${path} has no column ${wanted}`, { hint });
+  if (column < 0) throw new PaddletError('Usage', `${path} does not have a column ${wanted}`, { hint });
   const { unreadable, isList } = guesses[column]!;
   const fault = unreadable ?? (isList ? 'its values are lists' : undefined);
   if (fault === undefined) return { column, why: 'as you say' };

@@ -75,7 +75,7 @@ function numberType(facts: ColumnFacts, present: number, distinct: number): Deci
   const areWhole = wholeRecords === present;
   const areDifferent = present >= LEAST_RECORDS && distinct >= ALL_DIFFERENT * present;
   if (areWhole && areDifferent && (isAscending || ID_NAME.test(name))) {
-    return { type: 'ignore', why: 'a number of its own in each record, as ids have' };
+    return { type: 'ignore', why: 'a different number in each record, as ids have' };
   }
   if (hasLeadingZero) return { type: 'category', isCode: true, why: 'codes: some begin with 0' };
   if (areWhole && Math.max(-numbers!.min, numbers!.max) >= LARGEST_NUMBER) {
@@ -96,13 +96,13 @@ function textType(facts: ColumnFacts, present: number, distinct: number): Decisi
   const { separator, meanLength, numberRecords, textRecords, firstText, top } = facts;
   if (separator !== undefined) return { type: 'categories', why: `lists, separated by ${JSON.stringify(separator)}` };
   const texts = `${textRecords} texts such as ${JSON.stringify(firstText ?? '')}`;
-  if (textRecords <= FEW_TEXTS * present) return { type: 'number', bad: textRecords, why: `numbers, but for ${texts}` };
+  if (textRecords <= FEW_TEXTS * present) return { type: 'number', bad: textRecords, why: `numbers, except ${texts}` };
   if (firstText?.includes(',') && top.every(({ text }) => THOUSANDS.test(text))) {
     return { type: 'ignore', why: 'numbers with commas between thousands: write 1234 for 1,234' };
   }
   const areDifferent = present >= LEAST_RECORDS && distinct >= ALL_DIFFERENT * present;
   if (areDifferent) {
-    const why = meanLength > LONG_TEXT ? 'long texts, hardly two alike' : 'a text of its own in nearly each record';
+    const why = meanLength > LONG_TEXT ? 'long texts, nearly all different' : 'a different text in nearly every record';
     return { type: 'ignore', why };
   }
   return { type: 'category', why: numberRecords > textRecords ? `numbers, and ${texts}` : 'texts' };

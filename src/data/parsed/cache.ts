@@ -70,7 +70,7 @@ export class ParsedCache {
       return kept.block;
     } catch (error) {
       if (!isPaddletError(error, 'DataInvalid')) throw error;
-      this.#place.host.log.warn('a parsed task in the data cache is damaged, and is parsed again', {
+      this.#place.host.log.warn('a parsed task in the data cache is damaged; paddlet parses it again', {
         path,
         reason: error.message,
       });
@@ -90,7 +90,7 @@ export class ParsedCache {
       else throw new Error(`less than ${LIMITS.keptFreeBytes} bytes are free`);
     } catch (error) {
       this.#canWrite = false;
-      this.#warn('parsed tasks are not kept in the data cache from now on', this.folder, error as Error);
+      this.#warn('paddlet stops keeping parsed tasks in the data cache', this.folder, error as Error);
     }
   }
 

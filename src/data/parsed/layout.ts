@@ -158,7 +158,7 @@ function fieldsOf(bytes: Uint8Array, count: number): Uint16Array {
 
 function weightsOf(bytes: Uint8Array, count: number): Float32Array {
   const weights = f32(bytes, count);
-  check(weights.every(isWeight), 'it has a weight below 0, or one that is no number');
+  check(weights.every(isWeight), 'it has a weight below 0, or a weight that is not a number');
   return weights;
 }
 

@@ -105,9 +105,12 @@ export function check(holds: boolean, fault: string): asserts holds {
 
 /** Views of `file`, at an address that is a multiple of eight. Throws `DataInvalid`. */
 export function unpacked(key: Uint8Array, file: Buffer): { readonly header: Header; readonly sections: Sections } {
-  check(file.length >= HEADER_BYTES && MAGIC.equals(file.subarray(0, MAGIC.length)), 'it is no block of parsed data');
+  check(
+    file.length >= HEADER_BYTES && MAGIC.equals(file.subarray(0, MAGIC.length)),
+    'it is not a block of parsed data',
+  );
   const version = file.readUInt32LE(AT.version);
-  check(version === BLOCK_VERSION, `it has version ${version}, not ${BLOCK_VERSION}`);
+  check(version === BLOCK_VERSION, `expected version ${BLOCK_VERSION}, got ${version}`);
   check(file.readBigUInt64LE(AT.fileBytes) === BigInt(file.length), 'it is not as long as it says');
   check(file.readUInt32LE(AT.crc32) === crc32(file.subarray(AT.fileBytes)), 'its check sum differs');
   check(file.subarray(AT.key, AT.keyEnd).equals(key), 'it is a block of other data');

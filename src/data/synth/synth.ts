@@ -96,11 +96,11 @@ function checkOptions(options: SynthOptions): void {
   if (features < perRecord) {
     throw new PaddletError(
       'Usage',
-      `${features} features are too few for ${perRecord} a record, each of a field of its own`,
+      `expected at least ${perRecord} features, one per field of a record, got ${features}`,
     );
   }
   if (features > LIMITS.syntheticFeatures)
-    throw new PaddletError('Usage', `at most ${LIMITS.syntheticFeatures} features can be planted`);
+    throw new PaddletError('Usage', `features must be at most ${LIMITS.syntheticFeatures}`);
   if (!Number.isInteger(factors) || factors < 0 || factors > LIMITS.syntheticFactors) {
     throw new PaddletError('Usage', `factors must be a whole number from 0 to ${LIMITS.syntheticFactors}`);
   }
@@ -111,11 +111,10 @@ function checkOptions(options: SynthOptions): void {
     throw new PaddletError('Usage', `numbers must be a whole number from 0 to ${perRecord}, the fields of a record`);
   }
   if (numbers > 0 && (format === 'libsvm' || format === 'libffm')) {
-    throw new PaddletError('Usage', 'numbers are for the formats csv, tsv and jsonl: elsewhere all fields are ids');
+    throw new PaddletError('Usage', 'numbers need format csv, tsv or jsonl: in other formats all fields are ids');
   }
-  if (!(missing >= 0 && missing < 1)) throw new PaddletError('Usage', 'missing must be a share: from 0 to below 1');
-  if (!Number.isFinite(noise) || noise < 0)
-    throw new PaddletError('Usage', 'noise must be a number that is not negative');
+  if (!(missing >= 0 && missing < 1)) throw new PaddletError('Usage', 'missing must be a fraction from 0 to below 1');
+  if (!Number.isFinite(noise) || noise < 0) throw new PaddletError('Usage', 'noise must be a number of at least 0');
 }
 
 interface Planted extends ScoredRecords {

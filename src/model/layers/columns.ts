@@ -48,7 +48,7 @@ function chosen(
     throw new PaddletError('JobInvalid', `the layer ${layer} ${message}`, hint === undefined ? {} : { hint });
   };
   if (columns === undefined) {
-    if (wanted !== undefined) refuse('names columns, and the data has none', 'formats csv, tsv and columns have them');
+    if (wanted !== undefined) refuse('names columns, but the data has none', 'use data.format csv, tsv or columns');
     return undefined;
   }
   const own = wanted?.map((name, place) => {
@@ -57,10 +57,10 @@ function chosen(
     if (column !== undefined && fits(column)) return column;
     const fitting = columns.filter(fits).map((one) => one.name);
     const more = fitting.length > SHOWN_NAMES ? `, and ${fitting.length - SHOWN_NAMES} more` : '';
-    const hint = `it can read ${fitting.slice(0, SHOWN_NAMES).join(', ')}${more}`;
-    const fault = column === undefined ? 'is no column that a model reads' : `is a ${column.kind}, and no number`;
+    const hint = `choose from ${fitting.slice(0, SHOWN_NAMES).join(', ')}${more}`;
+    const fault = column === undefined ? 'is not a column that a model reads' : `is a ${column.kind}, not a number`;
     return refuse(`names ${name}, which ${fault}`, fitting.length === 0 ? undefined : hint);
   });
   const read = own ?? columns.filter(isUsual);
-  return read.length === 0 ? refuse('has no column to read') : read;
+  return read.length === 0 ? refuse('does not have a column to read') : read;
 }

@@ -47,7 +47,7 @@ export function createGraph(specs: readonly LayerSpec[], facts: LayerFacts): Gra
     const read = own.map((input) => layers[input]!);
     const layer = createLayer(names[number]!, spec, read, facts);
     if (layer.width > LIMITS.layerFloats) {
-      refuse(`the layer ${layer.name} has ${layer.width} floats a record: expected at most ${LIMITS.layerFloats}`);
+      refuse(`expected at most ${LIMITS.layerFloats} floats per record in the layer ${layer.name}, got ${layer.width}`);
     }
     layers.push(layer);
     inputs.push(own);
@@ -58,15 +58,15 @@ export function createGraph(specs: readonly LayerSpec[], facts: LayerFacts): Gra
   const last = layers.at(-1) ?? refuse('a model has at least one layer');
   // How many classes there are is not known of an outline.
   if (last.width !== outputs && !(facts.isOutline === true && (outputs > 1 || ofData.at(-1)))) {
-    const hint = 'a layer of type dense without units has as many as the model has outputs';
-    refuse(`the last layer, ${last.name}, has ${last.width} outputs: expected ${outputs}`, hint);
+    const hint = 'the last layer of type dense, without units, has one unit per output';
+    refuse(`expected the number of outputs of the last layer, ${last.name}, to be ${outputs}, got ${last.width}`, hint);
   }
   const unused = names.find((_, number) => number < layers.length - 1 && !inputs.some((own) => own.includes(number)));
-  if (unused !== undefined) refuse(`no layer reads the layer ${unused}`, 'name it in `from` of a layer behind it');
+  if (unused !== undefined) refuse(`no other layer reads the layer ${unused}`, 'name it in `from` of a later layer');
   const readers = layers.filter((_, number) => specs[number]!.type === 'numbers');
-  if (readers.length > 1) refuse(`a model has one layer of type numbers, not ${readers.length}`);
+  if (readers.length > 1) refuse(`expected at most one layer of type numbers, got ${readers.length}`);
   const graph = placed(layers, inputs);
-  if (!graph.layers.at(-1)!.learns) refuse('no layer learns anything', 'add one of type dense');
+  if (!graph.layers.at(-1)!.learns) refuse('no layer has parameters to train', 'add a layer of type dense');
   return { ...graph, numbers: readers[0] && { width: readers[0].width, columns: readers[0].numbers } };
 }
 
@@ -94,7 +94,7 @@ function refuseWidths(
     const other = others.find(({ width }) => width !== first?.width);
     if (other === undefined) return;
     const widths = `${first?.name} has ${first?.width}, ${other.name} has ${other.width}`;
-    refuse(`the layer ${layers[number]!.name} adds layers of one width: ${widths}`);
+    refuse(`expected layers of equal width as inputs of ${layers[number]!.name}: ${widths}`);
   });
 }
 
@@ -106,7 +106,7 @@ function namesOf(specs: readonly LayerSpec[]): string[] {
     return name ?? `${type}${count}`;
   });
   const twice = names.find((name, number) => names.indexOf(name) < number);
-  if (twice !== undefined) refuse(`two layers are called ${twice}`);
+  if (twice !== undefined) refuse(`two layers have the name ${twice}`);
   return names;
 }
 
@@ -117,16 +117,17 @@ function inputNumbers({ type, from }: LayerSpec, number: number, names: readonly
     return [];
   }
   const read = from === undefined ? [number - 1] : [from].flat().map((one) => names.indexOf(one));
-  if (number === 0) refuse(`the layer ${name} is the first one, and reads no data`, 'begin with one that does');
-  if (read.length === 0) refuse(`the layer ${name} reads no layer`);
+  if (number === 0)
+    refuse(`the first layer, ${name}, does not read the data`, 'start with a layer that reads the data');
+  if (read.length === 0) refuse(`the layer ${name} does not read a layer`);
   const missing = read.findIndex((one) => one < 0 || one >= number);
   if (missing >= 0) {
     const what = [from].flat()[missing];
     const hint = `before it: ${names.slice(0, number).join(', ')}`;
-    refuse(`the layer ${name} reads ${what}, but no layer before it is called so`, hint);
+    refuse(`the layer ${name} reads ${what}, but no earlier layer has that name`, hint);
   }
-  if (new Set(read).size < read.length) refuse(`the layer ${name} reads a layer twice`);
-  if (wanted === 'one' && read.length !== 1) refuse(`the layer ${name} reads one layer, not ${read.length}`);
+  if (new Set(read).size < read.length) refuse(`the layer ${name} reads the same layer twice`);
+  if (wanted === 'one' && read.length !== 1) refuse(`expected one input of the layer ${name}, got ${read.length}`);
   return read;
 }
 

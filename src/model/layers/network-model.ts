@@ -22,10 +22,10 @@ export function createNetworkModel({ type, task, layers }: NetworkModelOptions, 
   const outputs = task === 'multiclass' ? classes : 1;
   const graph = createGraph(layers, { ...facts, outputs });
   if (task === 'multiclass' && classes < 2) {
-    throw new PaddletError('DataInvalid', `${type} needs two classes or more, the data has ${classes}`);
+    throw new PaddletError('DataInvalid', `expected two or more classes for ${type}, got ${classes}`);
   }
   if (graph.numbers !== undefined && columns === undefined && inputWidth < 1) {
-    throw new PaddletError('DataInvalid', `${type} needs inputs, the data has none`);
+    throw new PaddletError('DataInvalid', `${type} needs inputs, but the data has none`);
   }
   const memory = new ArrayMemory();
   const network = new Network({ graph, memory, task, outputs });

@@ -103,9 +103,13 @@ export function createLayer(name: string, spec: LayerSpec, inputs: readonly Laye
     case 'fm':
       if (input.vectorWidth === undefined || input.width < 2 * input.vectorWidth) {
         const has = input.vectorWidth === undefined ? 'none' : 'one';
-        throw new PaddletError('JobInvalid', `the layer ${name} needs two vectors or more, ${input.name} has ${has}`, {
-          hint: 'fm reads an embedding of two columns or more; for data without columns there is model.type fm',
-        });
+        throw new PaddletError(
+          'JobInvalid',
+          `expected two or more vectors for the layer ${name}, but ${input.name} has ${has}`,
+          {
+            hint: 'give the embedding two or more columns; for data without columns use model.type fm',
+          },
+        );
       }
       return createPairs(name, input);
   }

@@ -48,7 +48,7 @@ export function App({ view }: { readonly view: View }) {
 function noJobText({ jobs, servedBy, problem }: PageData): string {
   if (problem !== undefined) return '';
   const asked = new URLSearchParams(location.search).get('job');
-  if (asked !== null) return `There is no job ${asked} in this store.`;
+  if (asked !== null) return `This store does not have a job ${asked}.`;
   if (jobs.length > 0 && servedBy === 'ui') return 'Choose one of the jobs above.';
-  return 'There is no job in this store yet. Start one with paddlet run; it is shown here by itself.';
+  return 'This store does not have a job yet. Start one with paddlet run; this page then shows it.';
 }

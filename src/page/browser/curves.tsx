@@ -14,7 +14,7 @@ export function Curves({ curves }: { readonly curves: readonly PageCurve[] }) {
   return (
     <Panel id="curves" title="Curves" note={charts.length > 0 && 'by records trained'}>
       {charts.length === 0 ? (
-        <Empty>No curves yet: the first point comes when some records are trained.</Empty>
+        <Empty>No curves yet: the first point appears after the first records are trained.</Empty>
       ) : (
         <div class="charts">
           {charts.map((chart) => (
@@ -24,7 +24,7 @@ export function Curves({ curves }: { readonly curves: readonly PageCurve[] }) {
       )}
       {charts.length > 0 && (
         <details>
-          <summary>The latest points as tables</summary>
+          <summary>Latest points as tables</summary>
           {charts.map((chart) => (
             <PointTable key={chart.metric} chart={chart} />
           ))}

@@ -31,7 +31,7 @@ export function Records({ records }: { readonly records: PageJob['records'] }) {
           }))}
         />
       )}
-      {lost === 0 && <p class="good">✓ No record is lost.</p>}
+      {lost === 0 && <p class="good">✓ No records are lost.</p>}
       {lost !== undefined && lost !== 0 && (
         <p class="bad">Records are lost: this is a defect of paddlet. Please report it.</p>
       )}

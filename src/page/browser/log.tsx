@@ -15,7 +15,7 @@ export function Log({ log }: { readonly log: readonly PageLogLine[] }) {
     isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < 8;
   };
   return (
-    <Panel id="log" title="Log" note={log.length > 0 && 'the last lines'}>
+    <Panel id="log" title="Log" note={log.length > 0 && 'latest lines'}>
       {log.length === 0 ? (
         <Empty>No log lines yet.</Empty>
       ) : (

@@ -10,13 +10,13 @@ export function Notice({ view }: { readonly view: View }) {
   const nowMs = useNow(isOld);
   if (!isOld) return null;
   const age = seenMs === undefined ? undefined : durationText((nowMs - seenMs) / 1000);
-  const shown = age === undefined ? '' : `What is shown was last seen ${age} ago.`;
+  const shown = age === undefined ? '' : `This page shows the state of ${age} ago.`;
   if (link.kind === 'refused') return <Refused message={link.message} shown={shown} />;
   return (
     <section class="notice warning" aria-label="Connection">
       <span role="status">
-        <strong>{link.kind === 'lost' ? 'Not connected.' : 'Nothing newer is known.'}</strong>{' '}
-        {link.kind === 'lost' ? `${location.host} does not answer; the page connects again by itself.` : data?.problem}
+        <strong>{link.kind === 'lost' ? 'Not connected.' : 'The page has no newer data.'}</strong>{' '}
+        {link.kind === 'lost' ? `${location.host} does not answer; the page reconnects by itself.` : data?.problem}
       </span>{' '}
       {shown}
     </section>
@@ -26,11 +26,11 @@ export function Notice({ view }: { readonly view: View }) {
 const Refused = ({ message, shown }: { readonly message: string; readonly shown: string }) => (
   <section class="notice bad" aria-label="Connection">
     <span role="alert">
-      <strong>This page was refused:</strong> {message}
+      <strong>The server refused this page:</strong> {message}
     </span>{' '}
     {shown}
     <p>
-      Open the page with a link that is valid now: <code>paddlet ui</code> shows the jobs of a store, and{' '}
+      Open the page with a valid link: <code>paddlet ui</code> shows the jobs of a store, and{' '}
       <code>paddlet token view</code> prints the link of a job. After <code>paddlet token rotate</code> earlier links no
       longer work. The page tries again every 10 seconds.
     </p>
@@ -42,10 +42,10 @@ export function LinkHelp({ isBroken }: { readonly isBroken: boolean }) {
   return (
     <main class="help">
       <section class="panel" aria-labelledby="title-help">
-        <h1 id="title-help">{isBroken ? 'This link is not whole' : 'This page needs its link'}</h1>
+        <h1 id="title-help">{isBroken ? 'This link is incomplete' : 'This page needs its full link'}</h1>
         <p>
           {isBroken
-            ? 'The part after “#view=” must be the 64 characters of the view token; some are missing or wrong.'
+            ? 'The part after “#view=” must be the 64 characters of the view token; at least one is missing or wrong.'
             : 'The address of this page must end with “#view=” and the view token of the job.'}
         </p>
         <p>To get the whole link:</p>

@@ -14,11 +14,11 @@ export function Why({ job }: { readonly job: PageJob }) {
   return (
     <section class={`why ${tone}`} aria-labelledby="title-why">
       <h2 id="title-why" class="unseen">
-        Why it is so
+        Why
       </h2>
       <div aria-live="polite">
         {first === undefined ? (
-          <p class="cause">{job.phase === 'done' ? 'The job is done.' : 'Nothing holds the job up.'}</p>
+          <p class="cause">{job.phase === 'done' ? 'The job is done.' : 'Nothing is blocking the job.'}</p>
         ) : (
           <>
             <p class="cause">

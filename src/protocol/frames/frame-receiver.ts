@@ -134,7 +134,7 @@ export class FrameReceiver implements MessageSink {
 
   #tooShort(byteLength: number): PaddletError {
     const preamble = this.#preamble;
-    if (preamble === undefined) return bad('frame length', `${byteLength} bytes are less than a preamble`);
+    if (preamble === undefined) return bad('frame length', `expected at least a preamble, got ${byteLength} bytes`);
     return bad('frame length', `says ${preamble.frameBytes}, came ${byteLength}`, preamble.requestId);
   }
 
@@ -194,7 +194,7 @@ export class FrameReceiver implements MessageSink {
     const { preamble, payloadBytes } = this.#head!;
     if (bytes.length > payloadBytes - this.#landed) {
       const came = preamble.payloadAt + this.#landed + bytes.length;
-      throw bad('frame length', `says ${preamble.frameBytes}, came ${came} and more`, preamble.requestId);
+      throw bad('frame length', `expected ${preamble.frameBytes} bytes, got more than ${came}`, preamble.requestId);
     }
     this.#landing!.bytes().set(bytes, this.#landed);
     this.#landed += bytes.length;

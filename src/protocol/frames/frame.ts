@@ -150,11 +150,12 @@ const u32At = (bytes: Uint8Array, at: number): number =>
 
 /** Reads and checks the first 24 bytes. */
 export function decodePreamble(bytes: Uint8Array, limits: FrameLimits = LIMITS): Preamble {
-  if (bytes.length < PREAMBLE_BYTES) throw bad('frame length', `${bytes.length} bytes are less than a preamble`);
+  if (bytes.length < PREAMBLE_BYTES)
+    throw bad('frame length', `expected at least a preamble, got ${bytes.length} bytes`);
   if (u32At(bytes, 0) !== MAGIC) throw bad('magic', 'not a paddlet frame');
   const version = bytes[4]!;
   if (version !== FRAME_VERSION)
-    throw bad('version', `the peer sends version ${version}, this is version ${FRAME_VERSION}`);
+    throw bad('version', `expected version ${FRAME_VERSION}, got version ${version} from the peer`);
   const requestId = u32At(bytes, 8);
   const kind = KIND_NAMES[bytes[5]!];
   if (kind === undefined) throw bad('kind', `kind ${bytes[5]} is unknown`, requestId);
@@ -242,5 +243,5 @@ export function bad(field: string, reason: string, requestId?: number): PaddletE
 function within(field: string, value: number, limit: number, requestId?: number): void {
   if (value <= limit) return;
   const details = requestId === undefined ? { field, value, limit } : { field, value, limit, requestId };
-  throw new PaddletError('FrameTooLarge', `${field} ${value} is over the limit of ${limit}`, { details });
+  throw new PaddletError('FrameTooLarge', `expected ${field} of at most ${limit}, got ${value}`, { details });
 }

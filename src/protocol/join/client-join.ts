@@ -75,7 +75,7 @@ export class ClientJoin {
     }
     if (this.#state !== 'asking') return;
     if (this.#token === undefined) {
-      const refusal = new PaddletError('JoinRefused', `${address} wants the join token, and the store has none`);
+      const refusal = new PaddletError('JoinRefused', `${address} requires the join token, but the store has none`);
       this.#fail(refusal.message, refusal);
       return;
     }
@@ -114,7 +114,7 @@ export class ClientJoin {
       .then((known) => {
         const hasChanged = !isPaddletError(known) && known !== undefined && !isSameToken(known, this.#token);
         const refusal = new PaddletError('JoinRefused', `${this.#options.address}: ${error.message}`, {
-          hint: 'it belongs to another job, or the join token was changed: try again',
+          hint: 'the peer belongs to another job, or the join token was changed: try again',
         });
         this.#fail(hasChanged ? 'the join token has changed' : refusal.message, hasChanged ? undefined : refusal);
       })

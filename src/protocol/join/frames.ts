@@ -41,7 +41,7 @@ export function joinHeaderOf<T extends JoinHeader>(frame: ReceivedFrame, schema:
   if (frame.kind !== 'join') throw bad('kind', `a ${frame.kind} before the join token was proved`);
   if (frame.requestId !== 0) throw bad('request id', `${frame.requestId} in a frame of joining, not 0`);
   const parsed = schema.safeParse(frame.header);
-  if (!parsed.success) throw bad('header', 'not what joining has here');
+  if (!parsed.success) throw bad('header', 'not a message that is expected while joining');
   return parsed.data;
 }
 

@@ -84,8 +84,11 @@ export class ServerJoin {
       let known = await token.current();
       // The token may have been changed, and the client knows it before this process does.
       if (!isRight(known)) known = await token.refresh();
-      if (known === undefined) return new PaddletError('NotReady', 'this role knows no job yet, so no join token');
-      return isRight(known) ? known : new PaddletError('JoinRefused', 'the client does not know the join token here');
+      if (known === undefined)
+        return new PaddletError('NotReady', 'this role does not know its job yet, so it has no join token');
+      return isRight(known)
+        ? known
+        : new PaddletError('JoinRefused', 'the client does not know the join token of this role');
     } catch (error) {
       return new PaddletError('NotReady', `this role cannot read the join token: ${asPaddletError(error).code}`);
     }

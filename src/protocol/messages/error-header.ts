@@ -17,5 +17,5 @@ export function fromErrorHeader(header: unknown, peer: string): PaddletError {
   const { code, message, hint, details } = parseError(header);
   const options = hint === undefined ? { details } : { hint, details };
   if (isErrorCode(code)) return new PaddletError(code, message, options);
-  return new PaddletError('Internal', `${peer} answered with the unknown code ${code}: ${message}`, options);
+  return new PaddletError('Internal', `${peer} sent the unknown error code ${code}: ${message}`, options);
 }

@@ -29,7 +29,7 @@ export function parseAddress(text: string, options: { readonly allowPortZero?: b
   const portText = text.slice(colon + 1);
   if (!/^\d{1,5}$/.test(portText) || Number(portText) > 65_535) return refuse(text, 'the port must be 0 to 65535');
   const port = Number(portText);
-  if (port === 0 && options.allowPortZero !== true) return refuse(text, 'port 0 cannot be connected to');
+  if (port === 0 && options.allowPortZero !== true) return refuse(text, 'cannot connect to port 0');
   return { host: parseHost(text, text.slice(0, colon)), port };
 }
 
@@ -39,7 +39,7 @@ function parseHost(text: string, host: string): string {
     const inner = host.endsWith(']') ? host.slice(1, -1) : '';
     // With a zone (`%eth0`) it is one, but no URL can hold it.
     const usable = isIPv6(inner) && !inner.includes('%');
-    return usable ? inner : refuse(text, 'what is in brackets is not an IPv6 address');
+    return usable ? inner : refuse(text, 'the text in brackets is not an IPv6 address');
   }
   if (isIPv6(host) || host.includes(':')) return refuse(text, 'an IPv6 host needs brackets');
   // 999.1.1.1 looks like a name, and is none.

@@ -32,12 +32,12 @@ const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 const FOREIGN_HOST: CallerRefusal = {
   status: 403,
   reason: 'Forbidden',
-  body: 'the Host of this request is not a name of this role; --allow-host allows another one\n',
+  body: 'the Host of this request is not a name of this role; allow it with --allow-host\n',
 };
 const FOREIGN_ORIGIN: CallerRefusal = {
   status: 403,
   reason: 'Forbidden',
-  body: 'pages of other origins may not use this role; --allow-origin allows one\n',
+  body: 'pages of other origins may not use this role; allow an origin with --allow-origin\n',
 };
 const OTHER_ROLE: CallerRefusal = { status: 421, reason: 'Misdirected Request', body: 'this is another role\n' };
 

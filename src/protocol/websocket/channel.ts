@@ -61,7 +61,7 @@ export class WebSocketChannel implements Channel {
       if (this.#waiting.size > this.#wire.limits.requestsWaiting) {
         this.#waiting.delete(call);
         const limit = this.#wire.limits.requestsWaiting;
-        call.settle(new PaddletError('Overloaded', `${limit} requests wait for ${this.address} already`));
+        call.settle(new PaddletError('Overloaded', `${limit} requests already wait for ${this.address}`));
       }
     });
   }

@@ -65,7 +65,7 @@ export class ClientConnection {
     this.#landing = landing;
     this.#events = events;
     const { connectTimeoutMs } = wire.timing;
-    this.#stopTimer = wire.clock.after(connectTimeoutMs, () => this.end(`no handshake in ${connectTimeoutMs} ms`));
+    this.#stopTimer = wire.clock.after(connectTimeoutMs, () => this.end(`no handshake within ${connectTimeoutMs} ms`));
     this.#giveUp = dial(wire, address, {
       onOpen: (open) => this.#join(open),
       onFailed: (reason, refusal) => this.#failed(reason, refusal),

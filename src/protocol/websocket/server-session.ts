@@ -139,7 +139,7 @@ export class ServerSession implements Session {
 
   #overloaded(): PaddletError {
     const { requestsInFlight, sendQueueBytes, heldBytes } = this.#wire.limits;
-    const ofOne = `a connection may have ${requestsInFlight} requests and ${sendQueueBytes} bytes unanswered`;
+    const ofOne = `expected at most ${requestsInFlight} requests and ${sendQueueBytes} bytes unanswered on a connection`;
     return new PaddletError('Overloaded', `${ofOne}, all of them ${heldBytes} bytes unanswered and unread`);
   }
 
@@ -250,7 +250,8 @@ export class ServerSession implements Session {
       this.#sent(request);
     });
     // Refusals cost little but are not held back as requests are: a peer that floods and does not read is cut off.
-    if (this.#sender.queuedFrames > 4 * this.#wire.limits.requestsInFlight) this.#cut('answers are not read');
+    if (this.#sender.queuedFrames > 4 * this.#wire.limits.requestsInFlight)
+      this.#cut('the peer does not read its answers');
   }
 
   #tellServed({ type, begunMs }: ServedRequest): void {
@@ -290,8 +291,8 @@ export class ServerSession implements Session {
 
   #cutHolder(): void {
     const { remoteAddress } = this;
-    this.#wire.log.warn('connection cut: it keeps memory that others are refused', { remoteAddress });
-    this.#cut('it keeps others out');
+    this.#wire.log.warn('connection closed: it holds memory while other requests are refused', { remoteAddress });
+    this.#cut('it blocks other connections');
   }
 
   #cut(reason: string): void {

@@ -157,7 +157,7 @@ class WebSocketRoleServer implements Server {
     const plain: Unjoined = { cut: () => void socket.destroy(), end: () => void socket.destroySoon() };
     if (!this.#unjoined.add(socket, plain)) {
       const { unjoinedConnections: limit } = this.#wire.limits;
-      this.#refusals.warn('connection cut: too many have not joined', { limit });
+      this.#refusals.warn('connection closed: too many connections have not joined', { limit });
     }
     // Even when the session reads another socket made of its handle: the answer to a handshake can fail late. 'close'
     // follows.
@@ -189,7 +189,7 @@ class WebSocketRoleServer implements Server {
     if (!isViewer && chooseSubprotocol(this.#wire, offered, this.#isLocal(socket)) === undefined) {
       const remoteAddress = this.#nameOf(socket);
       const speaks = offeredVersions(offered);
-      this.#refusals.warn(`connection refused: the peer speaks ${speaks}, this is ${SUBPROTOCOL}`, { remoteAddress });
+      this.#refusals.warn(`connection refused: expected a peer with ${SUBPROTOCOL}, got ${speaks}`, { remoteAddress });
       refuse(socket, 400, 'Bad Request', refusalBody(offered));
       return;
     }

@@ -97,7 +97,8 @@ class Launcher {
     for (const spec of missing) this.#start(spec);
     for (const [name, child] of this.#children) if (specs.has(name)) child.keep();
     const leaving = [...this.#children.values()].filter(({ name, isWanted }) => isWanted && !specs.has(name));
-    if (leaving.length > 0) log.info(`${leaving.map(({ name }) => name).join(', ')} to leave: not wanted any more`);
+    if (leaving.length > 0)
+      log.info(`${leaving.map(({ name }) => name).join(', ')} to leave: the job was resized and no longer needs them`);
     for (const child of leaving) child.retire();
   }
 
@@ -174,9 +175,10 @@ class Launcher {
 
   #sayKilled(names: string): void {
     const { log } = this.#options;
-    if (this.#hasJobEnded) log.warn(`${names} did not end in time, killed: the job has ended, nothing is lost`);
+    if (this.#hasJobEnded)
+      log.warn(`${names} did not end in time and was killed: the job has ended, so nothing is lost`);
     else {
-      log.error(`${names} did not stop in time, killed: what is not in a checkpoint is computed again`, {
+      log.error(`${names} did not stop in time and was killed: training resumes from the last checkpoint`, {
         hint: 'see the warnings above; for models that take long to save raise --stop-timeout',
       });
     }

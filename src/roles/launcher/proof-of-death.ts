@@ -73,7 +73,7 @@ export class ProofOfDeath {
       await orAborted(Promise.all(this.#underway.keys()), AbortSignal.any([signal, late.signal]));
     } catch (error) {
       if (!isPaddletError(error, 'Interrupted')) throw error;
-      this.#options.log.warn('the store did not answer: leases of processes that have exited will end by themselves');
+      this.#options.log.warn('the store did not answer: the leases of exited processes will expire');
     } finally {
       late.cancel();
       this.#givenUp.abort();
@@ -99,12 +99,12 @@ export class ProofOfDeath {
         const store = await this.#open();
         await store.leaseRevoke(leaseId);
       });
-      log.info(`the lease of ${name}, which has exited, is revoked`);
+      log.info(`revoked the lease of ${name}, which has exited`);
     } catch (error) {
       // Given up: the store may be closed under the call.
       if (signal.aborted) return;
       if (!isPaddletError(error)) throw error;
-      log.warn(`the lease of ${name}, which has exited, could not be revoked: ${error.message}`);
+      log.warn(`could not revoke the lease of ${name}, which has exited: ${error.message}`);
     }
   }
 

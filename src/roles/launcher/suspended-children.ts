@@ -40,7 +40,7 @@ export function createSuspendedChildren(clock: Clock, log: Log, leaseTtlMs: numb
       const withinMs = left[at]!;
       if (withinMs === 0) {
         log.warn(
-          `${name} (pid ${pid}) is suspended, its lease has ended and the job waits for it: resuming it (SIGCONT)`,
+          `${name} (pid ${pid}) is suspended and its lease has ended: the job waits for it, so paddlet resumes it (SIGCONT)`,
         );
         child.resume();
       }

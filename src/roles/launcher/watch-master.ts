@@ -47,7 +47,7 @@ export function watchMaster(options: WatchMasterOptions): Cancel {
   );
   /** Once for each problem, not at each interval. */
   const warn = (problem: string): void => {
-    if (problem !== lastProblem) log.warn(`no progress is shown: the master ${problem}`);
+    if (problem !== lastProblem) log.warn(`cannot show progress: the master ${problem}`);
     lastProblem = problem;
   };
   const ask = async (): Promise<void> => {

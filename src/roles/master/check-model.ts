@@ -14,7 +14,8 @@ const FLOAT_BYTES = 4;
 
 /** Throws `JobInvalid`. After any resize each pserver must have a frame for its dense blocks. */
 export function checkModel({ model, cluster }: Pick<Job, 'model' | 'cluster'>, spec: ParameterSpec): void {
-  const smaller = 'hidden' in model ? ['lower model.hidden'] : 'layers' in model ? ['lower units in model.layers'] : [];
+  const smaller =
+    'hidden' in model ? ['lower model.hidden'] : 'layers' in model ? ['lower `units` in model.layers'] : [];
   try {
     checkParameterSpec(spec);
   } catch (cause) {

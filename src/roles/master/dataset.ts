@@ -86,9 +86,13 @@ function refuseOtherWidth(job: Job, train: DataFacts, { index }: Dataset): void 
   const other = index.files.find(({ layout }) => layout !== undefined && layout.fields !== wanted);
   if (other === undefined) return;
   const found = other.layout?.fields;
-  throw new PaddletError('DataInvalid', `${other.path} has ${found} fields a line, the training files have ${wanted}`, {
-    hint: 'without a header all files have the same columns',
-  });
+  throw new PaddletError(
+    'DataInvalid',
+    `expected ${wanted} fields per line in ${other.path}, as in the training files, got ${found}`,
+    {
+      hint: 'if files have no header, give all of them the same columns',
+    },
+  );
 }
 
 /**
@@ -144,9 +148,13 @@ export async function loadDataset(
   const other = taskRecords.findIndex((records, task) => records !== planned(task));
   if (other >= 0) {
     // Pservers count the records of a task by `/job` alone.
-    throw new PaddletError('DataInvalid', `task ${other} has ${taskRecords[other]} records, not ${planned(other)}`, {
-      hint: 'the kept index of the data is of another version: remove it',
-    });
+    throw new PaddletError(
+      'DataInvalid',
+      `expected ${planned(other)} records in task ${other}, got ${taskRecords[other]}`,
+      {
+        hint: 'the cached index of the data has another version: remove it',
+      },
+    );
   }
   return { index, tasks, taskRecords, tasksAtOnce: tasksAtOnce({ index, tasks }) };
 }

@@ -120,7 +120,7 @@ async function openTraining(
     onChanged: changed.notify,
     onPassEnded: ({ pass, loss, records, facts }: EndedPass): void => {
       const mean = loss === undefined ? 'no records' : `loss ${loss.toFixed(5)}`;
-      context.host.log.info(`pass ${pass + 1} of ${passes} is over: ${mean}`, facts);
+      context.host.log.info(`pass ${pass + 1} of ${passes} finished: ${mean}`, facts);
       info.passEnded({ pass, loss, records });
     },
     onPassesEnded: (ended) => saves()?.passesEnded(ended),

@@ -53,7 +53,7 @@ export class EvaluationResults {
    */
   add(number: number, scored: ScoredTask): void {
     const tasks = this.#sums.length;
-    if (number >= tasks) throw new PaddletError('BadMessage', `evaluation task ${number}: there are ${tasks}`);
+    if (number >= tasks) throw new PaddletError('BadMessage', `evaluation task ${number}: the evaluation has ${tasks}`);
     checkScores(this.#task, number, scored);
     if (this.#sums[number] !== undefined) return;
     this.#sums[number] = { metrics: scored.metrics, ...calibrationSums(scored) };
@@ -105,7 +105,7 @@ function checkScores(model: Model['task'], task: number, { metrics, ...scored }:
     throw new PaddletError('BadMessage', `evaluation task ${task}: a score, label or weight is not a finite number`);
   }
   if (weights?.some((weight) => weight < 0)) {
-    throw new PaddletError('BadMessage', `evaluation task ${task}: a weight is less than 0`);
+    throw new PaddletError('BadMessage', `evaluation task ${task}: expected weights of at least 0`);
   }
   const other = labels.find((label) => !isLabelOf(model, label));
   if (other !== undefined) {
@@ -114,7 +114,7 @@ function checkScores(model: Model['task'], task: number, { metrics, ...scored }:
   }
   const wrong = model === 'binary' ? scores.find((score) => score < 0 || score > 1) : undefined;
   if (wrong !== undefined) {
-    throw new PaddletError('BadMessage', `evaluation task ${task}: score ${wrong} is no probability, from 0 to 1`);
+    throw new PaddletError('BadMessage', `evaluation task ${task}: expected a score from 0 to 1, got ${wrong}`);
   }
 }
 

@@ -50,7 +50,7 @@ export async function finishJob(work: JobWork, state: MasterState): Promise<void
       trained.release();
       endEvaluation(state);
     }
-    log.warn('a pserver was restored while the job was being concluded: replaying the lost work before finishing');
+    log.warn('a pserver was restored while the job was finishing: replaying the lost work first');
     state.saves?.overtaken();
   }
 }

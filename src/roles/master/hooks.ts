@@ -69,7 +69,7 @@ async function runHook(options: HookOptions, { phase, number, command, env }: Ho
   if (found?.state === 'done') return;
   const name = `hook ${phase}[${number}]`;
   if (found !== undefined)
-    log.warn(`${name} was started and not seen to end: running it again`, { since: found.since });
+    log.warn(`${name} was started, and its end was not recorded: running it again`, { since: found.since });
   assert(shell !== undefined, 'a master of a job with hooks can run commands');
   const since = clock.wallSeconds();
   throwIfAborted(stopSignal);
@@ -91,9 +91,10 @@ async function runHook(options: HookOptions, { phase, number, command, env }: Ho
   throwIfAborted(stopSignal);
   if (end.code !== 0) {
     const how = end.code === null ? `was ended by ${end.signal}` : `ended with exit code ${end.code}`;
-    const said = lines.length === 0 ? 'it printed nothing' : `its last lines:\n${lines.join('\n')}`;
+    const said =
+      lines.length === 0 ? 'the command printed nothing' : `the last lines of its output:\n${lines.join('\n')}`;
     throw new PaddletError('HookFailed', `${name} (${command}) ${how}; ${said}`, {
-      hint: 'fix it and start the job again (run --fresh)',
+      hint: 'fix the command and start the job again (run --fresh)',
     });
   }
   await note(options, key, { state: 'done', since });

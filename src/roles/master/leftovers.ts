@@ -124,7 +124,8 @@ class Leftovers {
     const { context, fence, folder } = this.#options;
     const also = [{ key: context.keys.ps(index), createRevision: 0n }];
     const left = await leaveNothing({ context, fence, also, index, folder, signal: this.#signal });
-    if (left?.type === 'again') context.host.log.warn(`what is left of pserver ${index} stays for now: ${left.why}`);
+    if (left?.type === 'again')
+      context.host.log.warn(`keys and files of pserver ${index} are kept for now: ${left.why}`);
     return left === undefined;
   }
 
@@ -141,7 +142,7 @@ class Leftovers {
     if (needs.length === 0) return;
     this.#nextSaveMs = context.host.clock.monotonicMs() + backoffMs(this.#saves++, SAVE_AGAIN);
     try {
-      log.info(`the pservers save, so that those that left need not be kept: ${needs.join('; ')}`);
+      log.info(`the pservers save, so that files of pservers that left can be deleted: ${needs.join('; ')}`);
       await save(this.#signal);
     } catch (error) {
       if (!isPaddletError(error, 'CheckpointNotWritten')) throw error;

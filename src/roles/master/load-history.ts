@@ -18,7 +18,7 @@ export async function loadHistory({ store, keys, ...context }: RoleContext, sign
     return await retryStore({ ...context, store, keys }, () => readHistory(store, keys), signal);
   } catch (error) {
     if (!isPaddletError(error, 'StoreValueInvalid')) throw error;
-    context.host.log.warn(`the curves of the job begin again: ${error.message}`);
+    context.host.log.warn(`the curves of the job start again: ${error.message}`);
     return NO_HISTORY;
   }
 }

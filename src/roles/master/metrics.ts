@@ -26,7 +26,7 @@ export function registerMasterMetrics(registry: Registry, { state, isTraining, p
   gauge(
     registry,
     'paddlet_master_quiet_seconds',
-    'Since a trainer reported more records, while this master directs the training and it has not halted',
+    'Time since a trainer reported more records, while this master directs the training and training is not halted',
     () => {
       const now = state();
       // Training waits for nothing when it is over, or has halted until the model is evaluated.
@@ -37,7 +37,7 @@ export function registerMasterMetrics(registry: Registry, { state, isTraining, p
   gauges(
     registry,
     'paddlet_master_records',
-    'Records that trainers reported over all passes, by what became of them; lost is 0, or there is a defect',
+    'Records that trainers reported over all passes, by outcome; a value of lost above 0 is a defect',
     'kind',
     () => {
       const training = state()?.training.describe();
@@ -47,7 +47,7 @@ export function registerMasterMetrics(registry: Registry, { state, isTraining, p
     },
   );
   gauge(registry, 'paddlet_master_trainers', 'Live trainers', () => state()?.trainers.addresses.size ?? 0);
-  gauges(registry, 'paddlet_master_pservers', 'Pservers that are wanted, and that are live', 'kind', () => ({
+  gauges(registry, 'paddlet_master_pservers', 'Number of pservers wanted, and of pservers live', 'kind', () => ({
     ...pservers(),
   }));
 }

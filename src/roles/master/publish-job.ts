@@ -127,7 +127,7 @@ function publishable(key: string, record: JobRecord): string {
     if (!isPaddletError(cause, 'StoreValueInvalid')) throw cause;
     throw new PaddletError('JobInvalid', `job ${record.job.name} cannot be published: ${cause.message}`, {
       cause,
-      hint: 'nothing was written; the field named is a fact of the job or of its data that paddlet cannot store',
+      hint: 'paddlet cannot store the named field of the job or of its data; nothing was written',
     });
   }
   return value;
@@ -154,7 +154,7 @@ async function warmed({ context, job, dataDir }: NewJob, own: JobRecord): Promis
   const { warmStart } = record;
   const { loaded, zeroed, initialized, leftOut, files } = warmStart;
   for (const { name, kind, rows, bytes } of loaded) {
-    log.info(`warm start: ${name} is taken over from job ${warmStart.job}`, {
+    log.info(`warm start: ${name} is loaded from job ${warmStart.job}`, {
       [kind === 'dense' ? 'blocks' : 'rows']: rows,
       bytes,
     });
@@ -170,7 +170,10 @@ function warnOfOtherColumns({ host }: NewJob['context'], there: JobRecord, here:
   const [old, own] = [namesIn(there), namesIn(here)];
   const [removed, added] = [old.filter((name) => !own.includes(name)), own.filter((name) => !old.includes(name))];
   if (removed.length + added.length === 0) return;
-  host.log.warn('warm start: the job of the checkpoint has other columns; new ones are untrained', { removed, added });
+  host.log.warn('warm start: the job of the checkpoint has other columns; new columns start untrained', {
+    removed,
+    added,
+  });
 }
 
 /** Vectors of the same width mean something else of `ffm`: they are cut into one for each field. */
@@ -194,7 +197,7 @@ function carriedThere(
   } catch (error) {
     if (!isPaddletError(error, 'VersionMismatch')) throw error;
     if (job.data.columns !== undefined) {
-      host.log.warn(`warm start: columns are not compared, nor statistics taken over: ${error.message}`);
+      host.log.warn(`warm start: cannot compare the columns or load their statistics: ${error.message}`);
     }
     return undefined;
   }
@@ -233,7 +236,7 @@ export function refuseChangedData(record: JobRecord, data: JobData): void {
   if (changed.length === 0) return;
   throw new PaddletError(
     'DataChanged',
-    `the ${changed.join(' and ')} data is not what job ${record.job.name} started with`,
+    `the ${changed.join(' and ')} data has changed since job ${record.job.name} started`,
     {
       hint: 'put the files back, or start the job again (run --fresh)',
     },

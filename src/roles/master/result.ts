@@ -43,13 +43,13 @@ export function checkAccount(
   }
   if (lost === 0) return;
   const all = `${applied} applied, ${bad} bad and ${discarded} discarded records`;
-  const much = lost > 0 ? `${lost} are missing` : `${-lost} are too many`;
+  const much = lost > 0 ? `${lost} are missing` : `${-lost} more than the job has`;
   throw wrongAccount(`${all} are not the ${indexed} of the job: ${much}`);
 }
 
 const wrongAccount = (why: string): PaddletError =>
-  new PaddletError('WrongCounts', `the account does not add up: ${why}`, {
-    hint: 'a trainer reported other counts than it pushed; the parameters are in the last checkpoints',
+  new PaddletError('WrongCounts', `the record counts do not add up: ${why}`, {
+    hint: 'a trainer reported other counts than it pushed; the last checkpoints have the parameters',
   });
 
 interface ResultOptions extends Pick<ConcludeOptions, 'passes' | 'evaluation' | 'testMetrics' | 'recordsPerSecond'> {

@@ -92,7 +92,7 @@ class StoredSaves implements Saves {
 
   async request({ trainer, blockMs, choice }: SaveRequest): Promise<SaveAnswer['chosen']> {
     if (blockMs > this.#maxBlockMs) {
-      throw new PaddletError('BadMessage', `blockMs is ${blockMs}: this job allows up to ${this.#maxBlockMs}`);
+      throw new PaddletError('BadMessage', `expected blockMs of at most ${this.#maxBlockMs}, got ${blockMs}`);
     }
     const { clock, log } = this.#options.context.host;
     await this.#failOverdue();
@@ -101,10 +101,10 @@ class StoredSaves implements Saves {
       choice === undefined ? this.#election.request(trainer, blockMs, now) : this.#election.keep(choice, now);
     const { chosen, changed: isNew, silent } = answer;
     if (chosen !== undefined) this.#wakeAtDeadline();
-    if (silent !== undefined) await this.#countFailure(silent, 'it fell silent');
+    if (silent !== undefined) await this.#countFailure(silent, 'the trainer stopped answering');
     if (isNew && choice === undefined) this.measure();
     if (isNew) {
-      log.info(`trainer ${trainer} is chosen to save the model after pass ${chosen?.pass}`);
+      log.info(`trainer ${trainer} saves the model after pass ${chosen?.pass}`);
       this.#store();
     }
     // Even a trainer that asks once more while the choice is being stored is not told before.
@@ -114,7 +114,9 @@ class StoredSaves implements Saves {
 
   ended(outcome: SaveOutcome): Promise<void> {
     const { path, error } = outcome;
-    return path === undefined ? this.#failed(outcome, error ?? 'it gives no reason') : this.#written(outcome, path);
+    return path === undefined
+      ? this.#failed(outcome, error ?? 'the trainer gave no reason')
+      : this.#written(outcome, path);
   }
 
   passesEnded(passes: number): void {
@@ -190,7 +192,7 @@ class StoredSaves implements Saves {
   async #failOverdue(): Promise<void> {
     const overdue = this.#election.overdue(this.#options.context.host.clock.monotonicMs());
     if (overdue === undefined) return;
-    await this.#countFailure(overdue, 'it took too long for a model of its size');
+    await this.#countFailure(overdue, 'saving took too long for the size of the model');
   }
 
   async #written({ pass, choice }: SaveOutcome, path: string): Promise<void> {
@@ -213,7 +215,7 @@ class StoredSaves implements Saves {
     if (this.#failures >= FATAL_FAILURES) {
       onFatal(
         new PaddletError('ModelNotSaved', `the model after pass ${pass} could not be saved: ${error}`, {
-          hint: 'model.saveDir must be a folder that the trainers can write',
+          hint: 'set model.saveDir to a folder that the trainers can write to',
         }),
       );
     }

@@ -96,7 +96,7 @@ function conflict(job: Job, differences: readonly JobDifference[], end: JobEnd |
 const PASSES = 'training.passes';
 /** The number of pservers is changed while the job runs, not by its file. */
 const asResized = ({ after }: JobDifference): string =>
-  `to change the number, start the job as it is and use \`paddlet resize --pservers ${after}\`; otherwise `;
+  `to change the number, start the job unchanged and use \`paddlet resize --pservers ${after}\`; otherwise `;
 const ELSE = 'give the job another name, or start it again (run --fresh)';
 const MORE_PASSES = `; only ${PASSES} can be raised, without other changes: then the job continues`;
 
@@ -112,5 +112,5 @@ function whatItIs({ name }: Job, end: JobEnd | undefined): string {
 function tooFew({ training }: Job, end: JobEnd | undefined): string {
   const done = end !== undefined && 'result' in end;
   const has = done ? `${training.passes} passes are done` : `the job has ${training.passes} passes`;
-  return `${has}, and ${PASSES} can only be raised: give that number or a higher one, ${ELSE}`;
+  return `${has}, and ${PASSES} can only be raised: set ${PASSES} to that number or a higher one, ${ELSE}`;
 }

@@ -72,7 +72,7 @@ export function followTrainers(
     try {
       const { address, job } = parseTrainerEntry(entry);
       if (job === record.id) return address;
-      host.log.warn(`trainer ${idOf(entry.key)} at ${address} is of another job (${job}): not counted`);
+      host.log.warn(`trainer ${idOf(entry.key)} at ${address} belongs to another job (${job}): not counted`);
     } catch (error) {
       if (!isPaddletError(error, 'StoreValueInvalid')) throw error;
       host.log.warn(`${error.message}: this trainer is not counted`);

@@ -41,7 +41,10 @@ export async function claimIndex(options: ClaimIndexOptions): Promise<ClaimedInd
   const { wanted } = options;
   const desired = options.desired();
   if (wanted !== undefined && wanted >= desired && !(await options.isNeeded(wanted))) {
-    throw new PaddletError('Usage', `--index ${wanted}: the job wants ${desired} pservers, 0 to ${desired - 1}`);
+    throw new PaddletError(
+      'Usage',
+      `--index ${wanted}: expected 0 to ${desired - 1}, since the job has ${desired} pservers`,
+    );
   }
   const taken = await tryCandidates(options);
   if ('index' in taken) return taken;
@@ -193,6 +196,6 @@ async function isAlive({ context, address, wanted }: ClaimIndexOptions, holder: 
 
 function indexTaken(index: number, holder: string): PaddletError {
   return new PaddletError('IndexTaken', `index ${index} is held by a live pserver at ${holder}`, {
-    hint: 'start with another --index, or without it to take the first free one',
+    hint: 'choose another --index, or omit --index to claim the first free one',
   });
 }

@@ -33,17 +33,23 @@ export function registerCopyMetrics(registry: Registry, counts: () => CopyCounts
   const registers = [registry];
   const counter = (name: string, help: string): Counter => new Counter({ name, help, registers });
   gauge(registry, 'paddlet_pserver_lacking_units', 'Units led that lack copies', () => counts()?.lacking);
-  gauge(registry, 'paddlet_pserver_copies', 'Copies of units that others lead', () => counts()?.copies);
-  const promotions = counter('paddlet_pserver_promotions_total', 'Units led since their primary died');
+  gauge(registry, 'paddlet_pserver_copies', 'Copies of units that other pservers lead', () => counts()?.copies);
+  const promotions = counter(
+    'paddlet_pserver_promotions_total',
+    'Units promoted to primary here because their primary died',
+  );
   const failoverSeconds = new Histogram({
     name: 'paddlet_pserver_failover_seconds',
-    help: 'From the last update of a unit under its dead primary to the first one here, pushed to or not',
+    help: 'Time from the last update of a unit by its dead primary to the first update here, including time without pushes',
     buckets: [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 7.5, 10, 15, 30, 60],
     registers,
   });
-  const handOvers = counter('paddlet_pserver_hand_overs_total', 'Units given to another copy to lead');
+  const handOvers = counter('paddlet_pserver_hand_overs_total', 'Units whose other copy was promoted to primary');
   const removals = counter('paddlet_pserver_removals_total', 'Copies taken out of the in-sync set');
-  const dropped = counter('paddlet_pserver_dropped_updates_total', 'Updates of units dropped as a copy lacked them');
+  const dropped = counter(
+    'paddlet_pserver_dropped_updates_total',
+    'Updates of units dropped because a copy lacked them',
+  );
   const joins = new Counter({
     name: 'paddlet_pserver_joins_total',
     help: 'Copies made for other pservers, by outcome',

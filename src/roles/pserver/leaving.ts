@@ -37,7 +37,7 @@ export async function leaveUnwanted(
     for (;;) {
       if (await handOver({ owned, service }, signal)) return true;
       if (!signal.aborted) {
-        log.warn('no other pserver can take the units that are left: keeping them for now');
+        log.warn('no other pserver can take the remaining units: keeping them for now');
         await pause(clock, AGAIN_MS, signal);
       }
       if (!signal.aborted) continue;

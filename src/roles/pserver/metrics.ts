@@ -68,14 +68,14 @@ export function registerPserverMetrics(
   gauge(
     registry,
     'paddlet_pserver_learning_rate_share',
-    'What the schedule makes of learning rates',
+    'Factor that the schedule applies to learning rates',
     () => stats()?.rateShare,
   );
   gauge(registry, 'paddlet_pserver_units', 'Units of shards led', () => stats()?.units);
   gauge(registry, 'paddlet_pserver_shards', 'Shards held as primary', () => stats()?.shards);
   const staleness = new Histogram({
     name: 'paddlet_pserver_staleness',
-    help: 'Updates that a shard had since the values a push was computed from, by applied push',
+    help: 'Staleness of each applied push: updates of the shard since the values that the push was computed from',
     buckets: [0, 1, 2, 4, 8, 16, 32, 64, 128, 256],
     registers: [registry],
   });
@@ -127,7 +127,7 @@ export function registerPserverMetrics(
 function registerTimes(registry: Registry, spentMs: () => Readonly<Record<PserverShare, number>>): void {
   new Counter({
     name: 'paddlet_pserver_phase_seconds_total',
-    help: 'Time of the main thread, by what it did',
+    help: 'Time of the main thread, by activity',
     labelNames: ['phase'],
     registers: [registry],
     collect() {

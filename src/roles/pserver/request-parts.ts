@@ -92,7 +92,7 @@ function valuesOf(
 function checkAnswerFits(byteLength: number): void {
   const { frameBytes } = LIMITS;
   if (byteLength <= frameBytes) return;
-  throw new PaddletError('FrameTooLarge', `the answer would have ${byteLength} bytes, a frame has ${frameBytes}`, {
+  throw new PaddletError('FrameTooLarge', `expected an answer of at most ${frameBytes} bytes, got ${byteLength}`, {
     hint: 'pull fewer blocks or rows at a time',
   });
 }

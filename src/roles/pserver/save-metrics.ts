@@ -23,21 +23,21 @@ export function registerSaveMetrics(
 ): SaveMetrics {
   const outcomes = new Counter({
     name: 'paddlet_pserver_checkpoints_total',
-    help: 'Checkpoints by outcome: saved, or failed as the disk refused them',
+    help: 'Checkpoints by outcome: saved, or failed because the disk refused them',
     labelNames: ['outcome'],
     registers: [registry],
   });
   for (const outcome of ['saved', 'failed']) outcomes.inc({ outcome }, 0);
   const seconds = new Histogram({
     name: 'paddlet_pserver_checkpoint_seconds',
-    help: 'Of each checkpoint that was saved: from its begin until it was published',
+    help: 'Time from the start of a checkpoint until it is published, for each saved checkpoint',
     buckets: SAVE_BUCKETS,
     registers: [registry],
   });
   let sinceMs: number | undefined;
   new Gauge({
     name: 'paddlet_pserver_checkpoint_age_seconds',
-    help: 'Since this process saved a checkpoint, or else since it was first asked and had something to save',
+    help: 'Time since this process saved a checkpoint, or since it first had something to save',
     registers: [registry],
     collect() {
       if (!hasUnits()) {
@@ -51,7 +51,7 @@ export function registerSaveMetrics(
   });
   new Gauge({
     name: 'paddlet_pserver_checkpoint_interval_seconds',
-    help: 'How often a checkpoint is saved, by the job; absent where none is saved by time',
+    help: 'Interval between checkpoints of the job; absent if checkpoints are not saved by time',
     registers: [registry],
     collect() {
       const ms = intervalMs();

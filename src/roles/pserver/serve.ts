@@ -118,7 +118,7 @@ export function createHandler({ serving, info, files }: Handled): RequestHandler
   };
 }
 
-const goneBack = (): PaddletError => new PaddletError('NotReady', 'this pserver has gone back to a cut since');
+const goneBack = (): PaddletError => new PaddletError('NotReady', 'this pserver has since gone back to a cut');
 
 function notReady({ waitingFor }: Record<string, unknown>): PaddletError {
   const what = typeof waitingFor === 'string' ? waitingFor : 'its shards';
@@ -176,7 +176,7 @@ function checkJob(job: Pick<ServedJob, 'id' | 'batchPlanId'>, header: Header<Job
   }
   if (header.batchPlanId === job.batchPlanId) return;
   throw new PaddletError('WrongBatchPlan', 'the batch plan of the request is not that of the job', {
-    hint: 'batchSize, pushEvery, recordsPerTask, seed and the data must be those that the job began with',
+    hint: 'keep batchSize, pushEvery, recordsPerTask, seed and the data as they were when the job started',
   });
 }
 

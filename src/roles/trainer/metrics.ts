@@ -54,7 +54,7 @@ export function registerTrainerMetrics(registry: Registry, activity: Activity, l
   });
   new Counter({
     name: 'paddlet_trainer_changeover_seconds_total',
-    help: 'From the end of each task until the first batch of the next one is computed; it is in the phases, too',
+    help: 'Time from the end of a task until the first batch of the next task is computed; also counted in the phases',
     registers: [registry],
     collect() {
       this.reset();
@@ -67,7 +67,7 @@ export function registerTrainerMetrics(registry: Registry, activity: Activity, l
 function requestTimes(registry: Registry, log: Pick<Log, 'debug'>): RequestTimes {
   const seconds = new Histogram({
     name: 'paddlet_trainer_request_seconds',
-    help: 'From a request of training to the pservers until the answer that counts, repeats included',
+    help: 'Time from a training request to the pservers until its final answer, repeats included',
     labelNames: ['kind'],
     buckets: REQUEST_BUCKETS,
     registers: [registry],
@@ -75,7 +75,7 @@ function requestTimes(registry: Registry, log: Pick<Log, 'debug'>): RequestTimes
   const longestMs = new Map<RequestKind, number>();
   new Gauge({
     name: 'paddlet_trainer_longest_request_seconds',
-    help: 'The longest of those so far',
+    help: 'The longest such request so far',
     labelNames: ['kind'],
     registers: [registry],
     collect() {

@@ -29,7 +29,7 @@ export async function keepRegistered(context: RoleContext, options: Registration
       return;
     }
     context.host.log.warn(`the registration expired (${lost.message}); registering again`, {
-      hint: 'where the machine is too busy, or a step takes longer than the lease, raise cluster.leaseTtl',
+      hint: 'raise cluster.leaseTtl if the machine is too busy, or a step takes longer than the lease',
     });
     try {
       lease = await register(context, options);

@@ -39,7 +39,8 @@ export function etcdAccess(isTls: boolean, { tls = {}, user }: StoreCredentials)
     const made = credentials.createSsl(bytes(tls.ca), bytes(tls.key), bytes(tls.cert));
     return { credentials: made, tls: { ca: tls.ca, cert: tls.cert, key: tls.key }, user };
   } catch (error) {
-    const hint = 'check --store-ca, --store-cert and --store-key: PEM files, the key that of the certificate';
+    const hint =
+      'check that --store-ca, --store-cert and --store-key are PEM files, and that the key belongs to the certificate';
     throw new PaddletError('Usage', `the certificates for the store cannot be used: ${(error as Error).message}`, {
       hint,
       cause: error,

@@ -43,9 +43,9 @@ const AUTH_IS_OFF = 'etcdserver: authentication is not enabled';
 
 /** What the operator has to change, by what etcd says. */
 const ACCESS_HINTS: ReadonlyMap<string, string> = new Map([
-  [NO_USER, 'this etcd wants a user: set PADDLET_STORE_USER and PADDLET_STORE_PASSWORD'],
+  [NO_USER, 'this etcd requires a user: set PADDLET_STORE_USER and PADDLET_STORE_PASSWORD'],
   [WRONG_PASSWORD, 'check PADDLET_STORE_USER and PADDLET_STORE_PASSWORD, or the flags of the same names'],
-  [AUTH_IS_OFF, 'this etcd knows no users: run without --store-user and PADDLET_STORE_USER'],
+  [AUTH_IS_OFF, 'this etcd does not use authentication: omit --store-user and PADDLET_STORE_USER'],
   ['etcdserver: permission denied', 'give the user of the store read and write permission for the prefix /paddlet/'],
 ]);
 

@@ -215,6 +215,6 @@ export class EtcdMember implements ICallable<EtcdMember> {
 
 /** Messages for a wait that was ended. */
 const WHY = {
-  late: (limitMs: number, what: string) => `no ${what} in ${limitMs} ms`,
+  late: (limitMs: number, what: string) => `no ${what} within ${limitMs} ms`,
   closed: () => 'the store was closed',
 };

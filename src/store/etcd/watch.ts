@@ -77,7 +77,7 @@ export class EtcdWatch {
       fail(isRefused);
       this.#retry(why);
     };
-    const cancelGreeting = clock.after(CALL_LIMIT_MS, () => lose(new Error('no answer to the request to watch')));
+    const cancelGreeting = clock.after(CALL_LIMIT_MS, () => lose(new Error('no answer to the watch request')));
     // Even after the release: the cancelled stream reports an error, which would be thrown without a listener.
     stream.on('error', (error) => lose(error, callError(error).isTokenRefused));
     stream.on('end', () => lose(new Error('the stream ended')));

@@ -137,7 +137,7 @@ function attempt(path: string, make: () => void): void {
     if (code === 'EROFS') throw unavailable(troubleOf('readOnly', path), error);
     if (code === 'EMFILE' || code === 'ENFILE') throw unavailable(troubleOf('openFiles', path), error);
     if (TRANSIENT.has(code)) throw unavailable(troubleOf('failing', path, message), error);
-    throw new PaddletError('StoreInvalid', `store ${path} cannot be used: it cannot be created: ${message}`, {
+    throw new PaddletError('StoreInvalid', `store ${path} cannot be created: ${message}`, {
       cause: error,
       hint: 'choose another folder for it, or make that one accessible to this user',
     });
@@ -237,7 +237,7 @@ function checkOurs(db: DatabaseSync, path: string): 'empty' | 'ours' {
   const { user_version } = db.prepare('PRAGMA user_version').get() as { user_version: number };
   const { tables } = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() as { tables: number };
   if (tables === 0 && application_id === 0) return 'empty';
-  if (application_id !== APPLICATION_ID) throw storeInvalid(path, 'it is a database of another program');
+  if (application_id !== APPLICATION_ID) throw storeInvalid(path, 'the file is a database of another program');
   if (user_version !== LAYOUT_VERSION) throw otherLayout(path, user_version);
   return 'ours';
 }
@@ -245,9 +245,9 @@ function checkOurs(db: DatabaseSync, path: string): 'empty' | 'ours' {
 const otherLayout = (path: string, version: number): PaddletError =>
   new PaddletError(
     'VersionMismatch',
-    `store ${path} has layout version ${version}, this executable reads version ${LAYOUT_VERSION}`,
+    `expected layout version ${LAYOUT_VERSION} of store ${path}, got version ${version}`,
     {
-      hint: 'finish its jobs with the paddlet version that made the file, or delete it to start them over',
+      hint: 'finish its jobs with the paddlet version that made the file, or delete the file to start them over',
       details: { found: version, expected: LAYOUT_VERSION },
     },
   );

@@ -312,7 +312,7 @@ export class SqliteStore implements Store {
       this.#health.written();
     } catch (error) {
       if (!isPaddletError(error)) throw error;
-      if (!this.#isClosed) this.#log.debug('the store cannot be written to', { error });
+      if (!this.#isClosed) this.#log.debug('cannot write to the store', { error });
     } finally {
       this.#isProving = false;
     }

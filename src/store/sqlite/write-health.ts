@@ -44,7 +44,7 @@ export class WriteHealth {
     const trouble = this.#trouble;
     if (trouble === undefined || this.#clock.monotonicMs() - this.#failedMs < CALM_MS) return;
     this.#trouble = undefined;
-    this.#log.info(`store ${trouble.path}: can be written to again`);
+    this.#log.info(`store ${trouble.path} is writable again`);
   }
 }
 

@@ -111,11 +111,11 @@ describe('a file that is not the one wanted', () => {
   it('is refused when it is of another job, pserver, name or model', async () => {
     const { disk, generation } = await saved();
     const others: [Partial<LoadOptions>, RegExp][] = [
-      [{ expected: { ...JOB, jobId: 'other' } }, /of job small/],
-      [{ expected: { ...JOB, seed: 8 } }, /other seed/],
-      [{ expected: { ...JOB, shards: 9 } }, /other shards/],
-      [{ expected: { ...JOB, parameters: trainedSpec(JOB.parameters, { optimizer: SGD }) } }, /other optimizers/],
-      [{ expected: { ...JOB, parameters: { dense: [], sparse: [] } } }, /other parameters/],
+      [{ expected: { ...JOB, jobId: 'other' } }, /belongs to job small/],
+      [{ expected: { ...JOB, seed: 8 } }, /different seed/],
+      [{ expected: { ...JOB, shards: 9 } }, /different shards/],
+      [{ expected: { ...JOB, parameters: trainedSpec(JOB.parameters, { optimizer: SGD }) } }, /different optimizers/],
+      [{ expected: { ...JOB, parameters: { dense: [], sparse: [] } } }, /different parameters/],
     ];
     for (const [changes, message] of others) {
       const attempt = loadGeneration(generation, optionsOf(disk, changes));
@@ -126,7 +126,7 @@ describe('a file that is not the one wanted', () => {
     }
     const moved = { ...generation, uuid: uuidOf(9) };
     disk.place(pathOf(moved), disk.content(pathOf(generation))!);
-    await expect(loadGeneration(moved, optionsOf(disk))).rejects.toThrow(/moved here/);
+    await expect(loadGeneration(moved, optionsOf(disk))).rejects.toThrow(/moved it here/);
   });
 
   it('is refused when it is safetensors of another program, or of a later format', async () => {
@@ -138,7 +138,7 @@ describe('a file that is not the one wanted', () => {
     const later = '{"format":"paddlet.checkpoint","formatVersion":"4"}';
     for (const [json, message] of [
       ['{"format":"pt"}', /not a checkpoint of paddlet/],
-      [later, /format version 4; this paddlet reads version 3/],
+      [later, /format version 3, got version 4/],
     ] as const) {
       disk.place(pathOf(generation), metadata(json));
       await expect(openCheckpoint(disk, pathOf(generation))).rejects.toThrow(message);

@@ -175,7 +175,7 @@ it('refuses another optimizer of what is taken over only, and names it', async (
   const spec = { dense, sparse: sparse.map((one) => (one.name === 'emb' ? { ...one, optimizer: FTRL } : one)) };
   await expect(planFor({ ...NEW, spec })).rejects.toMatchObject({
     code: 'JobInvalid',
-    message: expect.stringContaining('the optimizer of emb is adam there, ftrl in the job'),
+    message: expect.stringContaining('the optimizer of emb is adam in the checkpoint, but ftrl in the job'),
   });
   const plan = await planFor({ ...NEW, spec }, { vars: ['emb/*', 'w', 'lay*'] });
   expect(plan).toMatchObject({ initialized: ['emb'], leftOut: ['emb'] });

@@ -47,7 +47,9 @@ describe('orphans', () => {
     expect(mine.removed).toEqual([]);
     expect(mine.left).toHaveLength(before - 1);
     const elsewhere = { disk, place: { ...PLACE, index: 0 }, jobId: JOB_ID, token: 10n, published: new Set<string>() };
-    expect((await removeOrphans(elsewhere)).left).toEqual([{ name: uuidOf(6), reason: 'of another job or pserver' }]);
+    expect((await removeOrphans(elsewhere)).left).toEqual([
+      { name: uuidOf(6), reason: 'belongs to another job or pserver' },
+    ]);
   });
 
   it('are not files whose writer cannot be told', async () => {

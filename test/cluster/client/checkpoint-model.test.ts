@@ -126,18 +126,18 @@ describe('a model from files', () => {
 
   it('is refused where there is no checkpoint, or only a part of one', async () => {
     await expect(open('/nowhere')).rejects.toMatchObject({ code: 'CheckpointMissing' });
-    await refused('/models', 'CheckpointMissing', 'no checkpoints in it');
+    await refused('/models', 'CheckpointMissing', 'the folder has no checkpoints');
     await refused(saved.refs[1]!.path, 'CheckpointMissing', '4 of 8 shards');
-    await refused(await exported('/models/some', ['w']), 'CheckpointCorrupt', 'has other parameters');
+    await refused(await exported('/models/some', ['w']), 'CheckpointCorrupt', 'different parameters');
   });
 
   it('is refused where files are of several jobs, or have no record of theirs', async () => {
     const folder = '/shared';
     await saveCluster({ disk, pservers: 1, job: JOB, folder, meta: META });
     await saveCluster({ disk, pservers: 2, job: { ...JOB, jobId: 'another' }, folder, names: 9 });
-    await refused(folder, 'CheckpointCorrupt', 'of job');
+    await refused(folder, 'CheckpointCorrupt', 'belongs to job');
     await saveCluster({ disk, pservers: 1, job: JOB, folder: '/before' });
-    await refused('/before', 'VersionMismatch', 'no record of its job');
+    await refused('/before', 'VersionMismatch', 'does not contain the record of its job');
   });
 
   it('is refused when a file is damaged', async () => {
@@ -185,9 +185,9 @@ describe('a merged model', () => {
   });
 
   it.each([
-    ['an id that comes twice', [9n, 2n, 9n], {}, 'CheckpointCorrupt', '1 are repeated'],
+    ['an id that comes twice', [9n, 2n, 9n], {}, 'CheckpointCorrupt', '1 of 3 ids are repeated'],
     ['metadata that are none', [9n], { shards: '0' }, 'CheckpointCorrupt', '__metadata__: shards'],
-    ['another version', [9n], { formatVersion: '1' }, 'VersionMismatch', 'of format version 1'],
+    ['another version', [9n], { formatVersion: '1' }, 'VersionMismatch', 'got version 1'],
   ] as const)('is refused for %s', async (what, ids, changes, code, text) => {
     const path = await written(`/m/${what}`, ids, changes);
     await expect(open(path)).rejects.toMatchObject({ code, message: expect.stringContaining(text) });

@@ -68,7 +68,7 @@ describe('copies of a unit', () => {
     expect(await compare(copies, { ...PLACE, copies: PLACE.copies.slice(1) })).toEqual({ outcome: 'alone' });
     expect(await compare(copies, { ...PLACE, owner: undefined })).toMatchObject({ outcome: 'unsettled' });
     const gone = { ...copies.options, digestAt: async () => ({}) };
-    expect(await compareUnit(gone, PLACE, [3])).toEqual({ outcome: 'unsettled', why: 'a copy of it is gone' });
+    expect(await compareUnit(gone, PLACE, [3])).toEqual({ outcome: 'unsettled', why: 'a copy of it was removed' });
     const silent = { ...copies.options, digestAt: () => Promise.reject(new PaddletError('NotReady', 'not yet')) };
     expect(await compareUnit(silent, PLACE, [3])).toEqual({ outcome: 'unsettled', why: 'not yet' });
   });

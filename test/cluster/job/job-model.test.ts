@@ -63,7 +63,11 @@ it('a model that reads a column that the job does not have is refused, with thos
   const makeModel = (): Model => modelWith({ sparse: [['a', 'b']], numbers: [] });
   const hint = 'expected columns of data.columns, each once: a, x, z';
   expect(() => modelOf(recordWith(CSV), { makeModel })).toThrow(
-    expect.objectContaining({ code: 'DataInvalid', message: 'reads.sparse[0][1]: there is no column b', hint }),
+    expect.objectContaining({
+      code: 'DataInvalid',
+      message: 'reads.sparse[0][1]: the job does not have a column b',
+      hint,
+    }),
   );
   expect(() => modelOf(recordWith({}), { makeModel })).toThrow(expect.objectContaining({ code: 'DataInvalid' }));
 });

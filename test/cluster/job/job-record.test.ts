@@ -26,7 +26,7 @@ it.each([1, 2, JOB_RECORD_VERSION + 1])(
     const error = refusal({ version, id: 'x', created: 1, dataDir: '/', cut: 'c', job: {} });
     expect(error).toMatchObject({ code: 'VersionMismatch', details: { found: version, expected: JOB_RECORD_VERSION } });
     expect(error.message).toBe(
-      `the job at ${KEY} has record version ${version}, this executable reads version ${JOB_RECORD_VERSION}`,
+      `expected record version ${JOB_RECORD_VERSION} of the job at ${KEY}, got version ${version}`,
     );
     expect(error.hint).toContain('--fresh');
   },
@@ -80,18 +80,26 @@ it('the batch plan is another one with other weights of classes, however they ar
 });
 
 it.each<[string, object[], string]>([
-  ['none', [], 'statistics of the columns none, expected x, q'],
-  ['in another order', [{ name: 'q', bounds: [1] }, { name: 'x' }], 'statistics of the columns q, x, expected x, q'],
-  ['without bounds', [{ name: 'x' }, { name: 'q' }], 'the bounds of column q are not those of quantiles'],
+  ['none', [], 'expected statistics of the columns x, q, got none'],
+  [
+    'in another order',
+    [{ name: 'q', bounds: [1] }, { name: 'x' }],
+    'expected statistics of the columns x, q, got q, x',
+  ],
+  ['without bounds', [{ name: 'x' }, { name: 'q' }], 'expected the quantile bounds of column q'],
   [
     'with bounds for nothing',
     [
       { name: 'x', bounds: [1] },
       { name: 'q', bounds: [1] },
     ],
-    'the bounds of column x',
+    'expected the quantile bounds of column x',
   ],
-  ['with bounds out of order', [{ name: 'x' }, { name: 'q', bounds: [2, 1] }], 'the bounds of column q'],
+  [
+    'with bounds out of order',
+    [{ name: 'x' }, { name: 'q', bounds: [2, 1] }],
+    'expected the quantile bounds of column q',
+  ],
 ])('statistics have to be those of the number columns: %s', (_, statistics, message) => {
   const columns = { x: 'number', q: { type: 'number', quantiles: 4 }, y: 'label' };
   const all = statistics.map((one) => ({ present: 1, missing: 0, mean: 0, deviation: 1, min: 0, max: 1, ...one }));

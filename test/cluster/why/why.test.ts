@@ -61,7 +61,7 @@ describe('a job that nothing holds up', () => {
   it('has ended, or no process of it is running', () => {
     const failure = new PaddletError('DataMissing', 'no such file:\n  /data/a');
     expect(sentences(seen([], { end: { failure } as SeenJob['end'] }))).toEqual([
-      'Job small has failed: DataMissing: no such file: /data/a.',
+      'Job small failed: DataMissing: no such file: /data/a.',
     ]);
     expect(sentences(seen([]))).toEqual(['No process of the job is running.']);
   });
@@ -79,7 +79,7 @@ describe('the cause comes first', () => {
     expect(kinds(seen(processes, { stopRequested: true }))).toEqual(['stopping', 'store', 'lease', 'pserver']);
     expect(sentences(seen(processes))[0]).toBe('The master and pserver 0 wait for the store etcd://here: refused.');
     expect(sentences(seen(processes))[1]).toBe(
-      'Pserver 0 waits for the store to renew its lease; it serves nothing until its lease is renewed.',
+      'Pserver 0 waits for the store to renew its lease; it answers no requests until its lease is renewed.',
     );
   });
 
@@ -228,7 +228,7 @@ describe('a sentence', () => {
         trainer({ phaseMs: 3_000 }),
       ]);
     expect(sentences(at(4_000, 320))).toEqual([
-      'No record was trained on for 4 s: trainer 5a8f6e0e is in compute for 3 s, with task 12 of pass 2 (a records 1 to 9), at push 3.',
+      'No trainer has reported a record for 4 s: trainer 5a8f6e0e is in compute for 3 s, with task 12 of pass 2 (a records 1 to 9), at push 3.',
     ]);
     // 128 records a step: 5 of them take 64 s.
     expect(kinds(at(63_000, 10))).toEqual([]);
@@ -239,7 +239,7 @@ describe('a sentence', () => {
     const quiet = (change: Partial<DirectingInfo>): LiveProcess =>
       says({ ...infos.asyncMaster(), ...change } as RoleInfo, 'master');
     expect(sentences(seen([quiet({ quietMs: 9_000 }), ...PSERVERS, TRAINER]))).toEqual([
-      'No record was trained on for 9 s: that is why.',
+      'No trainer has reported a record for 9 s: that is why.',
     ]);
     const hook = { name: 'hook after[0]', command: 'upload', forMs: 61_000 };
     expect(whyOf(seen([quiet({ hook, quietMs: 9_000 }), ...PSERVERS, TRAINER]))).toEqual([

@@ -67,7 +67,7 @@ describe('the command', () => {
   it('is evaluate of this program, in the folder of the data, with the files of the job', async () => {
     const { keeper, calls } = keeperThat({ lines: [out(METRICS)] });
     await keeper.score('pass-2', stop.signal);
-    const checkpoint = `--checkpoint '/job/check points/kept/${NAME}/pass-2'`;
+    const checkpoint = `'/job/check points/kept/${NAME}/pass-2'`;
     expect(calls).toEqual([
       {
         command: `${self()} evaluate ${checkpoint} --data-dir '/my data' --cache-dir /cache --json`,

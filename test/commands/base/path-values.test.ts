@@ -10,7 +10,7 @@ const HOME = homedir();
 const NONE = 'no-such-folder-of-paddlet';
 
 /** Names of files and folders by what they are for; one more of them has to say what its value is. */
-const PATHS = ['cache-dir', 'checkpoint', 'data', 'data-dir', 'dir', 'from', 'job', 'labels', 'out', 'output'];
+const PATHS = ['cache-dir', 'data', 'data-dir', 'dir', 'from', 'job', 'labels', 'output'];
 const OF_STORE = ['store-ca', 'store-cert', 'store-key', 'store-password-file'];
 
 describe('~', () => {

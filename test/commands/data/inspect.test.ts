@@ -119,9 +119,9 @@ clicked  label                        0 75 %, 1 25 %
   });
 
   test.each([
-    [['a.csv', 'b.csv', '--job', 'job.yaml'], 2, 'expected one file, found b.csv as well'],
+    [['a.csv', 'b.csv', '--job', 'job.yaml'], 2, 'expected one file, got b.csv as well'],
     [['a.csv', 'c.libsvm'], 3, 'a.csv is of kind table, c.libsvm is of kind libsvm'],
-    [['a.csv', '--label', 'x'], 2, 'a.csv has no column x'],
+    [['a.csv', '--label', 'x'], 2, 'a.csv does not have a column x'],
     [['none.csv'], 3, 'no such data file'],
     [['made.columns'], 3, 'made.columns is a file of columns, which `paddlet data convert` has written'],
     [[''], 2, 'the argument FILE is empty'],
@@ -151,7 +151,7 @@ test('bad records of JSON lines, and keys of later records', async () => {
   writeFileSync(join(cwd, 'late.jsonl'), [...records, '{"x": [1]}', 'nope', '{"u": {"y": 1}, "z": 1}'].join('\n'));
   const { out } = await paddlet('data', 'inspect', 'late.jsonl');
   expect(out).toContain(
-    '2 bad records: line 1001: a value of another kind than the others have; line 1002: no JSON object.',
+    '2 bad records: line 1001: a value of another type than the other records have; line 1002: not a JSON object.',
   );
   expect(out).toContain('Not shown: u, z: the first records lack them, or there are more than 4096 columns.');
 });

@@ -80,8 +80,8 @@ test('a corrupt chunk is listed as one, and not printed', async () => {
 });
 
 test.each([
-  ['list', 'text', 'text is no RecordIO file', 3],
-  ['cat', 'text', 'text is no RecordIO file', 3],
+  ['list', 'text', 'text is not a RecordIO file', 3],
+  ['cat', 'text', 'text is not a RecordIO file', 3],
   ['cat', 'nothing', 'no such data file: nothing', 3],
   ['cat', '.', '. is not a file', 3],
   ['pak', 'text', 'no such command: data recordio pak\nhint: did you mean `paddlet data recordio pack`?', 2],

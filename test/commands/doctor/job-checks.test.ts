@@ -34,9 +34,9 @@ test('files that are seen as a whole, and longer ones', async () => {
 });
 
 test.each([
-  ['an empty training file', { train: '' }, 'there is no record in train'],
-  ['comments only', { train1: '# a\n\n', train2: gzipSync(' # b') }, 'there is no record in train1, train2'],
-  ['an empty test file', { train: GOOD, test: '' }, 'there is no record in test'],
+  ['an empty training file', { train: '' }, 'no records in train'],
+  ['comments only', { train1: '# a\n\n', train2: gzipSync(' # b') }, 'no records in train1, train2'],
+  ['an empty test file', { train: GOOD, test: '' }, 'no records in test'],
 ])('%s fails, as it does in a run', async (_, files, detail) => {
   expect(await check(files)).toMatchObject({ status: 'fail', detail });
 });
@@ -48,7 +48,7 @@ test('idx files without a record', async () => {
     {},
     'idx',
   );
-  expect(found).toMatchObject({ status: 'fail', detail: 'there is no record in train-images' });
+  expect(found).toMatchObject({ status: 'fail', detail: 'no records in train-images' });
 });
 
 test('a short gzip file that is cut off', async () => {

@@ -81,7 +81,7 @@ test('are the same as of CSV, and read all records', async () => {
     expect({ name: job.name, model: job.model }).toEqual({ name: 'rows', model: csv.job.model });
     expect(text).toContain('\n  missing: ["", "NA"] # texts that mean');
     expect(text).toContain(
-      '\n    # user_id is left out: a number of its own in each record, as ids have; 600 different\n',
+      '\n    # user_id is left out: a different number in each record, as ids have; 600 different\n',
     );
     expect(await read(job, `rows.${format}`)).toEqual(read600);
   }

@@ -57,7 +57,7 @@ describe('of a table', () => {
       ...{ user_id: 'ignore', age: 'number', town: 'category', paid: 'ignore', tags: 'categories', clicked: 'label' },
     });
     expect(job).toMatchObject({ name: 'log', model: { type: 'lr', task: 'binary' }, data: { split: { test: 0.2 } } });
-    expect(text).toContain('    user_id: ignore # a number of its own in each record, as ids have; 600 different\n');
+    expect(text).toContain('    user_id: ignore # a different number in each record, as ids have; 600 different\n');
     expect(text).toContain('    age: number # numbers; 20 to 69, 50 different, 14 % missing\n');
     expect(text).toContain(
       '    paid: ignore # nearly equals the label: is it known before that is? texts; 2 different\n',

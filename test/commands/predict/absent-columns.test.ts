@@ -69,12 +69,11 @@ test('predict and evaluate refuse a column that no training record lacked', asyn
     4,
     expect.stringContaining(`${message}; 2 scores were written before that was known`),
   ]);
-  const evaluated = await runCommand(
-    ['evaluate', '--checkpoint', 'model', '--data-dir', '.', '--data', 'nested.jsonl', '--json'],
-    { cwd },
-  );
+  const evaluated = await runCommand(['evaluate', 'model', '--data-dir', '.', '--data', 'nested.jsonl', '--json'], {
+    cwd,
+  });
   expect([evaluated.code, JSON.parse(evaluated.out).error]).toEqual([3, expect.objectContaining({ message })]);
-  const other = await runCommand(['evaluate', '--checkpoint', 'model', '--data-dir', '.', '--data', 'renamed.jsonl'], {
+  const other = await runCommand(['evaluate', 'model', '--data-dir', '.', '--data', 'renamed.jsonl'], {
     cwd,
   });
   expect([other.code, other.err]).toEqual([0, expect.stringContaining('no record has a value of columns town, tags')]);

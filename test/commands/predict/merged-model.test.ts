@@ -16,7 +16,7 @@ writeFileSync(join(folder, 'some.txt'), '1 1:1 12:0.5\n0 7:1 15:0.5\n');
 
 const paddlet = (...args: string[]): Promise<Ran> => runCommand(args, { cwd: folder });
 const predict = (model: string): Promise<Ran> => paddlet('predict', model, '--data', 'some.txt');
-const evaluate = (model: string): Promise<Ran> => paddlet('evaluate', '--checkpoint', model, '--data', 'some.txt');
+const evaluate = (model: string): Promise<Ran> => paddlet('evaluate', model, '--data', 'some.txt');
 const verify = (model: string): Promise<Ran> => paddlet('checkpoint', 'verify', model);
 
 test('a sound model is verified and scores; one without checksums scores, too, and is said to be unchecked', async () => {

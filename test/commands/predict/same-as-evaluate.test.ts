@@ -177,9 +177,7 @@ test.each([
     return out;
   };
   const labelFile = file === 'images' ? ['--labels', 'labels'] : [];
-  const told = JSON.parse(
-    await paddlet('evaluate', '--checkpoint', checkpoint, '--data', file, ...labelFile, '--json'),
-  );
+  const told = JSON.parse(await paddlet('evaluate', checkpoint, '--data', file, ...labelFile, '--json'));
   const scores = scoresOf(await paddlet('predict', checkpoint, '--data', file));
   const labels = made.labels(readFileSync(join(place.folder, file)));
   expect(scores.length).toBe(labels.length);

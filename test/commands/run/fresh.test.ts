@@ -93,7 +93,7 @@ test('a store that no process uses is reset; other files stay', async () => {
 });
 
 test.each([
-  ['the database of another program', 'it is a database of another program'],
+  ['the database of another program', 'the file is a database of another program'],
   ['no database', 'not a database'],
 ])('a store.db that is %s stays as it is', async (what, message) => {
   const { at, fresh } = openFolder();

@@ -215,16 +215,16 @@ describe('what processes wrote of themselves', () => {
 });
 
 describe('the status of a job whose master', () => {
-  const error = new PaddletError('BadMessage', 'answered with something this version does not understand: field mode');
+  const error = new PaddletError('BadMessage', 'sent an answer that this version does not understand: field mode');
   const odd = live('master', 'master', { kind: 'notUnderstood', error });
 
   it('answers with something else says so', () => {
     expect(textOf(statusOf([odd]))).toEqual([
       'job small: waiting',
       'newest checkpoint: none',
-      'why: The master answered with something this version does not understand: field mode.',
+      'why: The master sent an answer that this version does not understand: field mode.',
       'cluster: UNHEALTHY, waiting for pserver 0, 1 (0 of 2 are running); trainers: 0 of 1',
-      'the master answered with something this version does not understand: field mode',
+      'the master sent an answer that this version does not understand: field mode',
       '',
       'master   master:master unknown, see above',
     ]);

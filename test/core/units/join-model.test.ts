@@ -10,11 +10,7 @@ const TWO = { nodes: 2, updates: 1 };
 
 /** How much shapes reach does not matter, except that it is a lot. */
 const SHAPES: readonly [string, Shape, fewest: number][] = [
-  [
-    'either side dies, or the copy is not wanted any more',
-    { ...TWO, faults: { join: 1, crash: 1, abandon: 1 } },
-    5_000,
-  ],
+  ['either side dies, or the copy is no longer needed', { ...TWO, faults: { join: 1, crash: 1, abandon: 1 } }, 5_000],
   ['the primary loses its index', { ...TWO, faults: { join: 1, suspend: 1, lostOutcome: 1 } }, 20_000],
   ['the join is ended while it may have succeeded', { ...TWO, faults: { join: 1, giveUp: 1, lostOutcome: 1 } }, 5_000],
 ];

@@ -194,7 +194,7 @@ describe('the target of a move', () => {
     expect(target.state().copy).toMatchObject({ next: 4, isSealed: true, position: 0 });
   });
 
-  it('keeps a sealed copy until the source abandons it, or the source is gone and its change with it', () => {
+  it('keeps a sealed copy until the source abandons it, or the source disconnected and its change with it', () => {
     const kept = sealed();
     expect(kept.nextDeadline()).toBeUndefined();
     expect(typesOf(step(kept, { type: 'tick' }, 1_000_000))).toEqual([]);

@@ -119,7 +119,7 @@ test('csv without a header: the field of the label is missing, the others close 
   expect([without.kept, without.texts]).toEqual([['c', 'w'], [['a', '2']]]);
   await expect(readForward('csv', '0.5,a\n', how)).rejects.toMatchObject({
     code: 'DataInvalid',
-    message: 'in has 2 fields a line, the files of the job have 4',
+    message: 'expected 4 fields per line in in, as in the files of the job, got 2',
   });
 });
 
@@ -129,7 +129,7 @@ test('csv: columns to keep that are missing, or there twice', async () => {
   const spec = columnsOf({ columns: [category('c')], dialect: CSV });
   const kept = (...names: string[]) => readForward('csv', 'x,c,l,x\n1,a,p,2\n', { columns: spec, keep: names });
   await expect(kept('x')).rejects.toMatchObject({ hint: expect.stringContaining('such as 1') });
-  await expect(kept('5')).rejects.toThrow('there is no column 5 to keep');
+  await expect(kept('5')).rejects.toThrow('does not have the column 5 to keep');
   expect(await kept('4', 'c')).toMatchObject({ kept: ['x', 'c'], texts: [['2', 'a']] });
   expect(await readForward('csv', '', { columns: spec, keep: ['z'] })).toMatchObject({ kept: ['z'], records: [] });
 });
@@ -140,7 +140,7 @@ test('csv: rows of numbers, a value in the path, a quote that is not closed', as
   const day = columnsOf({ columns: [category('day', { from: 'folder' })], dialect: CSV });
   const [inPath] = (await readForward('csv', 'x\n1\n', { columns: day, file: 'day=2/a.csv' })).records as string[][];
   expect(inPath).toHaveLength(1);
-  await expect(readForward('csv', 'x\n1\n', { columns: day })).rejects.toThrow('no folder in in is called day=');
+  await expect(readForward('csv', 'x\n1\n', { columns: day })).rejects.toThrow('no folder in in is named day=');
   await expect(readForward('csv', 'x\n1\n"2\n', { columns: dense, sliceBytes: 2 })).rejects.toThrow(
     'in:3:1: this quote is not closed',
   );
@@ -160,7 +160,7 @@ test.each(['csv', 'libsvm'] as const)(
     const { records, texts } = await readForward(format, bytes, { ...how, sliceBytes: LIMITS.recordBytes + 32 });
     // With its line break, or without.
     const [line, length] = format === 'csv' ? [3, 65] : [2, 64];
-    const reason = expect.stringContaining(`the line has ${LIMITS.recordBytes + length} bytes`);
+    const reason = expect.stringContaining(`got ${LIMITS.recordBytes + length}`);
     expect(records).toEqual([expect.any(Array), { line, byteOffset: first.length, reason }, expect.any(Array)]);
     if (format === 'csv') expect(texts).toEqual([['1'], [''], ['2']]);
   },
@@ -177,8 +177,8 @@ test('idx: images without their labels', async () => {
   ]);
   expect(groups).toEqual([2, 1]);
   const refused = (bytes: Uint8Array, inputWidth = 2) => readForward('idx', bytes, { inputWidth });
-  await expect(refused(file, 3)).rejects.toThrow('in has 2 inputs a record, the model takes 3');
+  await expect(refused(file, 3)).rejects.toThrow('expected 3 inputs per record in in, as the model takes, got 2');
   await expect(refused(file.subarray(0, 21))).rejects.toThrow('in ends before its 3 images');
-  await expect(refused(Uint8Array.of(...file, 1))).rejects.toThrow('in goes on behind its 3 images');
+  await expect(refused(Uint8Array.of(...file, 1))).rejects.toThrow('in has more bytes after its 3 images');
   await expect(refused(Uint8Array.of(0, 0, 8, 1, 0, 0, 0, 0))).rejects.toThrow('in holds labels, not images');
 });

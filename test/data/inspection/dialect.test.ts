@@ -41,12 +41,14 @@ describe('dialectOf', () => {
 
   test('what it looks like is told', () => {
     expect(() => guess('1 cost:0.5 3:1\n0 3:1 cost:1 7:1\n1 cost:2\n')).toThrow(
-      'it looks like libsvm with names for ids',
+      'it seems to be libsvm with names for ids',
     );
   });
 
   test('lines that have nothing in common are no table', () => {
-    expect(() => guess('a,b\nc\nd;e;f\ng h i j\n')).toThrow('t.csv is no table: its lines do not have the same fields');
+    expect(() => guess('a,b\nc\nd;e;f\ng h i j\n')).toThrow(
+      't.csv is not a table: its lines have different numbers of fields',
+    );
   });
 
   test('of two colons there may be too few', () => {

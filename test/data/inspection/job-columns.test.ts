@@ -76,7 +76,7 @@ test('bad records with the place of the first ones; the first records only', asy
   expect([records, bad.records]).toEqual([3, 2]);
   expect(bad.first.map(({ line, reason }) => [line, reason])).toEqual([
     [5, 'column age: "old" is not a finite 32-bit number'],
-    [6, 'column clicked: label "maybe" is none of "yes", "no"'],
+    [6, 'column clicked: label "maybe" is not one of "yes", "no"'],
   ]);
   expect(await look(text, 4)).toMatchObject({ records: 3, isWhole: false, bad: { records: 1 } });
 });

@@ -118,7 +118,7 @@ describe('columns', () => {
     const text = lines(40, (at) => ({ event: { clicked: at % 2, x: at / 3 } }));
     expect((await look(text)).label).toEqual({ column: 0, why: 'by its name' });
     expect((await look(text, { label: 'event.x' })).label).toEqual({ column: 1, why: 'as you say' });
-    await expect(look(text, { label: 'x' })).rejects.toThrow('file has no column x');
+    await expect(look(text, { label: 'x' })).rejects.toThrow('file does not have a column x');
   });
 
   test('are no more than a job may have; what only later records have is told of', async () => {

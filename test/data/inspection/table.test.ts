@@ -44,7 +44,7 @@ describe('interactions', () => {
     const found = await look(ratings.join('\n'));
     expect(found).toMatchObject({
       form: { format: 'interactions', delimiter: '::', quote: null, header: false },
-      label: { column: 2, why: 'a column behind user and item, with 5 values' },
+      label: { column: 2, why: 'a column after user and item, with 5 values' },
       records: 600,
       bad: { records: 0 },
     });
@@ -126,11 +126,11 @@ describe('types of columns', () => {
     ['few records', 'x', ['1', '2', '3'], 'number', 'numbers'],
     ['codes', 'x', repeat(200, (at) => `0${at % 90}7`), 'category', 'codes: some begin with 0'],
     ['codes by name', 'zip_code', repeat(200, (at) => `${1000 + (at % 60)}`), 'category', 'by its name ids or codes'],
-    ['a running number', 'x', repeat(200, (at) => `${7 + at}`), 'ignore', 'a number of its own in each record'],
-    ['ids in any order', 'user_id', repeat(200, (at) => `${(at * 37) % 211}`), 'ignore', 'a number of its own'],
+    ['a running number', 'x', repeat(200, (at) => `${7 + at}`), 'ignore', 'a different number in each record'],
+    ['ids in any order', 'user_id', repeat(200, (at) => `${(at * 37) % 211}`), 'ignore', 'a different number'],
     ['ids that come again', 'user_id', repeat(200, (at) => `${at % 50}`), 'category', 'by its name ids or codes'],
     ['texts', 'x', repeat(200, (at) => ['red', 'blue'][at % 2]!), 'category', 'texts'],
-    ['a text each', 'x', repeat(200, (at) => `user-${at}`), 'ignore', 'a text of its own in nearly each record'],
+    ['a text each', 'x', repeat(200, (at) => `user-${at}`), 'ignore', 'a different text in nearly every record'],
     ['one value', 'x', repeat(200, () => 'same'), 'ignore', 'all values are the same'],
     ['one value or none', 'x', repeat(200, (at) => (at % 2 === 0 ? 'yes' : '')), 'category', 'texts'],
     ['no value', 'x', repeat(200, () => ''), 'ignore', 'no record has a value'],
@@ -146,7 +146,7 @@ describe('types of columns', () => {
       'x',
       repeat(200, (at) => (at === 9 ? '1O' : `${at}`)),
       'number',
-      'but for 1 texts such as "1O"',
+      'except 1 texts such as "1O"',
     ],
     ['lists', 'x', repeat(200, (at) => `${['a|b', 'b', 'a|c|d', 'c|b'][at % 4]!}|z`), 'categories', 'separated by "|"'],
     ['iso times', 'x', repeat(40, (at) => `2024-01-${10 + (at % 20)}T10:00:00Z`), 'time', 'times of format iso'],
@@ -206,7 +206,7 @@ describe('the label', () => {
         )
       ).label?.column,
     ).toBe(0);
-    await expect(look('a,b\n1,2\n', { label: 'c' })).rejects.toThrow('file.csv has no column c');
+    await expect(look('a,b\n1,2\n', { label: 'c' })).rejects.toThrow('file.csv does not have a column c');
   });
 
   test('a column that nearly equals it is told of; an id and a hint are not', async () => {

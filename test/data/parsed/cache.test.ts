@@ -276,7 +276,7 @@ describe('a damaged block', () => {
     for (const path of blocksIn(set)) writeFileSync(path, damage(readFileSync(path)));
     expect((await readAll(set, { cache: cacheOf(set) })).map((task) => shown(task, BATCH))).toEqual(plain);
     expect(new Set(set.place.warnings)).toEqual(
-      new Set(['a parsed task in the data cache is damaged, and is parsed again']),
+      new Set(['a parsed task in the data cache is damaged; paddlet parses it again']),
     );
     expect(blocksIn(set).map((path) => readFileSync(path))).toEqual(whole);
   });
@@ -311,7 +311,7 @@ describe('a disk that takes nothing', () => {
     const cache = cacheOf(set);
     const [plain, tasks] = [await readAll(set), await readAll(set, { cache })];
     expect(tasks.map((task) => shown(task, BATCH))).toEqual(plain.map((task) => shown(task, BATCH)));
-    expect(set.place.warnings).toEqual(['parsed tasks are not kept in the data cache from now on']);
+    expect(set.place.warnings).toEqual(['paddlet stops keeping parsed tasks in the data cache']);
   });
 
   test('blocks that cannot be read are parsed again', async () => {

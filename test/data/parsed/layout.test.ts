@@ -110,7 +110,7 @@ describe('a block', () => {
     const at = WEIGHTED.indexOf(Buffer.from(Float32Array.of(0.25, 1).buffer));
     const bytes = copyOf(WEIGHTED);
     bytes.writeFloatLE(-0.5, at);
-    expect(fault(summed(bytes))).toBe('it has a weight below 0, or one that is no number');
+    expect(fault(summed(bytes))).toBe('it has a weight below 0, or a weight that is not a number');
   });
 
   test('whose fields are too high, or too few, is refused', () => {

@@ -98,13 +98,13 @@ describe('made data', () => {
 
   test.each([
     [{ numbers: 11, format: 'csv' }, 'numbers must be a whole number from 0 to 10'],
-    [{ missing: 1 }, 'missing must be a share'],
-    [{ missing: Number.NaN }, 'missing must be a share'],
-    [{ numbers: 2 }, 'numbers are for the formats csv, tsv and jsonl'],
+    [{ missing: 1 }, 'missing must be a fraction'],
+    [{ missing: Number.NaN }, 'missing must be a fraction'],
+    [{ numbers: 2 }, 'numbers need format csv, tsv or jsonl'],
     [{ records: 0 }, 'records must be'],
     [{ perRecord: 1.5 }, 'perRecord must be'],
     [{ perRecord: 4097, features: 5000, format: 'libffm' }, 'perRecord must be at most 4096'],
-    [{ features: 9 }, '9 features are too few for 10 a record'],
+    [{ features: 9 }, 'expected at least 10 features'],
     [{ features: 1e9 }, 'at most'],
     [{ factors: -1 }, 'factors must be'],
     [{ noise: Number.NaN }, 'noise must be'],

@@ -30,12 +30,12 @@ describe('columns of layers', () => {
   });
 
   test.each<[LayerSpec, readonly ModelColumn[] | undefined, string]>([
-    [linear('a'), undefined, 'the layer linear1 names columns, and the data has none'],
-    [linear('a', 'c'), COLUMNS, 'the layer linear1 names c, which is no column that a model reads'],
+    [linear('a'), undefined, 'the layer linear1 names columns, but the data has none'],
+    [linear('a', 'c'), COLUMNS, 'the layer linear1 names c, which is not a column that a model reads'],
     [linear('a', 'a'), COLUMNS, 'the layer linear1 names the column a twice'],
     [numbers('a'), COLUMNS, 'the layer numbers1 names a, which is a category, and no number'],
-    [{ type: 'numbers' }, COLUMNS.slice(0, 1), 'the layer numbers1 has no column to read'],
-    [linear(), COLUMNS, 'the layer linear1 has no column to read'],
+    [{ type: 'numbers' }, COLUMNS.slice(0, 1), 'the layer numbers1 does not have a column to read'],
+    [linear(), COLUMNS, 'the layer linear1 does not have a column to read'],
   ])('%j', (layer, columns, message) => {
     expect(() => graphOf([layer], 1, columns)).toThrow(message);
   });
@@ -44,11 +44,11 @@ describe('columns of layers', () => {
 describe('a list of layers', () => {
   test.each<[string, readonly LayerSpec[], string]>([
     ['is not empty', [], 'a model has at least one layer'],
-    ['begins with data', [{ type: 'dense', units: 1 }], 'the layer dense1 is the first one, and reads no data'],
+    ['begins with data', [{ type: 'dense', units: 1 }], 'the first layer, dense1, does not read the data'],
     [
       'names layers before it',
       [{ type: 'numbers' }, { type: 'dense', units: 1, from: 'tower' }],
-      'the layer dense1 reads tower, but no layer before it is called so',
+      'the layer dense1 reads tower, but no earlier layer has that name',
     ],
     [
       'has no layer behind itself',
@@ -58,13 +58,17 @@ describe('a list of layers', () => {
     [
       'has names once',
       [{ type: 'numbers' }, { type: 'dense', name: 'x', units: 2 }, { type: 'dense', name: 'x', units: 1 }],
-      'two layers are called x',
+      'two layers have the name x',
     ],
-    ['ends with the outputs', [{ type: 'numbers' }], 'the last layer, numbers1, has 5 outputs: expected 1'],
+    [
+      'ends with the outputs',
+      [{ type: 'numbers' }],
+      'expected the number of outputs of the last layer, numbers1, to be 1, got 5',
+    ],
     [
       'has no layer that nothing reads',
       [{ type: 'numbers' }, { type: 'relu' }, { type: 'dense', units: 1, from: 'numbers1' }],
-      'no layer reads the layer relu1',
+      'no other layer reads the layer relu1',
     ],
     [
       'reads data once',
@@ -74,27 +78,27 @@ describe('a list of layers', () => {
     [
       'reads one layer where one is wanted',
       [{ type: 'numbers' }, { type: 'relu' }, { type: 'dense', units: 1, from: ['numbers1', 'relu1'] }],
-      'the layer dense1 reads one layer, not 2',
+      'expected one input of the layer dense1, got 2',
     ],
     [
       'reads a layer once',
       [{ type: 'numbers' }, { type: 'add', from: ['numbers1', 'numbers1'] }],
-      'the layer add1 reads a layer twice',
+      'the layer add1 reads the same layer twice',
     ],
     [
       'adds what is as wide',
       [{ type: 'numbers' }, { type: 'dense', units: 1 }, { type: 'add', from: ['numbers1', 'dense1'] }],
-      'the layer add1 adds layers of one width: numbers1 has 5, dense1 has 1',
+      'expected layers of equal width as inputs of add1: numbers1 has 5, dense1 has 1',
     ],
     [
       'reads numbers once',
       [{ type: 'numbers' }, { type: 'numbers' }, { type: 'concat', from: ['numbers1', 'numbers2'] }, { type: 'dense' }],
-      'a model has one layer of type numbers, not 2',
+      'expected at most one layer of type numbers, got 2',
     ],
     [
       'has pairs of vectors',
       [{ type: 'numbers' }, { type: 'fm' }],
-      'the layer fm1 needs two vectors or more, numbers1 has none',
+      'expected two or more vectors for the layer fm1, but numbers1 has none',
     ],
   ])('%s', (_, layers, message) => {
     expect(() => graphOf(layers)).toThrow(message);
@@ -122,7 +126,7 @@ describe('a list of layers', () => {
   });
 
   test('learns something', () => {
-    expect(() => graphOf([{ type: 'numbers' }, { type: 'relu' }], 5)).toThrow('no layer learns anything');
+    expect(() => graphOf([{ type: 'numbers' }, { type: 'relu' }], 5)).toThrow('no layer has parameters to train');
   });
 
   test('has names of its own, and parameters that are called after them', () => {
@@ -201,10 +205,10 @@ describe('mlp', () => {
 
   test('wants inputs and classes', () => {
     expect(() => createModel({ type: 'mlp' }, { ...FACTS, classes: 1 })).toThrow(
-      'mlp needs two classes or more, the data has 1',
+      'expected two or more classes for mlp, got 1',
     );
     expect(() => createModel({ type: 'mlp' }, { ...FACTS, inputWidth: 0 })).toThrow(
-      'mlp needs inputs, the data has none',
+      'mlp needs inputs, but the data has none',
     );
   });
 });

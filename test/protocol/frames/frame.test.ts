@@ -193,7 +193,7 @@ describe('golden frames', () => {
     const old = new Uint8Array(readFileSync(`${folder}v2-push-request.bin`));
     expect(failure(() => decodeFrame(old))).toMatchObject({
       code: 'BadFrame',
-      message: 'bad frame: version: the peer sends version 2, this is version 3',
+      message: 'bad frame: version: expected version 3, got version 2 from the peer',
     });
   });
 });

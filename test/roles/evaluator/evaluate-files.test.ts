@@ -40,7 +40,7 @@ test('a file of another kind: what it looks like, and what to do', async () => {
   await expect(evaluateFiles(options({ a: '1,2\n3,4\n', b: '5,6\n' }))).rejects.toMatchObject({
     code: 'DataInvalid',
     exitCode: 3,
-    message: expect.stringMatching(/^there is no good record in a, b: a:1: label "1,2" .*; it looks like .*CSV/),
+    message: expect.stringMatching(/^no good records in a, b: a:1: label "1,2" .*; the file seems to be .*CSV/),
     hint: expect.stringContaining('data.format to csv'),
   });
 });
@@ -48,7 +48,7 @@ test('a file of another kind: what it looks like, and what to do', async () => {
 test('a file that looks like nothing', async () => {
   await expect(evaluateFiles(options({ passwd: 'root:x:0:0:root:/root:/bin/bash\n' }))).rejects.toMatchObject({
     code: 'DataInvalid',
-    message: expect.stringContaining('there is no good record in passwd: passwd:1: '),
+    message: expect.stringContaining('no good records in passwd: passwd:1: '),
     hint: expect.stringContaining('data.format'),
   });
 });

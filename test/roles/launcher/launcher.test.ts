@@ -135,7 +135,7 @@ it('says at once that it stops, and kills each group that does not end within it
     '6000 SIGINT master',
   ]);
   expect(events).toContain('waiting for pserver 0 to stop; Ctrl-C again kills all processes');
-  expect(events).toContain('pserver 0 did not stop in time, killed: what is not in a checkpoint is computed again');
+  expect(events).toContain('pserver 0 did not stop in time and was killed: training resumes from the last checkpoint');
 });
 
 it('tries again when a process that has run cannot be started, and gives up one that never ran', async () => {
@@ -244,7 +244,7 @@ describe('when the job has ended', () => {
     await clock.advance(1_000);
     expect(await ended).toEqual({ how: 'done' });
     expect(said).toEqual([
-      'trainer 0 did not end in time, killed: the job has ended, nothing is lost',
+      'trainer 0 did not end in time and was killed: the job has ended, so nothing is lost',
       'SIGKILL trainer 0',
     ]);
   });
@@ -260,7 +260,7 @@ describe('when the job has ended', () => {
     expect(said.filter((text) => !text.startsWith('waiting'))).toEqual([
       'stopping, for at most 60 s',
       'SIGINT trainer 0',
-      'trainer 0 did not end in time, killed: the job has ended, nothing is lost',
+      'trainer 0 did not end in time and was killed: the job has ended, so nothing is lost',
       'SIGKILL trainer 0',
     ]);
   });

@@ -69,7 +69,7 @@ it('ends the lease when the exit was waited for, and not before', async () => {
   life.exited();
   await clock.advance(0);
   expect(holderOf(INDEX)).toBeUndefined();
-  expect(log.messages).toEqual(['the lease of pserver 0, which has exited, is revoked']);
+  expect(log.messages).toEqual(['revoked the lease of pserver 0, which has exited']);
   expect(opened).toBe(1);
 });
 
@@ -126,7 +126,7 @@ it('never ends the lease of a later child, which has the index by the time that 
   expect(claims(young)).toBe(true);
   await clock.advance(TTL_MS / 2);
   expect(failures).toEqual([]);
-  expect(log.messages.at(-1)).toBe('the lease of pserver 0, which has exited, is revoked');
+  expect(log.messages.at(-1)).toBe('revoked the lease of pserver 0, which has exited');
   expect(holderOf(INDEX)).toBe(`${young.leaseId}`);
   second.exited();
   await clock.advance(0);
@@ -161,7 +161,7 @@ it('repeats it for as long as the store does not answer: a store that restarts l
   life.exited();
   await clock.advance(3 * TTL_MS);
   expect(failures).toEqual([]);
-  expect(log.messages.at(-1)).toBe('the lease of pserver 0, which has exited, is revoked');
+  expect(log.messages.at(-1)).toBe('revoked the lease of pserver 0, which has exited');
 });
 
 it('gives up when the store says that it will not', async () => {
@@ -171,7 +171,7 @@ it('gives up when the store says that it will not', async () => {
   life.exited();
   await clock.advance(TTL_MS);
   expect(failures).toHaveLength(1);
-  expect(log.messages).toEqual(['the lease of pserver 0, which has exited, could not be revoked: another store']);
+  expect(log.messages).toEqual(['could not revoke the lease of pserver 0, which has exited: another store']);
 });
 
 it('settles when the store has answered, after the TTL, after a limit, or by a signal', async () => {

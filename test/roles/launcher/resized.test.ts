@@ -95,7 +95,7 @@ describe('a run that is resized', () => {
     await resize('pserver 0', 'trainer 0');
     tell();
     expect(events).toEqual(['SIGTERM trainer 1']);
-    expect(log.messages).toContain('pserver 1, trainer 1 to leave: not wanted any more');
+    expect(log.messages).toContain('pserver 1, trainer 1 to leave: the job was resized and no longer needs them');
     await end('trainer 1', STOPPED);
     await end('pserver 1', LEFT);
     await clock.advance(60_000);

@@ -24,7 +24,7 @@ it.each([
 ])('%s: the first bad ones are shown', async (_, counts) => {
   await expect(refuseNoneGood(await aWork(), { records: { ...NONE, ...counts } })).rejects.toMatchObject({
     code: 'DataInvalid',
-    message: expect.stringMatching(/^there is no good record in train.libsvm: train.libsvm:1: .*CSV/),
+    message: expect.stringMatching(/^no good records in train.libsvm: train.libsvm:1: .*CSV/),
   });
 });
 
@@ -33,7 +33,7 @@ it('the data is gone by then: it is said without them', async () => {
   const place = { ...work.place, folder: `${work.place.folder}/gone` };
   await expect(refuseNoneGood({ ...work, place }, { records: NONE })).rejects.toMatchObject({
     code: 'DataInvalid',
-    message: 'there is no good record in train.libsvm',
+    message: 'no good records in train.libsvm',
   });
 });
 

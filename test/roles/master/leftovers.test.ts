@@ -178,7 +178,7 @@ describe('the master', () => {
     await start(saveAll);
     await cluster.clock.advance(0);
     expect(await left()).toEqual(ALL);
-    expect(log.messages.join()).toContain('stays for now');
+    expect(log.messages.join()).toContain('are kept for now');
     await pass();
     expect(await left()).toEqual(NOTHING);
   });

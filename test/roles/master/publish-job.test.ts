@@ -106,7 +106,7 @@ describe('dense parameters that one pserver may have', () => {
     [
       'layers',
       { type: 'layers', task: 'multiclass', layers: [{ type: 'numbers' }, { type: 'dense', units: 100 }] },
-      'lower units in model.layers, or set cluster.minPservers to 2 or more',
+      'lower `units` in model.layers, or set cluster.minPservers to 2 or more',
     ],
   ])('of %s: the hint says what there is to change', async (_, model, hint) => {
     const { published } = publish(

@@ -121,7 +121,7 @@ describe('SqliteStore on a full disk', () => {
     freeUp(file);
     await clock.advance(5_000);
     expect(store.trouble()).toBeUndefined();
-    expect(log.messages.slice(1)).toEqual([expect.stringContaining('can be written to again')]);
+    expect(log.messages.slice(1)).toEqual([expect.stringContaining('is writable again')]);
     await settled(put(store, '/a', '3'));
     expect((await settled(store.get('/a')))?.value).toBe('3');
   });

@@ -71,7 +71,7 @@ describe('SqliteStore, its file', () => {
     const newer = new DatabaseSync(path);
     newer.exec('PRAGMA user_version = 99');
     newer.close();
-    const message = `store ${path} has layout version 99, this executable reads version 2`;
+    const message = `expected layout version 2 of store ${path}, got version 99`;
     expect(await failureOf(open())).toMatchObject({ code: 'VersionMismatch', message });
   });
 
@@ -80,7 +80,7 @@ describe('SqliteStore, its file', () => {
     writeFileSync(path, golden);
     expect(await failureOf(open())).toMatchObject({
       code: 'VersionMismatch',
-      message: `store ${path} has layout version 1, this executable reads version 2`,
+      message: `expected layout version 2 of store ${path}, got version 1`,
       details: { found: 1, expected: 2 },
     });
     expect(readFileSync(path).equals(golden)).toBe(true);

@@ -119,7 +119,7 @@ export function parseHeader(json: Uint8Array, dataBytes: number, file: string): 
   let covered = 0;
   for (const { name, begin, end } of tensors) {
     if (begin !== covered)
-      throw corrupt(file, `tensor ${name} begins at ${begin}, not at ${covered}: a hole or overlap`);
+      throw corrupt(file, `expected tensor ${name} to begin at ${covered}, got ${begin}: a gap or an overlap`);
     covered = end;
   }
   if (covered !== dataBytes) throw corrupt(file, `tensors cover ${covered} bytes, the file has ${dataBytes} of data`);
@@ -146,7 +146,7 @@ function refuseDuplicates(text: string): void {
     const char = text[at];
     if (char === '{' || char === '[') {
       open.push(char === '{' ? new Set() : undefined);
-      if (open.length > HEADER_DEPTH) throw new SyntaxError('it nests too deeply');
+      if (open.length > HEADER_DEPTH) throw new SyntaxError('the JSON is nested too deeply');
     } else if (char === '}' || char === ']') {
       open.pop();
     } else if (char === '"') {
@@ -154,7 +154,7 @@ function refuseDuplicates(text: string): void {
       const keys = open.at(-1);
       if (keys !== undefined && isKey(text, end)) {
         const key = JSON.parse(text.slice(at, end)) as string;
-        if (keys.has(key)) throw new SyntaxError(`the name ${JSON.stringify(key)} is given twice`);
+        if (keys.has(key)) throw new SyntaxError(`the name ${JSON.stringify(key)} occurs twice`);
         keys.add(key);
       }
       at = end - 1;
@@ -168,7 +168,7 @@ function stringEnd(text: string, start: number): number {
     if (text[at] === '\\') at++;
     else if (text[at] === '"') return at + 1;
   }
-  throw new SyntaxError('a string does not end');
+  throw new SyntaxError('a string is not closed');
 }
 
 function isKey(text: string, end: number): boolean {
@@ -201,7 +201,7 @@ function readTensor(name: string, value: unknown, file: string): TensorInfo {
   const [begin, end] = offsets as [number, number];
   const bytes = shape.reduce((product: number, size: number) => product * size, DTYPE_BYTES[dtype as Dtype]);
   if (!Number.isSafeInteger(bytes) || end - begin !== bytes) {
-    return fail(`data_offsets [${begin}, ${end}] do not hold its shape`);
+    return fail(`data_offsets [${begin}, ${end}] do not match its shape`);
   }
   return { name, dtype: dtype as Dtype, shape: shape as number[], begin, end };
 }

@@ -56,17 +56,17 @@ export async function readMetadataOnly(file: DiskFile, name: string): Promise<Re
 }
 
 async function readHeaderLength(file: DiskFile, name: string, fileBytes: number): Promise<number> {
-  if (fileBytes < LENGTH_BYTES) throw corrupt(name, `${fileBytes} bytes are no safetensors file`);
+  if (fileBytes < LENGTH_BYTES) throw corrupt(name, `a file of ${fileBytes} bytes is not a safetensors file`);
   const field = new Uint8Array(LENGTH_BYTES);
   await readFully(file, name, field, 0);
   const length = new DataView(field.buffer).getBigUint64(0, true);
   if (length > BigInt(LIMITS.safetensorsHeaderBytes)) {
-    throw corrupt(name, `the header claims ${length} bytes, at most ${LIMITS.safetensorsHeaderBytes} are allowed`);
+    throw corrupt(name, `expected a header of at most ${LIMITS.safetensorsHeaderBytes} bytes, got ${length}`);
   }
   if (length > BigInt(fileBytes - LENGTH_BYTES)) {
     throw corrupt(
       name,
-      `the header claims ${length} bytes, the file has ${fileBytes}: cut off, or no safetensors file`,
+      `the header claims ${length} bytes, but the file has ${fileBytes}: the file is truncated, or is not a safetensors file`,
     );
   }
   return Number(length);
@@ -86,7 +86,7 @@ export function expectTensor(source: Safetensors, name: string, dtype: Dtype, sh
   const isAsWanted = tensor.dtype === dtype && tensor.shape.join() === shape.join();
   if (!isAsWanted) {
     const found = `${tensor.dtype} [${tensor.shape}]`;
-    throw corrupt(source.name, `tensor ${name} is ${found}, wanted ${dtype} [${shape}]`);
+    throw corrupt(source.name, `expected tensor ${name} to be ${dtype} [${shape}], got ${found}`);
   }
   return tensor;
 }

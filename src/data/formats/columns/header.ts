@@ -86,24 +86,28 @@ const listOf = (given: readonly string[] | undefined): string[] | undefined => g
 /** Bytes of the whole header, by those of its frame. Throws `DataInvalid`. */
 export function headerBytes(path: string, frame: Buffer): number {
   if (frame.length < FRAME_BYTES || !MAGIC.equals(frame.subarray(0, MAGIC.length))) {
-    throw new PaddletError('DataInvalid', `${path} is no file of columns`, {
-      hint: 'paddlet data convert makes such files; of another kind of file set data.format to what it is',
+    throw new PaddletError('DataInvalid', `${path} is not a file of columns`, {
+      hint: 'make a file of columns with `paddlet data convert`, or set data.format to the format of the file',
     });
   }
   const version = frame.readUInt32LE(FRAME.version);
   if (version !== VERSION) {
-    throw new PaddletError('DataInvalid', `${path} is a file of columns of version ${version}, not ${VERSION}`, {
-      hint: 'convert it again with this version of paddlet',
-    });
+    throw new PaddletError(
+      'DataInvalid',
+      `expected version ${VERSION} of the columns file ${path}, got version ${version}`,
+      {
+        hint: 'convert it again with this version of paddlet',
+      },
+    );
   }
   const bytes = frame.readBigUInt64LE(FRAME.jsonBytes);
-  if (bytes > BigInt(LIMITS.columnsHeaderBytes)) throw damaged(path, `it says that its header has ${bytes} bytes`);
+  if (bytes > BigInt(LIMITS.columnsHeaderBytes)) throw damaged(path, `the header cannot have ${bytes} bytes`);
   return FRAME_BYTES + Number(bytes);
 }
 
 /** `bytes`: the whole header. Throws `DataInvalid`. */
 export function decodeHeader(path: string, bytes: Buffer): FileHeader {
-  if (bytes.length < headerBytes(path, bytes)) throw damaged(path, 'it ends within its header');
+  if (bytes.length < headerBytes(path, bytes)) throw damaged(path, 'the file ends within its header');
   if (bytes.readUInt32LE(FRAME.crc32) !== crc32(bytes.subarray(FRAME.jsonBytes))) {
     throw damaged(path, 'the check sum of its header differs');
   }
@@ -113,7 +117,9 @@ export function decodeHeader(path: string, bytes: Buffer): FileHeader {
 }
 
 export const damaged = (path: string, fault: string): PaddletError =>
-  new PaddletError('DataInvalid', `${path} is damaged: ${fault}`, { hint: 'copy it, or convert its source, again' });
+  new PaddletError('DataInvalid', `${path} is damaged: ${fault}`, {
+    hint: 'copy the file again, or convert its source again',
+  });
 
 /** Where the columns of a job are among those of the file. Throws `DataInvalid` when one is not as the job reads it. */
 export function layoutOf(path: string, header: FileHeader, spec: ColumnSpec): FileLayout {
@@ -122,7 +128,7 @@ export function layoutOf(path: string, header: FileHeader, spec: ColumnSpec): Fi
     const found = header.columns.findIndex(({ name }) => name === column.name);
     if (found < 0) {
       const names = header.columns.map(({ name }) => name).join(', ');
-      throw new PaddletError('DataInvalid', `${path} has no column ${column.name}: it has ${names}`, {
+      throw new PaddletError('DataInvalid', `${path} does not have a column ${column.name}; its columns are ${names}`, {
         hint: `a column must be in data.columns when the file is converted, from ${header.source}`,
       });
     }

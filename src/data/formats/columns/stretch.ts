@@ -22,10 +22,10 @@ export interface ReadBlock {
 export async function* blocksIn({ from, to, read }: BlockStretch): AsyncGenerator<ReadBlock> {
   for (let at = from; at < to; ) {
     let slice = bufferOf(await read(at, Math.min(SLICE_BYTES, to - at)));
-    if (slice.length < HEAD_BYTES) throw new Fault('it ends within a block');
+    if (slice.length < HEAD_BYTES) throw new Fault('the file ends within a block');
     const first = headOf(slice);
     if (first === undefined || first.bytes > LIMITS.recordBytes || first.bytes > to - at) {
-      throw new Fault(`there is no block at byte ${at}`);
+      throw new Fault(`byte ${at} is not the start of a block`);
     }
     if (first.bytes > slice.length) slice = bufferOf(await read(at, first.bytes));
     let start = 0;
@@ -39,7 +39,7 @@ export async function* blocksIn({ from, to, read }: BlockStretch): AsyncGenerato
       yield { block, bytes, offset: at + start };
       start += head.bytes;
     }
-    if (start === 0) throw new Fault('it ends within a block');
+    if (start === 0) throw new Fault('the file ends within a block');
     at += start;
   }
 }

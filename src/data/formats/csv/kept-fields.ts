@@ -34,14 +34,14 @@ function keptFields(
     const field = known.indexOf(wanted);
     if (field >= 0 && known.includes(wanted, field + 1)) {
       throw new PaddletError('DataInvalid', `${file}: the header has ${wanted} twice`, {
-        hint: `say which one is to be kept by its position, such as ${field + 1}`,
+        hint: `name the column to keep by its position, such as ${field + 1}`,
       });
     }
     if (field >= 0) return { name: wanted, field };
     const position = /^[1-9]\d{0,8}$/.test(wanted) ? Number(wanted) : 0;
     if (position >= 1 && position <= fields) return { name: known[position - 1]!, field: position - 1 };
-    throw new PaddletError('DataInvalid', `${file}: there is no column ${wanted} to keep`, {
-      hint: `keep one by its name${names === undefined ? ' in the job' : ' in the header'}, or its position, 1 to ${fields}`,
+    throw new PaddletError('DataInvalid', `${file}: does not have the column ${wanted} to keep`, {
+      hint: `name a column to keep by its name${names === undefined ? ' in the job' : ' in the header'}, or its position, 1 to ${fields}`,
     });
   });
 }

@@ -54,7 +54,7 @@ export function headOf(
     // Fewer than a header may have: it goes on behind them.
     if (bytes.length < HEAD_BYTES) return undefined;
     throw new PaddletError('DataInvalid', `${path}:${line}: the first line does not end within ${HEAD_BYTES} bytes`, {
-      hint: 'is it text of the format csv, and data.csv.quote the right one?',
+      hint: 'check that the file is csv text, and that data.csv.quote is right',
     });
   }
   if (spec.dialect.header && fault !== undefined) {
@@ -63,11 +63,14 @@ export function headOf(
     });
   }
   if (texts.length > LIMITS.columns) {
-    throw new PaddletError('DataInvalid', `${path}:${line}: ${texts.length} fields, more than ${LIMITS.columns}`, {
-      hint:
-        delimiterHint(texts, spec, how) ??
-        'leave out columns, or put those of one kind into a column of type categories',
-    });
+    throw new PaddletError(
+      'DataInvalid',
+      `${path}:${line}: expected at most ${LIMITS.columns} fields, got ${texts.length}`,
+      {
+        hint:
+          delimiterHint(texts, spec, how) ?? 'remove columns, or combine similar columns into one of type categories',
+      },
+    );
   }
   const place = `${path}:${line}`;
   const positions = fieldColumns(spec).map((column) => positionOf(column, texts, place, spec, how));
@@ -109,7 +112,7 @@ function positionOf(column: FieldColumn, texts: string[], place: string, spec: C
   if (type === 'ignore') return -1;
   if (found >= 0) {
     throw new PaddletError('DataInvalid', `${place}: the header has ${name} twice`, {
-      hint: `say which one is meant: position: ${found + 1} at data.columns.${name}`,
+      hint: `choose one by its position: set position: ${found + 1} at data.columns.${name}`,
     });
   }
   const names = texts.slice(0, SHOWN_NAMES).map(shorten).join(', ');
@@ -152,7 +155,7 @@ function delimiterHint(
   const other = delimiters.find((text) => text !== dialect.delimiter && texts[0]?.includes(text));
   return other === undefined
     ? undefined
-    : `the fields look separated by ${JSON.stringify(other)}: see data.csv.delimiter`;
+    : `the fields seem to be separated by ${JSON.stringify(other)}: set data.csv.delimiter`;
 }
 
 function nameHint(name: string, texts: readonly string[]): string {
@@ -160,7 +163,7 @@ function nameHint(name: string, texts: readonly string[]): string {
   const bytes = notWritable(near === undefined ? texts : [near]);
   if (bytes !== undefined) return `the header is ${bytes.what}; ${bytes.hint}`;
   if (near !== undefined) return `did you mean ${near}? Names are compared letter by letter`;
-  return 'without a line of names set data.csv.header to false and give positions';
+  return 'if the file has no line of names, set data.csv.header to false and give positions';
 }
 
 function refuseNoText(path: string, bytes: Uint8Array): void {

@@ -91,4 +91,4 @@ export class CsvLineReader implements LineReader {
 }
 
 const wrongCount = (found: number, expected: number, lines: number): string =>
-  `${found} fields, expected ${expected}${lines === 1 ? '' : `; a quoted text runs over ${lines} lines: is a quote missing?`}`;
+  `${found} fields, expected ${expected}${lines === 1 ? '' : `; a quoted text extends over ${lines} lines: a quote may be missing`}`;

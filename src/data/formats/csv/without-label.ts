@@ -18,9 +18,13 @@ export function withoutLabel<S extends ColumnSpec>(
   if (spec.dialect.header || found === undefined || fields === undefined || found === fields) return spec;
   const label = spec.columns.find(({ type }) => type === 'label');
   if (found !== fields - 1 || label === undefined || label.type !== 'label' || label.position === undefined) {
-    throw new PaddletError('DataInvalid', `${file} has ${found} fields a line, the files of the job have ${fields}`, {
-      hint: 'without a header all columns of the job are expected, or all but the label',
-    });
+    throw new PaddletError(
+      'DataInvalid',
+      `expected ${fields} fields per line in ${file}, as in the files of the job, got ${found}`,
+      {
+        hint: 'if the file has no header, give it all columns of the job, or all but the label',
+      },
+    );
   }
   const { position: missing } = label;
   const closedUp = (column: FieldColumn): FieldColumn =>

@@ -41,7 +41,10 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
     const file = files.path(chunk.file);
     if (chunk.bytes !== chunk.records * inputWidth) {
       const width = chunk.bytes / chunk.records;
-      throw new PaddletError('DataInvalid', `${file} has ${width} inputs a record, the model takes ${inputWidth}`);
+      throw new PaddletError(
+        'DataInvalid',
+        `expected ${inputWidth} inputs per record in ${file}, as the model takes, got ${width}`,
+      );
     }
     assert(chunk.offset === IMAGES_HEADER_BYTES + chunk.firstRecord * inputWidth, 'the chunk begins at its record');
     const images = await files.bytes(chunk.file, chunk.offset, chunk.bytes, builder.room(chunk.bytes));

@@ -12,7 +12,10 @@ export function openIdxForward(head: ForwardHead, options: ForwardOptions): Forw
   const { kind, count } = header;
   if (kind !== 'images') throw invalid(file, `holds ${kind}, not images`);
   if (header.width !== width) {
-    throw new PaddletError('DataInvalid', `${file} has ${header.width} inputs a record, the model takes ${width}`);
+    throw new PaddletError(
+      'DataInvalid',
+      `expected ${width} inputs per record in ${file}, as the model takes, got ${header.width}`,
+    );
   }
   const perPart = Math.min(batchSize, Math.max(1, Math.floor(sliceBytes / width)));
   return {
@@ -25,7 +28,7 @@ export function openIdxForward(head: ForwardHead, options: ForwardOptions): Forw
         if (bytes.length < records * width) throw invalid(file, `ends before its ${count} images`);
         yield { bytes, offset: IMAGES_HEADER_BYTES + before * width, first: before + 1 };
       }
-      if ((await source.peek(1)).length > 0) throw invalid(file, `goes on behind its ${count} images`);
+      if ((await source.peek(1)).length > 0) throw invalid(file, `has more bytes after its ${count} images`);
     },
     read({ bytes: images, offset, first }) {
       const records = images.length / width;

@@ -54,7 +54,7 @@ export function headerIn(path: string, begins: Uint8Array): IdxHeader {
 }
 
 export const invalid = (path: string, what: string): PaddletError =>
-  new PaddletError('DataInvalid', `${path} ${what}`, { hint: 'is data.format right?' });
+  new PaddletError('DataInvalid', `${path} ${what}`, { hint: 'check the file and data.format' });
 
 /** The labels of a file of images by MNIST's names: `train-images-idx3-ubyte` → `train-labels-idx1-ubyte`. */
 export function labelsPathOf(imagesPath: string): string | undefined {

@@ -46,7 +46,7 @@ async function indexPair(
   if (bounds.featureBound !== 0n && bounds.featureBound !== BigInt(header.width)) {
     throw new PaddletError(
       'DataInvalid',
-      `${images.path} has ${header.width} inputs a record, not ${bounds.featureBound}`,
+      `expected ${bounds.featureBound} inputs per record in ${images.path}, got ${header.width}`,
     );
   }
   bounds.featureBound = BigInt(header.width);

@@ -36,7 +36,7 @@ async function oneFile(place: DataPlace, path: string): Promise<string> {
   const [file, more] = await resolveFiles(place, path);
   if (file === undefined || more !== undefined) {
     throw new PaddletError('DataInvalid', `${path} is more than one file`, {
-      hint: 'list images and labels file by file',
+      hint: 'list the images and labels file by file',
     });
   }
   return file;
@@ -71,7 +71,11 @@ async function foundPairs(place: DataPlace, { what }: WantedFiles): Promise<Pair
 async function labelsBeside(place: DataPlace, images: string): Promise<string> {
   const path = labelsPathOf(images);
   if (path !== undefined && (await place.host.disk.exists(absolutePath(place, path)))) return path;
-  throw new PaddletError('DataMissing', `no labels for ${images}${path === undefined ? '' : `: there is no ${path}`}`, {
-    hint: 'list the labels, or name the files as MNIST does: …-images-idx3-ubyte and …-labels-idx1-ubyte',
-  });
+  throw new PaddletError(
+    'DataMissing',
+    `no label file for ${images}${path === undefined ? '' : `: ${path} does not exist`}`,
+    {
+      hint: 'list the labels, or name the files as MNIST does: …-images-idx3-ubyte and …-labels-idx1-ubyte',
+    },
+  );
 }

@@ -39,7 +39,7 @@ export function jsonOf(bytes: Uint8Array): Json {
   const { fault } = again;
   if (fault === undefined) throw faulty('no JSON');
   const before = moved.findLast(({ at }) => at <= fault)?.by ?? 0;
-  throw faulty(`no JSON, at character ${fault + before + 1}`);
+  throw faulty(`not valid JSON at character ${fault + before + 1}`);
 }
 
 /** `fault`: where it is no JSON, if that is known. */
@@ -97,7 +97,7 @@ function refuseLarge(bytes: Uint8Array): void {
       values += 1;
     } else if ((byte | 32) === CLOSE) depth -= 1;
   }
-  if (most > LIMITS.jsonDepth) throw faulty(`more than ${LIMITS.jsonDepth} objects and arrays in one another`);
+  if (most > LIMITS.jsonDepth) throw faulty(`more than ${LIMITS.jsonDepth} nested objects and arrays`);
   if (values > LIMITS.jsonValues) throw faulty(`more than ${LIMITS.jsonValues} values`);
 }
 
@@ -118,18 +118,18 @@ export function kindOf(value: Json): string {
   if (value === null) return 'null';
   if (isRawNumber(value)) return 'a number';
   if (isArray(value)) return 'an array';
-  return typeof value === 'object' ? 'an object' : typeof value === 'string' ? 'a text' : 'a truth value';
+  return typeof value === 'object' ? 'an object' : typeof value === 'string' ? 'a text' : 'true or false';
 }
 
 const WHOLE = /^(?:0|-?[1-9]\d*)$/;
 
 /** What it is instead of one value with a text; undefined if it is that. */
 export function unfit(value: Json): string | undefined {
-  if (typeof value === 'string') return value.isWellFormed() ? undefined : 'a text with half a character';
+  if (typeof value === 'string') return value.isWellFormed() ? undefined : 'a text with an incomplete character';
   if (typeof value === 'boolean') return undefined;
   if (!isRawNumber(value)) return kindOf(value);
   const isHeld = WHOLE.test(value.rawJSON) || Number.isFinite(Number(value.rawJSON));
-  return isHeld ? undefined : `${value.rawJSON.slice(0, SHOWN_DIGITS)}, which no 64-bit float holds,`;
+  return isHeld ? undefined : `${value.rawJSON.slice(0, SHOWN_DIGITS)}, which a 64-bit float cannot represent,`;
 }
 
 const SHOWN_DIGITS = 40;

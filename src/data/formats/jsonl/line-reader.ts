@@ -48,7 +48,7 @@ export class JsonLineReader implements LineReader {
       if (error instanceof PaddletError) return error.message;
       throw error;
     }
-    if (!isObject(record)) return `expected an object, found ${kindOf(record)}`;
+    if (!isObject(record)) return `expected an object, got ${kindOf(record)}`;
     for (const { target, path } of this.#columns) {
       const found = valueAt(record, path);
       const reason =
@@ -71,7 +71,7 @@ export class JsonLineReader implements LineReader {
     }
     const isNumber = isNumeric(target);
     const fault = isNumber && isRawNumber(value) ? undefined : unfit(value);
-    if (fault !== undefined) return `column ${name}: expected ${EXPECTED[type] ?? 'one value'}, found ${fault}`;
+    if (fault !== undefined) return `column ${name}: expected ${EXPECTED[type] ?? 'one value'}, got ${fault}`;
     const text = canonicalText(value);
     const bytes = Buffer.from(text);
     if (values.isMissing(bytes, 0, bytes.length)) return values.takeNone(target);
@@ -100,7 +100,8 @@ export function valueAt(record: Json, path: readonly string[]): { readonly value
   let value = record;
   for (const [depth, key] of path.entries()) {
     if (value === null) return { value };
-    if (!isObject(value)) return { fault: `${path.slice(0, depth).join('.')} is ${kindOf(value)}, expected an object` };
+    if (!isObject(value))
+      return { fault: `expected an object at ${path.slice(0, depth).join('.')}, got ${kindOf(value)}` };
     value = Object.hasOwn(value, key) ? value[key]! : null;
   }
   return { value };

@@ -60,7 +60,7 @@ export async function openColumns(place: DataPlace, path: string, columns: Colum
     } catch (error) {
       await file.close();
       if (isAgain || !isPaddletError(error)) throw error;
-      place.host.log.warn('columns in the data cache are damaged, and are made again', { path: cached });
+      place.host.log.warn('columns in the data cache are damaged; paddlet makes them again', { path: cached });
       await disk.remove(cached);
     }
   }

@@ -236,7 +236,7 @@ export function folderValue(path: string, name: string): string {
     .slice(0, -1)
     .findLast((part) => part.startsWith(`${name}=`));
   if (folder === undefined) {
-    throw new PaddletError('DataInvalid', `no folder in ${path} is called ${name}=…`, {
+    throw new PaddletError('DataInvalid', `no folder in ${path} is named ${name}=…`, {
       hint: `the column ${name} is read from the path (from: folder)`,
     });
   }

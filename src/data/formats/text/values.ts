@@ -153,7 +153,7 @@ export class RecordValues {
     const known = texts.known.slice(0, SHOWN_TEXTS).map((text) => JSON.stringify(text));
     const more = texts.known.length - known.length;
     const all = `${known.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-    return `column ${column.name}: label ${quote(content, from, to)} is none of ${all}`;
+    return `column ${column.name}: label ${quote(content, from, to)} is not one of ${all}`;
   }
 
   #labelAsNumber({ numbers, other }: LabelTexts, text: Uint8Array): number {

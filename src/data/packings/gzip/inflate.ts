@@ -45,6 +45,6 @@ async function unreadable(
   const where = inflated === 0 ? '' : ` (after ${inflated} bytes inflated)`;
   return new PaddletError('DataInvalid', `${path} is not a valid gzip file: ${cause.message}${where}`, {
     cause,
-    hint: 'check it with gzip -t, and fetch it again',
+    hint: 'check the file with gzip -t, and fetch it again',
   });
 }

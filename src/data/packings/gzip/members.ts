@@ -38,7 +38,7 @@ export async function brokenGzip(path: string, file: Readable, cause: Error): Pr
   const where = upTo === 0 ? '' : ` (in the part that begins at byte ${upTo}; ${sound})`;
   return new PaddletError('DataInvalid', `${path} is not a valid gzip file: ${cause.message}${where}`, {
     cause,
-    hint: 'check it with gzip -t, and fetch it again',
+    hint: 'check the file with gzip -t, and fetch it again',
   });
 }
 

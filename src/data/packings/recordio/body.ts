@@ -42,7 +42,7 @@ export function faultOf({ bytes, crc32: expected }: ChunkHeader, packed: Uint8Ar
 }
 
 export const cutOff = (expected: number, found: number): string =>
-  `it is cut off: expected ${expected} bytes after its header, found ${found}`;
+  `it is cut off: expected ${expected} bytes after its header, got ${found}`;
 
 const hex = (crc: number): string => `0x${crc.toString(16).padStart(8, '0')}`;
 

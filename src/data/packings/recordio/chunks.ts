@@ -72,8 +72,8 @@ export async function* readRange(
 async function refuseOther(file: DiskFile, path: string): Promise<void> {
   const first = await bytesAt(file, 0, HEADER_BYTES);
   if (first.length === 0 || beginsChunk(first)) return;
-  throw new PaddletError('DataInvalid', `${path} is no RecordIO file`, {
-    hint: 'unpack it first if it is packed; paddlet data recordio pack makes one of a text',
+  throw new PaddletError('DataInvalid', `${path} is not a RecordIO file`, {
+    hint: 'unpack the file if it is packed; make a RecordIO file with `paddlet data recordio pack`',
   });
 }
 

@@ -33,10 +33,9 @@ export function encodeHeader({ crc32, compressor, bytes, records }: ChunkHeader)
 export function decodeHeader(bytes: Uint8Array): ChunkHeader | string {
   if (!beginsChunk(bytes)) {
     const found = Buffer.from(bytes.subarray(0, MAGIC_TEXT.length)).toString('hex');
-    return `expected the bytes ${MAGIC_TEXT.toString('hex')}, which begin a chunk, found ${found}`;
+    return `expected the bytes ${MAGIC_TEXT.toString('hex')}, which begin a chunk, got ${found}`;
   }
-  if (bytes.length < HEADER_BYTES)
-    return `its header is cut off: expected ${HEADER_BYTES} bytes, found ${bytes.length}`;
+  if (bytes.length < HEADER_BYTES) return `its header is cut off: expected ${HEADER_BYTES} bytes, got ${bytes.length}`;
   const view = new DataView(bytes.buffer, bytes.byteOffset, HEADER_BYTES);
   const [crc32 = 0, compressor = 0, size = 0, records = 0] = [4, 8, 12, 16].map((at) => view.getUint32(at, true));
   if (size > LIMITS.recordioChunkBytes) {

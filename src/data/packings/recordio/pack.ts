@@ -62,7 +62,7 @@ async function* linesIn(text: ForwardBytes, path: string): AsyncGenerator<Uint8A
     open = bytes.subarray(start);
     if (open.length > LIMITS.recordBytes) {
       throw new PaddletError('DataInvalid', `${path} has a line of more than ${LIMITS.recordBytes} bytes`, {
-        hint: 'no format has such lines: see that it is a text',
+        hint: 'check that the file is text: no format has such long lines',
       });
     }
   }

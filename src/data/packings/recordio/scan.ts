@@ -38,7 +38,7 @@ export async function* scanChunks(
       yield {
         number,
         offset,
-        fault: `more than ${most} bytes look like chunks and are none: the rest is not searched`,
+        fault: `more than ${most} bytes look like chunks but are not: paddlet does not search the rest`,
       };
       while ((await take(scan, SEARCHED_BYTES)) > 0);
       return;

@@ -31,7 +31,7 @@ export const describeFault = ({ number, offset, fault }: ScannedChunk): string =
 
 export const corruptChunk = (path: string, chunk: ScannedChunk): PaddletError =>
   new PaddletError('DataInvalid', `${path}: ${describeFault(chunk)}`, {
-    hint: 'fetch or write the file again; a job leaves such chunks out with data.corruptChunks: skip',
+    hint: 'fetch or write the file again, or skip such chunks with data.corruptChunks: skip',
   });
 
 /** Each record as a line. */

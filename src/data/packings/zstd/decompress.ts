@@ -64,6 +64,6 @@ function explained(path: string, cause: NodeJS.ErrnoException, start: number, in
   }
   return new PaddletError('DataInvalid', `${path} is not a valid zstd file: ${cause.message} (${where})`, {
     cause,
-    hint: 'check it with zstd -t, and fetch it again',
+    hint: 'check the file with zstd -t, and fetch it again',
   });
 }

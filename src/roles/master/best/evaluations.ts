@@ -200,7 +200,7 @@ class StoredEvaluations implements Evaluations {
     const { metric } = rule;
     const isBest = next.best?.name === name ? ', the best so far' : '';
     log.info(`the model after ${shown(name)}: ${metric} ${metrics[metric] ?? 'is missing'}${isBest}`, { ...metrics });
-    if (next.isStopping && !wasStopping) log.info('no better model is expected: the job ends early');
+    if (next.isStopping && !wasStopping) log.info('the metric no longer improves: the job ends early');
     await this.#removeOthers(there);
   }
 

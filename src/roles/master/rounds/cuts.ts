@@ -184,7 +184,7 @@ class CutTaker implements Cuts {
       return outcome;
     } catch (error) {
       if (signal.aborted || !abort.signal.aborted || !isPaddletError(error, 'Interrupted')) throw error;
-      this.#options.context.host.log.warn(`the cut of round ${round} is abandoned: all pservers are set back`);
+      this.#options.context.host.log.warn(`the cut of round ${round} is abandoned: all pservers are being set back`);
       this.#givenUp += 1;
       return { type: 'overtaken' };
     } finally {

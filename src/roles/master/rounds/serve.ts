@@ -15,7 +15,8 @@ type Reply = Outgoing<ReplyHeader>;
 
 export async function answerLanes(state: MasterState, header: LaneRequest, session: Session): Promise<Reply> {
   const { training } = state;
-  if (training.mode !== 'sync') throw new PaddletError('BadMessage', 'this job is in async mode: it has no lanes');
+  if (training.mode !== 'sync')
+    throw new PaddletError('BadMessage', 'this job is in async mode, which does not have lanes');
   switch (header.type) {
     case 'getLanes':
       return whileOpen(session, async (closed) => {
@@ -50,7 +51,7 @@ export async function answerLanes(state: MasterState, header: LaneRequest, sessi
       await training.stuck(header);
       return { header: { type: 'roundStuck' } };
     case 'checkpoint':
-      if (header.final) throw new PaddletError('BadMessage', 'the last cut is taken at the end of the job');
+      if (header.final) throw new PaddletError('BadMessage', 'the job is ending and takes its last cut');
       return whileOpen(session, (closed) => takeCut(training, closed));
   }
 }

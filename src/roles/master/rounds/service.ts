@@ -232,7 +232,7 @@ class Service implements LaneService {
     const what = `${describe(round, lane)} failed more than ${maxFailures} times`;
     onFatal(
       new PaddletError('LaneFailed', `${what}, last on trainer ${trainer}: ${why}`, {
-        hint: 'sync mode leaves nothing out: look at these records and at the log of the trainer',
+        hint: 'sync mode cannot skip records: check these records and the log of the trainer',
       }),
     );
   }

@@ -95,7 +95,7 @@ export function taskFailure(discarded: DiscardedTask, record: JobRecord): Paddle
   const { maxDiscarded, maxFailures } = record.job.tasks;
   const isFinal = isSameForEveryTrainer(code);
   const howOften = isFinal ? 'failed on' : `failed more than ${maxFailures} times, last on`;
-  const leaveOut = `tasks.maxDiscarded is ${maxDiscarded}: raise it to continue without such tasks`;
+  const leaveOut = `raise tasks.maxDiscarded (${maxDiscarded}) to continue without such tasks`;
   return new PaddletError(
     isDataFault(code) && code !== 'BadGradient' ? code : 'TaskDiscarded',
     `task ${task} (${where}) ${howOften} trainer ${trainer}: ${error}`,

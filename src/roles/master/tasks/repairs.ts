@@ -211,11 +211,9 @@ class RepairLoop {
 }
 
 const notClosed = (tasks: number): PaddletError =>
-  new PaddletError(
-    'WrongCounts',
-    `${tasks} tasks were reported as done, and after ${MOST_REPLAYS} replays a shard still lacks them`,
-    { hint: 'a trainer reports tasks that it does not push: look for one that is not of paddlet' },
-  );
+  new PaddletError('WrongCounts', `a shard still lacks ${tasks} finished tasks after ${MOST_REPLAYS} replays`, {
+    hint: 'a trainer reports tasks that it does not push: check that every trainer is a paddlet trainer',
+  });
 
 function openRepairService(options: RepairsOptions, tasks: readonly PassTask[], onEnded: () => void): TaskService {
   const { context, record, taskRecords, describeTask } = options;

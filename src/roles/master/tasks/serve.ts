@@ -67,7 +67,7 @@ function serviceOf(state: MasterState, queue: QueueName): TaskService {
   }
   const service = openServiceOf(state, queue);
   if (service !== undefined) return service;
-  throw new PaddletError('AttemptNotLive', `the queue '${queue}' that this task was handed out by is over`);
+  throw new PaddletError('AttemptNotLive', `the queue '${queue}' of this task has ended`);
 }
 
 async function failTask(state: MasterState, header: HeaderOf<'failTask'>): Promise<void> {

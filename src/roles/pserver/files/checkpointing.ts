@@ -67,7 +67,7 @@ class PacedSaves implements Checkpointing {
   constructor(options: CheckpointingOptions) {
     this.#options = options;
     this.#saved = options.start;
-    if (options.savesAtOnce) this.saveAtOnce('the values of the warm start have none yet');
+    if (options.savesAtOnce) this.saveAtOnce('the values of the warm start have no checkpoint yet');
     else this.#arm();
   }
 
@@ -180,7 +180,10 @@ class PacedSaves implements Checkpointing {
 function nextSave({ intervalMs: interval }: Job['checkpoint'], refused: number) {
   const intervalMs = interval === 'off' ? Number.POSITIVE_INFINITY : interval;
   const againMs = refused === 0 ? Number.POSITIVE_INFINITY : backoffMs(refused - 1, TRY_AGAIN);
-  return { delayMs: Math.min(intervalMs, againMs), why: againMs < intervalMs ? 'the last one failed' : 'the interval' };
+  return {
+    delayMs: Math.min(intervalMs, againMs),
+    why: againMs < intervalMs ? 'the last checkpoint failed' : 'the interval',
+  };
 }
 
 /** Of a save that no request waits for. */

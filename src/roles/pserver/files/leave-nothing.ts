@@ -31,7 +31,7 @@ export async function leaveNothingBehind(
       const left = await leaveNothing({ context, fence, index, folder, signal });
       if (left === undefined) return true;
       const why = leftText(left);
-      if (why !== told) log.info(`staying until nothing of this pserver is needed: ${why}`);
+      if (why !== told) log.info(`staying until the job no longer needs this pserver: ${why}`);
       told = why;
       await untilOrLate(changed, () => version() !== seen || undefined, { clock, maxWaitMs: LOOK_AGAIN_MS, signal });
     }

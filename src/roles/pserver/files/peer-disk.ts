@@ -194,12 +194,12 @@ class PeerFile implements DiskFile {
 const outOfReach = (path: string, { index, address }: LivePserver, error: PaddletError): PaddletError =>
   new PaddletError(
     'CheckpointMissing',
-    `${path} is not here, and pserver ${index} at ${address} does not give it: ${error.code}: ${error.message}`,
+    `${path} is not on this machine, and pserver ${index} at ${address} does not serve it: ${error.code}: ${error.message}`,
     { details: { isOutOfReach: true }, cause: error },
   );
 
 const anotherPart = ({ path }: PeerPath): PaddletError =>
-  new PaddletError('BadMessage', `${path}: another part than was asked for, or of another file`);
+  new PaddletError('BadMessage', `${path}: the answer has another part than requested, or a part of another file`);
 
 const readOnly = ({ path }: PeerPath): Error =>
-  Object.assign(new Error(`EROFS: a file of another pserver is only read: ${path}`), { code: 'EROFS' });
+  Object.assign(new Error(`EROFS: a file of another pserver is read-only: ${path}`), { code: 'EROFS' });

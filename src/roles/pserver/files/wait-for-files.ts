@@ -50,7 +50,7 @@ export async function untilFound<T>(
   for (let failures = 0; ; failures++) {
     const looked = await look();
     if ('answer' in looked) {
-      if (failures > 0) log.info(`${files} are not waited for any more`);
+      if (failures > 0) log.info(`no longer waiting for ${files}`);
       onWaiting(undefined);
       return looked.answer;
     }
@@ -68,14 +68,14 @@ export async function untilFound<T>(
 export const filesOfPserver = (index: number): WaitedFor => ({
   files: `the checkpoint files of pserver ${index}`,
   hint:
-    'mount the folder, or start this pserver where the files are (--dir, checkpoint.dir); if they are lost for good, ' +
+    'mount the folder, or start this pserver where the files are (--dir, checkpoint.dir); if they are permanently lost, ' +
     `\`paddlet checkpoint forget --index ${index}\` continues without them`,
 });
 
 /** Undefined when at least one of the files can be opened; otherwise why none can. */
 export async function whyUnseen(disk: Disk, place: FilePlace, uuids: readonly string[]): Promise<string | undefined> {
   const folder = indexFolder(place);
-  let why = `${folder} has none of the ${uuids.length} published files`;
+  let why = `${folder} does not have any of the ${uuids.length} published files`;
   for (const uuid of uuids) {
     const size = await sizeOf(disk, checkpointPath(place, uuid));
     if (typeof size === 'number' || size.is === 'damaged') return undefined;

@@ -60,11 +60,11 @@ async function loadOnceFound(
   }
 }
 
-const KEEP = 'the files are needed until every pserver has published a checkpoint of its own';
+const KEEP = 'keep the files until every pserver has published its own checkpoint';
 
 const filesOf = ({ job, from }: WarmPlan): WaitedFor => ({
   files: `the files of job ${job} for the warm start`,
   hint:
-    `mount ${from}, or put its files back: ${KEEP}; if they are lost for good, start this job over (--fresh) with ` +
+    `mount ${from}, or put its files back: ${KEEP}; if they are permanently lost, start this job over (--fresh) with ` +
     'another warmStart',
 });

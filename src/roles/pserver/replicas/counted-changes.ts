@@ -14,7 +14,7 @@ export class CountedChanges {
   readonly #options: CountedChangesOptions;
   /** When a unit, led here or not, had its last update. */
   readonly #lastMs = new Map<number, number>();
-  /** Units led since their primary died that have had no update: when the last one was. */
+  /** Units promoted to primary here because their primary died that have had no update: when the last one was. */
   readonly #promoted = new Map<number, number>();
 
   constructor(options: CountedChangesOptions) {

@@ -106,6 +106,6 @@ export class Leading {
   lost(unit: number): void {
     const { context, onFatal } = this.#options;
     const key = context.keys.head(unit);
-    onFatal(new PaddletError('LeaseGone', `${key} does not go with what this process has of the unit`));
+    onFatal(new PaddletError('LeaseGone', `${key} does not match this process's copy of the unit`));
   }
 }

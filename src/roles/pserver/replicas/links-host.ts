@@ -191,7 +191,7 @@ export class LinksHost<P extends SharedPayload> {
     const { log, units } = this.#options;
     const frames = this.#links.answered(peer, connection, answer);
     if (frames === undefined) {
-      log.warn(`pserver ${peer.index} does not answer what it was sent about its copies: connecting again`);
+      log.warn(`pserver ${peer.index} does not answer about its copies: reconnecting`);
       return false;
     }
     this.#heard(peer);

@@ -106,4 +106,4 @@ export class Placing {
   }
 }
 
-const suspended = (): PaddletError => new PaddletError('Suspended', 'this pserver answers nothing any more');
+const suspended = (): PaddletError => new PaddletError('Suspended', 'this pserver no longer answers');

@@ -42,5 +42,8 @@ export async function copyDigest({ me, digests }: ServedReplicas, { header }: Re
 /** Another process may have had the address before, or the index. */
 function checkMember(me: UnitOwner, member: UnitOwner): void {
   if (isSameOwner(me, member)) return;
-  throw new PaddletError('NotReady', `this is pserver ${me.index} with token ${me.token}, not the one that is meant`);
+  throw new PaddletError(
+    'NotReady',
+    `the request is for another pserver: this is pserver ${me.index} with token ${me.token}`,
+  );
 }

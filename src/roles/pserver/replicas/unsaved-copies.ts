@@ -33,7 +33,7 @@ export interface Patience {
  */
 export async function untilOthersSaved(copies: CopiesHere, by: Patience): Promise<void> {
   const { clock, log, untilMs, signal } = by;
-  const what = (): string => `the primaries of units ${unsavedIn(copies).join(', ')} to save them, or to be gone`;
+  const what = (): string => `the primaries of units ${unsavedIn(copies).join(', ')} to save them, or to exit`;
   const cancel = logWaiting(clock, log, what);
   try {
     const maxWaitMs = Math.max(0, untilMs - clock.monotonicMs());

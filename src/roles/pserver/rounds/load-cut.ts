@@ -119,7 +119,7 @@ async function lookInFile(
   const expected = published === undefined ? wanted : wanted.filter((shard) => published.has(shard));
   if (expected.length === 0) return { shards: [] };
   const sight = await lookForFiles(options, index, [uuid]);
-  if (sight === 'forgotten') return { lost: `file ${uuid} of pserver ${index} is given up as lost` };
+  if (sight === 'forgotten') return { lost: `file ${uuid} of pserver ${index} is considered lost` };
   if (sight !== 'seen') return sight;
   if (published !== undefined) return { shards: expected };
   try {

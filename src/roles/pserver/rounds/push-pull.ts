@@ -9,7 +9,8 @@ import type { Rounds } from './rounds.ts';
 
 /** Throws `BadMessage` in async mode. */
 export function roundsOf({ rounds }: Serving): Rounds {
-  if (rounds === undefined) throw new PaddletError('BadMessage', 'this job is in async mode: it has no rounds');
+  if (rounds === undefined)
+    throw new PaddletError('BadMessage', 'this job is in async mode, which does not have rounds');
   return rounds;
 }
 

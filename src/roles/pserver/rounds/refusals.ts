@@ -13,7 +13,7 @@ export const staleTimeline = ({ timeline }: Gates, claimed: number): PaddletErro
 
 export function roundAhead(gates: Gates, round: number): PaddletError {
   const version = gates.version();
-  const message = `round ${round} has not begun here: round ${version} is current`;
+  const message = `round ${round} has not started here: round ${version} is current`;
   return new PaddletError('RoundAhead', message, { details: { version } });
 }
 

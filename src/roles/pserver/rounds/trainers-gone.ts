@@ -16,7 +16,7 @@ export async function trainersGone(context: RoleContext, signal: AbortSignal): P
   try {
     const left = await untilNoneLeft(context, keys.trainersPrefix, { patienceMs: TRAINERS_LEAVE_MS, signal });
     if (left.size === 0) return;
-    host.log.warn('trainers are still registered: not waiting for them any longer', { trainers: left.size });
+    host.log.warn('trainers are still registered: no longer waiting for them', { trainers: left.size });
   } catch (error) {
     if (!isPaddletError(error)) throw error;
     if (error.code !== 'Interrupted') host.log.warn(`not waiting for trainers to leave: ${error.message}`);

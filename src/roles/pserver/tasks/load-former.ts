@@ -114,9 +114,9 @@ function tellLoss(
 
 function whyLost(index: number, { forgotten }: Found, hadFiles: boolean): string {
   if (forgotten.size > 0) {
-    return `the checkpoints of pserver ${[...forgotten].join(', ')} are lost, and this pserver was told to forget them`;
+    return `the checkpoints of pserver ${[...forgotten].join(', ')} are lost, and checkpoint forget allowed this pserver to continue without them`;
   }
-  if (hadFiles) return `no checkpoint of pserver ${index} is usable for some of its shards`;
+  if (hadFiles) return `pserver ${index} does not have a usable checkpoint for some of its shards`;
   return `pserver ${index} died without a checkpoint`;
 }
 

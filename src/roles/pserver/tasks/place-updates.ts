@@ -59,4 +59,7 @@ export function inTurn(turn: TaskTurn, answer: () => Reply | Promise<Reply>): Re
 
 /** A retry counts once: units that have committed it say that it is a duplicate. */
 const failed = (): PaddletError =>
-  new PaddletError('ReplicaFailed', 'a copy of a unit failed, or another pserver leads it now: send it again');
+  new PaddletError(
+    'ReplicaFailed',
+    'a copy of a unit failed, or another pserver leads the unit now: send the push again',
+  );

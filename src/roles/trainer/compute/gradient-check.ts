@@ -93,7 +93,7 @@ function clipNorm(arrays: readonly Float32Array[], maxNorm: number): void {
 function badGradient(records: string): PaddletError {
   return new PaddletError('BadGradient', `the gradient of ${records} has NaN or infinite values`, {
     hint:
-      'the learning rate is too high, or a value in these records is far out of range; ' +
-      'training.onBadGradient: clip trains on',
+      'lower the learning rate, or check these records for extreme values; ' +
+      'set training.onBadGradient: clip to continue',
   });
 }

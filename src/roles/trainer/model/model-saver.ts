@@ -106,7 +106,7 @@ class Saver {
       if (!signal.aborted) await keep();
       if (stopSignal.aborted) return undefined;
       if (lost.signal.aborted) {
-        log.warn(`saving the model after pass ${chosen.pass} is abandoned: this trainer is no longer chosen for it`);
+        log.warn(`abandoned saving the model after pass ${chosen.pass}: another trainer saves it`);
         return undefined;
       }
       log.error(`the model after pass ${chosen.pass} could not be saved: ${error.message}`);

@@ -36,7 +36,7 @@ export function barrierText(
   if (missing.length === 0) return `round ${round}: the pservers`;
   const at = missing.map(([pserver, lanes]) => `lanes ${listed(lanes)} at pserver ${pserver}`);
   const owners = new Set(missing.flatMap(([, lanes]) => lanes).flatMap(ownersOf));
-  const whose = owners.size === 0 ? 'of no trainer' : `of trainer ${listed([...owners])}`;
+  const whose = owners.size === 0 ? 'without a trainer' : `of trainer ${listed([...owners])}`;
   return `round ${round}: ${at.join('; ')}, ${whose}`;
 }
 

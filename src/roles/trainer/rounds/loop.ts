@@ -132,9 +132,7 @@ class RoundLoop {
       await client.deliver(kept, late.signal);
     } catch (error) {
       if (!isPaddletError(error)) throw error;
-      context.host.log.info(
-        `leaving lanes that not every pserver has; another trainer computes them: ${error.message}`,
-      );
+      context.host.log.info(`leaving lanes that some pservers lack to another trainer: ${error.message}`);
     } finally {
       late.cancel();
     }

@@ -66,7 +66,7 @@ function notFinite(record: string, { parameters }: Model, { dense, sparse }: Pul
   const named = (specs: readonly { readonly name: string }[], arrays: readonly Float32Array[]): string[] =>
     specs.flatMap(({ name }, at) => (areFinite(arrays[at]!) ? [] : [name]));
   const names = [...named(parameters.dense, dense), ...named(parameters.sparse, sparse)];
-  const why = names.length > 0 ? `values of ${names.join(', ')} are NaN or infinite` : 'finite values of it overflow';
+  const why = names.length > 0 ? `values of ${names.join(', ')} are NaN or infinite` : 'its finite values overflow';
   return new PaddletError('ModelNotFinite', `${record}: the score of the model is not a finite number: ${why}`, {
     hint: 'train again with a lower optimizer.learningRate, with training.maxGradientNorm, or with smaller values',
   });

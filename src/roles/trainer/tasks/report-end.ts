@@ -16,7 +16,7 @@ export async function reportFailure(options: TaskLoopOptions, task: HeldTask, er
   if (stopSignal.aborted) throw interrupted();
   const which = `task ${task.dealt.task} of pass ${task.dealt.pass + 1}`;
   if (task.stopping.signal.aborted) {
-    log.info(`${which}: another attempt was first, or the master gave this one up; dropped`);
+    log.info(`${which}: dropped, because another attempt finished first or the master abandoned this attempt`);
     await master.tell(returned(options, task));
     return;
   }

@@ -74,7 +74,7 @@ describe('the safetensors reader', () => {
 
   it.each<[string, Uint8Array, RegExp]>([
     ['is empty', new Uint8Array(0), /0 bytes/],
-    ['claims a header of 2^60 bytes', fileOf('{}', undefined, 2n ** 60n), /claims 1152921504606846976 bytes/],
+    ['claims a header of 2^60 bytes', fileOf('{}', undefined, 2n ** 60n), /got 1152921504606846976/],
     ['claims a header longer than itself', fileOf('{}', undefined, 99n), /claims 99 bytes/],
     ['is text', new TextEncoder().encode('1 3:1 11:1 14:1 19:1'), /claims/],
     ['has no JSON', fileOf('nonsense'), /does not begin with/],

@@ -128,7 +128,11 @@ describe('what a job cannot read so', () => {
   });
 
   test.each<[string, ColumnSpec, string]>([
-    ['an unknown column', { columns: [...COLUMNS, category('z')], dialect: CSV }, 'has no column z: it has y, x, c'],
+    [
+      'an unknown column',
+      { columns: [...COLUMNS, category('z')], dialect: CSV },
+      'does not have a column z; its columns are y, x, c',
+    ],
     [
       'another type',
       changed('x', category('x')),
@@ -155,14 +159,16 @@ test('many texts of labels make no long reasons', async () => {
   await convert(place, 'log.csv', 'log.columns', spec);
   const { columns, text } = await bothOf(place, { spec, input: 'dense', recordsPerTask: 2000 });
   expect(columns.labels).toEqual(text.labels);
-  expect(columns.bad[0]).toMatch(/label "odd" is none of "class 0", .* "class 7" and 1992 more$/);
+  expect(columns.bad[0]).toMatch(/label "odd" is not one of "class 0", .* "class 7" and 1992 more$/);
 });
 
 test('a look at the first records finds what a job cannot read', async () => {
   const place = await converted();
   const look = (columns: ColumnSpec) => lookAtFirst(place, { format: 'columns', columns }, ['log.columns']);
   expect(await look(SPEC)).toMatchObject({ isWhole: true });
-  await expect(look({ columns: [...COLUMNS, category('z')], dialect: CSV })).rejects.toThrow('has no column z');
+  await expect(look({ columns: [...COLUMNS, category('z')], dialect: CSV })).rejects.toThrow(
+    'does not have a column z',
+  );
 });
 
 describe('damage', () => {

@@ -52,7 +52,7 @@ describe('columns in folders', () => {
     for (const what of ['xdt=1', 'dt=2.csv']) {
       await expect(indexOf(place, { spec: spec(columns), what })).rejects.toMatchObject({
         code: 'DataInvalid',
-        message: expect.stringMatching(/^no folder in .*csv is called dt=…$/),
+        message: expect.stringMatching(/^no folder in .*csv is named dt=…$/),
       });
     }
   });
@@ -144,7 +144,7 @@ describe('columns of each type', () => {
     };
     const none = 'a.csv:5: the label has no value';
     expect(await of({ positive: ['yes'] })).toEqual({ labels: [1, 0, 0], bad: [none], bound: 2 });
-    const other = 'a.csv:4: label "maybe" is none of ';
+    const other = 'a.csv:4: label "maybe" is not one of ';
     expect(await of({ positive: ['yes'], negative: ['no'] })).toMatchObject({
       labels: [1, 0],
       bad: [`${other}"yes", "no"`, none],

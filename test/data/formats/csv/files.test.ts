@@ -139,7 +139,7 @@ describe('bad records', () => {
       'a.csv:4: 1 fields, expected 2',
       'a.csv:5: 3 fields, expected 2',
       'a.csv:6: column x: "y" is not a finite 32-bit number',
-      'a.csv:8: 3 fields, expected 2; a quoted text runs over 3 lines: is a quote missing?',
+      'a.csv:8: 3 fields, expected 2; a quoted text extends over 3 lines: a quote may be missing',
       'a.csv:11: column label: the label has no value',
       'a.csv:13: column x: "1e39" is not a finite 32-bit number',
     ]);
@@ -294,7 +294,7 @@ describe('files without records', () => {
 
   test('alone are refused', async () => {
     for (const text of ['', HEAD, '\n']) {
-      const refused = { code: 'DataInvalid', message: 'there is no record in a.csv' };
+      const refused = { code: 'DataInvalid', message: 'no records in a.csv' };
       await expect(indexOf(placeWith({ 'a.csv': text }))).rejects.toMatchObject(refused);
     }
   });

@@ -266,7 +266,7 @@ describe('a model that reads', () => {
     [
       'what there is not',
       { sparse: [['a'], ['a', 'z']] },
-      'reads.sparse[1][1]: there is no column z',
+      'reads.sparse[1][1]: the job does not have a column z',
       'x, a, y, b, q, aq',
     ],
     [
@@ -278,7 +278,7 @@ describe('a model that reads', () => {
     [
       'a column twice',
       { sparse: [['b', 'b']] },
-      'reads.sparse[0][1]: the column b is there twice',
+      'reads.sparse[0][1]: the column b is named twice',
       'x, a, y, b, q, aq',
     ],
     ['a category as a number', { numbers: ['a'] }, 'reads.numbers[0]: the column a is of type category', 'x, y'],
@@ -315,7 +315,7 @@ describe('a model that reads', () => {
     const records = LIMITS.taskInputs / 2;
     const reads = { sparse: [['a'], ['a'], ['a']], numbers: [] };
     expect(() => columnRecords({ ...used, reads }, { records, bytes: 1, batchSize: 1 })).toThrow(
-      `a task has ${records} records of up to 3 inputs: too many`,
+      `a task has too many inputs: ${records} records of up to 3 inputs`,
     );
   });
 });

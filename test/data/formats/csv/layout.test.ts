@@ -132,7 +132,7 @@ describe('without a header', () => {
     });
     expect(complaint('\n1;2\n', { columns, dialect: { header: false } })).toEqual({
       message: 'a.csv:2: 1 fields, column age is at position 2',
-      hint: 'the fields look separated by ";": see data.csv.delimiter',
+      hint: 'the fields seem to be separated by ";": set data.csv.delimiter',
     });
   });
 });
@@ -158,20 +158,20 @@ describe('a header is refused', () => {
     ['\t', 'label\tage\tsex\n'],
     ['|', 'label|age|sex\n'],
   ])('that is divided by %j, with a hint', (delimiter, text) => {
-    const hint = `the fields look separated by ${JSON.stringify(delimiter)}: see data.csv.delimiter`;
+    const hint = `the fields seem to be separated by ${JSON.stringify(delimiter)}: set data.csv.delimiter`;
     expect(complaint(text).hint).toBe(hint);
   });
 
   test('that is a record, with a hint', () => {
     expect(complaint('0,39,Male\n').hint).toBe(
-      'without a line of names set data.csv.header to false and give positions',
+      'if the file has no line of names, set data.csv.header to false and give positions',
     );
   });
 
   test('with a name twice', () => {
     expect(complaint('label,age,sex,age\n')).toEqual({
       message: 'a.csv:1: the header has age twice',
-      hint: 'say which one is meant: position: 2 at data.columns.age',
+      hint: 'choose one by its position: set position: 2 at data.columns.age',
     });
   });
 
@@ -196,7 +196,7 @@ describe('a header is refused', () => {
   });
 
   test('with more fields than any file may have', () => {
-    expect(complaint(`${'a,'.repeat(5000)}\n`).message).toBe('a.csv:1: 5001 fields, more than 4096');
+    expect(complaint(`${'a,'.repeat(5000)}\n`).message).toBe('a.csv:1: expected at most 4096 fields, got 5001');
   });
 
   test('longer than any may be', () => {

@@ -186,21 +186,21 @@ describe('values', () => {
   test.each([
     ['{"label":0,"x":"1e"}', 'column x: "1e" is not a finite 32-bit number'],
     ['{"label":0,"x":1e400}', 'column x: "1e400" is not a finite 32-bit number'],
-    ['{"label":0,"x":[1]}', 'column x: expected a number, found an array'],
-    ['{"label":0,"c":{"a":1}}', 'column c: expected one value, found an object'],
+    ['{"label":0,"x":[1]}', 'column x: expected a number, got an array'],
+    ['{"label":0,"c":{"a":1}}', 'column c: expected one value, got an object'],
     ['{"label":0,"l":[1,[2]]}', 'column l: an array in the array'],
-    ['{"label":0,"l":{}}', 'column l: expected an array or a text, found an object'],
-    ['{"label":0,"o":5}', 'column p: o is a number, expected an object'],
+    ['{"label":0,"l":{}}', 'column l: expected an array or a text, got an object'],
+    ['{"label":0,"o":5}', 'column p: expected an object at o, got a number'],
     ['{"c":1}', 'column label: the label has no value'],
-    ['[1]', 'expected an object, found an array'],
-    ['"x"', 'expected an object, found a text'],
-    ['{"label":0,"c":1e400}', 'column c: expected one value, found 1e400, which no 64-bit float holds,'],
-    ['{"label":0,"l":["\\ud800"]}', 'column l: a text with half a character in the array'],
+    ['[1]', 'expected an object, got an array'],
+    ['"x"', 'expected an object, got a text'],
+    ['{"label":0,"c":1e400}', 'column c: expected one value, got 1e400, which a 64-bit float cannot represent,'],
+    ['{"label":0,"l":["\\ud800"]}', 'column l: a text with an incomplete character in the array'],
     ['{"label":0,"l":["a","b","c","d","e"]}', 'column l: 5 values, more than 3 (maxLength)'],
     ['{"label":0', expect.stringMatching(/^no JSON/)],
-    ['{"label":0}{}', 'no JSON, at character 12'],
-    ['{"a":NaN,"b":-Infinity,"c":"NaN\\"Infinity","label":0}{}', 'no JSON, at character 54'],
-    [`{"label":0,"c":${'['.repeat(513)}${']'.repeat(513)}}`, 'more than 512 objects and arrays in one another'],
+    ['{"label":0}{}', 'not valid JSON at character 12'],
+    ['{"a":NaN,"b":-Infinity,"c":"NaN\\"Infinity","label":0}{}', 'not valid JSON at character 54'],
+    [`{"label":0,"c":${'['.repeat(513)}${']'.repeat(513)}}`, 'more than 512 nested objects and arrays'],
     [Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 'text that is not UTF-8'],
   ])('bad: %j', async (line, reason) => {
     const good = '{"label":1,"x":2}\n';
@@ -239,7 +239,7 @@ test('a first line that is cut off is a bad record', async () => {
   const place = placeWith({ 'a.jsonl': '{"label":1,\n{"label":2}\n{"label":3}\n' });
   const spec = { columns: [LABEL, number('x')], dialect: CSV };
   const { labels, bad } = await recordsOf(place, { what: 'a.jsonl', format: 'jsonl', spec });
-  expect([labels, bad]).toEqual([[2, 3], ['a.jsonl:1: no JSON, at character 12']]);
+  expect([labels, bad]).toEqual([[2, 3], ['a.jsonl:1: not valid JSON at character 12']]);
 });
 
 test('a column of which no record has a value is told of', async () => {

@@ -62,7 +62,9 @@ describe('columns in the cache', () => {
       damage();
       const warn = vi.spyOn(place.host.log, 'warn');
       expect((await recordsOf(place, how)).labels).toEqual([1, 2, 3]);
-      expect(warn).toHaveBeenCalledWith('columns in the data cache are damaged, and are made again', { path: cached });
+      expect(warn).toHaveBeenCalledWith('columns in the data cache are damaged; paddlet makes them again', {
+        path: cached,
+      });
       warn.mockRestore();
       expect(readFileSync(cached)).toEqual(whole);
     }

@@ -29,7 +29,7 @@ const frame = (...bytes: number[]): Buffer => Buffer.concat([IDENTIFIER, Buffer.
 /** The second of three chunks, what is said of it, and how many records its header says. */
 const CORRUPT: [what: string, chunk: Buffer, fault: string, records: number][] = [
   ['a wrong CRC', damaged(GOOD, 25), 'its CRC-32 is 0x9f6c670d, expected 0x87d65143', 3],
-  ['another magic number', damaged(GOOD, 1), 'expected the bytes 04030201, which begin a chunk, found 04fc0201', 0],
+  ['another magic number', damaged(GOOD, 1), 'expected the bytes 04030201, which begin a chunk, got 04fc0201', 0],
   ['a size that is too large', damaged(GOOD, 15), 'its header says 4278190102 bytes, expected at most 134217728', 0],
   ['a size that goes too far', damaged(GOOD, 13), 'it is cut off: expected 65302 bytes after its header, found', 3],
   ['too many records', damaged(GOOD, 19), 'its header says 4278190083 records, expected at most 4194304', 0],
@@ -165,7 +165,7 @@ test('a search among what only looks like chunks ends, and lets other work go on
   const { chunks } = await scanned(100_000);
   expect(chunks.map(({ fault }) => fault)).toEqual([
     expect.stringContaining('04030201'),
-    'more than 100000 bytes look like chunks and are none: the rest is not searched',
+    'more than 100000 bytes look like chunks but are not: paddlet does not search the rest',
   ]);
 });
 

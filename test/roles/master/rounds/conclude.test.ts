@@ -62,7 +62,7 @@ describe('an account', () => {
     [-999_999_992, '294 applied, 4 bad and 2 discarded records are not the 300 of the job: 999999992 are too many'],
   ])('that lacks %s records fails the job', (lost, why) => {
     const check = () => checkAccount([at(294, 2)], 300, { ...adding, lost });
-    const message = `the account does not add up: ${why}`;
+    const message = `the record counts do not add up: ${why}`;
     expect(check).toThrow(expect.objectContaining({ code: 'WrongCounts', message, exitCode: 6 }));
   });
 

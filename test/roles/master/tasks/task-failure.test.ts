@@ -35,7 +35,7 @@ test('a failure that another attempt might not have', () => {
   expect(taskFailure({ ...WITHOUT_HINT, code: 'OutOfMemory' }, record)).toMatchObject({
     code: 'TaskDiscarded',
     message: 'task 1 (a records 1 to 10) failed more than 3 times, last on trainer ann: a:3: bad',
-    hint: 'tasks.maxDiscarded is 0: raise it to continue without such tasks',
+    hint: 'raise tasks.maxDiscarded (0) to continue without such tasks',
   });
 });
 

@@ -180,7 +180,7 @@ describe('where units have copies', () => {
 
   it('the end of this process is no failure of the job, and everything else is', async () => {
     pushAll(0);
-    copies.placed[0]!.reject(new PaddletError('Suspended', 'this pserver answers nothing any more'));
+    copies.placed[0]!.reject(new PaddletError('Suspended', 'this pserver no longer answers'));
     await settled();
     expect(one.rig.failures).toEqual([]);
     const other = new PlayedPserver(optimizer!, PLAIN, ALL, SHARDS, copies.replicas);
