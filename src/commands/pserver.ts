@@ -43,9 +43,11 @@ job is resized to fewer pservers, those with the highest indexes hand over their
       helpValue: 'N',
       description: 'Index to claim. Default: the first free one.',
     }),
-    'host-label': labelFlag('Name of the machine that status shows. The name does not change the placement of units.'),
+    'host-label': labelFlag(
+      'Name of this machine, which status shows. The name does not change the placement of units.',
+    ),
     zone: labelFlag(
-      'Name of the failure domain that status shows, such as a rack. The name does not change the placement of units.',
+      'Name of the failure domain, such as a rack, which status shows. The name does not change the placement of units.',
     ),
     'leave-timeout': durationFlag(
       '20s',

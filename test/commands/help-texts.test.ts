@@ -1,6 +1,7 @@
 /** How help reads (CONTRIBUTING.md): summaries, descriptions, flags, arguments and examples of all commands. */
 import { describe, expect, test } from 'vitest';
 import { everyFlags } from '../../src/commands/base/flags.ts';
+import { TOPICS } from '../../src/commands/help/topics.ts';
 import { COMMANDS } from '../../src/commands/index.ts';
 import { STYLE_WORDS } from '../tidy/style-words.ts';
 
@@ -34,7 +35,9 @@ interface Text {
 
 const classes = await Promise.all(COMMANDS.map(async ({ id, load }) => ({ id, loaded: await load() })));
 
-const TEXTS: readonly Text[] = classes.flatMap(({ id, loaded }) => {
+const topics = Object.entries(TOPICS).map(([name, topic]) => ({ id: `help:${name}`, loaded: { ...topic, args: {} } }));
+
+const TEXTS: readonly Text[] = [...classes, ...topics].flatMap(({ id, loaded }) => {
   const command = id.replaceAll(':', ' ');
   const { summary = '', description = '', examples = [], flags, args } = loaded;
   const told = examples.map((one) => (typeof one === 'string' ? '' : one.description));

@@ -68,6 +68,7 @@ and records per task come from the job file.`;
     'records-per-task': Flags.integer({
       min: 1,
       max: 2 ** 31 - 1,
+      helpValue: 'N',
       description: 'Number of records per task (data.recordsPerTask of a job). Default: 1000.',
     }),
   };

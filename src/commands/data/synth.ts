@@ -93,6 +93,7 @@ flags give the same bytes.`;
       default: SYNTH_DEFAULTS.seed,
       min: 0,
       max: 2 ** 32 - 1,
+      helpValue: 'N',
       description: 'Seed of the random numbers.',
     }),
   };

@@ -55,7 +55,7 @@ Each guess is explained in a comment. Read the job file before you train.`;
       char: 'o',
       default: DEFAULT_OUTPUT,
       helpValue: 'FILE',
-      description: 'File to write; - for stdout.',
+      description: 'Job file to write; - for stdout.',
     }),
     replace: Flags.boolean({ description: 'Overwrite existing files.' }),
     name: Flags.string({
