@@ -84,7 +84,7 @@ folder; --attach shows it on another terminal.`;
     }),
     yes: Flags.boolean({
       dependsOn: ['fresh'],
-      description: 'Do not ask before --fresh deletes a job that is not finished.',
+      description: 'Delete without asking. Applies to an unfinished job that --fresh deletes.',
     }),
     'stop-timeout': durationFlag(
       '60s',
