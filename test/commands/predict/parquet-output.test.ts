@@ -84,7 +84,7 @@ test('scores are exact to the bit: −0, the smallest ones and the largest', asy
 
 test('of many classes a row group has fewer records', async () => {
   const outputs = 20_000;
-  const names = { kept: [], scores: Array.from({ length: outputs }, (_, at) => `c${at}`) };
+  const names = { kept: [], scores: Array.from({ length: outputs }, (_, at) => `c${at}`), hasErrors: true };
   const output = parquetOutput(names);
   const group = { records: 60, scores: new Float32Array(60 * outputs), outputs, errors: new Map(), kept: undefined };
   const bytes = Buffer.concat([output.head, output.bytesOf(output.make([group])), output.end()]);
