@@ -31,7 +31,7 @@ test('spellings of a label, and commas between thousands', async () => {
   expect(out).toContain('model: { type: lr }');
   const positive = /positive: \[(.*?)\]/.exec(out)?.[1];
   expect(positive?.split(', ').sort()).toEqual(['"TRUE"', '"True"', '"true"']);
-  expect(out).toContain('paid: ignore # numbers with commas between thousands: write 1234 for 1,234');
+  expect(out).toContain('paid: ignore # numbers such as "1,100", with commas between thousands: write 1234 for 1,234');
 });
 
 test('a NUL byte makes its line a bad record, not the file a binary one', async () => {
@@ -70,4 +70,21 @@ test('a NUL byte makes its line a bad record, not the file a binary one', async 
     expect(out + err).toContain(refused);
     expect(out + err).toContain("hint: remove them: tr -d '\\000' < OLD > NEW");
   }
+});
+
+test('init names columns of numbers that it cannot read as they are written', async () => {
+  const line = (at: number): string =>
+    `${at % 30},"${at},${at % 10}",${at} ${100 + at},${1 + (at % 7)}.${100 + at},${at % 2}`;
+  file('written.csv', [
+    'age,comma,blank,point,label',
+    ...rows(line).map((text, at) => (at === 0 ? text.replaceAll('0 100', '1 100') : text)),
+  ]);
+  const { code, out } = await runCommand(['init', '--data', 'written.csv', '--output', 'written.yaml'], { cwd });
+  expect(code).toBe(0);
+  expect(out).toContain('\ncolumn comma is ignored: numbers such as "0,0", with decimal commas: write 1.5 for 1,5\n');
+  expect(out).toContain(
+    '\ncolumn blank is ignored: numbers such as "1 100", with blanks between thousands: write 1234 for 1 234\n',
+  );
+  // A number with three decimals.
+  expect(out).not.toContain('column point');
 });
