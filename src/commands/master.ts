@@ -48,7 +48,7 @@ done. Additional masters stand by and take over when the active one dies. Run it
     if (end === undefined) return EXIT.interrupted;
     if ('failure' in end) throw end.failure;
     const { result } = end;
-    this.output(result, () => resultText(result));
+    this.output(result, () => resultText(result, job.training.classWeights));
     return EXIT.done;
   }
 }

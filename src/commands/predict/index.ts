@@ -44,8 +44,8 @@ export default class PredictCommand extends PaddletCommand<typeof PredictCommand
   static override summary = 'Score records one by one with a trained model';
   static override description =
     `Writes a line for each record of a file or of the standard input, in their order: the probability (binary), the
-value (regression), or the probability of each class. Labels may be missing. A record that cannot be read has no score
-but an error. While the job runs, the parameters come from its pservers, afterwards from its checkpoints; those of a
+value (regression), or the probability of each class. Labels may be missing. A record that cannot be read has no score;
+the summary gives the first reasons, --errors all of them. While the job runs, the parameters come from its pservers, afterwards from its checkpoints; those of a
 path need neither store nor cluster. Works in bounded memory; gzip is recognized. Changes nothing.`;
   static override examples = [
     {
@@ -93,6 +93,9 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
       options: OUTPUT_FORMATS,
       description: 'Format of the output. Default: by the ending of --output (.jsonl, .parquet), otherwise csv.',
     })(),
+    errors: Flags.boolean({
+      description: 'Write why a record has no score: a column error, in JSON lines a key that only such records have.',
+    }),
     replace: Flags.boolean({ description: 'Overwrite an existing file.' }),
     best: bestFlag,
     threads: Flags.integer({
@@ -174,9 +177,9 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
     format: DataFormat,
     to: Destination,
   ): Promise<Summary | undefined> {
-    const { data, keep, threads } = this.flags;
+    const { data, keep, errors, threads } = this.flags;
     const { file, source, stream } = await openInput(data, found, format, signal);
-    const making = { record, format, file, keep, as: this.as(), source };
+    const making = { record, format, file, keep, as: this.as(), hasErrors: errors, source };
     const maker = await createPartMaker(making, host.disk);
     const { output } = maker;
     const pool = threads === 1 ? undefined : await startPool(threads, making);
