@@ -2,7 +2,7 @@
 import type { Command } from '@oclif/core';
 import { groupsOf } from '../base/command-table.ts';
 import { everyFlags } from '../base/flags.ts';
-import { jobArg, modelArg, pathArg } from '../base/named-job.ts';
+import { jobArg, modelArg, neededJobArg, pathArg } from '../base/named-job.ts';
 import { takesPath } from '../base/path-values.ts';
 import { TEXTS } from '../docs/texts.ts';
 
@@ -53,11 +53,13 @@ export function menusOf(commands: readonly CommandWords[]): string[] {
 /** Of arguments that have other values than the table of commands tells. */
 const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   docs: Object.keys(TEXTS),
+  jobs: ['delete'],
 };
 
 /** Arguments that may be the name of a job. */
 const JOBS: ReadonlyMap<unknown, 'jobs' | 'models'> = new Map<unknown, 'jobs' | 'models'>([
   [jobArg.job, 'jobs'],
+  [neededJobArg.job, 'jobs'],
   [modelArg.model, 'models'],
   [pathArg.path, 'models'],
 ]);

@@ -1,6 +1,6 @@
 /** A row for each job of ./.paddlet or of a store. Reads only; a store that cannot be read is a row with its error. */
 import { type Dirent, lstatSync, readdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { readEntries } from '../../checkpoint/registry/discover.ts';
@@ -76,7 +76,7 @@ async function rowsOfFolder(options: RowsOptions, name: string): Promise<readonl
   }
 }
 
-async function noJob({ store, ask }: CommandStore): Promise<PaddletError> {
+async function noJob({ store, ask }: CommandStore, folder: string): Promise<PaddletError> {
   const { entries } = await retryUntilAnswered(ask, () => store.range({ prefix: '/', limit: 1 }));
   const [other] = entries;
   if (other !== undefined) {
@@ -85,7 +85,7 @@ async function noJob({ store, ask }: CommandStore): Promise<PaddletError> {
     });
   }
   return new PaddletError('JobUnknown', `${store.url} is empty: its job has not started, or was deleted in part`, {
-    hint: 'start the job with `paddlet run JOB`',
+    hint: `start the job with \`paddlet run JOB\`, or delete the folder with \`paddlet jobs delete ${basename(folder)}\``,
   });
 }
 
@@ -96,7 +96,7 @@ async function rowsOfStore(options: RowsOptions, folder: string | undefined): Pr
   const opened = await openCommandStore({ flags: where, host, signal, access: 'read', limitMs });
   try {
     const names = await retryUntilAnswered(opened.ask, () => listJobs(opened.store));
-    if (names.length === 0 && folder !== undefined) throw await noJob(opened);
+    if (names.length === 0 && folder !== undefined) throw await noJob(opened, folder);
     const rows: JobRow[] = [];
     // One after the other: each asks all processes of its job.
     for (const name of names) rows.push(await rowOfJob({ ...options, host }, opened, name, folder));

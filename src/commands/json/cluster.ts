@@ -131,6 +131,12 @@ const jobRow = schemaOf<JobRow>()(
 
 export const jobs = z.strictObject({ jobs: z.array(jobRow) });
 
+export const deleteJob = z.strictObject({
+  job: jobName,
+  deleted: z.literal(true),
+  kept: z.array(z.string()).describe('What paddlet did not delete, as sentences.'),
+});
+
 export const stop = z.union([
   z.strictObject({ stopped: z.literal(true) }),
   z.strictObject({ stopped: z.literal(false), requested: z.literal(true) }).describe('With --no-wait.'),

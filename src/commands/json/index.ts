@@ -30,6 +30,7 @@ export const OUTPUTS: Readonly<Record<string, z.ZodType>> = {
   'token:view': cluster.viewToken,
   'token:rotate': cluster.rotateToken,
   jobs: cluster.jobs,
+  'jobs:delete': cluster.deleteJob,
   stop: cluster.stop,
   'checkpoint:save': checkpoints.save,
   'checkpoint:inspect': checkpoints.inspect,
