@@ -39,6 +39,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('cluster', 'ui', 'Serve the web page of the jobs of a store, finished ones too', () => import('./ui/index.ts')),
   entry('cluster', 'token:view', "Print the link of a running job's web page", () => import('./token/view.ts')),
   entry('cluster', 'token:rotate', 'Replace the join token of a job', () => import('./token/rotate.ts')),
+  entry('cluster', 'jobs', 'List jobs with their state, progress and size', () => import('./jobs/index.ts')),
+  entry('cluster', 'jobs:delete', 'Delete a job with its checkpoints and its folder', () => import('./jobs/delete.ts')),
   entry('cluster', 'stop', 'Stop a job cleanly, to resume it later', () => import('./stop/index.ts')),
   entry(
     'checkpoints',
