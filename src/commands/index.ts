@@ -49,6 +49,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   ),
   entry('cluster', 'token:view', "Print the link of a running job's web page", () => import('./token/view.ts')),
   entry('cluster', 'token:rotate', 'Replace the join token of a job', () => import('./token/rotate.ts')),
+  entry('cluster', 'jobs', 'List jobs with their state, progress and size', () => import('./jobs/index.ts')),
+  entry('cluster', 'jobs:delete', 'Delete a job with its checkpoints and its folder', () => import('./jobs/delete.ts')),
   entry('cluster', 'stop', 'Stop a job cleanly so that it can be resumed', () => import('./stop/index.ts')),
   entry(
     'checkpoints',

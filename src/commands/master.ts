@@ -49,7 +49,7 @@ resume.`;
     if (end === undefined) return EXIT.interrupted;
     if ('failure' in end) throw end.failure;
     const { result } = end;
-    this.output(result, () => resultText(result));
+    this.output(result, () => resultText(result, job.training.classWeights));
     return EXIT.done;
   }
 }

@@ -42,9 +42,18 @@ const separatedBy =
     const columns = lines.map((line) => line.split(separator).length);
     return columns[0]! > 1 && columns.every((count) => count === columns[0]);
   };
-/** It has a control character other than a tab or a line break, as no text has. */
-const isBinary = (line: string): boolean =>
-  Array.from(line, (character) => character.charCodeAt(0)).some((code) => code < 32 && (code < 9 || code > 13));
+/** The part of the characters that may be control characters in a text: a stray one may be in a short line, too. */
+const MOST_CONTROLS = 0.1;
+
+/** Too many are control characters other than tabs and line breaks. */
+function isBinary(lines: readonly string[]): boolean {
+  const text = lines.join('');
+  const codes = Array.from(text, (character) => character.charCodeAt(0));
+  // In text that is not UTF-8, those from 128 on as well: Latin-1 has none of them.
+  const isText = isUtf8(Buffer.from(text.replace(CUT_CHARACTER, ''), 'latin1'));
+  const controls = codes.filter((code) => (code < 32 ? code < 9 || code > 13 : !isText && code > 126 && code < 160));
+  return controls.length > Math.max(lines.length, MOST_CONTROLS * codes.length);
+}
 
 const columnsHint = (format: string): string =>
   `set data.format to ${format}, and say in data.columns what the columns are, as \`paddlet init\` does`;
@@ -63,8 +72,30 @@ const NO_TEXT: readonly Test[] = [
     ([line = '']) => /^\s*<(?:!doctype|html|\?xml)/i.test(line),
     { what: 'a web page', hint: 'the download failed: fetch the file again and check it' },
   ],
-  [(lines) => lines.some(isBinary), { what: 'a binary file', hint: 'check the path and data.format' }],
+  [isBinary, { what: 'a binary file', hint: 'check the path and data.format' }],
 ];
+
+const HAS_NULS: Appearance = {
+  what: 'text with NUL bytes',
+  hint: "remove them: tr -d '\\000' < OLD > NEW",
+};
+const NULS: Test = [(lines) => lines.some((line) => line.includes('\0')), HAS_NULS];
+export const NUL_REASON = 'a NUL byte, which no text has';
+
+/** `bytes`: the first of a file; its header ends at `end`. Throws `DataInvalid`, naming line and byte. */
+export function refuseNul(path: string, bytes: Uint8Array, end: number): void {
+  const at = bytes.indexOf(0);
+  if (at < 0 || at >= end) return;
+  const before = bytes.subarray(0, at);
+  const line = before.reduce((count, byte) => count + (byte === NEWLINE ? 1 : 0), 1);
+  throw new PaddletError(
+    'DataInvalid',
+    `${path}:${line}:${at - before.lastIndexOf(NEWLINE)}: expected the header, found ${NUL_REASON}`,
+    {
+      hint: HAS_NULS.hint,
+    },
+  );
+}
 
 const JSON_TEXT: Test = [all((line) => /^\s*[{[]/.test(line)), { what: 'JSON', hint: columnsHint('jsonl') }];
 const LIBFFM: Test = [
@@ -97,7 +128,7 @@ const RETURN = 13;
 /** `bytes`: the first of a text. Throws `DataInvalid`. */
 export function refuseOldLineEnds(path: string, bytes: Uint8Array): void {
   const at = bytes.indexOf(RETURN);
-  if (at < 0 || at >= bytes.length - 1 || bytes.includes(NEWLINE)) return;
+  if (at < 0 || at >= bytes.length - 1 || bytes.includes(NEWLINE) || bytes.includes(0)) return;
   throw new PaddletError('DataInvalid', `${path} is ${OLD_LINE_ENDS.what}`, { hint: OLD_LINE_ENDS.hint });
 }
 
@@ -194,8 +225,12 @@ export function appearanceOf(lines: readonly string[], hasFields = false): Appea
   if (lines.length === 0) return undefined;
   const packed = packedAs(Buffer.from(lines[0]!, 'latin1'));
   const others = hasFields ? OTHER_TEXT.with(OTHER_TEXT.indexOf(LIBFFM), LIBSVM) : OTHER_TEXT;
-  return packed ?? [...NO_TEXT, ...others].find(([matches]) => matches(lines))?.[1];
+  return packed ?? [...NO_TEXT, NULS, ...others].find(([matches]) => matches(lines))?.[1];
 }
+
+/** The same, of bad lines of text of columns. */
+export const otherThanRecords = (lines: readonly string[]): Appearance | undefined =>
+  otherThanText(lines) ?? [NULS].find(([matches]) => matches(lines))?.[1] ?? notUtf8(lines);
 
 /** The same, of lines that are expected to be text of columns. */
 export function otherThanText(lines: readonly string[]): Appearance | undefined {

@@ -1,6 +1,6 @@
 /** The error for too many bad records: shows the first ones, what the file looks like, and what to change. */
 import { PaddletError } from '../base/errors.ts';
-import { appearanceOf, notUtf8, otherThanText } from './appearance.ts';
+import { appearanceOf, otherThanRecords } from './appearance.ts';
 import { shownBytes } from './ascii.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
 import type { BadRecord, TaskRecords } from './source.ts';
@@ -51,7 +51,7 @@ function explain(bad: readonly BadRecord[], format: DataFormat): { shown: string
   const shown = bad.slice(0, SHOWN_RECORDS).map(describeBad).join('; ');
   const texts = bad.flatMap(({ text }) => (text === undefined ? [] : [text]));
   const { input, hasFields } = formatOf(format);
-  const appearance = input === 'columns' ? (otherThanText(texts) ?? notUtf8(texts)) : appearanceOf(texts, hasFields);
+  const appearance = input === 'columns' ? otherThanRecords(texts) : appearanceOf(texts, hasFields);
   if (appearance === undefined) return { shown };
   return { shown: `${shown}; the file seems to be ${appearance.what}`, hint: appearance.hint };
 }

@@ -36,6 +36,8 @@ test.each([
   ['a Parquet file', ['PAR1\x15\x04']],
   ['an idx file (MNIST)', ['\0\0\x08\x03\0\0']],
   ['a binary file', ['\x7fELF\x02\x01']],
+  ['a binary file', ['\x93\x9a\x01\x8e\x8bab\xff\x81c']],
+  ['text with NUL bytes', ['1 5:1\0 9:0.5']],
 ])('%s', (what, lines) => {
   expect(look(...lines)).toBe(what);
 });

@@ -50,7 +50,7 @@ test('one bad line among good ones: its number, its text, and the setting that a
 
 test('a long line is cut off, and what is no ASCII is shown as bytes', () => {
   const { message } = refusal(`\u0001${'9'.repeat(1000)} 1:1\n`);
-  expect(message).toMatch(/in "\\x019{59}…"; the file seems to be a binary file$/);
+  expect(message).toMatch(/in "\\x019{59}…"$/);
 });
 
 test.each([

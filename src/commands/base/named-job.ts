@@ -16,6 +16,15 @@ export const jobArg = {
   }),
 };
 
+/** Of a command that deletes: there is no default. */
+export const neededJobArg = {
+  job: Args.string({
+    required: true,
+    ignoreStdin: true,
+    description: 'Name of the job, or path of its folder.',
+  }),
+};
+
 export const modelArg = {
   model: Args.string({
     ignoreStdin: true,

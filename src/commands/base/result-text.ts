@@ -1,9 +1,11 @@
 /** The result of a job, for people. */
 import { LIMITS } from '../../base/limits.ts';
 import type { JobResult, KeptModel, Metrics } from '../../cluster/job/job-result.ts';
+import type { ClassWeights } from '../../data/class-weights.ts';
 import { type Listed, listedText } from './listed-bad-records.ts';
 
-export function resultText(result: JobResult & Listed): string {
+/** `classWeights`: those of the job. */
+export function resultText(result: JobResult & Listed, classWeights?: ClassWeights): string {
   const { job, mode, passes, elapsedSeconds, tasks, metrics } = result;
   const { applied, lost, bad, discarded, read, duplicate } = result.records;
   const early = result.evaluation?.isStoppedEarly === true ? ' (stopped early)' : '';
@@ -19,7 +21,7 @@ export function resultText(result: JobResult & Listed): string {
     lines.push(`training   ${metricsText(metrics.train)}  (last pass; each record scored before training on it)`);
   if (metrics.test) lines.push(`test       ${scoredText(metrics.test)}`);
   if (result.evaluation?.best) lines.push(bestText(result.evaluation.best));
-  const useless = whyUseless(metrics.test ?? metrics.train);
+  const useless = metrics.test ? whyUseless(metrics.test, classWeights) : whyUseless(metrics.train);
   if (useless !== undefined) lines.push(`warning    ${useless}`);
   lines.push(`model      ${result.modelDigest}`);
   for (const { index, uuid, bytes } of result.checkpoints) {
@@ -85,8 +87,13 @@ const COIN_LOGLOSS = Math.LN2;
 const CLEARLY = 1.01;
 
 /** Only of two classes: what a constant reaches on others is not known here. */
-function whyUseless(metrics: Metrics | undefined): string | undefined {
+function whyUseless(metrics: Metrics | undefined, classWeights?: ClassWeights): string | undefined {
   if (metrics === undefined || !isBinary(metrics) || metrics.logloss! <= COIN_LOGLOSS * CLEARLY) return undefined;
   const figures = `a logloss of ${metrics.logloss!.toFixed(5)} is worse than ${COIN_LOGLOSS.toFixed(5)}`;
-  return `${figures}, that of ½ for every record: scale the values, or lower optimizer.learningRate`;
+  const remedies = 'scale the values, or lower optimizer.learningRate';
+  if (classWeights === undefined) return `${figures}, that of ½ for every record: ${remedies}`;
+  return (
+    `${figures}, that of ½ for every record: training.classWeights raises the logloss of test records, which have ` +
+    `no class weights. Compare auc, or lower the class weights; otherwise ${remedies}`
+  );
 }

@@ -1,5 +1,5 @@
 import { groupsOf } from '../base/command-table.ts';
-import { type ArgValues, type CommandWords, type FlagWords, nextWords } from './words.ts';
+import { type ArgValues, type CommandWords, type FlagWords, menusOf, nextWords } from './words.ts';
 
 /** Bash takes `=` for the end of a word, so that `--flag=value` comes as three. */
 export function bashScript(commands: readonly CommandWords[]): string {
@@ -25,7 +25,9 @@ _paddlet() {
   # A URL, of which bash makes several words.
   if [[ $cur == : || $prev == : ]]; then return; fi
   case "$cmd" in
-    ${['', ...groups].map((group) => `'${group}') args=${inQuotes(nextWords(commands, group).map(({ word }) => word))} ;;`).join('\n    ')}
+    ${menusOf(commands)
+      .map((group) => `'${group}') args=${inQuotes(nextWords(commands, group).map(({ word }) => word))} ;;`)
+      .join('\n    ')}
     ${commands.map(commandCase).join('\n    ')}
   esac
   case "$cmd $prev" in

@@ -1,5 +1,5 @@
 import { groupsOf } from '../base/command-table.ts';
-import { type CommandWords, nextWords, type Values } from './words.ts';
+import { type CommandWords, menusOf, nextWords, type Values } from './words.ts';
 
 export function fishScript(commands: readonly CommandWords[]): string {
   const groups = groupsOf(commands.map(({ name }) => name));
@@ -19,7 +19,13 @@ function __paddlet_jobs
     string replace -r '^\\.paddlet/([^/]*)/.*' '$1' -- $files | sort -u
 end
 complete -c paddlet -f
-${['', ...groups].flatMap((group) => nextWords(commands, group).map(({ word, about }) => `complete -c paddlet -n "__paddlet_at '${group}'" -a ${word} -d ${quoted(about)}`)).join('\n')}
+${menusOf(commands)
+  .flatMap((group) =>
+    nextWords(commands, group).map(
+      ({ word, about }) => `complete -c paddlet -n "__paddlet_at '${group}'" -a ${word} -d ${quoted(about)}`,
+    ),
+  )
+  .join('\n')}
 ${commands.flatMap(linesOf).join('\n')}
 `;
 }

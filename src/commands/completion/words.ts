@@ -1,7 +1,8 @@
 /** What a command line of paddlet may have, from the table of commands: the same for all shells. */
 import type { Command } from '@oclif/core';
+import { groupsOf } from '../base/command-table.ts';
 import { everyFlags } from '../base/flags.ts';
-import { jobArg, modelArg, pathArg } from '../base/named-job.ts';
+import { jobArg, modelArg, neededJobArg, pathArg } from '../base/named-job.ts';
 import { takesPath } from '../base/path-values.ts';
 import { TEXTS } from '../docs/texts.ts';
 
@@ -35,19 +36,30 @@ export function nextWords(commands: readonly CommandWords[], group: string): { w
   for (const { name, about } of commands) {
     const words = name.split(' ');
     if (words.slice(0, depth).join(' ') !== group || words.length === depth) continue;
-    found.set(words[depth]!, words.length > depth + 1 ? `commands of ${words[depth]}` : about);
+    const word = words[depth]!;
+    // A command may have commands below it, as `jobs` has: what it does itself says more.
+    if (words.length === depth + 1) found.set(word, about);
+    else if (!found.has(word)) found.set(word, `commands of ${word}`);
   }
   return [...found].map(([word, about]) => ({ word, about }));
+}
+
+/** '' and the groups that are not commands themselves: only a word of `nextWords` can follow them. */
+export function menusOf(commands: readonly CommandWords[]): string[] {
+  const names = commands.map(({ name }) => name);
+  return ['', ...groupsOf(names).filter((group) => !names.includes(group))];
 }
 
 /** Of arguments that have other values than the table of commands tells. */
 const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   docs: Object.keys(TEXTS),
+  jobs: ['delete'],
 };
 
 /** Arguments that may be the name of a job. */
 const JOBS: ReadonlyMap<unknown, 'jobs' | 'models'> = new Map<unknown, 'jobs' | 'models'>([
   [jobArg.job, 'jobs'],
+  [neededJobArg.job, 'jobs'],
   [modelArg.model, 'models'],
   [pathArg.path, 'models'],
 ]);

@@ -1,5 +1,5 @@
 import { groupsOf } from '../base/command-table.ts';
-import { type CommandWords, nextWords, type Values } from './words.ts';
+import { type CommandWords, menusOf, nextWords, type Values } from './words.ts';
 
 export function zshScript(commands: readonly CommandWords[]): string {
   const groups = groupsOf(commands.map(({ name }) => name));
@@ -33,7 +33,9 @@ _paddlet() {
     return
   fi
   case "$cmd" in
-    ${['', ...groups].map((group) => `('${group}') next=(${described(nextWords(commands, group))}); _describe command next ;;`).join('\n    ')}
+    ${menusOf(commands)
+      .map((group) => `('${group}') next=(${described(nextWords(commands, group))}); _describe command next ;;`)
+      .join('\n    ')}
     ${commands.flatMap(argCase).join('\n    ')}
   esac
 }

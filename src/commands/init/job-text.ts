@@ -34,6 +34,9 @@ export interface WrittenJob {
   readonly summary: string;
 }
 
+/** Columns that the summary names. */
+const MOST_UNREAD = 5;
+
 interface DataPart {
   /** Of `data`, behind the files. */
   readonly lines: readonly string[];
@@ -178,10 +181,10 @@ function tablePart(
     });
   }
   const model = chooseModel(look, type, testLook);
-  const { lines, used, categories, time } = columnLines(look, model);
+  const { lines, unread, used, categories, time } = columnLines(look, model);
   if (used === 0) {
     throw new PaddletError('Usage', `no column of ${look.path} is left for ${model.type} to learn from`, {
-      hint: 'choose another model with --model, or another label with --label',
+      hint: unread[0] ?? 'choose another model with --model, or another label with --label',
     });
   }
   if (model.type === 'deepfm' && categories === 0) {
@@ -205,7 +208,10 @@ function tablePart(
     ],
     model: model.type,
     task: model.task,
-    summary: `${model.type} on ${used} column${used === 1 ? '' : 's'}; label ${name}: ${look.label.why}; ${model.why}`,
+    summary: [
+      `${model.type} on ${used} column${used === 1 ? '' : 's'}; label ${name}: ${look.label.why}; ${model.why}`,
+      ...unread.slice(0, MOST_UNREAD),
+    ].join('\n'),
   };
 }
 

@@ -53,6 +53,8 @@ function missingTexts(looks: readonly TableLook[]): string[] {
 
 export interface ChosenColumns {
   readonly lines: readonly string[];
+  /** Columns of numbers that paddlet cannot read as they are written, with what to do. */
+  readonly unread: readonly string[];
   /** Columns that the model reads. */
   readonly used: number;
   /** Those of them that are categories. */
@@ -63,6 +65,7 @@ export interface ChosenColumns {
 
 export function columnLines(look: TableLook, model: ModelChoice): ChosenColumns {
   const lines: string[] = [];
+  const unread: string[] = [];
   let used = 0;
   let categories = 0;
   let time: ColumnFacts | undefined;
@@ -75,6 +78,7 @@ export function columnLines(look: TableLook, model: ModelChoice): ChosenColumns 
     // As few values as the label has: it is hardly more than another name for it.
     const isCopy = isLeak && typed.distinct <= COPY * distinctLabels;
     const { type, why, ...settings } = isCopy ? { type: 'ignore', why: chosen.why } : chosen;
+    if (!isLabel && typed.isOtherNumber) unread.push(`column ${facts.name} is ignored: ${why}`);
     if (type === 'time') time = facts;
     if (!isLabel && !['time', 'ignore'].includes(type)) {
       used += 1;
@@ -91,7 +95,7 @@ export function columnLines(look: TableLook, model: ModelChoice): ChosenColumns 
     const all = { type, ...settings, ...place };
     lines.push(line(2, facts.name, Object.keys(all).length === 1 ? type : all, comment));
   }
-  return { lines, used, categories, time };
+  return { lines, unread, used, categories, time };
 }
 
 /** `dt=2024-05-01`, a folder of the path: what it says is not in the file. */

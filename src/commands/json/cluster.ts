@@ -3,10 +3,11 @@ import * as z from 'zod';
 import { roleInfoSchema } from '../../cluster/info.ts';
 import { jobResultSchema } from '../../cluster/job/job-result.ts';
 import type { EvaluationLine, HistoryLine } from '../base/history-lines.ts';
+import type { JobRow } from '../jobs/rows.ts';
 import type { Sizes } from '../resize/request-sizes.ts';
 import type { ProcessRow } from '../top/rows.ts';
 import type { Answer } from '../why/answer.ts';
-import { count, jobName, metrics, schemaOf, secondsSince1970 } from './fields.ts';
+import { count, errorCode, jobName, metrics, schemaOf, secondsSince1970 } from './fields.ts';
 import { causes, share } from './status.ts';
 
 export const master = jobResultSchema.describe('When the job has ended.');
@@ -99,6 +100,42 @@ export const ui = z.strictObject({ link: z.string() }).describe('As soon as the 
 export const viewToken = z.strictObject({ job: jobName, link: z.string() });
 
 export const rotateToken = z.strictObject({ job: jobName, rotated: z.literal(true) });
+
+const ofAllPasses = z.strictObject({ total: count, done: count });
+const jobRow = schemaOf<JobRow>()(
+  z.strictObject({
+    name: jobName,
+    folder: z.string().optional().describe("The job's folder; absent with --store."),
+    state: z.enum(['running', 'stopped', 'done', 'failed']).optional().describe('Absent if there is an error.'),
+    progress: z
+      .strictObject({
+        pass: count.describe('Number of passes that have ended.'),
+        passes: count,
+        tasks: ofAllPasses.optional().describe('Tasks of all passes, in async mode.'),
+        rounds: ofAllPasses.optional().describe('Rounds of all passes, in sync mode.'),
+      })
+      .optional()
+      .describe('Absent before the first task is handed out.'),
+    lastAlive: secondsSince1970
+      .optional()
+      .describe(
+        'When the job ended, or last wrote a log or a checkpoint, in seconds since 1970; now if it is running.',
+      ),
+    bytes: count.optional().describe('Size of the folder and of all checkpoints; with --store, of the checkpoints.'),
+    error: z
+      .strictObject({ code: errorCode, message: z.string(), hint: z.string().optional() })
+      .optional()
+      .describe('Why the job cannot be read.'),
+  }),
+);
+
+export const jobs = z.strictObject({ jobs: z.array(jobRow) });
+
+export const deleteJob = z.strictObject({
+  job: jobName,
+  deleted: z.literal(true),
+  kept: z.array(z.string()).describe('What paddlet did not delete, as sentences.'),
+});
 
 export const stop = z.union([
   z.strictObject({ stopped: z.literal(true) }),

@@ -29,6 +29,8 @@ export const OUTPUTS: Readonly<Record<string, z.ZodType>> = {
   ui: cluster.ui,
   'token:view': cluster.viewToken,
   'token:rotate': cluster.rotateToken,
+  jobs: cluster.jobs,
+  'jobs:delete': cluster.deleteJob,
   stop: cluster.stop,
   'checkpoint:save': checkpoints.save,
   'checkpoint:inspect': checkpoints.inspect,

@@ -44,8 +44,8 @@ export default class PredictCommand extends PaddletCommand<typeof PredictCommand
   static override summary = 'Score each record of a file with a trained model';
   static override description =
     `Writes one line for each record of a file or of stdin, in the same order. The line has the probability (binary),
-the value (regression), or the probability of each class. Labels may be missing. A record that paddlet cannot read
-gets an error instead of a score.
+the value (regression), or the probability of each class. Labels may be missing. A record that paddlet cannot read has no score;
+the summary gives the first reasons, --errors all of them.
 
 While the job runs, the parameters come from its pservers, and afterwards from its checkpoints. If MODEL is a
 checkpoint folder or a merged model, its files suffice: neither store nor cluster is needed. paddlet recognizes gzip,
@@ -97,6 +97,9 @@ zstd and RecordIO. Memory use is bounded, and the job is not changed.`;
       description:
         'Format of the output. Default: taken from the extension of --output (.jsonl, .parquet), otherwise csv.',
     })(),
+    errors: Flags.boolean({
+      description: 'Write why a record has no score: as column error, or in JSON lines as a key of such records.',
+    }),
     replace: Flags.boolean({ description: 'Overwrite existing files.' }),
     best: bestFlag,
     threads: Flags.integer({
@@ -178,9 +181,9 @@ zstd and RecordIO. Memory use is bounded, and the job is not changed.`;
     format: DataFormat,
     to: Destination,
   ): Promise<Summary | undefined> {
-    const { data, keep, threads } = this.flags;
+    const { data, keep, errors, threads } = this.flags;
     const { file, source, stream } = await openInput(data, found, format, signal);
-    const making = { record, format, file, keep, as: this.as(), source };
+    const making = { record, format, file, keep, as: this.as(), hasErrors: errors, source };
     const maker = await createPartMaker(making, host.disk);
     const { output } = maker;
     const pool = threads === 1 ? undefined : await startPool(threads, making);

@@ -14,12 +14,12 @@ const ERROR = 'error';
 
 /** Throws `Usage` when two columns have the same name, or two keys. */
 export function lineWriter(format: 'csv' | 'jsonl', names: OutputNames): LineWriter {
-  return format === 'csv' ? csvWriter(columnNames(names)) : jsonWriter(names);
+  return format === 'csv' ? csvWriter(columnNames(names), names) : jsonWriter(names);
 }
 
 /** Those of a table. Throws `Usage` when two are the same. */
-export function columnNames({ kept, scores }: OutputNames): readonly string[] {
-  return refuseTwice([...kept, ...scores, errorColumn(scores)]);
+export function columnNames({ kept, scores, hasErrors }: OutputNames): readonly string[] {
+  return refuseTwice([...kept, ...scores, ...(hasErrors ? [errorColumn(scores)] : [])]);
 }
 
 function refuseTwice(all: readonly string[]): readonly string[] {
@@ -48,8 +48,10 @@ const written = Buffer.alloc(LONGEST_FLOAT);
 const scoreText = (score: number): string => written.toString('latin1', 0, writeFloat(written, 0, score));
 
 /** Texts of fields are bytes, as Latin-1. */
-function csvWriter(names: readonly string[]): LineWriter {
+function csvWriter(names: readonly string[], { hasErrors }: OutputNames): LineWriter {
   const asBytes = (text: string): string => Buffer.from(text).toString('latin1');
+  // Readers skip an empty line: the records after it would get the scores of others.
+  const noScore = names.length === 1 ? '""' : '';
   return {
     head: Buffer.from(`${names.map((name) => csvField(asBytes(name))).join(',')}\n`, 'latin1'),
     lines({ records, scores, outputs, errors, kept }) {
@@ -58,9 +60,11 @@ function csvWriter(names: readonly string[]): LineWriter {
         for (const field of kept?.[record] ?? []) text += `${csvField(field)},`;
         const error = errors.get(record);
         for (let output = 0; output < outputs; output++) {
-          text += error === undefined ? `${scoreText(scores[record * outputs + output]!)},` : ',';
+          if (output > 0) text += ',';
+          text += error === undefined ? scoreText(scores[record * outputs + output]!) : noScore;
         }
-        text += error === undefined ? '\n' : `${csvField(asBytes(error))}\n`;
+        if (hasErrors) text += error === undefined ? ',' : `,${csvField(asBytes(error))}`;
+        text += '\n';
       }
       return Buffer.from(text, 'latin1');
     },
@@ -71,8 +75,8 @@ function csvWriter(names: readonly string[]): LineWriter {
 const csvField = (text: string): string =>
   /[",\r\n]|^[ \t]|[ \t]$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 
-function jsonWriter({ kept: keptNames, scores: scoreNames }: OutputNames): LineWriter {
-  refuseTwice([...keptNames, keyOf(scoreNames), ERROR]);
+function jsonWriter({ kept: keptNames, scores: scoreNames, hasErrors }: OutputNames): LineWriter {
+  refuseTwice([...keptNames, keyOf(scoreNames), ...(hasErrors ? [ERROR] : [])]);
   const keys = keptNames.map((name) => `${JSON.stringify(name)}:`);
   const isOne = scoreNames.length === 1;
   const name = keyOf(scoreNames);
@@ -87,10 +91,8 @@ function jsonWriter({ kept: keptNames, scores: scoreNames }: OutputNames): LineW
         const error = errors.get(record);
         const own = Array.from(scores.subarray(record * outputs, (record + 1) * outputs), scoreText);
         const scored = isOne ? own[0]! : `{${own.map((score, at) => `${classKeys[at]}${score}`).join(',')}}`;
-        text +=
-          error === undefined
-            ? `{${carried}"${name}":${scored}}\n`
-            : `{${carried}"${name}":null,"${ERROR}":${JSON.stringify(error)}}\n`;
+        const reason = hasErrors && error !== undefined ? `,"${ERROR}":${JSON.stringify(error)}` : '';
+        text += `{${carried}"${name}":${error === undefined ? scored : 'null'}${reason}}\n`;
       }
       return Buffer.from(text);
     },

@@ -7,6 +7,8 @@ export interface OutputNames {
   readonly kept: readonly string[];
   /** One, or one a class. */
   readonly scores: readonly string[];
+  /** Why a record has no score is written beside it. */
+  readonly hasErrors: boolean;
 }
 
 export interface Output {

@@ -23,7 +23,8 @@ export function parquetOutput(names: OutputNames, mostRows = GROUP_ROWS): Output
   const all = columnNames(names);
   const groupRows = Math.max(1, Math.min(mostRows, Math.floor(GROUP_VALUES / all.length)));
   const firstScore = names.kept.length;
-  const isScore = (column: number): boolean => column >= firstScore && column < all.length - 1;
+  const endScore = firstScore + names.scores.length;
+  const isScore = (column: number): boolean => column >= firstScore && column < endScore;
   const columns = all.map((name, at) => (isScore(at) ? floats(name) : texts(name)));
   const schema = [{ name: 'predictions', num_children: columns.length }, ...columns];
   const writer = new ParquetWriter({ writer: bytes, schema, createdBy: 'paddlet' });
@@ -109,8 +110,10 @@ class OpenGroup {
     for (let output = 0; output < outputs; output++) {
       put(error === undefined ? scores[record * outputs + output]! : null);
     }
-    this.characters += error?.length ?? 0;
-    put(error ?? null);
+    if (column < this.values.length) {
+      this.characters += error?.length ?? 0;
+      put(error ?? null);
+    }
     this.rows += 1;
   }
 }

@@ -31,6 +31,8 @@ export interface PartMakerOptions {
   readonly file: string;
   readonly keep: readonly string[];
   readonly as: OutputFormat;
+  /** Why a record has no score is written beside it. */
+  readonly hasErrors: boolean;
   readonly source: PartSource;
 }
 
@@ -51,7 +53,7 @@ export async function createPartMaker(
   options: PartMakerOptions,
   disk: Pick<Disk, 'open' | 'inspect'>,
 ): Promise<PartMaker> {
-  const { record, format, file, keep, as, source } = options;
+  const { record, format, file, keep, as, hasErrors, source } = options;
   const model = modelOf(record);
   const { columns, ...own } = forwardReadingOf(record, model, format);
   const seen = new SeenColumns(columns?.columns ?? []);
@@ -68,7 +70,7 @@ export async function createPartMaker(
     source.kind === 'stream'
       ? streamReader(format, source.head, reading)
       : await fileReader(format, source, reading, disk);
-  const output = outputOf(as, { kept: reader.kept, scores });
+  const output = outputOf(as, { kept: reader.kept, scores, hasErrors });
   return {
     output,
     parts: reader.parts,

@@ -183,7 +183,7 @@ folder; --attach shows it on another terminal.`;
   private async start(run: ClusterRun, working: WorkingFolder): Promise<ExitCode> {
     const { host, loaded } = run;
     const standing = this.flags.fresh ? undefined : await standingOf(run, loaded.job);
-    if (standing?.kind === 'ended') return this.showEnd(standing.end, run.folder);
+    if (standing?.kind === 'ended') return this.showEnd(standing.end, run);
     const data = await this.indexData(host, loaded);
     if (standing !== undefined && standing.kind !== 'new') refuseChangedData(standing.record, data);
     // A job that cannot save would find out at its end.
@@ -214,7 +214,7 @@ folder; --attach shows it on another terminal.`;
       return EXIT.interrupted;
     }
     const result = await readResult(run);
-    if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value), run.folder);
+    if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value), run);
     const failure = failureOf(end.holder);
     if (failure !== undefined) throw failure;
     return EXIT.interrupted;
@@ -268,12 +268,12 @@ folder; --attach shows it on another terminal.`;
       // A failure is shown by throwing it, which has to wait until all processes have ended.
       onJobEnd: ({ key, value }: KeyValue) => {
         const end = parseJobEnd(key, value);
-        if ('result' in end) shown = this.showEnd(end, run.folder);
+        if ('result' in end) shown = this.showEnd(end, run);
       },
     };
     const end = await runCluster(run, processes, this.progress('training'));
     const result = shown === undefined ? await readResult(run) : undefined;
-    if (result !== undefined) shown = this.showEnd(parseJobEnd(result.key, result.value), run.folder);
+    if (result !== undefined) shown = this.showEnd(parseJobEnd(result.key, result.value), run);
     if (shown !== undefined) {
       await this.showCurve(run);
       return shown;
@@ -314,10 +314,10 @@ folder; --attach shows it on another terminal.`;
     };
   }
 
-  private showEnd(end: JobEnd, folder: string): ExitCode {
+  private showEnd(end: JobEnd, { folder, loaded }: ClusterRun): ExitCode {
     if ('failure' in end) throw end.failure;
     const result = withListed(end.result, folder);
-    this.output(result, () => resultText(result));
+    this.output(result, () => resultText(result, loaded.job.training.classWeights));
     return EXIT.done;
   }
 

@@ -1,4 +1,7 @@
-/** `--fresh`: removes a job's keys from the store, and its checkpoint files. Only when no process works on it. */
+/**
+ * `run --fresh` and `jobs delete` remove a job's keys from the store, and its checkpoint files, unless processes work
+ * on the job.
+ */
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
@@ -22,20 +25,61 @@ export interface ResetOptions extends RetryOptions {
   readonly disk: Disk;
   readonly network: Network;
   /** Of the checkpoints, unless the job in the store names another. */
-  readonly folder: string;
+  readonly folder: string | undefined;
   /** Of the job that is about to start; the longer one of this and that of the existing job counts. */
   readonly leaseTtlMs: number;
+  /** The command that stops the job, for hints. */
+  readonly stopCommand?: string;
 }
 
 /** Throws `JobConflict`, and removes nothing, while processes of the job live and answer. */
 export async function resetJob(options: ResetOptions): Promise<void> {
-  const { store, keys, disk, folder } = options;
+  const { store, keys } = options;
   await untilAllHaveExited(options);
   const before = await retryUntilAnswered(options, () => readJobBefore(store, keys));
   await removeKeys(options, before);
-  await removeCheckpoints(disk, before.folder ?? folder, before.files);
-  if (before.job !== undefined) await removeAllKept({ disk, folder: before.folder ?? folder, job: before.job });
+  await removeFiles(options, before);
 }
+
+/**
+ * Throws `JobConflict`, and removes nothing, while processes of the job live and answer. Removes the keys last, so that
+ * an interrupted deletion still knows the files: it can be repeated, and no role can resume the job before that.
+ */
+export async function deleteJob(options: ResetOptions): Promise<void> {
+  const { store, keys } = options;
+  await untilAllHaveExited(options);
+  const read = (): Promise<JobBefore> => retryUntilAnswered(options, () => readJobBefore(store, keys));
+  await closeJob(options, await read());
+  const before = await read();
+  await removeFiles(options, before);
+  await removeKeys(options, before);
+}
+
+async function removeFiles({ disk, folder: ofRun }: ResetOptions, { folder = ofRun, files, job }: JobBefore) {
+  if (folder === undefined) return;
+  await removeCheckpoints(disk, folder, files);
+  if (job !== undefined) await removeAllKept({ disk, folder, job });
+}
+
+/** Gives the record a version that no executable reads. What `readJobBefore` reads of the record stays. */
+async function closeJob(options: ResetOptions, before: JobBefore): Promise<void> {
+  const { store, keys } = options;
+  const { entry } = before;
+  if (entry === undefined) return;
+  const record = parsed(z.record(z.string(), z.unknown()), entry.value);
+  const value = JSON.stringify({ ...record, version: CLOSED_VERSION });
+  if (entry.value === value) return;
+  const { succeeded } = await settle({
+    ...options,
+    run: () => store.txn({ if: unchangedSince(options, before), then: [{ put: keys.job, value }] }),
+    happened: async () => (await store.get(keys.job))?.value === value,
+    onWaiting: storeWaitLogger(options),
+  });
+  if (!succeeded) throw jobInUse(`${keys.chroot} changed in the meantime`, options);
+}
+
+/** Lower than the version of any executable. */
+const CLOSED_VERSION = 0;
 
 /** Keys of live processes, with their values. */
 type Alive = ReadonlyMap<string, string>;
@@ -55,7 +99,7 @@ export async function untilAllHaveExited(options: ResetOptions): Promise<void> {
         return address === undefined ? { kind: 'none' as const } : askInfoAt(network, address);
       }),
     );
-    if (answers.some(({ kind }) => kind !== 'none')) throw jobInUse(textOf(alive));
+    if (answers.some(({ kind }) => kind !== 'none')) throw jobInUse(textOf(alive), options);
     log.info(`${textOf(alive)}: no answer; waiting for the leases to expire`);
   }
 }
@@ -108,8 +152,7 @@ const addressOf = (keys: Keys, key: string, value: string): string | undefined =
  * An abandoned try may land later and must not hit a job that has started since: the transaction requires that no
  * master and no pserver is registered, and that the job is as it was read.
  */
-async function removeKeys(options: ResetOptions, { entry, pservers }: JobBefore): Promise<void> {
-  const { store, keys } = options;
+function unchangedSince({ keys }: ResetOptions, { entry, pservers }: JobBefore): Compare[] {
   const unchanged: Compare[] = [
     { key: keys.job, modRevision: entry?.modRevision ?? 0n },
     { key: keys.masterLock, createRevision: 0n },
@@ -118,19 +161,25 @@ async function removeKeys(options: ResetOptions, { entry, pservers }: JobBefore)
   for (let index = 0; index < pservers && unchanged.length < LIMITS.storeTxnOps; index++) {
     unchanged.push({ key: keys.ps(index), createRevision: 0n });
   }
+  return unchanged;
+}
+
+async function removeKeys(options: ResetOptions, before: JobBefore): Promise<void> {
+  const { store, keys } = options;
+  const { entry } = before;
   const { succeeded } = await settle({
     ...options,
-    run: () => store.txn({ if: unchanged, then: [{ deletePrefix: `${keys.chroot}/` }] }),
+    run: () => store.txn({ if: unchangedSince(options, before), then: [{ deletePrefix: `${keys.chroot}/` }] }),
     happened: async () => {
       if (entry !== undefined) return (await store.get(keys.job))?.modRevision !== entry.modRevision;
       return (await store.range({ prefix: `${keys.chroot}/`, limit: 1 })).entries.length === 0;
     },
     onWaiting: storeWaitLogger(options),
   });
-  if (!succeeded) throw jobInUse(`${keys.chroot} changed in the meantime`);
+  if (!succeeded) throw jobInUse(`${keys.chroot} changed in the meantime`, options);
 }
 
-const jobInUse = (what: string): PaddletError =>
+const jobInUse = (what: string, { stopCommand = 'paddlet stop' }: ResetOptions): PaddletError =>
   new PaddletError('JobConflict', `processes are working on the job: ${what}`, {
-    hint: 'stop the job first with `paddlet stop`; nothing was changed',
+    hint: `stop the job first with \`${stopCommand}\``,
   });

@@ -31,7 +31,8 @@ export function statusText(status: ShownStatus, wallSeconds: number, options: Te
   const { table, isWide, columns = Number.POSITIVE_INFINITY } = options;
   const { record, end, processes, written, health, here, copies, listed = {} } = status;
   const { replicas } = record.job.cluster;
-  if (end !== undefined && 'result' in end) return resultText({ ...end.result, ...listed });
+  if (end !== undefined && 'result' in end)
+    return resultText({ ...end.result, ...listed }, record.job.training.classWeights);
   const lines = [`job ${record.job.name}: ${phaseOf(status)}`];
   if (end !== undefined) lines.push(...`${end.failure.code}: ${end.failure.message}`.split('\n'));
   const master = directingInfo(status);

@@ -3,6 +3,7 @@ import { DistinctValues, hashOfText } from './distinct.ts';
 import { explainedBy, FrequentValues, type Value } from './frequent.ts';
 import { type NumberFacts, NumberProfile } from './histogram.ts';
 import type { SourceColumn } from './table-source.ts';
+import type { TextKeys } from './text-keys.ts';
 import { MISSING_TEXTS, numberOf, shownText } from './texts.ts';
 import { timeOf } from './times.ts';
 
@@ -64,16 +65,17 @@ export interface ProfileOptions {
   readonly decimal: '.' | ',';
   /** Values that are kept of each column. */
   readonly most: number;
+  /** All columns of a table share them, as they share the memory for it. */
+  readonly keys: TextKeys;
 }
 
 const TOP = 100;
 const EXAMPLES = 3;
-/** Longer texts are told apart by their hash. */
-const LONG = 256;
 const LEADING_ZERO = /^[+-]?0\d/;
 
 export class ColumnProfile {
   readonly #guess: ColumnGuess;
+  readonly #keys: TextKeys;
   readonly #values: FrequentValues;
   readonly distinct: DistinctValues;
   readonly #numbers = new NumberProfile();
@@ -94,8 +96,9 @@ export class ColumnProfile {
   #firstText: string | undefined;
 
   /** `first`: the values of the same column of another file. */
-  constructor(guess: ColumnGuess, { decimal, most }: ProfileOptions, first?: DistinctValues) {
+  constructor(guess: ColumnGuess, { decimal, most, keys }: ProfileOptions, first?: DistinctValues) {
     this.#guess = guess;
+    this.#keys = keys;
     this.distinct = new DistinctValues(most);
     this.#isCompared = first !== undefined;
     const time = guess.time === undefined ? () => Number.NaN : timeOf(guess.time);
@@ -123,7 +126,7 @@ export class ColumnProfile {
   }
 
   #take(text: string): Value {
-    const value = this.#values.add(text.length <= LONG ? text : `${text.slice(0, LONG)}…${hashOfText(text)}`);
+    const value = this.#values.add(this.#keys.keyOf(text));
     this.#length += text.length;
     if (value.isNew !== undefined) this.#new.known += 1;
     if (value.isNew) this.#new.records += 1;

@@ -1,6 +1,7 @@
 /** CSV, and other text of fields: its first records say how it is divided, and whether it has names. */
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
+import { NUL_REASON, refuseNul } from '../appearance.ts';
 import { contentBlocks, type Head } from '../content.ts';
 import { dialectBytes, REPEATED_HEADER } from '../formats/csv/fields.ts';
 import type { DataPlace } from '../place.ts';
@@ -25,6 +26,7 @@ export function fieldsTable(place: DataPlace, path: string, head: Head, onBytes:
   if (first.length > LIMITS.columns) {
     throw new PaddletError('DataInvalid', `${path}: expected at most ${LIMITS.columns} fields, got ${first.length}`);
   }
+  if (form.header && first.some((text) => text.includes('\0'))) refuseNul(path, head.bytes, head.bytes.length);
   const names = first.map(shownText);
   return {
     ...{ path, form, unlisted: Array.from({ length: Math.min(more, MOST_UNLISTED) }, (_, at) => `c${width + at + 1}`) },
@@ -62,6 +64,7 @@ function faultOf(
   texts: readonly string[],
   first: readonly string[],
 ): string | undefined {
+  if (texts.some((text) => text.includes('\0'))) return NUL_REASON;
   if (header && isSame(texts, first)) return REPEATED_HEADER;
   const expected = `${format === 'interactions' ? 'at least ' : ''}${first.length}`;
   return texts.length === first.length ? undefined : `${texts.length} fields, expected ${expected}`;

@@ -1,5 +1,6 @@
 /** JSON lines as a table: each key that leads to values is a column. */
 import { PaddletError } from '../../base/errors.ts';
+import { NUL_REASON } from '../appearance.ts';
 import { contentBlocks, type Head } from '../content.ts';
 import { headOf } from '../formats/jsonl/head.ts';
 import { isObject } from '../formats/jsonl/json.ts';
@@ -15,7 +16,7 @@ const NO_COLUMNS = {
   dialect: { header: false, delimiter: ',', quote: null, missing: [], decimal: '.' },
 } as const;
 
-const NO_OBJECT = 'not a JSON object';
+const whyNoObject = (line: Uint8Array): string => (line.includes(0) ? NUL_REASON : 'not a JSON object');
 const OTHER_KIND = 'a value of another type than the other records have';
 
 /** Throws `DataInvalid` when no line of `head` is an object. */
@@ -55,7 +56,7 @@ export function jsonTable(place: DataPlace, path: string, head: Head, onBytes: (
         for (const { bytes, line } of linesIn(firstLine === 1 ? withoutMark(block) : block, firstLine)) {
           const record = recordIn(bytes);
           const texts = isObject(record) ? shape.textsOf(record) : undefined;
-          const fault = isObject(record) ? OTHER_KIND : NO_OBJECT;
+          const fault = isObject(record) ? OTHER_KIND : whyNoObject(bytes);
           if (!sink.take(texts ?? [], line, texts === undefined ? fault : undefined)) return;
         }
         firstLine += countLines(block);

@@ -4,6 +4,7 @@ import { ColumnProfile } from './column-profile.ts';
 import type { DistinctValues } from './distinct.ts';
 import { slotOf } from './histogram.ts';
 import type { RecordSink } from './table-source.ts';
+import { TextKeys } from './text-keys.ts';
 import { isMissingText } from './texts.ts';
 
 /** Values that are kept of all columns together, and of one. */
@@ -59,7 +60,8 @@ export class TableReader implements RecordSink {
 
   constructor(guesses: readonly ColumnGuess[], { decimal, label, records, firstOf }: ReaderOptions) {
     const most = Math.max(LEAST_KEPT, Math.min(MOST_KEPT, Math.floor(KEPT_VALUES / guesses.length)));
-    this.#columns = guesses.map((guess, at) => new ColumnProfile(guess, { decimal, most }, firstOf?.(guess, at)));
+    const options = { decimal, most, keys: new TextKeys() };
+    this.#columns = guesses.map((guess, at) => new ColumnProfile(guess, options, firstOf?.(guess, at)));
     this.#most = records ?? Number.POSITIVE_INFINITY;
     this.#label = label;
   }
@@ -89,12 +91,12 @@ export class TableReader implements RecordSink {
     if (count < records) this.#isWhole = false;
     if (count === 0) return this.#isWhole;
     const labels = new Int8Array(count).fill(NO_LABEL);
-    if (this.#label !== undefined) {
-      const textOf = await textsOf(this.#label);
-      for (let at = 0; at < count; at++) labels[at] = this.#labelOf(textOf(at));
+    const labelText = this.#label === undefined ? undefined : await textsOf(this.#label);
+    if (labelText !== undefined) {
+      for (let at = 0; at < count; at++) labels[at] = this.#labelOf(labelText(at));
     }
     for (const [at, column] of this.#columns.entries()) {
-      const textOf = await textsOf(at);
+      const textOf = at === this.#label && labelText !== undefined ? labelText : await textsOf(at);
       for (let record = 0; record < count; record++) {
         column.add(textOf(record), shownLabel(labels[record]!), slotOf(this.#records + record));
       }

@@ -10,6 +10,8 @@ export interface TypedColumn {
   readonly isCode: boolean;
   /** Its numbers are far from even: their parts by quantiles say more. */
   readonly isSkewed: boolean;
+  /** Its numbers are written in a way that paddlet does not read. */
+  readonly isOtherNumber: boolean;
   /** Texts of it that mean that there is no value. */
   readonly missingTexts: readonly FrequentText[];
   /** Records without a value, the empty text included. */
@@ -34,8 +36,13 @@ const LONG_TEXT = 40;
 const FEW_TEXTS = 0.01;
 /** Numbers that no f32 tells apart. */
 const LARGEST_NUMBER = 2 ** 53;
-/** `1,234`, among numbers below 1000. */
-const THOUSANDS = /^[+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,3})(?:\.\d+)?$/;
+/** Numbers that a column cannot be read as, among plain ones: below 1000 they are all the same. */
+const OTHER_NUMBERS = [
+  [/^[+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,3})(?:\.\d+)?$/, 'commas between thousands: write 1234 for 1,234'],
+  [/^[+-]?\d+(?:,\d+)?$/, 'decimal commas: write 1.5 for 1,5'],
+  [/^[+-]?(?:\d{1,3}(?:\.\d{3})+|\d{1,3})(?:,\d+)?$/, 'points between thousands: write 1234 for 1.234'],
+  [/^[+-]?(?:\d{1,3}(?: \d{3})+|\d{1,3})(?:[.,]\d+)?$/, 'blanks between thousands: write 1234 for 1 234'],
+] as const;
 const ID_NAME = /(?:^|[_\s.-])(?:id|uuid|guid|key|index|idx|no|nr)$|(?:^|\.)(?:id|index|row)|[a-z]I[dD]$/;
 const CODE_NAME = /(?:code|zip|postal|phone)/i;
 /** Deviations from the mean to the largest or the smallest: an even column has 2. */
@@ -51,7 +58,16 @@ export function typeOf(facts: ColumnFacts): TypedColumn {
   const present = records - missing;
   const distinct = Math.max(0, facts.distinct - noValues.length);
   const top = facts.top.filter(({ text }) => noValues.every((other) => other.text !== text));
-  const base = { missingTexts: noValues, missing, bad: 0, isCode: false, isSkewed: false, distinct, top };
+  const base = {
+    missingTexts: noValues,
+    missing,
+    bad: 0,
+    isCode: false,
+    isSkewed: false,
+    isOtherNumber: false,
+    distinct,
+    top,
+  };
   if (facts.unreadable !== undefined) return { ...base, missing: 0, type: 'ignore', why: facts.unreadable };
   if (present === 0) return { ...base, type: 'ignore', why: 'no record has a value' };
   if (distinct === 1 && missing === 0) return { ...base, type: 'ignore', why: 'all values are the same' };
@@ -97,8 +113,15 @@ function textType(facts: ColumnFacts, present: number, distinct: number): Decisi
   if (separator !== undefined) return { type: 'categories', why: `lists, separated by ${JSON.stringify(separator)}` };
   const texts = `${textRecords} texts such as ${JSON.stringify(firstText ?? '')}`;
   if (textRecords <= FEW_TEXTS * present) return { type: 'number', bad: textRecords, why: `numbers, except ${texts}` };
-  if (firstText?.includes(',') && top.every(({ text }) => THOUSANDS.test(text))) {
-    return { type: 'ignore', why: 'numbers with commas between thousands: write 1234 for 1,234' };
+  const other = OTHER_NUMBERS.find(([pattern]) =>
+    [firstText ?? '', ...top.map(({ text }) => text)].every((text) => pattern.test(text)),
+  );
+  if (other !== undefined) {
+    return {
+      type: 'ignore',
+      why: `numbers such as ${JSON.stringify(firstText)}, with ${other[1]}`,
+      isOtherNumber: true,
+    };
   }
   const areDifferent = present >= LEAST_RECORDS && distinct >= ALL_DIFFERENT * present;
   if (areDifferent) {

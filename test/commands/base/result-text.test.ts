@@ -17,8 +17,8 @@ const RESULT: JobResult = {
   checkpoints: [],
 };
 const binary = (logloss: number) => ({ records: 2, logloss, accuracy: 0.5, rmse: 0.5 });
-const warningsOf = (metrics: JobResult['metrics']): string[] =>
-  resultText({ ...RESULT, metrics })
+const warningsOf = (metrics: JobResult['metrics'], classWeights?: Record<string, number>): string[] =>
+  resultText({ ...RESULT, metrics }, classWeights)
     .split('\n')
     .filter((line) => line.startsWith('warning'));
 
@@ -64,4 +64,16 @@ it('warns of a model that is worse than a constant, by the test files if there a
   expect(warningsOf({ train: binary(0.8), test: binary(0.6) })).toEqual([]);
   expect(warningsOf({ train: binary(Math.LN2 + 1e-9) })).toEqual([]);
   expect(warningsOf({ test: { records: 2, logloss: 2.3, accuracy: 0.1 } })).toEqual([]);
+});
+
+it('names class weights first if the test loss may be high because of them', () => {
+  const weights = { 1: 50 };
+  expect(warningsOf({ train: binary(0.3), test: binary(1.2) }, weights)).toEqual([
+    expect.stringMatching(
+      /½ for every record: training\.classWeights raises .* Compare auc.*; otherwise scale the values/,
+    ),
+  ]);
+  // The weights count in a training loss.
+  expect(warningsOf({ train: binary(1.2) }, weights)).toEqual([expect.not.stringContaining('classWeights')]);
+  expect(warningsOf({ test: binary(0.5) }, weights)).toEqual([]);
 });

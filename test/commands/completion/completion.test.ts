@@ -61,6 +61,9 @@ describe.runIf(isThere('bash'))('bash', () => {
 
   test.each([
     ['paddlet,ch', 'checkpoint'],
+    ['paddlet,jobs,', 'delete'],
+    ['paddlet,jobs,--st', '--store,--store-user,--store-password-file,--store-ca,--store-cert,--store-key'],
+    ['paddlet,jobs,delete,cli', 'clicks,clicks-2'],
     ['paddlet,help,token,', 'view,rotate'],
     ['paddlet,checkpoint,ins', 'inspect'],
     ['paddlet,checkpoint,inspect,--di', '--dir,--digest'],

@@ -47,7 +47,7 @@ test('predict: lines for each record, and the summary on stderr', async () => {
   const lines = await predict('--as', 'jsonl');
   expect(lines.out.trim().split('\n')).toHaveLength(3);
   const csv = await predict();
-  expect(csv.out).toMatch(/^score,error\n/);
+  expect(csv.out).toMatch(/^score\n/);
   for (const { err } of [lines, csv]) expect(JSON.parse(err)).toMatchObject({ job: 'small', records: 3 });
 });
 

@@ -11,7 +11,7 @@ function written(format: 'csv' | 'jsonl', names: OutputNames, group: Partial<Sco
   return Buffer.concat([head, lines({ ...rest, outputs, ...group })]);
 }
 
-const ONE = { kept: [], scores: ['score'] };
+const ONE = { kept: [], scores: ['score'], hasErrors: true };
 const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
 
 test('scores have as many digits as say which f32 they are', () => {
@@ -27,8 +27,21 @@ test('a record without a score has an error', () => {
   expect(String(written('jsonl', ONE, group))).toBe('{"score":null,"error":"value \\"x\\", bad"}\n{"score":0.5}\n');
 });
 
+test('without errors, a record without a score has an empty one, and no line is empty', () => {
+  const group = { records: 2, scores: Float32Array.of(7, 0.5), errors: new Map([[0, 'bad']]) };
+  const names = { ...ONE, hasErrors: false };
+  expect(String(written('csv', names, group))).toBe('score\n""\n0.5\n');
+  expect(String(written('csv', { ...names, kept: ['x'] }, { ...group, kept: [[''], ['y']] }))).toBe(
+    'x,score\n,\ny,0.5\n',
+  );
+  expect(String(written('jsonl', names, group))).toBe('{"score":null}\n{"score":0.5}\n');
+  const classes = { kept: ['error'], scores: ['a', 'b'], hasErrors: false };
+  const pairs = { ...group, scores: Float32Array.of(0, 0, 0.25, 0.75), kept: [['k'], ['l']] };
+  expect(String(written('csv', classes, pairs))).toBe('error,a,b\nk,,\nl,0.25,0.75\n');
+});
+
 test('a column a class', () => {
-  const names = { kept: [], scores: ['rød', 'b,c'] };
+  const names = { kept: [], scores: ['rød', 'b,c'], hasErrors: true };
   const group = { records: 2, scores: Float32Array.of(0.25, 0.75, 9, 9), errors: new Map([[1, 'no']]) };
   expect(String(written('csv', names, group))).toBe('rød,"b,c",error\n0.25,0.75,\n,,no\n');
   const lines = String(written('jsonl', names, group))
@@ -42,7 +55,7 @@ test('a column a class', () => {
 
 test('texts that are carried over are quoted where a reader would take them for something else', () => {
   const texts = ['plain', 'a,b', 'say "no"', 'two\nlines', ' blank', 'tab\t', '', 'ø'];
-  const names = { kept: ['na,me'], scores: ['score'] };
+  const names = { kept: ['na,me'], scores: ['score'], hasErrors: true };
   const group = { records: 8, scores: new Float32Array(8), kept: texts.map((text) => [latin1(text)]) };
   expect(String(written('csv', names, group))).toBe(
     '"na,me",score,error\nplain,0,\n"a,b",0,\n"say ""no""",0,\n"two\nlines",0,\n" blank",0,\n"tab\t",0,\n,0,\nø,0,\n',
@@ -55,20 +68,22 @@ test('texts that are carried over are quoted where a reader would take them for 
 
 test('bytes of another encoding stay as they are in CSV', () => {
   const group = { records: 1, scores: Float32Array.of(1), kept: [['\xe9']] };
-  expect(written('csv', { kept: ['x'], scores: ['s'] }, group)).toEqual(Buffer.from('x,s,error\n\xe9,1,\n', 'latin1'));
-  expect(String(written('jsonl', { kept: ['x'], scores: ['s'] }, group))).toBe('{"x":"\ufffd","score":1}\n');
+  const names = { kept: ['x'], scores: ['s'], hasErrors: false };
+  expect(written('csv', names, group)).toEqual(Buffer.from('x,s\n\xe9,1\n', 'latin1'));
+  expect(String(written('jsonl', names, group))).toBe('{"x":"\ufffd","score":1}\n');
 });
 
 test('classes may be called as other columns are, where these can be told apart', () => {
-  const head = (kept: string[], scores: string[]): string => String(lineWriter('csv', { kept, scores }).head);
+  const head = (kept: string[], scores: string[]): string =>
+    String(lineWriter('csv', { kept, scores, hasErrors: true }).head);
   expect(head(['x'], ['error', 'info'])).toBe('x,error,info,error_\n');
   expect(() => head(['info'], ['error', 'info'])).toThrow('would be called info');
   const group = { records: 1, scores: Float32Array.of(0.5, 0.25), kept: [['k']] };
-  const names = { kept: ['info'], scores: ['error', 'info'] };
+  const names = { kept: ['info'], scores: ['error', 'info'], hasErrors: true };
   expect(String(written('jsonl', names, group))).toBe('{"info":"k","scores":{"error":0.5,"info":0.25}}\n');
-  expect(() => lineWriter('jsonl', { kept: ['scores'], scores: ['a', 'b'] })).toThrow('would be called scores');
+  expect(() => lineWriter('jsonl', { ...names, kept: ['scores'] })).toThrow('would be called scores');
 });
 
 test.each([['score'], ['error'], ['a', 'a']])('two columns of one name are refused (%s)', (...kept) => {
-  expect(() => lineWriter('csv', { kept, scores: ['score'] })).toThrow(`would be called ${kept.at(-1)}`);
+  expect(() => lineWriter('csv', { ...ONE, kept })).toThrow(`would be called ${kept.at(-1)}`);
 });

@@ -192,7 +192,15 @@ test('a pipe is refused, and a file that changes before a thread opens it', asyn
   const path = join(place.folder, 'a.parquet');
   const facts = { ...(await disk.inspect(path))!, modifiedMs: 1 };
   const source = { kind: 'file', path, facts } as const;
-  const options = { record, format: 'parquet', file: 'a.parquet', keep: [], as: 'csv', source } as const;
+  const options = {
+    record,
+    format: 'parquet',
+    file: 'a.parquet',
+    keep: [],
+    as: 'csv',
+    hasErrors: true,
+    source,
+  } as const;
   const { port1, port2 } = new MessageChannel();
   makeParts(port2, options);
   await expect(createPartMaker(options, disk)).rejects.toMatchObject({ code: 'DataChanged' });

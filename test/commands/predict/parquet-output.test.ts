@@ -7,7 +7,7 @@ import { parquetOutput } from '../../../src/commands/predict/parquet-output.ts';
 import type { ScoredGroup } from '../../../src/roles/evaluator/score-groups.ts';
 import { columnOf, footerOf } from '../../data/formats/parquet/shown.ts';
 
-const NAMES = { kept: ['na.me', 'ø'], scores: ['error', 'cat'] };
+const NAMES = { kept: ['na.me', 'ø'], scores: ['error', 'cat'], hasErrors: true };
 const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
 
 /** Of these records, by their numbers. */
@@ -75,7 +75,7 @@ test('a row is what a line of CSV is, with null for what is empty', async () => 
 test('scores are exact to the bit: −0, the smallest ones and the largest', async () => {
   const scores = Float32Array.of(0, -0, 1e-45, -0, 0, 3.4028234663852886e38, 0, -0);
   const group = { records: 8, scores, outputs: 1, errors: new Map(), kept: undefined };
-  const output = parquetOutput({ kept: [], scores: ['score'] });
+  const output = parquetOutput({ kept: [], scores: ['score'], hasErrors: true });
   const bytes = Buffer.concat([output.head, output.bytesOf(output.make([group])), output.end()]);
   const read = (await columnOf(bytes, 'score')) as number[];
   expect(read.map((score) => Object.is(score, -0))).toEqual([...scores].map((score) => Object.is(score, -0)));
@@ -84,7 +84,7 @@ test('scores are exact to the bit: −0, the smallest ones and the largest', asy
 
 test('of many classes a row group has fewer records', async () => {
   const outputs = 20_000;
-  const names = { kept: [], scores: Array.from({ length: outputs }, (_, at) => `c${at}`) };
+  const names = { kept: [], scores: Array.from({ length: outputs }, (_, at) => `c${at}`), hasErrors: true };
   const output = parquetOutput(names);
   const group = { records: 60, scores: new Float32Array(60 * outputs), outputs, errors: new Map(), kept: undefined };
   const bytes = Buffer.concat([output.head, output.bytesOf(output.make([group])), output.end()]);
@@ -94,7 +94,7 @@ test('of many classes a row group has fewer records', async () => {
 test('a file of which any byte changed is refused, or reads the same', async () => {
   const scores = Float32Array.of(1, -2.5);
   const group = { records: 2, scores, outputs: 1, errors: new Map(), kept: [[latin1('ø')], ['']] };
-  const output = parquetOutput({ kept: ['key'], scores: ['score'] });
+  const output = parquetOutput({ kept: ['key'], scores: ['score'], hasErrors: true });
   const bytes = Buffer.concat([output.head, output.bytesOf(output.make([group])), output.end()]);
   const shown = async (): Promise<unknown[]> => {
     const { leaves } = await footerOf(bytes);
@@ -124,5 +124,5 @@ test('without records it has the columns all the same', async () => {
 });
 
 test('two columns of one name are refused', () => {
-  expect(() => parquetOutput({ kept: ['score'], scores: ['score'] })).toThrow('would be called score');
+  expect(() => parquetOutput({ kept: ['score'], scores: ['score'], hasErrors: true })).toThrow('would be called score');
 });

@@ -47,7 +47,7 @@ test('the AUC of the lines is that of evaluate', async () => {
   }
   const source = await openForward('a.txt', blocks());
   const head = { bytes: await source.peek(FORWARD_HEAD_BYTES), isWhole: true };
-  const options = { record, format: 'libsvm', file: 'a.txt', keep: [], as: 'csv' } as const;
+  const options = { record, format: 'libsvm', file: 'a.txt', keep: [], as: 'csv', hasErrors: true } as const;
   const maker = await createPartMaker({ ...options, source: { kind: 'stream', head } }, place.host.disk);
   let text = '';
   const take = async (made: Made): Promise<boolean> => {

@@ -18,7 +18,7 @@ const predict = ({ cwd }: StoredJob, ...words: string[]): Promise<Ran> => runCom
 
 test('scores go to stdout, what there is to say to stderr; --strict makes an error of bad records', async () => {
   const job = await endedJob();
-  const { code, out, err } = await predict(job, '--data', 'some.txt', '--strict');
+  const { code, out, err } = await predict(job, '--data', 'some.txt', '--errors', '--strict');
   const [head, ...lines] = out.trim().split('\n');
   expect(head).toBe('score,error');
   expect(lines.map((line) => line.replace(/^0\.\d+/, 'P'))).toEqual([
@@ -29,7 +29,9 @@ test('scores go to stdout, what there is to say to stderr; --strict makes an err
   );
   expect(err).toContain('1 of 3 features are unknown to the model');
   expect(code).toBe(3);
-  expect((await predict(job, '--data', 'some.txt')).code).toBe(0);
+  const plain = await predict(job, '--data', 'some.txt');
+  expect([plain.code, plain.out.replace(/0\.\d+/g, 'P')]).toEqual([0, 'score\nP\n""\n""\nP\n']);
+  expect(plain.err).toContain('\n2 without a score:\n  some.txt:2: value "bad"');
 });
 
 test('an input without records is named; --strict makes an error of it', async () => {
@@ -42,7 +44,7 @@ test('an input without records is named; --strict makes an error of it', async (
 
 test('a file appears whole, is not overwritten by accident, and says the same', async () => {
   const job = await endedJob();
-  const to = ['small', '--data', 'some.txt', '--output', 'scores.jsonl', '--as', 'jsonl'];
+  const to = ['small', '--data', 'some.txt', '--output', 'scores.jsonl', '--as', 'jsonl', '--errors'];
   const { code, out } = await predict(job, ...to, '--json');
   expect([code, JSON.parse(out)]).toMatchObject([0, { records: 4, bad: 2, features: 3, unknownFeatures: 1 }]);
   const written = readFileSync(join(job.cwd, 'scores.jsonl'), 'utf8');
@@ -60,6 +62,7 @@ test('a file appears whole, is not overwritten by accident, and says the same', 
   const rows = await parquetReadObjects({ file: new Uint8Array(readFileSync(join(job.cwd, 'scores.parquet'))).buffer });
   const scoreOf = (line: string): number | null =>
     JSON.parse(line, (_, value) => (typeof value === 'number' ? Math.fround(value) : value)).score;
+  expect(rows.map((row) => Object.keys(row))).toEqual(rows.map(() => ['score']));
   expect(rows.map(({ score }) => score)).toEqual(written.trim().split('\n').map(scoreOf));
 });
 
@@ -71,8 +74,8 @@ test('the ending of the output says its format, and it is never the input', asyn
   };
   expect(await written('ended.parquet')).toMatch(/^PAR1/);
   expect(await written('ended.jsonl')).toMatch(/^{"score":/);
-  expect(await written('ended.txt')).toMatch(/^score,error/);
-  expect(await written('said.parquet', '--as', 'csv')).toMatch(/^score,error/);
+  expect(await written('ended.txt')).toMatch(/^score\n/);
+  expect(await written('said.parquet', '--as', 'csv')).toMatch(/^score\n/);
   const before = readFileSync(join(job.cwd, 'some.txt'), 'utf8');
   const onto = await predict(job, '--data', 'some.txt', '--output', './some.txt', '--replace');
   expect(onto).toMatchObject({ code: 2, err: expect.stringContaining('--output ./some.txt is the file to score') });
@@ -121,7 +124,7 @@ test('a job by its name, its folder, or its name in a store; a checkpoint by its
   ]) {
     outs.push((await predict(job, ...words, ...data)).out);
   }
-  expect(outs).toEqual(outs.map(() => expect.stringMatching(/^score,error\n(0\.\d+,\n){3}$/)));
+  expect(outs).toEqual(outs.map(() => expect.stringMatching(/^score\n(0\.\d+\n){3}$/)));
 });
 
 test('threads write the same bytes, and tell of the same errors', async () => {
@@ -134,6 +137,9 @@ test('threads write the same bytes, and tell of the same errors', async () => {
   ];
   expect(two.out).toBe(one.out);
   expect(one.out.split('\n')).toHaveLength(9_003);
+  expect((await predict(job, '--data', 'many.txt', '--errors', '--threads', '2')).out).toBe(
+    (await predict(job, '--data', 'many.txt', '--errors')).out,
+  );
   const told = ({ err }: Ran): string => err.replace(/ in .*/, '');
   expect(told(two)).toBe(told(one));
   expect(told(one)).toContain('many.txt:9001: value "x"');
@@ -147,5 +153,5 @@ test('from a pipe to a reader that has seen enough: it ends well, and long befor
     const env = { ...COMPILED, PATH: process.env.PATH };
     execFile('sh', ['-c', line], { cwd, env }, (_error, out, err) => resolve({ out, err }));
   });
-  expect([err, out]).toEqual(['code 0\n', expect.stringMatching(/^score,error\n(0\.\d+,\n){2}$/)]);
+  expect([err, out]).toEqual(['code 0\n', expect.stringMatching(/^score\n(0\.\d+\n){2}$/)]);
 });

@@ -41,7 +41,7 @@ export async function predicted(
   const { signal } = new AbortController();
   const data = join(place.folder, how.file);
   const { source, stream } = await openInput(data, await findInput(disk, data), format, signal);
-  const options = { record, format, file: how.file, keep, as, source };
+  const options = { record, format, file: how.file, keep, as, hasErrors: true, source };
   const maker = await createPartMaker(options, disk);
   const pool = createThreadPool(
     Array.from({ length: threads === 1 ? 0 : threads }, () => {

@@ -28,4 +28,4 @@ export const csvForm: TextForm = {
   keptIn,
 };
 
-export const csvFormat = textFormat(csvForm, 'position', 3);
+export const csvFormat = textFormat(csvForm, 'position', 4);

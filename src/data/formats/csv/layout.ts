@@ -1,7 +1,7 @@
 /** Where the columns of a job are in the lines of a file: by its header, or by position. */
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
-import { notWritable, otherThanText, refuseOldLineEnds } from '../../appearance.ts';
+import { notWritable, otherThanText, refuseNul, refuseOldLineEnds } from '../../appearance.ts';
 import { BOM, NEWLINE } from '../../ascii.ts';
 import { type ColumnSpec, type FieldColumn, isConstant } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
@@ -57,6 +57,7 @@ export function headOf(
       hint: 'check that the file is csv text, and that data.csv.quote is right',
     });
   }
+  if (spec.dialect.header) refuseNul(path, bytes, end);
   if (spec.dialect.header && fault !== undefined) {
     throw new PaddletError('DataInvalid', `${path}:${line}:${fault.at - at + 1}: ${FAULTS[fault.kind]} in the header`, {
       hint: 'correct it, or set data.csv.quote to none if quotes are ordinary characters',

@@ -3,6 +3,7 @@
  * unusual, all bad records among it.
  */
 import { LIMITS } from '../../../base/limits.ts';
+import { NUL_REASON } from '../../appearance.ts';
 import { NEWLINE, quote } from '../../ascii.ts';
 import { tooLong } from '../../chunk-check.ts';
 import type { Line, LinePlan, LineReader, LineText } from '../text/plan.ts';
@@ -72,6 +73,8 @@ export class CsvLineReader implements LineReader {
     if (fault !== undefined) reason = this.#afterQuote(start, fault.at);
     else if (field !== fields) reason = wrongCount(field, fields, lines);
     else if (isHeader) reason = REPEATED_HEADER;
+    const nul = bytes.subarray(start, reader.end).indexOf(0);
+    if (nul >= 0) reason = `${NUL_REASON}, at character ${nul + 1}`;
     if (end - start > LIMITS.recordBytes) reason = tooLong(end - start);
     const place = { line, start, end };
     if (reason === undefined) return { kind: 'good', end, lines, piece: this.#values.piece(place) };

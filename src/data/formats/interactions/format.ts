@@ -55,4 +55,4 @@ const fieldsRead = (positions: readonly number[]): number => 1 + Math.max(0, ...
 /** Without a header. */
 const positionsOf = (spec: ColumnSpec): number[] => fieldColumns(spec).map(({ position = 0 }) => position - 1);
 
-export const interactionsFormat = textFormat(interactionsForm, 'position', 3);
+export const interactionsFormat = textFormat(interactionsForm, 'position', 4);

@@ -32,7 +32,9 @@ export function readText(text: LineText, plan: LinePlan, into: PieceSink): ReadT
   const { bytes } = text;
   const { form } = plan;
   const plain = form.reader(text, plan);
-  if (bytes.length > LIMITS.kernelTextBytes) return readPlainly(text, plain, plan, into);
+  // The kernel takes a NUL byte for a character, the plain form does not; JSON lines have none in the kernel either.
+  const isPlain = bytes.length > LIMITS.kernelTextBytes || (!form.isUtf8 && bytes.includes(0));
+  if (isPlain) return readPlainly(text, plain, plan, into);
   const kernel = textKernel();
   kernel.prepare(plan);
   kernel.begin(bytes);

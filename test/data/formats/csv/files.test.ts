@@ -40,6 +40,17 @@ describe('records', () => {
     expect(index).toMatchObject({ records: 99, labelBound: 99, statistics: [{ name: 'x', present: 99 }] });
   });
 
+  test('with a NUL byte are bad, and those beside them are the same', async () => {
+    const [nul, without] = ['0,a\0\n', ''].map((odd) =>
+      placeWith({
+        'a.csv': `label,text\n${rows(0, 9, (at) => `${at},"a\n${at}"\n`)}${odd}${rows(9, 20, (at) => `${at},b\n`)}`,
+      }),
+    );
+    const [read, expected] = [await recordsOf(nul!, { spec: TEXT }), await recordsOf(without!, { spec: TEXT })];
+    expect(read.labels).toEqual(expected.labels);
+    expect(read.bad).toEqual(['a.csv:20: a NUL byte, which no text has, at character 4']);
+  });
+
   test('of files with other orders of columns are the same', async () => {
     const columns = [LABEL, number('x', { normalize: 'standard' }), category('c'), list('l')];
     const spec = { columns, dialect: CSV };

@@ -1,0 +1,62 @@
+import { isoTime } from '../../host/clock.ts';
+import { storeTimeoutFlag } from '../base/command-store.ts';
+import { milliseconds } from '../base/duration-flag.ts';
+import { storeFlags } from '../base/flags.ts';
+import { PaddletCommand } from '../base-command.ts';
+import { bytesText } from '../checkpoint/inspection-text.ts';
+import { type JobRow, type JobRowProgress, jobRows } from './rows.ts';
+
+export default class JobsCommand extends PaddletCommand<typeof JobsCommand> {
+  static override summary = 'List jobs with their state, progress and size';
+  static override description =
+    `Lists the jobs in ./.paddlet, or all jobs of a store. Changes nothing. If a store is damaged or locked, its row
+shows the error. The last time is when the job ended. If the job has not ended, it is the time of its last log entry
+or checkpoint. With --store, the size is the size of the checkpoints.`;
+  static override examples = [
+    { command: '<%= config.bin %> jobs', description: 'List the jobs in ./.paddlet.' },
+    {
+      command: '<%= config.bin %> jobs --store etcd://127.0.0.1:2379 --json',
+      description: 'List all jobs of a store as JSON for a script.',
+    },
+  ];
+  static override flags = { ...storeFlags, timeout: storeTimeoutFlag };
+
+  override async execute(): Promise<void> {
+    const { flags } = this;
+    const limitMs = milliseconds(flags.timeout);
+    const jobs = await jobRows({ flags, host: this.host('jobs'), signal: this.interruption(), limitMs });
+    this.output({ jobs }, () => this.textOf(jobs));
+  }
+
+  private textOf(jobs: readonly JobRow[]): string {
+    if (jobs.length === 0) return this.flags.store === undefined ? 'no jobs in ./.paddlet' : 'no jobs in the store';
+    const columns = [
+      ...['name', 'state', 'progress', 'last alive'].map((head) => ({ head })),
+      { head: 'size', align: 'right' as const },
+    ];
+    const lines = [this.table(columns, jobs.map(cells))];
+    for (const { name, error } of jobs) {
+      if (error === undefined) continue;
+      lines.push(`${name}: ${error.code}: ${error.message}`);
+      if (error.hint !== undefined) lines.push(`  hint: ${error.hint}`);
+    }
+    return lines.join('\n');
+  }
+}
+
+function cells({ name, state, progress, lastAlive, bytes, error }: JobRow): string[] {
+  const time = state === 'running' ? 'now' : lastAlive === undefined ? '' : isoTime(lastAlive);
+  return [
+    name,
+    state ?? error?.code ?? '',
+    progress === undefined ? '' : progressText(progress),
+    time,
+    bytes === undefined ? '' : bytesText(bytes),
+  ];
+}
+
+function progressText({ pass, passes, tasks, rounds }: JobRowProgress): string {
+  const at = `pass ${Math.min(pass + 1, passes)} of ${passes}`;
+  if (tasks !== undefined) return `${at}, task ${tasks.done} of ${tasks.total}`;
+  return rounds === undefined ? at : `${at}, round ${rounds.done} of ${rounds.total}`;
+}
