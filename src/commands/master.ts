@@ -17,12 +17,13 @@ import { pageOfMaster } from './page/page-of-master.ts';
 export default class MasterCommand extends RoleCommand<typeof MasterCommand> {
   static override summary = 'Publish a job and hand out its tasks';
   static override description =
-    `Puts the job into the store, where pservers and trainers read it, and hands out its tasks until all passes are
-done. Additional masters stand by and take over when the active one dies. Run it again with the same job to resume.`;
+    `Writes the job to the store, where pservers and trainers read it, and hands out its tasks until all passes are
+done. Additional masters stand by; if the active master dies, one of them takes over. Run the same command again to
+resume.`;
   static override examples = [
     {
       command: '<%= config.bin %> master examples/a9a-lr.yaml --store etcd://127.0.0.1:2379',
-      description: 'A cluster that coordinates through etcd.',
+      description: 'Publish a job to a cluster that coordinates through etcd.',
     },
   ];
   static override args = { job: Args.string({ required: true, description: 'Job file (YAML).' }) };

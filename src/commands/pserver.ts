@@ -13,20 +13,25 @@ import { jobFlags } from './base-command.ts';
 export default class PserverCommand extends RoleCommand<typeof PserverCommand> {
   static override summary = 'Hold and serve a part of the parameters';
   static override description =
-    `Claims an index, takes units of shards, applies pushes and answers pulls. On Ctrl-C it saves its parameters; run it
-again to resume from there. On SIGTERM it hands its units over to the other pservers, if they can take them, and saves
-what is left. When the job is resized to fewer pservers, those with the highest indexes hand over their units and exit
-with 0. --host-label and --zone only describe the pserver: while each unit has one copy, they do not change where it
-is.`;
+    `Claims an index, takes units of shards, applies pushes and answers pulls. On Ctrl-C the pserver saves its
+parameters; run it again to resume from there.
+
+On SIGTERM the pserver hands its units over to the other pservers, if they can take them, and saves the rest. When the
+job is resized to fewer pservers, those with the highest indexes hand over their units and exit with 0.
+
+--host-label and --zone only describe the pserver. While each unit has one copy, they do not change its placement.`;
   static override examples = [
     {
       command: '<%= config.bin %> pserver --index 0 --store etcd://127.0.0.1:2379',
-      description: 'The parameter server with index 0.',
+      description: 'Start the pserver with index 0.',
     },
-    { command: '<%= config.bin %> pserver', description: 'The first free index; the store comes from PADDLET_STORE.' },
+    {
+      command: '<%= config.bin %> pserver',
+      description: 'Start a pserver with the first free index, for the store in PADDLET_STORE.',
+    },
     {
       command: '<%= config.bin %> pserver --index 3 --host-label rack2-7 --zone rack2',
-      description: 'Shown by `paddlet status --wide`.',
+      description: 'Start a pserver with a label and a zone, which `paddlet status --wide` shows.',
     },
   ];
   static override args = jobArg;
@@ -38,12 +43,19 @@ is.`;
       helpValue: 'N',
       description: 'Index to claim. Default: the first free one.',
     }),
-    'host-label': labelFlag('Name of the machine that it runs on, for status. Does not change the placement of units.'),
-    zone: labelFlag('Name of what fails together: rack, zone. For status; does not change the placement of units.'),
-    'leave-timeout': durationFlag('20s', 'How long SIGTERM may hand over units before what is left is saved.'),
+    'host-label': labelFlag(
+      'Name of this machine, which status shows. The name does not change the placement of units.',
+    ),
+    zone: labelFlag(
+      'Name of the failure domain, such as a rack, which status shows. The name does not change the placement of units.',
+    ),
+    'leave-timeout': durationFlag(
+      '20s',
+      'Longest time to hand over units after SIGTERM. The pserver then saves the remaining units.',
+    ),
     guard: Flags.boolean({
-      description: `Run the pserver as the child of a small process that ends its lease when it dies, so that others \
-need not wait for cluster.leaseTtl. Signals to the guard reach the pserver; SIGKILL of either ends both, without a save.`,
+      description:
+        'Run the pserver as the child of a small process that ends its lease when the pserver dies. Others then need not wait for cluster.leaseTtl. Signals to the guard reach the pserver; SIGKILL of either process ends both without a save.',
     }),
   };
 

@@ -4,22 +4,30 @@ import { runTrainer } from '../roles/trainer/trainer.ts';
 import { jobFolder } from './base/find-store.ts';
 import { jobArg, namedJob } from './base/named-job.ts';
 import { exitOf, jobNameIn, RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
-import { cacheFlags, dataFlags, jobFlags } from './base-command.ts';
+import { cacheFlags, dataFlagsElse, jobFlags } from './base-command.ts';
 
 export default class TrainerCommand extends RoleCommand<typeof TrainerCommand> {
   static override summary = 'Train on the tasks that the master hands out';
   static override description =
-    `Reads records, computes gradients and pushes them to the pservers. Any number of trainers may join and leave at any
-time; on Ctrl-C a trainer returns its tasks to the master.`;
+    `Reads records, computes gradients and pushes them to the pservers. Any number of trainers may join and leave at
+any time. On Ctrl-C a trainer returns its tasks to the master.`;
   static override examples = [
-    { command: '<%= config.bin %> trainer --store etcd://127.0.0.1:2379', description: 'Add a trainer.' },
+    {
+      command: '<%= config.bin %> trainer --store etcd://127.0.0.1:2379',
+      description: 'Add a trainer to the job in a store.',
+    },
     {
       command: 'PADDLET_STORE=etcd://etcd:2379 <%= config.bin %> trainer --data-dir /mnt/data',
-      description: 'On a machine where the data is in another folder than on the master.',
+      description: 'Add a trainer on a machine where the data is in another folder than on the master.',
     },
   ];
   static override args = jobArg;
-  static override flags = { ...jobFlags, ...dataFlags, ...cacheFlags, ...roleFlags };
+  static override flags = {
+    ...jobFlags,
+    ...dataFlagsElse('the data folder of the master'),
+    ...cacheFlags,
+    ...roleFlags,
+  };
 
   override async execute(): Promise<ExitCode> {
     const flags = namedJob(this.args.job, this.flags, this.typed);

@@ -55,7 +55,11 @@ const SEE = (command: string): string => `run \`paddlet ${command} --help\` to s
 
 test.each([
   ['run', 'argument JOB is missing: Job file (YAML)', SEE('run')],
-  ['data inspect', 'argument FILE is missing: File to look at; the first of a folder or glob', SEE('data inspect')],
+  [
+    'data inspect',
+    'argument FILE is missing: File to inspect; the first file of a folder or glob',
+    SEE('data inspect'),
+  ],
   ['run job.yaml extra', 'unexpected argument: extra', SEE('run')],
   ['stop now please really', 'unexpected arguments: please, really', SEE('stop')],
   ['run job.yaml --data-dri x', 'no such flag: --data-dri', 'did you mean --data-dir?'],

@@ -12,7 +12,7 @@ import { type CredentialFlags, storeCredentials } from './store-credentials.ts';
 export const STORE_LIMIT_MS = 10_000;
 
 /** Of commands that wait for nothing but the store. */
-export const storeTimeoutFlag = durationFlag('10s', 'How long to wait for the store to answer.');
+export const storeTimeoutFlag = durationFlag('10s', 'Longest time to wait for an answer from the store.');
 
 export interface CommandStoreOptions {
   readonly flags: WhereFlags & CredentialFlags;

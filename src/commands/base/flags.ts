@@ -22,17 +22,21 @@ export function logLevelFlag(initial: LogLevel, facts: LogLevelFacts) {
  * for what is typed daily; what deletes or overwrites is typed in full.
  */
 export const everyFlags = {
-  json: Flags.boolean({ char: 'j', description: 'Print the result, or the error, as JSON.', helpGroup: 'GLOBAL' }),
+  json: Flags.boolean({
+    char: 'j',
+    description: 'Print the result or the error as JSON on stdout.',
+    helpGroup: 'GLOBAL',
+  }),
   'log-level': logLevelFlag('info', {
     env: 'PADDLET_LOG_LEVEL',
-    description: 'Lowest level to log. Logs go to stderr.',
+    description: 'Lowest level of the log entries to write to stderr.',
     helpGroup: 'GLOBAL',
   }),
   'log-format': Flags.option({
     options: ['text', 'json'] as const,
     default: 'text' as const,
     env: 'PADDLET_LOG_FORMAT',
-    description: 'Format of log lines: text, or one JSON object per line.',
+    description: 'Format of the log on stderr: text, or one JSON object per line.',
     helpGroup: 'GLOBAL',
   })(),
 };
@@ -42,7 +46,7 @@ export const storeFlags = {
     env: 'PADDLET_STORE',
     helpValue: 'URL',
     parse: async (url) => storeAtHome(url),
-    description: 'Coordination store: etcd://host:port[,host:port...], etcds:// for TLS, or sqlite:PATH.',
+    description: 'URL of the coordination store: etcd://host:port[,host:port...], etcds:// for TLS, or sqlite:PATH.',
     helpGroup: 'STORE',
   }),
   ...credentialFlags,
@@ -54,27 +58,30 @@ export const jobFlags = {
   chroot: Flags.string({
     helpValue: 'PREFIX',
     parse: chrootPrefix,
-    description: "Prefix of the job's keys in the store. Default: /paddlet/NAME, when the store has only one job.",
+    description:
+      "Prefix of the job's keys in the store. Default: the prefix of the only job there; for a new job, /paddlet/NAME.",
     helpGroup: 'STORE',
   }),
   dir: Flags.string({
     helpValue: 'FOLDER',
     parse: localFolder,
-    description: 'Folder of the job, with store.db, logs and checkpoints. Default: ./.paddlet/NAME.',
+    description:
+      'Folder of the job. It holds logs, checkpoints and, without --store, store.db. Default: ./.paddlet/NAME.',
     helpGroup: 'STORE',
   }),
 };
 
-/** Where the data is. */
-export const dataFlags = {
+/** `otherwise`: the folder of the data without the flag, which differs from command to command. */
+export const dataFlagsElse = (otherwise: string) => ({
   'data-dir': Flags.string({
     env: 'PADDLET_DATA',
     helpValue: 'FOLDER',
     parse: localFolder,
-    description:
-      "Folder that relative data paths start from. Default: that of the job file; trainer and evaluate: the master's.",
+    description: `Folder that relative data paths start from. Default: ${otherwise}.`,
   }),
-};
+});
+
+export const dataFlags = dataFlagsElse('the folder of the job file');
 
 /** Where inflated files and indexes are kept. */
 export const cacheFlags = {
@@ -83,7 +90,7 @@ export const cacheFlags = {
     helpValue: 'FOLDER',
     parse: localFolder,
     default: '.paddlet/cache',
-    description: 'Folder where decompressed data files and indexes are kept for reuse.',
+    description: 'Folder for decompressed data files, indexes and parsed tasks, which all jobs share.',
   }),
 };
 
@@ -95,7 +102,7 @@ export const setFlags = {
     multipleNonGreedy: true,
     default: [],
     helpValue: 'FIELD=VALUE',
-    description: 'Override a field of the job file, for example training.passes=3. May be repeated.',
+    description: 'Field of the job file to override, such as training.passes=3. May be repeated.',
   }),
 };
 
@@ -104,5 +111,5 @@ export const labelsFlag = Flags.string({
   multiple: true,
   multipleNonGreedy: true,
   helpValue: 'FILE',
-  description: 'Label file of an idx file, in the order of the data files. May be repeated.',
+  description: 'Label file of an idx data file, in the order of the data files. May be repeated.',
 });

@@ -12,7 +12,7 @@ export const jobArg = {
   job: Args.string({
     // Oclif would take what is piped in for the name.
     ignoreStdin: true,
-    description: 'The job: its name, or the path of its folder. Default: the only job in ./.paddlet or in the store.',
+    description: 'Name of the job, or path of its folder. Default: the only job in ./.paddlet or in the store.',
   }),
 };
 
@@ -29,7 +29,7 @@ export const modelArg = {
   model: Args.string({
     ignoreStdin: true,
     description:
-      'A job, by its name or its folder; or the path of a checkpoint folder or a merged model. Default: the job of --dir or --store.',
+      'Name or folder of a job, or path of a checkpoint folder or a merged model. Default: the only job in ./.paddlet or in the store.',
   }),
 };
 
@@ -37,7 +37,7 @@ export const modelArg = {
 export const pathArg = {
   path: Args.string({
     description:
-      'A job, by its name or its folder; a checkpoint folder, or a checkpoint file. Default: the job of --store or --dir.',
+      'Name or folder of a job, or path of a checkpoint folder or file. Default: the only job in ./.paddlet or in the store.',
   }),
 };
 

@@ -38,7 +38,7 @@ import { type CredentialFlags, storeCredentials } from './store-credentials.ts';
 export const exposeFlags = {
   'expose-metrics': Flags.boolean({
     env: 'PADDLET_EXPOSE_METRICS',
-    description: 'Answer GET /metrics to everyone who can reach the port, without the join token.',
+    description: 'Answer GET /metrics without the join token, to everyone who can reach the port.',
   }),
 };
 
@@ -47,7 +47,7 @@ export const listenFlags = {
   listen: Flags.string({
     default: DEFAULT_LISTEN,
     helpValue: 'HOST:PORT',
-    description: 'Address to listen on; port 0 takes a free port.',
+    description: 'Address to listen on; port 0 selects a free port.',
   }),
   'allow-host': Flags.string({
     multiple: true,
@@ -55,7 +55,8 @@ export const listenFlags = {
     default: [],
     helpValue: 'HOST',
     parse: async (text) => parseAllowedHost(text),
-    description: 'Another name by which requests may reach this process, such as that of a proxy. May be repeated.',
+    description:
+      'Additional host name under which this process accepts requests, such as the name of a proxy. May be repeated.',
   }),
   'allow-origin': Flags.string({
     multiple: true,
@@ -63,7 +64,8 @@ export const listenFlags = {
     default: [],
     helpValue: 'ORIGIN',
     parse: async (text) => parseOrigin(text),
-    description: 'Origin of web pages that may use this process, such as https://board.example. May be repeated.',
+    description:
+      'Origin of web pages that may send requests to this process, such as https://board.example. May be repeated.',
   }),
 };
 
@@ -72,7 +74,7 @@ export const roleFlags = {
   ...listenFlags,
   advertise: Flags.string({
     helpValue: 'HOST',
-    description: 'Host name or address that other processes use to reach this one. Default: the host of --listen.',
+    description: 'Host name or address at which other processes reach this process. Default: the host of --listen.',
   }),
 };
 

@@ -12,18 +12,24 @@ export const credentialFlags = {
   'store-user': Flags.string({
     env: 'PADDLET_STORE_USER',
     helpValue: 'NAME',
-    description: 'User of etcd. The password comes from PADDLET_STORE_PASSWORD or --store-password-file.',
+    description: 'Name of the etcd user. The password comes from PADDLET_STORE_PASSWORD or --store-password-file.',
     helpGroup,
   }),
   'store-password-file': Flags.string({
     env: 'PADDLET_STORE_PASSWORD_FILE',
     helpValue: 'FILE',
-    description: 'File with the password of --store-user.',
+    description: 'File that contains the password of --store-user.',
     helpGroup,
   }),
-  'store-ca': pem('PADDLET_STORE_CA', 'Authority of the certificates of etcds:// servers (PEM). Default: public ones.'),
-  'store-cert': pem('PADDLET_STORE_CERT', 'Certificate of this client for etcds:// (PEM), with --store-key.'),
-  'store-key': pem('PADDLET_STORE_KEY', 'Private key of --store-cert (PEM).'),
+  'store-ca': pem(
+    'PADDLET_STORE_CA',
+    'PEM file of the authority that signs the certificates of etcds:// servers. Default: the public authorities.',
+  ),
+  'store-cert': pem(
+    'PADDLET_STORE_CERT',
+    'PEM file with the certificate of this client for etcds:// servers. Requires --store-key.',
+  ),
+  'store-key': pem('PADDLET_STORE_KEY', 'PEM file with the private key of --store-cert.'),
 };
 
 export const PASSWORD_VARIABLE = 'PADDLET_STORE_PASSWORD';

@@ -10,25 +10,28 @@ import { bytesText } from './inspection-text.ts';
 export default class CheckpointDiffCommand extends PaddletCommand<typeof CheckpointDiffCommand> {
   static override summary = 'Compare the values of two checkpoints';
   static override description =
-    `Shows rows added, removed and changed, and the Euclidean distance over the rows in both, for each table and dense
-parameter. The two may be from different jobs and numbers of pservers. Optimizer state is not compared. Works in
-bounded memory.`;
+    `Shows the rows added, removed and changed in each table and dense parameter. Also shows the Euclidean distance
+over the rows that both checkpoints have. The two checkpoints may come from different jobs and numbers of pservers.
+Optimizer state is not compared. Memory use is bounded.`;
   static override examples = [
     {
-      command: '<%= config.bin %> checkpoint diff /backup/ctr .paddlet/ctr',
-      description: 'What training has changed since a backup.',
+      command: '<%= config.bin %> checkpoint diff /backup/clicks clicks',
+      description: 'Show what training has changed since a backup.',
     },
     {
       command: '<%= config.bin %> checkpoint diff a/0/5f0c… a/0/77e1… --vars "emb*" --json',
-      description: 'Some tables of two files of one pserver, with JSON output for a script.',
+      description: 'Compare some tables of two files of one pserver, and print JSON for a script.',
     },
   ];
   static override args = {
     before: Args.string({
       required: true,
-      description: 'A job, by its name or its folder; a checkpoint folder, or a checkpoint file.',
+      description: 'Older side: name or folder of a job, or path of a checkpoint folder or file.',
     }),
-    after: Args.string({ required: true, description: 'The same, to compare with the first.' }),
+    after: Args.string({
+      required: true,
+      description: 'Newer side: name or folder of a job, or path of a checkpoint folder or file.',
+    }),
   };
   static override flags = { ...ofJobFlags, ...varsFlags };
 

@@ -12,22 +12,21 @@ import { bytesText } from './inspection-text.ts';
 export default class CheckpointExportCommand extends PaddletCommand<typeof CheckpointExportCommand> {
   static override summary = 'Write a checkpoint as one model file: safetensors, npz or CSV';
   static override description =
-    `Merges the files of all pservers; the rows of each table are sorted by id. Arrays are named sparse/TABLE/ids,
-sparse/TABLE/values and dense/NAME/values; with --state also slot.NAME and steps. CSV is one file per variable, in a new
-folder. The source files are checked for damage first. Works in bounded memory; the output is written completely or not
-at all.`;
+    `Merges the files of all pservers and sorts the rows of each table by id. The arrays are named sparse/TABLE/ids,
+sparse/TABLE/values and dense/NAME/values; with --state also slot.NAME and steps. CSV output is a new folder with one
+file per variable. The source files are checked for damage first. The write is atomic, and memory use is bounded.`;
   static override examples = [
     {
-      command: '<%= config.bin %> checkpoint export --as safetensors --output model.safetensors',
-      description: 'The newest checkpoints of the only job in ./.paddlet.',
+      command: '<%= config.bin %> checkpoint export clicks --as safetensors --output model.safetensors',
+      description: 'Export the newest checkpoints of the job clicks.',
     },
     {
-      command: '<%= config.bin %> checkpoint export /backup/ctr --as npz --output ctr.npz --state',
-      description: 'With optimizer state, for NumPy: numpy.load("ctr.npz")["sparse/emb/values"].',
+      command: '<%= config.bin %> checkpoint export /backup/clicks --as npz --output clicks.npz --state',
+      description: 'Export with optimizer state for NumPy: numpy.load("clicks.npz")["sparse/emb/values"].',
     },
     {
-      command: '<%= config.bin %> checkpoint export --as csv --vars w --output w.csv --json',
-      description: 'One table as text: id, v0, v1, …',
+      command: '<%= config.bin %> checkpoint export clicks --as csv --vars w --output w.csv --json',
+      description: 'Export one table as text with the columns id, v0, v1, …',
     },
   ];
   static override args = pathArg;
@@ -41,7 +40,7 @@ at all.`;
       char: 'o',
       required: true,
       helpValue: 'PATH',
-      description: 'File to write; for CSV a folder.',
+      description: 'File to write; for CSV, a new folder.',
     }),
     state: Flags.boolean({ description: 'Include optimizer state and update counts.' }),
     replace: Flags.boolean({ description: 'Overwrite existing files.' }),

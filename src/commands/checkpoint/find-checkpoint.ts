@@ -27,14 +27,14 @@ export const varsFlags = {
     multipleNonGreedy: true,
     default: [],
     helpValue: 'PATTERN',
-    description: 'Only parameters and tables with these names; * and ? are wildcards. May be repeated.',
+    description: 'Name of the parameters and tables to include; * and ? are wildcards. May be repeated. Default: all.',
   }),
 };
 
 export const ofJobFlags = {
   'job-id': Flags.string({
     helpValue: 'ID',
-    description: 'Id or name of the job, when several jobs share a checkpoint folder.',
+    description: 'Id or name of the job. Required when several jobs share a checkpoint folder.',
   }),
 };
 

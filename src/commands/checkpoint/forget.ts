@@ -6,22 +6,29 @@ import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 
 export default class CheckpointForgetCommand extends PaddletCommand<typeof CheckpointForgetCommand> {
-  static override summary = 'Continue without the checkpoint files of a pserver that are lost';
+  static override summary = 'Let a pserver continue without its lost checkpoint files';
   static override description =
-    `A pserver that starts and cannot find the files it has published waits for them. This command tells it to continue
-without those that it cannot find. What they contained is trained again: in async mode the finished tasks that this
-pserver lacks, in sync mode the rounds since an older cut, on all pservers. Files that it can find are still loaded.`;
+    `A pserver that starts and cannot find its published files waits for them. This command tells the pserver to
+continue without the missing files. Files that it can find are still loaded.
+
+The lost training is done again. In async mode, these are the finished tasks that this pserver lacks. In sync mode,
+these are the rounds since an older cut, on all pservers.`;
   static override examples = [
     {
-      command: '<%= config.bin %> checkpoint forget --index 0',
-      description: 'The files of pserver 0 are lost for good; the only job in ./.paddlet.',
+      command: '<%= config.bin %> checkpoint forget clicks --index 0',
+      description: 'Let pserver 0 of the job clicks continue after its files were lost for good.',
     },
   ];
   static override args = jobArg;
   static override flags = {
     ...jobFlags,
     timeout: storeTimeoutFlag,
-    index: Flags.integer({ min: 0, required: true, helpValue: 'N', description: 'Index of the pserver.' }),
+    index: Flags.integer({
+      min: 0,
+      required: true,
+      helpValue: 'N',
+      description: 'Index of the pserver whose files are lost.',
+    }),
   };
 
   override async execute(): Promise<void> {

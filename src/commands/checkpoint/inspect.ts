@@ -12,18 +12,22 @@ import { inspectionText } from './inspection-text.ts';
 export default class CheckpointInspectCommand extends PaddletCommand<typeof CheckpointInspectCommand> {
   static override summary = 'Show what a checkpoint contains';
   static override description =
-    `Shows shapes, rows, bytes, minimum, maximum, mean, norm, counts of NaN and infinity, the training position, and digests
-of each table that do not depend on the order of rows or the number of files. Reads the values of all shards once, in
-bounded memory. Does not check the files for damage: use paddlet checkpoint verify for that.`;
+    `Shows shapes, rows, bytes, minimum, maximum, mean, norm, counts of NaN and infinity, and the training position.
+Each table also has a digest that depends neither on the order of the rows nor on the number of files. The command
+reads the values of all shards once, in bounded memory. It does not check the files for damage: use paddlet checkpoint
+verify.`;
   static override examples = [
-    { command: '<%= config.bin %> checkpoint inspect', description: 'The only job in ./.paddlet.' },
     {
-      command: '<%= config.bin %> checkpoint inspect /backup/ctr --vars "emb*" --top 10',
-      description: 'A checkpoint folder: some tables, and their ten rows with the largest norms.',
+      command: '<%= config.bin %> checkpoint inspect clicks',
+      description: 'Show the newest checkpoints of the job clicks.',
     },
     {
-      command: '<%= config.bin %> checkpoint inspect --store etcd://h1:2379 --digest --json',
-      description: 'The newest checkpoints of a running job, with modelDigest and stateDigest, as JSON.',
+      command: '<%= config.bin %> checkpoint inspect /backup/clicks --vars "emb*" --top 10',
+      description: 'Show some tables of a checkpoint folder, each with its ten rows of the largest norms.',
+    },
+    {
+      command: '<%= config.bin %> checkpoint inspect clicks --store etcd://h1:2379 --digest --json',
+      description: 'Print the facts of a running job as JSON, with modelDigest and stateDigest.',
     },
   ];
   static override args = pathArg;
@@ -37,10 +41,10 @@ bounded memory. Does not check the files for damage: use paddlet checkpoint veri
       min: 0,
       max: 10_000,
       helpValue: 'N',
-      description: 'Show the N rows of each table with the largest norms.',
+      description: 'Number of rows to show of each table, those with the largest norms.',
     }),
     digest: Flags.boolean({
-      description: 'Compute modelDigest and stateDigest, as in the result of a job. Takes a second pass.',
+      description: 'Compute modelDigest and stateDigest, as in the result of a job. Reads the values a second time.',
     }),
   };
 

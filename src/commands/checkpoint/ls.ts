@@ -8,13 +8,15 @@ import { ageText, bytesText } from './inspection-text.ts';
 export default class CheckpointLsCommand extends PaddletCommand<typeof CheckpointLsCommand> {
   static override summary = 'List the checkpoints of a job with their sizes and ages';
   static override description =
-    `Newest first for each pserver. State "clean": no update was applied after it. "opened": it was clean, and a pserver has
-loaded it and applied updates since. No state: it was written during training. Reads only the headers of the files.`;
+    `Lists the checkpoints of each pserver, newest first. Reads only the headers of the files.
+
+The state "clean" means that no update was applied after the checkpoint. The state "opened" means that a pserver has
+loaded a clean checkpoint and applied updates since. A checkpoint without a state was written during training.`;
   static override examples = [
-    { command: '<%= config.bin %> checkpoint ls', description: 'The only job in ./.paddlet.' },
+    { command: '<%= config.bin %> checkpoint ls clicks', description: 'List the checkpoints of the job clicks.' },
     {
-      command: '<%= config.bin %> checkpoint ls /backup/ctr --json',
-      description: 'A folder, with JSON output for a script.',
+      command: '<%= config.bin %> checkpoint ls /backup/clicks --json',
+      description: 'List the checkpoints in a folder as JSON for a script.',
     },
   ];
   static override args = pathArg;

@@ -9,19 +9,20 @@ import { type SavedCut, type SavedFile, saveNow } from './save-now.ts';
 export default class CheckpointSaveCommand extends PaddletCommand<typeof CheckpointSaveCommand> {
   static override summary = 'Save the parameters of a running job now';
   static override description =
-    `Each pserver writes a checkpoint of its shards and publishes it, while training continues. A pserver that is saving
-already ignores the request and reports it. In sync mode the master makes all pservers save the same round: a cut.`;
+    `Each pserver writes a checkpoint of its shards and publishes it, while training continues. A pserver that is
+already saving ignores the request and reports that. In sync mode the master makes all pservers save the same round: a
+cut.`;
   static override examples = [
-    { command: '<%= config.bin %> checkpoint save', description: 'The only job in ./.paddlet.' },
+    { command: '<%= config.bin %> checkpoint save clicks', description: 'Save the job clicks.' },
     {
-      command: '<%= config.bin %> checkpoint save --store etcd://127.0.0.1:2379 --json',
-      description: 'A job in etcd, with JSON output for a script.',
+      command: '<%= config.bin %> checkpoint save clicks --store etcd://127.0.0.1:2379 --json',
+      description: 'Save a job in etcd, and print JSON for a script.',
     },
   ];
   static override args = jobArg;
   static override flags = {
     ...jobFlags,
-    timeout: durationFlag('10m', 'How long to wait for the checkpoints; at most 10s for the store to answer.'),
+    timeout: durationFlag('10m', 'Longest time to wait for the checkpoints. The store must answer within 10s.'),
   };
 
   override async execute(): Promise<void> {

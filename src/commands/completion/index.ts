@@ -8,26 +8,31 @@ import { zshScript } from './zsh.ts';
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript };
 
 export default class Completion extends PaddletCommand<typeof Completion> {
-  static override summary = 'Print a script that completes command lines: bash, zsh or fish';
+  static override summary = 'Print a completion script for bash, zsh or fish';
   static override description =
-    `Completes commands, flags, the values of flags that have a few, and names of files. The script is made from this
-executable and needs nothing else; install it again with a new version. It is read when a shell starts.`;
+    `Completes commands, flags, the values of flags that have a fixed set, and file names. The script comes from this
+executable and needs nothing else; install it again after an update. The shell reads the script when it starts.`;
   static override examples = [
     {
       command: '<%= config.bin %> completion bash > ~/.local/share/bash-completion/completions/paddlet',
-      description: 'For bash with the package bash-completion. Without it: source the script in ~/.bashrc.',
+      description:
+        'Install for bash with the package bash-completion; without the package, source the script in ~/.bashrc.',
     },
     {
       command: '<%= config.bin %> completion zsh > ~/.zfunc/_paddlet',
-      description: 'For zsh, with `fpath+=(~/.zfunc)` before `compinit` in ~/.zshrc.',
+      description: 'Install for zsh, with `fpath+=(~/.zfunc)` before `compinit` in ~/.zshrc.',
     },
     {
       command: '<%= config.bin %> completion fish > ~/.config/fish/completions/paddlet.fish',
-      description: 'For fish.',
+      description: 'Install for fish.',
     },
   ];
   static override args = {
-    shell: Args.string({ required: true, options: Object.keys(SCRIPTS), description: 'The shell.' }),
+    shell: Args.string({
+      required: true,
+      options: Object.keys(SCRIPTS),
+      description: 'Shell that will read the script: bash, zsh or fish.',
+    }),
   };
   static override flags = {};
 

@@ -8,7 +8,7 @@ import { resolveFiles } from '../../data/place.ts';
 import { loadJob } from '../../job/load-job.ts';
 import { columnSpecOf } from '../../job/schema.ts';
 import { refuseEmpty } from '../base/given-path.ts';
-import { cacheFlags, dataFlags, PaddletCommand } from '../base-command.ts';
+import { cacheFlags, dataFlagsElse, PaddletCommand } from '../base-command.ts';
 
 const NEXT = `To train on them, in the job: set data.format to columns, name these files in data.train and data.test, and remove
 data.csv, data.record and the position, path, from or value of each column; columns that it has by default have to be
@@ -20,36 +20,40 @@ interface Written extends Converted {
 }
 
 export default class DataConvertCommand extends PaddletCommand<typeof DataConvertCommand> {
-  static override summary = 'Convert files of text or Parquet to files of columns';
+  static override summary = 'Convert text or Parquet files to files of columns';
   static override description =
     `Parses each file once, and writes its columns as a job reads them: numbers, ids of categories, labels. Jobs with
-data.format: columns read them without parsing, with any statistics, normalization and crosses; what decides ids and
-labels stays as it was. Bad records keep their place.`;
+data.format: columns read these files without parsing, with any statistics, normalization and crosses. The settings
+that decide ids and labels stay fixed. Bad records keep their place.`;
   static override examples = [
     {
       command: '<%= config.bin %> data convert log.csv --job clicks.yaml --output columns',
-      description: 'Writes columns/log.columns.',
+      description: 'Write columns/log.columns.',
     },
     {
       command: "<%= config.bin %> data convert 'log/*/*.csv.gz' --job clicks.yaml --output columns --json",
-      description: 'All files of a glob, with JSON output for a script. Folders stay as they are.',
+      description: 'Convert all files of a glob into the same folders below columns, and print JSON for a script.',
     },
   ];
   static override strict = false;
   static override args = {
-    path: Args.string({ required: true, description: 'A file, a folder or a glob; more may follow.' }),
+    path: Args.string({ required: true, description: 'File, folder or glob to read. May be repeated.' }),
   };
   static override flags = {
-    ...dataFlags,
+    ...dataFlagsElse('the current folder'),
     ...cacheFlags,
-    job: Flags.string({ required: true, helpValue: 'FILE', description: 'Job file with the format and the columns.' }),
+    job: Flags.string({
+      required: true,
+      helpValue: 'FILE',
+      description: 'Job file that defines the format and the columns of the data.',
+    }),
     output: Flags.string({
       char: 'o',
       required: true,
       helpValue: 'FOLDER',
-      description: 'Folder to write to; created when missing.',
+      description: 'Folder to write to; created if missing.',
     }),
-    replace: Flags.boolean({ description: 'Replace files that were written before.' }),
+    replace: Flags.boolean({ description: 'Overwrite existing files.' }),
   };
 
   override async execute(): Promise<void> {

@@ -13,7 +13,7 @@ import { loadJob } from '../../job/load-job.ts';
 import { columnSpecOf, type Job } from '../../job/schema.ts';
 import { selectedOf } from '../../roles/master/dataset.ts';
 import { refuseEmpty } from '../base/given-path.ts';
-import { cacheFlags, dataFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
+import { cacheFlags, dataFlagsElse, labelsFlag, PaddletCommand } from '../base-command.ts';
 
 interface Requested extends Omit<IndexRequest, 'what'> {
   readonly mayHaveWeight: boolean;
@@ -23,50 +23,53 @@ interface Requested extends Omit<IndexRequest, 'what'> {
 export default class DataIndexCommand extends PaddletCommand<typeof DataIndexCommand> {
   static override summary = 'Index data files: count records, find feature and label bounds';
   static override description =
-    `Reads the files once and keeps the index in the cache, where a job that trains on them finds it. Files with the same
-digest give the same tasks. Single bad records are counted as records here; training reports them. A file that begins
-with records of another format is refused.`;
+    `Reads the files once and keeps the index in the cache, where a job that trains on them finds it. Files with the
+same digest give the same tasks. Single bad records are counted as records here; training reports them. A file that
+begins with records of another format is refused.
+
+With --job, paddlet indexes the files as training files of that job. Format, columns, split, sampling, label weights
+and records per task come from the job file.`;
   static override examples = [
     { command: '<%= config.bin %> data index a9a/a9a.gz --format libsvm', description: 'Index one file.' },
     {
       command: "<%= config.bin %> data index 'logs/*.gz' extra/ --format libfm --records-per-task 10000",
-      description: 'All files that match a glob, and those in a folder.',
+      description: 'Index all files that match a glob, and the files in a folder.',
     },
     {
       command: '<%= config.bin %> data index log.csv --job clicks.yaml',
-      description: 'A CSV file, with the columns of a job.',
+      description: 'Index a CSV file with the columns of a job.',
     },
     {
       command: '<%= config.bin %> data index mnist/train-images-idx3-ubyte.gz --format idx --json',
-      description: 'JSON output for a script. The label files of idx files are found by name.',
+      description: 'Index idx files, whose label files are found by name, and print JSON for a script.',
     },
   ];
   static override strict = false;
   static override args = {
-    path: Args.string({ required: true, description: 'A file, a folder or a glob; more may follow.' }),
+    path: Args.string({ required: true, description: 'File, folder or glob to read. May be repeated.' }),
   };
   static override flags = {
-    ...dataFlags,
+    ...dataFlagsElse('the current folder'),
     ...cacheFlags,
     format: Flags.option({
       options: DATA_FORMATS,
-      description: 'Format of the files; those with columns need --job.',
+      description: 'Format of the input. Formats with columns need --job instead.',
       exclusive: ['job'],
     })(),
     job: Flags.string({
       helpValue: 'FILE',
-      description:
-        'Job file to take format, columns, split, sampling, label weights and records per task from: as its training files.',
+      description: 'Job file that defines the format and the columns of the data.',
       exclusive: ['label-weights', 'records-per-task'],
     }),
     labels: labelsFlag,
     'label-weights': Flags.boolean({
-      description: 'Labels may have a weight, as in 1:0.5 (data.labelWeights of the job).',
+      description: 'Accept labels with a weight, such as 1:0.5 (data.labelWeights of a job).',
     }),
     'records-per-task': Flags.integer({
       min: 1,
       max: 2 ** 31 - 1,
-      description: 'Records per task (data.recordsPerTask of the job); by default 1000.',
+      helpValue: 'N',
+      description: 'Number of records per task (data.recordsPerTask of a job). Default: 1000.',
     }),
   };
 

@@ -11,7 +11,7 @@ import { loadJob } from '../../job/load-job.ts';
 import { columnSpecOf } from '../../job/schema.ts';
 import { widestRule } from '../../roles/master/dataset.ts';
 import { refuseEmpty } from '../base/given-path.ts';
-import { cacheFlags, dataFlags, PaddletCommand } from '../base-command.ts';
+import { cacheFlags, dataFlagsElse, PaddletCommand } from '../base-command.ts';
 import { comparisonText, denseText, type Screen, sparseText, tableText } from './inspection-text.ts';
 import { jobLookText } from './job-look-text.ts';
 
@@ -21,41 +21,49 @@ const USUAL_WIDTH = 80;
 const SHOWN_VALUES = 20;
 
 export default class DataInspect extends PaddletCommand<typeof DataInspect> {
-  static override summary = 'Show what a data file holds, and how it would be read';
+  static override summary = 'Show what a data file contains, and how paddlet would read it';
   static override description =
-    `Reads the file once. Of a table (CSV, JSON lines, Parquet) it shows how it is written, and of each column the type
-that it seems to have, missing values, different values, the most frequent ones or the range, and whether it nearly
-equals the label. Packed files (gzip, zstd, RecordIO) are looked at as what is in them.
-With a second file: the values and ranges that the first one lacks. With a job file: the columns as the job reads them.`;
+    `Reads the file once. The syntax of a table (CSV, JSON lines, Parquet) is shown first. Then each column is shown
+with the type that fits, its missing and distinct values, and its most frequent values or its range. Columns that
+nearly equal the label are reported. Packed files (gzip, zstd, RecordIO) are unpacked first.
+
+With a second file, shows the values and ranges that the first file lacks. With a job file, shows the columns as the
+job reads them.`;
   static override examples = [
-    { command: '<%= config.bin %> data inspect adult/adult.data.gz', description: 'Look at one file.' },
+    { command: '<%= config.bin %> data inspect adult/adult.data.gz', description: 'Show what one file contains.' },
     {
       command: '<%= config.bin %> data inspect adult/adult.data.gz adult/adult.test.gz',
-      description: 'And at what is new in another one.',
+      description: 'Also show what is new in a second file.',
     },
     {
       command: '<%= config.bin %> data inspect adult/adult.data.gz --job examples/adult-lr.yaml --json',
-      description: 'As a job reads it, for a script.',
+      description: 'Show the file as a job reads it, as JSON for a script.',
     },
   ];
   static override args = {
-    file: Args.string({ required: true, description: 'File to look at; the first of a folder or glob.' }),
+    file: Args.string({ required: true, description: 'File to inspect; the first file of a folder or glob.' }),
     // What waits on the standard input is no name of a file.
-    other: Args.string({ ignoreStdin: true, description: 'A file to compare with it.' }),
+    other: Args.string({ ignoreStdin: true, description: 'File to compare with FILE.' }),
   };
   static override flags = {
-    ...dataFlags,
+    ...dataFlagsElse('the current folder'),
     ...cacheFlags,
     job: Flags.string({
       helpValue: 'FILE',
-      description: 'Job file whose columns to read: of csv, tsv, interactions, jsonl and parquet files.',
+      description:
+        'Job file that defines the format and the columns of the data. Its format must be csv, tsv, interactions, jsonl or parquet.',
     }),
     label: Flags.string({
       helpValue: 'NAME',
-      description: 'The column that is the label. Default: guessed by name, or by its values.',
+      description: 'Name of the column that is the label. Default: guessed from the names and the values.',
       exclusive: ['job'],
     }),
-    rows: Flags.integer({ min: 1, max: 2 ** 53 - 1, helpValue: 'N', description: 'Look at the first N records only.' }),
+    rows: Flags.integer({
+      min: 1,
+      max: 2 ** 53 - 1,
+      helpValue: 'N',
+      description: 'Number of records to read, from the first one. Default: all.',
+    }),
   };
 
   override async execute(): Promise<void> {

@@ -11,20 +11,24 @@ const MOST_FEATURES = 50_000_000;
 export default class DataSynth extends PaddletCommand<typeof DataSynth> {
   static override summary = 'Generate a data set from a planted model';
   static override description =
-    `Writes training and test records and planted.json; with --as csv, tsv or jsonl also job.yaml, which trains on them. The
-records resemble click logs; their labels are drawn from a known factorization machine, the planted model. planted.json
-has the metrics of that model on the test file: the best result that training can be expected to reach. The same flags
-give the same bytes.`;
+    `Writes training records, test records and planted.json; with --as csv, tsv or jsonl also job.yaml, which trains
+on them. The records resemble click logs. Their labels are drawn from a known factorization machine, the planted
+model. planted.json has the metrics of that model on the test file: the best result to expect from training. The same
+flags give the same bytes.`;
   static override examples = [
-    { command: '<%= config.bin %> data synth --output data/synth', description: 'The data of examples/synth-fm.yaml.' },
+    {
+      command: '<%= config.bin %> data synth --output data/synth',
+      description: 'Generate the data of examples/synth-fm.yaml.',
+    },
     {
       command: '<%= config.bin %> data synth --output big --records 5000000 --features 1000000 --per-record 39',
-      description: 'A larger data set.',
+      description: 'Generate a larger data set.',
     },
     {
       command:
         '<%= config.bin %> data synth --output log --as csv --per-record 39 --numbers 13 --features 390000 --factors 0',
-      description: 'A click log with 13 numbers and 26 categories, for paddlet run log/job.yaml --data-dir log.',
+      description:
+        'Generate a click log with 13 numbers and 26 categories, for paddlet run log/job.yaml --data-dir log.',
     },
   ];
   static override flags = {
@@ -32,19 +36,19 @@ give the same bytes.`;
       char: 'o',
       required: true,
       helpValue: 'FOLDER',
-      description: 'Folder to write to; created when missing.',
+      description: 'Folder to write to; created if missing.',
     }),
     records: Flags.integer({
       default: SYNTH_DEFAULTS.records,
       min: 1,
       max: MOST_RECORDS,
-      description: 'Training records.',
+      description: 'Number of training records.',
     }),
     'test-records': Flags.integer({
       default: SYNTH_DEFAULTS.testRecords,
       min: 1,
       max: MOST_RECORDS,
-      description: 'Test records.',
+      description: 'Number of test records.',
     }),
     features: Flags.integer({
       default: SYNTH_DEFAULTS.features,
@@ -56,29 +60,29 @@ give the same bytes.`;
       default: SYNTH_DEFAULTS.perRecord,
       min: 1,
       max: 10_000,
-      description: 'Features per record.',
+      description: 'Number of features per record.',
     }),
     as: Flags.option({
       options: SYNTH_FORMATS,
       default: SYNTH_DEFAULTS.format,
-      description: 'Features by number, or columns: a label and one column for each feature of a record.',
+      description: 'Format of the output. Formats of tables have a label and one column for each feature of a record.',
     })(),
     numbers: Flags.integer({
       default: SYNTH_DEFAULTS.numbers,
       min: 0,
       max: 10_000,
-      description: 'Of the columns, how many are numbers; the others are categories.',
+      description: 'Number of columns that are numbers; the other columns are categories.',
     }),
     missing: Flags.string({
       default: String(SYNTH_DEFAULTS.missing),
       helpValue: 'SHARE',
-      description: 'Of the numbers, how many are missing: from 0 to below 1.',
+      description: 'Fraction of the values in columns of numbers that are missing; from 0 to below 1.',
     }),
     factors: Flags.integer({
       default: SYNTH_DEFAULTS.factors,
       min: 0,
       max: 1024,
-      description: 'Length of the factor vectors of the planted model; 0 for a linear model.',
+      description: 'Length of the factor vectors of the planted model; 0 makes the model linear.',
     }),
     noise: Flags.string({
       default: String(SYNTH_DEFAULTS.noise),
@@ -89,6 +93,7 @@ give the same bytes.`;
       default: SYNTH_DEFAULTS.seed,
       min: 0,
       max: 2 ** 32 - 1,
+      helpValue: 'N',
       description: 'Seed of the random numbers.',
     }),
   };

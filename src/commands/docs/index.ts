@@ -7,25 +7,28 @@ import { TEXTS } from './texts.ts';
 import { titleOf, topicText } from './topic.ts';
 
 export default class Docs extends PaddletCommand<typeof Docs> {
-  static override summary = 'Show the documents that come with paddlet, and pages of the manual';
+  static override summary = 'Show the documents and manual pages that come with paddlet';
   static override description =
-    `Without a topic it lists all. A topic is a document, or a heading of one as operations#sync-mode. On a terminal it
-is shown by the program that the variable PAGER names, if it is set.`;
+    `Without a topic, lists all topics. A topic is a document, or a heading of a document such as operations#sync-
+mode. On a terminal, the pager named by the variable PAGER shows the text, if PAGER is set.`;
   static override examples = [
-    { command: '<%= config.bin %> docs job-file', description: 'Every field of a job.' },
-    { command: '<%= config.bin %> docs operations#sync-mode', description: 'What is under one heading.' },
+    { command: '<%= config.bin %> docs job-file', description: 'Show the reference of the job file.' },
+    { command: '<%= config.bin %> docs operations#sync-mode', description: 'Show the text under one heading.' },
     {
       command: '<%= config.bin %> docs --man data index > paddlet-data-index.1',
-      description: 'The page of a command for man, in roff; without a command, that of paddlet.',
+      description: 'Write the manual page of a command in roff for man; without a command, the page of paddlet.',
     },
   ];
   // A command or a topic may have two words.
   static override strict = false;
   static override args = {
-    topic: Args.string({ ignoreStdin: true, description: 'A document or a heading; with --man a command.' }),
+    topic: Args.string({
+      ignoreStdin: true,
+      description: 'Document or heading to show; with --man, a command. Default: list all topics.',
+    }),
   };
   static override flags = {
-    man: Flags.boolean({ description: 'Print the page of the manual for a command, or for paddlet.' }),
+    man: Flags.boolean({ description: 'Print the manual page of a command, or of paddlet itself, in roff.' }),
   };
 
   override async execute(): Promise<void> {

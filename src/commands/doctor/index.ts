@@ -15,21 +15,21 @@ import { type Check, type CheckResult, runCheck } from './check.ts';
 export default class Doctor extends PaddletCommand<typeof Doctor> {
   static override summary = 'Check that this machine can run paddlet, and report problems';
   static override description =
-    `Checks memory, kernels, network, disk and a store; with a job file the job and its data. Leaves
-nothing behind except an empty folder. The exit code is that of the first check that failed.`;
+    `Checks memory, kernels, network, disk and a store. With a job file, also checks the job and its data. Leaves
+nothing behind except an empty folder. The exit code is the code of the first check that failed.`;
   static override examples = [
     { command: '<%= config.bin %> doctor', description: 'Check this machine.' },
     {
       command: '<%= config.bin %> doctor examples/a9a-lr.yaml --store etcd://127.0.0.1:2379',
-      description: 'Check a job, its data and a store as well.',
+      description: 'Also check a job, its data and a store.',
     },
     {
       command: '<%= config.bin %> doctor --schema > job.schema.json',
-      description: 'Write the JSON Schema of job files, for an editor.',
+      description: 'Write the JSON Schema of job files for an editor.',
     },
   ];
   static override args = {
-    job: Args.string({ description: 'Job file to check, together with its data.' }),
+    job: Args.string({ description: 'Job file (YAML) to check, together with its data.' }),
   };
   static override flags = {
     ...storeFlags,
@@ -41,7 +41,7 @@ nothing behind except an empty folder. The exit code is that of the first check 
       default: '.paddlet',
       helpValue: 'FOLDER',
       parse: localFolder,
-      description: 'Folder for the files of jobs, checked to be writable.',
+      description: 'Folder for the files of jobs, which must be writable.',
     }),
     schema: Flags.boolean({ description: 'Print the JSON Schema of job files and exit.' }),
   };

@@ -3,7 +3,7 @@ import { PaddletError } from '../../base/errors.ts';
 
 /** Of commands that score with the model of a job. */
 export const bestFlag = Flags.boolean({
-  description: 'With the best model of a job that is evaluated while it trains, in place of its newest.',
+  description: 'Use the best model of a job that is evaluated while it trains, instead of the newest model.',
 });
 
 export const bestOfNoJob = (path: string): PaddletError =>

@@ -12,48 +12,50 @@ import { listedIn, listedText } from '../base/listed-bad-records.ts';
 import { modelArg, namedModel } from '../base/named-job.ts';
 import { scoredText } from '../base/result-text.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
-import { cacheFlags, dataFlags, jobFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
+import { cacheFlags, dataFlagsElse, jobFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
 import { bestFlag, bestOfNoJob } from './best-flag.ts';
 import { type Score, type Scored, scoreBest, scoreModel } from './score-model.ts';
 
 export default class EvaluateCommand extends PaddletCommand<typeof EvaluateCommand> {
-  static override summary = 'Score files with a trained model';
+  static override summary = 'Compute the metrics of a trained model on data files';
   static override description =
-    `Computes logloss, AUC, accuracy, RMSE or calibration of a job's model on data files, and with groups hit rate
-and NDCG. While the job runs, the parameters come from its pservers, afterwards from its checkpoints. Of a
-path, model and parameters come from files alone. Changes nothing of the job.`;
+    `Computes logloss, AUC, accuracy, RMSE or calibration of the model; with groups also hit rate and NDCG. While the
+job runs, the parameters come from its pservers, and afterwards from its checkpoints. If MODEL is a checkpoint folder
+or a merged model, its files suffice: neither store nor cluster is needed. The job is not changed.`;
   static override examples = [
     {
-      command: '<%= config.bin %> evaluate',
-      description: "The only job in ./.paddlet, on the job's own test files.",
+      command: '<%= config.bin %> evaluate clicks',
+      description: 'Evaluate the job clicks on its own test files.',
     },
     {
-      command: '<%= config.bin %> evaluate --dir .paddlet/a9a-lr --data a9a/a9a.gz --json',
-      description: 'Another file, with JSON output for a script.',
+      command: '<%= config.bin %> evaluate a9a-lr --data a9a/a9a.gz --json',
+      description: 'Evaluate the job a9a-lr on another file, and print JSON for a script.',
     },
     {
-      command: '<%= config.bin %> evaluate /backup/ctr --data monday.csv',
-      description: 'A copy of a checkpoint folder, without the store of its job.',
+      command: '<%= config.bin %> evaluate /backup/clicks --data monday.csv',
+      description: 'Evaluate a copy of a checkpoint folder, without the store of its job.',
     },
   ];
   static override args = modelArg;
   static override flags = {
     ...jobFlags,
-    timeout: durationFlag('60s', 'How long to wait for an answer of the store or of the pservers.'),
-    ...dataFlags,
+    timeout: durationFlag('60s', 'Longest time to wait for each answer from the store or the pservers.'),
+    ...dataFlagsElse('the data folder of the master'),
     ...cacheFlags,
     data: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
       helpValue: 'FILE',
-      description: "File, folder or glob to score. May be repeated. Default: the job's test files.",
+      description:
+        'File, folder or glob to score. May be repeated. Default: the test files or the test split of the job.',
     }),
     labels: labelsFlag,
     'top-k': Flags.integer({
       min: 1,
       max: LIMITS.topK,
       helpValue: 'N',
-      description: 'Of how many records of each group hit rate and NDCG are. Default: data.topK of the job.',
+      description:
+        'Cutoff k of hit rate and NDCG: the number of top records of each group. Default: data.topK of the job.',
     }),
     best: bestFlag,
   };

@@ -36,9 +36,9 @@ JOB, a command takes the only job that is there.`,
     summary: 'Explain the flags of every command: output and logs',
     usage: '[FLAGS]',
     description: `Results go to stdout; logs, progress and errors go to stderr. paddlet uses colors, tables and progress
-bars on a terminal only, and no colors if NO_COLOR is set. Exit codes: 0 done, 1 a bug, 2 usage or job file, 3 data,
-4 store, 5 lease lost, 6 job failed, 7 parameters lost, 8 tasks discarded, 9 machine, 130 interrupted; see paddlet docs
-operations#exit-codes.`,
+bars on a terminal only, and no colors if NO_COLOR is set. The exit code is 0 if all is done, and 130 if interrupted.
+Errors: 1 a bug, 2 usage or job file, 3 data, 4 store, 9 machine. Failures in training: 5 lease lost, 6 job failed,
+7 parameters lost, 8 tasks discarded. See paddlet docs operations#exit-codes.`,
     flags: everyFlags,
     examples: [
       {

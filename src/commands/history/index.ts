@@ -14,15 +14,16 @@ import { scalarsOf } from './scalars.ts';
 import { writeEvents } from './write-events.ts';
 
 export default class HistoryCommand extends PaddletCommand<typeof HistoryCommand> {
-  static override summary = 'Show how the loss and the metrics of a job developed';
+  static override summary = 'Show the loss and the metrics of a job over time';
   static override description =
-    `Points of training at even distances, of each pass and of each evaluation, of a job that runs or has ended. With
---as jsonl one JSON object a line; with --as tensorboard an event file in the folder --output.`;
+    `Shows points of training at even distances, and the points of each pass and each evaluation. The job may be
+running or finished. With --as jsonl, prints one JSON object per line. With --as tensorboard, writes an event file to
+the folder --output.`;
   static override examples = [
-    { command: '<%= config.bin %> history', description: 'The only job in ./.paddlet.' },
+    { command: '<%= config.bin %> history clicks', description: 'Show the points of the job clicks.' },
     {
-      command: '<%= config.bin %> history --as tensorboard --output runs/ctr',
-      description: 'A run for TensorBoard, beside others in the folder runs.',
+      command: '<%= config.bin %> history clicks --as tensorboard --output runs/clicks',
+      description: 'Write a run for TensorBoard, beside other runs in the folder runs.',
     },
   ];
   static override args = jobArg;
@@ -32,13 +33,13 @@ export default class HistoryCommand extends PaddletCommand<typeof HistoryCommand
     as: Flags.option({
       options: ['table', 'jsonl', 'tensorboard'] as const,
       default: 'table' as const,
-      description: 'Format of the points.',
+      description: 'Format of the output. The format tensorboard requires --output.',
     })(),
     output: Flags.string({
       char: 'o',
       helpValue: 'FOLDER',
       parse: localFolder,
-      description: 'Folder for the event file of --as tensorboard.',
+      description: 'Folder to write to, with --as tensorboard only.',
     }),
   };
 

@@ -8,7 +8,7 @@ import { writeWhole } from '../../data/whole-file.ts';
 import { parseJobFile } from '../../job/load-job.ts';
 import { NAMED_MODELS } from '../../model/registry.ts';
 import { refuseEmpty } from '../base/given-path.ts';
-import { cacheFlags, dataFlags, PaddletCommand } from '../base-command.ts';
+import { cacheFlags, dataFlagsElse, PaddletCommand } from '../base-command.ts';
 import { jobText, stemOf, type WrittenJob } from './job-text.ts';
 
 const STDOUT = '-';
@@ -17,46 +17,57 @@ const DEFAULT_OUTPUT = 'job.yaml';
 export default class Init extends PaddletCommand<typeof Init> {
   static override summary = 'Write a job file for a data file';
   static override description =
-    `Looks at the data as \`data inspect\` does, and writes a job file that trains on it: format, columns, label, model,
-with the reason of each guess as a comment. Read it before you train.`;
+    `Inspects the data as paddlet data inspect does, and writes a job file with its format, columns, label and model.
+Each guess is explained in a comment. Read the job file before you train.`;
   static override examples = [
     { command: '<%= config.bin %> init --data adult/adult.data.gz', description: 'Write job.yaml.' },
     {
       command:
         '<%= config.bin %> init --data adult/adult.data.gz --test adult/adult.test.gz --model fm --output adult-fm.yaml',
-      description: 'With test files of its own and another model.',
+      description: 'Write adult-fm.yaml with separate test files and another model.',
     },
-    { command: '<%= config.bin %> init --data log.csv --label clicked --output -', description: 'Print it.' },
+    {
+      command: '<%= config.bin %> init --data log.csv --label clicked --output -',
+      description: 'Print the job file for a given label column.',
+    },
   ];
   static override flags = {
-    ...dataFlags,
+    ...dataFlagsElse('the current folder'),
     ...cacheFlags,
     data: Flags.string({
       required: true,
       helpValue: 'FILE',
-      description: 'File, folder or glob to train on; the first file is looked at.',
+      description: 'File, folder or glob to train on; paddlet inspects the first file.',
     }),
     test: Flags.string({
       helpValue: 'FILE',
-      description: 'File, folder or glob to test on. Default: a part of the training data.',
+      description: 'File, folder or glob to test on. Default: a held-out part of the training data.',
     }),
-    model: Flags.option({ options: NAMED_MODELS, description: 'Default: what suits the label.' })(),
+    model: Flags.option({
+      options: NAMED_MODELS,
+      description: 'Model to train. Default: a model that suits the label.',
+    })(),
     label: Flags.string({
       helpValue: 'NAME',
-      description: 'The column that is the label. Default: guessed by name, or by its values.',
+      description: 'Name of the column that is the label. Default: guessed from the names and the values.',
     }),
     output: Flags.string({
       char: 'o',
       default: DEFAULT_OUTPUT,
       helpValue: 'FILE',
-      description: 'Job file to write; - is the standard output.',
+      description: 'Job file to write; - for stdout.',
     }),
-    replace: Flags.boolean({ description: 'Overwrite the job file.' }),
+    replace: Flags.boolean({ description: 'Overwrite existing files.' }),
     name: Flags.string({
       helpValue: 'NAME',
-      description: 'Name of the job. Default: that of the job file, or of the data for job.yaml and stdout.',
+      description: 'Name of the job. Default: the name of the job file; for job.yaml and stdout, the name of the data.',
     }),
-    rows: Flags.integer({ min: 1, max: 2 ** 53 - 1, helpValue: 'N', description: 'Look at the first N records only.' }),
+    rows: Flags.integer({
+      min: 1,
+      max: 2 ** 53 - 1,
+      helpValue: 'N',
+      description: 'Number of records to read, from the first one. Default: all.',
+    }),
   };
 
   override async execute(): Promise<void> {

@@ -18,31 +18,31 @@ const LOOK_MS = 300;
 const DEFAULT_LINES = 100;
 
 /** In place of the global flag, whose type it has: an intersection of both types would be `unknown`. */
-const LEVEL = { 'log-level': logLevelFlag('debug', { description: 'Lowest level of the entries to show.' }) };
+const LEVEL = { 'log-level': logLevelFlag('debug', { description: 'Lowest level of the log entries to show.' }) };
 
 export default class LogsCommand extends PaddletCommand<typeof LogsCommand> {
   static override summary = 'Show the logs of a job that runs on this machine';
   static override description =
-    `Prints the log files that paddlet run keeps in the folder of the job, as one log in the order of time. With --follow it goes
-on with what is logged, until the run ends. Roles that were started by hand log to their own stderr.`;
+    `Prints the log files that paddlet run keeps in the folder of the job, merged in order of time. With --follow,
+also prints new entries until the run ends. Roles that were started by hand log to their own stderr.`;
   static override examples = [
-    { command: '<%= config.bin %> logs -f', description: 'All processes of the only job in ./.paddlet.' },
-    { command: '<%= config.bin %> logs trainer 1 --lines all', description: 'All that one trainer has logged.' },
-    { command: '<%= config.bin %> logs clicks pserver', description: 'The pservers of the job clicks.' },
-    { command: '<%= config.bin %> logs --log-level warn', description: 'Warnings and errors only.' },
+    { command: '<%= config.bin %> logs clicks -f', description: 'Follow the logs of all processes of the job clicks.' },
+    { command: '<%= config.bin %> logs clicks trainer 1 --lines all', description: 'Show all entries of one trainer.' },
+    { command: '<%= config.bin %> logs clicks pserver', description: 'Show the last entries of the pservers.' },
+    { command: '<%= config.bin %> logs clicks --log-level warn', description: 'Show only warnings and errors.' },
   ];
   static override args = {
     ...jobArg,
-    role: Args.string({ description: 'run, master, pserver or trainer; all of them without it.' }),
-    number: Args.string({ description: 'Which pserver or trainer.' }),
+    role: Args.string({ description: 'Role whose logs to show: run, master, pserver or trainer. Default: all.' }),
+    number: Args.string({ description: 'Index of the pserver or trainer. Default: all.' }),
   };
   static override flags = {
     dir: Flags.string({
       helpValue: 'FOLDER',
       parse: localFolder,
-      description: 'Folder of the job. Default: ./.paddlet/NAME, when there is only one.',
+      description: 'Folder of the job. Default: the only folder in ./.paddlet with logs.',
     }),
-    follow: Flags.boolean({ char: 'f', description: 'Go on with what is logged, until the run ends.' }),
+    follow: Flags.boolean({ char: 'f', description: 'Print new entries until the run ends.' }),
     lines: Flags.string({
       char: 'n',
       helpValue: 'NUMBER',
@@ -51,7 +51,7 @@ on with what is logged, until the run ends. Roles that were started by hand log 
         linesOf(text);
         return text;
       },
-      description: 'How many entries of the past to show; `all` for all of them.',
+      description: 'Number of past entries to show; `all` shows every entry.',
     }),
     ...(LEVEL as object),
   };

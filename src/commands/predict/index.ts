@@ -41,38 +41,41 @@ interface OpenModel {
 const SCORED_FORMATS = formatsWhere(({ openForward, openRows }) => (openForward ?? openRows) !== undefined);
 
 export default class PredictCommand extends PaddletCommand<typeof PredictCommand> {
-  static override summary = 'Score records one by one with a trained model';
+  static override summary = 'Score each record of a file with a trained model';
   static override description =
-    `Writes a line for each record of a file or of the standard input, in their order: the probability (binary), the
-value (regression), or the probability of each class. Labels may be missing. A record that cannot be read has no score;
-the summary gives the first reasons, --errors all of them. While the job runs, the parameters come from its pservers, afterwards from its checkpoints; those of a
-path need neither store nor cluster. Works in bounded memory; gzip is recognized. Changes nothing.`;
+    `Writes one line for each record of a file or of stdin, in the same order. The line has the probability (binary),
+the value (regression), or the probability of each class. Labels may be missing. A record that paddlet cannot read
+has no score; the summary shows the first reasons, and --errors writes all of them.
+
+While the job runs, the parameters come from its pservers, and afterwards from its checkpoints. If MODEL is a
+checkpoint folder or a merged model, its files suffice: neither store nor cluster is needed. paddlet recognizes gzip,
+zstd and RecordIO. Memory use is bounded, and the job is not changed.`;
   static override examples = [
     {
-      command: '<%= config.bin %> predict --data new.csv --keep id --output scores.csv',
-      description: 'With the only job in ./.paddlet; each line has the id of the record.',
+      command: '<%= config.bin %> predict clicks --data new.csv --keep id --output scores.csv',
+      description: "Score new.csv and copy each record's id.",
     },
     {
       command: 'zcat log.gz | <%= config.bin %> predict clicks --data - --format csv --as jsonl | head',
-      description: 'From and to a pipe, as JSON lines.',
+      description: 'Score records from a pipe, and print JSON lines.',
     },
     {
       command: '<%= config.bin %> predict clicks --data new.parquet --keep id --output scores.parquet',
-      description: 'From and to Parquet.',
+      description: 'Score a Parquet file, and write Parquet.',
     },
     {
       command: '<%= config.bin %> predict /backup/clicks --data new.csv --output scores.csv',
-      description: 'With a copy of a checkpoint folder, without the store of its job.',
+      description: 'Score with a copy of a checkpoint folder, without the store of its job.',
     },
   ];
   static override args = modelArg;
   static override flags = {
     ...jobFlags,
-    timeout: durationFlag('60s', 'How long to wait for an answer of the store or of the pservers.'),
-    data: Flags.string({ required: true, helpValue: 'FILE', description: 'File to score; - for the standard input.' }),
+    timeout: durationFlag('60s', 'Longest time to wait for each answer from the store or the pservers.'),
+    data: Flags.string({ required: true, helpValue: 'FILE', description: 'File to score; - for stdin.' }),
     format: Flags.option({
       options: SCORED_FORMATS,
-      description: 'Format of the records. Default: that of the job; of the standard input it has to be said.',
+      description: 'Format of the input. Default: the format of the job; required for stdin.',
     })(),
     keep: Flags.string({
       multiple: true,
@@ -81,33 +84,35 @@ path need neither store nor cluster. Works in bounded memory; gzip is recognized
       default: [],
       helpValue: 'COLUMN',
       description:
-        'Column to write beside the scores: its name; of csv, tsv and interactions its position, of others its path. May be repeated.',
+        'Column to copy to the output: its name; for csv, tsv and interactions also its position, otherwise its path. May be repeated.',
     }),
     output: Flags.string({
       char: 'o',
       default: STANDARD,
       helpValue: 'FILE',
-      description: 'File to write, which appears when it is whole; - for the standard output.',
+      description: 'File to write; - for stdout. The write is atomic.',
     }),
     as: Flags.option({
       options: OUTPUT_FORMATS,
-      description: 'Format of the output. Default: by the ending of --output (.jsonl, .parquet), otherwise csv.',
+      description:
+        'Format of the output. Default: taken from the extension of --output (.jsonl, .parquet), otherwise csv.',
     })(),
     errors: Flags.boolean({
-      description: 'Write why a record has no score: a column error, in JSON lines a key that only such records have.',
+      description:
+        'Write the reason why a record has no score: a column error, or in JSON lines a key of such records.',
     }),
-    replace: Flags.boolean({ description: 'Overwrite an existing file.' }),
+    replace: Flags.boolean({ description: 'Overwrite existing files.' }),
     best: bestFlag,
     threads: Flags.integer({
       min: 1,
       max: 64,
       default: 1,
       helpValue: 'N',
-      description: 'Threads that read and score. The output is the same for any number.',
+      description: 'Number of threads that read and score. The output is the same for any number.',
     }),
     strict: Flags.boolean({
       description:
-        'Exit with code 3 if the input has no records, a record has no score, or a column has no value in any record. All scores are written.',
+        'Exit with code 3 if the input has no records, a record has no score, or a column is always empty. All scores are still written.',
     }),
   };
 

@@ -22,19 +22,21 @@ import { watchResize } from './watch-resize.ts';
 export default class ResizeCommand extends PaddletCommand<typeof ResizeCommand> {
   static override summary = 'Change the number of pservers or trainers of a job while it runs';
   static override description =
-    `Training continues. Units of shards move, one after the other, until the pservers are even within 10 %; those with the
-highest indexes hand over all they have and leave. Under \`paddlet run\` processes are started and stopped by it; elsewhere
-this command says which ones to start. It returns when all is in place. It can be interrupted: the job goes on without
-it, and another resize, back too, is possible at any time.`;
+    `Training continues while units of shards move, one after the other, until the pservers are even within 10 %. If
+the number of pservers shrinks, those with the highest indexes hand over all units and leave. Under \`paddlet run\`, the
+launcher starts and stops the processes. Elsewhere this command says which processes to start.
+
+The command returns when the resize is complete. If it is interrupted, the resize continues. Another resize, even back
+to the old numbers, is possible at any time.`;
   static override examples = [
-    { command: '<%= config.bin %> resize --pservers 4', description: 'The only job in ./.paddlet.' },
+    { command: '<%= config.bin %> resize clicks --pservers 4', description: 'Resize the job clicks to four pservers.' },
     {
-      command: '<%= config.bin %> resize --pservers 2 --trainers 6 --store etcd://127.0.0.1:2379 --json',
-      description: 'Both numbers, of the only job in a cluster.',
+      command: '<%= config.bin %> resize clicks --pservers 2 --trainers 6 --store etcd://127.0.0.1:2379 --json',
+      description: 'Change both numbers of a job in etcd, and print JSON for a script.',
     },
     {
-      command: '<%= config.bin %> resize --trainers 1 --no-wait',
-      description: 'Only ask for it; `<%= config.bin %> status` shows how far it is.',
+      command: '<%= config.bin %> resize clicks --trainers 1 --no-wait',
+      description: 'Only request the resize; `<%= config.bin %> status` shows its progress.',
     },
   ];
   static override args = jobArg;
@@ -44,16 +46,19 @@ it, and another resize, back too, is possible at any time.`;
       min: 1,
       max: LIMITS.pservers,
       helpValue: 'N',
-      description: 'Wanted number of pservers, between cluster.minPservers and cluster.maxPservers of the job.',
+      description: 'Number of pservers, from cluster.minPservers to cluster.maxPservers of the job.',
     }),
     trainers: Flags.integer({
       min: 1,
       max: LIMITS.trainers,
       helpValue: 'N',
-      description: 'Wanted number of trainers, between cluster.minTrainers and cluster.maxTrainers of the job.',
+      description: 'Number of trainers, from cluster.minTrainers to cluster.maxTrainers of the job.',
     }),
-    timeout: durationFlag('10m', 'How long to wait until all is in place; at most 10s for the store to answer.'),
-    'no-wait': Flags.boolean({ description: 'Return as soon as the store has the new numbers.' }),
+    timeout: durationFlag(
+      '10m',
+      'Longest time to wait until the resize is complete. The store must answer within 10s.',
+    ),
+    'no-wait': Flags.boolean({ description: 'Return as soon as the request is in the store.' }),
   };
 
   override async execute(): Promise<ExitCode> {

@@ -18,23 +18,25 @@ import { type Publishing, type RestoreRequest, type RestoreSource, withFiles, wi
 export default class RestoreCommand extends PaddletCommand<typeof RestoreCommand> {
   static override summary = 'Redistribute a checkpoint to another number of pservers';
   static override description =
-    `Writes the shards of a checkpoint to new files, one for each pserver, with optimizer state and training positions,
-and proves by row counts and digests that nothing was lost. With a store (--store, --dir) the new files become the
-job's checkpoints in one transaction, which is refused while a pserver is running; the pservers that start next load
-them. Without a store it only writes files.`;
+    `Writes the shards of a checkpoint to new files, one for each pserver, with optimizer state and training
+positions. Proves by row counts and digests that nothing was lost.
+
+If a job is given (JOB, --store, --dir or --chroot), the new files become its checkpoints in one transaction. The
+transaction is refused while a pserver is running. The pservers that start next load the new files. If no job is
+given, the command only writes files.`;
   static override examples = [
     {
-      command: '<%= config.bin %> restore --dir .paddlet/ctr --pservers 3',
-      description: 'A stopped job: redistribute its own checkpoints to three pservers.',
+      command: '<%= config.bin %> restore clicks --pservers 3',
+      description: 'Redistribute the checkpoints of a stopped job to three pservers.',
     },
     {
-      command: '<%= config.bin %> restore --from /backup/ctr --to /new/ctr --pservers 8 --vars "emb*" --dry-run',
-      description: 'Only the plan: some tables of a backup, into a new folder.',
+      command: '<%= config.bin %> restore --from /backup/clicks --to /new/clicks --pservers 8 --vars "emb*" --dry-run',
+      description: 'Show the plan to write some tables of a backup to a new folder.',
     },
     {
       command:
-        '<%= config.bin %> restore --from /backup/ctr --store etcd://h1:2379 --to /shared/ctr --pservers 4 --json',
-      description: "Take a job back to a backup; /shared/ctr is the job's checkpoint.dir.",
+        '<%= config.bin %> restore clicks --from /backup/clicks --store etcd://h1:2379 --to /shared/clicks --pservers 4 --json',
+      description: "Take a job back to a backup, where /shared/clicks is the job's checkpoint.dir.",
     },
   ];
   static override args = jobArg;
@@ -49,21 +51,23 @@ them. Without a store it only writes files.`;
     }),
     to: Flags.string({
       helpValue: 'FOLDER',
-      description: "Folder for the new files. Default: the job's checkpoint folder. Without publishing: a new folder.",
+      description:
+        "Folder for the new files. Required, and new, if the files are not published. Default: the job's checkpoint folder.",
     }),
     pservers: Flags.integer({
       required: true,
       min: 1,
       max: LIMITS.pservers,
       helpValue: 'N',
-      description: 'Number of pservers to distribute the shards to.',
+      description: 'Number of pservers.',
     }),
     publish: Flags.boolean({
       allowNo: true,
-      description: "Make the new files the job's checkpoints. Default: when --store or --dir is given.",
+      description:
+        "Make the new files the job's checkpoints. Default: yes if JOB, --store, --dir or --chroot is given.",
     }),
-    'dry-run': Flags.boolean({ description: 'Show the plan and write nothing.' }),
-    'lease-wait': durationFlag('0s', 'How long to wait for the leases of dead pservers to expire.'),
+    'dry-run': Flags.boolean({ description: 'Show the plan without starting or writing anything.' }),
+    'lease-wait': durationFlag('0s', 'Longest time to wait for the leases of dead pservers to expire.'),
   };
 
   override async execute(): Promise<void> {

@@ -47,26 +47,27 @@ import { WorkingFolder } from './working-folder.ts';
 export default class RunCommand extends PaddletCommand<typeof RunCommand> {
   static override summary = 'Run a whole cluster on this machine and train a job';
   static override description =
-    `Starts a master, the pservers and the trainers of the job as processes, restarts failed processes, shows progress,
-and ends with the result. Ctrl-C stops cleanly; run the same command again to resume. For a finished job it only prints
-the result; with a higher training.passes it continues the job. One run works in a folder at a time; --attach shows it on another terminal.`;
+    `Starts a master, the pservers and the trainers of the job as processes, restarts failed processes, shows
+progress, and prints the result. Ctrl-C stops cleanly; run the same command again to resume. If the job is finished,
+the command only prints the result. A higher training.passes continues a finished job. Only one run may work in a
+folder; --attach shows it on another terminal.`;
   static override examples = [
-    { command: '<%= config.bin %> run examples/synth-fm.yaml', description: 'Train.' },
+    { command: '<%= config.bin %> run examples/synth-fm.yaml', description: 'Train a job.' },
     {
       command: '<%= config.bin %> run examples/a9a-lr.yaml --data-dir ~/data --passes 10 -s training.batchSize=256',
-      description: 'Data in another folder, and two settings changed.',
+      description: 'Train on data in another folder, with two settings changed.',
     },
     {
       command: '<%= config.bin %> run examples/a9a-lr.yaml --fresh --json',
-      description: 'Start over, with JSON output for a script.',
+      description: 'Start over, and print JSON for a script.',
     },
     {
       command: '<%= config.bin %> run examples/a9a-lr.yaml --dry-run',
-      description: 'What would be trained: records, tasks, batches, memory, checkpoints.',
+      description: 'Show the plan: records, tasks, batches, memory, checkpoints.',
     },
     {
       command: '<%= config.bin %> run examples/a9a-lr.yaml --attach',
-      description: 'On another terminal: show the run that works in the folder of this job.',
+      description: 'On another terminal, show the run that works in the folder of this job.',
     },
   ];
   static override args = { job: Args.string({ required: true, description: 'Job file (YAML).' }) };
@@ -79,31 +80,31 @@ the result; with a higher training.passes it continues the job. One run works in
     ...exposeFlags,
     fresh: Flags.boolean({
       description:
-        'Delete an earlier run of this job with its checkpoints, and start over. Asks if it is not finished.',
+        'Delete an earlier run of this job with its checkpoints, and start over. Asks first if that run is not finished.',
     }),
     yes: Flags.boolean({
       dependsOn: ['fresh'],
-      description: 'With --fresh: delete a job that is not finished, without asking.',
+      description: 'Do not ask before --fresh deletes a job that is not finished.',
     }),
     'stop-timeout': durationFlag(
       '60s',
-      'How long processes may take to end, after Ctrl-C for example; then they are killed. What they did not save is computed again.',
+      'Longest time to wait for processes to exit, for example after Ctrl-C. Then they are killed, and unsaved work is computed again.',
     ),
     'log-bytes': Flags.integer({
       env: 'PADDLET_LOG_BYTES',
       default: LIMITS.logFileBytes,
       min: LIMITS.leastLogFileBytes,
       helpValue: 'BYTES',
-      description: `How large a log file becomes before another one is begun; ${LIMITS.oldLogFiles} old ones are kept.`,
+      description: `Size in bytes at which a log file is rotated; ${LIMITS.oldLogFiles} old files are kept.`,
     }),
     'dry-run': Flags.boolean({
       exclusive: ['attach'],
       description:
-        'Show what would be done, how large the model is and how much work it is. Starts and changes nothing.',
+        'Show the plan without starting or writing anything. The plan has the size of the model and the amount of work.',
     }),
     attach: Flags.boolean({
       exclusive: ['fresh'],
-      description: 'Show the run that another process started in this folder. Ctrl-C ends only what is shown.',
+      description: 'Show the run that another process started in this folder. Ctrl-C ends only the display.',
     }),
   };
 

@@ -7,7 +7,7 @@ const FIELDS = { trainers: 'cluster.trainers', pservers: 'cluster.pservers', pas
 type ShortForm = keyof typeof FIELDS;
 
 const shortForm = (name: ShortForm) =>
-  Flags.string({ helpValue: 'N', description: `The same as --set ${FIELDS[name]}=N.` });
+  Flags.string({ helpValue: 'N', description: `Number of ${name}. The same as --set ${FIELDS[name]}=N.` });
 
 export const shortFormFlags = {
   trainers: shortForm('trainers'),

@@ -25,24 +25,27 @@ import { statusText } from './status-text.ts';
 import { type CopiesVerification, verificationText, verifyCopies } from './verify-copies.ts';
 
 export default class StatusCommand extends PaddletCommand<typeof StatusCommand> {
-  static override summary = 'Show the status of a job, or wait for it';
+  static override summary = 'Show the status of a job, or wait until it runs or has ended';
   static override description =
-    `Shows the job, its progress and its live processes. With --until running it returns when a master, all pservers and a
-trainer are working, with --until done when the job has ended; then the exit code is the job's.
+    `Shows the job, its progress and its live processes. With --until running, returns when a master, all pservers and
+a trainer are working. With --until done, returns when the job has ended; the exit code is then the code of the job.
 
-With --verify it compares all copies of each unit of a job with cluster.replicas of 2 or more, bit by bit: each copy makes
-a digest of its parameters, optimizer state and record accounting when it has applied the same updates. The job trains on.
-The exit code is 7 when copies differ, and 6 when some could not be compared in time.`;
+With --verify, compares all copies of each unit of a job with cluster.replicas of 2 or more, bit by bit. When all
+copies have applied the same updates, each computes a digest of its parameters, optimizer state and record accounting.
+Training continues. The exit code is 7 if copies differ, and 6 if some could not be compared in time.`;
   static override examples = [
-    { command: '<%= config.bin %> status', description: 'The only job in ./.paddlet.' },
+    { command: '<%= config.bin %> status clicks', description: 'Show the status of the job clicks.' },
     {
-      command: '<%= config.bin %> status --store etcd://127.0.0.1:2379 --until done --timeout 1h --json',
-      description: 'In a script: wait until the job has ended, then print the result.',
+      command: '<%= config.bin %> status clicks --store etcd://127.0.0.1:2379 --until done --timeout 1h --json',
+      description: 'Wait until the job has ended, then print its status as JSON.',
     },
-    { command: '<%= config.bin %> status --watch', description: 'Until the job has ended.' },
     {
-      command: '<%= config.bin %> status --verify --timeout 5m',
-      description: 'Whether all copies of the parameters are equal; each unit is tried for five minutes.',
+      command: '<%= config.bin %> status clicks --watch',
+      description: 'Show the status repeatedly until the job has ended.',
+    },
+    {
+      command: '<%= config.bin %> status clicks --verify --timeout 5m',
+      description: 'Check that all copies of the parameters are equal, within five minutes for each unit.',
     },
   ];
   static override args = jobArg;
@@ -50,25 +53,24 @@ The exit code is 7 when copies differ, and 6 when some could not be compared in 
     ...jobFlags,
     until: Flags.option({
       options: ['running', 'done'] as const,
-      description: 'Wait until all roles are working, or until the job has ended.',
+      description: 'Wait until all roles are working (running), or until the job has ended (done).',
     })(),
     wide: Flags.boolean({
-      description:
-        'Show also the machine, the label, the zone and the lease of each process, and the copies of each unit.',
+      description: 'Also show the machine, label, zone and lease of each process, and the copies of each unit.',
     }),
     watch: Flags.boolean({
       char: 'w',
       exclusive: ['until', 'verify'],
-      description: 'Show it again and again until the job has ended; q or Ctrl-C ends it before.',
+      description: 'Refresh the status until the job has ended; q or Ctrl-C ends the display earlier.',
     }),
-    interval: durationFlag('2s', 'Time between two looks with --watch.'),
+    interval: durationFlag('2s', 'Time between refreshes. Requires --watch.'),
     verify: Flags.boolean({
       exclusive: ['until', 'wide'],
       description: 'Compare all copies of each unit.',
     }),
     timeout: durationFlag(
       '60s',
-      'How long to wait with --until, and for each unit with --verify; else at most 10s for the store to answer.',
+      'Longest time to wait with --until, and for each unit with --verify. Otherwise the store must answer within 10s.',
     ),
   };
 

@@ -13,22 +13,22 @@ import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { requestStop, warnUnreadable } from './request-stop.ts';
 
 export default class StopCommand extends PaddletCommand<typeof StopCommand> {
-  static override summary = 'Stop a job cleanly, to resume it later';
+  static override summary = 'Stop a job cleanly so that it can be resumed';
   static override description =
-    `Asks every process of the job to exit: trainers return their tasks, pservers save their parameters. Returns when all
-have exited. Start the job again to resume it.`;
+    `Asks every process of the job to exit: trainers return their tasks, and pservers save their parameters. Returns
+when all processes have exited. Start the job again to resume it.`;
   static override examples = [
-    { command: '<%= config.bin %> stop', description: 'The only job in ./.paddlet.' },
+    { command: '<%= config.bin %> stop clicks', description: 'Stop the job clicks.' },
     {
-      command: '<%= config.bin %> stop --store etcd://127.0.0.1:2379 --chroot /paddlet/a9a-lr',
-      description: 'One of several jobs in the same store.',
+      command: '<%= config.bin %> stop a9a-lr --store etcd://127.0.0.1:2379',
+      description: 'Stop one of several jobs in the same store.',
     },
   ];
   static override args = jobArg;
   static override flags = {
     ...jobFlags,
-    timeout: durationFlag('60s', 'How long to wait for the processes to exit; at most 10s for the store to answer.'),
-    'no-wait': Flags.boolean({ description: 'Return at once, without waiting for the processes to exit.' }),
+    timeout: durationFlag('60s', 'Longest time to wait for the processes to exit. The store must answer within 10s.'),
+    'no-wait': Flags.boolean({ description: 'Return as soon as the request is in the store.' }),
   };
 
   override async execute(): Promise<ExitCode> {

@@ -7,13 +7,13 @@ import { rotateToken } from './rotate-token.ts';
 export default class TokenRotateCommand extends PaddletCommand<typeof TokenRotateCommand> {
   static override summary = 'Replace the join token of a job';
   static override description =
-    `Puts another join token into the store. Running processes follow it: connections that exist keep working, new ones
-need the new token, and the old one is of no use from then on. Use it when the old token may have been read.`;
+    `Writes another join token to the store. Running processes adopt it: existing connections keep working, and new
+connections need the new token. The old token no longer works. Rotate the token if someone may have read it.`;
   static override examples = [
-    { command: '<%= config.bin %> token rotate', description: 'The only job in ./.paddlet.' },
+    { command: '<%= config.bin %> token rotate clicks', description: 'Replace the join token of the job clicks.' },
     {
-      command: '<%= config.bin %> token rotate --store etcd://127.0.0.1:2379 --chroot /paddlet/a9a-lr',
-      description: 'One of several jobs in the same store.',
+      command: '<%= config.bin %> token rotate a9a-lr --store etcd://127.0.0.1:2379',
+      description: 'Replace the join token of one of several jobs in the same store.',
     },
   ];
   static override args = jobArg;

@@ -9,13 +9,14 @@ import { jobFlags, PaddletCommand } from '../base-command.ts';
 export default class TokenViewCommand extends PaddletCommand<typeof TokenViewCommand> {
   static override summary = "Print the link of a running job's web page";
   static override description =
-    `The master of a job serves a page that shows it. The link has the view token: it lets a browser look at the job, and change
-nothing. It is a secret like a password, and of no use after paddlet token rotate.`;
+    `The master of a job serves a page that shows the job. The link contains the view token: a browser with this token
+can read the page, but cannot change anything. Keep the link as secret as a password. The link no longer works after
+paddlet token rotate.`;
   static override examples = [
-    { command: '<%= config.bin %> token view', description: 'Of the only job in ./.paddlet.' },
+    { command: '<%= config.bin %> token view clicks', description: 'Print the link of the job clicks.' },
     {
-      command: '<%= config.bin %> token view --store etcd://127.0.0.1:2379 --chroot /paddlet/a9a-lr',
-      description: 'One of several jobs in the same store.',
+      command: '<%= config.bin %> token view a9a-lr --store etcd://127.0.0.1:2379',
+      description: 'Print the link of one of several jobs in the same store.',
     },
   ];
   static override args = jobArg;

@@ -19,19 +19,27 @@ import { headLines, type Look, type ProcessRow, rowsOf, topTable } from './rows.
 const FIRST_INTERVAL_MS = 500;
 
 export default class TopCommand extends PaddletCommand<typeof TopCommand> {
-  static override summary = 'Show what the processes of a job do, as it happens';
+  static override summary = 'Show what each process of a job is doing, live';
   static override description =
-    `Each process of the job with its speed and what its time went to between the last two looks; stragglers are marked. Above
-them how far the job is, and what holds it up (paddlet why). It ends with the job, with q, or with Ctrl-C.`;
+    `Shows each process of the job with its speed and how it spent its time since the last refresh. Stragglers are
+marked. The lines above show the progress of the job and what holds it up (see paddlet why). The display ends with the
+job, with q, or with Ctrl-C.`;
   static override examples = [
-    { command: '<%= config.bin %> top', description: 'Of the only job in ./.paddlet, every two seconds.' },
-    { command: '<%= config.bin %> top --count 1 --json', description: 'One look, for a script.' },
+    { command: '<%= config.bin %> top clicks', description: 'Show the processes of the job clicks every two seconds.' },
+    {
+      command: '<%= config.bin %> top clicks --count 1 --json',
+      description: 'Print one refresh as JSON for a script.',
+    },
   ];
   static override args = jobArg;
   static override flags = {
     ...jobFlags,
-    interval: durationFlag('2s', 'Time between two looks.'),
-    count: Flags.integer({ min: 1, helpValue: 'NUMBER', description: 'End after so many looks.' }),
+    interval: durationFlag('2s', 'Time between refreshes.'),
+    count: Flags.integer({
+      min: 1,
+      helpValue: 'NUMBER',
+      description: 'Exit after this number of refreshes. Default: no limit.',
+    }),
     timeout: storeTimeoutFlag,
   };
 

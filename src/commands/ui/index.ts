@@ -18,26 +18,27 @@ import { openInBrowser } from './open-in-browser.ts';
 import { StoreFeeds, type StoreFeedsOptions } from './store-feeds.ts';
 
 export default class UiCommand extends PaddletCommand<typeof UiCommand> {
-  static override summary = 'Serve the web page of the jobs of a store, finished ones too';
+  static override summary = 'Serve a web page of all jobs in a store, including finished jobs';
   static override description =
-    `Prints a link and serves the page until Ctrl-C: progress, curves, the cluster, what holds it up, the last log lines. It
-reads, and changes nothing. The link works while this command runs, on this machine unless --listen says otherwise.`;
+    `Prints a link and serves the page until Ctrl-C. The page shows progress, curves, the cluster, what holds it up,
+and the last log lines. It changes nothing. The link works while this command runs, and only on this machine unless
+--listen names another address.`;
   static override examples = [
-    { command: '<%= config.bin %> ui --open', description: 'The job in ./.paddlet, in the browser.' },
+    { command: '<%= config.bin %> ui clicks --open', description: 'Open the page of the job clicks in the browser.' },
     {
       command: '<%= config.bin %> ui --store etcd://127.0.0.1:2379',
-      description: 'All jobs of a store.',
+      description: 'Serve the page of all jobs in a store.',
     },
     {
-      command: '<%= config.bin %> ui --dir runs/ctr --listen 0.0.0.0:8080',
-      description: 'For browsers on other machines; those who have the link can read it all.',
+      command: '<%= config.bin %> ui clicks --listen 0.0.0.0:8080',
+      description: 'Serve the page to browsers on other machines; everyone with the link can read the page.',
     },
   ];
   static override args = jobArg;
   static override flags = {
     ...jobFlags,
     ...listenFlags,
-    open: Flags.boolean({ description: 'Open the page in the browser of this machine.' }),
+    open: Flags.boolean({ description: 'Open the page in the browser on this machine.' }),
     timeout: storeTimeoutFlag,
   };
 

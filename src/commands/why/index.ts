@@ -11,17 +11,17 @@ import { seenHere } from '../status/seen-here.ts';
 import { type Answer, answerOf, storeAway, whyText } from './answer.ts';
 
 export default class WhyCommand extends PaddletCommand<typeof WhyCommand> {
-  static override summary = 'Say why a job makes no progress';
+  static override summary = 'Explain why a job makes no progress';
   static override description =
-    `Asks the store and every process of the job once, and says in a sentence each what holds the job up: the role, the phase,
-the task and the records. The cause comes first, and what follows from it later.
+    `Asks the store and every process of the job once. Prints one sentence for each thing that holds the job up: the
+role, the phase, the task and the records. The cause comes first, and its consequences follow.
 
-The command changes nothing. It exits with 0 whatever the answer is.`;
+The command changes nothing. The exit code is 0 whatever the answer is.`;
   static override examples = [
-    { command: '<%= config.bin %> why', description: 'Of the only job in ./.paddlet.' },
+    { command: '<%= config.bin %> why clicks', description: 'Explain why the job clicks makes no progress.' },
     {
-      command: '<%= config.bin %> why --store etcd://127.0.0.1:2379 --json | jq -r ".causes[0].sentence"',
-      description: 'In a script: the cause alone.',
+      command: '<%= config.bin %> why clicks --store etcd://127.0.0.1:2379 --json | jq -r ".causes[0].sentence"',
+      description: 'Print only the cause, for a script.',
     },
   ];
   static override args = jobArg;

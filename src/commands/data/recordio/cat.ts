@@ -8,26 +8,32 @@ import { openRecordio } from './open.ts';
 const PIECE_RECORDS = 1000;
 
 export default class DataRecordioCat extends PaddletCommand<typeof DataRecordioCat> {
-  static override summary = 'Print records of a RecordIO file, each as a line';
+  static override summary = 'Print records of a RecordIO file, one per line';
   static override description =
-    'Prints what a job reads. Of chunks without wanted records only the headers are read, and the others are checked.';
+    `Prints the records as a job reads them. Chunks without requested records are skipped: only their headers are
+read. All other chunks are checked.`;
   static override examples = [
-    { command: '<%= config.bin %> data recordio cat log.recordio', description: 'The text of a file.' },
+    { command: '<%= config.bin %> data recordio cat log.recordio', description: 'Print all records of a file.' },
     {
       command: '<%= config.bin %> data recordio cat log.recordio --from 1000001 --count 10',
-      description: 'Ten records, behind the first million.',
+      description: 'Print ten records after the first million.',
     },
   ];
-  static override args = { file: Args.string({ required: true, description: 'The file.' }) };
+  static override args = { file: Args.string({ required: true, description: 'RecordIO file to read.' }) };
   static override flags = {
     from: Flags.integer({
       min: 1,
       max: 2 ** 53 - 1,
       default: 1,
       helpValue: 'N',
-      description: 'The first record to print; the first one of the file is 1.',
+      description: 'Number of the first record to print; the first record of the file is 1.',
     }),
-    count: Flags.integer({ min: 0, max: 2 ** 53 - 1, helpValue: 'N', description: 'How many. Default: all.' }),
+    count: Flags.integer({
+      min: 0,
+      max: 2 ** 53 - 1,
+      helpValue: 'N',
+      description: 'Number of records to print. Default: all.',
+    }),
   };
 
   override async execute(): Promise<void> {

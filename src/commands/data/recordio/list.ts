@@ -6,15 +6,18 @@ import { PaddletCommand } from '../../base-command.ts';
 import { openRecordio } from './open.ts';
 
 export default class DataRecordioList extends PaddletCommand<typeof DataRecordioList> {
-  static override summary = 'List the chunks of a RecordIO file, and check them';
+  static override summary = 'List the chunks of a RecordIO file and check them';
   static override description =
-    `Shows where each chunk begins, what its header says, and what is wrong with it. The whole file is read. The exit code
-is 3 when a chunk is corrupt; all are listed all the same.`;
+    `Shows where each chunk begins, what its header contains, and what is wrong with it. Reads the whole file. If a
+chunk is corrupt, the list is still complete, and the exit code is 3.`;
   static override examples = [
-    { command: '<%= config.bin %> data recordio list log.recordio', description: 'The chunks of a file.' },
-    { command: '<%= config.bin %> data recordio list log.recordio --json', description: 'For a script.' },
+    { command: '<%= config.bin %> data recordio list log.recordio', description: 'List the chunks of a file.' },
+    {
+      command: '<%= config.bin %> data recordio list log.recordio --json',
+      description: 'List the chunks as JSON for a script.',
+    },
   ];
-  static override args = { file: Args.string({ required: true, description: 'The file.' }) };
+  static override args = { file: Args.string({ required: true, description: 'RecordIO file to read.' }) };
   static override flags = {};
 
   override async execute(): Promise<ExitCode> {

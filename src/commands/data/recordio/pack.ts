@@ -20,40 +20,45 @@ const MOST_RECORDS = LIMITS.recordioChunkRecords / 4;
 const USUAL_RECORDS = 100_000;
 
 export default class DataRecordioPack extends PaddletCommand<typeof DataRecordioPack> {
-  static override summary = 'Write a RecordIO file of the lines of a text';
+  static override summary = 'Pack the lines of a text file into a RecordIO file';
   static override description =
-    `Each line becomes a record, an empty one too. The file appears when it is whole. A job that trains on it has the same
-model as with the text.`;
+    `Each line becomes a record, including empty lines. The write is atomic. A job that trains on the RecordIO file
+gets the same model as from the text.`;
   static override examples = [
     {
       command: '<%= config.bin %> data recordio pack log.csv -o log.recordio',
-      description: 'Chunks of 1 MiB, compressed by snappy.',
+      description: 'Pack a file into chunks of 1 MiB that snappy compresses.',
     },
     {
       command: 'zcat log.jsonl.gz | <%= config.bin %> data recordio pack - -o log.recordio --compressor gzip',
-      description: 'What comes through a pipe.',
+      description: 'Pack the text that comes through a pipe.',
     },
   ];
   static override args = {
-    file: Args.string({ required: true, ignoreStdin: true, description: 'The text; - for the standard input.' }),
+    file: Args.string({ required: true, ignoreStdin: true, description: 'Text file to read; - for stdin.' }),
   };
   static override flags = {
     output: Flags.string({ char: 'o', required: true, helpValue: 'FILE', description: 'File to write.' }),
-    replace: Flags.boolean({ description: 'Replace a file that exists.' }),
-    compressor: Flags.option({ options: COMPRESSORS, default: 'snappy' as const, description: 'Of each chunk.' })(),
+    replace: Flags.boolean({ description: 'Overwrite existing files.' }),
+    compressor: Flags.option({
+      options: COMPRESSORS,
+      default: 'snappy' as const,
+      description: 'Compression of each chunk.',
+    })(),
     'chunk-bytes': Flags.integer({
       min: 1,
       max: MOST_BYTES,
       default: USUAL_BYTES,
       helpValue: 'N',
-      description: 'Bytes of records and their lengths (four bytes each), before compression, with which a chunk ends.',
+      description:
+        'Size in bytes at which a chunk ends, before compression; each record has four bytes for its length.',
     }),
     'chunk-records': Flags.integer({
       min: 1,
       max: MOST_RECORDS,
       default: USUAL_RECORDS,
       helpValue: 'N',
-      description: 'Records with which a chunk ends.',
+      description: 'Number of records at which a chunk ends.',
     }),
   };
 
