@@ -46,7 +46,9 @@ describe('dialectOf', () => {
   });
 
   test('lines that have nothing in common are no table', () => {
-    expect(() => guess('a,b\nc\nd;e;f\ng h i j\n')).toThrow('t.csv is not a table: its lines have different numbers of fields');
+    expect(() => guess('a,b\nc\nd;e;f\ng h i j\n')).toThrow(
+      't.csv is not a table: its lines have different numbers of fields',
+    );
   });
 
   test('of two colons there may be too few', () => {

@@ -129,7 +129,9 @@ it('scores of a binary model are probabilities', () => {
   const results = resultsFor();
   for (const score of [-0.01, 1.01]) {
     const scores = Float32Array.from(aTask(0).scores).fill(score, 3, 4);
-    expect(() => results.add(0, { ...aTask(0), scores })).toThrow(/^evaluation task 0: expected a score from 0 to 1, got -?[01]\.\d+/);
+    expect(() => results.add(0, { ...aTask(0), scores })).toThrow(
+      /^evaluation task 0: expected a score from 0 to 1, got -?[01]\.\d+/,
+    );
   }
 });
 

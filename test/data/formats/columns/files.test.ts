@@ -128,7 +128,11 @@ describe('what a job cannot read so', () => {
   });
 
   test.each<[string, ColumnSpec, string]>([
-    ['an unknown column', { columns: [...COLUMNS, category('z')], dialect: CSV }, 'does not have a column z; its columns are y, x, c'],
+    [
+      'an unknown column',
+      { columns: [...COLUMNS, category('z')], dialect: CSV },
+      'does not have a column z; its columns are y, x, c',
+    ],
     [
       'another type',
       changed('x', category('x')),
@@ -162,7 +166,9 @@ test('a look at the first records finds what a job cannot read', async () => {
   const place = await converted();
   const look = (columns: ColumnSpec) => lookAtFirst(place, { format: 'columns', columns }, ['log.columns']);
   expect(await look(SPEC)).toMatchObject({ isWhole: true });
-  await expect(look({ columns: [...COLUMNS, category('z')], dialect: CSV })).rejects.toThrow('does not have a column z');
+  await expect(look({ columns: [...COLUMNS, category('z')], dialect: CSV })).rejects.toThrow(
+    'does not have a column z',
+  );
 });
 
 describe('damage', () => {
