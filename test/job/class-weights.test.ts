@@ -23,7 +23,7 @@ it('names classes by their numbers', () => {
 });
 
 it.each<[string, string | undefined, string]>([
-  ['{ -1: 2 }', undefined, '4:29: training.classWeights.-1: expected 0 or 1: records with label -1 are of class 0'],
+  ['{ -1: 2 }', undefined, '4:29: training.classWeights.-1: expected 0 or 1: records with label -1 belong to class 0'],
   ['{ 2: 2 }', undefined, '4:29: training.classWeights.2: expected 0 or 1, the classes of a binary model, got 2'],
   ['{ yes: 2 }', undefined, 'training.classWeights.yes: expected 0 or 1'],
   ['{ 1: 0 }', undefined, '4:32: training.classWeights.1: expected more than 0, got 0'],
@@ -39,7 +39,7 @@ it.each<[string, string | undefined, string]>([
   [
     '{ 1: 2 }',
     'data: { train: t, format: libsvm }\nmodel: { type: fm, task: regression }',
-    'training.classWeights: only for models of classes: fm has task regression',
+    'training.classWeights: only for models with classes: fm has task regression',
   ],
 ])('%s is refused', (classWeights, more, message) => {
   expect(() => load(`{ classWeights: ${classWeights} }`, more)).toThrow(message);

@@ -34,11 +34,11 @@ describe('typing errors', () => {
   });
 
   test.each([
-    ['y, x', 'y: number, found a list that begins with "y"'],
-    ['{ name: y, type: label }', 'y: label, found a list that begins with {"name":"y","type":"label"}'],
-    ['{ name: "a b" }, 7', '"a b": number, found a list that begins with {"name":"a b"}'],
-    ['null', 'age: number, found a list that begins with null'],
-    ['', 'age: number, found an empty list'],
+    ['y, x', 'y: number, got a list that begins with "y"'],
+    ['{ name: y, type: label }', 'y: label, got a list that begins with {"name":"y","type":"label"}'],
+    ['{ name: "a b" }, 7', '"a b": number, got a list that begins with {"name":"a b"}'],
+    ['null', 'age: number, got a list that begins with null'],
+    ['', 'age: number, got an empty list'],
   ])('a list of columns: [%s]', (list, message) => {
     const text = `name: a\nmodel: { type: lr }\ndata: { format: csv, train: a, columns: [${list}] }\n`;
     expect(complaint(text)).toBe(`3:41: data.columns: expected a mapping of names to types, such as ${message}`);

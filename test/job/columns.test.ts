@@ -110,10 +110,14 @@ describe('rules between columns', () => {
   const XY = 'y: label\nx: number';
   test.each<[string, string, string, How?]>([
     ['no label', 'x: number', '5:12: data.columns: expected one column of type label'],
-    ['two labels', `${XY}\nz: label`, '8:8: data.columns.z: there is a label already: y'],
-    ['two weights', `${XY}\nv: weight\nw: weight`, '9:8: data.columns.w: there is a weight already: v'],
-    ['two groups', `${XY}\nf: group\ng: group`, '9:8: data.columns.g: there is a group already: f'],
-    ['two times', `${XY}\nt: time\nu: time`, '9:8: data.columns.u: there is a time already: t'],
+    ['two labels', `${XY}\nz: label`, '8:8: data.columns.z: the job already has a column of type label: y'],
+    [
+      'two weights',
+      `${XY}\nv: weight\nw: weight`,
+      '9:8: data.columns.w: the job already has a column of type weight: v',
+    ],
+    ['two groups', `${XY}\nf: group\ng: group`, '9:8: data.columns.g: the job already has a column of type group: f'],
+    ['two times', `${XY}\nt: time\nu: time`, '9:8: data.columns.u: the job already has a column of type time: t'],
     [
       'a time of an unknown form',
       `${XY}\nt: { type: time, format: YYYY-MM-DD }`,
@@ -211,7 +215,7 @@ describe('rules between columns', () => {
     [
       'a label that is missing',
       "x: number\ny: { type: label, positive: [yes, ''] }",
-      '7:8: data.columns.y: "" is in csv.missing, too',
+      '7:8: data.columns.y: "" is also in csv.missing',
     ],
     [
       'a sign between whole numbers',
@@ -231,12 +235,12 @@ describe('rules between columns', () => {
     [
       'a position twice',
       'y: { type: label, position: 2 }\nx: { type: number, position: 2 }',
-      '7:8: data.columns.x: position 2 is that of y',
+      '7:8: data.columns.x: expected each position once: y also has position 2',
     ],
     [
       'a position of another column of the list',
       'y: label\nx: number\nz: { type: number, position: 1 }',
-      '8:8: data.columns.z: position 1 is that of y',
+      '8:8: data.columns.z: expected each position once: y also has position 1',
       { csv: '{ header: false }' },
     ],
     [

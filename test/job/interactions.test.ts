@@ -43,8 +43,11 @@ test.each([
   ['columns: { a: { type: category, buckets: 9 } }, groupBy: a', 'different values of a may share one of its buckets'],
   ['columns: { a: category, g: group }, groupBy: a', 'data.groupBy: the job already has a column of type group: g'],
   ['columns: { a: category, label: category }', 'data.columns: expected one column of type label'],
-  ['columns: { a: category, y: { type: label, value: 1, position: 3 } }', 'not with value, which is the label of each'],
-  ['columns: { a: category, y: { type: label, value: 1, positive: ["1"] } }', 'not with value, which is the label'],
+  [
+    'columns: { a: category, y: { type: label, value: 1, position: 3 } }',
+    'not with value, which sets the label of every',
+  ],
+  ['columns: { a: category, y: { type: label, value: 1, positive: ["1"] } }', 'not with value, which sets the label'],
   ['columns: { a: category, y: { type: label, value: 0 } }', 'data.columns.y.value: expected 1'],
   ['columns: { user: { type: category, path: a.b } }', 'not for format interactions: expected position or from'],
 ])('%s', (data, message) => {
@@ -60,7 +63,7 @@ test('one label for all records is for binary models, in files without labels', 
     );
   expect(job('jsonl', 'binary').data.columns).toContainEqual({ name: 'y', type: 'label', value: 1 });
   expect(() => job('jsonl', 'regression')).toThrow(
-    'data.columns.y: all records have label 1, which is for model.task binary',
+    'data.columns.y: expected a column of type label: all records have label 1',
   );
   expect(() => job('columns', 'binary')).toThrow('data.columns.y.value: not for format columns: its files have');
 });

@@ -15,7 +15,7 @@ test.each<[string, string, string]>([
     'an unknown layer',
     layered('- { type: numbers }\n    - { type: dens }'),
     'job.yaml:7:15: model.layers.1.type: expected one of numbers, embedding, linear, dense, relu, sigmoid, tanh, ' +
-      'layerNorm, batchNorm, dropout, concat, add, fm, found "dens"; did you mean dense?',
+      'layerNorm, batchNorm, dropout, concat, add, fm, got "dens"; did you mean dense?',
   ],
   [
     'layers that do not fit',
@@ -40,12 +40,12 @@ test.each<[string, string, string]>([
   [
     'a column that a layer does not find',
     layered('- { type: linear, columns: [a, c] }'),
-    'job.yaml:6:5: model.layers: the layer linear1 names c, which is not a column that a model reads; it can read a, x',
+    'job.yaml:6:5: model.layers: the layer linear1 names c, which is not a column that a model reads; choose from a, x',
   ],
   [
     'a column that a model does not find',
     TABLE.replace('lr }', 'wide_deep, columns: { wide: [c] } }'),
-    'job.yaml:3:36: model.columns: the layer w names c, which is not a column that a model reads; it can read a, x',
+    'job.yaml:3:36: model.columns: the layer w names c, which is not a column that a model reads; choose from a, x',
   ],
   [
     'a deep model of data without columns',

@@ -11,7 +11,7 @@ test.each([
   ['checkpoint: { dir: "s3://bucket/job" }', 'checkpoint.dir', 'copy it to this machine'],
   ['warmStart: { from: hdfs://nn/job }', 'warmStart.from', 'copy it to this machine'],
   ['checkpoint: { dir: ~ann/job }', 'checkpoint.dir', 'write the path in full'],
-  ['checkpoint: { dir: file:///mnt/job }', 'checkpoint.dir', 'by their path: /mnt/job'],
+  ['checkpoint: { dir: file:///mnt/job }', 'checkpoint.dir', 'by path: /mnt/job'],
 ])('%s names no folder of this machine', (line, field, advice) => {
   const parse = () => parseJobFile('job.yaml', `${SMALL}${line}\n`);
   expect(parse).toThrow(new RegExp(`job.yaml:4.*${field}.*expected a folder of this machine`, 's'));
@@ -19,9 +19,9 @@ test.each([
 });
 
 test.each([
-  ['https://example.org/job.yaml', 'only local files are read'],
+  ['https://example.org/job.yaml', 'mount the file, or copy it'],
   ['~ann/job.yaml', 'write the path in full'],
-  ['none.yaml', 'job files are YAML'],
+  ['none.yaml', 'write a job file with `paddlet init'],
 ])('a job file %s that is missing', async (path, hint) => {
   const loading = loadJob({ path, sets: [], disk: createDisk() });
   await expect(loading).rejects.toMatchObject({ code: 'JobInvalid', hint: expect.stringContaining(hint) });

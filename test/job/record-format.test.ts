@@ -22,7 +22,7 @@ test.each([
 test.each([
   ['format: recordio', `data.record: is required with format recordio: expected ${RECORDS}`],
   ['format: recordio, record: idx', `data.record: expected one of ${RECORDS}, got "idx"`],
-  ['format: csv, record: csv', 'data.record: only for format recordio, found "csv"'],
+  ['format: csv, record: csv', 'data.record: only for format recordio, got "csv"'],
   ['format: recordio, record: csv', 'data.format: csv needs data.columns'],
   ['format: libsvm, corruptChunks: drop', 'data.corruptChunks: expected one of fail, skip, got "drop"'],
 ])('%s', (data, message) => {

@@ -21,7 +21,7 @@ it('is part of the job; wait is the policy', () => {
 
 it.each([
   [{ bound: 1, policy: 'refuse' }, { pullEvery: 4 }, 'sgd', /bound: expected at least 3: a trainer makes 4 pushes/],
-  [{ bound: 9 }, { pullEvery: 3, pushEvery: 2 }, 'sgd', /policy: wait needs pushEvery to be a multiple/],
+  [{ bound: 9 }, { pullEvery: 3, pushEvery: 2 }, 'sgd', /policy: with wait, expected pushEvery to be a multiple/],
   [{ bound: 1, policy: 'scale' }, {}, 'ftrl', /policy: ftrl has no learning rate to scale/],
   [{ bound: -1 }, {}, 'sgd', /staleness.bound/],
   [{}, {}, 'sgd', /staleness.bound: is required/],
@@ -63,6 +63,6 @@ it.each([
 it('more than the bound leaves room for are refused', () => {
   const bound = { bound: 4, policy: 'refuse' };
   expect(load(bound, { pullAhead: 4 }).training.pullAhead).toBe(4);
-  expect(() => load(bound, { pullAhead: 5 })).toThrow(/training.pullAhead is 5, and this bound leaves room for 4/);
+  expect(() => load(bound, { pullAhead: 5 })).toThrow(/training.pullAhead is 5, but this bound allows at most 4/);
   expect(() => load(undefined, { mode: 'sync', pullAhead: 1 })).toThrow(/pullAhead: in sync mode a round begins/);
 });

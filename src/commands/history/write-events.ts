@@ -48,5 +48,7 @@ async function checkOwn(disk: Host['disk'], path: string, begin: Buffer): Promis
   } finally {
     await file.close();
   }
-  throw new PaddletError('Usage', `${path}: exists already, and is not of this job`, { hint: 'name another folder with --output' });
+  throw new PaddletError('Usage', `${path}: exists already, and is not of this job`, {
+    hint: 'name another folder with --output',
+  });
 }

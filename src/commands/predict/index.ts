@@ -44,8 +44,8 @@ export default class PredictCommand extends PaddletCommand<typeof PredictCommand
   static override summary = 'Score each record of a file with a trained model';
   static override description =
     `Writes one line for each record of a file or of stdin, in the same order. The line has the probability (binary),
-the value (regression), or the probability of each class. Labels may be missing. A record that paddlet cannot read has no score;
-the summary gives the first reasons, --errors all of them.
+the value (regression), or the probability of each class. Labels may be missing. A record that paddlet cannot read
+has no score; the summary shows the first reasons, and --errors writes all of them.
 
 While the job runs, the parameters come from its pservers, and afterwards from its checkpoints. If MODEL is a
 checkpoint folder or a merged model, its files suffice: neither store nor cluster is needed. paddlet recognizes gzip,

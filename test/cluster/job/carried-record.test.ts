@@ -36,7 +36,7 @@ describe('the record that a checkpoint carries', () => {
   it('is asked for with a hint where a file has none', () => {
     expect(refusal({})).toMatchObject({
       code: 'VersionMismatch',
-      message: expect.stringMatching(/^some\/file: .*no record of its job/),
+      message: expect.stringMatching(/^some\/file: .*does not contain the record of its job/),
       hint: expect.stringContaining('--dir'),
     });
   });

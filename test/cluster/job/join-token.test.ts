@@ -59,7 +59,7 @@ test('a value that is none is refused without being shown', async () => {
   await put('secret'.repeat(12));
   await expect(token.current()).rejects.toMatchObject({ code: 'StoreValueInvalid' });
   onTestFinished(token.follow());
-  await log.said(/cannot be followed/);
+  await log.said(/cannot watch the join token/);
   expect(log.lines.join()).not.toContain('secret');
   expect(() => parseJoinToken({ key: '/t', value: A.toUpperCase() })).toThrowError('32 bytes in hexadecimal');
 });

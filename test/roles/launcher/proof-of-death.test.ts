@@ -204,7 +204,7 @@ it('settles when the store has answered, after the TTL, after a limit, or by a s
     expect(before).toBeGreaterThan(0);
     await clock.advance(10_000);
     expect(attempts).toBe(before);
-    expect(log.messages.at(-1)).toContain('will end by themselves');
+    expect(log.messages.at(-1)).toContain('will expire');
   }
 });
 

@@ -43,7 +43,7 @@ it('shows progress once the master directs the job, and each thing that it does 
   await clock.advance(4 * EVERY_MS);
   expect(shown).toHaveLength(1);
   expect(warnings).toEqual([
-    expect.stringMatching(/^cannot show progress: the master answered with something .*: field tasks: /),
+    expect.stringMatching(/^cannot show progress: the master sent an answer .*: field tasks: /),
     'cannot show progress: the master did not answer: a pserver has its address now',
   ]);
 });

@@ -376,7 +376,7 @@ describe('counts of a report', () => {
       ['a whole number of f32', [new Uint8Array(3), NONE]],
       ['1 labels, 2 weights', [Buffer.concat([floats(1), floats(1)]), NONE]],
       ['and 1.5 groups for 1', [NONE, new Uint8Array(12)]],
-      ['a weight is less than 0', [floats(-1), NONE]],
+      ['expected weights of at least 0', [floats(-1), NONE]],
       ['is not a finite number', [floats(Number.POSITIVE_INFINITY), NONE]],
       ['1 records of weight 1.5', [NONE, NONE]],
     ] as const) {

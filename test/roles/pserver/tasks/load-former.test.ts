@@ -208,7 +208,7 @@ describe('files of another pserver that cannot be found', () => {
     await cluster.clock.advance(60_000);
     await loading;
     expect(into.shards()).toEqual([1, 4, 6]);
-    expect(log.messages.join()).toContain('are not waited for any more');
+    expect(log.messages.join()).toContain('no longer waiting for');
   });
 });
 

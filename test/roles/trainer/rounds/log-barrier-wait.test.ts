@@ -12,7 +12,7 @@ test('says which lanes a round waits for, where, and whose they are', () => {
   expect(barrierText(17, missing, ownersOf)).toBe(
     'round 17: lanes 5 at pserver 0; lanes 3, 5 at pserver 1, of trainer t1',
   );
-  expect(barrierText(17, new Map([[0, [9]]]), ownersOf)).toBe('round 17: lanes 9 at pserver 0, of no trainer');
+  expect(barrierText(17, new Map([[0, [9]]]), ownersOf)).toBe('round 17: lanes 9 at pserver 0, without a trainer');
   expect(barrierText(17, new Map(), ownersOf)).toBe('round 17: the pservers');
 });
 
