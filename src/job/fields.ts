@@ -134,7 +134,7 @@ export const modelSchema = z.discriminatedUnion('type', [
     saveDir,
   }),
   z.strictObject({
-    type: z.literal('layers').describe('A model of your own layers.'),
+    type: z.literal('layers').describe('A custom model: a list of layers.'),
     task: anyTask('binary'),
     layers: layersSchema,
     saveDir,

@@ -73,8 +73,8 @@ const exactRecords = (): string => LIMITS.exactAucRecords.toLocaleString('en');
 function whyMissing(metrics: Metrics): string {
   const { records, logloss, rmse, auc, aucBound } = metrics;
   if (records > 0 && logloss === undefined && rmse === undefined) return '  (no metrics: all weights are 0)';
-  if (aucBound !== undefined) return `  (auc by a histogram, none by group: more than ${exactRecords()} records)`;
-  return isBinary(metrics) && auc === undefined ? '  (no auc: all labels that count are the same)' : '';
+  if (aucBound !== undefined) return `  (auc from a histogram, and no metrics by group: more than ${exactRecords()} records)`;
+  return isBinary(metrics) && auc === undefined ? '  (no auc: all labels with a weight are the same)' : '';
 }
 
 const isBinary = ({ logloss, rmse }: Metrics): boolean => logloss !== undefined && rmse !== undefined;
@@ -88,5 +88,5 @@ const CLEARLY = 1.01;
 function whyUseless(metrics: Metrics | undefined): string | undefined {
   if (metrics === undefined || !isBinary(metrics) || metrics.logloss! <= COIN_LOGLOSS * CLEARLY) return undefined;
   const figures = `a logloss of ${metrics.logloss!.toFixed(5)} is worse than ${COIN_LOGLOSS.toFixed(5)}`;
-  return `${figures}, that of ½ for every record: scale the values, or lower optimizer.learningRate`;
+  return `${figures}, the logloss of predicting ½ for every record: scale the values, or lower optimizer.learningRate`;
 }

@@ -48,5 +48,5 @@ async function checkOwn(disk: Host['disk'], path: string, begin: Buffer): Promis
   } finally {
     await file.close();
   }
-  throw new PaddletError('Usage', `${path}: exists already, and is not of this job`, { hint: 'another --out' });
+  throw new PaddletError('Usage', `${path} already exists and belongs to another job`, { hint: 'another --out' });
 }

@@ -67,7 +67,7 @@ with the reason of each guess as a comment. Read it before you train.`;
     const host = this.host();
     const found = output === STDOUT ? undefined : await host.disk.inspect(resolve(output));
     if (found !== undefined && found.kind !== 'file') {
-      throw new PaddletError('Usage', `${output} is no file`, { hint: 'name a file, or - for the standard output' });
+      throw new PaddletError('Usage', `${output} is not a file`, { hint: 'name a file, or - for the standard output' });
     }
     if (found !== undefined && !force) {
       throw new PaddletError('Usage', `${output} exists already`, {

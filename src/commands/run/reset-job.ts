@@ -131,6 +131,6 @@ async function removeKeys(options: ResetOptions, { entry, pservers }: JobBefore)
 }
 
 const jobInUse = (what: string): PaddletError =>
-  new PaddletError('JobConflict', `processes are working on the job: ${what}`, {
+  new PaddletError('JobConflict', `processes of the job are running: ${what}`, {
     hint: 'stop the job first with `paddlet stop`; nothing was changed',
   });
