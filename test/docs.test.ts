@@ -9,6 +9,7 @@ import { SYNTH_DEFAULTS } from '../src/data/synth/synth.ts';
 import { parseJobFile } from '../src/job/load-job.ts';
 import { asInSample, sampleIn } from './samples.ts';
 import { ROOT } from './source-files.ts';
+import { badWordsIn, WORDED_PAGES } from './tidy/words.ts';
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
@@ -68,6 +69,10 @@ test('a link to nothing is found', () => {
     '#c',
     'docs/none.md',
   ]);
+});
+
+test.each(WORDED_PAGES)('%s has plain words', (document) => {
+  expect(badWordsIn(prose(read(document)))).toEqual([]);
 });
 
 test.each(documents)('%s names files of the source that are there', (document) => {

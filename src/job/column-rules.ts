@@ -66,7 +66,7 @@ function dialectRules(
   if (delimiter.length === 2 && format !== 'interactions') {
     refuse('delimiter', `expected one character: only format interactions can have ${JSON.stringify(delimiter)}`);
   } else if (/^\s\s$/.test(delimiter)) {
-    refuse('delimiter', 'expected one blank, which stands for any number of them');
+    refuse('delimiter', 'expected one blank, which matches any number of blanks');
   }
   if (format === 'interactions' && csv?.quote !== undefined && csv.quote !== 'none') {
     refuse('quote', 'format interactions does not have quotes: use csv');

@@ -237,7 +237,7 @@ class WasmParameters implements Parameters {
 
   readBlock(parameter: number, block: number): DenseBlock {
     const from = this.#parameter(parameter);
-    if (block >= blockCount(from.spec)) throw badMessage(`${from.spec.name}: there is no block ${block}`);
+    if (block >= blockCount(from.spec)) throw badMessage(`${from.spec.name} does not have a block ${block}`);
     return from.export(parameter, block);
   }
 

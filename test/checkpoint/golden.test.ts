@@ -59,7 +59,7 @@ describe('a file of format version 2', () => {
     const place = { folder, index: GOLDEN_META.index };
     const refused = {
       code: 'VersionMismatch',
-      message: expect.stringMatching(/of format version 2; this paddlet reads version 3$/),
+      message: expect.stringMatching(/of format version 3, got version 2$/),
       details: { found: 2, expected: 3 },
     };
     const options = { disk: createDisk(), place, expected: GOLDEN_JOB, into };
@@ -75,6 +75,6 @@ describe('a file of format version 2', () => {
     const [former, now] = await Promise.all([FORMER_FOLDER, GOLDEN_FOLDER].map((folder) => findFiles(disk, folder)));
     const listed = await listGenerations({ disk, files: [...former!.files, ...now!.files] });
     expect(listed.map(({ state }) => state).sort()).toEqual(['clean', 'incompatible']);
-    expect(listed.find(({ state }) => state === 'incompatible')?.complaint).toContain('format version 2');
+    expect(listed.find(({ state }) => state === 'incompatible')?.complaint).toContain('got version 2');
   });
 });

@@ -21,7 +21,7 @@ test('the same file for training and test', async () => {
   const { out } = await runCommand(['doctor', 'job.yaml', '--json'], { cwd });
   const data = JSON.parse(out).checks.find(({ name }: { name: string }) => name === 'data');
   expect(data).toMatchObject({ status: 'warn', hint: expect.stringContaining('data.split') });
-  expect(data.detail).toContain('a.csv is a training and a test file');
+  expect(data.detail).toContain('a.csv is both a training and a test file');
 });
 
 test('spellings of a label, and commas between thousands', async () => {

@@ -85,7 +85,7 @@ test('a folder that is full takes no more files', async () => {
     writeFileSync(join(listed, `train-${task}-${TAG}.jsonl`), '');
   for (const task of [2_000_000, 2_000_001]) await files.list({ set: 'train', task, bad: badOnes(1) });
   expect(names()).toHaveLength(LIMITS.badRecordFiles);
-  expect(warnings.filter((line) => line.includes('more tasks are not listed'))).toHaveLength(1);
+  expect(warnings.filter((line) => line.includes('does not list bad records of more tasks'))).toHaveLength(1);
 });
 
 test('a full disk: one warning, no file that is cut off, and no failure', async () => {

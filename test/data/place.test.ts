@@ -60,11 +60,11 @@ test('a pattern may begin at the root, and a bracket of a name is written as a s
 });
 
 test.each([
-  ['hdfs://nn/data/x', 'mount it, or copy it'],
-  ['s3://bucket/part-*', 'mount it, or copy it'],
-  ['https://example.org/a9a.gz', 'mount it, or copy it'],
-  ['file:///data/x', 'by their path: /data/x'],
-  ['file:/data/x', 'by their path: /data/x'],
+  ['hdfs://nn/data/x', 'mount the file, or copy it'],
+  ['s3://bucket/part-*', 'mount the file, or copy it'],
+  ['https://example.org/a9a.gz', 'mount the file, or copy it'],
+  ['file:///data/x', 'by path: /data/x'],
+  ['file:/data/x', 'by path: /data/x'],
   ['~/x', 'write the path in full'],
   ['~ann/x-*', 'write the path in full'],
   ['a9a.gz#cache', 'write a9a.gz: '],

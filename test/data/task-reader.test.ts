@@ -264,7 +264,7 @@ describe('reading tasks of idx files', () => {
       inputWidth: 7,
       batchSize: 3,
     });
-    await expect(reader.read(tasks[0]!)).rejects.toThrow('has 6 inputs a record, the model takes 7');
+    await expect(reader.read(tasks[0]!)).rejects.toThrow('as the model takes, got 6');
     await reader.close();
   });
 

@@ -35,7 +35,7 @@ test.each([
 });
 
 test.each([
-  ['csv: { delimiter: "\\t\\t" }', 'data.csv.delimiter: expected one blank, which stands for any number of them'],
+  ['csv: { delimiter: "\\t\\t" }', 'data.csv.delimiter: expected one blank, which matches any number of blanks'],
   ['csv: { delimiter: ":;" }', 'data.csv.delimiter: expected one ASCII character'],
   ['csv: { quote: "\'" }', 'data.csv.quote: format interactions does not have quotes: use csv'],
   ['groupBy: label', 'data.groupBy: label is not a column of type category'],
@@ -65,7 +65,7 @@ test('one label for all records is for binary models, in files without labels', 
   expect(() => job('jsonl', 'regression')).toThrow(
     'data.columns.y: expected a column of type label: all records have label 1',
   );
-  expect(() => job('columns', 'binary')).toThrow('data.columns.y.value: not for format columns: its files have');
+  expect(() => job('columns', 'binary')).toThrow('data.columns.y.value: not for format columns: its files contain');
 });
 
 test('only interactions have a delimiter of two characters, and only columns a category to group by', () => {

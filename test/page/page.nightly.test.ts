@@ -100,7 +100,7 @@ describe.skipIf(program === undefined)('the page in a browser (skipped without C
     await page.getByText('Pserver 1 does not answer; 8 units have no primary.').waitFor();
     await page.getByText('No live pserver has unit 7.').waitFor();
     server.push({ ...SAMPLES.none });
-    await page.getByText('There is no job in this store yet.').waitFor();
+    await page.getByText('This store does not have a job yet.').waitFor();
     server.push(SAMPLES.done);
     await page.getByRole('heading', { name: 'Result' }).waitFor();
     expect(complaints).toEqual([]);

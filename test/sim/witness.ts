@@ -24,8 +24,8 @@ const LOGGED: readonly (readonly [RegExp, string])[] = [
     /^the (checkpoint could not be written|parting snapshot is lost|(last )?cut .*not written)/,
     'checkpoint not written',
   ],
-  [/^nothing is left of pserver/, 'pserver left nothing'],
-  [/^the pservers save, so that those that left/, 'save for one that left'],
+  [/^all keys and files of pserver/, 'pserver left nothing'],
+  [/^the pservers save, so that files of pservers that left/, 'save for one that left'],
   [/: AttemptNotLive|is not live; dropped/, 'attempt refused'],
 ];
 

@@ -101,11 +101,11 @@ describe('a push of ids that were pulled', () => {
     );
   });
 
-  test('with an id that comes twice is refused', () => {
+  test('with an id that is repeated is refused', () => {
     const parameters = make();
     const twice = [...IDS.slice(1), IDS[9]!];
     pullRows(parameters, 0, twice, WIDTH);
-    expect(() => push(parameters, 1, twice)).toThrow('comes twice');
+    expect(() => push(parameters, 1, twice)).toThrow('is repeated');
   });
 });
 

@@ -129,10 +129,10 @@ describe('a push changes nothing when', () => {
     );
   });
 
-  it('an id comes twice: one of a row that exists, one of a row that does not, one that is skipped', () => {
+  it('an id is repeated: one of a row that exists, one of a row that does not, one that is skipped', () => {
     const twice = (list: readonly bigint[], id: bigint) => [...list.slice(0, 499), id];
     for (const id of [ids[3]!, ids[400]!]) {
-      const message = `a: id ${id} comes twice`;
+      const message = `a: id ${id} is repeated`;
       expectRefused(
         (push) => {
           push.a = rowsPart(0, twice(ids, id), new Float32Array(1500));
@@ -304,7 +304,7 @@ describe('a push', () => {
         if (some.length === 0) return;
         const twice = some[at % some.length]!;
         expect(() => parameters.push([part([...some, twice])], [], applyAll())).toThrowError(
-          expect.objectContaining({ code: 'BadMessage', message: expect.stringContaining(`id ${twice} comes twice`) }),
+          expect.objectContaining({ code: 'BadMessage', message: expect.stringContaining(`id ${twice} is repeated`) }),
         );
       }),
       { numRuns: 30 },

@@ -1,4 +1,4 @@
-/** A push with an id that comes twice is refused, whatever the list. */
+/** A push with an id that is repeated is refused, whatever the list. */
 
 import { describe, expect, it } from 'vitest';
 import { mix64 } from '../../src/base/mix64.ts';
@@ -22,7 +22,7 @@ function refusal(ids: readonly bigint[]): string | undefined {
 function expected(ids: readonly bigint[]): string | undefined {
   const seen = new Set<bigint>();
   for (const id of ids) {
-    if (seen.has(id)) return `rows: id ${id} comes twice`;
+    if (seen.has(id)) return `rows: id ${id} is repeated`;
     seen.add(id);
   }
   return undefined;
@@ -79,7 +79,7 @@ describe('a long list', () => {
       const distinct = ids.slice();
       expect(refusal(distinct)).toBeUndefined();
       ids[COUNT - 1] = ids[7]!;
-      expect(refusal(ids)).toBe(`rows: id ${ids[7]} comes twice`);
+      expect(refusal(ids)).toBe(`rows: id ${ids[7]} is repeated`);
     },
   );
 });
@@ -89,7 +89,7 @@ describe('short lists', () => {
     expect(refusal([])).toBeUndefined();
     expect(refusal([0n])).toBeUndefined();
     expect(refusal([0n, HIGHEST])).toBeUndefined();
-    expect(refusal([0n, 0n])).toBe('rows: id 0 comes twice');
-    expect(refusal([HIGHEST, 0n, HIGHEST])).toBe(`rows: id ${HIGHEST} comes twice`);
+    expect(refusal([0n, 0n])).toBe('rows: id 0 is repeated');
+    expect(refusal([HIGHEST, 0n, HIGHEST])).toBe(`rows: id ${HIGHEST} is repeated`);
   });
 });

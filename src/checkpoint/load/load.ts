@@ -204,7 +204,7 @@ export async function loadShards(
   into.prepare(Math.floor((reader.source.bytes * order.length) / Math.max(1, reader.positions.length)));
   try {
     for (const shard of order) {
-      assert(!into.hasShard(shard), `shard ${shard} is loaded where there is none`);
+      assert(!into.hasShard(shard), `a shard ${shard} of this job is loaded`);
       into.addShard(shard);
       added.push(shard);
     }

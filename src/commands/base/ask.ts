@@ -14,7 +14,7 @@ export async function askYesNo(question: string, signal: AbortSignal): Promise<b
     const answer = await Promise.race([lines.question(`${question} [y/N] `, { signal }), ended]);
     return /^y(es)?$/i.test(answer.trim());
   } catch (error) {
-    if (signal.aborted) throw new PaddletError('Interrupted', 'the question was not answered: nothing was changed');
+    if (signal.aborted) throw new PaddletError('Interrupted', 'the question was not answered; paddlet changed nothing');
     throw error;
   } finally {
     lines.close();

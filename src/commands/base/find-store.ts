@@ -154,7 +154,7 @@ export async function waitForChroot(
     host.clock,
   );
   try {
-    host.log.info(`waiting for a job: none has been published in ${store.url}`);
+    host.log.info(`waiting for a job in ${store.url}`);
     return await changed.until(() => {
       if (ended !== undefined) throw ended;
       return onlyJob(store, [...jobs], where);

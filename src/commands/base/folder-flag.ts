@@ -12,5 +12,5 @@ export async function localFolder(named: string): Promise<string> {
   const folder = atHome(named);
   const hint = notLocal(folder);
   if (hint === undefined) return folder;
-  throw new PaddletError('Usage', `${folder} is no folder of this machine`, { hint });
+  throw new PaddletError('Usage', `${folder} is not a folder on this machine`, { hint });
 }

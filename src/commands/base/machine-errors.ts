@@ -7,7 +7,7 @@ const HINTS: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only: choose another folder, or mount it for writing',
   ENOENT: 'check the path',
   ENOTDIR: 'a part of the path is a file: choose another folder',
-  EEXIST: 'a file, or a link that leads nowhere, has this name: choose another folder',
+  EEXIST: 'a file or a broken link has this name: choose another folder',
   EISDIR: 'it is a folder: name a file',
   ELOOP: 'check the symbolic links in the path',
   ENAMETOOLONG: 'choose a shorter path',
@@ -17,7 +17,7 @@ const HINTS: Readonly<Record<string, string>> = {
   EMFILE: 'too many open files for one process: raise the limit (ulimit -n 4096)',
   ENFILE: 'too many open files on this machine: raise fs.file-max',
   EAGAIN: 'too many processes: raise the limit (ulimit -u)',
-  ENOMEM: 'not enough memory: end other processes, or use a larger machine',
+  ENOMEM: 'not enough memory: stop other processes, or use a larger machine',
 };
 
 /** What to do about a system call that was refused, by Node's error; undefined for other errors. */
@@ -43,8 +43,8 @@ const SHOWS_RESULT =
 function hintFor(commandId: string): string {
   if (commandId === 'run' || commandId === 'master') return SHOWS_RESULT;
   // It writes as it goes.
-  if (commandId === 'predict') return 'the scores are not all written: run it again with another output';
-  return 'the command itself has succeeded: run it again with another output';
+  if (commandId === 'predict') return 'some scores were not written: run the command again with another output';
+  return 'the command itself succeeded: run it again with another output';
 }
 
 export function outputFailed(cause: Error, commandId: string): PaddletError {

@@ -78,7 +78,7 @@ async function score(options: ModelKeeperOptions, record: KeptJob['record'], kep
   const isOfModel = failed !== undefined && CODES[failed.code].action === 'fatal' && failed.code !== 'Interrupted';
   const why = failed?.message ?? (code === null ? `it was ended by ${signal}` : `exit code ${code}`);
   throw new PaddletError(isOfModel ? failed.code : 'EvaluationFailed', `${kept.path} could not be evaluated: ${why}`, {
-    hint: failed?.hint ?? 'the log of the master has what it said',
+    hint: failed?.hint ?? 'see the output in the log of the master',
   });
 }
 

@@ -75,8 +75,9 @@ const exactRecords = (): string => LIMITS.exactAucRecords.toLocaleString('en');
 function whyMissing(metrics: Metrics): string {
   const { records, logloss, rmse, auc, aucBound } = metrics;
   if (records > 0 && logloss === undefined && rmse === undefined) return '  (no metrics: all weights are 0)';
-  if (aucBound !== undefined) return `  (auc by a histogram, none by group: more than ${exactRecords()} records)`;
-  return isBinary(metrics) && auc === undefined ? '  (no auc: all labels that count are the same)' : '';
+  if (aucBound !== undefined)
+    return `  (auc from a histogram, and no metrics by group: more than ${exactRecords()} records)`;
+  return isBinary(metrics) && auc === undefined ? '  (no auc: all labels with a weight are the same)' : '';
 }
 
 const isBinary = ({ logloss, rmse }: Metrics): boolean => logloss !== undefined && rmse !== undefined;
@@ -91,9 +92,10 @@ function whyUseless(metrics: Metrics | undefined, classWeights?: ClassWeights): 
   if (metrics === undefined || !isBinary(metrics) || metrics.logloss! <= COIN_LOGLOSS * CLEARLY) return undefined;
   const figures = `a logloss of ${metrics.logloss!.toFixed(5)} is worse than ${COIN_LOGLOSS.toFixed(5)}`;
   const remedies = 'scale the values, or lower optimizer.learningRate';
-  if (classWeights === undefined) return `${figures}, that of ½ for every record: ${remedies}`;
+  const worse = `${figures}, the logloss of predicting ½ for every record`;
+  if (classWeights === undefined) return `${worse}: ${remedies}`;
   return (
-    `${figures}, that of ½ for every record: training.classWeights raises the logloss of test records, which have ` +
-    `no class weights. Compare auc, or lower the class weights; otherwise ${remedies}`
+    `${worse}: training.classWeights raises the logloss of test records, which have no class weights. ` +
+    `Compare auc, or lower the class weights; otherwise ${remedies}`
   );
 }

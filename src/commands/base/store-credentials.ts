@@ -41,17 +41,17 @@ export function storeCredentials(url: string, flags: CredentialFlags): StoreCred
   if (!/^etcds?:/.test(url)) return {};
   const { 'store-user': name, 'store-password-file': passwordFile } = flags;
   const { 'store-ca': ca, 'store-cert': cert, 'store-key': key } = flags;
-  if ((cert === undefined) !== (key === undefined)) throw usage('--store-cert and --store-key belong together');
+  if ((cert === undefined) !== (key === undefined)) throw usage('give both --store-cert and --store-key, or neither');
   const password =
     passwordFile === undefined ? process.env[PASSWORD_VARIABLE] : firstLine('--store-password-file', passwordFile);
   const hasPassword = password !== undefined && password !== '';
-  if (hasPassword && name === undefined) throw usage('a password for the store, and no --store-user');
+  if (hasPassword && name === undefined) throw usage('a password for the store needs --store-user');
   const tls = [ca, cert, key].every((file) => file === undefined)
     ? undefined
     : { ca: read('--store-ca', ca), cert: read('--store-cert', cert), key: read('--store-key', key) };
   if (name === undefined) return { tls };
   if (!hasPassword) {
-    throw new PaddletError('Usage', `no password for --store-user ${name}`, {
+    throw new PaddletError('Usage', `--store-user ${name} needs a password`, {
       hint: `set ${PASSWORD_VARIABLE}, or name a file with --store-password-file`,
     });
   }

@@ -39,7 +39,7 @@ these are the rounds since an older cut, on all pservers.`;
       const files = await job.retryStore(() => forgetFiles(job.store, job.keys, index));
       this.output({ job: job.record.job.name, index, files }, () =>
         files.length === 0
-          ? `pserver ${index} has published no files`
+          ? `pserver ${index} has not published any files`
           : `pserver ${index} continues without those of these files that it cannot find:\n${files.join('\n')}`,
       );
     });

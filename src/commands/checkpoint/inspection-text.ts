@@ -44,7 +44,7 @@ export function inspectionText({ inspection, about, table, nowSeconds }: Shown):
 }
 
 function aboutText(about: About): string {
-  if ('complaint' in about) return `no predictions without the job: ${about.complaint}`;
+  if ('complaint' in about) return `cannot predict without the job: ${about.complaint}`;
   const { model, format, columns } = about;
   const { type, saveDir: _, ...settings } = model;
   const set = Object.entries(settings).map(([name, value]) => ` ${name} ${value}`);

@@ -47,7 +47,7 @@ export async function saveNow(
       ? await whileJobRuns(job, signal, (stopSignal, onFatal) => save(job, { signal: stopSignal, timeoutMs, onFatal }))
       : undefined;
   if (saved !== undefined) return saved;
-  throw new PaddletError('JobUnknown', `job ${record.job.name} has ended: its final checkpoints are published`);
+  throw new PaddletError('JobUnknown', `job ${record.job.name} has ended and has published its final checkpoints`);
 }
 
 async function saveFiles(job: OpenJob, { signal, timeoutMs, onFatal }: SaveOptions): Promise<Saved> {

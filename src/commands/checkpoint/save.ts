@@ -56,7 +56,7 @@ const tooLate = (ms: number): PaddletError =>
   });
 
 function cutText({ outcome, round, timeline }: SavedCut): string {
-  if (outcome === 'running') return 'the master is already saving a cut; the request is ignored';
+  if (outcome === 'running') return 'the master is already saving a cut, so it ignored the request';
   return `cut of round ${round}, timeline ${timeline}`;
 }
 

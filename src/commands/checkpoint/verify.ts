@@ -46,7 +46,7 @@ damaged.`;
         ),
     );
     for (const { path } of verification.files.filter(isUnchecked)) {
-      host.log.warn(`${path}: unchecked: the file has no checksums, so that damage to its tensors cannot be found`);
+      host.log.warn(`${path}: unchecked: the file has no checksums to check its tensors with`);
     }
     this.output(verification, () => this.describe(verification));
     return verification.ok ? EXIT.done : EXIT.parametersLost;
@@ -100,7 +100,7 @@ damaged.`;
         ? `all ${shards} shards of job ${jobName} are present`
         : `${missing.length} of ${shards} shards are missing or damaged: ${formatShards(missing)}`;
     const verdict = !ok ? 'DAMAGED' : files.some(isUnchecked) ? 'unchecked' : 'ok';
-    const whose = shards > 0 ? coverage : ok ? 'not a file of paddlet' : 'no file is intact';
+    const whose = shards > 0 ? coverage : ok ? 'not a paddlet file' : 'none of the files is intact';
     return [this.table(columns, rows), ...problems, whose, verdict].join('\n');
   }
 }

@@ -66,7 +66,7 @@ that decide ids and labels stay fixed. Bad records keep their place.`;
     const columns = columnSpecOf(job);
     if (columns === undefined || !isConverted(formatOf(format))) {
       throw new PaddletError('Usage', `${jobPath} has data.format ${format}, expected ${eitherOf(isConverted)}`, {
-        hint: 'other formats have no columns to convert, or are files of columns already',
+        hint: 'use a format with columns; other formats cannot be converted, and columns files already are',
       });
     }
     const place = {
@@ -118,7 +118,7 @@ function targetsOf(paths: readonly string[], folder: string): { from: string; to
     const to = convertedPath(folder, from);
     const other = sources.get(to);
     if (other !== undefined) {
-      throw new PaddletError('Usage', `${other} and ${from} would both be ${to}`, {
+      throw new PaddletError('Usage', `${other} and ${from} would both be written to ${to}`, {
         hint: 'convert them into different folders, or name them relative to --data-dir',
       });
     }

@@ -94,15 +94,19 @@ job reads them.`;
     const paths = await resolveFiles(place, file);
     const look = await lookAtFirstOf(place, paths, { records, label, onBytes });
     if (other === undefined) {
-      const more = paths.length === 1 ? '' : `\nIt is the first with records of ${paths.length} files.`;
+      const more = paths.length === 1 ? '' : `\nIt is the first of ${paths.length} files that has records.`;
       this.output(shownLook(look), () => `${this.describe(look)}${more}`);
       return;
     }
     const second = await lookAtFirstOf(place, await resolveFiles(place, other), { records, onBytes, first: look });
     if (look.kind !== second.kind) {
-      throw new PaddletError('DataInvalid', `${file} is of kind ${look.kind}, ${other} is of kind ${second.kind}`, {
-        hint: 'name two files of the same format',
-      });
+      throw new PaddletError(
+        'DataInvalid',
+        `expected two files of the same kind, got ${look.kind} (${file}) and ${second.kind} (${other})`,
+        {
+          hint: 'name two files of the same format',
+        },
+      );
     }
     const comparison = look.kind === 'table' && second.kind === 'table' ? compareTables(look, second) : undefined;
     this.output({ files: [shownLook(look), shownLook(second)], comparison }, () =>
@@ -122,12 +126,12 @@ job reads them.`;
     const { format } = job.data;
     if (spec === undefined) {
       throw new PaddletError('Usage', `${path} has no columns: its format is ${format}`, {
-        hint: 'look at the file without --job',
+        hint: 'inspect the file without --job',
       });
     }
     if (!isConverted(formatOf(format))) {
       throw new PaddletError('Usage', `${path} has data.format ${format}, expected ${eitherOf(isConverted)}`, {
-        hint: 'look at the file that the columns were made of, with the job that converted it',
+        hint: 'inspect the file that was converted, with the job that converted it',
       });
     }
     const options = { records: this.flags.rows, onBytes };

@@ -152,7 +152,7 @@ function notesOf({ columns, label, leaks, bad, strayLabels, path, form, unlisted
     ...(labelled === undefined
       ? [
           isWithout
-            ? 'There is no label: each record counts as label 1.'
+            ? 'The job does not have a label: every record is a positive example (label 1).'
             : 'No column looks like the label: name it with --label.',
         ]
       : [`The label seems to be ${labelled.name}: ${label?.why}.`]),

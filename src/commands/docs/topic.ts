@@ -28,7 +28,7 @@ function partUnder(text: string, name: string, anchor: string): string {
   const found = headings[at];
   if (found === undefined) {
     const anchors = headings.map((heading) => heading.anchor);
-    throw unknown(`${name} has no heading ${anchor}`, anchor, anchors, `${name}#`);
+    throw unknown(`${name} does not have a heading ${anchor}`, anchor, anchors, `${name}#`);
   }
   const next = headings.slice(at + 1).find(({ depth }) => depth <= found.depth);
   return lines.slice(found.line, next?.line).join('\n');

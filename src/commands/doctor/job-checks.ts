@@ -88,7 +88,7 @@ async function checkCache({ disk }: Host, folder: string): Promise<void> {
   await inCache(folder, async () => checkWritable(folder));
 }
 
-const ALLOW = 'fix them, or allow for them with data.maxBadRecords';
+const ALLOW = 'fix them, or raise data.maxBadRecords';
 const manyBad = (count: number, first: BadRecord): string =>
   `${count} of the first records ${count === 1 ? 'is' : 'are'} bad: ${describeBad(first)}`;
 

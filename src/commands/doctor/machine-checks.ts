@@ -136,5 +136,5 @@ async function ownStore(host: Host, folder: string): Promise<{ status: 'ok'; det
     await store.close();
     for (const end of ['', '-wal', '-shm']) await host.disk.remove(`${path}${end}`);
   }
-  return { status: 'ok', detail: `made a store in ${folder}, and changed it` };
+  return { status: 'ok', detail: `created a store in ${folder} and wrote to it` };
 }

@@ -85,14 +85,18 @@ or a merged model, its files suffice: neither store nor cluster is needed. The j
     const topK = flags['top-k'];
     const task = taskOf(record.job.model);
     if (topK !== undefined && task !== 'binary') {
-      throw new PaddletError('Usage', `--top-k is only for binary models: the job has task ${task}`);
+      throw new PaddletError('Usage', `--top-k needs a binary model, but the job has task ${task}`);
     }
     const { train, test, testLabels, split, columns, groupBy } = record.job.data;
     const types = columns?.map(({ type }) => type);
     if (topK !== undefined && !mayBeGrouped(types, groupBy)) {
-      throw new PaddletError('Usage', '--top-k ranks records within groups: the records of the job have none', {
-        hint: 'groups come of data.groupBy, or of a column of type group',
-      });
+      throw new PaddletError(
+        'Usage',
+        '--top-k ranks records within groups, but the records of the job do not have groups',
+        {
+          hint: 'set data.groupBy, or use a column of type group',
+        },
+      );
     }
     // Those of a split are in the training files.
     const isSplit = flags.data === undefined && split !== undefined;

@@ -24,5 +24,5 @@ export const limitedPulls = (client: Pulls, clock: Clock, limitMs: number): Pull
 
 const tooLate = (limitMs: number): PaddletError =>
   new PaddletError('RequestTimeout', `the pservers did not answer within ${limitMs / 1000} s`, {
-    hint: 'see with `paddlet status` what the job waits for, or raise --timeout',
+    hint: 'check with `paddlet status` what the job waits for, or raise --timeout',
   });

@@ -40,8 +40,8 @@ export async function scoreBest<T extends object>(job: OpenJob, score: Score<T>)
   const entry = await retryStore(() => store.get(keys.evaluation));
   const best = entry && parseStoreValue(evaluationStateSchema, entry.key, entry.value).best;
   if (best === undefined) {
-    throw new PaddletError('CheckpointMissing', `job ${record.job.name} has no best model`, {
-      hint: 'a job whose file has a section `evaluation` keeps one, from its first evaluation on',
+    throw new PaddletError('CheckpointMissing', `job ${record.job.name} does not have a best model`, {
+      hint: 'omit --best, or add a section `evaluation` to the job file',
     });
   }
   const of = { id: record.id, name: record.job.name };

@@ -48,7 +48,6 @@ async function checkOwn(disk: Host['disk'], path: string, begin: Buffer): Promis
   } finally {
     await file.close();
   }
-  throw new PaddletError('Usage', `${path}: exists already, and is not of this job`, {
+  throw new PaddletError('Usage', `${path} already exists and belongs to another job`, {
     hint: 'name another folder with --output',
-  });
 }

@@ -143,9 +143,13 @@ const formatOf = (look: Look): string => (look.kind === 'table' ? look.form.form
 function dataPart(wanted: WantedJob): DataPart {
   const { look, model, testLook } = wanted;
   if (testLook !== undefined && formatOf(testLook) !== formatOf(look)) {
-    throw new PaddletError('Usage', `${testLook.path} has another format than ${look.path}`, {
-      hint: 'test files are written as training files are',
-    });
+    throw new PaddletError(
+      'Usage',
+      `expected test files in the format of ${look.path}, but ${testLook.path} has another`,
+      {
+        hint: 'write the test files in the format of the training files',
+      },
+    );
   }
   switch (look.kind) {
     case 'table':
@@ -155,7 +159,7 @@ function dataPart(wanted: WantedJob): DataPart {
       return sparsePart(wanted, look, look.kind);
     case 'idx':
       if (model !== undefined && !isOfNumbers(model)) {
-        throw new PaddletError('Usage', `${model} takes no images: idx files are for softmax and mlp`, {
+        throw new PaddletError('Usage', `${model} does not support images: use softmax or mlp for idx files`, {
           hint: 'use --model softmax or --model mlp, or leave --model out',
         });
       }
@@ -177,18 +181,18 @@ function tablePart(
       hint:
         names.length > 0
           ? `name one with --label: ${names.join(', ')}`
-          : 'add records of what has not happened, and a column that says so: `paddlet docs data` has an example',
+          : 'add negative examples and a label column: see the example in `paddlet docs data`',
     });
   }
   const model = chooseModel(look, type, testLook);
   const { lines, unread, used, categories, time } = columnLines(look, model);
   if (used === 0) {
-    throw new PaddletError('Usage', `no column of ${look.path} is left for ${model.type} to learn from`, {
+    throw new PaddletError('Usage', `${look.path} does not have a column that ${model.type} can learn from`, {
       hint: unread[0] ?? 'choose another model with --model, or another label with --label',
     });
   }
   if (model.type === 'deepfm' && categories === 0) {
-    throw new PaddletError('Usage', `deepfm multiplies categories, and ${look.path} has none`, {
+    throw new PaddletError('Usage', `deepfm multiplies categories, but ${look.path} has none`, {
       hint: 'use --model wide_deep or --model mlp, which take numbers alone',
     });
   }
@@ -240,17 +244,21 @@ function badReasons({ label, columns, bad, strayLabels }: TableLook): string[] {
 function sparsePart({ test, model: wanted }: WantedJob, look: SparseLook, format: 'libsvm' | 'libffm'): DataPart {
   const model = wanted ?? (format === 'libffm' ? 'ffm' : 'lr');
   if (isOfNumbers(model)) {
-    throw new PaddletError('Usage', `${model} takes no ${format} text: it wants columns of numbers, or idx files`, {
-      hint: 'use --model lr or --model fm',
-    });
+    throw new PaddletError(
+      'Usage',
+      `${model} does not support ${format} text: it needs columns of numbers, or idx files`,
+      {
+        hint: 'use --model lr or --model fm',
+      },
+    );
   }
   if (model === 'wide_deep' || model === 'deepfm') {
-    throw new PaddletError('Usage', `${model} takes no ${format} text: it wants columns`, {
+    throw new PaddletError('Usage', `${model} does not support ${format} text: it needs columns`, {
       hint: `use --model ${format === 'libffm' ? 'ffm' : 'fm'}, or write the data as CSV`,
     });
   }
   if (model === 'ffm' && format === 'libsvm') {
-    throw new PaddletError('Usage', 'ffm reads the fields of features, and libsvm text has none', {
+    throw new PaddletError('Usage', 'ffm reads the fields of features, but libsvm text does not have fields', {
       hint: 'use --model lr or --model fm, or write the data as libffm or CSV',
     });
   }

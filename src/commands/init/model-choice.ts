@@ -48,7 +48,7 @@ export function chooseModel(look: TableLook, wanted: NamedModel | undefined, tes
   if (distinct < 2) refuse('has only one value', OTHER_LABEL);
   const hasNumbers = look.columns.some((column, place) => place !== at && isDense(column, typeOf(column)));
   if (wanted !== undefined && isOfNumbers(wanted) && !hasNumbers) {
-    throw new PaddletError('Usage', `${wanted} takes numbers only, and no column has numbers`, { hint: OTHER });
+    throw new PaddletError('Usage', `${wanted} takes only numbers, but no column has numbers`, { hint: OTHER });
   }
   const areInteractions = look.columns.some(({ isId }) => isId);
   // A rating depends on the pair, which lr does not see.
@@ -69,7 +69,7 @@ export function chooseModel(look: TableLook, wanted: NamedModel | undefined, tes
   const type = wanted ?? (areClasses && hasNumbers && !areInteractions ? 'softmax' : usual);
   if (type !== 'softmax' && !(type === 'mlp' && (areClasses || !areNumbers))) {
     const hint = areClasses && !areInteractions ? SOFTMAX : OTHER_LABEL;
-    if (!areNumbers) refuse(`has ${distinct} values: ${type} predicts one of two, or a number`, hint);
+    if (!areNumbers) refuse(`has ${distinct} values, but ${type} predicts one of two values, or a number`, hint);
     return { type, task: 'regression', label: {}, why: `${distinct} different numbers` };
   }
   if (distinct > CLASSES) refuse(`has ${distinct} values: too many classes`, areNumbers ? OTHER : OTHER_LABEL);

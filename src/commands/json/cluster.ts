@@ -39,7 +39,7 @@ const processRow = schemaOf<ProcessRow>()(
   }),
 );
 
-export const top = z.strictObject({ job: jobName, processes: z.array(processRow) }).describe('A line each look.');
+export const top = z.strictObject({ job: jobName, processes: z.array(processRow) }).describe('One line per refresh.');
 
 export const logs = z
   .strictObject({ log: z.string().describe('Such as pserver-0.'), text: z.string() })

@@ -32,7 +32,7 @@ const indexedFile = schemaOf<DataIndex['files'][number]>()(
     layout: z
       .strictObject({ fields: count.describe('Of a line.'), positions: z.array(z.int().min(-1)) })
       .optional()
-      .describe('The field of each column that has values of its own, or -1.'),
+      .describe('The field of each column that has separate values, or -1.'),
   }),
 );
 
@@ -63,7 +63,7 @@ export const index = schemaOf<ShownIndex>()(
       hasZero: z.boolean().describe('A label is 0.'),
       hasOne: z.boolean(),
       hasMinusOne: z.boolean(),
-      hasOther: z.boolean().describe('A label is none of these.'),
+      hasOther: z.boolean().describe('A label is not one of these.'),
       lowest: z.number().optional().describe('Smallest label; absent where no record has one.'),
       highest: z.number().optional().describe('Largest label.'),
     }),

@@ -32,7 +32,7 @@ const numbers = schemaOf<NumberFacts>()(
 const newValues = schemaOf<NewValues>()(
   z
     .strictObject({ known: count, records: count, distinct: count, examples: z.array(z.string()) })
-    .describe('Of `known` records of the second file so many have a value that the first file lacks.'),
+    .describe('Number of the `known` records of the second file with a value that the first file lacks.'),
 );
 
 // ---- tables ----
@@ -40,9 +40,9 @@ const newValues = schemaOf<NewValues>()(
 const typed = {
   type: z.enum(['number', 'category', 'categories', 'time', 'ignore']).describe('What it seems to be.'),
   why: z.string(),
-  isCode: z.boolean().describe('Its values name things: numbers among them are no quantities.'),
+  isCode: z.boolean().describe('Its values are names; numbers among them are not quantities.'),
   isSkewed: z.boolean(),
-  missingTexts: tally.describe('Texts that mean that there is no value.'),
+  missingTexts: tally.describe('Texts that stand for a missing value.'),
   missing: count.describe('Records without a value.'),
   bad: count.describe('Records whose text is not of the type.'),
   distinct: count,
@@ -53,7 +53,7 @@ const column = schemaOf<ColumnFacts & TypedColumn>()(
   z.strictObject({
     name: z.string(),
     hasName: z.boolean().describe('The file has it.'),
-    path: z.string().optional().describe('Keys with dots between them, where the name is none of the file.'),
+    path: z.string().optional().describe('Path to the value: keys separated by dots; absent if the file has the name.'),
     stored: z.string().optional().describe('What its values are in the file: of jsonl and parquet.'),
     isList: z.boolean().optional().describe('Its values are lists: texts here have bars between the values of one.'),
     unreadable: z.string().optional().describe('Why no column of a job can have its values.'),
@@ -111,7 +111,9 @@ const table = schemaOf<ShownTable>()(
     leaks: z.array(z.string()).describe('Columns that nearly equal the label.'),
     unlisted: z
       .array(z.string())
-      .describe('Some names of what is no column: the first records of JSON lack it, or there are too many.'),
+      .describe(
+        'Examples of keys that are not columns: the first JSON records lack them, or the file has too many keys.',
+      ),
   }),
 );
 
@@ -162,7 +164,7 @@ const sparse = schemaOf<Omit<Extract<Look, SparseLook>, 'distinct'>>()(
     newIds: z
       .strictObject({ known: count, features: count })
       .optional()
-      .describe('Of `known` features of a second file so many have ids that the first one lacks.'),
+      .describe('Number of the `known` features of a second file with ids that the first file lacks.'),
   }),
 );
 

@@ -100,7 +100,7 @@ const ofPserver = { ...z.strictObject(share).partial().shape, copies: count.opti
 const silent = {
   ...registered,
   answers: z.literal(false),
-  error: z.strictObject({ code: errorCode, message: z.string() }).optional().describe('Why its answer is no use.'),
+  error: z.strictObject({ code: errorCode, message: z.string() }).optional().describe('Why its answer cannot be used.'),
 };
 const answering = { ...registered, answers: z.literal(true) };
 

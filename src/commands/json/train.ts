@@ -111,7 +111,7 @@ const summary = schemaOf<Summary>()(
 
 const scoredRecord = (score: z.ZodRawShape): z.ZodType =>
   z
-    .object({ ...score, error: z.string().optional().describe('Why there is no score.') })
+    .object({ ...score, error: z.string().optional().describe('Why the record does not have a score.') })
     .catchall(z.string())
     .describe('A line of --as jsonl, whether --json is given or not; with the columns of --keep, as text.');
 

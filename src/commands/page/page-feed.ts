@@ -105,7 +105,7 @@ export class PageFeed {
     const found = await Promise.race([this.#looking, limit]);
     cancel();
     signal.removeEventListener('abort', end);
-    if (found === undefined) return 'the store, or a process of the job, does not answer in time';
+    if (found === undefined) return 'the store or a process of the job did not answer in time';
     this.#looking = undefined;
     return found;
   }
@@ -113,8 +113,8 @@ export class PageFeed {
   /** A bug here must not end a master that trains: it is logged with its stack, and the page says so. */
   #problemOf(error: unknown): string {
     if (isPaddletError(error)) return error.message;
-    this.#options.host.log.error('the page met a bug', { error });
-    return 'a bug: the log of the process that serves this page has the stack';
+    this.#options.host.log.error('the page has a bug', { error });
+    return 'this is a bug: see the stack in the log of the process that serves this page';
   }
 
   #succeeded({ data, curves }: Looked): Shown {

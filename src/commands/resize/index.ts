@@ -154,23 +154,23 @@ function onceEach(say: (what: string) => void): (waitingFor: readonly string[]) 
   };
 }
 
-const GOES_ON = 'the job goes on to these numbers without this command';
+const GOES_ON = 'the job continues to these numbers without this command';
 
 const abandoned = ({ pservers, trainers }: Sizes): PaddletError =>
   new PaddletError(
     'Interrupted',
     `interrupted: ${GOES_ON} (${counted(pservers, 'pserver')}, ${counted(trainers, 'trainer')})`,
     {
-      hint: 'to watch it, give the same command again; to take it back, resize to the numbers before',
+      hint: 'to watch it, run the same command again; to undo it, resize to the previous numbers',
     },
   );
 
 const tooLate = (waitingFor: string, timeout: string): PaddletError =>
   new PaddletError('RequestTimeout', `not in place within ${timeout}: waiting for ${waitingFor}`, {
-    hint: `${GOES_ON}; to wait longer, give it again with a higher --timeout; \`paddlet status\` shows how far it is`,
+    hint: `${GOES_ON}; to wait longer, run the command again with a higher --timeout; \`paddlet status\` shows how far it is`,
   });
 
 const superseded = ({ record }: OpenJob): PaddletError =>
   new PaddletError('JobConflict', `job ${record.job.name} was resized again to other numbers`, {
-    hint: '`paddlet status` shows the present numbers',
+    hint: '`paddlet status` shows the current numbers',
   });

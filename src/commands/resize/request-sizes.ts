@@ -92,7 +92,7 @@ function putsFor({ keys }: ResizableJob, before: SizesRead, { pservers, trainers
 }
 
 const gone = ({ job }: JobRecord): PaddletError =>
-  new PaddletError('JobUnknown', `job ${job.name} is gone, or was started over`);
+  new PaddletError('JobUnknown', `job ${job.name} was removed or started over`);
 
 const hasEnded = ({ job }: JobRecord): PaddletError =>
   new PaddletError('JobConflict', `job ${job.name} has ended: it has no processes to resize`, {

@@ -99,7 +99,7 @@ given, the command only writes files.`;
     const variables = chooseVariables(set.facts.parameters, flags.vars);
     const plan = await planRestore(set, { variables, pservers: flags.pservers, units });
     if (publishing !== undefined && plan.leftOut.length > 0) {
-      const message = `--vars leaves out ${plan.leftOut.join(', ')}, which the pservers of the job need`;
+      const message = `--vars excludes ${plan.leftOut.join(', ')}, which the pservers of the job need`;
       throw new PaddletError('Usage', message, { hint: 'to write only some variables to files, add --no-publish' });
     }
     if (publishing !== undefined) checkPservers(publishing, flags.pservers);

@@ -11,7 +11,7 @@ export async function publish(publishing: Publishing, restored: Restored): Promi
   if (!isOfPublished) return;
   const { host, keys, checkpointFolder: folder } = job;
   for (const { path, error } of await removeFormer({ disk: host.disk, folder, keys, quiet })) {
-    host.log.warn(`${path} could not be deleted, and is not needed any more: ${(error as Error).message}`);
+    host.log.warn(`${path} is no longer needed, but could not be deleted: ${(error as Error).message}`);
   }
 }
 

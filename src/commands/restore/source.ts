@@ -84,7 +84,7 @@ export async function withJobFiles(
   await withSet(host, files, async (set) => {
     const { jobName, jobId, rounds } = set.facts;
     if (jobId !== record.id) {
-      const message = `the files are of job ${jobName} (${jobId}), not of this job (${record.id})`;
+      const message = `the files belong to job ${jobName} (${jobId}), not to this job (${record.id})`;
       throw new PaddletError('CheckpointCorrupt', message);
     }
     const source = { set, folder, token: quiet.token, units: record.units };

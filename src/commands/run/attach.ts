@@ -27,7 +27,7 @@ export function checkAttachable(folder: string, job: string): void {
     return;
   }
   throw new PaddletError('JobUnknown', `no \`paddlet run\` works in ${folder}`, {
-    hint: 'start it by the same command without --attach',
+    hint: 'start it with the same command without --attach',
   });
 }
 
@@ -102,13 +102,9 @@ export function failureOf(holder: Holder | undefined): PaddletError | undefined 
   const ended = holder?.ended;
   if (ended === undefined) {
     const pid = holder === undefined ? '' : ` (pid ${holder.pid})`;
-    return new PaddletError(
-      'Interrupted',
-      `the run that was shown${pid} ended without saying how: it was refused or killed`,
-      {
-        hint: 'run the same command without --attach: it says why it is refused, or resumes the job',
-      },
-    );
+    return new PaddletError('Interrupted', `the attached run${pid} ended without a result: it was refused or killed`, {
+      hint: 'run the same command without --attach to see why it is refused, or to resume the job',
+    });
   }
   const { code, message, hint } = ended;
   if (message === undefined) return undefined;

@@ -6,7 +6,7 @@ import type { ParameterSize } from './job-sizes.ts';
 
 export function dryRunText({ job, folder, store, would, deletes, isAgreed = false, plan }: DryRun): string {
   const what = {
-    begin: 'would begin: there is no such job yet',
+    begin: 'would start: the job does not exist yet',
     startOver: `would start over: the earlier run is deleted${progressText(deletes, isAgreed)}`,
     resume: 'exists and is not finished: it would be resumed',
     continue: `exists with fewer passes: it would be continued up to pass ${job.training.passes}`,
@@ -53,7 +53,7 @@ function planLines({ cluster }: Job, { data, work, processes, parameters, memory
     memory.tableBytesAtMost === undefined
       ? ', and tables that grow with the data'
       : memory.tableBytesAtMost > 0
-        ? `, and at most some ${bytesText(memory.tableBytesAtMost)} of tables`
+        ? `, and at most about ${bytesText(memory.tableBytesAtMost)} of tables`
         : '';
   const { bytes, isAtLeast, generations, freeBytes } = checkpoints;
   const most = isAtLeast ? 'at least' : 'at most';

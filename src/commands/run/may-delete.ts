@@ -18,7 +18,7 @@ export async function checkMayDelete({ job, progress, isAgreed, ask }: MayDelete
   const what = `job ${job} is not finished (${textOf(progress)})`;
   if (ask !== undefined && (await ask(`${what}. Delete it and start over?`))) return;
   throw new PaddletError('JobConflict', `${what}; nothing was deleted`, {
-    hint: 'resume it by the same command without --fresh, or delete it with --fresh --yes',
+    hint: 'resume it with the same command without --fresh, or delete it with --fresh --yes',
   });
 }
 

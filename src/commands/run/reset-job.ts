@@ -180,6 +180,6 @@ async function removeKeys(options: ResetOptions, before: JobBefore): Promise<voi
 }
 
 const jobInUse = (what: string, { stopCommand = 'paddlet stop' }: ResetOptions): PaddletError =>
-  new PaddletError('JobConflict', `processes are working on the job: ${what}`, {
+  new PaddletError('JobConflict', `processes of the job are running: ${what}`, {
     hint: `stop the job first with \`${stopCommand}\``,
   });

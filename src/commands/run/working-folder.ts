@@ -48,7 +48,7 @@ export class WorkingFolder {
       const { number, bytes } = file.open();
       this.#describe({ ...this.#holder, logFrom: bytes, logNumber: number });
     } catch (error) {
-      host.log.warn(`this run cannot be shown by --attach: ${(error as Error).message}`);
+      host.log.warn(`--attach cannot show this run: ${(error as Error).message}`);
       return host;
     }
     this.#logFile = file;
@@ -100,7 +100,7 @@ const hintOf = (error: unknown): { readonly hint?: string } =>
 export function inUse(folder: string, holder: Holder | undefined): PaddletError {
   const who = holder === undefined ? '' : ` (pid ${holder.pid}, started ${holder.started})`;
   return new PaddletError('JobConflict', `another \`paddlet run\` works in ${folder}${who}`, {
-    hint: `watch it by the same command with --attach, or stop it with \`paddlet stop --dir ${folder}\``,
+    hint: `watch it with the same command and --attach, or stop it with \`paddlet stop --dir ${folder}\``,
     ...(holder === undefined ? {} : { details: { pid: holder.pid, started: holder.started } }),
   });
 }

@@ -198,7 +198,7 @@ const notCopied = (): PaddletError =>
   });
 
 const notRunning = (): PaddletError =>
-  new PaddletError('Usage', 'no pserver of this job is running: there are no copies to compare', {
+  new PaddletError('Usage', 'no pserver of this job is running, so no copies can be compared', {
     hint: '`paddlet checkpoint verify` checks its checkpoints',
   });
 

@@ -41,7 +41,7 @@ export function reasonOf({ health, here }: ShownStatus): string {
   const texts = waitingFor.map(waitingText).join('; ');
   if (status === 'UNHEALTHY') return `waiting for ${texts}`;
   if (here?.kind === 'dead') {
-    return 'no process is running: they died; the leases that they left end once the job is started again';
+    return 'no process is running: all died; their leases end when the job is started again';
   }
   if (texts !== '') return `no process answers: they are dead, suspended or unreachable; waiting for ${texts}`;
   if (here?.kind !== 'run') return 'no process is running';

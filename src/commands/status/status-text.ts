@@ -49,7 +49,7 @@ export function statusText(status: ShownStatus, wallSeconds: number, options: Te
   const reason = reasonOf(status);
   lines.push(`cluster: ${health.status}${reason && `, ${reason}`}`);
   if (health.status === 'UNKNOWN' && processes.length > 0 && written !== undefined) {
-    lines.push(`the last master wrote ${written.cluster_status}: not believed, as it does not answer`);
+    lines.push(`the last master wrote ${written.cluster_status}, but it does not answer`);
   }
   for (const { role, id, answer } of processes) {
     if (answer.kind === 'notUnderstood') {

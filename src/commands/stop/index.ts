@@ -70,7 +70,7 @@ when all processes have exited. Start the job again to resume it.`;
     } catch (error) {
       if (!limit.aborted) throw error;
       throw new PaddletError('RequestTimeout', `still running: ${alive.join(', ')}`, {
-        hint: 'the job was asked to stop and still may: check with `paddlet status`, or raise --timeout',
+        hint: 'the job may still stop: check with `paddlet status`, or raise --timeout',
       });
     } finally {
       wait.done();

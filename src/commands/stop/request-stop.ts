@@ -45,7 +45,7 @@ export function warnUnreadable(log: Log, { key, value }: KeyValue): void {
     parseJobRecord(key, value);
   } catch (error) {
     if (!isPaddletError(error)) throw error;
-    log.warn(`the job is asked to stop, but this paddlet cannot read it: ${error.message}`, {
+    log.warn(`asked the job to stop, but this paddlet cannot read the job: ${error.message}`, {
       hint: error.hint ?? 'processes of another version may run it; `paddlet run --fresh` removes it',
     });
   }
@@ -57,7 +57,8 @@ async function readUnchanged(store: Store, keys: Keys, job: KeyValue): Promise<C
     then: [{ get: keys.job }, { get: keys.masterLock }, { get: keys.stop }],
   });
   const [found, lock, stop] = results;
-  if (found?.modRevision !== job.modRevision) throw new PaddletError('JobUnknown', `the job at ${keys.job} is gone`);
+  if (found?.modRevision !== job.modRevision)
+    throw new PaddletError('JobUnknown', `the job at ${keys.job} was removed`);
   return [
     { key: keys.job, modRevision: job.modRevision },
     { key: keys.masterLock, createRevision: lock?.createRevision ?? 0n },

@@ -50,7 +50,7 @@ export function whyText({ job, phase, recordsPerSecond, quietSeconds, causes }: 
   const quiet = quietSeconds === undefined ? '' : `; the last records ${quietSeconds} s ago`;
   const head = job === undefined ? [] : [`job ${job}: ${phase}${rate}${quiet}`, ''];
   const [first, ...others] = causes;
-  if (first === undefined) return [...head.slice(0, 1), 'Nothing holds it up.'].map(visible).join('\n');
+  if (first === undefined) return [...head.slice(0, 1), 'Nothing is blocking it.'].map(visible).join('\n');
   const rest = others.map(({ sentence }) => `- ${sentence}`);
   const lines = [...head, first.sentence, ...(first.hint === undefined ? [] : [`  ${first.hint}`])];
   return [...lines, ...(rest.length === 0 ? [] : ['', 'and then:', ...rest])].map(visible).join('\n');

@@ -86,7 +86,7 @@ export class BackupRoom<P> {
 
   /** For the copies of these units; then each of them says what it has kept. */
   take(payload: P, received: ReceivedPayload, units: readonly number[]): void {
-    assert(!this.#payloads.has(payload), 'each payload that is received is an object of its own');
+    assert(!this.#payloads.has(payload), 'each received payload is a separate object');
     const held: Payload = { ...received, parts: new Set(units), units: new Set(units), leftUnits: new Set() };
     this.#payloads.set(payload, held);
     this.#count(held, 1);

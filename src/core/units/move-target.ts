@@ -258,7 +258,7 @@ export class MoveTarget<P> {
   #replyToOther(name: MoveName): void {
     const { copied } = this.#state;
     if (copied !== undefined && isSameMove(copied.name, name)) this.#replySealed(copied);
-    else this.#reply({ type: 'refused', name, reason: 'there is no copy for this move' });
+    else this.#reply({ type: 'refused', name, reason: 'the target does not have a copy for this move' });
   }
 
   #replySealed({ name, position }: CopiedUnit): void {

@@ -91,7 +91,7 @@ function numberType(facts: ColumnFacts, present: number, distinct: number): Deci
   const areWhole = wholeRecords === present;
   const areDifferent = present >= LEAST_RECORDS && distinct >= ALL_DIFFERENT * present;
   if (areWhole && areDifferent && (isAscending || ID_NAME.test(name))) {
-    return { type: 'ignore', why: 'a different number in each record, as ids have' };
+    return { type: 'ignore', why: 'each record has its own number, as ids have' };
   }
   if (hasLeadingZero) return { type: 'category', isCode: true, why: 'codes: some begin with 0' };
   if (areWhole && Math.max(-numbers!.min, numbers!.max) >= LARGEST_NUMBER) {
@@ -125,7 +125,7 @@ function textType(facts: ColumnFacts, present: number, distinct: number): Decisi
   }
   const areDifferent = present >= LEAST_RECORDS && distinct >= ALL_DIFFERENT * present;
   if (areDifferent) {
-    const why = meanLength > LONG_TEXT ? 'long texts, nearly all different' : 'a different text in nearly every record';
+    const why = meanLength > LONG_TEXT ? 'long texts, nearly all unique' : 'nearly every record has its own text';
     return { type: 'ignore', why };
   }
   return { type: 'category', why: numberRecords > textRecords ? `numbers, and ${texts}` : 'texts' };

@@ -34,7 +34,7 @@ export function createDropout(
         kernels.copyColumns(1, count, inputs[0]!, count, output, count);
         return;
       }
-      assert(place !== undefined, 'dropout is told which batch it is');
+      assert(place !== undefined, 'dropout gets the number of the batch');
       const { batch, task, pass } = place;
       kernels.drawMultipliers(count, threshold, scale, low, high, batch, task, pass, kept);
       kernels.multiplyValues(count, inputs[0]!, kept, output);

@@ -11,7 +11,7 @@ async function refused(disk: SimulatedDisk, why: RegExp): Promise<void> {
 
 it('is told from a damaged checkpoint when the file has another size', async () => {
   const disk = createSimulatedDisk();
-  await refused(Object.assign(disk, { md5: async () => ({ md5: '0'.repeat(32), bytes: 5 }) }), /found 5/);
+  await refused(Object.assign(disk, { md5: async () => ({ md5: '0'.repeat(32), bytes: 5 }) }), /read back 5/);
 });
 
 it('is told from a damaged checkpoint when the file cannot be read', async () => {

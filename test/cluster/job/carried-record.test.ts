@@ -50,7 +50,7 @@ describe('the record that a checkpoint carries', () => {
     });
     expect(refusal({ job: carriedRecord(record), jobId: 'another' })).toMatchObject({
       code: 'CheckpointCorrupt',
-      message: expect.stringMatching(`of job another.*record of job ${id}`),
+      message: expect.stringMatching(`to job another.*record of job ${id}`),
     });
     for (const damaged of ['{', '{}', JSON.stringify({ ...record, job: {} })]) {
       expect(refusal({ job: damaged })).toMatchObject({ code: 'CheckpointCorrupt' });

@@ -24,7 +24,7 @@ describe('waiting for the first job', () => {
     const { wait, put, log, clock } = setUp();
     const first = wait();
     await settled();
-    expect(log.messages).toEqual(['waiting for a job: none has been published in memory:']);
+    expect(log.messages).toEqual(['waiting for a job in memory:']);
     put('/paddlet/a/master/lock');
     put('/paddlet/a/job');
     expect(await first).toBe('/paddlet/a');

@@ -112,7 +112,7 @@ describe('what it says', () => {
     await expect(scoreBy(said)).rejects.toMatchObject({
       code: 'EvaluationFailed',
       message: `/job/check points/kept/${NAME}/pass-2 could not be evaluated: ${why}`,
-      hint: 'the log of the master has what it said',
+      hint: 'see the output in the log of the master',
     });
   });
 

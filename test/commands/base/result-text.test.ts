@@ -34,7 +34,7 @@ it('names the folder of bad records where there is one', () => {
 });
 
 it('says why there is no AUC', () => {
-  expect(scoredText(binary(0.5))).toContain('(no auc: all labels that count are the same)');
+  expect(scoredText(binary(0.5))).toContain('(no auc: all labels with a weight are the same)');
   expect(scoredText({ ...binary(0.5), auc: 0.7 })).not.toContain('no auc');
   expect(scoredText({ records: 2, rmse: 1 })).not.toContain('no auc');
   expect(scoredText({ records: 0 })).not.toContain('no auc');
@@ -58,7 +58,7 @@ it('names the records that a ranking is of, as the literature does', () => {
 
 it('warns of a model that is worse than a constant, by the test files if there are any', () => {
   expect(warningsOf({ train: binary(0.6), test: { ...binary(15.9), auc: 0.5 } })).toEqual([
-    'warning    a logloss of 15.90000 is worse than 0.69315, that of ½ for every record: scale the values, or lower optimizer.learningRate',
+    'warning    a logloss of 15.90000 is worse than 0.69315, the logloss of predicting ½ for every record: scale the values, or lower optimizer.learningRate',
   ]);
   expect(warningsOf({ train: binary(0.8) })).toHaveLength(1);
   expect(warningsOf({ train: binary(0.8), test: binary(0.6) })).toEqual([]);

@@ -36,7 +36,7 @@ test('writes a file for each, in the folders that they were in, and never over a
 test('a source that fails leaves nothing', async () => {
   const cwd = place();
   const ran = await runCommand(['data', 'convert', 'log.csv', '--job', 'job.yaml', '--output', 'made'], { cwd });
-  expect([ran.code, ran.err]).toEqual([3, expect.stringContaining('no folder in log.csv is called day=')]);
+  expect([ran.code, ran.err]).toEqual([3, expect.stringContaining('no folder in log.csv is named day=')]);
   expect(readdirSync(join(cwd, 'made'))).toEqual([]);
 });
 

@@ -75,7 +75,7 @@ test('bad records among the first are a warning, unless the job allows for them'
   expect(await check(files, { data: { train: 'train*', format: 'libsvm', split: { test: 0.5 } } })).toMatchObject({
     status: 'warn',
     detail: expect.stringContaining('; 1 of the first records is bad: train:3: '),
-    hint: 'fix them, or allow for them with data.maxBadRecords',
+    hint: 'fix them, or raise data.maxBadRecords',
   });
   const data = { train: 'train*', format: 'libsvm', split: { test: 0.5 }, maxBadRecords: 1 };
   expect(await check(files, { data })).toMatchObject({ status: 'ok' });

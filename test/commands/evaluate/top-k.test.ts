@@ -23,11 +23,11 @@ model: { type: lr, task: ${task} }
 it('is refused, but with groups', async () => {
   expect(await refusal('binary', '')).toMatchObject({
     code: 'Usage',
-    message: '--top-k ranks records within groups: the records of the job have none',
+    message: '--top-k ranks records within groups, but the records of the job do not have groups',
   });
   expect(await refusal('regression', '')).toMatchObject({
     code: 'Usage',
-    message: '--top-k is only for binary models: the job has task regression',
+    message: '--top-k needs a binary model, but the job has task regression',
   });
   // Its model is missing, of which it is told only then.
   expect(await refusal('binary', ', groupBy: user')).toMatchObject({ code: 'CheckpointMissing' });

@@ -101,21 +101,25 @@ test.each([
   [
     'wide_deep',
     'kinds.csv',
-    'the label label has 3 values: wide_deep predicts one of two, or a number\nhint: use --model softmax or mlp',
+    'the label label has 3 values, but wide_deep predicts one of two values, or a number\nhint: use --model softmax or mlp',
   ],
   [
     'deepfm',
     'names.csv',
-    'the label label has 499 values: deepfm predicts one of two, or a number\nhint: name another column with --label',
+    'the label label has 499 values, but deepfm predicts one of two values, or a number\nhint: name another column with --label',
   ],
-  ['deepfm', 'numbers.csv', 'deepfm multiplies categories, and numbers.csv has none\nhint: use --model wide_deep'],
+  ['deepfm', 'numbers.csv', 'deepfm multiplies categories, but numbers.csv has none\nhint: use --model wide_deep'],
   [
     'wide_deep',
     'a.libsvm',
-    'wide_deep takes no libsvm text: it wants columns\nhint: use --model fm, or write the data',
+    'wide_deep does not support libsvm text: it needs columns\nhint: use --model fm, or write the data',
   ],
-  ['deepfm', 'a.ffm', 'deepfm takes no libffm text: it wants columns\nhint: use --model ffm, or write the data as CSV'],
-  ['deepfm', 'train-images-idx3-ubyte', 'deepfm takes no images: idx files are for softmax and mlp'],
+  [
+    'deepfm',
+    'a.ffm',
+    'deepfm does not support libffm text: it needs columns\nhint: use --model ffm, or write the data as CSV',
+  ],
+  ['deepfm', 'train-images-idx3-ubyte', 'deepfm does not support images: use softmax or mlp for idx files'],
 ])('%s on %s is refused, with what there is to do', async (model, data, message) => {
   imageFiles();
   const { code, err } = await paddlet('init', '--output', '-', '--data', data, '--model', model);

@@ -24,7 +24,7 @@ test('the first part with records is looked at', async () => {
   expect(text).toContain('train: parts # parts/part-2.csv was looked at, of 3 files\n');
   const { out } = await paddlet('data', 'inspect', 'parts');
   expect(out).toContain('parts/part-2.csv: 150 records, 3 columns');
-  expect(out).toContain('It is the first with records of 3 files.');
+  expect(out).toContain('It is the first of 3 files that has records.');
   const asJob = await paddlet('data', 'inspect', 'parts', '--job', 'job.yaml', '--json');
   expect(JSON.parse(asJob.out)).toMatchObject({ path: 'parts/part-2.csv', records: 150 });
   const { code, err } = await paddlet('data', 'inspect', 'none');

@@ -57,7 +57,7 @@ describe('of a table', () => {
       ...{ user_id: 'ignore', age: 'number', town: 'category', paid: 'ignore', tags: 'categories', clicked: 'label' },
     });
     expect(job).toMatchObject({ name: 'log', model: { type: 'lr', task: 'binary' }, data: { split: { test: 0.2 } } });
-    expect(text).toContain('    user_id: ignore # a different number in each record, as ids have; 600 different\n');
+    expect(text).toContain('    user_id: ignore # each record has its own number, as ids have; 600 different\n');
     expect(text).toContain('    age: number # numbers; 20 to 69, 50 different, 14 % missing\n');
     expect(text).toContain(
       '    paid: ignore # nearly equals the label: is it known before that is? texts; 2 different\n',
@@ -235,18 +235,22 @@ next: paddlet doctor job.yaml
     [
       ['three.csv', '--model', 'lr', '--label', 'kind'],
       2,
-      'the label kind has 3 values: lr predicts one of two, or a number',
+      'the label kind has 3 values, but lr predicts one of two values, or a number',
     ],
     [
       ['three.csv', '--model', 'softmax', '--label', 'town'],
       2,
-      'softmax takes numbers only, and no column has numbers',
+      'softmax takes only numbers, but no column has numbers',
     ],
     [['reals.csv'], 2, 'no column of reals.csv looks like a label'],
     [['two.libsvm'], 2, 'the labels of two.libsvm are 1 and 2'],
     [['two.libsvm', '--model', 'softmax'], 2, 'softmax takes no libsvm text'],
     [['two.libsvm', '--model', 'ffm'], 2, 'ffm reads the fields of features'],
-    [['three.csv', '--test', 'two.libsvm'], 2, 'two.libsvm has another format than three.csv'],
+    [
+      ['three.csv', '--test', 'two.libsvm'],
+      2,
+      'expected test files in the format of three.csv, but two.libsvm has another',
+    ],
     [['three.csv', '--json', '--output', '-'], 2, '--json and --output -: expected one of them'],
   ])('%j is refused, and nothing is written', async (args, code, message) => {
     file('three.csv', ['town,kind', ...repeat(60, (at) => `t${at % 2},k${at % 3}`)]);

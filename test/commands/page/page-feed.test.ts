@@ -174,7 +174,7 @@ describe('a feed', () => {
     await settled();
     await pass(500);
     expect(looks()).toBe(2);
-    expect(log.lines).toContainEqual(expect.stringContaining('the page met a bug'));
+    expect(log.lines).toContainEqual(expect.stringContaining('the page has a bug'));
   });
 
   it('logs a bug, and goes on: a page must not end the training', async () => {
@@ -184,7 +184,7 @@ describe('a feed', () => {
     feed.add(viewer);
     await settled();
     expect(viewer.told.at(-1)?.problem).toContain('a bug');
-    expect(log.lines).toContainEqual(expect.stringContaining('the page met a bug'));
+    expect(log.lines).toContainEqual(expect.stringContaining('the page has a bug'));
     then(async () => ({ data: { ...EMPTY, time: 5 }, curves: [] }));
     await pass(500);
     expect(viewer.told.at(-1)).toMatchObject({ time: 5 });

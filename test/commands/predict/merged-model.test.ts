@@ -38,7 +38,7 @@ test('safetensors of another program are said to be unchecked, and are not score
   const header = encodeHeader({ format: 'pt' }, [tensor], 160)!;
   writeFileSync(join(folder, 'other.safetensors'), Buffer.concat([header, new Uint8Array(8)]));
   const { code, out, err } = await verify('other.safetensors');
-  expect([code, out]).toEqual([0, expect.stringMatching(/not a file of paddlet\nunchecked\n$/)]);
+  expect([code, out]).toEqual([0, expect.stringMatching(/not a paddlet file\nunchecked\n$/)]);
   expect(err).toContain('the file has no checksums');
   expect((await predict('other.safetensors')).code).toBe(7);
 });

@@ -301,7 +301,7 @@ describe('the status of a job that no master directs', () => {
       'cluster: UNKNOWN, no process answers: they are dead, suspended or unreachable; waiting for ' +
         'an answer of the master, or the end of its lease, 5 s; an answer of pserver 0, or the end of its lease, 5 s; ' +
         'an answer of trainer 0, or the end of its lease, 5 s',
-      'the last master wrote OK: not believed, as it does not answer',
+      'the last master wrote OK, but it does not answer',
     ]);
   });
 
@@ -310,7 +310,7 @@ describe('the status of a job that no master directs', () => {
     const status = statusOf(dead, { here: { kind: 'dead' } });
     expect(textOf(status).filter((line) => /small|cluster|resume/.test(line))).toEqual([
       'job small: stopped',
-      'cluster: UNKNOWN, no process is running: they died; the leases that they left end once the job is started again',
+      'cluster: UNKNOWN, no process is running: all died; their leases end when the job is started again',
       'to resume it, on here:',
     ]);
     expect(printed(status, 1_010)).toMatchObject({ phase: 'stopped', cluster: { waitingFor: [] } });

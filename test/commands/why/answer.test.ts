@@ -15,7 +15,7 @@ it('has the cause, what to do, and then what follows from it', () => {
       ...['', 'The master runs a hook.', '  wait', '', 'and then:', '- Round 3 waits.'],
     ].join('\n'),
   );
-  expect(whyText({ ...job, causes: [] })).toBe('job small: training\nNothing holds it up.');
+  expect(whyText({ ...job, causes: [] })).toBe('job small: training\nNothing is blocking it.');
 });
 
 it('of a store that does not answer, says so once', () => {

@@ -50,7 +50,7 @@ describe('any history of trainers, masters and the clock', () => {
       'ended',
       'speculated',
     ];
-    const back = ['back: end', 'back: lost', 'back: left', 'back: it', 'back: broke'];
+    const back = ['back: ms', 'back: lost', 'back: left', 'back: it', 'back: broke'];
     for (const what of [...wanted, ...back]) expect([what, (seen.get(what) ?? 0) > 4]).toEqual([what, true]);
   });
 });

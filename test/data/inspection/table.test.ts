@@ -126,11 +126,17 @@ describe('types of columns', () => {
     ['few records', 'x', ['1', '2', '3'], 'number', 'numbers'],
     ['codes', 'x', repeat(200, (at) => `0${at % 90}7`), 'category', 'codes: some begin with 0'],
     ['codes by name', 'zip_code', repeat(200, (at) => `${1000 + (at % 60)}`), 'category', 'by its name ids or codes'],
-    ['a running number', 'x', repeat(200, (at) => `${7 + at}`), 'ignore', 'a different number in each record'],
-    ['ids in any order', 'user_id', repeat(200, (at) => `${(at * 37) % 211}`), 'ignore', 'a different number'],
+    ['a running number', 'x', repeat(200, (at) => `${7 + at}`), 'ignore', 'each record has its own number'],
+    [
+      'ids in any order',
+      'user_id',
+      repeat(200, (at) => `${(at * 37) % 211}`),
+      'ignore',
+      'each record has its own number',
+    ],
     ['ids that come again', 'user_id', repeat(200, (at) => `${at % 50}`), 'category', 'by its name ids or codes'],
     ['texts', 'x', repeat(200, (at) => ['red', 'blue'][at % 2]!), 'category', 'texts'],
-    ['a text each', 'x', repeat(200, (at) => `user-${at}`), 'ignore', 'a different text in nearly every record'],
+    ['a text each', 'x', repeat(200, (at) => `user-${at}`), 'ignore', 'nearly every record has its own text'],
     ['one value', 'x', repeat(200, () => 'same'), 'ignore', 'all values are the same'],
     ['one value or none', 'x', repeat(200, (at) => (at % 2 === 0 ? 'yes' : '')), 'category', 'texts'],
     ['no value', 'x', repeat(200, () => ''), 'ignore', 'no record has a value'],
@@ -159,7 +165,7 @@ describe('types of columns', () => {
     expect([found.type, found.why]).toEqual([type, expect.stringContaining(why)]);
   });
 
-  test('texts that mean that there is no value are none, where they stand among values', async () => {
+  test('texts that stand for a missing value are none, where they stand among values', async () => {
     const numbers = await typed(
       'x',
       repeat(200, (at) => (at % 10 === 0 ? '-' : at % 10 === 1 ? '' : `${at}.5`)),

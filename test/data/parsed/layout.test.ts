@@ -137,8 +137,8 @@ describe('a block', () => {
 
 describe('what is no block of that key', () => {
   test.each<[string, (bytes: Buffer) => Buffer, string]>([
-    ['of version 2', () => OLD, 'it has version 2, not 3'],
-    ['of a later version', (bytes) => changed(bytes, 8, [4]), 'it has version 4, not 3'],
+    ['of version 2', () => OLD, 'expected version 3, got 2'],
+    ['of a later version', (bytes) => changed(bytes, 8, [4]), 'expected version 3, got 4'],
     ['of other data', (bytes) => changed(bytes, 64, [9]), 'it is a block of other data'],
     ['of a kind to come', (bytes) => changed(bytes, 24, [2]), 'it is of another kind'],
     ['with a section to come', (bytes) => changed(bytes, HEADER_BYTES, [36]), 'it has a section 36 of input 0'],

@@ -33,7 +33,7 @@ describe('columns of layers', () => {
     [linear('a'), undefined, 'the layer linear1 names columns, but the data has none'],
     [linear('a', 'c'), COLUMNS, 'the layer linear1 names c, which is not a column that a model reads'],
     [linear('a', 'a'), COLUMNS, 'the layer linear1 names the column a twice'],
-    [numbers('a'), COLUMNS, 'the layer numbers1 names a, which is a category, and no number'],
+    [numbers('a'), COLUMNS, 'the layer numbers1 names a, which is a category, not a number'],
     [{ type: 'numbers' }, COLUMNS.slice(0, 1), 'the layer numbers1 does not have a column to read'],
     [linear(), COLUMNS, 'the layer linear1 does not have a column to read'],
   ])('%j', (layer, columns, message) => {
@@ -53,7 +53,7 @@ describe('a list of layers', () => {
     [
       'has no layer behind itself',
       [{ type: 'numbers' }, { type: 'dense', name: 'a', units: 1, from: 'a' }],
-      'the layer a reads a, but no layer before it',
+      'the layer a reads a, but no earlier layer',
     ],
     [
       'has names once',

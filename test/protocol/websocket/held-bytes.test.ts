@@ -46,7 +46,7 @@ describeOnEveryPath('held bytes', () => {
     await other.frame(1);
     clock.advance(PATIENCE_MS);
     other.send(pushBytes(2, PAYLOAD));
-    await Promise.all([a!.closed, b!.closed, log.said(/keeps memory that others are refused/)]);
+    await Promise.all([a!.closed, b!.closed, log.said(/holds memory while other requests are refused/)]);
     other.send(frameBytes({ requestId: 3 }));
     await other.frame(3);
     expect(codesOf(other)).toEqual(['Overloaded', 'Overloaded', 'ok']);

@@ -58,7 +58,7 @@ describeOnEveryPath('versions', () => {
     response.setEncoding('utf8');
     const body = (await response.toArray()).join('');
     expect(body).toBe('subprotocol must be paddlet.v4\nthe client offers paddlet.v1\n');
-    await log.said(/the peer speaks paddlet\.v1, this is paddlet\.v4/);
+    await log.said(/expected a peer with paddlet\.v4, got paddlet\.v1/);
     ws.terminate();
   });
 
@@ -69,7 +69,7 @@ describeOnEveryPath('versions', () => {
     const [, response] = await once(ws, 'unexpected-response');
     const body = (await response.toArray()).join('');
     expect(body).toContain('the client offers no version of paddlet');
-    await log.said(/the peer speaks no version of paddlet/);
+    await log.said(/got no version of paddlet/);
     ws.terminate();
   });
 

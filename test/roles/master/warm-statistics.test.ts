@@ -78,7 +78,7 @@ it('has the statistics of the job that it starts from, and the index of its own 
 it('has its own, and says so, where the files have no record that it can read', async () => {
   const without = await published(undefined);
   expect(without.record.train.columns?.statistics).toEqual(facts(50, [40, 60]));
-  expect(without.warnings).toEqual([expect.stringContaining('/old: has no record of its job')]);
+  expect(without.warnings).toEqual([expect.stringContaining('/old: does not contain the record of its job')]);
   const { record } = await published(JSON.stringify({ ...before, version: before.version + 1 }));
   expect(record.train.columns?.statistics).toEqual(facts(50, [40, 60]));
 });

@@ -68,7 +68,9 @@ gets the same model as from the text.`;
     const { output, replace, compressor, 'chunk-bytes': chunkBytes, 'chunk-records': chunkRecords } = this.flags;
     refuseEmpty([output], 'the flag --output');
     if (output === STANDARD) {
-      throw new PaddletError('Usage', '--output - is no file', { hint: 'name a file: it appears when it is whole' });
+      throw new PaddletError('Usage', '--output - is not a file', {
+        hint: 'name a file: paddlet writes it atomically',
+      });
     }
     const host = this.host();
     const to = resolve(output);

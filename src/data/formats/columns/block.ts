@@ -53,7 +53,7 @@ export function encodeBlock(
 ): Buffer {
   let at = HEAD_BYTES + ENTRY_BYTES * sections.length;
   const total = sections.reduce((sum, { content }) => sum + padded(content.byteLength), at);
-  assert(total <= LIMITS.recordBytes, 'a block is no larger than a record may be');
+  assert(total <= LIMITS.recordBytes, 'a block has at most the size of a record');
   const block = Buffer.alloc(total);
   block.writeUInt32LE(total, HEAD.bytes);
   block.writeUInt32LE(records, HEAD.records);

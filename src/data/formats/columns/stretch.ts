@@ -31,7 +31,7 @@ export async function* blocksIn({ from, to, read }: BlockStretch): AsyncGenerato
     let start = 0;
     while (slice.length - start >= HEAD_BYTES) {
       const head = headOf(slice.subarray(start));
-      if (head === undefined) throw new Fault(`there is no block at byte ${at + start}`);
+      if (head === undefined) throw new Fault(`byte ${at + start} is not the start of a block`);
       if (start + head.bytes > slice.length) break;
       const bytes = slice.subarray(start, start + head.bytes);
       const block = decodeBlock(bytes);

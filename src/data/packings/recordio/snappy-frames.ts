@@ -52,7 +52,7 @@ export function decodeFrames(bytes: Uint8Array, most: number): Buffer {
     const data = input.subarray(start, end);
     if (at === 0 && kind !== KIND.identifier) throw new Error('it does not begin as a snappy stream');
     if (kind === KIND.identifier && !data.equals(IDENTIFIER))
-      throw new Error(`the frame at byte ${at} is no beginning`);
+      throw new Error(`the frame at byte ${at} is not a stream start`);
     if (kind === KIND.compressed || kind === KIND.plain) {
       const block = blockOf(kind, data, at);
       total += block.length;

@@ -150,7 +150,7 @@ export class CopiedUnits {
   #whyNotNext(unit: number, update: ForwardedUpdate): string | undefined {
     const { owned, timeline } = this.#options;
     const copy = this.#units.get(unit);
-    if (copy === undefined) return 'there is no copy of the unit';
+    if (copy === undefined) return 'this pserver does not have a copy of the unit';
     if (copy.parameters !== owned.parameters) return 'the copy is from before all went back to a cut';
     if (copy.rounds !== undefined && update.type === 'round') return whyNotNext(copy.rounds, timeline?.(), update);
     return (copy.rounds !== undefined) === (update.type === 'round')

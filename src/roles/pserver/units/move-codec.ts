@@ -63,7 +63,7 @@ function encodeContent(content: MoveContent<MovePayload>): Encoded {
     }
     case 'update': {
       const { type, position, payload } = content;
-      assert('type' in payload, 'an update is no piece');
+      assert('type' in payload, 'an update is not a piece');
       const { header, segments } = encodeUpdate(payload);
       return { header: { type, position, update: header }, segments };
     }

@@ -197,7 +197,7 @@ describe('values', () => {
     ['{"label":0,"c":1e400}', 'column c: expected one value, got 1e400, which a 64-bit float cannot represent,'],
     ['{"label":0,"l":["\\ud800"]}', 'column l: a text with an incomplete character in the array'],
     ['{"label":0,"l":["a","b","c","d","e"]}', 'column l: 5 values, more than 3 (maxLength)'],
-    ['{"label":0', expect.stringMatching(/^no JSON/)],
+    ['{"label":0', expect.stringMatching(/^not valid JSON/)],
     ['{"label":0}{}', 'not valid JSON at character 12'],
     ['{"a":NaN,"b":-Infinity,"c":"NaN\\"Infinity","label":0}{}', 'not valid JSON at character 54'],
     [`{"label":0,"c":${'['.repeat(513)}${']'.repeat(513)}}`, 'more than 512 nested objects and arrays'],

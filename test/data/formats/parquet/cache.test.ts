@@ -103,7 +103,7 @@ describe('columns in the cache', () => {
       syscall: 'write',
     });
     const create = vi.spyOn(place.host.disk, 'create').mockRejectedValue(full);
-    await expect(indexOf(place, how)).rejects.toMatchObject({ code: 'DataCacheFailed', hint: /free some space/ });
+    await expect(indexOf(place, how)).rejects.toMatchObject({ code: 'DataCacheFailed', hint: /free space/ });
     create.mockRejectedValue(new TypeError('a bug'));
     await expect(indexOf(place, how)).rejects.toThrow(TypeError);
   });

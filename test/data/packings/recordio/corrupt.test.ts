@@ -31,7 +31,7 @@ const CORRUPT: [what: string, chunk: Buffer, fault: string, records: number][] =
   ['a wrong CRC', damaged(GOOD, 25), 'its CRC-32 is 0x9f6c670d, expected 0x87d65143', 3],
   ['another magic number', damaged(GOOD, 1), 'expected the bytes 04030201, which begin a chunk, got 04fc0201', 0],
   ['a size that is too large', damaged(GOOD, 15), 'its header says 4278190102 bytes, expected at most 134217728', 0],
-  ['a size that goes too far', damaged(GOOD, 13), 'it is cut off: expected 65302 bytes after its header, found', 3],
+  ['a size that goes too far', damaged(GOOD, 13), 'it is cut off: expected 65302 bytes after its header, got', 3],
   ['too many records', damaged(GOOD, 19), 'its header says 4278190083 records, expected at most 4194304', 0],
   ['an unknown compressor', chunkWith(Buffer.from('x'), 7, 9), 'its compressor is 7, expected 0 (none), 1 (snappy)', 9],
   [

@@ -51,7 +51,7 @@ it('says what is full, what is needed and what is free, and leaves nothing behin
     message: expect.stringMatching(
       /^the disk of \/data\/checkpoints\/1 is full: a checkpoint needs .* bytes, 1000 are free$/,
     ),
-    hint: expect.stringContaining('make room'),
+    hint: expect.stringContaining('free space'),
   });
   expect(await disk.list(FOLDER)).toEqual([]);
   expect(troubles.list()).toEqual([{ kind: 'checkpointFolder', text: expect.stringContaining('is full') }]);

@@ -126,7 +126,7 @@ describe('a file that is not here', () => {
   it('is waited for, without asking for each, when that pserver does not answer', async () => {
     answering = unreachable;
     const why = await whyUnseen(disk, HERS, [uuidOf(1), uuidOf(2)]);
-    expect(why).toMatch(/is not here, and pserver 0 at her:1 does not give it: ConnectionLost: gone/);
+    expect(why).toMatch(/is not on this machine, and pserver 0 at her:1 does not serve it: ConnectionLost: gone/);
     expect(asked).toHaveLength(1);
     expect(open).toBe(0);
   });

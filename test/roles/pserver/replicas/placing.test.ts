@@ -126,6 +126,6 @@ describe('an update', () => {
     rig.placing.close();
     await new Promise(setImmediate);
     expect(rig.outcomes.sort()).toEqual(['Suspended', 'failed']);
-    expect(() => rig.place()).toThrow('answers nothing');
+    expect(() => rig.place()).toThrow('no longer answers');
   });
 });

@@ -1,0 +1,52 @@
+/** Words that a user of paddlet is not to read, each with what to write instead. */
+export interface Word {
+  readonly word: string;
+  readonly better: string;
+  readonly pattern: RegExp;
+}
+
+const TABLE: readonly (readonly [word: string, better: string])[] = [
+  ['told of', 'reported, logged, shown'],
+  ['is told', 'is reported'],
+  ['is said', 'is reported'],
+  ['hardly', 'probably not, rarely'],
+  ['so many', 'the number of, up to'],
+  ['any more', 'no longer'],
+  ['all the same', 'anyway'],
+  ['at one go', 'at once'],
+  ['of (?:its|their|your|one.s) own', 'own, separate'],
+  ['begun', 'started'],
+  ['again and again', 'repeatedly'],
+  ['(?:it|which|data|file|files|what) (?:lies|stands)', 'is'],
+  ['goes on', 'continues'],
+  ['go on', 'continue'],
+  ['is gone', 'was removed, disconnected'],
+  ['are gone', 'were removed, disconnected'],
+  ['went away', 'disconnected'],
+  ['goes away', 'disconnects'],
+  ['has to be said', 'is required, must be set'],
+  ['to and fro', 'back and forth'],
+  ['at hand', 'current, available'],
+  ['in turns?', 'alternately'],
+  ['has no name', 'does not have a file name'],
+  ['two looks|each look|one look', 'refresh'],
+  ['some (?:\\d|\\$\\{)', 'about'],
+  ['is no(?! longer)', 'is not a'],
+  ['are no(?! longer)', 'are not'],
+  ['is none', 'is not'],
+  ['are none', 'are not'],
+  ['is nothing for', 'cannot be shown on'],
+];
+
+export const WORDS: readonly Word[] = TABLE.map(([word, better]) => ({
+  word,
+  better,
+  pattern: new RegExp(`(?<!--)\\b(?:${word.replaceAll(' ', '\\s+')})(?!\\w)`, 'gi'),
+}));
+
+/** Documents that have been rewritten: they have none of these words, except in code. */
+export const WORDED_PAGES: readonly string[] = ['README.md'];
+
+/** What is wrong with a text: the word, and what to write. */
+export const badWordsIn = (text: string): string[] =>
+  WORDS.flatMap(({ pattern, better }) => [...text.matchAll(pattern)].map(([found]) => `'${found}': write ${better}`));
