@@ -50,4 +50,5 @@ async function checkOwn(disk: Host['disk'], path: string, begin: Buffer): Promis
   }
   throw new PaddletError('Usage', `${path} already exists and belongs to another job`, {
     hint: 'name another folder with --output',
+  });
 }
