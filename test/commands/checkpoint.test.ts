@@ -43,7 +43,7 @@ describe('checkpoint commands', () => {
     const text = await paddlet('checkpoint', 'inspect', 'a');
     expect(text.out).toContain('emb/values.0');
     expect(text.err).toContain('its ledger cannot be read');
-    expect(text.out).toContain('no predictions without the job');
+    expect(text.out).toContain('cannot predict without the job');
   });
 
   test('inspect: the model and the data, of files that carry the record of their job', async () => {

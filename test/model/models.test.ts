@@ -172,7 +172,7 @@ describe('ffm', () => {
     const made = (fields: number, factors: number) => () => createModel({ type: 'ffm', factors }, { ...FACTS, fields });
     expect(made(4096, 16)).not.toThrow();
     expect(made(4096, 17)).toThrow('expected 1 to 65536 floats per row for ffm, got 69632: 4096 fields × 17 factors');
-    expect(made(0, 4)).toThrow('0 fields × 4 factors are 0');
+    expect(made(0, 4)).toThrow('got 0: 0 fields × 4 factors');
   });
 });
 

@@ -47,7 +47,7 @@ it('says how far an AUC may be off, and calibration', () => {
   expect(scoredText(exact)).toMatch(/auc 0.70000 {2}grouped auc 0.60000 {2}.* {2}calibration 1.013 {2}on 2 records$/);
   const { groupedAuc: _, ...bounded } = { ...exact, aucBound: 0.0000101 };
   expect(scoredText(bounded)).toMatch(
-    / auc 0.70000 ± 0.00002 {2}accuracy .* {2}\(auc by a histogram, none by group: more than 10,000,000 records\)$/,
+    / auc 0.70000 ± 0.00002 {2}accuracy .* {2}\(auc from a histogram, and no metrics by group: more than 10,000,000 records\)$/,
   );
 });
 

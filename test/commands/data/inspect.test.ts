@@ -107,7 +107,7 @@ clicked  label                        0 75 %, 1 25 %
     for (const what of ['days', 'days/*.csv']) {
       const { out } = await paddlet('data', 'inspect', what);
       expect(out).toContain('days/1.csv: 2 records, 2 columns');
-      expect(out).toMatch(/\nIt is the first with records of 2 files\.\n$/);
+      expect(out).toMatch(/\nIt is the first of 2 files that has records\.\n$/);
     }
     expect((await paddlet('data', 'inspect', 'days/1.csv')).out).not.toContain('the first of');
   });
@@ -120,7 +120,7 @@ clicked  label                        0 75 %, 1 25 %
 
   test.each([
     [['a.csv', 'b.csv', '--job', 'job.yaml'], 2, 'expected one file, got b.csv as well'],
-    [['a.csv', 'c.libsvm'], 3, 'a.csv is of kind table, c.libsvm is of kind libsvm'],
+    [['a.csv', 'c.libsvm'], 3, 'expected two files of the same kind, got table (a.csv) and libsvm (c.libsvm)'],
     [['a.csv', '--label', 'x'], 2, 'a.csv does not have a column x'],
     [['none.csv'], 3, 'no such data file'],
     [['made.columns'], 3, 'made.columns is a file of columns, which `paddlet data convert` has written'],

@@ -38,7 +38,7 @@ test.each([
   ['oprations', 'no such topic: oprations', 'did you mean `paddlet docs operations`?'],
   ['aids', 'no such topic: aids', 'did you mean `paddlet docs training-aids`?'],
   ['frobnicate', 'no such topic: frobnicate', '`paddlet docs` lists all topics'],
-  ['operations#sync', 'operations has no heading sync', 'did you mean `paddlet docs operations#sync-mode`?'],
+  ['operations#sync', 'operations does not have a heading sync', 'did you mean `paddlet docs operations#sync-mode`?'],
 ])('%s suggests', async (topic, message, hint) => {
   expect(await docs(topic)).toEqual({ code: 2, out: '', err: `error Usage: ${message}\nhint: ${hint}\n` });
 });

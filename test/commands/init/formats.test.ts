@@ -195,7 +195,7 @@ test('of fields with two colons between them are of interactions', async () => {
     repeat(60, (at) => `${at % 9}::${at % 7}::${978_300_760 + 60 * at}`),
   );
   const alone = await paddlet('init', '--data', 'alone.dat', '--output', '-');
-  expect([alone.code, alone.err]).toEqual([2, expect.stringContaining('records of what has not happened')]);
+  expect([alone.code, alone.err]).toEqual([2, expect.stringContaining('add negative examples')]);
 });
 
 test('of ratings with a header take ids for what they are', async () => {

@@ -142,7 +142,7 @@ describe('a feed', () => {
     feed.add(viewer);
     await settled();
     await pass(6_000);
-    expect(viewer.told).toMatchObject([{ problem: expect.stringContaining('does not answer in time'), jobs: [] }]);
+    expect(viewer.told).toMatchObject([{ problem: expect.stringContaining('did not answer in time'), jobs: [] }]);
     await pass(500);
     await pass(6_000);
     expect(looks()).toBe(1);

@@ -237,6 +237,6 @@ test('what cannot be kept or read is refused, with what to do', async () => {
     expect.stringMatching(/^DataInvalid: footer\.parquet: it does not end with PAR1/),
     expect.stringMatching(/^DataInvalid: packed\.parquet is packed, as by gzip; unpack it/),
     expect.stringMatching(/^DataInvalid: a\.csv is no Parquet file/),
-    expect.stringMatching(/a\.parquet is a Parquet file; its format is parquet .*--format of predict/),
+    expect.stringMatching(/a\.parquet is a Parquet file; set data.format to parquet .*predict: --format parquet/),
   ]);
 });

@@ -165,7 +165,7 @@ describe('types of columns', () => {
     expect([found.type, found.why]).toEqual([type, expect.stringContaining(why)]);
   });
 
-  test('texts that stand for a missing value are none, where they stand among values', async () => {
+  test('texts that mean that there is no value are none, where they stand among values', async () => {
     const numbers = await typed(
       'x',
       repeat(200, (at) => (at % 10 === 0 ? '-' : at % 10 === 1 ? '' : `${at}.5`)),

@@ -116,7 +116,7 @@ describe('a list of layers', () => {
     const facts = { inputWidth: 1, seed: 1, outputs: 2 };
     expect(() => createGraph(layers, facts)).toThrow('x has 1, dense1 has 5');
     expect(() => createGraph(layers, { ...facts, isOutline: true })).not.toThrow();
-    expect(() => createGraph(layers, { ...facts, inputWidth: 5 })).toThrow('sum, has 3 outputs: expected 2');
+    expect(() => createGraph(layers, { ...facts, inputWidth: 5 })).toThrow('sum, to be 2, got 3');
     const others: LayerSpec[] = [
       ...layers.slice(0, 4),
       { type: 'dense', name: 'b', units: 4, from: 'add1' },

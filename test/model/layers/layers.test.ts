@@ -313,7 +313,7 @@ describe('dropout', () => {
   });
 
   test('must be told which batch it is', () => {
-    expect(() => model.step(batch, values)).toThrow('which batch');
+    expect(() => model.step(batch, values)).toThrow('number of the batch');
   });
 
   test('leaves out its share', () => {
