@@ -33,7 +33,7 @@ const COMMANDS = [
   ['trainer'],
   ['checkpoint', 'save'],
   ['token', 'view'],
-  ['checkpoint', 'export', '--format', 'npz', '--out', 'm.npz'],
+  ['checkpoint', 'export', '--as', 'npz', '--output', 'm.npz'],
 ] as const;
 
 const wordsOf = (command: readonly string[], name: string): string[] => {
@@ -107,8 +107,8 @@ test('a word and a flag that name different jobs, a file, and nothing', async ()
   for (const [words, message, hint] of [
     [['small', '--dir', 'x'], 'small and --dir x name different jobs', 'name the job once: leave out small or --dir'],
     [['small', '--chroot', '/paddlet/x'], 'small and --chroot /paddlet/x name different jobs', 'name the job once'],
-    [['small.yaml'], 'expected the name or the folder of a job, found the file small.yaml', '`paddlet status small`'],
-    [[''], 'the name of the job is empty', 'a variable'],
+    [['small.yaml'], 'expected the name or the folder of a job, got the file small.yaml', '`paddlet status small`'],
+    [[''], 'the name of the job is empty', 'a shell variable'],
   ] as const) {
     const { code, err } = await run('status', ...words);
     expect([code, err], words.join(' ')).toEqual([2, expect.stringContaining(`error Usage: ${message}\n`)]);

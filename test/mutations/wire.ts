@@ -94,8 +94,8 @@ export const WIRE: readonly Mutation[] = [
   {
     rule: 'a forwarded push scales a rate only where the optimizer has one',
     file: 'src/roles/pserver/units/copied-shards.ts',
-    find: 'if (update.rateScale !== 1 && !this.#hasRate()) return',
-    replace: 'if (update.rateScale === 0 && !this.#hasRate()) return',
+    find: 'if (update.rateScale !== 1 && !this.#hasRate())',
+    replace: 'if (update.rateScale === 0 && !this.#hasRate())',
     tests: ['test/roles/pserver/units/hostile-copy.test.ts'],
   },
 ];

@@ -153,7 +153,7 @@ describe('the first sentence names', () => {
   test('too few trainers', async () => {
     const scenario = new Scenario({ mode: 'async', cluster: { minTrainers: 4 } });
     await scenario.pass(5_000);
-    expect(await firstSentence(scenario, 'trainers')).toMatch(/^3 of 4 trainers are there/);
+    expect(await firstSentence(scenario, 'trainers')).toMatch(/^3 of 4 trainers are running/);
   });
 
   test('copies that are not in sync', async () => {

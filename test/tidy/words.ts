@@ -31,7 +31,7 @@ const TABLE: readonly (readonly [word: string, better: string])[] = [
   ['has no name', 'does not have a file name'],
   ['two looks|each look|one look', 'refresh'],
   ['some (?:\\d|\\$\\{)', 'about'],
-  ['is no(?! longer)', 'is not a'],
+  ['(?<!there )is no(?! longer)', 'is not a'],
   ['are no(?! longer)', 'are not'],
   ['is none', 'is not'],
   ['are none', 'are not'],

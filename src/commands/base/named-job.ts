@@ -60,7 +60,7 @@ export function namedJob<T extends WhereFlags>(
   const { path } = found;
   const line = { ...typed, job: path };
   if (!statSync(path).isFile()) return inFolder(path, path, { ...flags, typed: line });
-  throw new PaddletError('Usage', `expected the name or the folder of a job, found the file ${path}`, {
+  throw new PaddletError('Usage', `expected the name or the folder of a job, got the file ${path}`, {
     hint: nearestHint(basename(path, extname(path)), jobsAtHome(isJob), line),
   });
 }

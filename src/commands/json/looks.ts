@@ -42,6 +42,7 @@ const typed = {
   why: z.string(),
   isCode: z.boolean().describe('Its values are names; numbers among them are not quantities.'),
   isSkewed: z.boolean(),
+  isOtherNumber: z.boolean().describe('All texts are numbers in a form that paddlet does not read.'),
   missingTexts: tally.describe('Texts that stand for a missing value.'),
   missing: count.describe('Records without a value.'),
   bad: count.describe('Records whose text is not of the type.'),

@@ -70,11 +70,11 @@ describe.runIf(isThere('bash'))('bash', () => {
     ['paddlet,run,--log-level,', 'debug,info,warn,error'],
     ['paddlet,run,--log-level,=', 'debug,info,warn,error'],
     ['paddlet,run,--log-level,=,w', 'warn'],
-    ['paddlet,status,-o,', 'wide'],
+    ['paddlet,status,--until,', 'running,done'],
     ['paddlet,run,my', 'my job.yaml'],
     ['paddlet,run,x,--data-dir,=,my', 'my job.yaml'],
     // A name, and no file.
-    ['paddlet,checkpoint,inspect,x,--job,my', ''],
+    ['paddlet,checkpoint,inspect,x,--job-id,my', ''],
     ['paddlet,run,x,--set,my', ''],
     ['paddlet,trainer,my', ''],
     ['paddlet,status,', '.paddlet,clicks,clicks-2'],

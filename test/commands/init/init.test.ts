@@ -221,7 +221,7 @@ next: paddlet doctor job.yaml
     expect(readFileSync(join(cwd, 'job.yaml'), 'utf8')).toBe(written);
     execFileSync('mkfifo', [join(cwd, 'pipe')]);
     const pipe = await paddlet('init', '--data', 'data.csv', '--output', 'pipe', '--replace');
-    expect([pipe.code, pipe.err]).toEqual([2, expect.stringContaining('pipe is no file\nhint: name a file')]);
+    expect([pipe.code, pipe.err]).toEqual([2, expect.stringContaining('pipe is not a file\nhint: name a file')]);
     const forced = await paddlet('init', '--data', 'data.csv', '--model', 'fm', '--replace', '--json');
     expect(JSON.parse(forced.out)).toMatchObject({
       path: 'job.yaml',
@@ -244,7 +244,7 @@ next: paddlet doctor job.yaml
     ],
     [['reals.csv'], 2, 'no column of reals.csv looks like a label'],
     [['two.libsvm'], 2, 'the labels of two.libsvm are 1 and 2'],
-    [['two.libsvm', '--model', 'softmax'], 2, 'softmax takes no libsvm text'],
+    [['two.libsvm', '--model', 'softmax'], 2, 'softmax does not support libsvm text'],
     [['two.libsvm', '--model', 'ffm'], 2, 'ffm reads the fields of features'],
     [
       ['three.csv', '--test', 'two.libsvm'],
