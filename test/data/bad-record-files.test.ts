@@ -97,7 +97,7 @@ test('a full disk: one warning, no file that is cut off, and no failure', async 
   const { files, warnings, names } = opened({ disk: { create } });
   for (const task of [0, 1]) await files.list({ set: 'train', task, bad: badOnes(1) });
   expect(names()).toEqual([]);
-  expect(warnings.filter((line) => line.startsWith('bad records are not listed'))).toEqual([
+  expect(warnings.filter((line) => line.startsWith('paddlet stops listing bad records'))).toEqual([
     'paddlet stops listing bad records: ENOSPC: no space left on device, write',
   ]);
 });

@@ -75,7 +75,9 @@ test('broken lines, more than a task may have: the job fails, showing them with 
   const place = openPlace();
   const { code, err } = await place.paddlet('run', await withBrokenLines(place, 2, 542));
   expect(code).toBe(DATA);
-  expect(err).toMatch(/^error TooManyBadRecords: .*expected at most 2 bad records in a task \(data\.maxBadRecords\), got 3/m);
+  expect(err).toMatch(
+    /^error TooManyBadRecords: .*expected at most 2 bad records in a task \(data\.maxBadRecords\), got 3/m,
+  );
   for (const line of [542, 543, 544]) expect(err).toContain(`train.libsvm:${line}: `);
   expect(err).toMatch(/^ *hint: .*data\.maxBadRecords/m);
   expect(readFileSync(place.path('.paddlet/planted/logs/master.log'), 'utf8')).not.toContain('returned to the queue');

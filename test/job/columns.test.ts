@@ -111,7 +111,11 @@ describe('rules between columns', () => {
   test.each<[string, string, string, How?]>([
     ['no label', 'x: number', '5:12: data.columns: expected one column of type label'],
     ['two labels', `${XY}\nz: label`, '8:8: data.columns.z: the job already has a column of type label: y'],
-    ['two weights', `${XY}\nv: weight\nw: weight`, '9:8: data.columns.w: the job already has a column of type weight: v'],
+    [
+      'two weights',
+      `${XY}\nv: weight\nw: weight`,
+      '9:8: data.columns.w: the job already has a column of type weight: v',
+    ],
     ['two groups', `${XY}\nf: group\ng: group`, '9:8: data.columns.g: the job already has a column of type group: f'],
     ['two times', `${XY}\nt: time\nu: time`, '9:8: data.columns.u: the job already has a column of type time: t'],
     [

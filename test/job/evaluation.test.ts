@@ -91,7 +91,9 @@ describe('records of a group that a ranking is of', () => {
     const columns = (more: string) => `${more}, columns: { user: category, label: label }`;
     expect(topKOf(columns(', topK: 5, groupBy: user'), '{ type: lr }', 'csv')).toBe(5);
     expect(topKOf(columns(''), '{ type: lr }', 'csv')).toBe(10);
-    expect(() => topKOf(columns(', topK: 5'), '{ type: lr }', 'csv')).toThrow('data.topK: this metric ranks records within groups');
+    expect(() => topKOf(columns(', topK: 5'), '{ type: lr }', 'csv')).toThrow(
+      'data.topK: this metric ranks records within groups',
+    );
   });
 
   it.each(['0', '1001', '2.5'])('are not %s', (topK) => {

@@ -43,7 +43,10 @@ test.each([
   ['columns: { a: { type: category, buckets: 9 } }, groupBy: a', 'different values of a may share one of its buckets'],
   ['columns: { a: category, g: group }, groupBy: a', 'data.groupBy: the job already has a column of type group: g'],
   ['columns: { a: category, label: category }', 'data.columns: expected one column of type label'],
-  ['columns: { a: category, y: { type: label, value: 1, position: 3 } }', 'not with value, which sets the label of every'],
+  [
+    'columns: { a: category, y: { type: label, value: 1, position: 3 } }',
+    'not with value, which sets the label of every',
+  ],
   ['columns: { a: category, y: { type: label, value: 1, positive: ["1"] } }', 'not with value, which sets the label'],
   ['columns: { a: category, y: { type: label, value: 0 } }', 'data.columns.y.value: expected 1'],
   ['columns: { user: { type: category, path: a.b } }', 'not for format interactions: expected position or from'],

@@ -73,7 +73,8 @@ const exactRecords = (): string => LIMITS.exactAucRecords.toLocaleString('en');
 function whyMissing(metrics: Metrics): string {
   const { records, logloss, rmse, auc, aucBound } = metrics;
   if (records > 0 && logloss === undefined && rmse === undefined) return '  (no metrics: all weights are 0)';
-  if (aucBound !== undefined) return `  (auc from a histogram, and no metrics by group: more than ${exactRecords()} records)`;
+  if (aucBound !== undefined)
+    return `  (auc from a histogram, and no metrics by group: more than ${exactRecords()} records)`;
   return isBinary(metrics) && auc === undefined ? '  (no auc: all labels with a weight are the same)' : '';
 }
 

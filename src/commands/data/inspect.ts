@@ -92,9 +92,13 @@ With a second file: the values and ranges that the first one lacks. With a job f
     }
     const second = await lookAtFirstOf(place, await resolveFiles(place, other), { records, onBytes, first: look });
     if (look.kind !== second.kind) {
-      throw new PaddletError('DataInvalid', `expected two files of the same kind, got ${look.kind} (${file}) and ${second.kind} (${other})`, {
-        hint: 'name two files of the same format',
-      });
+      throw new PaddletError(
+        'DataInvalid',
+        `expected two files of the same kind, got ${look.kind} (${file}) and ${second.kind} (${other})`,
+        {
+          hint: 'name two files of the same format',
+        },
+      );
     }
     const comparison = look.kind === 'table' && second.kind === 'table' ? compareTables(look, second) : undefined;
     this.output({ files: [shownLook(look), shownLook(second)], comparison }, () =>

@@ -89,9 +89,13 @@ and NDCG. While the job runs, the parameters come from its pservers, afterwards 
     const { train, test, testLabels, split, columns, groupBy } = record.job.data;
     const types = columns?.map(({ type }) => type);
     if (topK !== undefined && !mayBeGrouped(types, groupBy)) {
-      throw new PaddletError('Usage', '--top-k ranks records within groups, but the records of the job do not have groups', {
-        hint: 'set data.groupBy, or use a column of type group',
-      });
+      throw new PaddletError(
+        'Usage',
+        '--top-k ranks records within groups, but the records of the job do not have groups',
+        {
+          hint: 'set data.groupBy, or use a column of type group',
+        },
+      );
     }
     // Those of a split are in the training files.
     const isSplit = flags.data === undefined && split !== undefined;

@@ -125,9 +125,13 @@ const formatOf = (look: Look): string => (look.kind === 'table' ? look.form.form
 function dataPart(wanted: WantedJob): DataPart {
   const { look, model, testLook } = wanted;
   if (testLook !== undefined && formatOf(testLook) !== formatOf(look)) {
-    throw new PaddletError('Usage', `expected test files in the format of ${look.path}, but ${testLook.path} has another`, {
-      hint: 'write the test files in the format of the training files',
-    });
+    throw new PaddletError(
+      'Usage',
+      `expected test files in the format of ${look.path}, but ${testLook.path} has another`,
+      {
+        hint: 'write the test files in the format of the training files',
+      },
+    );
   }
   switch (look.kind) {
     case 'table':
@@ -219,9 +223,13 @@ function badReasons({ label, columns, bad, strayLabels }: TableLook): string[] {
 function sparsePart({ test, model: wanted }: WantedJob, look: SparseLook, format: 'libsvm' | 'libffm'): DataPart {
   const model = wanted ?? (format === 'libffm' ? 'ffm' : 'lr');
   if (isOfNumbers(model)) {
-    throw new PaddletError('Usage', `${model} does not support ${format} text: it needs columns of numbers, or idx files`, {
-      hint: 'use --model lr or --model fm',
-    });
+    throw new PaddletError(
+      'Usage',
+      `${model} does not support ${format} text: it needs columns of numbers, or idx files`,
+      {
+        hint: 'use --model lr or --model fm',
+      },
+    );
   }
   if (model === 'wide_deep' || model === 'deepfm') {
     throw new PaddletError('Usage', `${model} does not support ${format} text: it needs columns`, {

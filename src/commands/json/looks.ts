@@ -111,7 +111,9 @@ const table = schemaOf<ShownTable>()(
     leaks: z.array(z.string()).describe('Columns that nearly equal the label.'),
     unlisted: z
       .array(z.string())
-      .describe('Examples of keys that are not columns: the first JSON records lack them, or the file has too many keys.'),
+      .describe(
+        'Examples of keys that are not columns: the first JSON records lack them, or the file has too many keys.',
+      ),
   }),
 );
 

@@ -102,13 +102,9 @@ export function failureOf(holder: Holder | undefined): PaddletError | undefined 
   const ended = holder?.ended;
   if (ended === undefined) {
     const pid = holder === undefined ? '' : ` (pid ${holder.pid})`;
-    return new PaddletError(
-      'Interrupted',
-      `the attached run${pid} ended without a result: it was refused or killed`,
-      {
-        hint: 'run the same command without --attach to see why it is refused, or to resume the job',
-      },
-    );
+    return new PaddletError('Interrupted', `the attached run${pid} ended without a result: it was refused or killed`, {
+      hint: 'run the same command without --attach to see why it is refused, or to resume the job',
+    });
   }
   const { code, message, hint } = ended;
   if (message === undefined) return undefined;

@@ -57,7 +57,8 @@ async function readUnchanged(store: Store, keys: Keys, job: KeyValue): Promise<C
     then: [{ get: keys.job }, { get: keys.masterLock }, { get: keys.stop }],
   });
   const [found, lock, stop] = results;
-  if (found?.modRevision !== job.modRevision) throw new PaddletError('JobUnknown', `the job at ${keys.job} was removed`);
+  if (found?.modRevision !== job.modRevision)
+    throw new PaddletError('JobUnknown', `the job at ${keys.job} was removed`);
   return [
     { key: keys.job, modRevision: job.modRevision },
     { key: keys.masterLock, createRevision: lock?.createRevision ?? 0n },

@@ -114,7 +114,11 @@ test.each([
     'a.libsvm',
     'wide_deep does not support libsvm text: it needs columns\nhint: use --model fm, or write the data',
   ],
-  ['deepfm', 'a.ffm', 'deepfm does not support libffm text: it needs columns\nhint: use --model ffm, or write the data as CSV'],
+  [
+    'deepfm',
+    'a.ffm',
+    'deepfm does not support libffm text: it needs columns\nhint: use --model ffm, or write the data as CSV',
+  ],
   ['deepfm', 'train-images-idx3-ubyte', 'deepfm does not support images: use softmax or mlp for idx files'],
 ])('%s on %s is refused, with what there is to do', async (model, data, message) => {
   imageFiles();

@@ -80,9 +80,7 @@ test('are the same as of CSV, and read all records', async () => {
     expect(dialect?.missing).toEqual(['', 'NA']);
     expect({ name: job.name, model: job.model }).toEqual({ name: 'rows', model: csv.job.model });
     expect(text).toContain('\n  missing: ["", "NA"] # texts that mean');
-    expect(text).toContain(
-      '\n    # user_id is left out: each record has its own number, as ids have; 600 different\n',
-    );
+    expect(text).toContain('\n    # user_id is left out: each record has its own number, as ids have; 600 different\n');
     expect(await read(job, `rows.${format}`)).toEqual(read600);
   }
 });
@@ -226,5 +224,8 @@ test('of many files say that the first one was looked at', async () => {
 test('are of files of one format', async () => {
   writeRows();
   const ran = await paddlet('init', '--data', 'rows.jsonl', '--test', 'rows.csv', '--output', '-');
-  expect([ran.code, ran.err]).toEqual([2, expect.stringContaining('expected test files in the format of rows.jsonl, but rows.csv has another')]);
+  expect([ran.code, ran.err]).toEqual([
+    2,
+    expect.stringContaining('expected test files in the format of rows.jsonl, but rows.csv has another'),
+  ]);
 });

@@ -220,7 +220,7 @@ next: paddlet doctor job.yaml
     expect(readFileSync(join(cwd, 'job.yaml'), 'utf8')).toBe(written);
     execFileSync('mkfifo', [join(cwd, 'pipe')]);
     const pipe = await paddlet('init', '--data', 'data.csv', '--output', 'pipe', '--force');
-    expect([pipe.code, pipe.err]).toEqual([2, expect.stringContaining('pipe is no file\nhint: name a file')]);
+    expect([pipe.code, pipe.err]).toEqual([2, expect.stringContaining('pipe is not a file\nhint: name a file')]);
     const forced = await paddlet('init', '--data', 'data.csv', '--model', 'fm', '--force', '--json');
     expect(JSON.parse(forced.out)).toMatchObject({
       path: 'job.yaml',
@@ -243,9 +243,13 @@ next: paddlet doctor job.yaml
     ],
     [['reals.csv'], 2, 'no column of reals.csv looks like a label'],
     [['two.libsvm'], 2, 'the labels of two.libsvm are 1 and 2'],
-    [['two.libsvm', '--model', 'softmax'], 2, 'softmax takes no libsvm text'],
+    [['two.libsvm', '--model', 'softmax'], 2, 'softmax does not support libsvm text'],
     [['two.libsvm', '--model', 'ffm'], 2, 'ffm reads the fields of features'],
-    [['three.csv', '--test', 'two.libsvm'], 2, 'expected test files in the format of three.csv, but two.libsvm has another'],
+    [
+      ['three.csv', '--test', 'two.libsvm'],
+      2,
+      'expected test files in the format of three.csv, but two.libsvm has another',
+    ],
     [['three.csv', '--json', '--output', '-'], 2, '--json and --output -: expected one of them'],
   ])('%j is refused, and nothing is written', async (args, code, message) => {
     file('three.csv', ['town,kind', ...repeat(60, (at) => `t${at % 2},k${at % 3}`)]);

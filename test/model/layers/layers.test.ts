@@ -235,7 +235,7 @@ test('memory that cannot grow is not used as it was', () => {
   } as const;
   const regression = networkOf(classless);
   expect(() => regression.step({ ...batch, records: huge, labels }, valuesFor(regression, batch, 2))).toThrow(
-    'no room',
+    'no space',
   );
   expect(bits(model.step(batch, values).dense)).toEqual(before);
 });

@@ -82,7 +82,7 @@ describeOnEveryPath('versions', () => {
     const expected = {
       code: 'VersionMismatch',
       action: 'fatal',
-      message: `the peer at ${address} speaks ${theirs}, this is paddlet.v4`,
+      message: `expected paddlet.v4 of the peer at ${address}, got ${theirs}`,
       hint: expect.stringContaining('same version'),
       details: { theirs, ours: 'paddlet.v4' },
     };

@@ -13,5 +13,7 @@ export async function openRecordio(host: Host, path: string): Promise<DiskFile> 
     throw new PaddletError('DataMissing', `no such data file: ${path}`, { hint });
   }
   if (facts.kind === 'file') return await host.disk.open(resolve(path));
-  throw new PaddletError('DataInvalid', `${path} is not a file`, { hint: 'name a file: paddlet reads chunks at any position' });
+  throw new PaddletError('DataInvalid', `${path} is not a file`, {
+    hint: 'name a file: paddlet reads chunks at any position',
+  });
 }

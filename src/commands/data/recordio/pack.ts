@@ -63,7 +63,9 @@ model as with the text.`;
     const { output, force, compressor, 'chunk-bytes': chunkBytes, 'chunk-records': chunkRecords } = this.flags;
     refuseEmpty([output], 'the flag --output');
     if (output === STANDARD) {
-      throw new PaddletError('Usage', '--output - is not a file', { hint: 'name a file: paddlet writes it atomically' });
+      throw new PaddletError('Usage', '--output - is not a file', {
+        hint: 'name a file: paddlet writes it atomically',
+      });
     }
     const host = this.host();
     const to = resolve(output);

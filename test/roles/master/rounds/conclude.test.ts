@@ -59,7 +59,10 @@ describe('an account', () => {
 
   it.each([
     [3, '294 applied, 4 bad and 2 discarded records are not the 300 of the job: 3 are missing'],
-    [-999_999_992, '294 applied, 4 bad and 2 discarded records are not the 300 of the job: 999999992 more than the job has'],
+    [
+      -999_999_992,
+      '294 applied, 4 bad and 2 discarded records are not the 300 of the job: 999999992 more than the job has',
+    ],
   ])('that lacks %s records fails the job', (lost, why) => {
     const check = () => checkAccount([at(294, 2)], 300, { ...adding, lost });
     const message = `the record counts do not add up: ${why}`;

@@ -182,7 +182,9 @@ it('fails the job when tasks are reported again and again and never pushed', asy
   for (let replay = 0; replay < 5; replay++) await work(repairs, pserver, ({ pass }) => pass > 0);
   expect(repairs.batch()).toBeUndefined();
   expect(master.ends).toMatchObject([{ code: 'WrongCounts', action: 'fatal' }]);
-  expect(master.ends).toEqual([expect.objectContaining({ message: expect.stringContaining('a shard still lacks 4 finished tasks') })]);
+  expect(master.ends).toEqual([
+    expect.objectContaining({ message: expect.stringContaining('a shard still lacks 4 finished tasks') }),
+  ]);
 });
 
 it('believes no pserver that has not seen the recovery number', async () => {
