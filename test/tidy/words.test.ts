@@ -26,6 +26,9 @@ const isAllowed = (path: string): boolean => Object.keys(ALLOWED).some((prefix) 
 const LEAST_WORDS = 3;
 const isText = (text: string): boolean => text.split(/\s+/).filter((word) => /[a-z]/i.test(word)).length >= LEAST_WORDS;
 
+/** A template without its expressions, as far as these have no braces. */
+const withoutExpressions = (template: string): string => template.replaceAll(/\$\{[^{}]*\}/g, '…');
+
 interface Found {
   readonly at: number;
   readonly text: string;
@@ -36,14 +39,12 @@ function textsOf(path: string, source: string): Found[] {
   const found: Found[] = [];
   const visit = (node: unknown): void => {
     if (typeof node !== 'object' || node === null) return;
-    const { type, start, value, quasis } = node as Record<string, unknown>;
+    const { type, start, value } = node as Record<string, unknown>;
     if (type === 'ImportDeclaration') return;
     const at = Number(start);
     if ((type === 'Literal' || type === 'JSXText') && typeof value === 'string') found.push({ at, text: value });
-    if (type === 'TemplateLiteral') {
-      const parts = (quasis as { value: { cooked: string } }[]).map((quasi) => quasi.value.cooked);
-      found.push({ at, text: parts.join('…') });
-    }
+    if (type === 'TemplateLiteral')
+      found.push({ at, text: withoutExpressions(source.slice(at, Number((node as { end?: unknown }).end))) });
     for (const inner of Object.values(node)) visit(inner);
   };
   visit(parseSync(path, source).program.body);
