@@ -65,7 +65,7 @@ export function jobText(wanted: WantedJob): WrittenJob {
   const { model, task } = part;
   const name = wanted.name ?? nameOf(train);
   const text = [
-    `# Written by \`paddlet init\`. What it has guessed, it says: correct what is wrong. All fields: paddlet docs job-file.`,
+    `# Written by \`paddlet init\`. A comment explains each guess: correct what is wrong. All fields: paddlet docs job-file.`,
     line(0, 'name', name),
     line(0, 'data', undefined),
     line(1, 'format', part.format),
