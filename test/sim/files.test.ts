@@ -116,7 +116,7 @@ test(
     const pathOf = (index: number): string => `/checkpoints/${index}/${files[index]!.uuid}`;
     job.named('pserver 0').kill(false);
     await job.removeFiles(0, [pathOf(0)]);
-    await job.until('it waits for that one', () => job.told(/has none of the 1 published files/) > 0);
+    await job.until('it waits for that one', () => job.told(/does not have any of the 1 published files/) > 0);
     expect(job.cut).toMatchObject({ timeline: 1, round });
     job.named('pserver 1').kill(false);
     const { disk } = job.named('pserver 1').machine;

@@ -120,5 +120,5 @@ test('a job that this paddlet cannot read is named when it is asked to stop', ()
   const { data } = setUp();
   const log = new RecordingLog();
   warnUnreadable(log, data.get(keys.job)!);
-  expect(log.messages).toEqual([expect.stringMatching(/cannot read it: \/paddlet\/test\/job: /)]);
+  expect(log.messages).toEqual([expect.stringMatching(/cannot read the job: \/paddlet\/test\/job: /)]);
 });
