@@ -130,7 +130,7 @@ describe.skipIf(program === undefined)('the page in a browser (skipped without C
   test('a job is asked for by its name', async () => {
     const server = await serve(SAMPLES.none);
     const { page, requests } = await open(server.url, `?job=a%20b#view=${TOKEN}`);
-    await page.getByText('There is no job a b in this store.').waitFor();
+    await page.getByText('This store does not have a job a b.').waitFor();
     expect(requests.at(-1)).toBe(`ws://${new URL(server.url).host}/view?job=a%20b`);
   });
 
@@ -162,7 +162,7 @@ describe.skipIf(program === undefined)('the page in a browser (skipped without C
     await page.locator('.live.on').waitFor();
     await first.close();
     await page.getByText('Not connected.').waitFor();
-    await page.getByText(/What is shown was last seen .* ago\./).waitFor();
+    await page.getByText(/This page shows the state of .* ago\./).waitFor();
     await page.locator('.live.off').filter({ hasText: 'not live for' }).waitFor();
     await page.getByText('Nothing is blocking the job.').waitFor();
     expect(await faultsOf(page)).toEqual([]);

@@ -76,8 +76,7 @@ export class CopiedShards {
   whyUnfit(shards: readonly number[], update: ForwardedUpdate): string | undefined {
     switch (update.type) {
       case 'push':
-        if (update.rateScale !== 1 && !this.#hasRate())
-          return 'the optimizer does not have the learning rate that the update scales';
+        if (update.rateScale !== 1 && !this.#hasRate()) return 'the optimizer has no learning rate to scale';
         return this.#whyUnwanted(shards, this.#applyingOf(shards, update), update.push);
       case 'close':
         return update.tasks.map((task) => this.#whyNotClosed(shards, task)).find((why) => why !== undefined);
