@@ -67,7 +67,7 @@ check 'build' npm run --silent build
 
 # The fixed seed of test/properties.ts: more runs would be the same for each commit.
 unset PADDLET_PROPERTY_SEED PADDLET_PROPERTY_SEEDS
-export PADDLET_PROPERTY_PERCENT=10
+export PADDLET_PROPERTY_PERCENT=14
 run_tests() { # run_tests NAME PROJECTS
   step "tests: $1"
   npx vitest run --project "$2" --passWithNoTests \
