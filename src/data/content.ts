@@ -161,7 +161,7 @@ async function unpackTo(cached: string, place: DataPlace, packed: Packed): Promi
       }
       const now = await inspectFile(place, source);
       if (now.bytes !== facts.bytes || now.modifiedMs !== facts.modifiedMs) {
-        throw new PaddletError('DataChanged', `${source} changed while it was being inflated`);
+        throw new PaddletError('DataChanged', `${source} changed while paddlet decompressed it`);
       }
       await inCache(folder, async () => {
         await skipping?.write(cached);

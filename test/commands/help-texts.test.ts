@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { everyFlags } from '../../src/commands/base/flags.ts';
 import { TOPICS } from '../../src/commands/help/topics.ts';
 import { COMMANDS } from '../../src/commands/index.ts';
-import { STYLE_WORDS } from '../tidy/style-words.ts';
+import { badWordsIn, HELP_WORDS } from '../tidy/words.ts';
 
 const MAX_WORDS = 25;
 
@@ -63,9 +63,7 @@ const firstOf = (text: string): string => sentencesOf(text)[0] ?? '';
 const wordsIn = (sentence: string): number => sentence.split(/\s+/).filter((word) => /[\p{L}\d]/u.test(word)).length;
 
 const wordsToReplace = ({ place, text }: Text): string[] =>
-  STYLE_WORDS.flatMap(({ phrase, better, pattern }) =>
-    [...text.matchAll(pattern)].map(() => `${place}: '${phrase}': write ${better}`),
-  );
+  badWordsIn(text, HELP_WORDS).map((wrong) => `${place}: ${wrong}`);
 
 const longSentences = ({ place, text }: Text): string[] =>
   sentencesOf(text)

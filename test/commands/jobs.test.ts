@@ -159,5 +159,5 @@ test('with --store only the keys of the job are deleted, and the folder stays', 
   expect((await job.store.range({ prefix: '/' })).entries.map(({ key }) => key)).toEqual(['/paddlet/other/job']);
   expect(readdirSync(join(job.folder, 'checkpoints')).length).toBeGreaterThan(0);
   const { err } = await deleting(job, '--store', job.url, '--yes');
-  expect(err).toContain('error JobUnknown: there is no job small in ');
+  expect(err).toContain('error JobUnknown: no job small in ');
 });

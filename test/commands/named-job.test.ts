@@ -1,5 +1,5 @@
 /** The job of a command by its name or its folder: every command that is about a job takes it as an argument. */
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { runCommand } from './run-command.ts';
@@ -58,16 +58,13 @@ test('a name that is nearly that of a job, in ./.paddlet or in a store', async (
   for (const command of COMMANDS) {
     const { code, err } = await run(...wordsOf(command, 'smal'));
     const line = ['paddlet', ...wordsOf(command, 'small')].join(' ');
-    expect([code, err], line).toEqual([2, expect.stringMatching(/^error JobUnknown: there is no job smal in /)]);
+    expect([code, err], line).toEqual([2, expect.stringMatching(/^error JobUnknown: no job smal in /)]);
     expect(err).toContain(`\nhint: did you mean \`${line}\`?\n`);
   }
   for (const command of [['status'], ['stop'], ['history'], ['checkpoint', 'ls']]) {
     const { code, err } = await run(...command, 'smal', '--store', job.url);
     const line = `paddlet ${command.join(' ')} small --store ${job.url}`;
-    expect([code, err]).toEqual([
-      2,
-      `error JobUnknown: there is no job smal in ${job.url}\nhint: did you mean \`${line}\`?\n`,
-    ]);
+    expect([code, err]).toEqual([2, `error JobUnknown: no job smal in ${job.url}\nhint: did you mean \`${line}\`?\n`]);
   }
 });
 
@@ -115,4 +112,10 @@ test('a word and a flag that name different jobs, a file, and nothing', async ()
     expect(err.slice(err.indexOf('hint: ')), words.join(' ')).toContain(hint);
   }
   expect((await run('history', 'small', '--dir', '.paddlet/small', '--chroot', '/paddlet/small')).code).toBe(0);
+});
+
+test('status --until waits for a job that has not started, and creates nothing', async () => {
+  const { code, err } = await run('status', 'later', '--until', 'running', '--timeout', '100ms');
+  expect([code, err]).toEqual([6, expect.stringContaining('the job was not running within 0.1 s')]);
+  expect(existsSync(join(job.cwd, '.paddlet/later'))).toBe(false);
 });

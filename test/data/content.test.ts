@@ -129,7 +129,7 @@ test.each([
     expect(error).toMatchObject({ code: 'DataInvalid' });
     const members = all.length - 1;
     expect(error.message.match(expected)?.[1], error.message).toBe(String(members * whole.length));
-    expect(error.message).toContain(`the data before are whole (${members * content.length} bytes inflated)`);
+    expect(error.message).toContain(`the data before are whole (${members * content.length} decompressed bytes)`);
     expect(inflated(place)).toEqual([]);
   }
 });

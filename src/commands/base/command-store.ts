@@ -36,7 +36,7 @@ export interface CommandStore {
 /** Throws the store's own error when it did not answer in time, `JobUnknown` when its file is missing. */
 export async function openCommandStore(options: CommandStoreOptions): Promise<CommandStore> {
   const { flags, host, signal, access, limitMs } = options;
-  const { url, folder } = findStore(flags);
+  const { url, folder } = findStore(flags, options.isFileAwaited);
   const credentials = storeCredentials(url, flags);
   const wait = { ...host, signal, limitMs };
   const open = (): Promise<Store> => openStore(url, { ...host, access, credentials });

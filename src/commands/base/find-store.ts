@@ -32,9 +32,12 @@ export const embeddedStore = (folder: string): string => `sqlite:${join(folder, 
 
 /**
  * The store's URL and, for an embedded one, the job's folder. `JobUnknown` when no flag names one and there is not
- * exactly one.
+ * exactly one. `isAwaited`: the store of a folder may be created later.
  */
-export function findStore(flags: WhereFlags): { readonly url: string; readonly folder: string | undefined } {
+export function findStore(
+  flags: WhereFlags,
+  isAwaited = false,
+): { readonly url: string; readonly folder: string | undefined } {
   const folderOf = flags.dir && resolve(flags.dir);
   // A folder on the command line goes before a store in the environment.
   const isFromEnvironment = flags.store !== undefined && flags.store === storeAtHome(process.env.PADDLET_STORE ?? '');
@@ -43,7 +46,7 @@ export function findStore(flags: WhereFlags): { readonly url: string; readonly f
   }
   if (flags.store !== undefined) return { url: flags.store, folder: flags.dir && resolve(flags.dir) };
   const folder = flags.dir === undefined ? onlyJobFolder(flags) : resolve(flags.dir);
-  if (!hasStore(folder)) {
+  if (!isAwaited && !hasStore(folder)) {
     throw new PaddletError('JobUnknown', `no job in ${folder}: store.db is missing`, { hint: HINT });
   }
   return { url: embeddedStore(folder), folder };
@@ -108,7 +111,7 @@ export async function unknownJob(store: Store, { chroot, typed }: WhereFlags): P
   const jobs = await listJobs(store);
   const name = chroot === undefined || jobs.length === 0 ? undefined : basename(chroot);
   if (name !== undefined) {
-    return new PaddletError('JobUnknown', `there is no job ${name} in ${store.url}`, {
+    return new PaddletError('JobUnknown', `no job ${name} in ${store.url}`, {
       hint: nearestHint(name, jobs, typed),
     });
   }

@@ -16,7 +16,7 @@ export const jobArg = {
   }),
 };
 
-/** Of a command that deletes: there is no default. */
+/** The argument of a command that deletes: a default could delete the wrong job. */
 export const neededJobArg = {
   job: Args.string({
     required: true,
@@ -33,7 +33,7 @@ export const modelArg = {
   }),
 };
 
-/** Of commands that read checkpoints. */
+/** The argument of commands that read checkpoints. */
 export const pathArg = {
   path: Args.string({
     description:
@@ -53,9 +53,9 @@ export function namedJob<T extends WhereFlags>(
   word: string | undefined,
   flags: T,
   typed: TypedCommand,
-  isJob: IsJob = hasStore,
+  { isJob = hasStore, isAwaited = false }: { readonly isJob?: IsJob; readonly isAwaited?: boolean } = {},
 ): T {
-  const found = named(word, flags, typed, { isJob, orElse: '' });
+  const found = named(word, flags, typed, { isJob, isAwaited, orElse: '' });
   if (found.kind === 'job') return found.flags;
   const { path } = found;
   const line = { ...typed, job: path };
@@ -67,7 +67,11 @@ export function namedJob<T extends WhereFlags>(
 
 /** The same, where the word may also be the path of a checkpoint folder or a merged model. */
 export function namedModel<T extends WhereFlags>(word: string | undefined, flags: T, typed: TypedCommand): Named<T> {
-  const found = named(word, flags, typed, { isJob: hasStore, orElse: ', and no checkpoint of that path' });
+  const found = named(word, flags, typed, {
+    isJob: hasStore,
+    isAwaited: false,
+    orElse: ', and no checkpoint of that path',
+  });
   if (found.kind === 'path') {
     for (const flag of ['dir', 'chroot'] as const) {
       refuseOther(found.path, flag, flags[flag], flags[flag] === undefined);
@@ -76,12 +80,19 @@ export function namedModel<T extends WhereFlags>(word: string | undefined, flags
   return found;
 }
 
+interface Naming {
+  readonly isJob: IsJob;
+  /** A folder that does not exist yet may become that of the job. */
+  readonly isAwaited: boolean;
+  readonly orElse: string;
+}
+
 /** A name is that of a job, first of all: in the store of `--store`, otherwise in ./.paddlet. */
 function named<T extends WhereFlags>(
   word: string | undefined,
   given: T,
   { command, words }: TypedCommand,
-  { isJob, orElse }: { readonly isJob: IsJob; readonly orElse: string },
+  { isJob, isAwaited, orElse }: Naming,
 ): Named<T> {
   const typed = { command, words, job: word };
   const flags = { ...given, typed };
@@ -93,10 +104,11 @@ function named<T extends WhereFlags>(
   if (isName && flags.store !== undefined && found?.isFile() !== true) {
     return { kind: 'job', flags: { ...flags, chroot: flags.chroot ?? defaultChroot(word) } };
   }
-  const folder = [...(isName ? [join(HOME, word)] : []), word].find(isJob);
+  const folders = [...(isName ? [join(HOME, word)] : []), word];
+  const folder = folders.find(isJob) ?? (isAwaited && found === undefined ? folders[0] : undefined);
   if (folder !== undefined) return { kind: 'job', flags: inFolder(word, folder, flags) };
   if (found !== undefined) return { kind: 'path', path: word };
-  throw new PaddletError('JobUnknown', `there is no job ${word} in ${resolve(HOME)}${orElse}`, {
+  throw new PaddletError('JobUnknown', `no job ${word} in ${resolve(HOME)}${orElse}`, {
     hint: nearestHint(word, jobsAtHome(isJob), typed),
   });
 }

@@ -82,9 +82,7 @@ export async function loadClass({ id, load }: Pick<CommandEntry, 'id' | 'load'>)
 /** A command with everything that its help shows. */
 export async function helpSubject(entry: Command.Loadable): Promise<Command.Loadable> {
   const loaded = await entry.load();
-  const { summary, examples, args, strict } = loaded;
-  // One paragraph, wrapped to the terminal.
-  const description = loaded.description?.replaceAll(/\s+/g, ' ');
+  const { summary, description, examples, args, strict } = loaded;
   const flags = { ...loaded.flags, ...everyFlags, ...loaded.flags };
   for (const [name, flag] of Object.entries(flags)) flag.name = name;
   for (const [name, arg] of Object.entries(args)) arg.name = name;

@@ -23,7 +23,7 @@ export class PaddletHelp extends CommandHelp {
 
   /** A topic shows the flags that commands share. */
   constructor(command: Command.Loadable, config: Config, options: Interfaces.HelpOptions, isTopic = false) {
-    super(command, config, options);
+    super({ ...command, id: command.id.replaceAll(':', ' ') }, config, options);
     this.#isTopic = isTopic;
   }
 
@@ -55,6 +55,12 @@ export class PaddletHelp extends CommandHelp {
     return super
       .sections()
       .flatMap((section) => (section.header === 'FLAGS' && rows.length > 0 ? [section, shared] : [section]));
+  }
+
+  /** Paragraphs, each wrapped to the terminal. Oclif's shows the last line of a description. */
+  protected override description(): string | undefined {
+    const paragraphs = this.command.description?.split(/\n\s*\n/);
+    return paragraphs?.map((text) => this.wrap(text.replaceAll(/\s+/g, ' '))).join('\n\n');
   }
 
   /** Two columns. Oclif's trims the indent of the first row away. */

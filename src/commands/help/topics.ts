@@ -66,7 +66,7 @@ export function topicSubject(name: string): Command.Loadable {
     id: 'COMMAND',
     summary,
     usage,
-    description: description.replaceAll(/\s+/g, ' '),
+    description,
     examples,
     args: {},
   };

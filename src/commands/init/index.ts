@@ -83,7 +83,7 @@ Each guess is explained in a comment. Read the job file before you train.`;
     const host = this.host();
     const found = output === STDOUT ? undefined : await host.disk.inspect(resolve(output));
     if (found !== undefined && found.kind !== 'file') {
-      throw new PaddletError('Usage', `${output} is not a file`, { hint: 'name a file, or - for the standard output' });
+      throw new PaddletError('Usage', `${output} is not a file`, { hint: 'name a file, or - for stdout' });
     }
     if (found !== undefined && !replace) {
       throw new PaddletError('Usage', `${output} exists already`, {

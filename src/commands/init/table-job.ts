@@ -19,7 +19,7 @@ const LEAK = 'nearly equals the label: is it known before that is? ';
 export function formLines({ form }: TableLook, looks: readonly TableLook[]): string[] {
   const texts = missingTexts(looks);
   const missingAt = (depth: number): string[] =>
-    texts.length === 0 ? [] : [line(depth, 'missing', ['', ...texts], 'texts that mean that there is no value')];
+    texts.length === 0 ? [] : [line(depth, 'missing', ['', ...texts], 'texts that stand for a missing value')];
   if (!isOfFields(form)) return missingAt(1);
   const { format, delimiter, quote, header, decimal } = form;
   const isInteractions = format === 'interactions';

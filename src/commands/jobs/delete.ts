@@ -115,7 +115,7 @@ checkpoints in the folder checkpoint.dir. If the command is interrupted, run it 
     const isAsked = !this.flags.json && canAsk();
     if (isAsked && (await askYesNo(`Delete the job ${what} with its checkpoints?`, signal))) return;
     if (isAsked) throw new PaddletError('Interrupted', `${what} was not deleted`);
-    throw new PaddletError('Usage', `expected --yes, since there is no terminal to ask on; ${what} was not deleted`, {
+    throw new PaddletError('Usage', `expected --yes without a terminal to ask on; ${what} was not deleted`, {
       hint: `${commandWith(['--yes'], this.typed)} deletes it with its checkpoints`,
     });
   }

@@ -58,7 +58,7 @@ also prints new entries until the run ends. Roles that were started by hand log 
 
   override async execute(): Promise<ExitCode> {
     const { job, ...wanted } = wantedOf(this.args);
-    const flags = namedJob(job, this.flags, this.typed, hasLogs);
+    const flags = namedJob(job, this.flags, this.typed, { isJob: hasLogs });
     const folder = flags.dir ?? onlyJobFolder(flags, hasLogs, 'job with logs');
     const host = this.host('logs');
     const logs = new Logs({

@@ -27,7 +27,7 @@ export async function outputFile(
 ): Promise<Destination> {
   const found = await disk.inspect(path);
   if (found !== undefined && found.kind !== 'file') {
-    throw new PaddletError('Usage', `${path} is no file`, { hint: 'leave out --output to write to a pipe' });
+    throw new PaddletError('Usage', `${path} is not a file`, { hint: 'leave out --output to write to a pipe' });
   }
   if (found !== undefined && !replace) {
     throw new PaddletError('Usage', `${path}: exists already`, { hint: 'another --output, or --replace' });

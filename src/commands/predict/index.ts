@@ -120,8 +120,8 @@ zstd and RecordIO. Memory use is bounded, and the job is not changed.`;
     refuseEmpty([flags.data], '--data');
     refuseEmpty([flags.output], '--output');
     if (flags.data === STANDARD && flags.format === undefined) {
-      throw new PaddletError('Usage', 'the format of the standard input is not known', {
-        hint: 'say it with --format',
+      throw new PaddletError('Usage', 'expected --format for records from stdin', {
+        hint: 'pass --format, such as --format csv',
       });
     }
     const host = this.host('predict');
@@ -150,7 +150,7 @@ zstd and RecordIO. Memory use is bounded, and the job is not changed.`;
     const as = this.as();
     const format = formatFor(model.record.job, wanted, keep);
     if (as === 'parquet' && output === STANDARD && process.stdout.isTTY === true) {
-      throw new PaddletError('Usage', 'a Parquet file is nothing for a terminal', {
+      throw new PaddletError('Usage', 'refusing to write Parquet to a terminal', {
         hint: 'name a file with --output',
       });
     }

@@ -33,8 +33,8 @@ export async function findInput(disk: Pick<Disk, 'inspect'>, data: string): Prom
     throw new PaddletError('DataInvalid', `${data} is a folder`, { hint: 'score its files one by one' });
   }
   // A read of a named pipe cannot be interrupted.
-  throw new PaddletError('DataInvalid', `${data} is no file`, {
-    hint: 'a pipe or a device may be the standard input: --data - <FILE',
+  throw new PaddletError('DataInvalid', `${data} is not a regular file`, {
+    hint: 'pass a pipe or a device as stdin: --data - <FILE',
   });
 }
 
@@ -52,13 +52,9 @@ export async function openInput(
 ): Promise<OpenInput> {
   if (formatOf(format).openRows !== undefined) {
     if (found !== undefined) return { file: data, source: { kind: 'file', ...found }, stream: undefined };
-    throw new PaddletError(
-      'Usage',
-      `${format} cannot be read from the standard input: what is in it is said at its end`,
-      {
-        hint: 'save it as a file first, and name that with --data',
-      },
-    );
+    throw new PaddletError('Usage', `cannot read ${format} from stdin: its metadata is at the end`, {
+      hint: 'save the data as a file, and name the file with --data',
+    });
   }
   const file = found === undefined ? 'stdin' : data;
   const stream = await openForward(file, inputBlocks(found?.path, signal));

@@ -75,11 +75,11 @@ Training continues. The exit code is 7 if copies differ, and 6 if some could not
   };
 
   override async execute(): Promise<ExitCode> {
-    this.flags = namedJob(this.args.job, this.flags, this.typed);
+    const isWaiting = this.flags.until !== undefined;
+    this.flags = namedJob(this.args.job, this.flags, this.typed, { isAwaited: isWaiting });
     const { flags } = this;
     const host = this.host('status');
     if (flags.verify) return this.verify(host);
-    const isWaiting = flags.until !== undefined;
     const timeoutMs = milliseconds(flags.timeout);
     const limit = AbortSignal.timeout(timeoutMs);
     const interruption = this.interruption();

@@ -215,7 +215,7 @@ class ViewerConnection implements Viewer {
     try {
       const known = await this.#wire.joinToken.current();
       if (isSameToken(known, this.#token)) return undefined;
-      if (known === undefined) return new PaddletError('NotReady', 'the join token is not known any more');
+      if (known === undefined) return new PaddletError('NotReady', 'the join token is no longer known');
       return new PaddletError('JoinRefused', 'the token of this job was changed: a new link is needed');
     } catch (error) {
       if (isPaddletError(error)) return new PaddletError('NotReady', `the join token cannot be read: ${error.code}`);

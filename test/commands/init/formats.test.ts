@@ -79,7 +79,7 @@ test('are the same as of CSV, and read all records', async () => {
     expect(columns).toEqual(csv.job.data.columns?.filter(({ type }) => type !== 'ignore'));
     expect(dialect?.missing).toEqual(['', 'NA']);
     expect({ name: job.name, model: job.model }).toEqual({ name: 'rows', model: csv.job.model });
-    expect(text).toContain('\n  missing: ["", "NA"] # texts that mean');
+    expect(text).toContain('\n  missing: ["", "NA"] # texts that stand');
     expect(text).toContain('\n    # user_id is left out: each record has its own number, as ids have; 600 different\n');
     expect(await read(job, `rows.${format}`)).toEqual(read600);
   }

@@ -186,7 +186,7 @@ test('a pipe is refused, and a file that changes before a thread opens it', asyn
   const { signal } = new AbortController();
   await expect(openInput('-', undefined, 'parquet', signal)).rejects.toMatchObject({
     code: 'Usage',
-    hint: expect.stringContaining('save it'),
+    hint: expect.stringContaining('save the data as a file'),
   });
   const { disk } = place.host;
   const path = join(place.folder, 'a.parquet');
@@ -236,7 +236,7 @@ test('what cannot be kept or read is refused, with what to do', async () => {
     expect.stringMatching(/^DataInvalid: page\.parquet: row group 0, column half.*; the file is damaged/),
     expect.stringMatching(/^DataInvalid: footer\.parquet: it does not end with PAR1/),
     expect.stringMatching(/^DataInvalid: packed\.parquet is packed, as by gzip; unpack it/),
-    expect.stringMatching(/^DataInvalid: a\.csv is no Parquet file/),
+    expect.stringMatching(/^DataInvalid: a\.csv is not a Parquet file/),
     expect.stringMatching(/a\.parquet is a Parquet file; set data.format to parquet .*predict: --format parquet/),
   ]);
 });

@@ -94,15 +94,15 @@ test('what is refused, with what to do', async () => {
   const job = await endedJob();
   mkdirSync(join(job.cwd, 'folder'));
   for (const [words, exit, message] of [
-    [['--data', '-'], 2, 'the format of the standard input is not known'],
+    [['--data', '-'], 2, 'expected --format for records from stdin'],
     [['--data', 'some.txt', '--format', 'csv'], 2, 'the model takes records of libsvm, not of csv'],
     [['--data', 'some.txt', '--keep', 'id'], 2, 'libsvm has no columns to keep'],
     [['--data', 'none.txt'], 3, 'no such data file: none.txt'],
     [['--data', 'folder'], 3, 'folder is a folder'],
-    [['--data', '/dev/zero'], 3, '/dev/zero is no file'],
+    [['--data', '/dev/zero'], 3, '/dev/zero is not a regular file'],
     [['--data', ''], 2, '--data is empty'],
-    [['--data', 'some.txt', '--output', 'folder', '--replace'], 2, 'folder is no file'],
-    [['other', '--data', 'some.txt'], 2, 'there is no job other'],
+    [['--data', 'some.txt', '--output', 'folder', '--replace'], 2, 'folder is not a file'],
+    [['other', '--data', 'some.txt'], 2, 'no job other'],
     [['small', '--data', 'some.txt', '--dir', 'folder'], 2, 'small and --dir folder name different jobs'],
   ] as const) {
     const { code, err, out } = await predict(job, ...words);

@@ -146,6 +146,6 @@ const encrypted = (path: string): PaddletError =>
   new PaddletError('DataInvalid', `${path} is encrypted`, { hint: 'write it again without encryption' });
 
 const noParquet = (path: string, reason: string): PaddletError =>
-  new PaddletError('DataInvalid', `${path} is no Parquet file: ${reason}`, {
-    hint: 'say what the file is: data.format of the job, or --format of predict',
+  new PaddletError('DataInvalid', `${path} is not a Parquet file: ${reason}`, {
+    hint: 'set data.format of the job, or --format of predict, to the format of the file',
   });

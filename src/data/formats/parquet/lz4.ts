@@ -28,7 +28,7 @@ export function decompressedLz4(bytes: Uint8Array, size: number): Uint8Array {
     const distance = bytes[at]! | ((bytes[at + 1] ?? 0) << 8);
     at += 2;
     const match = lengthOf(token & 15) + LEAST_MATCH;
-    if (distance === 0 || distance > to || to + match > size) throw new Fault('LZ4 data goes on where it cannot');
+    if (distance === 0 || distance > to || to + match > size) throw new Fault('an LZ4 match is outside of the block');
     // A match may go on into what it makes.
     if (match > SHORT && distance >= match) into.copyWithin(to, to - distance, to - distance + match);
     else for (let byte = 0; byte < match; byte++) into[to + byte] = into[to + byte - distance]!;

@@ -42,7 +42,7 @@ async function unreadable(
   }
   // What is read only once, in order: no look back says which member is broken.
   if (!isBroken) return cause;
-  const where = inflated === 0 ? '' : ` (after ${inflated} bytes inflated)`;
+  const where = inflated === 0 ? '' : ` (after ${inflated} decompressed bytes)`;
   return new PaddletError('DataInvalid', `${path} is not a valid gzip file: ${cause.message}${where}`, {
     cause,
     hint: 'check the file with gzip -t, and fetch it again',

@@ -23,7 +23,7 @@ export async function brokenGzip(path: string, file: Readable, cause: Error): Pr
   const { upTo, inflated } = await wholeMembers(file);
   const begins = new Uint8Array(3);
   const next = begins.subarray(0, await file.read(begins, upTo));
-  const sound = `the data before are whole (${inflated} bytes inflated)`;
+  const sound = `the data before are whole (${inflated} decompressed bytes)`;
   if (upTo > 0 && !(next[0] === 31 && next[1] === 139 && next[2] === 8)) {
     const more = (await file.size()) - upTo;
     return new PaddletError(

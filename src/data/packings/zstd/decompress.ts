@@ -45,7 +45,7 @@ async function nextFrame(path: string, blocks: FileBlocks, at: number, inflated:
   }
   if (first.length === 0) return undefined;
   if (isFrame(first)) return at;
-  const sound = `the data before are whole (${inflated} bytes inflated)`;
+  const sound = `the data before are whole (${inflated} decompressed bytes)`;
   throw new PaddletError('DataInvalid', `${path}: other bytes follow the zstd data from byte ${at} on; ${sound}`, {
     hint: `if nothing is missing, cut them off: head -c ${at} OLD > NEW`,
   });
@@ -54,7 +54,7 @@ async function nextFrame(path: string, blocks: FileBlocks, at: number, inflated:
 /** The error for one of zlib; others are thrown as they are. */
 function explained(path: string, cause: NodeJS.ErrnoException, start: number, inflated: number): Error {
   if (!/^(Z_|ZSTD_)/.test(cause.code ?? '')) return cause;
-  const where = `in the part that begins at byte ${start}, after ${inflated} bytes inflated`;
+  const where = `in the part that begins at byte ${start}, after ${inflated} decompressed bytes`;
   if (cause.code === 'ZSTD_error_frameParameter_windowTooLarge') {
     const most = `${2 ** LIMITS.zstdWindowLog} bytes`;
     return new PaddletError('DataInvalid', `${path}: its window has more than ${most} (${where})`, {

@@ -28,8 +28,8 @@ test('a file byte by byte', async () => {
 
 describe('files', () => {
   test.each([
-    ['f is no Parquet file: it is empty', ''],
-    ['f is no Parquet file: it does not begin with PAR1', 'a,b\n1,2\n3,4\n5,6\n'],
+    ['f is not a Parquet file: it is empty', ''],
+    ['f is not a Parquet file: it does not begin with PAR1', 'a,b\n1,2\n3,4\n5,6\n'],
     ['f: its 8 bytes are too few for a Parquet file', 'PAR1PAR1'],
     ['f: it does not end with PAR1: its footer is missing', 'PAR1 and so on, and so on'],
     ['f is encrypted', 'PARE\0\0\0\0\0\0\0\0PARE'],

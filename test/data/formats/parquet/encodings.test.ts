@@ -133,9 +133,9 @@ describe('LZ4', () => {
     ['LZ4 data has 14 bytes, and its header says 15', BLOCK, 15],
     ['LZ4 data is cut off or too long', BLOCK, 13],
     ['LZ4 data is cut off or too long', BLOCK.slice(0, -1), 14],
-    ['LZ4 data goes on where it cannot', [0x35, 97, 97, 97, 4, 0, 0x10, 97], 13],
-    ['LZ4 data goes on where it cannot', [0x35, 97, 97, 97, 0, 0, 0x10, 97], 13],
-    ['LZ4 data goes on where it cannot', BLOCK, 11],
+    ['an LZ4 match is outside of the block', [0x35, 97, 97, 97, 4, 0, 0x10, 97], 13],
+    ['an LZ4 match is outside of the block', [0x35, 97, 97, 97, 0, 0, 0x10, 97], 13],
+    ['an LZ4 match is outside of the block', BLOCK, 11],
   ])('%s', (message, block, size) => {
     expect(() => decompressedLz4(Uint8Array.from(block), size)).toThrow(message);
   });
