@@ -51,6 +51,7 @@ const VARYING: readonly Varying[] = [
   { what: /(?<=s \()[\d,]+(?= a second\)$)/g, why: 'the speed of the machine' },
   { what: /(?<=^u\d+,ad\d+,)0\.\d+$/g, why: 'scores in async mode: gradients in any order', by: 0.1 },
   { what: /(?<=^\d\.\d{3} ad=ad)\d+$/g, why: 'ads of nearly the same score change places' },
+  { what: /(?<=^http:\/\/127\.0\.0\.1:)\d+(?=\/#view=)/g, why: 'a free port' },
   { what: /(?<=: )[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?= )/g, why: 'each file has an id of its own' },
   { what: /(?<=\()\d+(?= bytes\)$)/g, why: 'a file has the times and the ledgers of its run' },
 ];

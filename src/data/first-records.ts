@@ -5,10 +5,11 @@
 import { isPaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
 import { type BadRecordsRule, noGoodRecord, noneGood, tooManyBad } from './bad-records.ts';
-import type { ColumnSpec } from './columns/column.ts';
+import { type ColumnSpec, slotsOf } from './columns/column.ts';
 import type { ColumnPiece } from './columns/piece.ts';
 import type { PieceSink } from './columns/piece-sink.ts';
 import { SeenColumns } from './columns/seen.ts';
+import { type NumberStatistics, StatisticsBuilder } from './columns/statistics.ts';
 import { headOf, openContent } from './content.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
 import { noRecord } from './index-builder.ts';
@@ -87,6 +88,8 @@ export interface FirstLook {
   /** Good records that were looked at. */
   readonly records: number;
   readonly bad: readonly BadRecord[];
+  /** For each number column, over the records that were read. Empty for formats without columns. */
+  readonly statistics: readonly NumberStatistics[];
   /** Nothing was left out of the look. */
   readonly isWhole: boolean;
 }
@@ -129,7 +132,7 @@ export async function lookAtFirst(
   }
   noteColumns(traits, seen.files);
   if ((isWhole || countRecords !== undefined) && all === 0) throw noRecord(paths);
-  return { traits, records, bad, isWhole };
+  return { traits, records, bad, statistics: seen.statistics, isWhole };
 }
 
 /** `path`: of the file that has the records. */
@@ -139,16 +142,23 @@ type WatchPiecesOf = (piece: ColumnPiece, path: string) => void;
 class SeenFiles {
   readonly #columns: ColumnSpec['columns'];
   readonly #seen = new Map<string, SeenColumns>();
+  readonly #statistics: StatisticsBuilder;
 
   constructor(spec: ColumnSpec | undefined) {
     this.#columns = spec?.columns ?? [];
+    this.#statistics = new StatisticsBuilder(slotsOf(this.#columns));
   }
 
   readonly watch: WatchPiecesOf = (piece, path) => {
     const seen = this.#seen.get(path) ?? new SeenColumns(this.#columns);
     this.#seen.set(path, seen);
     seen.add(piece);
+    this.#statistics.add(piece);
   };
+
+  get statistics(): NumberStatistics[] {
+    return this.#statistics.finish();
+  }
 
   get files() {
     return [...this.#seen].map(([path, seen]) => ({ path, seen }));

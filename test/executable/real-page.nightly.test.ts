@@ -41,8 +41,11 @@ describe.skipIf(program === undefined)('the page of a real job (skipped without 
     mkdirSync(PICTURES, { recursive: true });
     const picture = (name: string) => page.screenshot({ path: join(PICTURES, `real-${name}.png`), fullPage: true });
     const place = openPlace();
+    const training = { ...UNHURRIED_JOB.training, passes: 24 };
+    const evaluation = { metric: 'auc' };
+    const job = await plantedJob(place, { ...UNHURRIED_JOB, name: 'clicks', training, evaluation });
     const slowly = 'trainer.dealt:delay=300';
-    const { running, args, store } = await startRun(place, await plantedJob(place, UNHURRIED_JOB), slowly);
+    const { running, args, store } = await startRun(place, job, slowly, 'clicks');
     await place.json('status', ...WHERE, '--until', 'running', '--timeout', '10m');
     const processes = await liveProcesses(place, ROLES);
     const link = await linkOf(place);
@@ -51,7 +54,10 @@ describe.skipIf(program === undefined)('the page of a real job (skipped without 
     await page.getByText('Nothing is blocking the job.').waitFor(PATIENCE);
     await store.passesOver(1, running);
     await page.getByRole('img', { name: /^Log loss after/ }).waitFor(PATIENCE);
+    await store.passesOver(4, running);
     await picture('training');
+    // The picture of the README, docs/images/page.png.
+    await page.screenshot({ path: join(PICTURES, 'readme.png') });
 
     const trainer = oneOf(processes, 'trainer');
     process.kill(trainer.pid, 'SIGSTOP');

@@ -29,12 +29,12 @@ export interface JobRun {
 /** The command line of `run`, the same each time. */
 export const runArguments = (job: string): string[] => ['run', job, '--dir', JOB_FOLDER, '--json', '--expose-metrics'];
 
-/** Starts the run; resolves when its store is there. `slowly`: fail points that delay its roles. */
-export async function startRun(place: Place, job: string, slowly = SLOWLY): Promise<JobRun> {
+/** Starts the run; resolves when its store exists. `slowly`: fail points that delay its roles. `name`: the job's. */
+export async function startRun(place: Place, job: string, slowly = SLOWLY, name = JOB.name): Promise<JobRun> {
   const args = runArguments(job);
   const running = place.start('run', args, { PADDLET_FAIL: slowly });
   await running.said(/logs in/);
-  const store = await openJobStore(`sqlite:${place.path(JOB_FOLDER, 'store.db')}`, JOB.name);
+  const store = await openJobStore(`sqlite:${place.path(JOB_FOLDER, 'store.db')}`, name);
   return { running, store, args };
 }
 

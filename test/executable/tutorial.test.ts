@@ -6,38 +6,20 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { asInSample, blocksOf } from '../samples.ts';
+import { asInSample } from '../samples.ts';
 import { ROOT } from '../source-files.ts';
+import { outputsIn, scriptOf, stepsOf } from './document-steps.ts';
 import { openPlace } from './harness.ts';
 import { PADDLET } from './processes.ts';
 
 const text = readFileSync(join(ROOT, 'docs/tutorial.md'), 'utf8');
 
-interface Step {
-  readonly commands: string;
-  /** What they print, where the tutorial shows it. */
-  readonly sample: string | undefined;
-}
-
-/** Every block of commands, all of which run; a block without a language after it is its sample. */
-function stepsOf(document: string): Step[] {
-  const blocks = blocksOf(document);
-  const isSample = (at: number): boolean => blocks[at]?.language === '' && blocks[at - 1]?.language === 'bash';
-  const stray = blocks.filter(({ language }, at) => language !== 'bash' && !isSample(at));
-  if (stray.length > 0) throw new Error(`neither commands nor a sample of what they print: ${stray[0]!.text}`);
-  return blocks.flatMap(({ language, text: commands }, at) =>
-    language === 'bash' ? [{ commands, sample: isSample(at + 1) ? blocks[at + 1]!.text : undefined }] : [],
-  );
-}
-
 /** All but the first, which sets the paths of the reader's machine. */
 const steps = stepsOf(text).slice(1);
 
-/** Runs blocks of commands in one shell; what each of them printed. */
-function runEach(blocks: readonly string[], cwd: string): string[] {
-  const mark = '--- the end of a block ---\n';
-  const script = blocks.map((block) => `${block}printf -- '${mark.replace('\n', '\\n')}'\n`).join('');
-  const out = execFileSync('bash', ['-euc', script], {
+/** Runs all steps in one shell; what each of them printed. */
+function runSteps(cwd: string): string[] {
+  const out = execFileSync('bash', ['-euc', scriptOf(steps)], {
     cwd,
     env: {
       ...process.env,
@@ -47,14 +29,11 @@ function runEach(blocks: readonly string[], cwd: string): string[] {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  return out.split(mark).slice(0, -1);
+  return outputsIn(out);
 }
 
 test('runs as written and prints its samples; both sync runs have one model; the scores show the rule', () => {
-  const outputs = runEach(
-    steps.map(({ commands }) => commands),
-    openPlace().path('.'),
-  );
+  const outputs = runSteps(openPlace().path('.'));
   const shown = steps.flatMap(({ sample }, at) => (sample === undefined ? [] : [{ sample, printed: outputs[at]! }]));
   expect(shown.length).toBeGreaterThan(6);
   expect(shown.map(({ printed, sample }) => asInSample(printed, sample))).toEqual(shown.map(({ sample }) => sample));

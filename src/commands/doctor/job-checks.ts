@@ -7,7 +7,7 @@ import { inCache } from '../../data/content.ts';
 import { type FirstLook, lookAtFirst } from '../../data/first-records.ts';
 import { type DataFormat, formatOf } from '../../data/formats/registry.ts';
 import { findFiles } from '../../data/index-builder.ts';
-import { type Oddity, odditiesOf, sharedOddities } from '../../data/oddities.ts';
+import { coarseOddities, type Oddity, odditiesOf, sharedOddities } from '../../data/oddities.ts';
 import { oneLabelWithTexts, refuseOneLabel } from '../../data/one-label.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { BadRecord } from '../../data/source.ts';
@@ -125,7 +125,7 @@ async function checkData(place: DataPlace, job: Job): Promise<Finding> {
     looks.map(({ traits }) => traits),
     { task: taskOf(job.model), columns: job.data.columns },
   );
-  odd.push(...oneLabels, ...sharedOddities(trained, tested));
+  odd.push(...coarseOddities(looks[0]?.statistics), ...oneLabels, ...sharedOddities(trained, tested));
   const bad = looks.flatMap((look) => look.bad);
   const [first] = bad;
   // Whether a task has too many is known when all records are in tasks.
