@@ -16,7 +16,7 @@ const steps = stepsOf(section);
 const [ui] = steps.splice(-1);
 
 /** The log that the section describes, as the tutorial makes it. */
-const DATA = `awk -v rows=40000 -v seed=1 -f "$LOG" >clicks.csv
+const DATA = `awk -v rows=20000 -v seed=1 -f "$LOG" >clicks.csv
 awk -v rows=1000 -v seed=3 -f "$LOG" | cut -d, -f2- >new.csv
 `;
 /** In place of a browser: writes the link to a file. */
