@@ -107,7 +107,7 @@ function binaryLabel(
   const two = positiveOf(values);
   const areTruth = isTruth(facts) && (ofTest === undefined || isTruth(ofTest));
   if (two === undefined || areTruth || BINARY.includes(plain))
-    return { label: {}, why: 'its values are as binary models take them' };
+    return { label: {}, why: 'its values fit a binary model' };
   const spelled = (text: string): string[] => {
     const isWord = isTwoWords(values);
     const bareOf = (other: string): string => {

@@ -206,7 +206,7 @@ describe('the file', () => {
     expect(err).toBe('');
     expect(
       out,
-    ).toBe(`wrote job.yaml: lr on 1 column; label label: by its name; its values are as binary models take them
+    ).toBe(`wrote job.yaml: lr on 1 column; label label: by its name; its values fit a binary model
 next: paddlet doctor job.yaml
       paddlet run job.yaml
       paddlet predict data --data FILE
