@@ -15,7 +15,14 @@ import { patternFault } from '../data/columns/time-pattern.ts';
 import { isZone } from '../data/columns/time-zone.ts';
 import { type DataFormat, formatOf } from '../data/formats/registry.ts';
 import type { Model } from '../model/model.ts';
-import { type ColumnsFile, type DialectFile, resolveColumns, resolveDialect, WHOLE } from './columns.ts';
+import {
+  type ColumnsFile,
+  type DialectFile,
+  resolveColumns,
+  resolveDialect,
+  resolvedDialectSchema,
+  WHOLE,
+} from './columns.ts';
 
 export interface ColumnRuleBroken {
   /** Below `data`. */
@@ -84,6 +91,13 @@ function dialectRules(
     if (field !== 'delimiter' && /^[ \t]$/.test(character)) refuse(field, 'expected a character that is not a blank');
   }
   return broken;
+}
+
+/** Why CSV files cannot have the delimiter of `dialect`; undefined if they can. */
+export function delimiterFault(dialect: Dialect): string | undefined {
+  const parsed = resolvedDialectSchema.shape.delimiter.safeParse(dialect.delimiter);
+  if (!parsed.success) return 'expected one ASCII character that is neither a letter nor a digit';
+  return dialectRules(dialect, { format: 'csv', csv: undefined })[0]?.message;
 }
 
 /** A label that means that there is none. */

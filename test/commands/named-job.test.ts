@@ -82,6 +82,23 @@ test('by its name, its folder, and its name in a store', async () => {
   expect((await run('checkpoint', 'diff', 'small', '.paddlet/small')).out).toMatch(/the values are equal\n$/);
 });
 
+test('by its name in the folder of --dir', async () => {
+  const elsewhere = join(job.cwd, 'elsewhere');
+  mkdirSync(elsewhere);
+  const inFolder = (...argv: string[]) => runCommand(argv, { cwd: elsewhere });
+  for (const dir of ['..', '../.paddlet', '../.paddlet/small']) {
+    for (const command of [['history'], ['predict', '--data', '../test.libsvm']]) {
+      const { code, err } = await inFolder(...wordsOf(command, 'small'), '--dir', dir);
+      expect([code, err], dir).toEqual([0, expect.not.stringContaining('error')]);
+    }
+    const { code, err } = await inFolder('history', 'smal', '--dir', dir);
+    expect([code, err], dir).toEqual([2, expect.stringMatching(/^error JobUnknown: no job smal in /)]);
+    expect(err).toContain(`hint: did you mean \`paddlet history small --dir ${dir}\`?`);
+  }
+  const { code, err } = await inFolder('history', 'small', '--dir', '.');
+  expect([code, err]).toEqual([2, expect.stringContaining(`no job small in ${elsewhere}\nhint: train a job with`)]);
+});
+
 test('logs take a job, a role, or both', async () => {
   for (const name of ['small', 'far']) {
     mkdirSync(join(job.cwd, '.paddlet', name, 'logs'), { recursive: true });
@@ -102,7 +119,7 @@ test('logs take a job, a role, or both', async () => {
 test('a word and a flag that name different jobs, a file, and nothing', async () => {
   writeFileSync(join(job.cwd, 'small.yaml'), '');
   for (const [words, message, hint] of [
-    [['small', '--dir', 'x'], 'small and --dir x name different jobs', 'name the job once: leave out small or --dir'],
+    [['.paddlet/small', '--dir', 'x'], '.paddlet/small and --dir x name different jobs', 'leave out .paddlet/small or'],
     [['small', '--chroot', '/paddlet/x'], 'small and --chroot /paddlet/x name different jobs', 'name the job once'],
     [['small.yaml'], 'expected the name or the folder of a job, got the file small.yaml', '`paddlet status small`'],
     [[''], 'the name of the job is empty', 'a shell variable'],

@@ -70,17 +70,20 @@ export function readingOf(
   };
 }
 
-/** How records for predictions are read: of the job's format, or of another one with the same records. */
+/**
+ * How records for predictions are read: in the job's format, or in another one with the same records. `delimiter`
+ * replaces the job's.
+ */
 export function forwardReadingOf(
   record: JobRecord,
   model: Model,
   format: DataFormat,
+  delimiter?: string,
 ): Pick<ForwardOptions, 'columns' | 'inputWidth' | 'mayHaveWeight' | 'fields' | 'readsFields'> {
   const { data } = record.job;
   const { columns, inputWidth, readsFields } = readingOf(record, model);
-  const isOther = columns !== undefined && format !== data.format;
   return {
-    columns: isOther ? { ...columns, dialect: dialectIn(format, data.format, columns.dialect) } : columns,
+    columns: columns && { ...columns, dialect: dialectIn(format, data.format, columns.dialect, delimiter) },
     inputWidth,
     readsFields,
     mayHaveWeight: data.labelWeights,
@@ -90,9 +93,16 @@ export function forwardReadingOf(
 }
 
 /** Of lines that are to stand for those of the job: interactions have no quotes, and may have runs of blanks. */
-function dialectIn(format: DataFormat, ofJob: DataFormat, { runs: _, ...dialect }: Dialect): Dialect {
+function dialectIn(
+  format: DataFormat,
+  ofJob: DataFormat,
+  dialect: Dialect,
+  delimiter: string | undefined,
+): Dialect {
+  if (format === ofJob) return { ...dialect, delimiter: delimiter ?? dialect.delimiter };
+  const { runs: _, ...others } = dialect;
   const quote = format === 'interactions' ? null : ofJob === 'interactions' ? '"' : dialect.quote;
-  return { ...dialect, delimiter: delimiterOf(format), quote };
+  return { ...others, delimiter: delimiter ?? delimiterOf(format), quote };
 }
 
 /** Names of the scores of a record: one, or one a class. */

@@ -52,15 +52,19 @@ export function findStore(
   return { url: embeddedStore(folder), folder };
 }
 
-const HINT = "name the job's folder with --dir FOLDER, or its store with --store URL (or PADDLET_STORE)";
+const HINT =
+  'train a job with `paddlet run FILE`, or choose its folder with --dir FOLDER, or its store with --store URL (or PADDLET_STORE)';
 
 export const hasStore = (folder: string): boolean => existsSync(join(folder, 'store.db'));
 
-/** Names of the folders in ./.paddlet that are those of jobs. */
-export function jobsAtHome(isJob: (folder: string) => boolean = hasStore): string[] {
-  return existsSync(HOME)
-    ? readdirSync(HOME)
-        .filter((name) => isJob(join(HOME, name)))
+/** Names of the jobs in ./.paddlet. */
+export const jobsAtHome = (isJob: (folder: string) => boolean = hasStore): string[] => jobsIn(HOME, isJob);
+
+/** Names of the folders in `folder` that are those of jobs. */
+export function jobsIn(folder: string, isJob: (folder: string) => boolean): string[] {
+  return existsSync(folder)
+    ? readdirSync(folder)
+        .filter((name) => isJob(join(folder, name)))
         .sort()
     : [];
 }

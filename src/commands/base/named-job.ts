@@ -4,7 +4,7 @@ import { basename, extname, join, resolve } from 'node:path';
 import { Args } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 import { defaultChroot } from '../../store/keys.ts';
-import { HOME, hasStore, jobsAtHome, nearestHint, type WhereFlags } from './find-store.ts';
+import { HOME, hasStore, jobsAtHome, jobsIn, nearestHint, type WhereFlags } from './find-store.ts';
 import { refuseEmpty } from './given-path.ts';
 import type { TypedCommand } from './typed-command.ts';
 
@@ -104,12 +104,32 @@ function named<T extends WhereFlags>(
   if (isName && flags.store !== undefined && found?.isFile() !== true) {
     return { kind: 'job', flags: { ...flags, chroot: flags.chroot ?? defaultChroot(word) } };
   }
+  if (isName && flags.dir !== undefined && (found === undefined || found.isDirectory())) {
+    return { kind: 'job', flags: belowFolder(word, flags.dir, flags, { isJob, isAwaited }) };
+  }
   const folders = [...(isName ? [join(HOME, word)] : []), word];
   const folder = folders.find(isJob) ?? (isAwaited && found === undefined ? folders[0] : undefined);
   if (folder !== undefined) return { kind: 'job', flags: inFolder(word, folder, flags) };
   if (found !== undefined) return { kind: 'path', path: word };
   throw new PaddletError('JobUnknown', `no job ${word} in ${resolve(HOME)}${orElse}`, {
     hint: nearestHint(word, jobsAtHome(isJob), typed),
+  });
+}
+
+/** A name with --dir, which is the folder of that job, a folder of jobs, or a folder that has `.paddlet`. */
+function belowFolder<T extends WhereFlags>(
+  name: string,
+  dir: string,
+  flags: T,
+  { isJob, isAwaited }: Pick<Naming, 'isJob' | 'isAwaited'>,
+): T {
+  const below = [join(dir, name), join(dir, HOME, name)].find(isJob);
+  if (below !== undefined) return { ...flags, dir: below };
+  // Several jobs can have one store.
+  if (isJob(dir) || isAwaited) return { ...flags, chroot: flags.chroot ?? defaultChroot(name) };
+  const jobs = [...jobsIn(dir, isJob), ...jobsIn(join(dir, HOME), isJob)];
+  throw new PaddletError('JobUnknown', `no job ${name} in ${resolve(dir)}`, {
+    hint: nearestHint(name, jobs, flags.typed),
   });
 }
 

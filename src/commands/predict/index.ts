@@ -10,6 +10,8 @@ import { modelColumnsOf } from '../../data/columns/inputs.ts';
 import { SeenColumns } from '../../data/columns/seen.ts';
 import type { Format } from '../../data/formats/format.ts';
 import { type DataFormat, formatOf, formatsWhere } from '../../data/formats/registry.ts';
+import { delimiterFault } from '../../job/column-rules.ts';
+import { resolveDialect } from '../../job/columns.ts';
 import type { Job } from '../../job/schema.ts';
 import { outlineOf } from '../../model/registry.ts';
 import { Predictor } from '../../roles/evaluator/predictor.ts';
@@ -77,6 +79,10 @@ zstd and RecordIO. Memory use is bounded, and the job is not changed.`;
       options: SCORED_FORMATS,
       description: 'Format of the input. Default: the format of the job; required for stdin.',
     })(),
+    delimiter: Flags.string({
+      helpValue: 'CHARACTER',
+      description: "Character that separates the fields of a csv file. Default: the character of the job's files.",
+    }),
     keep: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
@@ -149,6 +155,7 @@ zstd and RecordIO. Memory use is bounded, and the job is not changed.`;
     const { output, replace, format: wanted, keep } = this.flags;
     const as = this.as();
     const format = formatFor(model.record.job, wanted, keep);
+    this.checkDelimiter(model.record.job, format);
     if (as === 'parquet' && output === STANDARD && process.stdout.isTTY === true) {
       throw new PaddletError('Usage', 'refusing to write Parquet to a terminal', {
         hint: 'name a file with --output',
@@ -169,6 +176,19 @@ zstd and RecordIO. Memory use is bounded, and the job is not changed.`;
     }
   }
 
+  /** Throws `Usage` for a format without delimiters, and for a character that cannot be one. */
+  private checkDelimiter({ data }: Job, format: DataFormat): void {
+    const { delimiter } = this.flags;
+    if (delimiter === undefined) return;
+    if (format !== 'csv') {
+      throw new PaddletError('Usage', `--delimiter is for csv files, and the input is ${format}`, {
+        hint: 'leave out --delimiter, or pass --format csv',
+      });
+    }
+    const fault = delimiterFault({ ...(data.dialect ?? resolveDialect('csv', undefined, undefined)), delimiter });
+    if (fault !== undefined) throw new PaddletError('Usage', `--delimiter ${JSON.stringify(delimiter)}: ${fault}`);
+  }
+
   private as(): OutputFormat {
     const { as, output } = this.flags;
     return as ?? OUTPUT_FORMATS.find((format) => output.endsWith(`.${format}`)) ?? 'csv';
@@ -181,9 +201,9 @@ zstd and RecordIO. Memory use is bounded, and the job is not changed.`;
     format: DataFormat,
     to: Destination,
   ): Promise<Summary | undefined> {
-    const { data, keep, errors, threads } = this.flags;
+    const { data, delimiter, keep, errors, threads } = this.flags;
     const { file, source, stream } = await openInput(data, found, format, signal);
-    const making = { record, format, file, keep, as: this.as(), hasErrors: errors, source };
+    const making = { record, format, delimiter, file, keep, as: this.as(), hasErrors: errors, source };
     const maker = await createPartMaker(making, host.disk);
     const { output } = maker;
     const pool = threads === 1 ? undefined : await startPool(threads, making);

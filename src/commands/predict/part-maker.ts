@@ -27,6 +27,8 @@ export type PartSource =
 export interface PartMakerOptions {
   readonly record: JobRecord;
   readonly format: DataFormat;
+  /** For csv: what separates the fields, if it differs from that of the job. */
+  readonly delimiter?: string | undefined;
   /** For messages, and for columns in its path. */
   readonly file: string;
   readonly keep: readonly string[];
@@ -53,9 +55,9 @@ export async function createPartMaker(
   options: PartMakerOptions,
   disk: Pick<Disk, 'open' | 'inspect'>,
 ): Promise<PartMaker> {
-  const { record, format, file, keep, as, hasErrors, source } = options;
+  const { record, format, delimiter, file, keep, as, hasErrors, source } = options;
   const model = modelOf(record);
-  const { columns, ...own } = forwardReadingOf(record, model, format);
+  const { columns, ...own } = forwardReadingOf(record, model, format, delimiter);
   const seen = new SeenColumns(columns?.columns ?? []);
   const reading: ForwardOptions = {
     ...own,

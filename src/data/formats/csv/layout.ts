@@ -156,7 +156,7 @@ function delimiterHint(
   const other = delimiters.find((text) => text !== dialect.delimiter && texts[0]?.includes(text));
   return other === undefined
     ? undefined
-    : `the fields seem to be separated by ${JSON.stringify(other)}: set data.csv.delimiter`;
+    : `the fields seem to be separated by ${JSON.stringify(other)}: set data.csv.delimiter; for predict, pass --delimiter`;
 }
 
 function nameHint(name: string, texts: readonly string[]): string {

@@ -132,7 +132,7 @@ describe('without a header', () => {
     });
     expect(complaint('\n1;2\n', { columns, dialect: { header: false } })).toEqual({
       message: 'a.csv:2: 1 fields, column age is at position 2',
-      hint: 'the fields seem to be separated by ";": set data.csv.delimiter',
+      hint: 'the fields seem to be separated by ";": set data.csv.delimiter; for predict, pass --delimiter',
     });
   });
 });
@@ -158,7 +158,7 @@ describe('a header is refused', () => {
     ['\t', 'label\tage\tsex\n'],
     ['|', 'label|age|sex\n'],
   ])('that is divided by %j, with a hint', (delimiter, text) => {
-    const hint = `the fields seem to be separated by ${JSON.stringify(delimiter)}: set data.csv.delimiter`;
+    const hint = `the fields seem to be separated by ${JSON.stringify(delimiter)}: set data.csv.delimiter; for predict, pass --delimiter`;
     expect(complaint(text).hint).toBe(hint);
   });
 

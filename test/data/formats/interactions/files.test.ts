@@ -91,7 +91,7 @@ describe('what divides the fields', () => {
   test('a file that is not divided by it is refused, with what looks like it', async () => {
     await expect(readOf('1::2::5\n')).rejects.toMatchObject({
       message: expect.stringMatching(/x:1: 1 fields, column item is at position 2$/),
-      hint: 'the fields seem to be separated by "::": set data.csv.delimiter',
+      hint: 'the fields seem to be separated by "::": set data.csv.delimiter; for predict, pass --delimiter',
     });
     await expect(readOf('1 2 5\n')).rejects.toMatchObject({ hint: expect.stringContaining('" "') });
   });

@@ -1,4 +1,4 @@
-/** A column of the model that no record of the input has: refused, or told of by name. */
+/** Files for predict that differ from those of the job: absent columns, another delimiter. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -100,4 +100,25 @@ test('doctor and run look at training and test files', async () => {
   const later = await judged({ train: ['nested.jsonl', 'train.jsonl'] });
   expect(later.codes).toEqual([0, 0]);
   expect(later.detail).toContain('no record of nested.jsonl has a value of column ad, which other files have');
+});
+
+test('predict takes csv with another delimiter', async () => {
+  const lines = ['ad,town,tags', '1,a,x', '2,b,'];
+  writeFileSync(join(cwd, 'comma.csv'), lines.join('\n'));
+  writeFileSync(join(cwd, 'semicolon.csv'), lines.join('\n').replaceAll(',', ';'));
+  const semicolon = (...more: string[]) => predict('semicolon.csv', '--format', 'csv', ...more);
+  const wanted = await predict('comma.csv', '--format', 'csv');
+  expect(wanted.code).toBe(0);
+  const given = await semicolon('--delimiter', ';');
+  expect([given.code, given.out]).toEqual([0, wanted.out]);
+  const refused = await semicolon();
+  expect(JSON.parse(refused.out).error.hint).toContain('for predict, pass --delimiter');
+  for (const [words, message] of [
+    [['--format', 'csv', '--delimiter', '5'], '--delimiter "5": expected one ASCII character that is neither a letter nor a digit'],
+    [['--format', 'csv', '--delimiter', '.'], '--delimiter ".": "." may be part of a number: expected another character'],
+    [['--format', 'jsonl', '--delimiter', ';'], '--delimiter is for csv files, and the input is jsonl'],
+  ] as const) {
+    const { code, out } = await predict('semicolon.csv', ...words);
+    expect([code, JSON.parse(out).error.message]).toEqual([2, message]);
+  }
 });
