@@ -1,5 +1,5 @@
 /**
- * The gradient of a round out of those of its lanes (docs/design.md §6): the mean over all good records of the round.
+ * The gradient of a round out of those of its lanes (docs/modes.md): the mean over all good records of the round.
  * It depends on nothing but the lanes in their order; how parameters are spread over pservers changes nothing, as every
  * row and block is summed by itself.
  *

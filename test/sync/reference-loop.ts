@@ -1,6 +1,6 @@
 /**
  * What a job in sync mode computes, as one loop over its data: no roles, no sockets, no shards, no kernels, rows in a
- * Map (docs/design.md §6). This is the definition of the answer: whatever cluster the job runs on, whatever dies, the
+ * Map (docs/modes.md). This is the definition of the answer: whatever cluster the job runs on, whatever dies, the
  * digests must be these. It reads data as the trainers do; models, the plan, the gradient of a round, first values,
  * optimizers and digests are written independently, from the documents.
  */

@@ -1,7 +1,7 @@
 /**
  * The same job with its messages in any order: lanes arrive at each pserver in an order of its own, some again and
- * again, some rounds later; batches and metrics are applied once, and the digests are those of the plain loop (DESIGN
- * §6).
+ * again, some rounds later; batches and metrics are applied once, and the digests are those of the plain loop
+ * (docs/modes.md).
  */
 import { expect, it } from 'vitest';
 import { createRoundPlan, type LaneBatch } from '../../src/core/rounds/plan.ts';

@@ -1,4 +1,4 @@
-/** The gradient of a round depends on its lanes in their order and on nothing else (docs/design.md §6). */
+/** The gradient of a round depends on its lanes in their order and on nothing else (docs/modes.md). */
 
 import { describe, expect, it } from 'vitest';
 import type { LaneGradients, Parameters, RoundGradients } from '../../src/tensor/parameters.ts';

@@ -67,6 +67,8 @@ export const WORDED_PAGES: readonly string[] = [
   'docs/predict.md',
   'docs/tutorial.md',
   'docs/design.md',
+  'docs/modes.md',
+  'docs/units.md',
   'docs/data-files.md',
   'docs/ffm.md',
   'docs/group-metrics.md',

@@ -1,6 +1,6 @@
 /**
  * The key `/checkpoints/cut` of jobs in sync mode: files of all pservers that together are the model after one round,
- * and the timeline (docs/design.md §6, "Cuts"). Losing a shard sets every pserver back to the cut, under the next
+ * and the timeline (docs/modes.md, "Cuts"). Losing a shard sets every pserver back to the cut, under the next
  * timeline.
  */
 import * as z from 'zod';

@@ -1,6 +1,6 @@
 /**
  * The barrier of sync mode on a trainer: it pushes lanes of round `r + 1` only after every unit of shards has been
- * confirmed to have version `r + 1` (docs/design.md §6). Keeps the newest version that each unit is known to have
+ * confirmed to have version `r + 1` (docs/modes.md). Keeps the newest version that each unit is known to have
  * reached. That is kept by unit, never by pserver: a unit at `r` may move to a pserver whose other units were confirmed
  * before. It stays true when the unit moves, as only a new timeline sets a unit back.
  */

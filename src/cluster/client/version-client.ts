@@ -1,5 +1,5 @@
 /**
- * The pservers in sync mode, as a trainer sees them (docs/design.md §6): the position of the rounds, values at exactly
+ * The pservers in sync mode, as a trainer sees them (docs/modes.md): the position of the rounds, values at exactly
  * one version, and lanes that every pserver gets. A lane is sent as soon as it is computed. The trainer asks for the
  * next version without waiting for the acknowledgements, as that version's arrival says as much.
  */

@@ -66,7 +66,7 @@ const recordSchema = z.strictObject({
   /** Folder that relative data paths start from, unless a role has another. */
   dataDir: z.string(),
   /**
-   * Digest of everything that determines the records of push `j` of task `t` in pass `p` (docs/design.md §5 "Batch plan
+   * Digest of everything that determines the records of push `j` of task `t` in pass `p` (docs/modes.md "Batch plan
    * id"); every request names it.
    */
   batchPlanId: z.string(),

@@ -1,6 +1,6 @@
 /**
- * `/checkpoints/cut` as a role in sync mode sees it, and the only way to set all pservers back to it (docs/design.md
- * §6, "Cuts").
+ * `/checkpoints/cut` as a role in sync mode sees it, and the only way to set all pservers back to it (docs/modes.md,
+ * "Cuts").
  */
 import { failPoint } from '../../base/fail-points.ts';
 import type { Cancel } from '../../base/seams.ts';

@@ -1,6 +1,6 @@
 /**
  * The recovery number: raised by each pserver that loads parameters from before the last acknowledged push. What was
- * acknowledged under an older number may be gone from the shards that were restored (docs/design.md §5, "Recovery").
+ * acknowledged under an older number may be gone from the shards that were restored (docs/modes.md, "Recovery").
  */
 import * as z from 'zod';
 import type { Cancel } from '../../base/seams.ts';

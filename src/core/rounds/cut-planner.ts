@@ -1,5 +1,5 @@
 /**
- * When the master of a job in sync mode has the pservers save, and which round they save (docs/design.md §6, "Cuts"):
+ * When the master of a job in sync mode has the pservers save, and which round they save (docs/modes.md, "Cuts"):
  * one that none of them has passed when it hears of it, so the further ahead the faster the rounds go. A pserver that
  * was past it declines; then it is announced again, further ahead. One cut at a time.
  *

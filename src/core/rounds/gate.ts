@@ -1,5 +1,5 @@
 /**
- * What a unit of shards does with the lanes of a round and with pulls that name a version (docs/design.md §6): a pure
+ * What a unit of shards does with the lanes of a round and with pulls that name a version (docs/modes.md): a pure
  * machine without the values. `gates.ts` has those of all units of a pserver, which usually are one.
  *
  * Version `r` is what the rounds below `r` have made. A round is complete when all its lanes are there; then, and not

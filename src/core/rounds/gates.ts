@@ -1,5 +1,5 @@
 /**
- * The gates of all units of a pserver (docs/design.md §6, §7). Units in the same state are one group with one gate, so
+ * The gates of all units of a pserver (docs/modes.md). Units in the same state are one group with one gate, so
  * usually there is one group. A unit that comes from another pserver brings its version and no lanes, and is a group of
  * its own until its round is complete.
  *

@@ -1,5 +1,5 @@
 /**
- * Which live trainers compute which lanes of a job in sync mode (docs/design.md §6). What it hands out is a hint: a
+ * Which live trainers compute which lanes of a job in sync mode (docs/modes.md). What it hands out is a hint: a
  * lane that two compute counts once, so nothing has to be saved, and a death, a join or a slow trainer changes who
  * works but never the model.
  *

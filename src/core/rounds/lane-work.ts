@@ -1,5 +1,5 @@
 /**
- * What a trainer in sync mode does next with the lanes that it was given (docs/design.md §6): a pure machine. It knows
+ * What a trainer in sync mode does next with the lanes that it was given (docs/modes.md): a pure machine. It knows
  * the position of the rounds, which lanes are this trainer's, and what it keeps of the current round: a computed lane
  * is kept, to be pushed again, until every unit of shards has confirmed the next version.
  */

@@ -1,6 +1,6 @@
 /**
- * Which records a (round, lane) of a job in sync mode is: a function of the job and the index alone (docs/design.md
- * §6), so that any trainer computes it for itself and the model depends on nothing else. The tasks of a pass, shuffled
+ * Which records a (round, lane) of a job in sync mode is: a function of the job and the index alone (docs/modes.md),
+ * so that any trainer computes it for itself and the model depends on nothing else. The tasks of a pass, shuffled
  * by the seed, are handed to the lanes one after the other; round `r` of the pass is the `r`-th mini-batch of each
  * lane. A lane that has none left is empty until the pass ends.
  *

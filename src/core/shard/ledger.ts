@@ -1,6 +1,6 @@
 /**
  * What the shards of one pserver have applied, by (pass, task, push). The ledger is why retried pushes, second attempts
- * at a task and late pushes of dead trainers never count twice (docs/design.md §5).
+ * at a task and late pushes of dead trainers never count twice (docs/modes.md).
  *
  * For each open task the ledger keeps the next push wanted and the good records below that position. A closed task is
  * one bit; complete passes collapse to a watermark. Positions are values taken from the pushes themselves, never

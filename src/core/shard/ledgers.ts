@@ -1,7 +1,7 @@
 /**
  * The ledgers of all shards of one pserver, which may come and go. Usually they are equal and kept as one. A checkpoint
  * is taken shard by shard, so after a load they differ: a push is applied to some shards and dropped as a duplicate by
- * others, until the repair has made them equal again (docs/design.md §5: one position per pserver plus exceptions per
+ * others, until the repair has made them equal again (docs/modes.md: one position per pserver plus exceptions per
  * shard).
  */
 import { assert } from '../../base/assert.ts';

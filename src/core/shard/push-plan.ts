@@ -1,6 +1,6 @@
 /**
  * How many records the pushes of a task have: a function of `/job` alone, as chunks end where tasks end (decision 14).
- * With it a pserver judges the counts that a push names (docs/design.md §5, "Batch plan id").
+ * With it a pserver judges the counts that a push names (docs/modes.md, "Batch plan id").
  */
 import type { PushPosition } from './ledger.ts';
 

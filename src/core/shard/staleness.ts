@@ -1,5 +1,5 @@
 /**
- * Decides what happens to a gradient by the age of the values it was computed from (docs/design.md §5). A pserver
+ * Decides what happens to a gradient by the age of the values it was computed from (docs/modes.md). A pserver
  * counts the updates it applied: that is the version of its shards, since every push advances each of them. Where units
  * get a push one after the other, it counts with the last of them: values may have more than their version says, never
  * less. Versions are compared only under one revision. The pserver gives one to both when units came and left in

@@ -34,7 +34,7 @@ export const maxWaitMs = count.max(LIMITS.longPollMs);
 
 /**
  * In every request but `info`: the id of the job in `/job`, and its batch plan id (how records are cut into pushes,
- * docs/design.md §5). Others are refused with `WrongJob` and `WrongBatchPlan`.
+ * docs/modes.md). Others are refused with `WrongJob` and `WrongBatchPlan`.
  */
 export const ofJob = { job: name, batchPlanId: name };
 

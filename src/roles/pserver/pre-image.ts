@@ -1,5 +1,5 @@
 /**
- * The version before the current one, readable beside it: what a round changed, as it was before (docs/design.md §6).
+ * The version before the current one, readable beside it: what a round changed, as it was before (docs/modes.md).
  * Each group of units has its own, and a unit that goes to another pserver takes its part along.
  */
 import { assert } from '../../base/assert.ts';

@@ -1,8 +1,8 @@
 /**
- * Takes units that have no live primary. A starting pserver owns nothing, not even what its index held before (DESIGN
- * §7). A unit that never had an owner starts from its initial values. A unit that had an owner is taken over with that
- * owner's last state, by a transaction that finds the head unchanged, this pserver's token alive, that of the owner and
- * of each process with a copy gone, and no parting snapshot of any of them that came since.
+ * Takes units that have no live primary. A starting pserver owns nothing, not even what its index held before
+ * (docs/units.md). A unit that never had an owner starts from its initial values. A unit that had an owner is taken
+ * over with that owner's last state, by a transaction that finds the head unchanged, this pserver's token alive, that
+ * of the owner and of each process with a copy gone, and no parting snapshot of any of them that came since.
  */
 import { failPoint } from '../../base/fail-points.ts';
 import type { RoleContext } from '../../cluster/context.ts';

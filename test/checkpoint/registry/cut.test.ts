@@ -1,4 +1,4 @@
-/** `/checkpoints/cut`: from one complete cut to the next, and back (docs/design.md §6). */
+/** `/checkpoints/cut`: from one complete cut to the next, and back (docs/modes.md). */
 import { expect, it } from 'vitest';
 import {
   type Cut,

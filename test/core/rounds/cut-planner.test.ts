@@ -1,4 +1,4 @@
-/** When the master has the pservers save, and which round (docs/design.md §6, "Cuts"). */
+/** When the master has the pservers save, and which round (docs/modes.md, "Cuts"). */
 
 import { describe, expect, it } from 'vitest';
 import {

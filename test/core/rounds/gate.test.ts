@@ -1,5 +1,5 @@
 /**
- * Which lanes a pserver takes and which versions it can give (docs/design.md §6). `round-model.test.ts` has two of them
+ * Which lanes a pserver takes and which versions it can give (docs/modes.md). `round-model.test.ts` has two of them
  * and all that can happen.
  */
 

@@ -1,4 +1,4 @@
-/** Lanes are dealt evenly, with few moves, and late ones get help (docs/design.md §6). */
+/** Lanes are dealt evenly, with few moves, and late ones get help (docs/modes.md). */
 
 import { describe, expect, it } from 'vitest';
 import type { LaneDealerOptions } from '../../../src/core/rounds/lane-events.ts';

@@ -1,6 +1,5 @@
 /**
- * (round, lane) → records is a function of the job alone, and every record has its place once a pass (docs/design.md
- * §6).
+ * (round, lane) → records is a function of the job alone, and every record has its place once a pass (docs/modes.md).
  */
 
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The rules of docs/design.md §6, held against everything that can happen in a small cluster (`round-model.ts`). */
+/** The rules of docs/modes.md, held against everything that can happen in a small cluster (`round-model.ts`). */
 import { describe, expect, it } from 'vitest';
 import { BY_THE_RULE, explore, isLost, ROUNDS, WHAT_IT_NEEDS } from './round-model.ts';
 import { run } from './round-shapes.ts';

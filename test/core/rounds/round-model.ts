@@ -1,5 +1,5 @@
 /**
- * All that can happen to the rounds of sync mode, with two pservers, two lanes and three rounds (docs/design.md §6):
+ * All that can happen to the rounds of sync mode, with two pservers, two lanes and three rounds (docs/modes.md):
  * which states can be reached, and from which of them the end can be. The pservers decide by the real gate.
  *
  * A worker computes one lane; it may die at any time and be replaced by one that knows nothing. What was sent may

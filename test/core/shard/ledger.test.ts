@@ -1,4 +1,4 @@
-/** What makes each mini-batch count once on each shard (docs/design.md §5). */
+/** What makes each mini-batch count once on each shard (docs/modes.md). */
 
 import { describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';

@@ -1,4 +1,4 @@
-/** The ledgers of many shards kept as few: the same as one ledger for each (docs/design.md §5). */
+/** The ledgers of many shards kept as few: the same as one ledger for each (docs/modes.md). */
 
 import { describe, expect, it } from 'vitest';
 import { CLOSED, createLedger, type Ledger, type PushPosition } from '../../../src/core/shard/ledger.ts';

@@ -1,5 +1,5 @@
 /**
- * Stragglers get help, and the number of trainers stays within its bounds (docs/design.md §4 "Speculation", "Elastic").
+ * Stragglers get help, and the number of trainers stays within its bounds (docs/design.md §4).
  */
 import { describe, expect, it } from 'vitest';
 import type { AttemptRef } from '../../../src/core/tasks/address.ts';

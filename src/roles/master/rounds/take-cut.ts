@@ -1,6 +1,6 @@
 /**
  * Takes one cut of a job in sync mode: has every pserver save one and the same round, and, when all have published
- * their files, makes them the cut that all pservers go back to when a shard is lost (docs/design.md §6, "Cuts").
+ * their files, makes them the cut that all pservers go back to when a shard is lost (docs/modes.md, "Cuts").
  */
 import { assert } from '../../../base/assert.ts';
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';

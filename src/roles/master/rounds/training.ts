@@ -1,6 +1,6 @@
 /**
  * Sync mode: lanes are handed to the live trainers, who work round after round; the passes are over when every
- * pserver has the version after the last round and a cut of it is complete (docs/design.md §6). The master saves
+ * pserver has the version after the last round and a cut of it is complete (docs/modes.md). The master saves
  * nothing of it but points of the curves: the pservers say which round they have, and the cut is in the store.
  */
 import { assert } from '../../../base/assert.ts';

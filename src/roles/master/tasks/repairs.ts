@@ -1,7 +1,7 @@
 /**
  * After a pserver was restored from a checkpoint: finds the tasks that are done but not closed in every shard, from
  * the ledgers themselves, and has them replayed, whatever their pass. The restored shards apply them, the others drop
- * them as duplicates (docs/design.md §5, "Recovery"). A long job has more of them than fit into memory, so they are
+ * them as duplicates (docs/modes.md, "Recovery"). A long job has more of them than fit into memory, so they are
  * found and replayed in slices of passes. Only the recovery number that has been reconciled is saved, and what was read
  * for it: another master finds what is left again.
  *

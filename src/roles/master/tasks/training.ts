@@ -1,4 +1,4 @@
-/** Async mode: the passes are over when every task is done, and closed in every shard (docs/design.md §4, §5). */
+/** Async mode: the passes are over when every task is done, and closed in every shard (docs/modes.md). */
 import type { RoleContext } from '../../../cluster/context.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import { followRecovery, type Recovery, type RecoveryView } from '../../../cluster/placement/recovery.ts';

@@ -1,6 +1,6 @@
 /**
- * What a pserver that has lost its index has of units that others lead (docs/design.md §7, "A parting in-sync member
- * writes all it has staged"). The store counts on a copy where the head names this process as in sync, and no file as
+ * What a pserver that has lost its index has of units that others lead (docs/units.md, "Stopping").
+ * The store counts on a copy where the head names this process as in sync, and no file as
  * the last state. What is staged is applied: its trainer may have been told that it counts.
  */
 import type { ShardMoment } from '../../../checkpoint/file/capture.ts';

@@ -1,6 +1,6 @@
 /**
  * Sync mode: fills shards that have no state. All units of all pservers must be at neighboring rounds, so there are
- * only two states that a unit can start from (docs/design.md §6, "Cuts"): the exact last state that its former owner
+ * only two states that a unit can start from (docs/modes.md, "Cuts"): the exact last state that its former owner
  * left (load-last.ts), or the last complete cut, to which then all pservers go back under a new timeline (load-cut.ts).
  * Round 0 needs no file: it is the initial values.
  */

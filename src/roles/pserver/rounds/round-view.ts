@@ -1,6 +1,7 @@
 /**
- * A view of the shards as they are at one round, to be captured shard by shard while later rounds are applied (DESIGN
- * §8: sync capture is of one round, by row and block pre-images). What a round is about to change is kept first, once.
+ * A view of the shards as they are at one round, to be captured shard by shard while later rounds are applied
+ * (docs/design.md §8: sync capture is of one round, by row and block pre-images). What a round is about to change is
+ * kept first, once.
  */
 import type { Capturable } from '../../../checkpoint/file/capture.ts';
 import type { DenseBlock, Parameters, RoundGradients, ShardRows } from '../../../tensor/parameters.ts';

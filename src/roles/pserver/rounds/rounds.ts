@@ -1,6 +1,6 @@
 /**
  * Sync mode on a pserver: keeps the lanes of the current round, applies them when the last one has arrived
- * (lane-pushes.ts), lets pulls of a version wait for it, and has cuts saved (docs/design.md §6).
+ * (lane-pushes.ts), lets pulls of a version wait for it, and has cuts saved (docs/modes.md).
  * `src/core/rounds/gates.ts` decides what is accepted when. Units that came from another pserver may be at another
  * version for a while: each group of units at one version takes lanes and applies rounds by itself (round-groups.ts).
  */

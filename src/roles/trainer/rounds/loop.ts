@@ -1,5 +1,5 @@
 /**
- * A trainer in sync mode (docs/design.md §6): in each round it computes the lanes assigned to it from the version of
+ * A trainer in sync mode (docs/modes.md): in each round it computes the lanes assigned to it from the version of
  * the round, pushes each to every pserver, and waits for the next version, which is the barrier.
  * `src/core/rounds/lane-work.ts` decides what to do next. A new assignment interrupts any waiting. After an error the
  * trainer asks for the position of the rounds, and pushes the lanes that it keeps again.

@@ -74,7 +74,7 @@ export class TaskReading {
     const part = dealt.queue === 'evaluate' ? 'test' : 'train';
     const records = await this.#files[part].read(dealt);
     await badRecords.list({ set: part, task: dealt.task, bad: records.bad });
-    // Judged before the first push of the task (docs/design.md §5).
+    // Judged before the first push of the task (docs/modes.md).
     refuseTooManyBad(records, record.job.data);
     return dealt.queue === 'evaluate' ? records : passOrderOf(record)(records, dealt);
   }

@@ -1,6 +1,6 @@
 /**
  * Trains one task: pulls, computes and pushes batch after batch. Push `j` has the same records for any trainer
- * (docs/design.md §5), so an attempt can start at any push and be repeated.
+ * (docs/modes.md), so an attempt can start at any push and be repeated.
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';

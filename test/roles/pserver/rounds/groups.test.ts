@@ -1,5 +1,5 @@
 /**
- * Units of one pserver at different rounds, as after one of them has come from another pserver (docs/design.md §7): the
+ * Units of one pserver at different rounds, as after one of them has come from another pserver (docs/units.md): the
  * bits are those of units that were together all the time.
  */
 

@@ -1,5 +1,5 @@
 /**
- * What a pserver in sync mode keeps beside the newest version: the one before it, and that of a cut (docs/design.md §6,
+ * What a pserver in sync mode keeps beside the newest version: the one before it, and that of a cut (docs/modes.md,
  * §8).
  */
 
