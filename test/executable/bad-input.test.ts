@@ -1,5 +1,5 @@
 /** What users get wrong is told clearly, with the right exit code, before anything is lost. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { jobResultSchema } from '../../src/cluster/job/job-result.ts';
@@ -57,6 +57,7 @@ test('a data file that does not exist is named', async () => {
   const job = place.writeJob(SMALL);
   const { code, err } = await place.paddlet('run', job);
   expect(code).toBe(DATA);
+  expect(existsSync(place.path('.paddlet/planted/store.db'))).toBe(false);
   expect(err).toMatch(new RegExp(`^error DataMissing: .*${place.path('train.libsvm')}`, 'm'));
   expect(place.alive()).toEqual([]);
 });

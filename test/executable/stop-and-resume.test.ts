@@ -34,12 +34,15 @@ test('Ctrl-C in mid-run; a changed job is refused; the same command goes on; the
   });
   await expectMidRun(store, SHORT_TASKS);
 
-  const result = await resultOf(place.start('run again', args));
+  const resumed = place.start('run again', args);
+  const result = await resultOf(resumed);
+  expect(resumed.err).toMatch(new RegExp(`job planted resumes in pass \\d of ${SHORT_PASSES}\\b`));
   await expectWhole(place, result, place.path(JOB_FOLDER, 'checkpoints'), SHORT_PASSES);
 
   const shown = place.start('run of a finished job', args);
   expect(await resultOf(shown)).toEqual(result);
   expect(shown.err).not.toContain('logs in');
+  expect(shown.err).toContain('job planted was finished before: nothing is trained');
 
   const other = await place.paddlet(...args, '--set', 'optimizer.learningRate=0.5');
   expect([other.code, JSON.parse(other.out)]).toMatchObject([USAGE, { error: { code: 'JobConflict' } }]);

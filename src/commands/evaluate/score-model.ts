@@ -30,6 +30,9 @@ export async function scoreModel<T extends object>(job: OpenJob, score: Score<T>
     host.log.info('the job ended in the meantime: scoring its checkpoints');
   }
   signal.throwIfAborted();
+  if (!(await retryStore(hasEnded))) {
+    host.log.warn(`job ${record.job.name} has not finished training: scoring its newest checkpoints`);
+  }
   const client = await openStoredModel({ host, store, keys, record, folder: checkpointFolder });
   return { ...(await score(client, signal)), from: 'checkpoints' };
 }

@@ -35,7 +35,10 @@ or checkpoint. With --store, the size is the size of the checkpoints.`;
       { head: 'size', align: 'right' as const },
     ];
     const lines = [this.table(columns, jobs.map(cells))];
-    for (const { name, error } of jobs) {
+    for (const { name, state, error } of jobs) {
+      if (state === 'not started') {
+        lines.push(`start ${name} with \`paddlet run FILE\`, or delete it with \`paddlet jobs delete ${name}\``);
+      }
       if (error === undefined) continue;
       lines.push(`${name}: ${error.code}: ${error.message}`);
       if (error.hint !== undefined) lines.push(`  hint: ${error.hint}`);

@@ -25,7 +25,7 @@ export interface JobRow {
   readonly name: string;
   /** The job's folder in ./.paddlet; absent for a job of `--store`. */
   readonly folder?: string;
-  readonly state?: 'running' | 'stopped' | 'done' | 'failed';
+  readonly state?: 'not started' | 'running' | 'stopped' | 'done' | 'failed';
   readonly progress?: JobRowProgress;
   /** Seconds since 1970 when the job ended, or when one of its processes last wrote something. Absent if unknown. */
   readonly lastAlive?: number;
@@ -76,17 +76,20 @@ async function rowsOfFolder(options: RowsOptions, name: string): Promise<readonl
   }
 }
 
-async function noJob({ store, ask }: CommandStore, folder: string): Promise<PaddletError> {
+/** An empty store: its job was stopped before a master published it, or a deletion was interrupted. */
+async function rowWithoutJob({ store, ask }: CommandStore, folder: string): Promise<JobRow> {
   const { entries } = await retryUntilAnswered(ask, () => store.range({ prefix: '/', limit: 1 }));
   const [other] = entries;
   if (other !== undefined) {
-    return new PaddletError('JobUnknown', `${store.url} has no job below ${ROOT}; its first key is ${other.key}`, {
+    throw new PaddletError('JobUnknown', `${store.url} has no job below ${ROOT}; its first key is ${other.key}`, {
       hint: 'show a job with another prefix with `paddlet status --dir FOLDER --chroot PREFIX`',
     });
   }
-  return new PaddletError('JobUnknown', `${store.url} is empty: its job has not started, or was deleted in part`, {
-    hint: `start the job with \`paddlet run JOB\`, or delete the folder with \`paddlet jobs delete ${basename(folder)}\``,
-  });
+  const { bytes, lastLog } = folderUse(folder);
+  return {
+    ...{ name: basename(folder), folder, state: 'not started', bytes },
+    ...(lastLog !== undefined && { lastAlive: lastLog }),
+  };
 }
 
 async function rowsOfStore(options: RowsOptions, folder: string | undefined): Promise<readonly JobRow[]> {
@@ -96,7 +99,7 @@ async function rowsOfStore(options: RowsOptions, folder: string | undefined): Pr
   const opened = await openCommandStore({ flags: where, host, signal, access: 'read', limitMs });
   try {
     const names = await retryUntilAnswered(opened.ask, () => listJobs(opened.store));
-    if (names.length === 0 && folder !== undefined) throw await noJob(opened, folder);
+    if (names.length === 0 && folder !== undefined) return [await rowWithoutJob(opened, folder)];
     const rows: JobRow[] = [];
     // One after the other: each asks all processes of its job.
     for (const name of names) rows.push(await rowOfJob({ ...options, host }, opened, name, folder));

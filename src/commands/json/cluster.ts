@@ -106,7 +106,7 @@ const jobRow = schemaOf<JobRow>()(
   z.strictObject({
     name: jobName,
     folder: z.string().optional().describe("The job's folder; absent with --store."),
-    state: z.enum(['running', 'stopped', 'done', 'failed']).optional().describe('Absent if there is an error.'),
+    state: z.enum(['not started', 'running', 'stopped', 'done', 'failed']).optional().describe('Absent if there is an error.'),
     progress: z
       .strictObject({
         pass: count.describe('Number of passes that have ended.'),

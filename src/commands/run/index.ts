@@ -22,7 +22,7 @@ import { askYesNo, canAsk } from '../base/ask.ts';
 import { checkWritable } from '../base/check-writable.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { exitCodeOf } from '../base/errors.ts';
-import { embeddedStore, jobFolder } from '../base/find-store.ts';
+import { embeddedStore, hasStore, jobFolder } from '../base/find-store.ts';
 import { removeLogs } from '../base/job-logs.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { removeListed, withListed } from '../base/listed-bad-records.ts';
@@ -132,7 +132,9 @@ folder; --attach shows it on another terminal.`;
     }
     const working = await WorkingFolder.open(host, folder, loaded.job.name);
     try {
-      const code = await this.withStore(parts, (run) => this.start(run, working));
+      // Before the store is created: a job whose data is refused leaves nothing behind.
+      const indexed = flags.store === undefined && !hasStore(folder) ? await this.indexData(host, loaded) : undefined;
+      const code = await this.withStore(parts, (run) => this.start(run, working, indexed));
       working.ended(code);
       return code;
     } catch (error) {
@@ -180,11 +182,17 @@ folder; --attach shows it on another terminal.`;
   }
 
   /** Everything that may refuse the run comes before anything is deleted, rewritten or started. */
-  private async start(run: ClusterRun, working: WorkingFolder): Promise<ExitCode> {
+  private async start(run: ClusterRun, working: WorkingFolder, indexed: JobData | undefined): Promise<ExitCode> {
     const { host, loaded } = run;
     const standing = this.flags.fresh ? undefined : await standingOf(run, loaded.job);
-    if (standing?.kind === 'ended') return this.showEnd(standing.end, run);
-    const data = await this.indexData(host, loaded);
+    if (standing?.kind === 'ended') {
+      if ('result' in standing.end) {
+        host.log.info(`job ${loaded.job.name} was finished before: nothing is trained; --fresh trains it from the start`);
+      }
+      return this.showEnd(standing.end, run);
+    }
+    const data = indexed ?? (await this.indexData(host, loaded));
+    if (standing?.kind === 'unfinished') await this.showResume(run, standing.record);
     if (standing !== undefined && standing.kind !== 'new') refuseChangedData(standing.record, data);
     // A job that cannot save would find out at its end.
     checkWritable(resolve(loaded.job.checkpoint.dir ?? join(run.folder, 'checkpoints')));
@@ -200,6 +208,15 @@ folder; --attach shows it on another terminal.`;
     const record = standing !== undefined && standing.kind !== 'new' ? standing.record : undefined;
     const log = { level: this.flags['log-level'], identity: this.identity, logBytes: run.logBytes };
     return this.train({ ...run, host: await working.startLog(host, log) }, record);
+  }
+
+  private async showResume(run: ClusterRun, record: JobRecord): Promise<void> {
+    const { host, store, keys } = run;
+    const { progress } = await retryUntilAnswered(resetOptions(run), () => readJobBefore(store, keys));
+    const { mode, passes } = record.job.training;
+    // In sync mode, the pservers' files decide from which round.
+    const where = mode === 'sync' || progress === undefined ? '' : ` in pass ${progress.pass + 1} of ${passes}`;
+    host.log.info(`job ${record.job.name} resumes${where}`);
   }
 
   private async attach(run: ClusterRun): Promise<ExitCode> {

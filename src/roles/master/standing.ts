@@ -82,7 +82,7 @@ function compare(before: Job, now: Job, { end, free }: Compared): 'same' | 'more
 
 function conflict(job: Job, differences: readonly JobDifference[], end: JobEnd | undefined): PaddletError {
   const lines = differences.map(
-    ({ field, before, after }) => `  ${field}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`,
+    ({ field, before, after }) => `  ${field}: ${settingText(before)} → ${settingText(after)}`,
   );
   const resized = end === undefined ? differences.find(({ field }) => field === PSERVERS) : undefined;
   const fewer = differences.some(({ field, before, after }) => field === PASSES && Number(after) < Number(before));
@@ -92,6 +92,8 @@ function conflict(job: Job, differences: readonly JobDifference[], end: JobEnd |
       : `${resized === undefined ? '' : asResized(resized)}undo the change, ${ELSE}${isFailed(end) ? '' : MORE_PASSES}`,
   });
 }
+
+const settingText = (value: unknown): string => (value === undefined ? 'not set' : JSON.stringify(value));
 
 const PASSES = 'training.passes';
 /** The number of pservers is changed while the job runs, not by its file. */

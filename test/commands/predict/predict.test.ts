@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parquetReadObjects } from 'hyparquet';
 import { expect, test } from 'vitest';
 import { COMPILED, ENTRY, type Ran, runCommand } from '../run-command.ts';
-import { endJob, type StoredJob, storedJob } from '../saved-job.ts';
+import { endJob, keys, type StoredJob, storedJob } from '../saved-job.ts';
 
 async function endedJob(): Promise<StoredJob> {
   const job = await storedJob('small');
@@ -32,6 +32,15 @@ test('scores go to stdout, what there is to say to stderr; --strict makes an err
   const plain = await predict(job, '--data', 'some.txt');
   expect([plain.code, plain.out.replace(/0\.\d+/g, 'P')]).toEqual([0, 'score\nP\n""\n""\nP\n']);
   expect(plain.err).toContain('\n2 without a score:\n  some.txt:2: value "bad"');
+});
+
+test('a job that has not finished training is named', async () => {
+  const job = await endedJob();
+  const unfinished = 'job small has not finished training: scoring its newest checkpoints';
+  expect((await predict(job, '--data', 'some.txt')).err).not.toContain(unfinished);
+  await job.store.txn({ if: [], then: [{ delete: keys.result }] });
+  const { code, err } = await predict(job, '--data', 'some.txt');
+  expect([code, err]).toEqual([0, expect.stringContaining(unfinished)]);
 });
 
 test('an input without records is named; --strict makes an error of it', async () => {
