@@ -190,9 +190,9 @@ describe('several live attempts of one task', () => {
 });
 
 describe('what is saved', () => {
-  const TASKS = 20_000;
+  const TASKS = 4_000;
 
-  it('is one small value a transition and a few a change of pass, of 20,000 tasks too', () => {
+  it('is one small value a transition and a few a change of pass, of 4,000 tasks too', () => {
     const config = configOf({ tasks: TASKS, passes: 2, maxFailures: 0, maxDiscarded: 1 });
     const queue = createTaskQueue(config, undefined, 0);
     let latest: readonly QueueChange[] = [];
