@@ -14,7 +14,7 @@ export const LIMITS = {
   frameSegments: 4096,
   /** Requests that one connection may have unanswered. */
   requestsInFlight: 1024,
-  /** Of these, pushes that have let others begin: what they take along is read when they are answered. */
+  /** Of the requests in flight, those that may let later requests of the same type start before they are answered. */
   passingRequests: 16,
   /** Calls that wait on one channel for a connection or for room; more are refused with `Overloaded`. */
   requestsWaiting: 16_384,
@@ -153,7 +153,7 @@ export const LIMITS = {
   layerUnits: 65_536,
   hiddenLayers: 64,
   layers: 256,
-  /** Of a layer, for each record. */
+  /** Floats of a layer's output for each record. */
   layerFloats: 2 ** 20,
   layerNameCharacters: 64,
   batchRecords: 1_048_576,
@@ -217,16 +217,16 @@ export const LIMITS = {
   parquetFooterValues: 2 ** 23,
   /** Groups in groups of its schema, and structs in structs of its metadata. */
   parquetDepth: 64,
-  /** Of a row group, which is decoded at once. */
+  /** Records of a row group, which is decoded at once. */
   parquetGroupRows: 2 ** 23,
   /** Places of a decimal behind its point, and bytes of it: 256 bits. */
   parquetDecimalDigits: 76,
   parquetDecimalBytes: 32,
-  /** Values of all columns that are read of it, in up to 16 bytes each. */
+  /** Values of all columns that are read of a row group, in up to 16 bytes each. */
   parquetGroupValues: 2 ** 27,
-  /** Of one column of it, before and after decompression. */
+  /** Bytes of one column of a row group, before and after decompression. */
   parquetChunkBytes: 512 * MiB,
-  /** Elements of the lists in it. */
+  /** Elements of the lists in one column of a row group. */
   parquetChunkValues: 2 ** 25,
   /** The window of a zstd frame, which its reader holds in memory, is at most two to this power (128 MiB). */
   zstdWindowLog: 27,

@@ -45,7 +45,7 @@ export interface FileFacts {
   readonly modifiedMs: number;
   /** Time of the last change of content, name or rights, which no program can set. */
   readonly changedMs: number;
-  /** Of the file itself, whatever its name: another one under the same name has another number. */
+  /** Number of the file itself, whatever its name: a new file under the same name has another number. */
   readonly inode: number;
 }
 

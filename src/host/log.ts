@@ -6,11 +6,11 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies 
 
 /** Who logs. */
 export interface LogIdentity {
-  /** Of another command than a role: its name. */
+  /** The name of the command, for a command that is not a role. */
   role: string;
-  /** Of a pserver, once it has one. */
+  /** Index of a pserver; absent until the pserver has one. */
   index?: number;
-  /** Of a trainer. */
+  /** Id of a trainer. */
   id?: string;
   /** Once it is known. */
   job?: string;

@@ -18,7 +18,7 @@ export const REPORTS_DESCRIPTOR = 3;
 const reportSchema = z.object({
   level: z.enum(['warn', 'error']),
   message: z.string(),
-  /** Of the error that ended the process. */
+  /** Code of the error that ended the process. */
   code: z.string().optional(),
   hint: z.string().optional(),
 });

@@ -72,7 +72,7 @@ type ByName = Readonly<Record<string, { readonly optimizer: OptimizerSpec }>>;
 
 /** As the job names them. */
 export interface OptimizerChoice {
-  /** Of all parameters that are not named below. */
+  /** Optimizer of all parameters that are not named below. */
   readonly optimizer: OptimizerSpec;
   /** By name of a sparse table. */
   readonly tables?: ByName;

@@ -17,7 +17,7 @@ const ENTRY_BYTES = ID_BYTES + 4;
 interface Kept {
   readonly table: SparseTable;
   readonly count: number;
-  /** Of the ids; where their rows are follows. */
+  /** Address of the ids; the positions of their rows follow them. */
   readonly address: number;
 }
 

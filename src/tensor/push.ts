@@ -114,7 +114,7 @@ export function checkPush(push: Push): void {
 /** Sizes and gradients are right; ids and gradients are in kernel memory. */
 interface Checked extends Located {
   readonly gradientsAt: readonly number[];
-  /** Of each dense part. */
+  /** Number of floats of each dense part. */
   readonly floats: readonly number[];
 }
 

@@ -107,7 +107,7 @@ export class SparseTable {
     return this.#heap.kernels.partAt(this.#table, shard) >>> 0;
   }
 
-  /** Of a row as it is read, with its id. */
+  /** Bytes of a row as it is read, including its id. */
   get rowBytes(): number {
     const { slots, steps } = this.optimizer.layout;
     return BigUint64Array.BYTES_PER_ELEMENT + (1 + slots.length) * this.#values.byteLength + (steps ? 4 : 0);

@@ -23,7 +23,7 @@ export interface StoreCredentials {
 }
 
 export interface EtcdAccess {
-  /** Of the transport: plain TCP, or TLS with the certificates of the server and the client. */
+  /** Credentials of the transport: plain TCP, or TLS with the certificates of the server and the client. */
   readonly credentials: ChannelCredentials;
   /** The same for `node:tls`; undefined for plain TCP. */
   readonly tls: SecureContextOptions | undefined;

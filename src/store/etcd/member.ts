@@ -57,7 +57,7 @@ export class EtcdMember implements ICallable<EtcdMember> {
   /** By service, on one connection; made again after a reset. */
   #clients = new Map<ServiceName, ServiceClient>();
   #generation = 0;
-  /** Of the user; asked for once, and again when the server refuses it. Each member has tokens of its own. */
+  /** Token of the user. It is requested once, and again when the server refuses it. Each member has separate tokens. */
   #token: Promise<string> | undefined;
 
   constructor(options: MemberOptions) {

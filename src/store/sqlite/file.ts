@@ -24,7 +24,10 @@ import {
 
 /** "PDLT": marks the file as a paddlet store. */
 const APPLICATION_ID = 0x50444c54;
-/** Of the tables (docs/store-keys.md, "The SQLite file"), not of the keys in them. Kept in `PRAGMA user_version`. */
+/**
+ * Version of the tables (docs/store-keys.md, "The SQLite file"), not of the keys in them. Kept in `PRAGMA
+ * user_version`.
+ */
 const LAYOUT_VERSION = 2;
 /** How long one statement may block this process on a lock; longer waits happen between turns of the event loop. */
 const LOCK_WAIT_MS = 10;
