@@ -39,7 +39,7 @@ const savedSchema = z.strictObject({
   ...reachedSchema.shape,
   /** Records of all passes until then. */
   trained: count,
-  /** Of the folder that has its files. */
+  /** Name of the folder that has the files of the model. */
   name: z.string().min(1).max(LIMITS.nameCharacters),
 });
 const scoredSchema = z.strictObject({
@@ -66,7 +66,7 @@ export type EvaluationState = Readonly<z.infer<typeof evaluationStateSchema>>;
 
 export const NO_EVALUATIONS: EvaluationState = { worse: 0, isStopping: false };
 
-/** Of the newest model that was saved; undefined before the first one. */
+/** The newest model that was saved; undefined before the first one. */
 export const newestOf = ({ pending, last }: EvaluationState): SavedModel | undefined => pending ?? last;
 
 /** What points are among: in sync mode rounds, else passes. */
@@ -162,5 +162,7 @@ function isBetter({ metric, minDelta }: EvaluationRule, model: ScoredModel, best
   return gain > minDelta;
 }
 
-/** Of a job that is to have more passes: what had ended it, or was about to, is forgotten. It halts where it was to. */
+/**
+ * For a job that gets more passes: forgets what stopped the job, or was about to. Training still halts where it was to.
+ */
 export const continued = (state: EvaluationState): EvaluationState => ({ ...state, worse: 0, isStopping: false });

@@ -27,7 +27,7 @@ export interface TrainPoint extends TimedSums {
 export type PassPoint = TimedSums;
 
 export interface EvaluationPoint {
-  /** Of what was evaluated: `test` are the test files. */
+  /** Name of the evaluated data; `test` means the test files. */
   readonly name: string;
   readonly timeMs: number;
   /** Passes that had ended. */

@@ -8,7 +8,10 @@ import { spacingOf } from './spacing.ts';
 
 export interface PassMetrics extends MetricSums {
   readonly pass: number;
-  /** Of the whole job up to this version of the parameters, in `pass`. Absent: of all of `pass` so far. */
+  /**
+   * If set, the sums are of the whole job up to this version of the parameters, in `pass`. Absent: of all of `pass` so
+   * far.
+   */
   readonly version?: number | undefined;
 }
 

@@ -17,7 +17,7 @@ const MOST_METRIC = 1e150;
 
 export interface CountedTask {
   readonly records: number;
-  /** Of one task. */
+  /** Limit for one task. */
   readonly maxBadRecords: number;
 }
 

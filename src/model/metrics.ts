@@ -35,7 +35,7 @@ export const binaryLogLoss = (logit: number, label: number): number =>
 export const EVALUATION_METRICS = ['logloss', 'auc', 'groupedAuc', 'hitRate', 'ndcg', 'accuracy', 'rmse'] as const;
 export type EvaluationMetric = (typeof EVALUATION_METRICS)[number];
 
-/** Of scored records, binary: what is made of their scores, not of sums over tasks. */
+/** Metrics of binary scored records that are computed from all scores at once, not from sums over tasks. */
 export interface ScoreMetrics extends OrderMetrics {
   /** By how much `auc` may be off; absent when it is exact. */
   readonly aucBound?: number;
@@ -58,7 +58,7 @@ export interface ScoredTask extends ScoredRecords {
   readonly metrics: MetricSums;
 }
 
-/** Of a set that is small enough to be sorted at one go. */
+/** The metrics of a set that is small enough to be sorted at once. */
 export const scoreMetrics = (scored: ScoredRecords): ScoreMetrics => ({
   ...allAtOnce(orderMetrics(scored, DEFAULT_TOP_K)),
   ...calibrationOf([calibrationSums(scored)]),

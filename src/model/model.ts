@@ -107,7 +107,7 @@ export interface ColumnInputs {
 export interface Model {
   readonly type: string;
   readonly input: 'sparse' | 'dense' | 'columns';
-  /** Of input `columns`: which ones its batches have, and where. */
+  /** For input `columns`: which columns its batches have, and where. */
   readonly reads?: ColumnInputs;
   /** Batches have the fields of their features. */
   readonly readsFields?: true;
@@ -127,7 +127,7 @@ export interface Model {
    * of the label's class (multiclass).
    */
   evaluate(batch: Batch, values: PulledValues): { readonly metrics: MetricSums; readonly scores: Float32Array };
-  /** Of multiclass models: the probability of each class, records × classes. Labels are not looked at. */
+  /** For multiclass models: the probability of each class, records × classes. Ignores labels. */
   classProbabilities?(batch: Batch, values: PulledValues): Float32Array;
 }
 

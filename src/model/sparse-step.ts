@@ -38,11 +38,11 @@ export type SparseKernel = (kernels: KernelExports, counts: SparseCounts, bias: 
 
 export interface SparseModelOptions {
   readonly memory: ArrayMemory;
-  /** Of the tables. */
+  /** Widths of the tables. */
   readonly widths: readonly number[];
-  /** Of a batch with so many features. */
+  /** Bytes of scratch memory for a batch with this number of features. */
   readonly scratchBytes: (features: number) => number;
-  /** Of a model that reads the fields of features. */
+  /** Set for a model that reads the fields of features. */
   readonly readsFields?: true;
   readonly run: SparseKernel;
 }

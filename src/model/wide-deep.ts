@@ -59,7 +59,7 @@ export function createWideDeep(facts: NetworkFacts, options: Partial<WideDeepOpt
 
 interface Parts {
   readonly wide: readonly string[];
-  /** Of the deep part, those that are looked up, and the others. */
+  /** Columns of the deep part: those that are looked up as vectors, and the numbers. */
   readonly vectors: readonly string[];
   readonly numbers: readonly string[];
 }

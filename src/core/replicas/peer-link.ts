@@ -27,7 +27,10 @@ export interface PeerBatch<P> {
   readonly left: readonly number[];
   /** Each unit at most once. What is staged is one update: its payload goes once. */
   readonly frames: readonly LinkFrame<P>[];
-  /** Of the payload, at the primary. 0: nothing is staged. Parts for units that were begun with later have the same. */
+  /**
+   * Number of the payload at the primary; 0: nothing is staged. Parts for units that join the update later have the
+   * same number.
+   */
   readonly order: number;
   /**
    * What is staged was placed when the peer was not concerned: before it joined, or by a former primary. It takes no
@@ -36,7 +39,7 @@ export interface PeerBatch<P> {
   readonly isLate: boolean;
 }
 
-/** Of each frame in order. Undefined: the copy does not follow this primary yet, and did nothing. */
+/** An answer to each frame, in order. Undefined: the copy does not follow this primary yet, and did nothing. */
 export type BatchAnswer = readonly (ReplicaAnswer | undefined)[];
 
 /** Both sides count this for each part on top of its size: an update without content takes room, too. */

@@ -52,7 +52,7 @@ export class PeerLinks<P extends SharedPayload> {
     this.#removeGone();
   }
 
-  /** Of the machine of a unit, in their order: before `setPeers` for the same step. */
+  /** Effects of the machine of a unit, in their order. To be called before `setPeers` for the same step. */
   effects(unit: number, effects: readonly ReplicaEffect<P>[]): void {
     for (const effect of effects) {
       if (effect.type === 'send') this.#outboxTo(effect.link.member).send(effect.link, effect.frame);

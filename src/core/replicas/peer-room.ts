@@ -30,7 +30,7 @@ export class PeerRoom {
   readonly #payloads = new Map<number, HeldPayload>();
   readonly #parts = new Map<number, HeldPart[]>();
   #heldBytes = 0;
-  /** Of updates that are about to be placed. */
+  /** Room reserved for updates that are about to be placed. */
   #creditBytes = 0;
 
   opened(windowBytes: number): void {

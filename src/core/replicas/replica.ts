@@ -32,14 +32,17 @@ export class Replica<P> {
     else if (role.is === 'backup') this.#role = new Backup(options, this.#log, this.#out, role);
   }
 
-  /** Of a unit that this process has taken, alone, with everything up to this position applied. */
+  /** The state of a unit that this process has taken alone, with everything up to this position applied. */
   static taken<P>(head: UnitHead, committed: number, { me }: ReplicaOptions): ReplicaState<P> {
     const log = { base: committed, committed, updates: [] };
     const role = { is: 'primary' as const, ...Primary.begun(head, { last: committed, committed }, me) };
     return { log, head, isPrimaryAlive: true, early: undefined, role: { ...role, isServing: true } };
   }
 
-  /** Of a copy that was made for this process, with everything up to this position applied; it is in no head yet. */
+  /**
+   * The state of a copy that was made for this process, with everything up to this position applied. It is in no head
+   * yet.
+   */
   static copied<P>({ epoch, primary }: CopyMaker, committed: number): ReplicaState<P> {
     const log = { base: committed, committed, updates: [] };
     const role = { is: 'backup' as const, epoch: epoch - 1, madeBy: { epoch, primary }, proposal: undefined };
@@ -102,7 +105,7 @@ export class Replica<P> {
     return this.#role instanceof Primary && this.#role.mayHandOver(to);
   }
 
-  /** Of the update that is placed next. */
+  /** Name of the next update to place. */
   nextName(): UpdateName {
     return { position: this.#log.last + 1, epoch: this.#knownEpoch() };
   }

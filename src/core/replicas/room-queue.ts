@@ -47,7 +47,7 @@ export class RoomQueue {
     return [...this.#peers.values()].some((peers) => isIn(peers, one));
   }
 
-  /** Of all units, each once. */
+  /** Peers of all units, each once. */
   peers(): UnitOwner[] {
     return [...new Map([...this.#peers.values()].flat().map((peer) => [keyOfOwner(peer), peer])).values()];
   }

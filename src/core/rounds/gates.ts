@@ -69,7 +69,7 @@ export interface RoundGates<Kept> {
 export interface GatesOptions<Kept> {
   readonly timeline: number;
   readonly lanes: number;
-  /** Of two groups that are at the same version and keep no lane; the first has the lowest unit. */
+  /** Merges what two groups keep that are at the same version and keep no lane; the first has the lowest unit. */
   readonly mergeKept: (first: Kept, second: Kept) => Kept;
 }
 

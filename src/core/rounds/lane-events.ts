@@ -7,8 +7,8 @@ export interface LaneDealerOptions {
   /** No lane is late before this. */
   readonly floorMs: number;
   /**
-   * Of the first assignment; 1 unless given. A master that follows another starts without state: trainers ask it as
-   * if they knew none.
+   * Number of the first assignment; default 1. A master that follows another one starts without state, and trainers ask
+   * it as if they had no assignment.
    */
   readonly firstNumber?: number;
 }

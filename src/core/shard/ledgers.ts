@@ -30,8 +30,8 @@ export interface ShardLedgers {
   /** The lowest push wanted by any shard; CLOSED when every shard has closed the task. */
   position(pass: number, task: number): number;
   /**
-   * Of each ledger in which the task is open, of which some may be equal: the next push wanted, and the good records
-   * below it. `only`: of the ledgers of these shards.
+   * For each ledger in which the task is open (some may be equal): the next push that is wanted, and the good records
+   * below it. `only`: the ledgers of these shards.
    */
   applied(pass: number, task: number, only?: readonly number[]): AppliedPushes[];
   /** The account of the shard that applied least. */

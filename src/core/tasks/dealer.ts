@@ -27,7 +27,7 @@ interface Asker {
   readonly most: number;
 }
 
-/** Of the tasks that are to do, the part that all trainers together are given beside their first ones. */
+/** All trainers together get at most one in this number of the remaining tasks, in addition to their first ones. */
 const GIVEN_PART = 2;
 
 export class Dealer {

@@ -17,7 +17,9 @@ export interface QueueConfig {
   readonly maxFailures: number;
   /** More discarded tasks fail the job. */
   readonly maxDiscarded: number;
-  /** Of work on one task; `auto` is three times the longest completed, never under the floor. */
+  /**
+   * Maximum duration of work on one task; `auto` is three times the longest completed one, and never below the floor.
+   */
   readonly timeoutMs: number | 'auto';
   readonly timeoutFloorMs: number;
   /** With fewer live trainers no task is handed out. */
@@ -128,7 +130,7 @@ export interface TaskQueue {
   until(): number;
   /** Totals of each ended pass, and the sums so far of the current one. */
   totals(): { readonly ended: readonly PassTotals[]; readonly current: TaskSums };
-  /** Of the `train` queue: whether the task was done, not discarded, in a pass up to the current one. */
+  /** Whether a task of the `train` queue was done, not discarded, in a pass up to the current one. */
   isDone(pass: number, task: number): boolean;
   isLive(ref: AttemptRef): boolean;
   /** Age from which an attempt counts as slow; undefined while too little is known. */

@@ -7,7 +7,10 @@ import { addMetrics } from '../pass-metrics.ts';
 /** Tasks that share one store value. */
 export const BLOCK_TASKS = 256;
 
-/** Of the error and the place in the report of a discarded task: a task of many small files has a long list of them. */
+/**
+ * Maximum characters of the error and of the place in the report of a discarded task: many small files make a long
+ * list.
+ */
 export const DISCARD_TEXT_LENGTH = 4096;
 
 const count = z.int().min(0);

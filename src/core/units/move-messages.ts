@@ -19,11 +19,11 @@ export type MovePurpose = 'lead' | 'copy';
 export interface MoveName {
   readonly purpose: MovePurpose;
   readonly unit: number;
-  /** Of the unit's head while `source` leads it and the move is under way. */
+  /** Epoch of the unit's head while `source` leads the unit and the move is in progress. */
   readonly epoch: number;
   readonly source: UnitOwner;
   readonly target: UnitOwner;
-  /** Counted by the source within the epoch: after a move that was abandoned comes another one. */
+  /** Counted by the source within the epoch: after an abandoned move comes another one. */
   readonly attempt: number;
 }
 

@@ -6,7 +6,7 @@ export interface SourceOptions {
   readonly name: MoveName;
   /** Shards of the unit, ascending. */
   readonly shards: readonly number[];
-  /** Of a copy: the committed position of the unit when the move begins. */
+  /** For a copy: the committed position of the unit when the move starts. */
   readonly position?: number;
   /** Bytes that may be under way to the target, and bytes of updates that may wait before answers to them do. */
   readonly windowBytes: number;
@@ -94,13 +94,13 @@ export type SourceEvent<P> =
   /** May come after `caughtUp`. No save is running, and none begins before the next `abandoned` or `moved`. */
   | { readonly type: 'handOver' }
   /**
-   * Of a copy, after `caughtUp`: it ends with what is committed now. At the same moment the machine of the unit's
-   * replicas is told `join`. Ignored when the move was abandoned before.
+   * For a copy, after `caughtUp`: the copy ends with what is committed now. At the same moment the machine of the
+   * unit's replicas gets `join`. Ignored if the move was abandoned before.
    */
   | { readonly type: 'seal'; readonly position: number }
-  /** Of a sealed copy: it is in no head, and nothing that was proposed takes it into one (core/replicas). */
+  /** A sealed copy is in no head, and no proposed transaction will put it into one (core/replicas). */
   | { readonly type: 'joinFailed' }
-  /** Of a copy: it is in the head, or this pserver leads the unit no more. */
+  /** The copy is in the head, or this pserver no longer leads the unit. */
   | { readonly type: 'release' }
   /**
    * What became of the proposed transaction. `failed`: it was answered, and did nothing; `primary` is in the head that

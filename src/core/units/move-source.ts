@@ -41,7 +41,7 @@ export class MoveSource<P> {
   readonly #options: SourceOptions;
   readonly #window: MoveWindow<P>;
   readonly #state: Omit<SourceState<P>, 'window' | 'held'>;
-  /** Of updates that are applied here and whose answers wait. */
+  /** Tickets of updates that are applied here and whose answers wait. */
   #held: number[];
   /** Filled during one step. */
   #effects: SourceEffect<P>[] = [];

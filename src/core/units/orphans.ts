@@ -18,7 +18,7 @@ export interface OrphanView {
   readonly orphans: readonly Orphan[];
   /** All other units of the job, with their leaders: who has little gets more. */
   readonly led: readonly PlannedUnit[];
-  /** Of the orphans. 0 while it is not known. */
+  /** Size of an orphan in bytes; 0 if unknown. */
   readonly bytesOf: (unit: number) => number;
   /** Live pservers; those that leave take nothing. */
   readonly live: readonly PlannedPserver[];

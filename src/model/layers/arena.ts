@@ -9,7 +9,7 @@ export interface Arena {
   readonly outputs: readonly number[];
   readonly gradients: readonly number[];
   readonly kept: readonly number[];
-  /** Of what a layer needs during a call. */
+  /** Address of what a layer needs only during a call. */
   readonly scratch: number;
   /** Room for the gradients of one layer that are added to others. */
   readonly spare: number;

@@ -21,7 +21,7 @@ interface NetworkOptions {
   readonly graph: Graph;
   readonly memory: ArrayMemory;
   readonly task: Model['task'];
-  /** Of the last layer. */
+  /** Width of the last layer. */
   readonly outputs: number;
 }
 
