@@ -15,7 +15,7 @@ interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly oneOf?: readonly SchemaNode[];
   readonly anyOf?: readonly SchemaNode[];
-  /** Of every entry of a record; `false` for none. */
+  /** Schema of every entry of a record; `false` if it has none. */
   readonly additionalProperties?: SchemaNode | boolean;
 }
 
@@ -119,7 +119,9 @@ function decayOf(type: unknown): string {
   return `the decay of weights is ${where}, or weightDecay with type adamw`;
 }
 
-/** Of `tables.w`, which is not in the schema, those of `tables.*`. A name of its own may have any characters. */
+/**
+ * Fields of a path. `tables.w` is not in the schema and has those of `tables.*`: a user's name may have any characters.
+ */
 const fieldsOf = (path: readonly (string | number)[], fields: FieldNames): readonly string[] =>
   [path, ...path.map((_, at) => path.with(at, '*'))].map((names) => fields.get(names.join('.'))).find(Boolean) ?? [];
 

@@ -53,7 +53,7 @@ export interface SplitData {
   readonly columns?: ColumnsFile | undefined;
 }
 
-/** Of a valid file. */
+/** The split of a valid job file. */
 export function resolveSplit(data: SplitData): Split | undefined {
   const { split } = data;
   if (split?.test !== undefined) return { test: split.test, by: split.by };

@@ -186,7 +186,7 @@ function checkOrigin({ facts, path }: CheckpointReader, { uuid }: Generation, op
     throw corrupt(path, `does not match the job: different ${difference.part}: ${difference.found}`);
 }
 
-/** Of an open file; all that it has, or the given ones. Throws `CheckpointCorrupt`; then nothing was loaded. */
+/** Loads all shards of an open file, or the given ones. Throws `CheckpointCorrupt`; then nothing was loaded. */
 export async function loadShards(
   reader: CheckpointReader,
   { into, shards }: Pick<LoadOptions, 'into' | 'shards'>,

@@ -44,7 +44,7 @@ export async function keepFiles(place: KeptPlace, name: string, files: readonly 
   }
 }
 
-/** Of the sets that there are. */
+/** Names of the sets that exist. */
 export async function keptNames(place: KeptPlace): Promise<string[]> {
   const { disk } = place;
   const folder = folderOf(place);

@@ -12,7 +12,7 @@ export interface PublishedFile {
   readonly generation: Generation;
 }
 
-/** Of all entries; those of one entry newest first. */
+/** The files of all entries; within an entry, the newest first. */
 export const publishedFiles = (
   entries: readonly { readonly index: number; readonly entry: CheckpointEntry }[],
 ): PublishedFile[] =>

@@ -33,10 +33,10 @@ export interface StoreAccess {
 }
 
 export interface PublishOptions extends StoreAccess {
-  /** Of the writer's claim: `/ps/<index>`. */
+  /** Fence of the writer's claim: `/ps/<index>`. */
   readonly fence: Fence;
   readonly keys: EntryKeys;
-  /** Of the writer. */
+  /** Index of the writer. */
   readonly index: number;
   readonly generation: Generation;
   readonly keep: number;

@@ -21,7 +21,7 @@ export interface QuietJob {
   readonly entries: readonly KeyValue[];
   /** `/checkpoints/cut`. */
   readonly cut: KeyValue | undefined;
-  /** Of all units. */
+  /** Heads of all units. */
   readonly heads: readonly KeyValue[];
   /** Under `/parting/`. */
   readonly partings: readonly KeyValue[];

@@ -25,7 +25,7 @@ export interface ShardSource extends ShardPosition {
 }
 
 export interface CheckpointSet {
-  /** Of the newest file: job, parameters, optimizers and shards are those of all. */
+  /** Facts of the newest file: job, parameters, optimizers and shards are the same in all files. */
   readonly facts: FileFacts;
   /** Files that at least one shard is read from. */
   readonly parts: readonly CheckpointPart[];

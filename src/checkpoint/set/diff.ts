@@ -36,7 +36,7 @@ export interface CheckpointDiff {
 export interface DiffOptions {
   readonly before: CheckpointSet;
   readonly after: CheckpointSet;
-  /** Of `before`; what only `after` has is named all the same. */
+  /** Variables of `before` to compare; those that only `after` has are reported anyway. */
   readonly variables: Variables;
   readonly signal?: AbortSignal;
   readonly onBytes?: (bytes: number) => void;
