@@ -34,11 +34,10 @@ export interface StoreContext extends Pick<ClusterContext, 'host' | 'store' | 'k
 
 /** What a process learns of itself after it has started. */
 export interface KnownOfProcess {
-  /** Of a pserver. */
+  /** Index of a pserver. */
   readonly index?: number;
-  /** Of a trainer. */
+  /** Id of a trainer. */
   readonly id?: string;
-  /** Name of the job. */
   readonly job?: string;
 }
 

@@ -274,7 +274,7 @@ const masterInfoSchema = z.discriminatedUnion('state', [
 ]);
 
 export type MasterInfo = Frozen<z.infer<typeof masterInfoSchema>>;
-/** Of a master that directs a job. */
+/** What a master that directs a job reports. */
 export type DirectingInfo = Extract<MasterInfo, { state: 'working' }>;
 /** The part of it that depends on the mode. */
 export type TrainingInfo =

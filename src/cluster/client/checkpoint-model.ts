@@ -19,7 +19,7 @@ export interface CheckpointModel {
   readonly checkpoint: {
     /** Those that shards were read from. */
     readonly files: readonly string[];
-    /** Of the newest file, in seconds since 1970; a merged model does not say. */
+    /** When the newest file was written, in seconds since 1970; a merged model does not say. */
     readonly createdAt: number | undefined;
   };
 }

@@ -14,7 +14,7 @@ export class JoinedPull {
   readonly fields: PserverSlice['fields'];
   readonly #slices: readonly PserverSlice[];
 
-  /** Of each list its slice for this pserver. */
+  /** `slices` has the slice of each list for this pserver. */
   constructor(slices: readonly PserverSlice[]) {
     this.#slices = slices;
     this.fields = {

@@ -131,10 +131,10 @@ const acknowledgementOf = (
 ): LaneAcknowledgement | undefined =>
   acknowledged.findLast(({ units }) => units.some((known) => known.unit === unit && known.led === led));
 
-/** Of a request without segments. */
+/** Fields of a request without segments. */
 export const NO_FIELDS: PserverSlice['fields'] = { dense: [], sparse: [] };
 
-/** The lane whose push failed with this error; undefined when the error is not of a push. */
+/** The lane whose push failed with this error; undefined if the error is not about a push. */
 export function laneOfError(error: PaddletError): number | undefined {
   const { lane } = error.details;
   return typeof lane === 'number' ? lane : undefined;

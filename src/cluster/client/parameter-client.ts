@@ -16,7 +16,7 @@ export interface Gradients {
   /** For each table, a row of floats for each of its ids, in their order. */
   readonly sparse: readonly Float32Array[];
   readonly ids: readonly IdList[];
-  /** Of the pull of the same ids: they need not be routed again. */
+  /** Routes of the pull of the same ids, which need not be routed again. */
   readonly routed?: RoutedIds | undefined;
 }
 

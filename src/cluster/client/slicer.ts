@@ -48,11 +48,11 @@ export interface PserverSlice {
 export interface RoutedIds {
   /** By table. */
   readonly ids: readonly IdList[];
-  /** Of the placement. */
+  /** Version of the placement. */
   readonly version: number;
   /** By position in the placement. */
   readonly slices: readonly PserverSlice[];
-  /** Nothing that was made of it is needed any more: its memory is used again. */
+  /** Nothing that was made from it is needed any longer: its memory is used again. */
   release(): void;
 }
 

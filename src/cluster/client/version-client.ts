@@ -23,7 +23,7 @@ const VERSION_WAIT_MS = 5_000;
 export interface Exchange {
   /** The version that all pservers are to reach. */
   readonly at: TimelineVersion;
-  /** Of each list, by table, ids whose values of that version are pulled. */
+  /** For each list, by table: ids whose values of that version are pulled. */
   readonly lists: readonly (readonly IdList[])[];
   /** Lanes of the round before. */
   readonly deliveries: readonly LaneDelivery[];

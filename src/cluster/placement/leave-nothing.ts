@@ -18,9 +18,9 @@ import { parseHead } from './heads.ts';
 
 export interface LeaveNothing {
   readonly context: RoleContext;
-  /** Of the actor's claim. */
+  /** Fence of the actor's claim. */
   readonly fence: Fence;
-  /** What must hold beside that for the keys to be deleted. */
+  /** What else must hold for the keys to be deleted. */
   readonly also?: readonly Compare[];
   readonly index: number;
   /** The job's checkpoint folder. */

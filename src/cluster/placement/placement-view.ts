@@ -187,7 +187,7 @@ function build(
   return { placement: placementOf(keys, job, placed, version), missing: '' };
 }
 
-/** Of all units. */
+/** The placement, once all units have a live primary. */
 function placementOf(keys: Keys, job: Grouping, placed: readonly PlacedUnit[], version: number): Placement {
   const byOwner = [...Map.groupBy(placed, ({ owner }) => owner)].map(([owner, units]) => {
     return { index: indexAfter(keys.psPrefix, owner), owner, units };

@@ -10,23 +10,23 @@ import { type PlaceLabels, type PserverRecord, parsePserverRecord } from './pser
 import { byKey, indexAfter, placesIn, type UnitPlace } from './unit-places.ts';
 import { type UnitSizes, unitSizesIn } from './unit-sizes.ts';
 
-/** Of a live pserver. */
+/** What a live pserver has. */
 export interface PserverShare {
   readonly index: number;
-  /** As it says itself; undefined until it has. */
+  /** Status that the pserver reports; undefined until it has. */
   readonly status: PserverRecord['status'] | undefined;
-  /** Its units go to the others: its index is not wanted, or it is being stopped. */
+  /** Its units move to other pservers: its index is not wanted, or it is being stopped. */
   readonly isLeaving: boolean;
   readonly units: number;
   /** Units that others lead and of which it has a copy in sync. */
   readonly copies: number;
-  /** A little old. */
+  /** Bytes of its units; may be slightly outdated. */
   readonly bytes: number;
   readonly labels: PlaceLabels;
 }
 
 export interface Spread {
-  /** Of the job. */
+  /** Number of units of the job. */
   readonly units: number;
   /** By index. */
   readonly pservers: readonly PserverShare[];

@@ -141,7 +141,7 @@ function longQuietMs(seen: Seen): number {
   return Math.max(LONG_MS, (PATIENCE_STEPS * 1000 * batchSize * together) / recordsPerSecond);
 }
 
-/** Of the trainers that have work in async mode. */
+/** The longest in its current phase among the trainers that have work in async mode. */
 function executing(master: DirectingInfo, seen: Seen): WorkingTrainer | undefined {
   if (master.mode !== 'async') return undefined;
   const busy = new Set(master.attempts.filter((attempt) => attempt.executing).map(({ trainer }) => trainer));

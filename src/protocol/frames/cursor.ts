@@ -111,7 +111,9 @@ export class Cursor {
     return list;
   }
 
-  /** Of 1 to `maxCharacters` ASCII characters; `last` is the text read last in this place. */
+  /**
+   * A text of 1 to `maxCharacters` ASCII characters; `last` is the text last read in this place, to be reused if equal.
+   */
   text(maxCharacters: number, last: LastText): string {
     const length = this.#argument(this.#byte() - TEXT);
     if (this.#failed || length === 0 || length > maxCharacters || length > this.#end - this.#at) {

@@ -48,7 +48,7 @@ export class FrameReceiver implements MessageSink {
   #landing: Landing | undefined;
   /** The operating system can write to the landing. */
   #isDirect = false;
-  /** Of the payload. */
+  /** Bytes of the payload that have landed. */
   #landed = 0;
 
   constructor(options: FrameReceiverOptions) {

@@ -58,7 +58,7 @@ export interface FrameHead {
   /** The header is a valid one of a hot message. */
   readonly isChecked: boolean;
   readonly segmentLengths: readonly number[];
-  /** Of each segment, counted from the start of the payload; multiples of 8. */
+  /** Offset of each segment from the start of the payload; multiples of 8. */
   readonly segmentOffsets: readonly number[];
   readonly payloadBytes: number;
 }

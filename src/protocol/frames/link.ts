@@ -16,10 +16,10 @@ export interface ReceivedFrame {
   readonly header: unknown;
   /** The header is a valid one of a hot message. */
   readonly isChecked: boolean;
-  /** Of the whole frame. */
+  /** Bytes of the whole frame. */
   readonly byteLength: number;
   readonly segmentCount: number;
-  /** Of all segments together. */
+  /** Bytes of all segments together. */
   readonly payloadBytes: number;
   segment(index: number): Uint8Array;
   free(): void;

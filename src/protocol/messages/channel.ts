@@ -40,11 +40,11 @@ export interface Received<H> {
   readonly payloadBytes?: number;
   free(): void;
   /**
-   * Of a request: memory with any content for the answer's segments, 8-byte aligned. The network takes it back, and
-   * uses it again, when the answer was sent; nothing may refer to it then. Networks without it leave it out.
+   * For a request: memory with any content for the answer's segments, 8-byte aligned. The network takes the memory back
+   * and reuses it after the answer is sent; nothing may refer to it then. Networks without such memory omit it.
    */
   readonly answerMemory?: (byteLength: number) => Uint8Array;
-  /** Of a request: those of its type behind it may begin, though it is not answered. Networks may leave it out. */
+  /** For a request: lets later requests of the same type start before this one is answered. Networks may omit it. */
   readonly letPass?: () => void;
 }
 

@@ -38,7 +38,7 @@ interface MapOf<F extends Fields> {
 }
 interface ListOf<F extends Fields> {
   readonly kind: 'list';
-  /** Of the map that each item is. */
+  /** Fields of the map that each item is. */
   readonly fields: F;
   readonly max: number;
 }
@@ -149,10 +149,10 @@ export interface Column {
   readonly isOptional: boolean;
   /** Largest number or most characters; of a list of maps, most items; 0 for other kinds. */
   readonly max: number;
-  /** Of a list of numbers. */
+  /** Maximum number of items in a list of numbers. */
   readonly maxItems: number;
   readonly choices: readonly string[];
-  /** Of a map, or of each item of a list. */
+  /** Fields of a map, or of each item of a list. */
   readonly columns: readonly Column[];
 }
 

@@ -124,7 +124,10 @@ const checkpointAndAccount = {
     applied: count,
     discarded: count,
     duplicatePushes: count,
-    /** Of applied pushes whose staleness is known: how many, its sum and maximum; and pushes refused for it. */
+    /**
+     * Staleness of applied pushes for which it is known: their number, sum and maximum; and pushes refused for
+     * staleness.
+     */
     staleness: z.strictObject({ counted: count, sum: count, max: count, refused: count }),
     passes: z.array(z.strictObject({ pass: count, applied: count, closed: count })),
     /** Sync mode: records of the lanes taken and of their first duplicates, and of those; sums of metrics. */

@@ -11,7 +11,7 @@ export type ControlOpcode = typeof OPCODE.close | typeof OPCODE.ping | typeof OP
 export interface ReaderOptions {
   /** Frames of clients are masked, those of servers are not. */
   readonly side: 'client' | 'server';
-  /** Of all fragments of a message together. */
+  /** Maximum size of all fragments of a message together. */
   readonly maxMessageBytes: number;
   readonly sink: MessageSink;
   /** The payload is valid until the call returns. */

@@ -8,7 +8,7 @@ import type { Landing, Received } from '../messages/channel.ts';
 import { requestOf } from '../messages/parse.ts';
 
 export class ServedRequest implements Received<RequestHeader> {
-  /** Of the session: those of its type behind it may begin. */
+  /** Set by the session: lets later requests of the same type start. */
   onPass: (() => void) | undefined;
   /** When its handler was called; undefined until then. */
   begunMs: number | undefined;
@@ -43,7 +43,7 @@ export class ServedRequest implements Received<RequestHeader> {
     return this.#frame.requestId;
   }
 
-  /** Of the whole frame. */
+  /** Bytes of the whole frame. */
   get byteLength(): number {
     return this.#frame.byteLength;
   }

@@ -19,7 +19,7 @@ import { WAITING_REQUESTS, type Wire } from './wire-options.ts';
 export interface SessionOptions {
   readonly handler: RequestHandler;
   readonly landing: LandingAllocator | undefined;
-  /** Of all connections of the role. */
+  /** Bytes held by all connections of the role. */
   readonly held: HeldBytes;
 }
 
@@ -35,18 +35,18 @@ export class ServerSession implements Session {
   /** Begun or queued, not answered. */
   #requests = 0;
   #requestBytes = 0;
-  /** Of the frame that is on its way. */
+  /** Size of the frame that is being received. */
   #incomingBytes = 0;
-  /** All of these, and the answers that are not read. */
+  /** All of these bytes, and those of answers that are not read. */
   readonly #holder: Holder;
-  /** It holds up all those behind it. */
+  /** The request that blocks all later ones. */
   #busy: ServedRequest | undefined;
   /** They hold up those of other types: they let pass, and are not answered. All are of one type. */
   readonly #passed = new Set<ServedRequest>();
   #draining = false;
   #closed = false;
   readonly #stopFirstFrame: Cancel;
-  /** Of a drain or a close that must not take for ever. */
+  /** Stops the time limit of a drain or a close. */
   #stopEnd: Cancel = () => {};
   readonly #stopLiveness: Cancel;
   readonly #onClosed = new Set<() => void>();

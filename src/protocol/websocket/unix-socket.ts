@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { LIMITS } from '../../base/limits.ts';
 import { isLoopback } from './address.ts';
 
-/** Of `sockaddr_un`, less the final zero. */
+/** Limit of `sockaddr_un`, without the final zero. */
 const LONGEST_PATH_BYTES = 107;
 const SWEPT_AGE_MS = 60_000;
 
