@@ -58,7 +58,7 @@ function isBinary(lines: readonly string[]): boolean {
 const columnsHint = (format: string): string =>
   `set data.format to ${format}, and say in data.columns what the columns are, as \`paddlet init\` does`;
 
-/** Of no text of any format. The first one that matches counts. */
+/** Signs that a file is not text of any format. The first match counts. */
 const NO_TEXT: readonly Test[] = [
   [
     (lines) => begins(0xff, 0xfe)(lines) || begins(0xfe, 0xff)(lines) || hasNuls(lines),
@@ -153,7 +153,7 @@ export const notUtf8 = (lines: readonly string[]): Appearance | undefined =>
     ? undefined
     : NO_UTF8;
 
-/** Of text that is no libsvm. */
+/** Signs that a text is not libsvm. */
 const OTHER_TEXT: readonly Test[] = [
   [(lines) => lines.length === 1 && /\r[^\n]*\r/.test(lines[0]!), OLD_LINE_ENDS],
   JSON_TEXT,

@@ -42,7 +42,10 @@ export const changed = (file: string, chunk: Chunk): PaddletError =>
 export const tooLong = (bytes: number): string =>
   `expected a line of at most ${LIMITS.recordBytes} bytes, got ${bytes}`;
 
-/** Of the first record among all of the file, where some are left out. Throws `DataChanged` when it is not said. */
+/**
+ * Position of the chunk's first record among all records of the file, if only some are selected. Throws `DataChanged`
+ * if the chunk does not have one.
+ */
 export function positionOf(chunk: Chunk, file: string): number {
   if (chunk.position === undefined) throw changed(file, chunk);
   return chunk.position;

@@ -25,7 +25,7 @@ export interface Content {
   /** As given. */
   readonly path: string;
   readonly file: DiskFile;
-  /** Of the file at that path, when it was opened. */
+  /** Facts about the file at that path when it was opened. */
   readonly facts: FileFacts;
   /** Bytes of the unpacked content. */
   readonly bytes: number;

@@ -27,7 +27,7 @@ export interface FirstRecords {
   readonly what: string | readonly string[];
   readonly format: DataFormat;
   readonly labels: LabelRule;
-  /** Of formats with columns. */
+  /** Present for formats with columns. */
   readonly columns?: ColumnSpec | undefined;
 }
 

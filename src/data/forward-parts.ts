@@ -9,7 +9,7 @@ const NOTHING = new Uint8Array(0);
 
 export interface ForwardPart {
   readonly bytes: Uint8Array;
-  /** Of `bytes[0]` in the content. */
+  /** Offset of `bytes[0]` in the content. */
   readonly offset: number;
   /** 1-based line of text, or number of the first record. */
   readonly first: number;
@@ -46,7 +46,7 @@ export interface LineEndFinder {
   readonly isQuoted: boolean;
 }
 
-/** Of lines without quotes. */
+/** Finds the end of lines without quotes. */
 export const plainLineEnd = (): LineEndFinder => ({
   find(bytes) {
     const newline = bytes.indexOf(NEWLINE);

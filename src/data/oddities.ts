@@ -105,7 +105,7 @@ export function coarseOddities(statistics: readonly NumberStatistics[] = []): Od
   });
 }
 
-/** Of all files of a job. What the model predicts, and the columns, if a job is known. */
+/** Oddities in all files of a job. The task of the model and the columns are given if a job is known. */
 export function odditiesOf(
   all: readonly Traits[],
   { task, columns = [] }: { readonly task?: string; readonly columns?: readonly Column[] | undefined } = {},

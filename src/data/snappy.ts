@@ -28,7 +28,7 @@ export function snappyBytes(block: Uint8Array): number {
 
 let compressor: ReturnType<typeof snappyCompressor> | undefined;
 
-/** Of at most 64 KiB: its memory stays small. */
+/** Compresses at most 64 KiB, so that its memory stays small. */
 export function compressedSnappy(bytes: Uint8Array): Uint8Array {
   compressor ??= snappyCompressor();
   return compressor(bytes);

@@ -57,7 +57,7 @@ export interface LabelColumn extends Placed {
   readonly negative?: readonly string[] | undefined;
   /** Texts of the classes 0, 1, …. */
   readonly classes?: readonly string[] | undefined;
-  /** Of each record: no field has it. */
+  /** Label of every record, for data without a label field. */
   readonly value?: 1 | undefined;
 }
 
@@ -75,7 +75,7 @@ export interface TimeColumn extends Placed {
   readonly type: 'time';
   /** One of `TIME_FORMATS`, or a pattern (`time-pattern.ts`). */
   readonly format: string;
-  /** Of texts without an offset: an IANA name, or ±hh:mm. */
+  /** Time zone of texts without an offset: an IANA name, or ±hh:mm. */
   readonly zone: string;
 }
 

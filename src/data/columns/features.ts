@@ -24,7 +24,7 @@ const NOTHING = new Uint8Array(0);
 /** Features of some records. */
 export interface PieceFeatures {
   readonly count: number;
-  /** Of each record, where its features end. */
+  /** For each record, where its features end. */
   readonly ends: Uint32Array;
   /** u32 halves. */
   readonly ids: Uint32Array;
@@ -113,7 +113,7 @@ export class FeatureMaker {
     return { count, ends, ids: into.ids, values: into.values, fields };
   }
 
-  /** Of each record, where its features end. */
+  /** For each record, where its features end. */
   #endsOf({ records, numbers, lists }: ColumnPiece): Uint32Array {
     const counts = new Uint32Array(records).fill(this.#always);
     for (const maker of this.#makers) {
@@ -134,7 +134,7 @@ export class FeatureMaker {
 interface Filled {
   readonly ids: Uint32Array;
   readonly values: Float32Array | undefined;
-  /** Of each record, where its next feature goes. */
+  /** For each record, where its next feature goes. */
   readonly at: Uint32Array;
 }
 

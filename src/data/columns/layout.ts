@@ -9,7 +9,7 @@ export const fieldColumns = ({ columns }: ColumnSpec): FieldColumn[] =>
 /** Whether it is read from the records. */
 export const isRead = (column: FieldColumn): boolean => column.type !== 'ignore' && !isConstant(column);
 
-/** Of records whose values are found by keys: each file has the same places. */
+/** The layout for records whose values are found by keys: each file has the same places. */
 export function layoutByPath(spec: ColumnSpec): FileLayout {
   const columns = fieldColumns(spec);
   return { fields: columns.length, positions: columns.map((column, field) => (isRead(column) ? field : -1)) };

@@ -14,10 +14,10 @@ export class SelectingSink implements PieceSink {
   readonly #inner: PieceSink;
   readonly #selector: Selector;
   readonly #splitBy: SplitBy;
-  /** Of the next record. */
+  /** Position of the next record in the file. */
   #position: number;
 
-  /** `position`: of the first record that comes. */
+  /** `position`: that of the first record that comes. */
   constructor(inner: PieceSink, selector: Selector, splitBy: SplitBy, position: number) {
     this.#inner = inner;
     this.#selector = selector;

@@ -95,7 +95,7 @@ class ColumnStatistics {
       missing: this.#missing,
       mean: this.#mean,
       deviation: present === 0 ? 0 : Math.sqrt(this.#squares / present),
-      // Of JSON, as which this is kept, zeros have no sign: -0 + 0 is 0.
+      // In JSON, the format that statistics are kept in, zeros have no sign: -0 + 0 is 0.
       min: present === 0 ? 0 : this.#min + 0,
       max: present === 0 ? 0 : this.#max + 0,
       ...(this.#sample === undefined ? {} : { bounds: this.#sample.bounds(this.#quantiles!) }),

@@ -38,7 +38,7 @@ export function patternFault(text: string): string | undefined {
   return /^[ \t]|[ \t]$/.test(text) ? 'remove the blanks around the pattern' : undefined;
 }
 
-/** Of a pattern without faults. */
+/** The fields of a pattern that has been checked. */
 export function patternOf(text: string): TimePattern {
   const fields: Partial<Record<Field, number>> = {};
   const literals: { at: number; byte: number }[] = [];

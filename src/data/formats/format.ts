@@ -59,11 +59,13 @@ export interface Format {
    * `DataInvalid`, `DataChanged`.
    */
   readFile?(content: Content, how: WholeFile, into: PieceSink): Promise<ReadFile>;
-  /** Of a file whose header says it, which must then be whole, and have the columns of the job. */
+  /**
+   * Number of records of a file whose header states it. The file must then be complete and have the columns of the job.
+   */
   countRecords?(place: DataPlace, path: string, columns?: ColumnSpec): Promise<number>;
   /**
-   * Of the blocks that `read` returns, for formats that cost something to parse: raise it when the same bytes would
-   * give another block. Without it no block is kept.
+   * Version of the blocks that `read` returns, for formats that are expensive to parse. Raise it if the same bytes
+   * would give another block. Without it no block is kept.
    */
   readonly parserVersion?: number;
   /** The records of a task. Throws `DataChanged`, `DataInvalid`, `DataMissing`; a bad record is no error. */
@@ -93,7 +95,7 @@ export interface ForwardOptions extends Pick<ReadOptions, 'batchSize' | 'columns
   /** For messages, and for columns in its path. */
   readonly file: string;
   readonly mayHaveWeight: boolean;
-  /** Of the job's files, without a header: fields of a line. */
+  /** Fields per line in the job's files, for files without a header. */
   readonly fields: number | undefined;
   /** Columns whose texts are carried over: names of the header, or 1-based positions. Formats without columns: none. */
   readonly keep: readonly string[];
@@ -121,7 +123,7 @@ export interface RowsReader extends Pick<ForwardReader, 'kept'> {
 
 export interface ForwardGroup {
   readonly records: TaskRecords;
-  /** Of each record, bad ones included, the texts of the kept columns: bytes as Latin-1. Undefined: none are kept. */
+  /** For each record, including bad ones, the texts of the kept columns: bytes as Latin-1. Undefined: none are kept. */
   readonly kept?: readonly (readonly string[])[];
 }
 
@@ -180,7 +182,7 @@ export interface Indexing {
   readonly bounds: Bounds;
   /** Called with the number of inflated bytes of each stretch read. */
   readonly onBytes: (count: number) => void;
-  /** Of formats with columns. */
+  /** Present for formats with columns. */
   readonly columns?: ColumnSpec | undefined;
   /** Which records of the files are records of the dataset; all without it. */
   readonly selection?: Selection | undefined;
@@ -207,9 +209,9 @@ export interface ReadOptions {
   readonly inputWidth: number;
   /** Whether the model reads the fields of features; of formats with columns, `columns` says it. */
   readonly readsFields?: boolean | undefined;
-  /** Of formats with columns. */
+  /** Present for formats with columns. */
   readonly columns?: ReadColumns | undefined;
-  /** As the index was made with. */
+  /** The selection that the index was made with. */
   readonly selection?: Selection | undefined;
   readonly times?: ReadTimes;
 }

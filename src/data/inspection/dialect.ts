@@ -47,7 +47,7 @@ export function dialectOf(path: string, bytes: Uint8Array, isWhole: boolean): Ta
       candidateOf(text, { delimiter, quote, comment }, isWhole),
     ),
   );
-  // Of equal ones the first stays first.
+  // The sort is stable: among equal candidates, the first one wins.
   const [best] = candidates
     .filter(({ fields, agreement }) => fields > 1 && agreement >= LEAST_AGREEMENT)
     .sort((a, b) => scoreOf(b) - scoreOf(a));

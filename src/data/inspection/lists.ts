@@ -12,8 +12,8 @@ const LEAST_TEXTS = 4;
 const LEAST_SHARED = 1.5;
 
 /**
- * Of lists the numbers of values differ, and the same values come in other lists. `texts`: of some records;
- * `delimiter`: of the fields.
+ * Lists have different lengths, and share values with other lists. `texts`: those of some records; `delimiter`: that of
+ * the fields.
  */
 export function separatorOf(texts: readonly string[], delimiter: string): string | undefined {
   const filled = texts.filter((text) => !isMissingText(text));

@@ -8,7 +8,7 @@ import type { DialectBytes } from '../formats/text/plan.ts';
 export interface RawRecord {
   /** As Latin-1. */
   readonly fields: readonly string[];
-  /** Of each field, whether quotes enclose it. */
+  /** For each field, whether quotes enclose it. */
   readonly quoted: readonly boolean[];
   /** 1-based. */
   readonly line: number;

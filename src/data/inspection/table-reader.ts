@@ -43,7 +43,7 @@ export interface ReaderOptions {
   readonly label?: number | undefined;
   /** Most records to take. */
   readonly records?: number | undefined;
-  /** Of a column, its values in another file. */
+  /** Values of a column in another file. */
   readonly firstOf?: (column: ColumnGuess, at: number) => DistinctValues | undefined;
 }
 

@@ -21,8 +21,8 @@ export const MISSING_TEXTS: ReadonlySet<string> = new Set([...MISSING, ...MISSIN
 export const isMissingNumber = (text: string): boolean => text === '' || MISSING_TEXTS.has(text);
 export const isMissingText = (text: string): boolean => text === '' || MISSING.includes(text);
 
-/** Of the name of a column, which may have the keys before it. */
+/** The last key of a column's name, which may have other keys before it. */
 export const lastKey = (name: string): string => name.slice(name.lastIndexOf('.') + 1);
 
-/** As people see it. */
+/** The text as people see it. */
 export const shownText = (text: string): string => Buffer.from(text, 'latin1').toString('utf8');

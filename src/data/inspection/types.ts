@@ -32,7 +32,7 @@ const LEAST_RECORDS = 100;
 /** So many of the records with a value have one of their own. */
 const ALL_DIFFERENT = 0.95;
 const LONG_TEXT = 40;
-/** Of a column of numbers: texts that are mistakes. */
+/** In a column of numbers, at most this fraction of texts counts as mistakes. */
 const FEW_TEXTS = 0.01;
 /** Numbers that no f32 tells apart. */
 const LARGEST_NUMBER = 2 ** 53;

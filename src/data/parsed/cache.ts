@@ -138,7 +138,7 @@ export class ParsedCache {
   async #touch(name: string, path: string): Promise<void> {
     if (this.#used.has(name)) return;
     this.#used.add(name);
-    // Of a folder that cannot be written nothing is removed either.
+    // In a folder that cannot be written nothing is removed either.
     await this.#place.host.disk.touch(path).catch(() => {});
   }
 
@@ -156,7 +156,7 @@ export interface BlockIdentity {
   readonly batchSize: number;
   /** How columns are read, and which records: undefined where there are no columns, and all records are read. */
   readonly how?: unknown;
-  /** Of each chunk: where its data is, by name and by absolute path, and its numbers. */
+  /** For each chunk: where its data is, by name and by absolute path, and its numbers. */
   readonly chunks: readonly (readonly (string | number)[])[];
 }
 
@@ -167,7 +167,7 @@ export function blockKey({ format, parserVersion, labels, batchSize, how, chunks
   return createHash('sha256').update(JSON.stringify(all)).digest();
 }
 
-/** Of its large arrays. */
+/** Bytes of its large arrays. */
 const arrayBytes = ({ labels, weights, groups, sparse, dense }: ParsedBlock): number =>
   [
     ...[labels, weights, groups, dense?.values],

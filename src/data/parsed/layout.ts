@@ -25,7 +25,7 @@ import {
 
 export interface KeptBlock {
   readonly block: ParsedBlock;
-  /** Of the files of the block, in the order of its key, when it was made. */
+  /** Facts about the files of the block when it was made, in the order of its key. */
   readonly sources: readonly SourceFacts[];
 }
 

@@ -7,12 +7,12 @@ import type { BlockBuilder } from './block-builder.ts';
 export class SelectingBuilder {
   readonly #inner: BlockBuilder;
   readonly #selector: Selector;
-  /** Of the next record. */
+  /** Position of the next record in the file. */
   #position: number;
-  /** Of the record that the plain parser reads. */
+  /** Weight of the record that the plain parser reads. */
   #weight: number | undefined;
 
-  /** `position`: of the first record that comes. */
+  /** `position`: that of the first record that comes. */
   constructor(inner: BlockBuilder, selector: Selector, position: number) {
     this.#inner = inner;
     this.#selector = selector;

@@ -33,9 +33,9 @@ export interface Section {
 export interface BlockHead {
   readonly bytes: number;
   readonly records: number;
-  /** Of these, how many are good. */
+  /** Number of these records that are good. */
   readonly good: number;
-  /** Of the first record, in the file. */
+  /** Position of the first record in the file. */
   readonly position: number;
 }
 

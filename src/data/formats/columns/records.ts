@@ -51,7 +51,7 @@ export class BlockRecords {
   readonly #block: Block;
   readonly #plan: BlockPlan;
   readonly #piece: ColumnPiece;
-  /** Of each record, its number among the good ones of the block; -1 of those that are bad. */
+  /** For each record, its number among the good ones of the block; -1 if it is bad. */
   readonly #goodAt: Int32Array;
   readonly #reasons = new Map<number, string>();
   readonly #offset: number;

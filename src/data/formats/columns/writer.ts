@@ -34,7 +34,7 @@ export class BlockWriter implements PieceSink {
     this.#open = new OpenBlock(spec, this.#perBlock);
   }
 
-  /** Of the records so far. */
+  /** Number of records so far. */
   get records(): number {
     return this.#position + this.#open.records;
   }

@@ -119,7 +119,7 @@ export class FieldReader {
     if (isOpen) close = bytes.length;
     this.from = open + 1;
     this.to = close;
-    // Of the field alone: the next line break may be far behind it.
+    // Searches the field alone: the next line break may be far behind it.
     const quoted = bytes.subarray(this.from, isOpen ? this.from : close);
     for (let at = quoted.indexOf(NEWLINE); at >= 0; at = quoted.indexOf(NEWLINE, at + 1)) this.breaks += 1;
     if (doubled > 0) this.#unescape(doubled);

@@ -19,7 +19,7 @@ const SMALL_ID_DIGITS = 9;
 const GROUP = Buffer.from('qid:');
 const MOST_U32 = 2 ** 32 - 1;
 
-/** Of the first bad records the text is kept, to show it and to see what the file looks like. */
+/** Number of bad records whose text is kept, to show it and to see what the file looks like. */
 const SHOWN_RECORDS = 8;
 const SHOWN_BYTES = 4096;
 
@@ -27,7 +27,7 @@ export interface TextPart {
   readonly file: string;
   /** Whole lines; what follows [0, length) is not read. */
   readonly bytes: Uint8Array;
-  /** Of `bytes[0]` in the file's content. */
+  /** Offset of `bytes[0]` in the file's content. */
   readonly offset: number;
   readonly firstLine: number;
   /** Whether features are `field:id:value`. */
@@ -40,7 +40,7 @@ export interface RecordSink {
   startPart(file: string): void;
   /** Adds a feature to the record being read; its id in two u32 halves. `field`: 0 where the text has none. */
   feature(low: number, high: number, value: number, field: number): void;
-  /** Of the record being read; without them it counts 1, and has no group. */
+  /** Weight and group of the record being read; without them it has weight 1 and no group. */
   weight(value: number): void;
   group(low: number, high: number): void;
   /** Features of the record being read, so far. */
@@ -141,7 +141,7 @@ export class LineParser {
     return undefined;
   }
 
-  /** Of the label in the token [from, to): before its weight, where it may have one. */
+  /** Where the label in the token [from, to) ends: before its weight, if it may have one. */
   private labelEnd(from: number, to: number): number {
     if (this.rule.mayHaveWeight !== true) return to;
     const colon = this.bytes.subarray(from, to).indexOf(COLON);

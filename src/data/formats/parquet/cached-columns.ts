@@ -16,10 +16,10 @@ import { countColumns } from '../columns/indexer.ts';
 import { asWritten, writeColumns } from '../columns/write-file.ts';
 import { readParquet } from './reader.ts';
 
-/** Of the name of a file, in that of its columns: names have a bound. */
+/** Characters of a file's name in the name of its columns, since names have a maximum length. */
 const NAME_CHARACTERS = 64;
 
-/** Raise this when the same file would become other columns. */
+/** Raise this if the same file would become other columns. */
 const COLUMNS_VERSION = 2;
 
 /** By the file, and by what decides the values of its columns: not by what a job makes of these. */

@@ -47,7 +47,7 @@ export function textsOf({ meaning }: Leaf, values: Values): TextAt {
   }
 }
 
-/** Of a whole number its digits, however many. */
+/** A whole number is written with all its digits. */
 const floatText = (value: number): string => (Number.isInteger(value) ? String(BigInt(value)) : String(value));
 
 /** The number of fewest digits that is the same f32. */

@@ -62,7 +62,7 @@ function store(into: Deltas, at: number, value: bigint): void {
   else into[at] = BigInt.asIntN(64, value);
 }
 
-/** Of differences of 32-bit integers only the low half counts. */
+/** Decodes differences of 32-bit integers, for which only the low half counts. */
 function small(packed: Packed, least: bigint, before: bigint, into: Int32Array, first: number, count: number): bigint {
   const low = Number(BigInt.asIntN(32, least));
   const { view, at, width } = packed;

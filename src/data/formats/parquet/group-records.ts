@@ -62,7 +62,7 @@ export class GroupRecords {
     return true;
   }
 
-  /** Of a time in the path of the file. */
+  /** What is wrong with a time in the path of the file; undefined if nothing is. */
   #timeFault({ record }: RecordValues): string | undefined {
     const { times, constants } = this.#plan;
     if (times === undefined || !constants.some(({ target }) => target.kind === 'text')) return undefined;

@@ -5,7 +5,7 @@ import { Fault } from './fault.ts';
 export interface Spans {
   readonly kind: 'bytes';
   readonly bytes: Uint8Array;
-  /** Of each value, where it is in `bytes`: there may be other bytes in between. Both are 0 of one that is null. */
+  /** For each value, where it is in `bytes`: there may be other bytes in between. Both are 0 for a null. */
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
 }

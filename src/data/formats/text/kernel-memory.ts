@@ -9,7 +9,7 @@ import { writeKeys } from './kernel-keys.ts';
 import { FIELD_BYTES, LABEL_TEXT_WORDS, labelledTexts, type PlanPlaces, textsOf } from './kernel-places.ts';
 import { type DialectBytes, type LabelTexts, type LinePlan, labelNumber, type Target } from './plan.ts';
 
-/** Of `Field`, as indexes of u32 and of u64. */
+/** Places of the fields of `Field`, as indexes of u32 and of u64. */
 const FIELD = { kind: 0, out: 1, outEnds: 2, separator: 3, most: 4, isWhole: 5, isHashed: 6 } as const;
 const FIELD_U64 = { seed: 4, missingId: 5, buckets: 6 } as const;
 const KINDS = {
@@ -26,9 +26,9 @@ const KINDS = {
   text: 10,
 } as const;
 
-/** Of `LabelText`, as indexes of u32. */
+/** Places of the fields of `LabelText`, as indexes of u32. */
 const LABEL_TEXT = { from: 0, length: 1, label: 2, isUsed: 3 } as const;
-/** As an index of f64. */
+/** Place of the label's number in `LabelText`, as an index of f64. */
 const LABEL_TEXT_NUMBER = 2;
 
 /** No byte. */

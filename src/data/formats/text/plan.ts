@@ -54,7 +54,7 @@ export interface LabelTexts {
   readonly labels: ReadonlyMap<string, number>;
   /** By the number that a text of `labels` is: a text that is the same number has that label, as `4.0` for `4`. */
   readonly numbers: ReadonlyMap<number, number>;
-  /** Of all other texts; NaN when they are bad. */
+  /** Label of all other texts; NaN if they are bad. */
   readonly other: number;
   /** The name of the column: among all other texts the plain form looks at it, as the header may be there again. */
   readonly name: string | undefined;
@@ -98,7 +98,7 @@ export interface LineForm {
   readonly leastBytes: number;
   /** The plain form. */
   reader(text: LineText, plan: LinePlan): LineReader;
-  /** Of a line that is too long to be held. */
+  /** Finds the end of a line that is too long to be held. */
   lineEnd(): LineEndFinder;
   /** Where the last record that is whole ends. The text begins with one. */
   wholeRecords(text: Uint8Array): number;
@@ -121,14 +121,14 @@ export interface ObjectKey {
   /** The object that has it: 0 for that of the line, n for the value of the nth key of the list, which is before it. */
   readonly parent: number;
   readonly text: Uint8Array;
-  /** Of its value, which is an object otherwise. */
+  /** Field of its value; undefined if the value is an object. */
   readonly field: number | undefined;
 }
 
 export interface LineText {
   readonly file: string;
   readonly bytes: Uint8Array;
-  /** Of `bytes[0]` in the file's content. */
+  /** Offset of `bytes[0]` in the file's content. */
   readonly offset: number;
   readonly firstLine: number;
 }

@@ -11,7 +11,7 @@ import { textKernel } from './kernel.ts';
 import type { Line, LinePlan, LineReader, LineText } from './plan.ts';
 import { badRecord } from './values.ts';
 
-/** Of the first bad records the text is kept, to show it and to see what the file looks like. */
+/** Number of bad records whose text is kept, to show it and to see what the file looks like. */
 const SHOWN_RECORDS = 8;
 
 /** How far some text was read. */

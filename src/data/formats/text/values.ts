@@ -189,7 +189,7 @@ export class RecordValues {
   }
 
   *#divided(content: Uint8Array, from: number, to: number, separator: number): Generator<Uint8Array> {
-    // Of the field alone: the next separator may be far behind it.
+    // Searches the field alone: the next separator may be far behind it.
     const field = content.subarray(0, to);
     for (let start = from; start <= to; ) {
       const found = separator < 0 ? -1 : field.indexOf(separator, start);
@@ -199,7 +199,7 @@ export class RecordValues {
     }
   }
 
-  /** Of a list whose values are divided already; empty ones are none. */
+  /** Takes a list whose values are divided already; empty values are skipped. */
   takeList({ column, slot, seed }: Target & { kind: 'list' }, texts: Iterable<Uint8Array>): string | undefined {
     const ids = this.#record.lists[slot]!;
     const most = column.type === 'categories' ? column.maxLength : 1;

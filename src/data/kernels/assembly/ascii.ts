@@ -34,7 +34,7 @@ const POWERS = memory.data<f64>([
   return byte == SPACE || byte == 9 || byte == 13;
 }
 
-/** Of a token, in a text that ends in a line break. */
+/** Whether a token ends here, in a text that ends in a line break. */
 @inline export function isEnd(byte: u32): bool {
   return byte <= HASH && (byte == SPACE || byte == NEWLINE || byte == HASH || byte == 9 || byte == 13);
 }

@@ -34,9 +34,9 @@ export class Frame {
   /** `LabelText`s, at their hash or the next free place; `labelMask` is their number less one. */
   labelTexts: u32;
   labelMask: u32;
-  /** Of a text that is not among them; NaN when it is bad. */
+  /** Label of a text that is not among them; NaN if such a text is bad. */
   labelOther: f32;
-  /** Of each record: its line, where it begins and where it ends in the text. */
+  /** For each record: its line, and where it begins and ends in the text. */
   lines: u32;
   starts: u32;
   ends: u32;
@@ -56,9 +56,9 @@ export class Frame {
   keyMask: u32;
   /** How many of them have a field. */
   leafCount: u32;
-  /** Of the record that is read: keys that it has bear it. */
+  /** Stamp of the record that is being read: the keys that the record has carry the stamp. */
   stamp: u32;
-  /** How many of those with a field bear it. */
+  /** Number of keys with a field that carry the stamp. */
   taken: u32;
   /** Whether a number may be a text of what is missing. */
   numbersMayMiss: u32;
@@ -104,7 +104,7 @@ export class Key {
   length: u32;
   /** The `Field` of its value; 0 when its value is an object. */
   field: u32;
-  /** Of the record that had it last. */
+  /** Stamp of the record that had the key last. */
   stamp: u32;
   /** The key that came behind it then, and the first one in its object: they will probably come again. */
   next: u32;

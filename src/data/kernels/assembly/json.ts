@@ -269,7 +269,7 @@ function unescapedEnd(start: usize): usize {
 
 const NO_HEX: u32 = 0xffffffff;
 
-/** Of four digits; `NO_HEX` when one is none. */
+/** Code of four hexadecimal digits; `NO_HEX` if one of the bytes is not a digit. */
 function hexAt(from: usize): u32 {
   let code: u32 = 0;
   for (let at = from; at < from + 4; at++) {
@@ -333,7 +333,7 @@ function literalEnd(at: usize): usize {
   return four == BEGIN_OF_FALSE && load<u8>(at, 4) == E ? at + 5 : 0;
 }
 
-/** Of the number that ended last: it has neither decimals nor an exponent, and is not -0. */
+/** Whether the number that ended last has neither decimals nor an exponent, and is not -0. */
 let isWholeNumber: bool = false;
 
 /** Where the number ends that begins at `from`; 0 when it is none. */

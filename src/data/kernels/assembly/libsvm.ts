@@ -14,7 +14,7 @@ class Frame {
   /** The text: where the next line begins, and its end, after a line break. */
   at: u32;
   end: u32;
-  /** Of the line at `at`. */
+  /** Number of the line at `at`. */
   line: u32;
   /** Records still to be read. */
   quota: u32;

@@ -54,7 +54,7 @@ interface Scan {
   readonly input: ForwardBytes;
   readonly most: number;
   readonly turn: ScanOptions['turn'];
-  /** Of the next byte. */
+  /** Offset of the next byte. */
   offset: number;
   /** Bytes that were read as those of a chunk, and are none. */
   inVain: number;
