@@ -7,7 +7,7 @@ import type { TaskRecords } from '../../data/source.ts';
 import { type Batch, idsOf, type Model } from '../../model/model.ts';
 import { EVALUATION_BATCH } from '../trainer/tasks/evaluate-task.ts';
 
-/** Of bad records, for a message. */
+/** Maximum number of bad records in a message. */
 export const SHOWN_BAD = 5;
 
 export interface ScoredGroup {
@@ -123,7 +123,7 @@ function errorsOf(records: TaskRecords, scores: Float32Array, outputs: number): 
   return errors;
 }
 
-/** Of the first records without a score. */
+/** Places of the first records without a score, with the reason of each. */
 function placesOf(records: TaskRecords, errors: ReadonlyMap<number, string>): string[] {
   const bad = records.bad.values();
   return [...errors].slice(0, SHOWN_BAD).map(([position, error]) => {

@@ -39,6 +39,6 @@ export interface JobWork extends DirectOptions {
   readonly view: PlacementView;
   readonly model: Model;
   readonly onFatal: (error: unknown) => void;
-  /** Of anything that trainers wait for. */
+  /** Notified when anything changes that trainers wait for. */
   readonly changed: Signal;
 }

@@ -50,16 +50,15 @@ export interface Saves {
 export interface SavesOptions {
   readonly context: RoleContext;
   readonly fence: Fence;
-  /** Of the job. */
+  /** Passes of the job. */
   readonly passes: number;
-  /** So many have ended. */
+  /** Number of passes that have ended. */
   readonly ended: number;
-  /** Of the job. */
   readonly leaseTtlMs: number;
   readonly stopSignal: AbortSignal;
-  /** Notified when trainers that wait are to be told, and when a model is saved. */
+  /** Notified when waiting trainers need a new answer, and when a model is saved. */
   readonly changed: Signal;
-  /** Of the parameters and their state, in all pservers: at least what is to be written. */
+  /** Bytes of the parameters and their state in all pservers: at least the bytes to be written. */
   readonly modelBytes: () => Promise<number>;
   readonly onFatal: (error: unknown) => void;
 }

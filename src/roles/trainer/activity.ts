@@ -8,7 +8,7 @@ import type { MetricSums } from '../../model/model.ts';
 
 export interface ActivityReport {
   readonly executing: (TaskAddress & { position: number }) | undefined;
-  /** Of the loop that trains: work that interrupts it is not told to the master. */
+  /** Phase of the loop that trains; work that interrupts the loop is not reported to the master. */
   readonly phase: Phase;
   /** Records trained on since the start of this process. */
   readonly records: number;
@@ -74,7 +74,7 @@ export function createActivity(clock: Clock): Activity {
       if (executing !== undefined && isSameAttempt(executing, attempt)) stopping?.abort();
     },
     end() {
-      // Of two tasks without a batch in between the first one counts.
+      // If two tasks end without a batch in between, the end of the first one counts.
       if (executing !== undefined) endedMs ??= clock.monotonicMs();
       executing = undefined;
       enter('idle');

@@ -40,7 +40,7 @@ export interface EvaluationsOptions {
   readonly record: JobRecord;
   readonly fence: Fence;
   readonly keeper: ModelKeeper;
-  /** Of the job. */
+  /** When and how the job is evaluated. */
   readonly rule: NonNullable<Job['evaluation']>;
   readonly stopSignal: AbortSignal;
   readonly onFatal: (error: unknown) => void;

@@ -33,8 +33,8 @@ export interface Cuts {
   /** Training goes on and halts at that round; cuts of later rounds are not taken. */
   goOn(until: number): void;
   /**
-   * Of the round at which training halts, which every pserver has: tried until the disks take it. `Interrupted` when
-   * all are set back.
+   * Takes the cut of the round at which training halts, which every pserver has reached: repeated until the disks
+   * accept the cut. Throws `Interrupted` if all pservers are set back.
    */
   last(signal: AbortSignal): Promise<LastCut>;
   /** Since this master took over. */

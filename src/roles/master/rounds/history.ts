@@ -26,7 +26,7 @@ export function createRoundHistory(options: TrainingOptions, plan: RoundPlan, sa
   const { passes } = record.job.training;
   const pipeline = createSavePipeline(options);
   let history = saved;
-  /** Of the newest point, and passes that have ended, when it was last asked. */
+  /** Round of the newest point, and passes that had ended, when the pservers were last asked. */
   let asked = { round: saved.train.at(-1)?.round ?? 0, ended: (saved.passes.at(-1)?.pass ?? -1) + 1 };
   let turn: Promise<void> = Promise.resolve();
   let isTaking = false;

@@ -22,7 +22,7 @@ export interface PserverPosition {
   readonly sinceMs: number;
 }
 
-/** Of all pservers, on the timeline that the store has. */
+/** Position of all pservers, on the timeline that the store has. */
 export interface RoundPosition {
   readonly timeline: number;
   /** The lowest, and the highest. */

@@ -48,7 +48,7 @@ export async function answerTasks(
   }
 }
 
-/** Of a header, only what names the attempt. */
+/** The fields of a header that name the attempt, and no others. */
 const refOf = ({ queue, pass, task, attempt, trainer }: AttemptRef): AttemptRef => {
   return { queue, pass, task, attempt, trainer };
 };

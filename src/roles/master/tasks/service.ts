@@ -53,7 +53,7 @@ export interface TaskServiceOptions {
   readonly queue: TaskQueue;
   /** Undefined for a queue that is not saved. */
   readonly pipeline: SavePipeline | undefined;
-  /** Of the queue of training: it is saved with it. */
+  /** History of the training queue, saved together with it. */
   readonly history?: TaskHistory;
   /** False while the master is cut off from the store: then no time counts against a trainer. */
   readonly isHeld: () => boolean;
@@ -63,7 +63,7 @@ export interface TaskServiceOptions {
   readonly onPassEnded: (pass: number, totals: PassTotals) => void;
 }
 
-/** Of one request: one effect, or one for each task that is dealt. */
+/** The effects that answer one request: one, or one for each task that is dealt. */
 type Answer = readonly [QueueEffect, ...QueueEffect[]];
 
 /** A request that waits for its answer. */

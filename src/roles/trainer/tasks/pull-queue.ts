@@ -32,9 +32,9 @@ export interface PullQueueOptions {
 /** What a task pulls. */
 export interface SourceOptions {
   readonly groups: Iterator<BatchGroup>;
-  /** Of values that are pulled and not pushed yet (staleness policy `wait`). */
+  /** Versions of values that are pulled and not pushed yet (staleness policy `wait`). */
   readonly holding: () => PulledVersions | undefined;
-  /** Aborts when the task is not to be trained any more. */
+  /** Aborts when the task is no longer to be trained. */
   readonly signal: AbortSignal;
 }
 
@@ -121,7 +121,7 @@ export class PullQueue {
   }
 }
 
-/** Of one task. */
+/** The groups of one task. */
 export class PullSource {
   readonly options: SourceOptions;
   /** Others may ask for its groups. To be set by its queue. */

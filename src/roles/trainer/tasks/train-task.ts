@@ -169,7 +169,7 @@ export class TaskTraining {
       },
     );
     this.#pushes.send(pushing, ({ duplicate, recovery }) => {
-      // Of several pushes on their way only the last one says under which number the task is closed.
+      // Among several pushes in flight, only the last one reports the recovery number under which the task is closed.
       if (last) this.#progress.recovery = recovery;
       if (duplicate) this.#progress.duplicate += count;
       activity.position(this.#progress, push + 1);
