@@ -14,7 +14,7 @@ export const LIMITS = {
   frameSegments: 4096,
   /** Requests that one connection may have unanswered. */
   requestsInFlight: 1024,
-  /** Of the requests in flight, those that may let later requests of the same type start before they are answered. */
+  /** Requests in flight that may let later requests of the same type start before they are answered. */
   passingRequests: 16,
   /** Calls that wait on one channel for a connection or for room; more are refused with `Overloaded`. */
   requestsWaiting: 16_384,

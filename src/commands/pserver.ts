@@ -85,7 +85,7 @@ job is resized to fewer pservers, those with the highest indexes hand over their
     const { code, signal } = await runGuarded(host, { name, args, url, flags });
     // As a shell tells it.
     if (signal !== null) process.exit(128 + constants.signals[signal]);
-    // Of a process of this same program.
+    // The code is from a process of this same program.
     return code as ExitCode;
   }
 }

@@ -19,9 +19,9 @@ export interface PageProof {
 
 export interface PageData {
   readonly time: number;
-  /** Of paddlet. */
+  /** Version of paddlet. */
   readonly version: string;
-  /** `master`: of the job; `ui`: `paddlet ui`, which shows each job of the store. */
+  /** `master`: the master of the job; `ui`: `paddlet ui`, which shows each job of the store. */
   readonly servedBy: 'master' | 'ui';
   /** All jobs of the store, by name. */
   readonly jobs: readonly PageJobLine[];
@@ -55,24 +55,24 @@ export interface PageJob {
   readonly records: Partial<Record<'read' | 'good' | 'bad' | 'duplicate' | 'applied' | 'discarded' | 'lost', number>>;
   /** The newest file of each pserver. */
   readonly checkpoints: readonly PageCheckpoint[];
-  /** Of a job that is evaluated while it trains. */
+  /** Kept models of a job that is evaluated while it trains. */
   readonly kept?:
     | { readonly metric: string; readonly last: PageKept; readonly best?: PageKept | undefined }
     | undefined;
-  /** Of a job that has ended well. */
+  /** Result of a job that is done. */
   readonly result?: PageResult | undefined;
   /** The last lines, oldest first. */
   readonly log: readonly PageLogLine[];
 }
 
 export interface PageProgress {
-  /** Of all passes, 0 to 1. */
+  /** Fraction of all passes that is done, 0 to 1. */
   readonly share?: number | undefined;
   readonly pass?: number | undefined;
   readonly passes: number;
-  /** Of this pass (async mode). */
+  /** Tasks of this pass (async mode). */
   readonly tasks?: { readonly done: number; readonly total: number; readonly pending: number } | undefined;
-  /** Of the job (sync mode). */
+  /** Rounds of the job (sync mode). */
   readonly rounds?: { readonly done: number; readonly total: number } | undefined;
   readonly recordsPerSecond?: number | undefined;
   readonly secondsLeft?: number | undefined;
@@ -134,7 +134,7 @@ export type PageCheckpoint =
 
 export interface PageKept {
   readonly passes: number;
-  /** Of the metric. */
+  /** Value of the metric. */
   readonly value?: number | undefined;
 }
 

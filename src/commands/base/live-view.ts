@@ -65,7 +65,7 @@ async function follow(options: LiveViewOptions, show: (text: string) => void): P
   }
 }
 
-/** Of the terminal, with the cursor hidden; and back. */
+/** Switches to the terminal's second screen with the cursor hidden, and back. */
 const ENTER = '\u001b[?1049h\u001b[?25l';
 const LEAVE = '\u001b[?25h\u001b[?1049l';
 const HOME = '\u001b[H';

@@ -75,7 +75,7 @@ function meantBy(first: string, second: string | undefined, names: readonly stri
           names.filter((name) => name.includes(' ')),
         );
   if (whole !== undefined) return [whole];
-  // Of the second word of a command, given alone: `inspect`.
+  // The second word of a command may be given alone: `inspect`.
   const last = names.filter((name) => name.endsWith(` ${first}`));
   if (last.length > 0) return last;
   const near = nearest(first, [...names, ...groups, ...Object.keys(OTHER_NAMES)]);

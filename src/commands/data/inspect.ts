@@ -15,9 +15,9 @@ import { cacheFlags, dataFlagsElse, PaddletCommand } from '../base-command.ts';
 import { comparisonText, denseText, type Screen, sparseText, tableText } from './inspection-text.ts';
 import { jobLookText } from './job-look-text.ts';
 
-/** Of an output that is no terminal. */
+/** Width of an output that is not a terminal. */
 const USUAL_WIDTH = 80;
-/** Of each column, for scripts. */
+/** Frequent values of each column that scripts get. */
 const SHOWN_VALUES = 20;
 
 export default class DataInspect extends PaddletCommand<typeof DataInspect> {

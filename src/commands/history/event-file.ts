@@ -45,7 +45,7 @@ const I32 = 5;
 
 const key = (field: number, wireType: number): Buffer => varint(8 * field + wireType);
 
-/** Of a whole number that is not negative. */
+/** Encodes a whole number that is not negative. */
 function varint(number: number): Buffer {
   const bytes: number[] = [];
   let left = number;

@@ -19,10 +19,10 @@ export interface WantedJob {
   /** Paths as the job file has them. */
   readonly train: string;
   readonly test: string | undefined;
-  /** Of the first training file, of so many. */
+  /** What the first of the `files` training files contains. */
   readonly look: Look;
   readonly files: number;
-  /** Of the first test file. */
+  /** What the first test file contains. */
   readonly testLook: Look | undefined;
   readonly model: NamedModel | undefined;
 }
@@ -38,7 +38,7 @@ export interface WrittenJob {
 const MOST_UNREAD = 5;
 
 interface DataPart {
-  /** Of `data`, behind the files. */
+  /** Lines of `data` after the files. */
   readonly lines: readonly string[];
   readonly format: string;
   readonly model: NamedModel;

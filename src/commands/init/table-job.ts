@@ -8,7 +8,7 @@ import { dayText, percent, short } from '../data/inspection-text.ts';
 import { isDense, isOfNumbers, type ModelChoice } from './model-choice.ts';
 import { line, note } from './yaml-lines.ts';
 
-/** Of numbers most of which are close together. */
+/** Quantile bins of a skewed column of numbers. */
 const QUANTILES = 20;
 const TEST_SHARE = 0.2;
 /** Values of a column that is a copy of the label, for each label. */

@@ -6,7 +6,7 @@ import { LOG_LEVELS } from '../../host/log.ts';
 import { GrowingText, type LogPlace } from '../base/growing-text.ts';
 
 export interface LogRecord {
-  /** Of the log: `pserver-0`. */
+  /** Name of the log, such as `pserver-0`. */
   readonly name: string;
   readonly timeMs: number;
   /** Undefined for text before the first entry. */
@@ -21,7 +21,7 @@ export interface LogSource {
   readonly from?: LogPlace | undefined;
 }
 
-/** Of an entry: what follows belongs to it, too. */
+/** Maximum lines of an entry, including the lines that follow its first. */
 const MOST_LINES = 1_000;
 
 /**
@@ -30,7 +30,7 @@ const MOST_LINES = 1_000;
 export class LogReader {
   readonly #name: string;
   readonly #growing: GrowingText;
-  /** Of a line whose end is not written yet. */
+  /** The start of a line whose end is not written yet. */
   #rest = '';
   /** It began in the middle of a line. */
   #isCut: boolean;

@@ -8,7 +8,7 @@ import { LogReader } from '../logs/log-records.ts';
 
 const LINES = 60;
 const LINE_CHARACTERS = 500;
-/** Of each log, at first. */
+/** Bytes that are read of each log at first. */
 const TAIL_BYTES = 16 * 1024;
 
 export class LogTail {

@@ -94,7 +94,7 @@ function progressOf(status: ShownStatus, wallSeconds: number): PageProgress {
   };
 }
 
-/** Of a job that no master directs. */
+/** The saved progress of a job that no master directs. */
 function storedOf({ stored }: ShownStatus): Pick<PageProgress, 'share' | 'pass' | 'rounds'> {
   if (stored === undefined) return {};
   const { pass } = stored;
@@ -117,7 +117,7 @@ function processOf(process: LiveProcess, row: ProcessRow): PageProcess {
     state: info?.state ?? (answer.kind === 'none' ? 'silent' : 'strange'),
     activity: activityIn(answer),
     ...{ rate: row.rate, rateOf: row.unit, bytes, time: row.time ?? [] },
-    // Of a master it is its phase, of others that do not work why.
+    // The note of a master is its phase, and that of an idle process why it does not work: neither means slow.
     ...(isWorking && role !== 'master' && { slow: row.note }),
     errors: info?.errors ?? [],
   };

@@ -30,7 +30,7 @@ export interface LooksOptions {
   readonly store: Store;
   readonly keys: Keys;
   readonly network: Network;
-  /** Of the job, where it is known: its logs are there. */
+  /** Folder of the job, if it is known: its logs are there. */
   readonly folder: string | undefined;
   readonly servedBy: PageData['servedBy'];
 }
@@ -70,7 +70,7 @@ export class PageLooks {
     const data = { time: wallSeconds, version: VERSION, servedBy, jobs };
     if (status === undefined) return { data, curves };
     const now = { status, atMs: clock.monotonicMs() };
-    // Of a job that was begun again nothing is compared.
+    // A job that was started over is not compared with its former state.
     const isSame = this.#before?.status.record.id === status.record.id;
     const before = isSame ? this.#before : undefined;
     this.#before = now;

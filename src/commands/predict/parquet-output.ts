@@ -90,7 +90,7 @@ const texts = (name: string): SchemaElement => ({
 type Values = (string | number | null)[];
 
 class OpenGroup {
-  /** Of each column. */
+  /** The values of each column. */
   readonly values: Values[];
   rows = 0;
   characters = 0;

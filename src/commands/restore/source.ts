@@ -41,9 +41,9 @@ export interface RestoreSource {
   readonly folder: string;
   /** The fencing token that the new files carry: not below that of any file before them. */
   readonly token: bigint;
-  /** Of a job in sync mode that is published to. */
+  /** Timeline to publish, for a job in sync mode. */
   readonly timeline?: bigint;
-  /** Of a job in a store: shards of one unit stay together. */
+  /** Number of units of a job in a store: shards of one unit stay together. */
   readonly units?: number;
   readonly publishing?: Publishing;
 }

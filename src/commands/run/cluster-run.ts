@@ -31,7 +31,7 @@ export interface ClusterRun {
   readonly keys: Keys;
   /** URL of the store. */
   readonly url: string;
-  /** Of the job: store.db, logs, checkpoints. */
+  /** Folder of the job: store.db, logs, checkpoints. */
   readonly folder: string;
   readonly loaded: LoadedJob;
   readonly stop: AbortSignal;

@@ -20,9 +20,9 @@ import { timesText } from './times-text.ts';
 
 export interface TextOptions {
   readonly table: MakeTable;
-  /** With all that is known of where processes are. */
+  /** Shows everything that is known about where processes are. */
   readonly isWide: boolean;
-  /** Of the terminal: lines that are wider go on in the next, those of tables are cut. */
+  /** Columns of the terminal: longer lines wrap, rows of tables are cut. */
   readonly columns?: number | undefined;
 }
 

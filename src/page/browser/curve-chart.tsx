@@ -12,7 +12,7 @@ const MOST_POINTS_MARKED = 30;
 
 export interface CurveChartProps {
   readonly chart: Chart;
-  /** Of all curves, so that each looks the same in every chart. */
+  /** Names of all curves, so that each curve looks the same in every chart. */
   readonly names: readonly string[];
 }
 

@@ -47,7 +47,7 @@ export function rateText(rate: number, of = 'records'): string {
 /** Rounded down: 100 % is said of what is whole. */
 export const percentText = (share: number): string => `${Math.floor(Math.min(1, Math.max(0, share)) * 1000) / 10} %`;
 
-/** Of a loss or another metric. */
+/** The text of a loss or another metric. */
 export function metricText(value: number): string {
   if (!Number.isFinite(value)) return String(value);
   const size = Math.abs(value);
@@ -55,7 +55,7 @@ export function metricText(value: number): string {
   return value.toFixed(size >= 1000 ? 1 : size >= 10 ? 2 : 4);
 }
 
-/** Of the viewer's day. */
+/** The time of day in the viewer's time zone. */
 export function clockText(seconds: number): string {
   return new Date(seconds * 1000).toLocaleTimeString('en-GB', { hour12: false });
 }

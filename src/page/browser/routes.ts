@@ -2,9 +2,9 @@
 import { type Box, HEADING, LANE, MARGIN } from './cluster-layout.ts';
 
 export interface Route {
-  /** Of an SVG path. */
+  /** Path of an SVG element. */
   readonly path: string;
-  /** Where it arrives: of the sign with its number. */
+  /** Position of the sign with the number of the route. */
   readonly sign: Point;
 }
 
