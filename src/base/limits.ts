@@ -95,7 +95,9 @@ export const LIMITS = {
   fileReadBytes: 4 * MiB,
   /** What the target of a move may answer to one message. */
   moveAnswers: 16,
-  /** What one update may carry to other copies: a frame has room for it beside what is said of all units. */
+  /**
+   * What one update may carry to other copies: a frame has room for it beside what the frame states about all units.
+   */
   replicatedBytes: 252 * MiB,
   /** The window that a backup may give to a primary. */
   replicaWindowBytes: 256 * MiB,
@@ -164,7 +166,7 @@ export const LIMITS = {
   repairedTasks: 1_000_000,
   /** Tasks of a queue that a trainer holds at a time: one it works on, those that it reads ahead or finishes. */
   tasksHeld: 8,
-  /** Attempts at tasks that have ended or not, and were not reported: of more, the oldest count nothing any more. */
+  /** Unreported attempts at tasks, ended or not, that are counted; beyond this number, the oldest are dropped. */
   unreportedAttempts: 65_536,
   /** Pulls on their way before the mini-batch before them is computed. */
   pullAhead: 64,
@@ -254,7 +256,7 @@ export const LIMITS = {
   parsedMemoryBytes: 64 * MiB,
   /** What parsed tasks leave free on the disk of the cache: checkpoints may be on it. */
   keptFreeBytes: 1024 * MiB,
-  /** A log file of `paddlet run` before another one is begun, and how many of the older ones are kept. */
+  /** Bytes at which a log file of `paddlet run` is rotated, and the number of older files that are kept. */
   logFileBytes: 64 * MiB,
   leastLogFileBytes: 4 * KiB,
   oldLogFiles: 3,

@@ -3,7 +3,7 @@
  * no better one is expected (early stopping). Halts and decisions depend on how far training has come and on the
  * scores alone, so in sync mode they are a function of the job.
  *
- * A model is scored while training goes on to the next point, and known there: what is decided at one point ends the
+ * A model is scored while training continues to the next point, and known there: what is decided at one point ends the
  * job at the next one.
  */
 import * as z from 'zod';
@@ -24,7 +24,7 @@ export interface EvaluationRule {
   readonly everyRounds?: number | undefined;
   /** By which models are compared. */
   readonly metric: EvaluationMetric;
-  /** So many models in a row that are no better end the job. */
+  /** The job stops after this many models in a row without improvement. */
   readonly patience?: number | undefined;
   /** By how much a better one must differ, at least. */
   readonly minDelta: number;

@@ -1,7 +1,7 @@
 /**
- * The curves of a job: how loss and metrics developed. A point has the sums of all training so far, so the sums of what
- * lies between two points are their difference: a point that is dropped takes nothing along, and a master that takes
- * over adds none twice. Which points are kept depends on how far training has come alone (spacing.ts).
+ * The curves of a job: how loss and metrics developed. A point has the sums of all training so far, so the sums between
+ * two points are their difference: dropping a point loses nothing, and a master that takes over adds nothing twice.
+ * Which points are kept depends on how far training has come alone (spacing.ts).
  */
 import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
@@ -98,7 +98,7 @@ export function withRounds(history: History, metrics: readonly PassMetrics[], at
   return endedPasses(metrics, passAt(reached)).reduce((all, sums) => withPass(all, { ...sums, timeMs }), trained);
 }
 
-/** What lies between each point and the one before it. */
+/** Sums between each point and the one before it. */
 export function windowsOf(points: readonly TrainPoint[]): MetricSums[] {
   return points.map((point, at) => {
     const before: MetricSums = points[at - 1] ?? noSums;

@@ -140,7 +140,7 @@ const NO_UTF8: Appearance = {
 const LONG = 4000;
 /** Matches the end of a text that was cut off inside a character. */
 const CUT_CHARACTER = /[\x80-\xff]{1,3}$/;
-/** What stands for bytes that are not UTF-8. */
+/** The character that replaces bytes that are not UTF-8. */
 const REPLACEMENT = '\ufffd';
 
 /** Why a job file cannot contain these texts, and what to do; undefined if it can. */

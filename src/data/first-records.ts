@@ -222,7 +222,7 @@ async function readFirst(
   return { bad, isWhole };
 }
 
-/** The first bad records, for a message about data that was read before; none when it cannot be read any more. */
+/** The first bad records, for a message about data that was read before; none when it can no longer be read. */
 export async function firstBad(place: DataPlace, data: FirstRecords): Promise<readonly BadRecord[]> {
   try {
     for await (const { head } of heads(place, data)) if (head.bad.length > 0) return head.bad;

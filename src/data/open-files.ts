@@ -16,8 +16,8 @@ interface OpenOne {
 }
 
 /**
- * Opened at their first chunk (inflated, if they must be). As many as `LIMITS.openDataFiles` stay open, those that were
- * read last: a task may be of more files than a process may have open.
+ * Opened at their first chunk (decompressed, if they must be). As many as `LIMITS.openDataFiles` stay open, those that
+ * were read last: a task may be of more files than a process may have open.
  */
 export class OpenFiles {
   private readonly place: DataPlace;

@@ -28,7 +28,7 @@ export type Split =
     };
 
 export interface NegativeSampling {
-  /** So many of the records with label 0 stay. */
+  /** Fraction of the records with label 0 to keep. */
   readonly rate: number;
   /** `weight`: each that stays counts 1 / rate. */
   readonly correction: 'weight' | 'none';
@@ -92,5 +92,5 @@ export class Selector {
 const seedOf = (seed: number, purpose: string, path: string): number =>
   halvesOf(hash64(Buffer.from(`${seed} ${purpose} ${path}`), 0n))[0];
 
-/** Whether a hash of 32 bits is among so many of all. */
+/** Whether a hash of 32 bits is in the given fraction of all hashes. */
 const isBelow = (hash: number, share: number): boolean => hash < share * 4_294_967_296;

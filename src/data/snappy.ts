@@ -1,6 +1,6 @@
 /**
  * Snappy blocks (google/snappy, format_description.txt). The kernels are of hyparquet's makers; the one that
- * decompresses is told nothing of the size of its output: it believes the data.
+ * decompresses gets no size for its output: it trusts the data.
  */
 import { snappyCompressor, snappyUncompressor } from 'hysnappy';
 

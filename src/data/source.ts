@@ -6,7 +6,7 @@ import type { Batch } from '../model/model.ts';
 import type { NumberStatistics } from './columns/statistics.ts';
 import type { Traits } from './oddities.ts';
 
-/** A slice of one file that holds whole records. Offsets are in the inflated content. */
+/** A slice of one file that holds whole records. Offsets are in the decompressed content. */
 export interface Chunk {
   /** Index into `DataIndex.files`. */
   readonly file: number;
@@ -32,7 +32,7 @@ export interface Chunk {
 export interface IndexedFile {
   /** Relative to the data folder, with forward slashes. */
   readonly path: string;
-  /** Bytes of the inflated content. */
+  /** Bytes of the decompressed content. */
   readonly bytes: number;
   readonly records: number;
   /** For formats with files of labels: the one that belongs to this file of inputs. */
@@ -65,8 +65,8 @@ export interface DataIndex {
   /** Highest field of a feature seen + 1, or the columns that make features; 0 where features have no fields. */
   readonly fieldBound: number;
   /**
-   * Highest whole label seen + 1, the number of classes of multiclass labels; at most 2^53 - 1, which stands for all
-   * that is more.
+   * Highest whole label seen + 1, the number of classes of multiclass labels; at most 2^53 - 1, which also means any
+   * higher number.
    */
   readonly labelBound: number;
   readonly traits: Readonly<Traits>;
@@ -99,6 +99,6 @@ export interface TaskRecords {
   goodBefore(position: number): number;
   /** File and lines (or record numbers) of the records at [from, to), for messages. */
   describe(from: number, to: number): string;
-  /** Neither the records nor batches of them are needed any more: their memory is used again. */
+  /** Ends the use of the records and of their batches: their memory is used again. */
   release?(): void;
 }

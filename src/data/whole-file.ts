@@ -6,7 +6,7 @@ const PARTIAL = '.partial';
 
 export type Append = (block: Uint8Array) => Promise<void>;
 
-/** Removes what processes have begun to write under that name, those that still do included: they fail then. */
+/** Removes what processes have started to write under that name, those that still do included: they fail then. */
 export async function removePartial(disk: Host['disk'], path: string): Promise<void> {
   const folder = dirname(path);
   for (const name of await disk.list(folder)) {

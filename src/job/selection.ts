@@ -60,7 +60,7 @@ export function resolveSplit(data: SplitData): Split | undefined {
   return split === undefined ? undefined : { fromMs: fromOf(data) };
 }
 
-/** NaN when it is no time; in the zone of the time column. */
+/** NaN when it is not a time; in the zone of the time column. */
 export function fromOf({ split, columns = {} }: SplitData): number {
   const written = Object.values(columns).find((column) => typeOf(column) === 'time');
   const named = (typeof written === 'object' && 'zone' in written ? written.zone : undefined) ?? 'UTC';

@@ -86,8 +86,8 @@ export interface MetricSums {
 }
 
 /**
- * The arrays are the caller's. Those in the model's memory are free again when they are given back (`freeStep`), or
- * some time after nothing refers to them any more.
+ * The arrays belong to the caller. Those in the model's memory are free again when they are given back (`freeStep`), or
+ * at some time after the last reference to them.
  */
 export interface StepResult {
   /** Gradients of Σ weight × loss / records, same shapes as the values. */
@@ -135,7 +135,7 @@ export interface Model {
 export const idsOf = ({ lookups }: Pick<Model, 'lookups'>, { sparse }: Batch): readonly IdList[] =>
   lookups.map((input) => sparse[input]!);
 
-/** Nothing refers to the arrays of the step any more. */
+/** Gives back the arrays of the step, to which nothing may refer afterwards. */
 export function freeStep({ memory }: Pick<Model, 'memory'>, { dense, sparse }: Omit<StepResult, 'metrics'>): void {
   for (const array of [...dense, ...sparse]) if (memory !== undefined && memoryOf(array) === memory) memory.free(array);
 }

@@ -24,7 +24,7 @@ export interface SparseAddresses {
   /** 0 when none are wanted. */
   readonly scores: number;
   readonly sums: number;
-  /** So many bytes as the model asked for. */
+  /** As many bytes as the model asked for. */
   readonly scratch: number;
 }
 

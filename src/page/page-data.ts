@@ -1,6 +1,6 @@
 /**
- * What the web page is told (docs/page.md): one object for each look at the job, as JSON. Types only: the master makes
- * it, the browser shows it. Times are in seconds since 1970, passes and rounds count from 0.
+ * What the web page gets (docs/page.md): one JSON object per refresh. Types only: the master makes it, the browser
+ * shows it. Times are in seconds since 1970, passes and rounds count from 0.
  */
 
 /** Texts that a role sends to a page. Nothing but `PageProof` goes the other way. */

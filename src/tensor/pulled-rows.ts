@@ -36,8 +36,8 @@ export class PulledRows {
   }
 
   /**
-   * Runs `pull` with the address of a u32 for each of `count` rows at `ids`, to be told where each is; with 0 when that
-   * is not to be kept.
+   * Runs `pull` with the address of a u32 for each of `count` rows at `ids`, where the pull writes the row's place;
+   * with 0 if places are not to be kept.
    */
   during(table: SparseTable, ids: number, count: number, pull: (found: number) => void): void {
     const byteLength = ENTRY_BYTES * count;

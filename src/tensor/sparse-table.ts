@@ -27,7 +27,7 @@ export interface Workspace {
   readonly byteLength: number;
 }
 
-/** What a workspace must have for tables of this width, in a job with so many shards. */
+/** Bytes that a workspace needs for tables of this width, in a job with this number of shards. */
 export const workspaceBytes = (widest: number, shards: number): number =>
   Math.max(WORKSPACE_BYTES, LOCATED_BYTES + 4 * widest) + shards;
 

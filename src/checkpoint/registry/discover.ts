@@ -144,7 +144,7 @@ export async function filesOfJob(disk: Disk, files: readonly FileRef[], job: str
   throw new PaddletError('CheckpointMissing', `none of the ${files.length} files belongs to job ${job}`);
 }
 
-/** Undefined when the file is gone: the job that it was of may be running. */
+/** Undefined if the file was removed: its job may be running. */
 async function metadataOf(disk: Disk, path: string): Promise<ReadonlyMap<string, string> | undefined> {
   try {
     return await withFile(await openFile(disk, path), (file) => readMetadataOnly(file, path));

@@ -1,4 +1,4 @@
-/** Whether anything still needs the files of a pserver that leads no unit any more (docs/design.md §7, "Files"). */
+/** Whether anything still needs the files of a pserver that no longer leads a unit (docs/design.md §7, "Files"). */
 import { type Cut, filesOfCut } from './cut.ts';
 import type { PublishedFile } from './newest.ts';
 import { unreplacedShards } from './retention.ts';

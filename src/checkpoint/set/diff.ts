@@ -119,7 +119,7 @@ const NO_ROWS: ShardRows = {
   steps: undefined,
 };
 
-/** Stands at a row of a stream of batches. */
+/** A position at a row of a stream of batches. */
 class RowCursor {
   rows = NO_ROWS;
   at = 0;

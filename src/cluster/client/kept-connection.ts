@@ -60,7 +60,7 @@ export class KeptConnection<T> {
     return this.#closed.signal.aborted;
   }
 
-  /** Nothing is sent or called any more. What was sent may still arrive. */
+  /** After it nothing is sent or called. What was sent before may still arrive. */
   close(): void {
     this.#closed.abort();
     this.#opening?.close();

@@ -35,7 +35,7 @@ export interface MasterClient {
   close(): void;
 }
 
-/** `onFatal`: the master's address cannot be followed any more. */
+/** `onFatal`: the master's address can no longer be followed. */
 export function createMasterClient(context: ClusterContext, onFatal: (error: Error) => void): MasterClient {
   const { clock, log } = context.host;
   const follower = followMaster(context, onFatal);

@@ -70,7 +70,7 @@ export interface ParameterClient {
   pull(ids: readonly IdList[], signal: AbortSignal): Promise<PulledValues>;
   /** Where the job bounds staleness with policy `wait`, this waits for other trainers. */
   pullToTrain(ids: readonly IdList[], pull: TrainingPull, signal: AbortSignal): Promise<Pulled>;
-  /** Takes back pulled values that nothing refers to any more: later pulls use their memory. */
+  /** Takes back pulled values to which nothing refers: later pulls use their memory. */
   recycle(values: PulledValues): void;
   /** Gradients of values that were pulled to train will not be pushed: other trainers need not wait for them. */
   releaseHold(trainer: string): Promise<void>;
@@ -140,7 +140,7 @@ class GroupClient implements ParameterClient {
       const nothing = { hold: { trainer, pushes: 0 }, dense: [], sparse: [] };
       (await this.#group.ask(first, 'pull', nothing, [], RELEASE_TIMEOUT_MS)).free();
     } catch (error) {
-      // A pserver that cannot be told does not wait for a silent trainer for ever.
+      // A pserver that does not get this waits for a silent trainer only for a limited time.
       if (!isPaddletError(error)) throw error;
     }
   }

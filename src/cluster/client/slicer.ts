@@ -40,7 +40,7 @@ export interface PserverSlice {
   /** The same of the tables alone, whose segments begin with that one. Returns the one after them. */
   scatterRows(answer: Answer, into: PulledValues, first: number): number;
   pushSegments(gradients: GradientArrays): Uint8Array[];
-  /** Neither the slice nor a request that was made of it is needed any more. */
+  /** Ends the use of the slice, and of every request that was made from it. */
   release(): void;
 }
 
@@ -52,7 +52,7 @@ export interface RoutedIds {
   readonly version: number;
   /** By position in the placement. */
   readonly slices: readonly PserverSlice[];
-  /** Nothing that was made from it is needed any longer: its memory is used again. */
+  /** Ends the use of what was made from it: its memory is used again. */
   release(): void;
 }
 
@@ -64,7 +64,7 @@ export interface Slicer {
    * another list, which are to serve this one, too.
    */
   allocate(ids: readonly IdList[], dense?: PulledValues['dense']): PulledValues;
-  /** Takes back values that nothing refers to any more. */
+  /** Takes back values to which nothing refers. */
   recycle(values: PulledValues): void;
 }
 

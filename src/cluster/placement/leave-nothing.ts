@@ -1,6 +1,6 @@
 /**
- * Deletes what is left of a pserver that the job does not want any more: its files, and the keys of its index. Its
- * files go first, so that the keys tell what is left when the process dies in between.
+ * Deletes what is left of a pserver that the job no longer wants: its files, and the keys of its index. Its files go
+ * first, so that the keys tell what is left when the process dies in between.
  */
 import { LIMITS } from '../../base/limits.ts';
 import { removeEmptyFolder } from '../../checkpoint/file/files.ts';

@@ -73,7 +73,7 @@ interface Mirror {
   loaded: boolean;
 }
 
-/** `onFatal` is told when the store cannot be followed any more. */
+/** `onFatal` is called when the store can no longer be followed. */
 export function followPlacement(
   context: Pick<StoreContext, 'host' | 'store' | 'keys'>,
   job: Grouping,

@@ -99,7 +99,10 @@ interface LedUnit {
   readonly inSync: readonly number[];
 }
 
-/** What a pserver said that is gone says nothing of the one that has its index now, until that one has spoken. */
+/**
+ * The record of a former process says nothing about the process that has the index now, until that one has written its
+ * own.
+ */
 function recordsOf(
   keys: Keys,
   entries: readonly KeyValue[],

@@ -37,8 +37,8 @@ export interface UnitPlace extends OrphanUnit {
   /** Live members of its in-sync set, its primary included. */
   readonly copies: readonly LivePserver[];
   /**
-   * Its primary is gone, and a live member has everything that was acknowledged: that one will lead it. A unit that was
-   * left by a clean stop has its last state in a file: then no copy takes over.
+   * The primary has lost its index, and a live member of the in-sync set will be promoted. After a clean stop the last
+   * state of the unit is in a file: then no copy takes over.
    */
   readonly hasCopy: boolean;
 }

@@ -3,7 +3,7 @@ import type { DirectingInfo } from '../info.ts';
 import type { LiveProcess } from '../job/describe-job.ts';
 import { shortId } from '../trainer-entry.ts';
 
-/** In the order in which causes are told: what comes first is the reason of what comes later. */
+/** In the order in which causes are shown: earlier causes are the reasons of later ones. */
 export const CAUSE_KINDS = [
   /** The job has ended, was asked to stop, or no process of it is running. */
   'ended',

@@ -155,7 +155,7 @@ function copiesCauses({ record, spread }: Pick<Seen, 'record' | 'spread'>): Caus
   ];
 }
 
-/** Processes that have nothing to work on yet; the commands of the job are told by themselves. */
+/** Processes that have nothing to work on yet; the commands of the job have causes of their own kind. */
 export const waitingCauses = ({ processes }: Seen): Cause[] =>
   processes.flatMap((process): Cause[] => {
     const { answer } = process;

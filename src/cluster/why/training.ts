@@ -12,7 +12,7 @@ type WorkingTrainer = Extract<TrainerInfo, { state: 'working' }>;
 const RECENT_FAILURE_MS = 20_000;
 /** What lasts so long is worth a word. */
 const LONG_MS = 2_000;
-/** A pserver is slow that takes so many times longer than the quickest, and at least so long. */
+/** A pserver is slow if it takes this many times longer than the quickest, and at least `SLOW_MS`. */
 const SLOW_FACTOR = 5;
 const SLOW_MS = 100;
 /** Without another one to compare it with. */

@@ -83,7 +83,7 @@ export const dataFlagsElse = (otherwise: string) => ({
 
 export const dataFlags = dataFlagsElse('the folder of the job file');
 
-/** Where inflated files and indexes are kept. */
+/** Where decompressed files and indexes are kept. */
 export const cacheFlags = {
   'cache-dir': Flags.string({
     env: 'PADDLET_CACHE',

@@ -47,7 +47,7 @@ export class GrowingText {
         continue;
       }
       if (read === undefined) return '';
-      // It was removed, and begun again.
+      // It was removed, and started again.
       if (read.size < at.offset && isLast) {
         this.#at = { number: at.number, offset: 0 };
         continue;

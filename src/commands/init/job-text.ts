@@ -48,7 +48,7 @@ interface DataPart {
 
 const SMALL = 5000;
 const MEDIUM = 200_000;
-/** As if a file that was not read to its end had so many. */
+/** Assumed number of records of a file that was not read to its end. */
 const UNKNOWN = 100_000;
 const TASKS = 50;
 const LEAST_RECORDS = 100;

@@ -75,7 +75,7 @@ export function columnLines(look: TableLook, model: ModelChoice): ChosenColumns 
     const typed = typeOf(facts);
     const chosen = isLabel ? labelColumn(look, model) : chosenColumn(facts, typed, model, time !== undefined);
     const isLeak = look.leaks.includes(facts.name);
-    // As few values as the label has: it is hardly more than another name for it.
+    // As few values as the label has: it is probably only another name for the label.
     const isCopy = isLeak && typed.distinct <= COPY * distinctLabels;
     const { type, why, ...settings } = isCopy ? { type: 'ignore', why: chosen.why } : chosen;
     if (!isLabel && typed.isOtherNumber) unread.push(`column ${facts.name} is ignored: ${why}`);

@@ -1,4 +1,4 @@
-/** Looks at one job again and again, for its page: at what changes fast each time, at the rest now and then. */
+/** Looks at one job repeatedly, for its page: at what changes fast each time, at the rest now and then. */
 import { isPaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { describePlaces } from '../../cluster/client/describe-copies.ts';

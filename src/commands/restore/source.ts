@@ -31,7 +31,7 @@ export interface RestoreRequest {
 export interface Publishing {
   readonly job: OpenJob;
   readonly quiet: QuietJob;
-  /** The new files have what the published ones had, which are not needed any more. */
+  /** The new files have what the published ones had, which are no longer needed. */
   readonly isOfPublished: boolean;
 }
 

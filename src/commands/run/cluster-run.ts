@@ -38,7 +38,7 @@ export interface ClusterRun {
   /** Aborts when all processes are to be killed. */
   readonly kill: AbortSignal;
   readonly stopLimitMs: number;
-  /** How large a log file becomes before another one is begun. */
+  /** How large a log file becomes before the next one is started. */
   readonly logBytes: number;
 }
 

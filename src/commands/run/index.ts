@@ -335,7 +335,7 @@ const jobCopy = (folder: string): string => join(folder, 'job.yaml');
 /** How long a store that does not answer is asked for a result after a stop. */
 const RESULT_WITHIN_MS = 5_000;
 
-/** Also after an interruption: the job may have ended all the same. */
+/** Also after an interruption: the job may have ended anyway. */
 async function readResult({ host, store, keys, stop }: ClusterRun) {
   const limit = new AbortController();
   const ask = (): Promise<KeyValue | undefined> =>

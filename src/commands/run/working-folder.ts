@@ -17,7 +17,7 @@ export class WorkingFolder {
   readonly #lock: FolderLock;
   #holder: Holder;
   #logFile: LogFile | undefined;
-  /** What is for that file only: the terminal is told in another way. */
+  /** A log for that file only: the terminal shows the same in another way. */
   #log: Log | undefined;
   #hasStarted = false;
   /** Logs an error that nothing awaits, which ends this process. */

@@ -5,7 +5,7 @@
  */
 import type { LinkName, ReplicaAnswer, ReplicaFrame } from './messages.ts';
 
-/** What one update carries, for all units that it was placed in at one go: one object, told by its identity. */
+/** What one update carries, for all units that it was placed in at once: one object, recognized by its identity. */
 export interface SharedPayload {
   /** From 1, ascending in the order in which updates came into being in this process: placed here, or received. */
   readonly order: number;
@@ -21,8 +21,8 @@ export interface LinkFrame<P> {
 /** One request. */
 export interface PeerBatch<P> {
   /**
-   * Units whose copies at the peer this primary has nothing to do with any more. It counts no room for them from here
-   * on. They come before the frames, which may begin with a new copy.
+   * Units whose copies at the peer no longer belong to this primary, which counts no room for them from here on. They
+   * come before the frames, which may begin with a new copy.
    */
   readonly left: readonly number[];
   /** Each unit at most once. What is staged is one update: its payload goes once. */

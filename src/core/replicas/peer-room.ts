@@ -24,7 +24,7 @@ interface HeldPart {
 }
 
 export class PeerRoom {
-  /** Undefined: the peer has not told it yet. */
+  /** Undefined until the peer has sent it. */
   #windowBytes: number | undefined;
   /** By the order of the payload. */
   readonly #payloads = new Map<number, HeldPayload>();
@@ -88,7 +88,7 @@ export class PeerRoom {
     this.#free(unit, ({ name, isDropped }) => isDropped || name.position <= committed);
   }
 
-  /** The peer is told that its copy of the unit takes no room of this window any more. */
+  /** The peer knows that its copy of the unit takes no room of this window from now on. */
   left(unit: number): void {
     this.#free(unit, () => true);
   }

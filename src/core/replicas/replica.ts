@@ -100,7 +100,7 @@ export class Replica<P> {
     return this.#role instanceof Primary ? this.#role.state().handOverTo : undefined;
   }
 
-  /** A hand-over to that member may begin now. Later it may be refused all the same. */
+  /** A hand-over to that member may begin now. Later it may be refused anyway. */
   mayHandOver(to: UnitOwner): boolean {
     return this.#role instanceof Primary && this.#role.mayHandOver(to);
   }
@@ -233,7 +233,7 @@ export class Replica<P> {
     if (own !== undefined && own.epoch > (this.#seen?.head.epoch ?? 0)) this.#takeOver(own, now);
   }
 
-  /** It keeps everything that it has staged: its trainers may have been told that it counts. */
+  /** It keeps everything that it has staged: trainers may have an answer that says that the update counts. */
   #takeOver(head: UnitHead, now: number): void {
     this.#seen = { head, isPrimaryAlive: true };
     const primary = new Primary(this.#options, this.#log, this.#out, Primary.begun(head, this.#log, this.#options.me));

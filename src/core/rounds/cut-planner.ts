@@ -28,7 +28,7 @@ export type CutEvent =
   | { readonly type: 'rounds'; readonly highest: number }
   /** A cut was requested. */
   | { readonly type: 'asked' }
-  /** Training goes on to that round. */
+  /** Training continues to that round. */
   | { readonly type: 'goOn'; readonly until: number }
   | { readonly type: 'completed'; readonly round: number }
   /** `passed`: a pserver was past the round. */

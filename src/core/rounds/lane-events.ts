@@ -47,7 +47,7 @@ export type LaneEffect =
       readonly slow: string;
       readonly trainer: string;
     }
-  /** One more failure of a lane in this round; `failures` in all. `died`: its trainer is gone. */
+  /** One more failure of a lane in this round; `failures` in all. `died`: its trainer has left. */
   | {
       readonly type: 'failure';
       readonly round: number;

@@ -2,7 +2,7 @@
 
 export interface Helper {
   readonly trainer: string;
-  /** It helps until so many rounds have passed in all. */
+  /** The trainer helps until this many rounds have passed in all. */
   readonly until: number;
 }
 

@@ -32,7 +32,7 @@ export interface DecodedBlock {
   readonly open: readonly (readonly [task: number, saved: SavedOpenTask])[];
 }
 
-/** Undefined when the value does not fit a pass of so many tasks, or contradicts itself. */
+/** Undefined if the value does not fit a pass of `tasks` tasks, or contradicts itself. */
 export function decodeBlock(block: number, value: TaskBlock, tasks: number): DecodedBlock | undefined {
   const first = block * BLOCK_TASKS;
   if (!Number.isInteger(block) || first < 0 || first >= tasks) return undefined;

@@ -72,7 +72,7 @@ export class Dealer {
     return due.length === 0 ? undefined : Math.min(...due);
   }
 
-  /** All requests that wait; none of them waits any longer. */
+  /** Drops and returns all requests that wait. */
   dismiss(): readonly number[] {
     const requests = [...this.#waiting.keys()];
     this.#waiting.clear();

@@ -69,7 +69,7 @@ export type QueueEvent =
       readonly phase: Phase;
     }
   | { readonly type: 'tick' }
-  /** So many passes may be trained, at least as many as before. */
+  /** Up to `until` passes may be trained, at least as many as before. */
   | { readonly type: 'goOn'; readonly until: number }
   /** The master was suspended until now: that time counts against no trainer. */
   | { readonly type: 'resumed' };
@@ -117,7 +117,7 @@ export interface LiveAttempt extends AttemptRef {
   readonly position: number;
   readonly executing: boolean;
   readonly ranMs: number;
-  /** When it was handed out or begun, on the clock of `step`. */
+  /** When it was handed out or started, on the clock of `step`. */
   readonly since: number;
 }
 

@@ -39,7 +39,7 @@ export const noSums = (): TaskSums => ({
   metrics: { records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 },
 });
 
-/** What is added up comes from outside: a sum that is no whole number any more could not be read back. */
+/** What is added up comes from outside: a sum that is no longer a whole number could not be read back. */
 const plus = (a: number, b: number): number => Math.min(Number.MAX_SAFE_INTEGER, a + b);
 
 export const addSums = (a: TaskSums, b: TaskSums): TaskSums => ({

@@ -10,7 +10,7 @@ export const GROWN_MS = 5_000;
 export interface Due {
   /** Something is due. */
   readonly isDue: boolean;
-  /** What was begun has not ended yet. */
+  /** What was started has not ended yet. */
   readonly isMoving: boolean;
 }
 

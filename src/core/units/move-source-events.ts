@@ -107,7 +107,7 @@ export type SourceEvent<P> =
    * the same transaction read.
    */
   | ({ readonly type: 'decided' } & Decision)
-  /** The store shows that the target's token is gone. */
+  /** The store shows that the target's token no longer exists. */
   | { readonly type: 'targetGone' }
   /**
    * The unit is to stay, or no copy to be made: the job is being stopped, the plan has changed. Ignored once the change
@@ -135,11 +135,11 @@ export type SourceEffect<P> =
   /** The target has the copy, exactly as it was at `seal`. */
   | { readonly type: 'copied' }
   /**
-   * The target does not confirm a sealed copy, or the copy is not wanted any more: the replicas are to end the join.
-   * Then `joinFailed` comes, or `release` if it was too late for that. Once.
+   * The target does not confirm a sealed copy, or the copy is no longer wanted: the replicas are to end the join. Then
+   * `joinFailed` comes, or `release` if it was too late for that. Once.
    */
   | { readonly type: 'unconfirmed'; readonly reason: string }
-  /** This pserver goes on leading the unit: requests that wait are judged again. */
+  /** This pserver continues to lead the unit: requests that wait are judged again. */
   | { readonly type: 'abandoned'; readonly reason: string }
   /** The target leads the unit: drop it. Requests that wait go to the target. */
   | { readonly type: 'moved' };

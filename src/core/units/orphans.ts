@@ -1,8 +1,8 @@
 /**
  * Which pserver takes a unit that has no live primary. The one that led it last, as it has the files next to it; where
- * there was none, or that index is not wanted any more, the one that the plan gives it to (plan.ts). If that pserver
- * does not come in time, one of those that are live. Every pserver works this out for itself; only transactions on the
- * heads decide.
+ * there was none, or that index is no longer wanted, the one that the plan gives it to (plan.ts). If that pserver does
+ * not come in time, one of those that are live. Every pserver works this out for itself; only transactions on the heads
+ * decide.
  */
 import { type PlannedPserver, type PlannedUnit, planUnits } from './plan.ts';
 

@@ -124,7 +124,7 @@ const isUneven = (heavy: number, light: number): boolean => heavy * 100 > light 
 
 /**
  * The unit closest to half the difference, which brings the two shares closest together. One of almost the whole
- * difference would only make the light share the heavy one: while a model grows, it would come back again and again.
+ * difference would only make the light share the heavy one: while a model grows, it would come back repeatedly.
  */
 function bestToMove(from: Share, difference: number): WeighedUnit | undefined {
   let best: WeighedUnit | undefined;

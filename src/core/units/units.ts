@@ -4,7 +4,7 @@
  */
 import { assert } from '../../base/assert.ts';
 
-/** A job has so many unless it says otherwise, and so many for each pserver that it may have. */
+/** Default number of units: this many, or `UNITS_A_PSERVER` for each pserver that the job may have. */
 const USUAL_UNITS = 64;
 export const UNITS_A_PSERVER = 4;
 

@@ -20,7 +20,7 @@ interface Placed {
 export interface NumberColumn extends Placed {
   readonly type: 'number';
   readonly normalize: Normalization;
-  /** It is a category of so many parts of equal count, instead of a number. */
+  /** Number of quantile bins: makes the column a category of parts of equal count. */
   readonly quantiles?: number | undefined;
   /** What a missing one counts as; `mean` also sets an indicator. */
   readonly missing: 'mean' | 'zero' | 'error';
@@ -30,7 +30,7 @@ interface WithIds extends Placed {
   readonly ids: 'hash' | 'integer';
   /** Columns with the same one share ids. `hash`: by default the name of the column; `integer`: by default none. */
   readonly vocabulary?: string | undefined;
-  /** At most so many different ids. */
+  /** Maximum number of distinct ids. */
   readonly buckets?: number | undefined;
 }
 

@@ -82,7 +82,7 @@ export class FeatureMaker {
     this.#allOnes = this.#makers.every(({ kind }) => kind !== 'number');
   }
 
-  /** Most features of so many records, whose lists have so many ids in all. */
+  /** Maximum number of features of `records` records whose lists have `listIds` ids in all. */
   mostFeatures(records: number, listIds: number): number {
     return this.#most * records + (this.#always < this.#makers.length ? listIds : 0);
   }

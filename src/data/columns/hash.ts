@@ -71,7 +71,7 @@ export const numberedId = (value: bigint, seed: bigint): bigint => hash64(u64Byt
 export const crossId = (ids: readonly bigint[], seed: bigint, buckets?: number): bigint =>
   foldedId(hash64(u64Bytes(ids), seed), seed, buckets);
 
-/** One of so many ids. */
+/** The id of a hash: one of `buckets` ids, if there are buckets. */
 const foldedId = (hash: bigint, seed: bigint, buckets?: number): bigint =>
   buckets === undefined ? hash : numberedId(hash % BigInt(buckets), seed);
 

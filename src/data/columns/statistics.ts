@@ -160,7 +160,7 @@ class Sample {
       this.#hashes[kept++] = this.#hashes[at]!;
     }
     this.#count = kept;
-    // All hashes may be small, if hardly: then the next half goes.
+    // All hashes may be small, though that is very unlikely: then the next half is dropped.
     if (kept === this.#values.length) this.#thin();
   }
 

@@ -19,8 +19,8 @@ import type { Chunk, FileLayout, IndexedFile, TaskRecords } from '../source.ts';
 
 export interface Format {
   /**
-   * What its records are: `sparse`, features by id, or `dense`, rows of so many inputs. Of `columns` either is made,
-   * and what a model of columns reads.
+   * What its records are: `sparse`, features by id; `dense`, rows of a fixed number of inputs; or `columns`, from which
+   * either is made, or what a model of columns reads.
    */
   readonly input: Model['input'];
   /**
@@ -68,7 +68,7 @@ export interface Format {
    * would give another block. Without it no block is kept.
    */
   readonly parserVersion?: number;
-  /** The records of a task. Throws `DataChanged`, `DataInvalid`, `DataMissing`; a bad record is no error. */
+  /** The records of a task. Throws `DataChanged`, `DataInvalid`, `DataMissing`; a bad record is not an error. */
   read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<ParsedTask>;
   /**
    * All records of a source of any size, for predictions: labels, weights, groups and times may be missing. Absent
@@ -180,7 +180,7 @@ export interface Bounds {
 export interface Indexing {
   readonly cutter: ChunkCutter;
   readonly bounds: Bounds;
-  /** Called with the number of inflated bytes of each stretch read. */
+  /** Called with the number of decompressed bytes of each stretch read. */
   readonly onBytes: (count: number) => void;
   /** Present for formats with columns. */
   readonly columns?: ColumnSpec | undefined;

@@ -7,7 +7,7 @@ import type { TextKeys } from './text-keys.ts';
 import { MISSING_TEXTS, numberOf, shownText } from './texts.ts';
 import { timeOf } from './times.ts';
 
-/** What a few records have told of a column before all are read. */
+/** What a few records have shown about a column before all are read. */
 export interface ColumnGuess extends SourceColumn {
   /** It could be times of this format. */
   readonly time: string | undefined;
@@ -37,7 +37,9 @@ export interface ColumnFacts extends ColumnGuess {
   /** Records whose text is empty, and those of each text that may mean that there is no value. */
   readonly empty: number;
   readonly missingTexts: readonly FrequentText[];
-  /** Records with a number, a whole number, a time of the guessed format; a text that is no number and not missing. */
+  /**
+   * Records with a number, a whole number, a time of the guessed format; a text that is not a number and not missing.
+   */
   readonly numberRecords: number;
   readonly wholeRecords: number;
   readonly timeRecords: number;

@@ -22,9 +22,9 @@ const RECORDS = 200;
 const LINES = 1000;
 /** Enough to see what a file looks like. */
 const FIRST_LINES = 8;
-/** A quoted text is hardly longer. */
+/** A quoted text is rarely longer. */
 const QUOTED_BYTES = 1 << 16;
-/** So many of the records have the same number of fields. */
+/** Minimum fraction of the records that have the same number of fields. */
 const LEAST_AGREEMENT = 0.9;
 
 interface Candidate {

@@ -1,4 +1,6 @@
-/** Which column of a table is the label, and which of its values are positive: a guess, which is always told. Pure. */
+/**
+ * Which column of a table is the label, and which of its values are positive: a guess, which is always reported. Pure.
+ */
 import type { ColumnFacts, FrequentText } from './column-profile.ts';
 import { withoutStray } from './stray-labels.ts';
 import { lastKey } from './texts.ts';
@@ -29,7 +31,7 @@ export function labelOf(facts: readonly ColumnFacts[]): LabelGuess | undefined {
   const columns = facts.map((column) => ({
     name: column.name,
     records: column.records,
-    // A list is no label.
+    // A list is not a label.
     distinct: column.isList ? 0 : typeOf(withoutStray(column).facts).distinct,
   }));
   for (const name of NAMES) {

@@ -2,13 +2,13 @@
 import { isMissingText } from './texts.ts';
 
 const SEPARATORS = ['|', ';', ',', ' '];
-/** So many of the texts have several values. */
+/** Minimum fraction of the texts that have several values. */
 const LEAST_LISTS = 0.3;
-/** Words of a name are separated by blanks, too: lists have more values, and hardly two are alike. */
+/** Words of a name are separated by blanks, too: lists have more values, and two lists are rarely the same. */
 const LEAST_BLANK_LISTS = 0.8;
 const LEAST_DIFFERENT = 0.5;
 const LEAST_TEXTS = 4;
-/** A value is in so many different lists, on average. */
+/** Minimum number of different lists that a value is in, on average. */
 const LEAST_SHARED = 1.5;
 
 /**

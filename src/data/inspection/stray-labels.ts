@@ -2,7 +2,7 @@
 import type { ColumnFacts, FrequentText } from './column-profile.ts';
 import { isMissingText, numberOf } from './texts.ts';
 
-/** So many of the records at most have them. */
+/** Maximum fraction of the records that have them. */
 const FEW = 0.01;
 
 /**

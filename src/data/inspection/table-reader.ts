@@ -12,7 +12,7 @@ const KEPT_VALUES = 1 << 19;
 const LEAST_KEPT = 64;
 const MOST_KEPT = 4096;
 const SHOWN_BAD = 5;
-/** Labels that are told apart. */
+/** Number of labels that are distinguished. */
 const LABELS = 64;
 const NO_LABEL = -1;
 const LEAK = 0.99;

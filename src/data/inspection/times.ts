@@ -20,7 +20,7 @@ export interface TimeFormat {
   readonly orElse: string | undefined;
 }
 
-/** `texts`: of some records; `name`: of the column, if it has one. Undefined when one of them is no time. */
+/** `texts`: of some records; `name`: of the column, if it has one. Undefined when one of them is not a time. */
 export function timeFormatOf(texts: readonly string[], name: string | undefined): TimeFormat | undefined {
   const filled = [...new Set(texts.filter((text) => !isMissingNumber(text)))];
   if (filled.length === 0) return undefined;
@@ -37,7 +37,7 @@ export function timeFormatOf(texts: readonly string[], name: string | undefined)
   return format === undefined ? undefined : { format, orElse };
 }
 
-/** Ms since 1970 of a text in UTC; NaN when it is no time. */
+/** Ms since 1970 of a text in UTC; NaN when it is not a time. */
 export function timeOf(format: string): (text: string) => number {
   const read: ReadTime = timeReader({ format, zone: 'UTC' }, { decimal: '.' });
   return (text) => {

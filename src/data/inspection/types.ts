@@ -29,14 +29,14 @@ const FEW = 20;
 const LEAST_REPEATED = 5;
 /** Columns of fewer records say nothing of ids. */
 const LEAST_RECORDS = 100;
-/** So many of the records with a value have one of their own. */
+/** Minimum fraction of distinct values among the records that have a value. */
 const ALL_DIFFERENT = 0.95;
 const LONG_TEXT = 40;
 /** In a column of numbers, at most this fraction of texts counts as mistakes. */
 const FEW_TEXTS = 0.01;
 /** Numbers that no f32 tells apart. */
 const LARGEST_NUMBER = 2 ** 53;
-/** Numbers that a column cannot be read as, among plain ones: below 1000 they are all the same. */
+/** Numbers that a column cannot be read as, among plain ones: below 1000 both forms look the same. */
 const OTHER_NUMBERS = [
   [/^[+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,3})(?:\.\d+)?$/, 'commas between thousands: write 1234 for 1,234'],
   [/^[+-]?\d+(?:,\d+)?$/, 'decimal commas: write 1.5 for 1,5'],

@@ -19,7 +19,7 @@ export interface PackedSource {
   readonly file?: Pick<DiskFile, 'read' | 'size'> | undefined;
   /** Lets the event loop turn, in a long search for what follows damage. */
   readonly turn?: (() => Promise<void>) | undefined;
-  /** Told of each corrupt chunk of a RecordIO file, which is left out; without it, one is an error. */
+  /** Called with each corrupt chunk of a RecordIO file, which is skipped; without it, a corrupt chunk is an error. */
   readonly onCorruptChunk?: ((chunk: CorruptChunk) => void) | undefined;
 }
 

@@ -42,7 +42,7 @@ export class ParsedCache {
     this.#kept = new KeptBytes(place, this.folder, options.bytes);
   }
 
-  /** The block of that key, of so many records, if it was made from these files as they are now. */
+  /** The block with that key and number of records, if it was made from these files as they are now. */
   async load(
     key: Buffer,
     records: number,

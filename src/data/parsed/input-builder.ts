@@ -8,7 +8,7 @@ import { type BlockFeatures, START } from './block.ts';
 export interface InputSize {
   readonly records: number;
   readonly batches: number;
-  /** At most so many. */
+  /** Maximum number of features. */
   readonly features: number;
   readonly hasFields: boolean;
 }

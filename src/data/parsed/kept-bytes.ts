@@ -25,7 +25,7 @@ export class KeptBytes {
     this.#most = most;
   }
 
-  /** Makes room for a file of so many bytes. False when the disk has none. */
+  /** Makes room for a file of `bytes` bytes. False if the disk has no room. */
   async makeRoom(bytes: number): Promise<boolean> {
     const unseen = this.#written + bytes;
     const isKnown = this.#seen !== undefined && unseen <= this.#most * UNSEEN_FRACTION;

@@ -127,7 +127,7 @@ function rowsOf(sections: Sections, width: number, good: number): BlockRows | un
   return floats && { width, values: f32(floats, width * good) };
 }
 
-/** Sums of so many kinds by turns: each begins with 0, and none falls. */
+/** Running sums of `kinds` kinds alternately: each kind starts with 0, and none falls. */
 function sums(all: Uint32Array, kinds: number): Uint32Array {
   for (let at = 0; at < all.length; at++) {
     check(at < kinds ? all[at] === 0 : all[at]! >= all[at - kinds]!, 'its batches are out of order');

@@ -66,7 +66,7 @@ export class SelectingBuilder {
     this.#inner.good(label, line);
   }
 
-  /** `label`: as it is written, NaN if it is no number. */
+  /** `label`: as it is written, NaN if it is not a number. */
   bad(record: BadRecord, label = Number.NaN): void {
     this.#weight = undefined;
     const isKept = this.#selector.keeps({ position: this.#position++, label: label === -1 ? 0 : label });

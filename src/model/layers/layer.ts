@@ -79,5 +79,5 @@ export interface FeatureAddresses {
   readonly table: number;
 }
 
-/** Bytes of so many floats of each record, rounded up so that what follows is at a multiple of 16. */
+/** Bytes of `width` floats for each record, rounded up so that what follows is at a multiple of 16. */
 export const bytesOfRows = (records: number, width: number): number => Math.ceil((records * width) / 4) * 16;

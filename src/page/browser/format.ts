@@ -14,7 +14,7 @@ export function durationText(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return `${whole} s`;
   if (whole < 3600) return parts(whole, 60, 'min', 's');
-  // What has hours is told in minutes, rounded before it is cut into parts.
+  // Times of hours are shown with minutes, rounded before they are cut into parts.
   const minutes = Math.round(whole / 60);
   if (minutes < 24 * 60) return parts(minutes, 60, 'h', 'min');
   return parts(Math.round(minutes / 60), 24, 'd', 'h');
@@ -44,7 +44,7 @@ export function rateText(rate: number, of = 'records'): string {
   return `${rate < 10 && !Number.isInteger(rate) ? rate.toFixed(1) : countText(rate)} ${of}/s`;
 }
 
-/** Rounded down: 100 % is said of what is whole. */
+/** Rounded down, so that 100 % means complete. */
 export const percentText = (share: number): string => `${Math.floor(Math.min(1, Math.max(0, share)) * 1000) / 10} %`;
 
 /** The text of a loss or another metric. */

@@ -57,12 +57,12 @@ export class Cursor {
     if (!this.meets(expected)) this.#failed = true;
   }
 
-  /** Begins a map of so many pairs. */
+  /** Begins a map; returns the number of its pairs. */
   openMap(): number {
     return this.#head(MAP);
   }
 
-  /** Begins an array of so many items, at most `max`. */
+  /** Begins an array; returns the number of its items, at most `max`. */
   openList(max: number): number {
     const items = this.#head(ARRAY);
     if (items > max) this.#failed = true;

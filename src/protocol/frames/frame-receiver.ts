@@ -31,7 +31,7 @@ export interface FrameReceiverOptions {
   readonly pool: LandingPool;
   /** True if `onMoved` can be obeyed; else payloads for memory that moves are copied into it. */
   readonly canRedirect: () => boolean;
-  /** Nothing may be read any more to where `room` said last. */
+  /** Nothing may be read from now on to the place that `room` named last. */
   readonly onMoved: () => void;
 }
 

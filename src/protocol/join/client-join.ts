@@ -41,7 +41,7 @@ export class ClientJoin {
     this.#link.start();
   }
 
-  /** Nothing is called any more. */
+  /** After it nothing is called. */
   cancel(): void {
     this.#state = 'over';
     this.#link.terminate();

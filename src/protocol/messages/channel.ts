@@ -81,8 +81,9 @@ export interface Channel {
     options: RequestOptions,
   ): Promise<Received<Extract<ReplyHeader, { type: T }>>>;
   /**
-   * Resolves when the operating system has taken what is being sent, or the connection is gone; undefined when nothing
-   * is. Nothing is sent while the thread is busy: a caller that is about to keep it busy for long waits for this first.
+   * Resolves when the operating system has taken what is being sent, or the connection is closed; undefined when
+   * nothing is. Nothing is sent while the thread is busy: a caller that is about to keep it busy for long waits for
+   * this first.
    */
   sending(): Promise<void> | undefined;
   close(): void;
@@ -115,8 +116,8 @@ export interface Viewer {
   /** Path and query of its request. */
   readonly path: string;
   /**
-   * False when the text was left out: earlier ones are still on their way, or the viewer is gone. One whose token is no
-   * longer valid is refused.
+   * False if the text was skipped: earlier texts are still in flight, or the viewer disconnected. A viewer whose token
+   * is no longer valid is refused.
    */
   send(text: string): Promise<boolean>;
   /** Runs when the connection ends, at once if it has. */
@@ -126,7 +127,7 @@ export interface Viewer {
 export interface ListenOptions {
   /** `host:port`; port 0 takes a free one. `PortInUse` when it is taken. */
   readonly listen: string;
-  /** The host that other processes are told, when it is not the one that is listened on. */
+  /** The host that other processes get, if it differs from the host that is listened on. */
   readonly advertise?: string;
   /** Names of this role and origins of web pages that may ask beside its own. */
   readonly allow?: AllowedCallers;

@@ -49,9 +49,8 @@ export const HOT_MESSAGES = {
       ...ofJob,
       placement,
       /**
-       * Under a staleness bound of policy `wait`, to the first pserver: so many pushes will carry gradients of this
-       * pull (0: none, nothing is held any more); `since` is the oldest version that the trainer holds from before and
-       * has not pushed.
+       * Under a staleness bound of policy `wait`, to the first pserver: `pushes` pushes will carry gradients of this
+       * pull (0: nothing is held); `since` is the oldest version that the trainer holds from before and has not pushed.
        */
       hold: optional(mapOf({ trainer: name, pushes: count(), since: optional(count()) })),
       ...parts,

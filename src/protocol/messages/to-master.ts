@@ -139,8 +139,9 @@ const chosenPass = { pass: z.int().min(1), choice };
 
 const model = {
   /**
-   * May this trainer write the merged model? With `choice`: may it still, as it was told; asked within the block time
-   * it may. `chosen`: write the model after that pass; absent: another trainer does, or there is nothing to write.
+   * May this trainer write the merged model? With `choice`: may it still write the model of that choice; asked within
+   * the block time it may. `chosen`: write the model after that pass; absent: another trainer does, or there is nothing
+   * to write.
    */
   requestSaveModel: message(
     'requestSaveModel',

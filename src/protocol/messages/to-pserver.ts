@@ -77,7 +77,10 @@ const ledgers = {
       ledgers: z.array(z.string().regex(/^[0-9a-f]*$/)).max(LIMITS.shards),
     },
   ),
-  /** Closes discarded tasks, of so many records, at the push they have reached: later pushes of them are dropped. */
+  /**
+   * Closes discarded tasks, which have `records` records, at the push they have reached: later pushes of them are
+   * dropped.
+   */
   closeTasks: message(
     'closeTasks',
     {
@@ -96,9 +99,8 @@ const checkpointAndAccount = {
    * Writes and publishes a checkpoint of all shards. A final one ends all pushes: only the master may ask for it
    * (`masterSecret`), and only when all tasks are closed (`WrongCounts`). `recovery`: the number under which all tasks
    * were found to be done; a final one under an older number is refused with `StaleRecovery`, as a pserver that was
-   * restored since has something to apply. `passes`: so many are trained, where that is fewer than the job has. The
-   * master of a job in sync mode answers the others too, with a cut; only to
-   * it no `placement` is named.
+   * restored since has something to apply. `passes`: the number of trained passes, if the job has more. The master of a
+   * job in sync mode answers the others too, with a cut; only to it no `placement` is named.
    */
   checkpoint: message(
     'checkpoint',

@@ -11,7 +11,7 @@ export interface Address {
   readonly port: number;
 }
 
-/** Loopback, a free port: what a role listens on when it is told nothing. */
+/** Loopback, a free port: what a role listens on by default. */
 export const DEFAULT_LISTEN = '127.0.0.1:0';
 
 const HOST_NAME = /^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})$/;

@@ -46,7 +46,7 @@ export class CallerRules {
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
 
-  /** `own`: the host that is listened on, and the one that other processes are told. */
+  /** `own`: the host that is listened on, and the host that other processes get. */
   constructor(own: readonly string[], allowed: AllowedCallers) {
     this.#own = new Set(own.filter((host) => !WILDCARDS.has(host)).map(lowerCase));
     this.#hosts = new Set(allowed.hosts.map(lowerCase));

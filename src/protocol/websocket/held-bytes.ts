@@ -38,13 +38,13 @@ export class HeldBytes {
     return holder;
   }
 
-  /** What it held counts no more, whenever it is let go of. */
+  /** What it held counts no more, whenever it is released. */
   leave(holder: Holder): void {
     this.#holders.delete(holder);
     holder.end();
   }
 
-  /** Whether so many bytes more may be held. When not, cuts those that have kept others out for long. */
+  /** Whether `byteLength` more bytes may be held. If not, cuts those that have blocked others for long. */
   hasRoom(byteLength: number): boolean {
     if (this.#bytes + byteLength <= this.#options.limit) return true;
     const { patienceMs } = this.#options;

@@ -190,7 +190,7 @@ export class WebSocketReader {
   }
 }
 
-/** Bytes of the header at `at`, as far as it can be told from what comes before `end`. */
+/** Bytes of the header at `at`, as far as the bytes before `end` show it. */
 function headerLength(bytes: Buffer, at: number, end: number): number {
   if (end - at < 2) return 2;
   const short = bytes[at + 1]! & 0x7f;

@@ -75,7 +75,7 @@ export class ServedRequest implements Received<RequestHeader> {
     this.#frame.free();
   }
 
-  /** The answer is sent, or never will be: neither the request nor what was lent is needed any more. */
+  /** The answer is sent, or never will be: the request and the lent memory are free again. */
   end(): void {
     this.#frame.free();
     if (this.#lent === undefined) return;

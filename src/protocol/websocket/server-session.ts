@@ -30,9 +30,9 @@ export class ServerSession implements Session {
   readonly #link: Link;
   readonly #options: SessionOptions;
   readonly #sender: FrameSender;
-  /** Received, not begun. */
+  /** Received, not started. */
   readonly #queue: ServedRequest[] = [];
-  /** Begun or queued, not answered. */
+  /** Started or queued, not answered. */
   #requests = 0;
   #requestBytes = 0;
   /** Size of the frame that is being received. */
@@ -86,7 +86,7 @@ export class ServerSession implements Session {
     return () => void this.#onClosed.delete(run);
   }
 
-  /** Refuses what has not begun, lets what runs be answered, then closes the connection. */
+  /** Refuses what has not started, lets what runs be answered, then closes the connection. */
   drain(): void {
     this.#draining = true;
     this.#endBy(this.#wire.timing.drainTimeoutMs, 'drain took too long');
@@ -230,7 +230,7 @@ export class ServerSession implements Session {
     }
   }
 
-  /** Sends, and lets go of the request that this answers once its memory cannot be needed for the answer any more. */
+  /** Sends, and lets go of the request that this answers once its memory can no longer be needed for the answer. */
   #send(answer: Frame, request: ServedRequest | undefined): void {
     const encoded = prepare(answer, this.#wire.limits);
     if (request !== undefined) {
@@ -266,7 +266,7 @@ export class ServerSession implements Session {
     this.#closeWhenIdle();
   }
 
-  /** The stream of frames cannot be trusted any more. */
+  /** The stream of frames can no longer be trusted. */
   #refuseConnection(error: PaddletError): void {
     const { remoteAddress } = this;
     this.#wire.log.warn('bad frame, connection closed', { remoteAddress, peer: this.peer?.id, reason: error.message });

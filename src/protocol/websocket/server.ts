@@ -56,7 +56,7 @@ class WebSocketRoleServer implements Server {
   readonly #callers: CallerRules;
   readonly #refusals: RefusalLog;
   readonly #viewers: Viewers | undefined;
-  /** Kept, since the socket does not know it any more once it is closing, and a request may still come then. */
+  /** Kept, since the socket no longer knows it once it is closing, and a request may still come then. */
   #port = 0;
 
   constructor(wire: Wire, options: ListenOptions, host: string) {

@@ -41,7 +41,7 @@ export function claimUnixSocket(host: string, port: number): string | undefined 
 
 /**
  * Removes what roles that were killed left beside `own`, a socket that was just made: files that are a minute older and
- * that no process listens on. At most so many as to be done at once.
+ * that no process listens on. Removes only as many as can be done at once.
  */
 export async function sweepUnixSockets(own: string): Promise<void> {
   const madeMs = lstatSync(own, { throwIfNoEntry: false })?.mtimeMs ?? 0;

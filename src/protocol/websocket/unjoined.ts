@@ -1,6 +1,6 @@
 /**
- * Connections of strangers: all that have not proved to know the join token, plain HTTP among them. Each has so much
- * time, and there are at most so many: for one more the oldest is cut, as peers of the job join at once.
+ * Connections of strangers: all that have not proved to know the join token, plain HTTP among them. Their time and
+ * their number are limited: for one more the oldest is cut, as peers of the job join at once.
  */
 import type { Cancel, Clock } from '../../base/seams.ts';
 

@@ -210,7 +210,7 @@ class ViewerConnection implements Viewer {
     }
   }
 
-  /** Why the viewer may not look any more. */
+  /** Why the viewer may no longer look. */
   async #refusalNow(): Promise<PaddletError | undefined> {
     try {
       const known = await this.#wire.joinToken.current();

@@ -1,6 +1,4 @@
-/**
- * What the WebSocket network can be told, with defaults. Tests make limits small and times come from a clock of theirs.
- */
+/** Options of the WebSocket network, with defaults. Tests make limits small and pass their own clock. */
 import { assert } from '../../base/assert.ts';
 import type { Backoff } from '../../base/backoff.ts';
 import { PaddletError } from '../../base/errors.ts';
@@ -92,8 +90,8 @@ export interface WebSocketNetworkOptions {
   /** Counts up; of all connections of this process together. */
   readonly traffic?: WireTraffic;
   /**
-   * Is told of each request that was answered, from when its handler began; not of those that wait by design
-   * (`WAITING_REQUESTS`).
+   * Called for each request that was answered, with the time since its handler started; not for those that wait by
+   * design (`WAITING_REQUESTS`).
    */
   readonly onServed?: (type: RequestHeader['type'], tookMs: number) => void;
 }

@@ -87,7 +87,7 @@ class Launcher {
     void child.ended.then((end) => this.#onEnd(child, end));
   }
 
-  /** Starts what is missing, and lets go of what is not wanted any more. */
+  /** Starts what is missing, and lets go of what is no longer wanted. */
   #follow(): void {
     if (this.#stopping !== undefined) return;
     const { wanted, log } = this.#options;

@@ -27,7 +27,7 @@ export interface Dataset {
   readonly tasks: readonly (readonly Chunk[])[];
   /** Records of each task, bad ones included. */
   readonly taskRecords: Uint32Array;
-  /** So many tasks of any kind have room in one answer. */
+  /** Maximum number of tasks of any kind in one answer. */
   readonly tasksAtOnce: number;
 }
 
@@ -61,7 +61,7 @@ export async function loadJobData(place: DataPlace, job: Job): Promise<JobData> 
   return { train: trained, test: tested };
 }
 
-/** For what is said of their labels. */
+/** The facts that messages about the labels need. */
 export const labelledRecords = ({ model, data }: Job, set: string, { index }: Dataset): LabelledRecords => ({
   set,
   records: index.records,

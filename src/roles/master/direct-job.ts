@@ -51,7 +51,7 @@ export async function directJob(options: DirectOptions): Promise<void> {
     if (crash.signal.aborted) throw crash.signal.reason;
     throw error;
   } finally {
-    // What was begun beside this ends, too.
+    // What was started beside this ends, too.
     crash.abort(interrupted());
     cancelStatus();
     for (const cancel of cancels.reverse()) cancel();

@@ -57,7 +57,7 @@ export async function finishJob(work: JobWork, state: MasterState): Promise<void
 
 interface End {
   readonly trained: Trained;
-  /** So many were trained. */
+  /** Number of passes that were trained. */
   readonly passes: number;
   readonly recordsPerSecond: number;
 }
@@ -136,7 +136,7 @@ interface Ending {
   readonly history: History;
 }
 
-/** No save of the queue or the curves is on its way any more. */
+/** Publishes the result, after all saves of the queue and the curves have ended. */
 async function publishResult(
   { context, fence }: JobWork,
   { result, history }: Ending,

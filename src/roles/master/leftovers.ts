@@ -1,6 +1,6 @@
 /**
- * Pservers that the job does not want any more leave nothing behind. Each deletes its own files and keys when the
- * others have saved its units; the master asks them to save, and does the rest for one that died on the way.
+ * Pservers that the job no longer wants leave nothing behind. Each deletes its own files and keys when the others have
+ * saved its units; the master asks them to save, and does the rest for one that died on the way.
  */
 import { type Backoff, backoffMs } from '../../base/backoff.ts';
 import { isPaddletError } from '../../base/errors.ts';

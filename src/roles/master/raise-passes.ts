@@ -57,7 +57,7 @@ interface Before {
   readonly evaluation: KeyValue | undefined;
 }
 
-/** Under the fence: nothing of it changes any more but by this master, except that a pserver may fail the job. */
+/** Under the fence: only this master changes these keys from now on, except that a pserver may fail the job. */
 async function readBefore({ context, fence, record }: RaisePassesOptions): Promise<Before> {
   const { keys, store } = context;
   const read = [keys.job, keys.psDesired, keys.passesDesired, keys.tasksState, keys.result, keys.evaluation];

@@ -40,7 +40,7 @@ export interface Trained {
   /** Has the pservers save what they have; in sync mode they have. Names the files that have all shards. */
   save(signal: AbortSignal): Promise<readonly KeptFile[]>;
   conclude(options: ConcludeOptions): Promise<JobResult>;
-  /** `overtaken` is not needed any longer. */
+  /** Ends the use of `overtaken`. */
   release(): void;
 }
 
@@ -91,7 +91,7 @@ export interface TrainingOptions {
   readonly stopSignal: AbortSignal;
   readonly isHeld: () => boolean;
   readonly onPassEnded: (pass: EndedPass) => void;
-  /** So many in all; told more than once. */
+  /** `passes`: the number of ended passes in all; may be called more than once with it. */
   readonly onPassesEnded: (passes: number) => void;
   /** What trainers wait for has changed. */
   readonly onChanged: () => void;

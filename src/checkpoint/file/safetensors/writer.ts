@@ -36,7 +36,7 @@ export interface WrittenTensor extends TensorInfo {
   readonly crc32: number;
 }
 
-/** Waits as long as the writer should pause before writing so many bytes more. */
+/** Waits as long as the writer should pause before it writes `bytes` more bytes. */
 export type Pace = (bytes: number) => Promise<void>;
 
 export interface SafetensorsWriter {

@@ -7,7 +7,7 @@ import type { BadRecord } from '../../source.ts';
 import { BLOCK_RECORDS, encodeBlock, SECTION, type Section } from './block.ts';
 import { kept } from './header.ts';
 
-/** A block ends when the ids of its lists take so many bytes. */
+/** A block ends when the ids of its lists take this number of bytes. */
 const LIST_BYTES = 1 << 20;
 /** What the lists of a record may take: no block is larger than a record of text may be. */
 const MOST_LIST_BYTES = LIMITS.recordBytes / 2;
@@ -104,7 +104,7 @@ class OpenBlock {
   readonly #badPositions: number[] = [];
   readonly #badReasons: string[] = [];
 
-  /** With room for so many records. */
+  /** `room`: number of records that it has room for. */
   constructor(spec: ColumnSpec, room: number) {
     this.#spec = spec;
     const { numbers, single, lists } = slotsOf(spec.columns);

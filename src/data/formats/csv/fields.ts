@@ -46,7 +46,7 @@ function endOfField(bytes: Uint8Array, from: number, delimiter: number, isDouble
 /** Reads one field after the other. */
 export class FieldReader {
   readonly bytes: Uint8Array;
-  /** The next field begins so many bytes behind the end of one. */
+  /** Bytes between the end of a field and the start of the next. */
   readonly delimiterBytes: 1 | 2;
   readonly #delimiter: number;
   readonly #isRun: boolean;
@@ -169,7 +169,7 @@ export class LineEnd {
     return this.#state === 'quoted';
   }
 
-  /** Where the line ends in the bytes that follow, behind its line break; undefined when it goes on behind them. */
+  /** Where the line ends in the bytes that follow, after its line break; undefined if the line continues after them. */
   find(bytes: Uint8Array): number | undefined {
     const [delimiter, quote] = [this.#delimiter, this.#quote];
     let state = this.#state;

@@ -48,7 +48,7 @@ export interface RecordSink {
   readonly badRecords: number;
   /** Both end the record being read; of a bad one nothing stays. */
   good(label: number, line: number): void;
-  /** `label`: as it is written, NaN if it is no number. */
+  /** `label`: as it is written, NaN if it is not a number. */
   bad(record: BadRecord, label?: number): void;
 }
 
@@ -63,7 +63,7 @@ export function parseLibsvm(part: TextPart, rule: LabelRule, into: RecordSink): 
   for (let start = 0; start < part.bytes.length; line++) start = parser.line(start, line) + 1;
 }
 
-/** The label of the record in [from, to), whatever follows it; NaN if it is no number. */
+/** The label of the record in [from, to), whatever follows it; NaN if it is not a number. */
 export function writtenLabel(bytes: Uint8Array, from: number, to: number): number {
   let end = from;
   while (end < to && bytes[end]! > HASH && bytes[end] !== COLON) end++;

@@ -66,7 +66,7 @@ export async function openColumns(place: DataPlace, path: string, columns: Colum
   }
 }
 
-/** Another process may do the same: the first one that is done removes what others have begun. */
+/** Another process may do the same: the first one that is done removes what others have started. */
 async function makeColumns(
   place: DataPlace,
   path: string,
@@ -88,7 +88,7 @@ async function makeColumns(
     // Only the cache is written to.
     const isOfCache = error instanceof Error && 'syscall' in error && error.syscall !== 'read';
     if (!isOfCache) throw error;
-    // If another process was faster, it has removed what this one has begun.
+    // If another process was faster, it has removed what this one has started.
     if (!(await disk.exists(cached))) throw cacheFailed(dirname(cached), error);
   } finally {
     await content.file.close();

@@ -116,7 +116,7 @@ class ColumnBuilder {
   readonly #capacity: number;
   #nulls: Uint8Array | undefined;
   #elements = 0;
-  /** Rows that have begun. */
+  /** Rows that have started. */
   #row = 0;
 
   constructor(

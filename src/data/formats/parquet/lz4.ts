@@ -3,7 +3,7 @@ import { Fault } from './fault.ts';
 
 const LEAST_MATCH = 4;
 const HADOOP_HEAD_BYTES = 8;
-/** Up to so many bytes are copied one by one, which is faster than a call. */
+/** Up to this many bytes are copied one by one, which is faster than a call. */
 const SHORT = 24;
 
 /** Decompresses one block. Throws a `Fault` unless it has `size` bytes. */

@@ -33,7 +33,7 @@ export interface ValueBuilder {
   finish(): Values;
 }
 
-/** Values of so many bytes each, one after the other. */
+/** Values of `width` bytes each, one after the other. */
 export function fixedBytes(encoding: Encoding, bytes: Uint8Array, count: number, width: number): Uint8Array {
   const total = count * width;
   if (encoding !== 'PLAIN' && encoding !== 'BYTE_STREAM_SPLIT') throw unknownEncoding(encoding);

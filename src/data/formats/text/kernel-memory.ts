@@ -166,7 +166,7 @@ function writeLabelTexts(
     labels[entry + LABEL_TEXT.label] = label;
     table[entry + LABEL_TEXT.isUsed] = 1;
     const number = labelNumber(text, 0, text.length, dialect) ?? Number.NaN;
-    // If a number stands for several labels, the plain form reports it.
+    // If several labels have the same number, the plain form reports it.
     numbers[entry / 2 + LABEL_TEXT_NUMBER] = texts?.numbers.get(number) === label ? number : Number.NaN;
     at += text.length;
   }

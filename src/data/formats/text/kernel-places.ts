@@ -18,7 +18,7 @@ const GAP_BYTES = 64;
 
 /** Where the columns are. */
 export interface PlanPlaces {
-  /** Room for so many records. */
+  /** Room for this number of records. */
   readonly most: number;
   readonly labels: number;
   readonly weights: number;
@@ -59,7 +59,7 @@ export const labelledTexts = (texts: LabelTexts | undefined): (readonly [latin1:
   ...(texts?.name === undefined ? [] : [[texts.name, Number.NaN] as const]),
 ];
 
-/** At most so many bytes of texts that no field has. */
+/** Maximum bytes of texts that no field has. */
 const constantTextBytes = ({ constants }: LinePlan): number =>
   constants.reduce((sum, { target, text }) => sum + (target.kind === 'text' ? Buffer.byteLength(text) : 0), 0);
 

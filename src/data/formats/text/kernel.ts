@@ -71,7 +71,7 @@ export class TextKernel {
     return this.#frame()[FRAME.line]!;
   }
 
-  /** Leaves out so many lines; the last one ends at `end`. */
+  /** Skips `lines` lines; the last one ends at `end`. */
   skip(end: number, lines: number): void {
     const frame = this.#frame();
     // The line break that was added ends a line that is left out.

@@ -92,7 +92,7 @@ export interface LineForm {
   readonly keys: readonly ObjectKey[];
   /** Lines that are not UTF-8 are for the plain form. */
   readonly isUtf8: boolean;
-  /** What follows the last field of a line that is read is no part of the record. */
+  /** What follows the last field of a line that is read is not a part of the record. */
   readonly hasRest?: boolean;
   /** A record has no fewer bytes than that, with its line break. */
   readonly leastBytes: number;
@@ -225,7 +225,7 @@ function targetOf(
   }
 }
 
-/** Bytes of each record that are in the path: at most so many. */
+/** Maximum bytes of each record that are in the path. */
 export const pathBytes = (path: string, { columns }: ColumnSpec): number =>
   columns.some((column) => column.type !== 'cross' && column.from === 'folder') ? 2 * path.length : 0;
 
@@ -244,7 +244,7 @@ export function folderValue(path: string, name: string): string {
   try {
     return decodeURIComponent(value);
   } catch {
-    // It is no escaped text: it stands for itself.
+    // It is not an escaped text, so it is taken literally.
     return value;
   }
 }
@@ -296,7 +296,7 @@ export function labelNumber(
   return Math.abs(number) < MOST_LABEL_NUMBER ? number + 0 : undefined;
 }
 
-/** NaN when the text is no number. */
+/** NaN when the text is not a number. */
 export function numberOf(
   content: Uint8Array,
   from: number,

@@ -21,7 +21,7 @@ export interface RecordPlace {
   readonly end: number;
 }
 
-/** Makes one record after the other. What is wrong with a value is said in a text, as of a bad record. */
+/** Makes one record after the other. What is wrong with a value is returned as a text, as for a bad record. */
 export class RecordValues {
   readonly #plan: ValuePlan;
   readonly #record: OneRecord;

@@ -46,7 +46,7 @@ export let isExact: bool = false;
 
 /**
  * The number in the token at `from`, which may end at a `stop`, too, such that its f32 is that of the correctly rounded
- * f64. NaN when it is no number, not one that ends with the token, or one for the plain form: too long, too large or
+ * f64. NaN when it is not a number, not one that ends with the token, or one for the plain form: too long, too large or
  * small, or too near to the middle of two f32.
  */
 export function parseNumber(from: usize, stop: u32 = NEWLINE, point: u32 = POINT): f64 {

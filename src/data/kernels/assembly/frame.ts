@@ -78,7 +78,7 @@ export class Field {
   out: u32;
   /** `LIST`: `out` has where the ids of each record begin, this where they end. `TEXT`: the same of bytes. */
   outEnds: u32;
-  /** `LIST`: the byte between ids, above 255 where there is none; at most so many ids. */
+  /** `LIST`: the byte between ids, above 255 if there is none; and the maximum number of ids. */
   separator: u32;
   most: u32;
   /** `LIST`: whether they are whole numbers, whether these are hashed. */

@@ -94,7 +94,7 @@ export function hashSpans(
     const place = <usize>i << 2;
     const from = load<u32>(starts + place);
     const length = load<u32>(ends + place) - from;
-    // An empty one may be anywhere: a load that is not needed may be made all the same.
+    // An empty one may be anywhere: a load that is not needed may be made anyway.
     const hash = hash64(length == 0 ? out : bytes + from, length, seed);
     store<u64>(out + (<usize>i << 3), foldedId(hash, seed, buckets));
   }

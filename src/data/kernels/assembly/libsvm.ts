@@ -204,7 +204,7 @@ function lineEnd(from: usize): usize {
   return at;
 }
 
-/** Whether so many digits, no or more than 19, are a u64; `id` is what wrapped arithmetic made of them. */
+/** Whether this number of digits, none or more than 19, is a u64; `id` is the result of wrapped arithmetic. */
 function fits(from: usize, digits: usize, id: u64): bool {
   // A number of 20 digits from 2^64 on, and below 2 · 10^19, wraps to less than 10^19.
   return digits == 20 && load<u8>(from) == 49 && id >= 10000000000000000000;

@@ -13,7 +13,10 @@ export interface PackOptions {
   /** For messages. */
   readonly path: string;
   readonly compressor: Compressor;
-  /** A chunk ends when its records and their lengths have so many bytes before compression, or are so many. */
+  /**
+   * A chunk ends when its records and their lengths have `chunkBytes` bytes before compression, or at `chunkRecords`
+   * records.
+   */
   readonly chunkBytes: number;
   readonly chunkRecords: number;
 }

@@ -86,7 +86,7 @@ class Service implements LaneService {
   #cancelTick: Cancel = () => {};
   #done = false;
   #until: number;
-  /** Before the live trainers are known none is told to give up the lanes that another master gave it. */
+  /** Until the live trainers are known, no trainer is asked to give up the lanes that another master gave it. */
   #isRosterKnown = false;
   /** Changes that the dealer knows nothing of. */
   #otherChanges = 0;

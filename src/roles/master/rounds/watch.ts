@@ -1,4 +1,4 @@
-/** The version of each pserver of a job in sync mode: asked in turn, by long polls for the next version. */
+/** The version of each pserver of a job in sync mode, from long polls for the next version, one after the other. */
 
 import { backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';

@@ -132,7 +132,10 @@ function refusalOf(error: unknown): PaddletError {
 }
 
 interface Asker extends TaskAsker {
-  /** What it was when the trainer asked: a change since, even while its answer was made, it is told at once. */
+  /**
+   * The work when the trainer asked: if it has changed since, even while the answer was made, the trainer is answered
+   * at once.
+   */
   readonly before: OpenWork;
 }
 
@@ -193,7 +196,7 @@ async function changeSince(state: MasterState, { before, maxWaitMs, closed }: As
   await untilOrLate(state.changed, hasChanged, { clock: state.clock, maxWaitMs, signal: closed });
 }
 
-/** A trainer that asks for work is told that a model is to be saved. */
+/** Adds to the answer that a model is to be saved. */
 function withSaveHint(state: MasterState, reply: Reply): Reply {
   const { header } = reply;
   if (header.type !== 'getTasks' || state.saves?.isWanted() !== true) return reply;

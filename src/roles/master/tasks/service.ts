@@ -88,7 +88,7 @@ class Service implements TaskService {
   readonly #askers = new Map<number, Asker>();
   /** Requests that the queue has not answered yet: an answer that waits for its save can no longer be cancelled. */
   readonly #cancellable = new Set<number>();
-  /** How those that wait for a task are told to ask again. */
+  /** Makes those that wait for a task ask again. */
   readonly #waiting = new Set<() => void>();
   #lastRequest = 0;
   #cancelTick: Cancel = () => {};

@@ -29,7 +29,7 @@ export class KeptLanes {
     this.#bytes += bytesOfLane(delivery);
   }
 
-  /** Gives back all others: nothing sends them any more. */
+  /** Gives back all other lanes, which nothing sends from now on. */
   restrict(to: readonly LaneDelivery[]): void {
     const staying = new Set(to);
     for (const delivery of this.#kept) {

@@ -1,7 +1,7 @@
 /**
- * Values on their way to a trainer: of the mini-batches that it computes next, task after task, in the order in which
- * they are computed. So many groups of batches are pulled ahead of the one that is computed. A push takes the next pull
- * along; what no push takes is pulled by itself.
+ * Values in flight to a trainer, for the mini-batches that it computes next, task after task, in that order. A fixed
+ * number of groups of batches are pulled ahead of the current group. A push carries the next pull; a pull that no push
+ * carries is sent by itself.
  */
 import { assert } from '../../../base/assert.ts';
 import type { ParameterClient, Pulled, PulledVersions } from '../../../cluster/client/parameter-client.ts';
@@ -188,7 +188,7 @@ export class PullSource {
     return { group: asked.group, pulled };
   }
 
-  /** What was asked for is not wanted any more. */
+  /** What was asked for is no longer wanted. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

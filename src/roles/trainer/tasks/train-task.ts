@@ -156,7 +156,7 @@ export class TaskTraining {
     const header = { pass, task, push, last, good: records.goodBefore(end), used };
     const next = gated ? undefined : pulls.takeAlong();
     const pushing = client.push(header, gradients, signal, next?.group.union.ids);
-    // However it ends: no request reads the gradients any more.
+    // However the push ends, no request reads the gradients afterwards.
     pushing.then(
       ({ pulled }) => {
         this.#free(contributions);

@@ -42,8 +42,8 @@ function writePowers(logits: usize, classes: u32, powers: usize, highest: f64): 
 }
 
 /**
- * Adds a record, so many times as its weight says, and stores its score, the probability of its class, unless `score`
- * is 0. `powers` has room for f64[classes]: the probability of class c is then powers[c] / the number that is returned.
+ * Adds a record, multiplied by its weight, and stores its score, the probability of its class, unless `score` is 0.
+ * `powers` has room for f64[classes]: the probability of class c is then powers[c] / the number that is returned.
  */
 export function addClasses(
   logits: usize,

@@ -36,7 +36,7 @@
   return <u32>(u64.MAX_VALUE >> <u64>shift);
 }
 
-/** The shift for an index of so many entries, a power of two from 2 on. */
+/** The shift for an index of `entries` entries, a power of two of at least 2. */
 @inline export function shiftFor(entries: u32): u32 {
   return 32 + clz(entries - 1);
 }
