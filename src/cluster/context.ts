@@ -67,7 +67,7 @@ export interface RoleContext extends ClusterContext, StoreContext {
   readonly hostName: string;
   readonly pid: number;
   readonly version: string;
-  /** From then on its log says so in each line. */
+  /** Adds facts to each line of the log from then on. */
   readonly identify?: (facts: KnownOfProcess) => void;
   /** Size of the parts in which checkpoint files are written, when it is not the usual one. */
   readonly extentBytes?: number;

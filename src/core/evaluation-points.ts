@@ -22,7 +22,7 @@ export interface EvaluationRule {
   readonly everyPasses?: number | undefined;
   /** Sync mode only, in place of `everyPasses`. */
   readonly everyRounds?: number | undefined;
-  /** By which models are compared. */
+  /** The metric that ranks models. */
   readonly metric: EvaluationMetric;
   /** The job stops after this many models in a row without improvement. */
   readonly patience?: number | undefined;

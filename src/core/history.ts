@@ -13,7 +13,7 @@ import { parseStoreValue } from './tasks/state.ts';
 interface TimedSums extends MetricSums {
   /** Milliseconds since 1970; nothing depends on it. */
   readonly timeMs: number;
-  /** From 0. */
+  /** Number of the pass, counted from 0. */
   readonly pass: number;
 }
 

@@ -13,7 +13,7 @@ import { writeWhole } from './whole-file.ts';
 /** Which files the records are from: the training files, the test files, or other files that are scored. */
 export type BadRecordsSet = 'train' | 'test' | 'evaluate';
 
-/** In the folder of the job. */
+/** The folder of bad records, in the folder of the job. */
 export const badRecordFolder = (jobFolder: string): string => join(jobFolder, 'bad-records');
 
 /** Also those that a killed process left unfinished. */

@@ -22,7 +22,7 @@ const HEAD_BYTES = 1 << 16;
 const NEWLINE = 10;
 
 export interface Content {
-  /** As given. */
+  /** The path as given. */
   readonly path: string;
   readonly file: DiskFile;
   /** Facts about the file at that path when it was opened. */

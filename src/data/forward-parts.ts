@@ -30,7 +30,7 @@ export type AnyPart = ForwardPart | RowsPart;
 export interface LongLine {
   readonly start: number;
   readonly line: number;
-  /** With its line break, if it has one. */
+  /** Length including the line break, if there is one. */
   readonly bytes: number;
   readonly isEnded: boolean;
   /** The source ends in a quote. */

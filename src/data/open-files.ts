@@ -11,7 +11,7 @@ type OpenFile = (place: DataPlace, path: string) => Promise<Content>;
 
 interface OpenOne {
   readonly content: Promise<Content>;
-  /** Under way. */
+  /** Number of reads in progress. */
   reads: number;
 }
 

@@ -2,7 +2,7 @@
 import { PaddletError } from '../base/errors.ts';
 
 export interface Appearance {
-  /** For "it looks like …". */
+  /** Follows "it looks like". */
   readonly what: string;
   /** What to do about it. */
   readonly hint: string;

@@ -54,7 +54,7 @@ export interface DataIndex {
   readonly format: string;
   /** Sorted bytewise by path. */
   readonly files: readonly IndexedFile[];
-  /** In file order, then by offset. */
+  /** Sorted by file, then by offset. */
   readonly chunks: readonly Chunk[];
   readonly records: number;
   /**
@@ -70,7 +70,7 @@ export interface DataIndex {
    */
   readonly labelBound: number;
   readonly traits: Readonly<Traits>;
-  /** For formats with columns. */
+  /** Present for formats with columns. */
   readonly statistics?: readonly NumberStatistics[];
   /** SHA-256 in hex over format, files and chunks in canonical form: part of the batch plan id. */
   readonly digest: string;

@@ -17,7 +17,7 @@ import type { Chunk, TaskRecords } from './source.ts';
 
 export interface TaskReaderOptions extends ReadOptions {
   readonly format: DataFormat;
-  /** Without it every task is parsed. */
+  /** The cache of parsed tasks; without it every task is parsed. */
   readonly cache?: ParsedCache;
 }
 

@@ -73,7 +73,7 @@ function textLine(options: LogOptions, level: LogLevel, message: string, facts: 
   return parts.join(' ');
 }
 
-/** Without the time, the level, and who logs. */
+/** The text of an entry without the time, the level, and who logs. */
 export const entryText = (message: string, facts: Record<string, unknown> = {}, paint = PLAIN): string =>
   [visible(message), ...factsText(facts, paint)].join(' ');
 
@@ -85,7 +85,7 @@ function nameOf({ role, index, id }: LogIdentity): string {
   return which === undefined ? role : `${role} ${which}`;
 }
 
-/** As `status` shows ids of trainers. */
+/** Length of trainer ids, as `status` shows them. */
 const ID_CHARACTERS = 8;
 
 const factsText = (facts: Record<string, unknown>, paint: ChalkInstance): string[] =>

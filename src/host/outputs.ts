@@ -38,7 +38,7 @@ export function guardOutputs(): Outputs {
 /** Writes one line to a log; never throws. */
 export type WriteLine = (line: string) => void;
 
-/** For stderr, whatever is behind it. */
+/** Writes lines to stderr, whether it is a file, a pipe or a terminal. */
 export function stderrLines(): WriteLine {
   const { stderr } = process;
   return isFile(stderr.fd) ? fileLines(() => stderr.fd) : (line) => void stderr.write(`${line}\n`);

@@ -39,7 +39,7 @@ export function reporter(): ((report: Report) => void) | undefined {
   return write === undefined ? undefined : (report) => write(JSON.stringify(report));
 }
 
-/** As `reporter`, for leases. */
+/** Reports leases, as `reporter` reports log entries. */
 export function leaseReporter(): ((told: ToldLease) => void) | undefined {
   const write = reportLine();
   if (write === undefined) return undefined;

@@ -76,7 +76,7 @@ function notListed([first]: readonly unknown[]): string {
   return `expected a mapping of names to types, such as ${such}, got ${entry}`;
 }
 
-/** As YAML. */
+/** The key as YAML. */
 const shownKey = (text: string): string => (/^\w+$/.test(text) ? text : shown(text));
 
 function unknownField(path: readonly (string | number)[], key: string, fields: FieldNames, found: unknown): string {

@@ -140,7 +140,7 @@ export function parseJob(value: unknown): Job {
   });
 }
 
-/** From the validated file to the job. */
+/** Makes the job from a validated file. */
 export function resolveJob(file: JobFile): Job {
   const { leaseTtl: lease, ...counts } = file.cluster;
   const { timeout, timeoutFloor: floor, ...failures } = file.tasks;

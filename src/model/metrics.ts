@@ -31,7 +31,7 @@ export const clippedLogLoss = (loss: number): number => Math.min(Math.max(loss, 
 export const binaryLogLoss = (logit: number, label: number): number =>
   clippedLogLoss(Math.max(logit, 0) - label * logit + log1p(exp(-Math.abs(logit))));
 
-/** By which models are compared. */
+/** The metrics that can rank models. */
 export const EVALUATION_METRICS = ['logloss', 'auc', 'groupedAuc', 'hitRate', 'ndcg', 'accuracy', 'rmse'] as const;
 export type EvaluationMetric = (typeof EVALUATION_METRICS)[number];
 

@@ -8,7 +8,7 @@ export interface TowerOptions {
   /** Units of each hidden layer. */
   readonly hidden: readonly number[];
   readonly activation: ActivationType;
-  /** Before each activation. */
+  /** Normalization before each activation. */
   readonly normalization: 'none' | 'layer' | 'batch';
   /** Share of each hidden layer's outputs that a training step leaves out. */
   readonly dropout: number;

@@ -55,7 +55,7 @@ export interface PulledValues {
 export interface BatchPlace {
   readonly pass: number;
   readonly task: number;
-  /** In the task, counted from 0. */
+  /** Number of the batch in the task, counted from 0. */
   readonly batch: number;
 }
 

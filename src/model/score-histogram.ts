@@ -17,7 +17,7 @@ const LAST_BIN = 0x3f800000 >>> DROPPED_BITS;
 
 export interface BoundedArea {
   readonly auc: number;
-  /** By how much it may be off. */
+  /** Maximum error of `auc`. */
   readonly aucBound: number;
 }
 

@@ -31,7 +31,7 @@ export const WIDE_DEEP_DEFAULTS: WideDeepOptions = {
   pooling: 'mean',
 };
 
-/** Before the columns are known. */
+/** Columns for an outline of the model, before the real columns are known. */
 export const ANY_COLUMNS: readonly ModelColumn[] = ['one', 'another'].map((name) => ({
   ...{ name, kind: 'category', floats: 0 },
 }));

@@ -41,7 +41,7 @@ export interface PageJobLine {
 export interface PageJob {
   readonly name: string;
   readonly mode: 'async' | 'sync';
-  /** As `paddlet status` names it. */
+  /** The phase, as `paddlet status` names it. */
   readonly phase: 'training' | 'evaluating' | 'concluding' | 'done' | 'failed' | 'stopped' | 'unresponsive' | 'waiting';
   readonly health: 'OK' | 'UNHEALTHY' | 'UNKNOWN';
   /** The cause first; empty when nothing holds the job up. */
@@ -109,7 +109,7 @@ export interface PageProcess {
 export interface PageUnits {
   readonly total: number;
   readonly toMove: number;
-  /** Without a live primary. */
+  /** Number of units without a live primary. */
   readonly orphans: number;
   readonly replicas: number;
   /** Ascending; `inSync` are the pservers that have all of it, its primary among them. */

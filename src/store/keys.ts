@@ -24,7 +24,7 @@ export interface Keys {
   readonly command: string;
   readonly masterLock: string;
   readonly masterAddr: string;
-  /** By which pservers know the master. */
+  /** The secret by which pservers recognize the master. */
   readonly masterSecret: string;
   /** The progress of the job: phase and pass. */
   readonly tasksState: string;

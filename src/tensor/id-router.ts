@@ -20,7 +20,7 @@ export interface IdList {
 export const NO_IDS: IdList = { ids: new Uint8Array(0), count: 0 };
 
 export interface DistinctIds {
-  /** In order of first appearance. */
+  /** Ids in order of first appearance. */
   readonly ids: Uint8Array;
   readonly distinct: number;
   /** For each id given, its place among the distinct ones. */

@@ -157,7 +157,7 @@ export interface Parameters {
   readRows(table: number, ids: BigUint64Array): ShardRows;
   /** Throws `WrongShard`. */
   readBlock(parameter: number, block: number): DenseBlock;
-  /** In `memory`, or in arrays of their own. */
+  /** Copies rows into `memory`, or into new arrays. */
   exportRows(shard: number, table: number, memory?: RowMemory): ShardRows;
   exportBlocks(shard: number): DenseBlock[];
   /** Puts rows into a present shard, replacing rows of the same id. */

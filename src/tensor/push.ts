@@ -37,7 +37,7 @@ export interface Push {
   readonly pulled: PulledRows | undefined;
 }
 
-/** For old values that are not asked for. */
+/** Address for old values that are not requested. */
 const NOWHERE = 0;
 
 /**

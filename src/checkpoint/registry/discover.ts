@@ -14,7 +14,7 @@ import { type Parting, withPartings } from './partings.ts';
 export interface FolderFiles {
   /** The checkpoint folder; undefined when a single file was named. */
   readonly folder: string | undefined;
-  /** By index, then name. */
+  /** Sorted by index, then by name. */
   readonly files: readonly FileRef[];
   /** Files that are being written, or that a crash left. */
   readonly unfinished: readonly string[];

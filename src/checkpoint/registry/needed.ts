@@ -44,7 +44,7 @@ export function needOf(index: number, state: PublishedState): Need | undefined {
   return shards.size === 0 ? undefined : { type: 'shards', shards: [...shards].sort((a, b) => a - b) };
 }
 
-/** For people. */
+/** The need as a text for people. */
 export function needText(need: Need): string {
   if (need.type === 'rest') return `file ${need.uuid} is the last state of a unit`;
   if (need.type === 'cut') return `the cuts up to round ${need.round} need a file of it`;

@@ -126,7 +126,7 @@ export async function discardUnpublished(
   }
 }
 
-/** By new index. */
+/** The new files; lists are indexed by new index. */
 interface NewFiles {
   readonly generations: readonly Generation[];
   readonly paths: readonly string[];

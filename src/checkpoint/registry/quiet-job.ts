@@ -23,7 +23,7 @@ export interface QuietJob {
   readonly cut: KeyValue | undefined;
   /** Heads of all units. */
   readonly heads: readonly KeyValue[];
-  /** Under `/parting/`. */
+  /** Keys under `/parting/`. */
   readonly partings: readonly KeyValue[];
 }
 

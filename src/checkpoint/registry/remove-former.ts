@@ -16,7 +16,7 @@ export interface FormerFiles {
   readonly disk: Disk;
   readonly folder: string;
   readonly keys: Keys;
-  /** As it was before the restore. */
+  /** The job as it was before the restore. */
   readonly quiet: QuietJob;
 }
 

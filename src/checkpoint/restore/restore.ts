@@ -41,7 +41,7 @@ export interface Proof {
 }
 
 export interface RestorePlan {
-  /** By new index. */
+  /** Indexed by new index. */
   readonly files: readonly { readonly index: number; readonly shards: number; readonly rows: number }[];
   readonly variables: { readonly dense: readonly string[]; readonly sparse: readonly string[] };
   /** Variables of the job that are not restored. */

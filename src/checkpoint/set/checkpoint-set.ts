@@ -29,7 +29,7 @@ export interface CheckpointSet {
   readonly facts: FileFacts;
   /** Files that at least one shard is read from. */
   readonly parts: readonly CheckpointPart[];
-  /** By shard number. */
+  /** Sorted by shard number. */
   readonly shards: readonly ShardSource[];
   /** Shards of the job that are in none of the files. */
   readonly missing: readonly number[];

@@ -144,7 +144,7 @@ class RowCursor {
     return this.at < this.rows.ids.length;
   }
 
-  /** To the first row of the next batch. */
+  /** Moves to the first row of the next batch. */
   async step(): Promise<void> {
     this.count += this.rows.ids.length;
     this.#options.onBytes?.(this.rows.values.byteLength);

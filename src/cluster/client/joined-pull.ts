@@ -6,7 +6,7 @@ import type { Answer, PserverSlice, RoutedIds } from './slicer.ts';
 export interface PulledList {
   /** The dense ones are the same arrays for all lists of a pull. */
   readonly values: PulledValues;
-  /** For the push of their gradients. */
+  /** Routes for the push of their gradients. */
   readonly routed: RoutedIds;
 }
 

@@ -25,7 +25,7 @@ export interface KeptConnectionOptions<T> {
   readonly onFatal: (error: unknown) => void;
 }
 
-/** On which the peer has answered. */
+/** A connection on which the peer has answered. */
 export interface OpenConnection {
   /** Rejects as `send` does. What that throws is logged when it is an expected error. */
   ask<T>(send: (channel: Channel) => Promise<T>): Promise<T>;
@@ -44,7 +44,7 @@ export class KeptConnection<T> {
   /** That the peer has not answered on yet. */
   #opening: Channel | undefined;
   #current: Current | undefined;
-  /** In a row. */
+  /** Number of failures in a row. */
   #failures = 0;
 
   constructor(options: KeptConnectionOptions<T>) {
@@ -93,7 +93,7 @@ export class KeptConnection<T> {
     }
   }
 
-  /** Until it is lost or closed. */
+  /** Uses the connection until it is lost or closed. */
   async #carry(channel: Channel, opened: T): Promise<void> {
     const current = new Current(channel, {
       works: () => {

@@ -45,7 +45,7 @@ export interface TrainingPull {
 export interface Pulled {
   readonly values: PulledValues;
   readonly versions: PulledVersions;
-  /** For the push of their gradients. */
+  /** Routes for the push of their gradients. */
   readonly routed: RoutedIds;
 }
 

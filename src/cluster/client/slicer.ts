@@ -46,11 +46,11 @@ export interface PserverSlice {
 
 /** Ids and dense blocks as they go to the pservers of one placement: made once for a pull and the push after it. */
 export interface RoutedIds {
-  /** By table. */
+  /** Indexed by table. */
   readonly ids: readonly IdList[];
   /** Version of the placement. */
   readonly version: number;
-  /** By position in the placement. */
+  /** Indexed by position in the placement. */
   readonly slices: readonly PserverSlice[];
   /** Ends the use of what was made from it: its memory is used again. */
   release(): void;
@@ -133,7 +133,7 @@ interface SliceSource {
   readonly spec: ParameterSpec;
   readonly buffers: BufferPool;
   readonly dense: DensePlan;
-  /** For each table, by position. */
+  /** For each table, the routes by position in the placement. */
   readonly routes: readonly (readonly (Route | undefined)[])[];
 }
 

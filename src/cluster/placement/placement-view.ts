@@ -55,7 +55,7 @@ export interface PlacementView {
   missing(): string;
   /** Indexes with a live pserver. */
   liveIndexes(): number[];
-  /** By ascending index. */
+  /** Live pservers by ascending index. */
   live(): LivePserver[];
   /** All of them, ascending; none until the store has answered. */
   units(): readonly UnitPlace[];
@@ -218,7 +218,7 @@ function missingIn(job: Wanted, live: readonly LivePserver[], orphans: number): 
   return `pserver ${absent.join(', ')} (${job.desired - absent.length} of ${job.desired} are running)`;
 }
 
-/** By ascending index. */
+/** Live pservers by ascending index. */
 const liveIn = (keys: Keys, owners: Entries): LivePserver[] =>
   [...owners.values()]
     .map((entry) => livePserver(indexAfter(keys.psPrefix, entry), entry))

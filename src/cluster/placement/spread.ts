@@ -28,7 +28,7 @@ export interface PserverShare {
 export interface Spread {
   /** Number of units of the job. */
   readonly units: number;
-  /** By index. */
+  /** Sorted by index. */
   readonly pservers: readonly PserverShare[];
   /** Wanted indexes without a live pserver. */
   readonly missing: readonly number[];
@@ -43,7 +43,7 @@ export interface Spread {
 }
 
 export interface SpreadKeys {
-  /** Under `/ps/`, `/heads/` and `/pservers/`. */
+  /** Entries under `/ps/`, `/heads/` and `/pservers/`. */
   readonly owners: readonly KeyValue[];
   readonly heads: readonly KeyValue[];
   readonly records: readonly KeyValue[];

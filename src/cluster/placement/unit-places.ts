@@ -5,7 +5,7 @@ import type { KeyValue } from '../../store/store.ts';
 import { type Head, type Owner, parseHead } from './heads.ts';
 import type { StoredHead } from './propose-heads.ts';
 
-/** By key. */
+/** Keyed by key. */
 export type Entries = ReadonlyMap<string, KeyValue>;
 
 export const byKey = (entries: readonly KeyValue[]): Entries => new Map(entries.map((entry) => [entry.key, entry]));
@@ -13,7 +13,7 @@ export const byKey = (entries: readonly KeyValue[]): Entries => new Map(entries.
 export const indexAfter = (prefix: string, { key }: { readonly key: string }): number =>
   Number(key.slice(prefix.length));
 
-/** With its claim. */
+/** A live pserver with its claim. */
 export interface LivePserver {
   readonly index: number;
   readonly address: string;

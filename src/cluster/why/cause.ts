@@ -45,7 +45,7 @@ export interface Cause {
   readonly hint?: string;
 }
 
-/** At the beginning of a sentence. */
+/** The name of a process at the beginning of a sentence. */
 export function nameOf({ role, id }: Pick<LiveProcess, 'role' | 'id'>): string {
   switch (role) {
     case 'master':
@@ -65,7 +65,7 @@ export const oneLine = (text: string): string =>
     .replace(/:\s*\n\s*/g, ': ')
     .replace(/\s*\n\s*/g, '; ');
 
-/** In whole seconds. */
+/** The time in whole seconds. */
 export const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
 
 /** `0, 1 and 3`. */

@@ -113,7 +113,7 @@ export function missingCauses({ processes, record, spread }: Seen): Cause[] {
     });
   }
   causes.push(...copiesCauses({ record, spread }));
-  // As the master counts them.
+  // The number of trainers as the master counts them.
   const trainers = processes.filter((process) => process.role === 'trainer').length;
   if (trainers < cluster.minTrainers) {
     causes.push({

@@ -15,7 +15,7 @@ const LONG_MS = 2_000;
 /** A pserver is slow if it takes this many times longer than the quickest, and at least `SLOW_MS`. */
 const SLOW_FACTOR = 5;
 const SLOW_MS = 100;
-/** Without another one to compare it with. */
+/** Slowness limit if there is no other pserver to compare with. */
 const SLOW_ALONE_MS = 1_000;
 
 export function failureCauses(seen: Seen): Cause[] {
@@ -32,7 +32,7 @@ export function failureCauses(seen: Seen): Cause[] {
     });
 }
 
-/** By what trainers measure. */
+/** Slow pservers, according to the times that trainers measure. */
 export function slowPserverCauses(seen: Seen): Cause[] {
   const trainers = workingTrainers(seen);
   const byIndex = new Map<number, number>();

@@ -27,7 +27,7 @@ export interface CommandStoreOptions {
 
 export interface CommandStore {
   readonly store: Store;
-  /** For `retryUntilAnswered` and `settle`. */
+  /** Options for `retryUntilAnswered` and `settle`. */
   readonly ask: RetryOptions & { readonly store: Store };
   /** The job's folder, when the store is embedded. */
   readonly folder: string | undefined;

@@ -91,7 +91,7 @@ class OtherScreen {
     this.#setUp();
   }
 
-  /** As many lines as there is room for. */
+  /** Shows as many lines as fit on the terminal. */
   show(text: string): void {
     const { stdout } = process;
     const lines = text.split('\n').slice(0, Math.max(1, (stdout.rows || 24) - 1));

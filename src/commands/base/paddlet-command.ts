@@ -68,7 +68,7 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
     return this.#words;
   }
 
-  /** For hints that repeat the command line. */
+  /** The typed words, for hints that repeat the command line. */
   protected get typed(): TypedCommand {
     return { command: this.ctor.id.split(':'), words: this.argv };
   }

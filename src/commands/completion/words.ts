@@ -13,7 +13,7 @@ export type Values = 'files' | 'unknown' | 'none' | readonly string[];
 export type ArgValues = Values | 'jobs' | 'models';
 
 export interface FlagWords {
-  /** With its dashes. */
+  /** Names of the flag, with its dashes. */
   readonly names: readonly string[];
   readonly about: string;
   readonly values: Values;

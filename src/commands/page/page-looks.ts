@@ -99,7 +99,7 @@ export class PageLooks {
     }
   }
 
-  /** At once when the job has ended. */
+  /** Does not wait for the interval if the job has ended. */
   async #lookSlowly(hasEnded: boolean): Promise<Slow> {
     const { host, store, keys } = this.#options;
     const atMs = host.clock.monotonicMs();

@@ -27,7 +27,7 @@ export type PartSource =
 export interface PartMakerOptions {
   readonly record: JobRecord;
   readonly format: DataFormat;
-  /** For messages, and for columns in its path. */
+  /** Path of the file, for messages and for columns in the path. */
   readonly file: string;
   readonly keep: readonly string[];
   readonly as: OutputFormat;

@@ -11,7 +11,7 @@ import type { OpenJob } from '../base/with-job.ts';
 
 export interface Sizes {
   readonly pservers: number;
-  /** Under `paddlet run`. */
+  /** Number of trainers under `paddlet run`. */
   readonly trainers: number;
 }
 

@@ -19,7 +19,7 @@ export interface RestoreRequest {
   readonly host: Host;
   readonly signal: AbortSignal;
   readonly typed: TypedCommand;
-  /** As the flags have them. */
+  /** Source and target as the flags name them. */
   readonly from: string | undefined;
   readonly to: string | undefined;
   readonly jobIdOrName: string | undefined;

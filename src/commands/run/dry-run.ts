@@ -100,7 +100,7 @@ export async function dryRun(options: DryRunOptions): Promise<DryRun> {
   }
   await checkMayDelete({
     ...{ job: job.name, progress: before?.progress, isAgreed: options.isAgreed },
-    // On a terminal it would ask.
+    // On a terminal, the run would ask.
     ask: options.canAsk ? async () => true : undefined,
   });
   const data = await options.loadData();

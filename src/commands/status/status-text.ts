@@ -100,7 +100,7 @@ const WIDE = ['host', 'label', 'zone', 'lease'];
 /** Narrower tables have no addresses. */
 const NARROW_COLUMNS = 64;
 
-/** While pservers come or go. */
+/** Lines about the units, shown while pservers come or go. */
 function spreadText({ spread, wanted }: ShownStatus): string[] {
   const { pservers, toMove, units, missing } = spread;
   const leaving = pservers.filter(({ isLeaving }) => isLeaving).map(({ index }) => index);

@@ -11,7 +11,7 @@ import { causesOf, phaseOf, type ShownStatus } from '../status/shown-status.ts';
 
 export interface Look {
   readonly status: ShownStatus;
-  /** On a monotonic clock. */
+  /** Time on a monotonic clock. */
   readonly atMs: number;
 }
 

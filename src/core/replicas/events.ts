@@ -91,13 +91,13 @@ export interface PeerState {
   readonly isBegun: boolean;
   /** Up to which position it has everything, for certain. */
   readonly acknowledged: number;
-  /** Up to which position it was sent everything. */
+  /** The position up to which it was sent everything. */
   readonly sent: number;
   /** Up to which position it has applied everything, for certain. */
   readonly committed: number;
   /** The committed position that was sent to it. */
   readonly told: number;
-  /** Since when it owes an answer. */
+  /** Time since which it owes an answer. */
   readonly owesSinceMs: number | undefined;
   /** Its process has lost its index. */
   readonly isGone: boolean;

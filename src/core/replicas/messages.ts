@@ -30,7 +30,7 @@ export interface LinkName {
   readonly member: UnitOwner;
 }
 
-/** From the primary. */
+/** A frame from the primary. */
 export type ReplicaFrame<P> =
   /**
    * The first one of an epoch and of a connection: everything up to `base` the member has, and from there on the

@@ -18,7 +18,7 @@ type Stage<P> = Extract<ReplicaFrame<P>, { type: 'stage' }>;
 interface StagedUpdate<P> {
   readonly payload: P;
   readonly isLate: boolean;
-  /** By unit. */
+  /** Keyed by unit. */
   readonly stages: Map<number, LinkFrame<P> & { readonly frame: Stage<P> }>;
 }
 
@@ -46,7 +46,7 @@ export class PeerOutbox<P extends SharedPayload> {
   #connection = 0;
   #isOpen = false;
   #begins = new Map<number, LinkFrame<P>>();
-  /** In the order of their payloads. */
+  /** Updates in the order of their payloads. */
   #updates: StagedUpdate<P>[] = [];
   #commits = new Map<number, LinkFrame<P>>();
   /** The newest commit position of each unit: a stage that has waited here tells it, and not the one of its time. */

@@ -26,7 +26,7 @@ interface HeldPart {
 export class PeerRoom {
   /** Undefined until the peer has sent it. */
   #windowBytes: number | undefined;
-  /** By the order of the payload. */
+  /** Keyed by the order of the payload. */
   readonly #payloads = new Map<number, HeldPayload>();
   readonly #parts = new Map<number, HeldPart[]>();
   #heldBytes = 0;

@@ -35,7 +35,7 @@ const NO_PEERS: readonly UnitOwner[] = [];
 export class RoomQueue {
   readonly #roomAt: (peer: UnitOwner) => PeerRoom;
   readonly #peers = new Map<number, readonly UnitOwner[]>();
-  /** In the order in which they came. */
+  /** Waiters in the order in which they came. */
   readonly #waiting = new Map<number, Waiter>();
   readonly #granted = new Map<number, readonly Need[]>();
 

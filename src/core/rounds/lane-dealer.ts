@@ -49,11 +49,11 @@ class Dealer implements LaneDealer {
   readonly #pace: RoundPace;
   readonly #slowness = createSlowness();
   readonly #helpers = createLaneHelpers();
-  /** In the order in which they joined. */
+  /** Live trainers in the order in which they joined. */
   readonly #live = new Set<string>();
   /** Still in the roster, though they have left. */
   readonly #leaving = new Set<string>();
-  /** By round and lane. */
+  /** Keyed by round and lane. */
   readonly #failures = new Map<string, number>();
   /** The own trainer of each lane. Kept while too few trainers live, so that those who have lanes get them again. */
   #own: LaneOwners;

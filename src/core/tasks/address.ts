@@ -23,7 +23,7 @@ export interface PassTask {
 /** One dispatch of a task. */
 export interface TaskAddress extends PassTask {
   readonly queue: QueueName;
-  /** From 1 for each task of the queue. */
+  /** Number of the attempt, counted from 1 for each task of the queue. */
   readonly attempt: number;
 }
 

@@ -6,7 +6,7 @@ import { BLOCK_TASKS, type TaskBlock, type TaskSums } from './state.ts';
 export const blockOf = (task: number): number => Math.floor(task / BLOCK_TASKS);
 
 export interface BlockSource {
-  /** In the whole pass. */
+  /** Number of tasks in the whole pass. */
   readonly tasks: number;
   readonly isDone: (task: number) => boolean;
   readonly openAt: (task: number) => OpenTask | undefined;

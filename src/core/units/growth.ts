@@ -17,7 +17,7 @@ export interface Due {
 export class Growth {
   /** Nothing was due, and nothing moving, since the cluster changed. */
   #wasEven = false;
-  /** Since when something is due again. */
+  /** Time since which something is due again. */
   #sinceMs: number | undefined;
 
   /** Other pservers are there, or in another state. */

@@ -73,7 +73,7 @@ export interface CopiedUnit {
 export interface SeenHead {
   readonly epoch: number;
   readonly primary: UnitOwner;
-  /** With the primary. */
+  /** The in-sync set, including the primary. */
   readonly inSync: readonly UnitOwner[];
 }
 
@@ -311,7 +311,7 @@ export class MoveTarget<P> {
     }
   }
 
-  /** To the replicas. */
+  /** Hands the copy over to the replicas. */
   #leave({ name, position }: IncomingCopy): void {
     this.#state.copied = { name, position };
     this.#state.copy = undefined;

@@ -30,7 +30,7 @@ export interface OrphanView {
 }
 
 export interface OrphansFor {
-  /** To be taken by this pserver now. */
+  /** Units that this pserver is to take now. */
   readonly units: readonly number[];
   /** When to look again, if nothing changes before; undefined: then only after a change. */
   readonly againAtMs: number | undefined;

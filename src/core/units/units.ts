@@ -14,7 +14,7 @@ export interface Grouping {
   readonly units: number;
 }
 
-/** At most one a shard. */
+/** At most one unit per shard. */
 export const defaultUnits = (shards: number, maxPservers: number): number =>
   Math.min(shards, Math.max(USUAL_UNITS, UNITS_A_PSERVER * maxPservers));
 

@@ -129,7 +129,7 @@ export interface ColumnSlots {
   readonly numbers: readonly NumberColumn[];
   /** With exactly one id a record: what is missing has one, too. */
   readonly single: readonly CategoryColumn[];
-  /** With any number of ids a record. */
+  /** Columns with any number of ids per record. */
   readonly lists: readonly CategoryColumn[];
   /** Whose values stay texts. */
   readonly texts: readonly TimeColumn[];

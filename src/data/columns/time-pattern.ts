@@ -6,7 +6,7 @@ type Field = (typeof FIELDS)[number];
 const NEEDS: Partial<Record<Field, Field>> = { mm: 'HH', ss: 'mm', SSS: 'ss' };
 
 export interface TimePattern {
-  /** In bytes. */
+  /** Length in bytes. */
   readonly length: number;
   /** Where the digits of each field begin. */
   readonly fields: Readonly<Partial<Record<Field, number>>>;

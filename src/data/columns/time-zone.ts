@@ -13,7 +13,7 @@ const SECOND_MS = 1000;
 const HOUR_MS = 3_600_000;
 /** No offset has ever been larger. */
 const MOST_HOURS = 16;
-/** Before it no zone has changed its offset. */
+/** The hour before which no zone has changed its offset. */
 const FIRST_HOUR = Date.UTC(1800, 0, 1) / HOUR_MS;
 /** Maximum number of hours in a map: those of about 60 years. */
 const MOST_KNOWN = 1 << 19;
@@ -62,7 +62,7 @@ class FixedZone implements Zone {
 
 class NamedZone implements Zone {
   readonly #clock: Intl.DateTimeFormat;
-  /** At the beginning of hours of UTC. */
+  /** Offsets at the beginning of hours of UTC. */
   readonly #offsets = new Map<number, number>();
   /** Offsets of local hours in which the offset is certain to stay the same; NaN for other hours. */
   readonly #ofLocal = new Map<number, number>();

@@ -92,7 +92,7 @@ export interface ForwardHead {
 export const FORWARD_HEAD_BYTES = 1 << 20;
 
 export interface ForwardOptions extends Pick<ReadOptions, 'batchSize' | 'columns' | 'inputWidth' | 'readsFields'> {
-  /** For messages, and for columns in its path. */
+  /** Path of the file, for messages and for columns in the path. */
   readonly file: string;
   readonly mayHaveWeight: boolean;
   /** Fields per line in the job's files, for files without a header. */

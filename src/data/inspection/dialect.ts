@@ -14,7 +14,7 @@ export interface TableDialect {
 
 /** Between the fields of interactions, as MovieLens has them. These have no quotes. */
 export const TWO_COLONS = '::';
-/** In the order of preference. */
+/** Delimiters in the order of preference. */
 const DELIMITERS = [',', '\t', ';', '|', ' ', TWO_COLONS];
 const QUOTES = ['"', "'", null];
 const COMMENTS = ['#', '|', '%'];

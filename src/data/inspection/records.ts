@@ -6,7 +6,7 @@ import { FieldReader } from '../formats/csv/fields.ts';
 import type { DialectBytes } from '../formats/text/plan.ts';
 
 export interface RawRecord {
-  /** As Latin-1. */
+  /** Texts of the fields, as Latin-1. */
   readonly fields: readonly string[];
   /** For each field, whether quotes enclose it. */
   readonly quoted: readonly boolean[];

@@ -30,7 +30,7 @@ export interface SourceColumn {
   readonly isTime?: boolean | undefined;
 }
 
-/** Between the values of a list, in its text. */
+/** The separator between the values of a list, in its text. */
 export const LIST_SEPARATOR = '|';
 
 export interface RecordSink {

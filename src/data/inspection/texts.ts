@@ -12,7 +12,7 @@ export function numberOf(text: string, decimal: '.' | ','): number {
 
 /** Usual texts for "no value" in any column. */
 const MISSING = ['?', 'NA', 'N/A', 'n/a', 'NULL', 'null', 'NaN', 'nan', '\\N', '<NA>', '#N/A'];
-/** Among texts these may be values. */
+/** Texts that mean a missing number; in a column of texts they may be values. */
 const MISSING_NUMBERS = ['-', '--', '.', 'None', 'none', 'na'];
 
 /** Texts that may mean that there is no value, beside the empty one. */

@@ -4,7 +4,7 @@ import { isMissingText } from './texts.ts';
 
 export interface TypedColumn {
   readonly type: 'number' | 'category' | 'categories' | 'time' | 'ignore';
-  /** In a few words. */
+  /** The reason in a few words. */
   readonly why: string;
   /** Its values name things: numbers among them are no quantities. */
   readonly isCode: boolean;

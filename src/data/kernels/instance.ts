@@ -33,5 +33,5 @@ export class KernelInstance {
   }
 }
 
-/** Up to where the next u64 may begin. */
+/** The next multiple of eight, where a u64 may begin. */
 export const roundUp = (bytes: number): number => Math.ceil(bytes / 8) * 8;

@@ -43,7 +43,7 @@ const FRAME = {
 } as const;
 const FRAME_WORDS = 25;
 
-/** As the kernels call them. */
+/** Numbers of the label rules in the kernels. */
 export const LABEL_RULES = { binary: 0, multiclass: 1, regression: 2 } as const;
 
 /** Some good records, besides their features. */

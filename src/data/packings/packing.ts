@@ -9,11 +9,11 @@ export interface Packing {
   unpack(packed: ForwardBytes, from: PackedSource): AsyncGenerator<Uint8Array>;
 }
 
-/** As many as any magic number has. */
+/** Length of the longest magic number. */
 export const MAGIC_BYTES = 4;
 
 export interface PackedSource {
-  /** For messages. */
+  /** Path of the file, for messages. */
   readonly path: string;
   /** Where what is packed can be read again, to say what is wrong with it. */
   readonly file?: Pick<DiskFile, 'read' | 'size'> | undefined;

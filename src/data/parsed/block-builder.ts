@@ -28,9 +28,9 @@ export class BlockBuilder {
   readonly #size: BlockSize;
   readonly #goods: Uint32Array;
   readonly #labels: Float32Array;
-  /** From the first weight on that is not 1. */
+  /** Present from the first weight on that is not 1. */
   #weights: Float32Array | undefined;
-  /** From the first group on. */
+  /** Present from the first group on. */
   #groups: Uint32Array | undefined;
   readonly #rows: Float32Array | undefined;
   #records = 0;

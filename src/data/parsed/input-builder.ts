@@ -21,7 +21,7 @@ export class InputBuilder {
   /** Where the next offset goes. The first one of a batch is 0. */
   #nextOffset = 1;
   readonly #rows: Uint32Array;
-  /** From the first value on that is not 1. */
+  /** Present from the first value on that is not 1. */
   #values: Float32Array | undefined;
   readonly #fields: Uint16Array | undefined;
   #ids = new Uint8Array(8192);

@@ -15,7 +15,7 @@ export class KeptBytes {
   readonly #disk: DataPlace['host']['disk'];
   readonly #folder: string;
   readonly #most: number;
-  /** As last seen, and written here since. */
+  /** Bytes as last read from the folder; `#written` has those written here since. */
   #seen: number | undefined;
   #written = 0;
 

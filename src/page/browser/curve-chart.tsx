@@ -6,7 +6,7 @@ import { countText, metricText } from './format.ts';
 import { useWidth } from './width.ts';
 
 const HEIGHT = 170;
-/** Beside their colors. */
+/** Patterns that distinguish the curves in addition to their colors. */
 const DASHES: readonly (readonly number[])[] = [[], [5, 3], [2, 2], [8, 3, 2, 3]];
 const MOST_POINTS_MARKED = 30;
 
@@ -121,7 +121,7 @@ function optionsOf(
 const AXIS = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 4 });
 const axisText = (records: number): string => AXIS.format(records);
 
-/** Without the noise of binary fractions. */
+/** Rounds off the noise of binary fractions. */
 const tickText = (value: number): string => String(Number(value.toPrecision(6)));
 
 /** Changes with the scheme of the system: a canvas does not follow style sheets. */

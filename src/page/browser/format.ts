@@ -27,7 +27,7 @@ function parts(count: number, size: number, large: string, small: string): strin
 
 export const agoText = (seconds: number): string => (seconds < 1 ? 'just now' : `${durationText(seconds)} ago`);
 
-/** In powers of 1000, as the commands do. */
+/** Bytes in powers of 1000, as the commands show them. */
 export function bytesText(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
   let value = bytes;

@@ -57,7 +57,7 @@ export class FrameReceiver implements MessageSink {
     this.#limits = options.limits;
   }
 
-  /** For the frames after this one. */
+  /** Sets the handlers and limits for the frames after this one. */
   handOver(handlers: FrameHandlers, limits: FrameLimits): void {
     this.#handlers = handlers;
     this.#limits = limits;

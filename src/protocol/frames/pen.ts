@@ -130,7 +130,7 @@ export class Pen {
     this.byte(major + items);
   }
 
-  /** In the shortest form. */
+  /** Writes the argument in its shortest form. */
   #argument(major: number, value: number): void {
     if (value < IN_1_BYTE) {
       this.byte(major + value);

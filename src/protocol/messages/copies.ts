@@ -32,7 +32,7 @@ export const copyMessages = {
             /** Updates since the unit was last loaded from a file: that are applied, and that wait for copies. */
             committed: count,
             staged: count,
-            /** Without the primary's own. */
+            /** The copies, without the primary's own. */
             copies: z.array(copy).max(LIMITS.pservers),
           }),
         )

@@ -78,7 +78,7 @@ export const text = (max: number): Text => ({ kind: 'text', max });
 export const decimal: Decimal = { kind: 'decimal' };
 export const choice = <T extends string>(...of: readonly T[]): Choice<T> => ({ kind: 'choice', of });
 export const mapOf = <F extends Fields>(fields: F): MapOf<F> => ({ kind: 'map', fields });
-/** At most `max` maps. */
+/** A list of at most `max` maps. */
 export const listOf = <F extends Fields>(max: number, fields: F): ListOf<F> => ({ kind: 'list', fields, max });
 /** At most `maxItems` whole numbers from 0 to `max`. */
 export const listOfCounts = (maxItems: number, max: number): ListOfCounts => ({ kind: 'counts', maxItems, max });

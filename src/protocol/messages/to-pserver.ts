@@ -116,7 +116,7 @@ const checkpointAndAccount = {
       /** `running`: a save was under way already and this request is ignored. */
       outcome: z.enum(['saved', 'running']),
       saved: z.strictObject(savedFile).optional(),
-      /** From the master of a job in sync mode. */
+      /** Sent by the master of a job in sync mode. */
       cut: z.strictObject({ ...roundRef, files: savedFiles }).optional(),
     },
   ),

@@ -44,7 +44,7 @@ export class WebSocketReader {
     this.#maxMessageBytes = options.maxMessageBytes;
   }
 
-  /** For the messages after this one. */
+  /** Sets the limit for the messages after this one. */
   allow(maxMessageBytes: number): void {
     this.#maxMessageBytes = maxMessageBytes;
   }

@@ -175,7 +175,7 @@ export class ServerSession implements Session {
     };
     request.begunMs = this.#wire.clock.monotonicMs();
     try {
-      // Before its handler, which takes it for valid.
+      // Read before the handler, which relies on a valid header.
       const { type } = request.header;
       const result = this.#options.handler(request, this);
       if (!(result instanceof Promise)) {

@@ -36,7 +36,7 @@ export interface SocketLinkOptions {
   readonly side: 'client' | 'server';
   /** A client's frames carry masks of zeros, as the server has agreed. */
   readonly zeroMask: boolean;
-  /** After joining. */
+  /** Limits after joining. */
   readonly limits: FrameLimits;
   readonly pool: LandingPool;
   /** Takes the socket over. */

@@ -5,7 +5,7 @@
 import type { Cancel, Clock } from '../../base/seams.ts';
 
 export interface Unjoined {
-  /** At once, whatever is on its way. */
+  /** Cuts the connection at once, whatever is in flight. */
   cut(): void;
   /** When what is on its way is sent. */
   end(): void;
@@ -20,7 +20,7 @@ export class UnjoinedConnections<Key> {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   readonly #limit: number;
-  /** In the order in which they came. */
+  /** All connections, in the order in which they came. */
   readonly #all = new Map<Key, Counted>();
 
   constructor(clock: Clock, { timeoutMs, limit }: { readonly timeoutMs: number; readonly limit: number }) {

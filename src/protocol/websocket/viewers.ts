@@ -158,7 +158,7 @@ class ViewerConnection implements Viewer {
     this.end(1008, error.code);
   }
 
-  /** For data that is not the proof. */
+  /** Refuses data that is not the proof. */
   refuseData(): void {
     this.refuse(new PaddletError('BadFrame', 'a viewer sends its proof, once, and nothing else'));
   }

@@ -100,7 +100,7 @@ export interface WebSocketNetworkOptions {
 export interface Wire extends Required<Omit<WebSocketNetworkOptions, 'limits' | 'timing'>> {
   readonly limits: WireLimits;
   readonly timing: WireTiming;
-  /** For payloads without a landing. */
+  /** Memory for payloads without a landing. */
   readonly pool: LandingPool;
 }
 

@@ -22,7 +22,7 @@ export interface ScoredGroup {
 
 export interface Tally {
   readonly records: number;
-  /** Without a score. */
+  /** Number of records without a score. */
   readonly bad: number;
   /** Places of the first ones, at most `SHOWN_BAD`. */
   readonly firstBad: readonly string[];
@@ -132,7 +132,7 @@ function placesOf(records: TaskRecords, errors: ReadonlyMap<number, string>): st
   });
 }
 
-/** From the good records to all of them. */
+/** Moves the scores of good records to the positions of all records. */
 function spread(records: TaskRecords, scores: Float32Array, outputs: number): Float32Array {
   if (records.bad.length === 0) return scores;
   const all = new Float32Array(records.records * outputs);

@@ -29,7 +29,7 @@ export interface ChildLife {
 export class ProofOfDeath {
   readonly #options: ProofOfDeathOptions;
   #store: ReturnType<ProofOfDeathOptions['store']> | undefined;
-  /** With the TTL of the lease. */
+  /** Calls in progress, each with the TTL of its lease. */
   readonly #underway = new Map<Promise<void>, number>();
   readonly #givenUp = new AbortController();
 

@@ -21,7 +21,7 @@ export interface DirectOptions {
   readonly place: DataPlace;
   readonly checkpointFolder: string;
   readonly fence: Fence;
-  /** By which pservers know this master. */
+  /** The secret by which pservers recognize this master. */
   readonly secret: string;
   readonly lease: HeldLease;
   /** The job ended, was asked to stop, or the lock was lost. */

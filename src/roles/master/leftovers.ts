@@ -32,7 +32,7 @@ export interface LeftoversOptions {
 /** Between two requests to save, since one may not be enough. */
 const SAVE_AGAIN: Backoff = { firstMs: 1_000, capMs: 60_000 };
 
-/** Until cancelled. */
+/** Removes what is left of unwanted pservers, until cancelled. */
 export function removeLeftovers(options: LeftoversOptions): Cancel {
   const stop = new AbortController();
   const leftovers = new Leftovers(options, stop.signal);

@@ -69,7 +69,7 @@ export interface Training {
   evaluated(point: EvaluationPoint): Promise<void>;
   /** The curves, once nothing more is trained: as they are saved. */
   history(): History;
-  /** For `info`. */
+  /** The part of `info` about training. */
   describe(): TrainingInfo;
   /** Trainers that wait for work of the passes are to ask again. */
   wake(): void;
@@ -99,7 +99,7 @@ export interface TrainingOptions {
 }
 
 export interface EndedPass {
-  /** From 0. */
+  /** Number of the pass, counted from 0. */
   readonly pass: number;
   /** Mean over its records; undefined when there are none, or the sums are lost. */
   readonly loss: number | undefined;

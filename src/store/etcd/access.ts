@@ -3,7 +3,7 @@ import type { SecureContextOptions } from 'node:tls';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { PaddletError } from '../../base/errors.ts';
 
-/** As PEM text. */
+/** Keys and certificates as PEM text. */
 export interface StoreTls {
   /** Authorities that the server's certificate must come from; without them those that Node trusts. */
   readonly ca?: string | undefined;

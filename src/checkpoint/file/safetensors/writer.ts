@@ -40,7 +40,7 @@ export interface WrittenTensor extends TensorInfo {
 export type Pace = (bytes: number) => Promise<void>;
 
 export interface SafetensorsWriter {
-  /** In the order of their data. */
+  /** Tensors in the order of their data. */
   readonly tensors: readonly WrittenTensor[];
   append(tensor: NewTensor | StreamedTensor): Promise<void>;
   /** Fills the header and syncs the file; its size in bytes. */

@@ -145,7 +145,7 @@ export class BlockRecords {
     });
   }
 
-  /** For the first reason that there is. */
+  /** Keeps only the first reason of a record. */
   #refuse(good: number, reason: string): void {
     const record = this.#piece.lines[good]!;
     this.#goodAt[record] = -1;

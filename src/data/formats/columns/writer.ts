@@ -11,7 +11,7 @@ import { kept } from './header.ts';
 const LIST_BYTES = 1 << 20;
 /** What the lists of a record may take: no block is larger than a record of text may be. */
 const MOST_LIST_BYTES = LIMITS.recordBytes / 2;
-/** At most, of what each record has. */
+/** Maximum bytes of what each record has. */
 const FIXED_BYTES = LIMITS.recordBytes / 4;
 const VALUE_BYTES = 8;
 

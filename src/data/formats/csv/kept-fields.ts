@@ -50,7 +50,7 @@ function keptFields(
 const nameAt = (columns: ColumnSpec['columns'], field: number): string =>
   columns.find((column) => column.type !== 'cross' && column.position === field + 1)?.name ?? `field${field + 1}`;
 
-/** Without a copy of the bytes. */
+/** Decodes a range without a copy of the bytes. */
 const latin1 = ({ buffer, byteOffset }: Uint8Array, from: number, to: number): string =>
   Buffer.from(buffer, byteOffset + from, to - from).toString('latin1');
 

@@ -146,7 +146,7 @@ function refuseSamePlace(columns: readonly FieldColumn[], positions: readonly nu
 const shorten = (text: string): string =>
   text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
 
-/** For a line that is not divided. */
+/** The hint for a line that is not divided. */
 function delimiterHint(
   texts: readonly string[],
   { dialect }: ColumnSpec,

@@ -9,7 +9,7 @@ export type TextAt = (at: number) => Uint8Array | undefined;
 const PER_SECOND: Readonly<Record<TimeUnit, bigint>> = { ms: 1000n, us: 1_000_000n, ns: 1_000_000_000n };
 const DECIMALS: Readonly<Record<TimeUnit, number>> = { ms: 3, us: 6, ns: 9 };
 const DAY_MS = 86_400_000;
-/** As many digits as any f32 needs. */
+/** Maximum number of digits that an f32 needs. */
 const F32_DIGITS = 9;
 
 export function textsOf({ meaning }: Leaf, values: Values): TextAt {

@@ -21,7 +21,7 @@ export class GroupRecords {
     this.#firstRow = firstRow;
   }
 
-  /** In the order of the plan. */
+  /** To be called in the order of the plan. */
   add(target: Target, values: RowValues): void {
     this.#values.set(keyOf(target), values);
     for (const [row, fault] of values.faults) if (!this.#faults.has(row)) this.#faults.set(row, fault);

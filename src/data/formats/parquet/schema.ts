@@ -14,7 +14,7 @@ export type Meaning =
   | { readonly kind: 'timestamp'; readonly unit: TimeUnit; readonly isUtc: boolean }
   /** Days since 1970. */
   | { readonly kind: 'date' }
-  /** Since midnight. */
+  /** Time since midnight. */
   | { readonly kind: 'time'; readonly unit: TimeUnit };
 
 /** The arrays that its values come in (`values.ts`). */

@@ -14,7 +14,7 @@ export interface Taken {
   readonly lists?: readonly (readonly number[])[];
   /** For lists: 1 where a value is empty. */
   readonly empty?: Uint8Array;
-  /** By value. */
+  /** Reasons of faulty values, keyed by value. */
   readonly faults: ReadonlyMap<number, string>;
 }
 

@@ -102,7 +102,7 @@ function missingSpans({ bytes, starts, ends }: Spans, { missing }: ValuePlan): n
   return none;
 }
 
-/** In 64 bits each. */
+/** The whole numbers as 64-bit integers. */
 function wideOf(values: Numbers): BigInt64Array | BigUint64Array | undefined {
   switch (values.kind) {
     case 'i64':

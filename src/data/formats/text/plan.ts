@@ -50,7 +50,7 @@ export type Target =
     };
 
 export interface LabelTexts {
-  /** By the bytes of the text, as Latin-1. */
+  /** Keyed by the bytes of the text, as Latin-1. */
   readonly labels: ReadonlyMap<string, number>;
   /** By the number that a text of `labels` is: a text that is the same number has that label, as `4.0` for `4`. */
   readonly numbers: ReadonlyMap<number, number>;
@@ -58,7 +58,7 @@ export interface LabelTexts {
   readonly other: number;
   /** The name of the column: among all other texts the plain form looks at it, as the header may be there again. */
   readonly name: string | undefined;
-  /** For messages. */
+  /** Known texts, for messages. */
   readonly known: readonly string[];
 }
 
@@ -71,7 +71,7 @@ export interface ValuePlan {
   readonly targets: readonly (Target | undefined)[];
   /** Columns whose value is in the path, with that value. */
   readonly constants: readonly { readonly target: Target; readonly text: string; readonly from: 'folder' | 'job' }[];
-  /** As bytes. */
+  /** Texts that mean a missing value, as bytes. */
   readonly missing: readonly Uint8Array[];
   readonly labels: LabelRule;
   readonly hasWeights: boolean;

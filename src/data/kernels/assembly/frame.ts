@@ -1,6 +1,6 @@
 // What lines of text are read by, and to where. `formats/text/kernel-memory.ts` writes it.
 
-/** As of a record without a group. */
+/** Group id of a record without a group. */
 export const NO_GROUP: u64 = u64.MAX_VALUE;
 
 /** What a call is given and what it leaves, at an address; `formats/text/kernel-frame.ts` has the same numbers. */
@@ -45,7 +45,7 @@ export class Frame {
   idCount: u32;
   /** What was read. */
   records: u32;
-  /** From where the spans of texts count. */
+  /** Position from which the spans of texts count. */
   spansFrom: u32;
   /** Bit n: a text of what is missing has n bytes; bit 63: 63 or more. */
   missingLengths: u64;

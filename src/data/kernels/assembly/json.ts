@@ -48,7 +48,7 @@ const DIGITS = memory.data<u8>([48, 49]);
 
 /** Where the line ends that begins at `start`; 0 when it is unusual. */
 export function parseJsonRecord(frame: Frame, start: usize, record: u32): usize {
-  // Without fields all records are bad.
+  // If no column has a field, all records are bad.
   if (load<u8>(start) != OPEN_BRACE || frame.fieldCount == 0) return 0;
   frame.stamp++;
   if (frame.stamp == 0) forgetStamps(frame);
@@ -178,7 +178,7 @@ function readValue(frame: Frame, key: Key, start: usize, record: u32): usize {
 
 /** The array whose first value comes at `start`, or its end: a list of ids. Where it ends; 0 when it is unusual. */
 function readArray(frame: Frame, field: Field, start: usize, record: u32): usize {
-  // Without a separator it is of one value.
+  // A list without a separator has one value.
   if (field.kind != LIST || field.separator > 255) return 0;
   store<u32>(<usize>field.out + (<usize>record << 2), frame.idCount);
   const most = frame.idCount + field.most;

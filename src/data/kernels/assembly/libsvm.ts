@@ -5,7 +5,7 @@ import { COLON, HASH, isBlank, isEnd, isExact, NEWLINE, numberEnd, parseNumber }
 
 /** `qid:`, as it is in memory. */
 const GROUP: u32 = 0x3a646971;
-/** As of a record without a group. */
+/** Group id of a record without a group. */
 const NO_GROUP: u64 = u64.MAX_VALUE;
 
 /** What a call is given and what it leaves, at an address; `kernels/sparse-kernel.ts` has the same numbers. */

@@ -9,7 +9,7 @@ import { type ScanOptions, scanChunks } from './scan.ts';
 import { corruptChunk } from './unpack.ts';
 
 export interface ListedChunk {
-  /** From 1 on. */
+  /** Number of the chunk, counted from 1. */
   readonly chunk: number;
   readonly offset: number;
   /** Bytes in the file up to the next chunk. */

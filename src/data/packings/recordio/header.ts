@@ -7,7 +7,7 @@ export const LENGTH_BYTES = 4;
 const MAGIC = 0x01020304;
 export const MAGIC_TEXT = Buffer.of(4, 3, 2, 1);
 
-/** By their numbers. */
+/** Compressors; the index is the number in the header. */
 export const COMPRESSORS = ['none', 'snappy', 'gzip'] as const;
 export type Compressor = (typeof COMPRESSORS)[number];
 

@@ -37,7 +37,7 @@ export interface Cuts {
    * accept the cut. Throws `Interrupted` if all pservers are set back.
    */
   last(signal: AbortSignal): Promise<LastCut>;
-  /** Since this master took over. */
+  /** Counts since this master took over. */
   counts(): { readonly complete: number; readonly givenUp: number };
   /** The round that is being saved. */
   running(): number | undefined;

@@ -11,7 +11,7 @@ import { ignoreAfter, type TrainingOptions } from '../training.ts';
 import { passAt } from './pass-report.ts';
 
 export interface RoundHistory {
-  /** As it is saved. */
+  /** The history as it is saved. */
   current(): History;
   /** All pservers have this version. */
   observe(version: number): void;

@@ -10,7 +10,7 @@ import type { PlacedPserver, PlacementView } from '../../../cluster/placement/pl
 import { createSignal, pauseOrAborted, type Signal, unlessStopped } from '../../../cluster/waiting.ts';
 import { sameStamp } from '../../../core/placement.ts';
 
-/** As one pserver says. */
+/** The position that one pserver reports. */
 export interface PserverPosition {
   readonly index: number;
   readonly timeline: number;
@@ -183,7 +183,7 @@ class Watch implements RoundsWatch {
     this.changed.notify();
   }
 
-  /** With the units that it leads now. */
+  /** The pserver with the units that it leads now. */
   #asPlaced(pserver: PlacedPserver): PlacedPserver {
     const placed = this.#options.view.current()?.pservers ?? [];
     return placed.find(({ index, token }) => index === pserver.index && token === pserver.token) ?? pserver;

@@ -15,7 +15,7 @@
   return mix64(id ^ tableHash);
 }
 
-/** From the high half. */
+/** The shard is decided by the high half of the hash. */
 @inline export function shardOfHash(hash: u64, shards: u32): u32 {
   return <u32>(((hash >> 32) * <u64>shards) >> 32);
 }
