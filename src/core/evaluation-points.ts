@@ -153,7 +153,7 @@ export function withScores(
   return { ...kept, last, ...(best === undefined ? {} : { best }), worse, isStopping: isStopping || isEnough };
 }
 
-/** A model without the metric is no better than any. */
+/** A model without the metric is never better. */
 function isBetter({ metric, minDelta }: EvaluationRule, model: ScoredModel, best: ScoredModel | undefined): boolean {
   const now = model.metrics[metric];
   const before = best?.metrics[metric];

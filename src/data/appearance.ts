@@ -16,7 +16,7 @@ const NAMED = /^\s*\S+(?:\s+qid:\d+)?(?:\s+\d+:\S+)*\s+(?!qid:)[A-Za-z_][^\s:|]*
 const VALUELESS = new RegExp(`^\\s*${NUMBER}(?:\\s+\\d+)+\\s*$`);
 /** Labels of `binary`. */
 const BINARY_LABEL = /^\s*[+-]?[01](?:\s|$)/;
-/** Its labels are grades. */
+/** Records of ranking data, whose labels are grades. */
 const RANKING = /^\s*(?![+-]?[01]\s)\S+\s+qid:\d+(?:\s|$)/;
 const SPARSE = new RegExp(`^\\s*${NUMBER}(?::${NUMBER})?(?:\\s+qid:\\d+)?(?:\\s+\\d+:${NUMBER})+\\s*$`);
 /** No time of day behind a date. */

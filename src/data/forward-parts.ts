@@ -19,7 +19,7 @@ export interface ForwardPart {
 
 /** Some rows of a row group: what a part is of a file that is read at any place. */
 export interface RowsPart {
-  /** Its number in the file. */
+  /** Number of the group in the file. */
   readonly group: number;
   readonly from: number;
   readonly to: number;

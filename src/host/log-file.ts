@@ -145,8 +145,8 @@ export function ownLogFile(): LogFile | undefined {
 }
 
 /**
- * Where the output of a child goes that is no line of its log: its result, the error that ended it, the last words of a
- * crash. A descriptor of the log itself would write to a part that is full, or removed, since.
+ * File for the output of a child that is not a line of its log: its result, the error that ended it, the last words of
+ * a crash. A descriptor of the log itself would write to a part that is full, or removed, since.
  */
 export const outputBeside = (path: string): string => `${path}.out`;
 
@@ -165,7 +165,7 @@ export function takeOutput(path: string, mostBytes: number): void {
   rmSync(outputBeside(path), { force: true });
 }
 
-/** Undefined when there is no such file. */
+/** Undefined if the file does not exist. */
 function endOf(path: string): Buffer | undefined {
   if (!existsSync(path)) return undefined;
   const descriptor = openSync(path, 'r');

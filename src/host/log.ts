@@ -4,7 +4,7 @@ import { visible } from '../base/visible.ts';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[];
 
-/** Who logs. */
+/** The process that logs. */
 export interface LogIdentity {
   /** The name of the command, for a command that is not a role. */
   role: string;

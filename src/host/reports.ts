@@ -85,7 +85,7 @@ interface TakesReports {
   readonly onLease: (told: ToldLease) => void;
 }
 
-/** Passes over lines that are no reports. */
+/** Skips lines that are not reports. */
 export function readReports(from: Readable, takes: TakesReports): void {
   from.on('error', () => {});
   createInterface({ input: from, crlfDelay: Number.POSITIVE_INFINITY }).on('line', (line) => {

@@ -86,7 +86,7 @@ function dialectRules(
   return broken;
 }
 
-/** A label that means that there is none. */
+/** A label that is also a text for a missing value. */
 function missingLabels(columns: readonly Column[], missing: readonly string[], field: string): ColumnRuleBroken[] {
   return columns.flatMap((column) => {
     if (column.type !== 'label') return [];

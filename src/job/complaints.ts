@@ -87,7 +87,7 @@ function unknownField(path: readonly (string | number)[], key: string, fields: F
   if (type === 'ftrl' && other === 'optimizer.learningRate') return `${notOf(path, type)}; did you mean alpha?`;
   // `momentum` is a field of optimizer, but not of every optimizer.
   if (known.includes(key)) return notOf(path, type);
-  // Before what is spelled alike: `eta` is no typo of `beta`.
+  // Checked before similar spellings: `eta` is not a typo of `beta`.
   if (other !== undefined) return `unknown field; did you mean ${within(path, other)}?`;
   const near = nearest(key, known);
   if (near !== undefined) return `unknown field; did you mean ${near}?`;

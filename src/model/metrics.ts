@@ -65,8 +65,8 @@ export const scoreMetrics = (scored: ScoredRecords): ScoreMetrics => ({
 });
 
 /**
- * Each record counts as much as its weight. Of binary models, `ofScores` is what is known of all scores. Only `records`
- * when there is none, or none that counts.
+ * Each record counts as much as its weight. For binary models, `ofScores` has the metrics of all scores. Only `records`
+ * if no record counts.
  */
 export function finishMetrics(task: Model['task'], sums: MetricSums, ofScores: ScoreMetrics): FinishedMetrics {
   const { records, weight } = sums;

@@ -62,7 +62,7 @@ export interface BatchPlace {
 /** Records of this group have none. */
 export const NO_GROUP = (1n << 64n) - 1n;
 
-/** Records as a model scored them, for metrics that are no sums. */
+/** Records as a model scored them, for metrics that are not sums. */
 export interface ScoredRecords {
   readonly scores: Float32Array;
   readonly labels: Float32Array;

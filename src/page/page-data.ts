@@ -48,7 +48,7 @@ export interface PageJob {
   readonly why: readonly { readonly sentence: string; readonly hint?: string | undefined }[];
   readonly progress: PageProgress;
   readonly processes: readonly PageProcess[];
-  /** Who waits for whom, both by `key`. */
+  /** Which process waits for which, both by `key`. */
   readonly waits: readonly { readonly from: string; readonly to: string; readonly what: string }[];
   readonly units: PageUnits;
   /** Records of all passes by what became of them: as far as it is known. `lost` is 0, or there is a defect. */
@@ -102,7 +102,7 @@ export interface PageProcess {
   readonly time: readonly { readonly phase: string; readonly percent: number }[];
   /** Why it is a straggler. */
   readonly slow?: string | undefined;
-  /** Its latest errors, oldest first. */
+  /** Latest errors of the process, oldest first. */
   readonly errors: readonly Omit<PageLogLine, 'log'>[];
 }
 

@@ -23,7 +23,7 @@ interface Kept {
 
 export class PulledRows {
   readonly #heap: KernelHeap;
-  /** Those of the last pulls, the oldest first. */
+  /** Lists of the last pulls, the oldest first. */
   #lists: Kept[] = [];
   #bytes = 0;
 
@@ -42,7 +42,7 @@ export class PulledRows {
   during(table: SparseTable, ids: number, count: number, pull: (found: number) => void): void {
     const byteLength = ENTRY_BYTES * count;
     const isKept = count >= FEWEST_IDS && byteLength <= LIMITS.pulledRowsBytes / 2;
-    // No room is no reason to fail a pull.
+    // A pull must not fail because there is no room.
     const address = isKept ? this.#heap.kernels.allocate(byteLength) >>> 0 : 0;
     if (address === 0) {
       pull(0);

@@ -47,7 +47,7 @@ export const entrySchema = z.object({
 export type CheckpointEntry = z.infer<typeof entrySchema>;
 
 export interface ReadEntry {
-  /** Undefined when there is none, or none that can be parsed. */
+  /** Undefined if there is no entry, or if it cannot be parsed. */
   readonly entry: CheckpointEntry | undefined;
   /** Why the value could not be parsed. */
   readonly complaint: string | undefined;

@@ -4,7 +4,7 @@ import type { PublishedFile } from './newest.ts';
 import { unreplacedShards } from './retention.ts';
 
 export interface PublishedState {
-  /** Those that entries name, of all pservers. */
+  /** Files that the entries of all pservers name. */
   readonly files: readonly PublishedFile[];
   readonly partings: readonly PublishedFile[];
   readonly cut: Cut;

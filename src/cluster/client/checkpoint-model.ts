@@ -17,7 +17,7 @@ export interface CheckpointModel {
   readonly record: JobRecord;
   readonly client: LocalPulls;
   readonly checkpoint: {
-    /** Those that shards were read from. */
+    /** Files from which shards were read. */
     readonly files: readonly string[];
     /** When the newest file was written, in seconds since 1970; a merged model does not say. */
     readonly createdAt: number | undefined;

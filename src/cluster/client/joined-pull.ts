@@ -30,7 +30,7 @@ export class JoinedPull {
     return into;
   }
 
-  /** `into`: of each list. Throws `BadMessage` when this is no answer to these segments. */
+  /** `into`: the values of each list. Throws `BadMessage` if the answer does not fit these segments. */
   scatter(answer: Answer, into: readonly PulledValues[]): void {
     const { dense, sparse } = this.fields;
     let next = 0;

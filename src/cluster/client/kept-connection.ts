@@ -13,7 +13,7 @@ import type { ClusterContext } from '../context.ts';
 export interface KeptConnectionOptions<T> {
   readonly context: Pick<ClusterContext, 'host' | 'network'>;
   readonly address: string;
-  /** Who is there, for the log. */
+  /** Name of the peer, for the log. */
   readonly peer: string;
   /** The first request of each connection. */
   readonly open: (channel: Channel) => Promise<T>;
@@ -41,7 +41,7 @@ const CLOSE_TIMEOUT_MS = 1_000;
 export class KeptConnection<T> {
   readonly #options: KeptConnectionOptions<T>;
   readonly #closed = new AbortController();
-  /** That the peer has not answered on yet. */
+  /** The channel on which the peer has not answered yet. */
   #opening: Channel | undefined;
   #current: Current | undefined;
   /** Number of failures in a row. */
@@ -119,7 +119,7 @@ export class KeptConnection<T> {
     isOver.abort();
   }
 
-  /** Throws what is no expected error. */
+  /** Throws errors that are not expected. */
   #log(error: unknown): void {
     if (!isPaddletError(error)) throw error;
     const { context, peer, address } = this.#options;

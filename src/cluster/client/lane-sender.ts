@@ -22,7 +22,7 @@ export interface LanePush {
   readonly batch: RequestFields<'pushLane'>['batch'];
   readonly records: number;
   readonly metrics: MetricSums;
-  /** Absent when there is no record. */
+  /** Absent if the lane has no record. */
   readonly gradients: Gradients | undefined;
 }
 

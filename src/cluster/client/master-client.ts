@@ -128,8 +128,8 @@ function followMaster(context: ClusterContext, onFatal: (error: Error) => void):
 }
 
 /**
- * Even a master that leaves, or a process that is no master: the address of a dead master stays in the store until its
- * lease ends, and its port may already belong to another process.
+ * Even a master that leaves, or a process that is not a master: the address of a dead master stays in the store until
+ * its lease ends, and its port may already belong to another process.
  */
 const isTransient = (error: unknown): error is PaddletError =>
   isPaddletError(error) &&

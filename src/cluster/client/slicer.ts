@@ -30,7 +30,7 @@ export interface PserverSlice {
   readonly isEmpty: boolean;
   /** Adds them to `into`, and returns that. */
   pullSegments(into?: Uint8Array[]): Uint8Array[];
-  /** Those of the tables alone. */
+  /** Adds the segments of the tables alone. */
   rowSegments(into: Uint8Array[]): void;
   /**
    * Copies the segments of the answer to a pull to where they belong in `into`; returns how many they are.

@@ -58,7 +58,7 @@ export function directingInfo({ processes }: Pick<JobStatus, 'processes'>): Dire
   return undefined;
 }
 
-/** Undefined when there is no such job. */
+/** Undefined if the job does not exist. */
 export async function describeJob(store: Store, keys: Keys, network: Network): Promise<JobStatus | undefined> {
   const record = await readJobRecord(store, keys);
   if (record === undefined) return undefined;

@@ -9,7 +9,7 @@ export const metricsSchema = z.strictObject({
   records: count,
   logloss: z.number().optional(),
   auc: z.number().optional(),
-  /** By how much `auc` may be off: it is that of a histogram. Without it `auc` is exact. */
+  /** Maximum error of `auc` if it comes from a histogram; absent if `auc` is exact. */
   aucBound: z.number().optional(),
   groupedAuc: z.number().optional(),
   /** Metrics of the `topK` records with the highest scores of each group; the three come together. */

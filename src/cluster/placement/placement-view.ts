@@ -29,7 +29,7 @@ export interface PlacedPserver {
   readonly address: string;
   readonly token: bigint;
   readonly stamp: PlacementStamp;
-  /** That it leads. */
+  /** Units that it leads. */
   readonly units: readonly LedUnit[];
 }
 
@@ -39,7 +39,7 @@ export interface Placement {
   readonly version: number;
   /** Shard → position in `pservers`. */
   readonly primaryOf: Int32Array;
-  /** Those that lead a unit, by ascending index. */
+  /** Pservers that lead a unit, by ascending index. */
   readonly pservers: readonly PlacedPserver[];
 }
 

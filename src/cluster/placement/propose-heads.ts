@@ -20,7 +20,7 @@ export interface StoredHead {
 }
 
 export interface ProposedHead {
-  /** That the proposal was made of. */
+  /** The head from which the proposal was made. */
   readonly from: StoredHead;
   readonly proposal: HeadProposal;
 }

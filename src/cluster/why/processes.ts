@@ -56,7 +56,7 @@ export const diskCauses = ({ processes }: Seen): Cause[] =>
 
 const ROLE_ORDER = ['pserver', 'master', 'trainer'] as const;
 
-/** Those of another version, or of another job. */
+/** Processes of another version, or of another job. */
 export const strangeCauses = ({ processes }: Seen): Cause[] =>
   processes.flatMap((process) =>
     process.answer.kind === 'notUnderstood'

@@ -42,7 +42,7 @@ job reads them.`;
   ];
   static override args = {
     file: Args.string({ required: true, description: 'File to inspect; the first file of a folder or glob.' }),
-    // What waits on stdin is no name of a file.
+    // Text that waits on stdin is not a file name.
     other: Args.string({ ignoreStdin: true, description: 'File to compare with FILE.' }),
   };
   static override flags = {

@@ -24,7 +24,7 @@ export interface EventFile {
 export const eventFile = ({ created, scalars }: EventFile): Buffer =>
   Buffer.concat([fileBegin(created), ...scalars.map((scalar) => framed(eventOf(scalar)))]);
 
-/** Its first record. */
+/** The first record of an event file. */
 export const fileBegin = (created: number): Buffer =>
   framed(Buffer.concat([doubleField(1, created), bytesField(3, Buffer.from(FILE_VERSION))]));
 

@@ -57,7 +57,7 @@ export interface ChosenColumns {
   readonly unread: readonly string[];
   /** Columns that the model reads. */
   readonly used: number;
-  /** Those of them that are categories. */
+  /** Number of these columns that are categories. */
   readonly categories: number;
   /** The column of times, if there is one. */
   readonly time: ColumnFacts | undefined;

@@ -43,7 +43,7 @@ export class LogReader {
     this.#isCut = from !== undefined && from.offset > 0;
   }
 
-  /** Those that were added since the last call. */
+  /** Entries that were added since the last call. */
   async *records(): AsyncGenerator<LogRecord> {
     let lines: string[] = [];
     const closed = (): LogRecord[] => (lines.length === 0 ? [] : [this.#record(lines.join('\n'))]);

@@ -33,7 +33,7 @@ export function pageJobOf({ before, now, units, log, wallSeconds }: PageLooks): 
     mode: record.job.training.mode,
     phase: phaseOf(status),
     health: health.status,
-    // That a job is done needs no reason.
+    // A job that is done needs no reason.
     why: result === undefined ? causesOf(status).map(({ sentence, hint }) => ({ sentence, hint })) : [],
     progress: progressOf(status, wallSeconds),
     processes: status.processes.map((process, at) => processOf(process, rows[at]!)),

@@ -102,7 +102,7 @@ interface Listeners {
   readonly reports: ChildReports;
   readonly proof: ProofOfDeath;
   readonly ports: ChildPorts;
-  /** Those that live, by name. */
+  /** Children that live, keyed by name. */
   readonly children: Map<string, LiveChild>;
 }
 

@@ -9,7 +9,7 @@ const MOST_SHOWN = 12;
 export interface CopiesTextOptions {
   readonly table: MakeTable;
   readonly isWide: boolean;
-  /** That the job asks for. */
+  /** Number of copies that the job asks for. */
   readonly replicas: number;
 }
 

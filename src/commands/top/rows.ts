@@ -24,7 +24,7 @@ export interface ProcessRow {
   readonly megabytes?: number;
   /** Percent of its time, the most first. */
   readonly time?: readonly { readonly phase: string; readonly percent: number }[];
-  /** That it is slow, waits, or does not answer. */
+  /** Notes that the process is slow, waits, or does not answer. */
   readonly note?: string;
 }
 

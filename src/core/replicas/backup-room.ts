@@ -18,9 +18,9 @@ export interface BackupRoomOptions {
 }
 
 interface Payload extends ReceivedPayload {
-  /** Whose parts it has, staged or not. */
+  /** Units whose parts the payload has, staged or not. */
   readonly parts: ReadonlySet<number>;
-  /** Whose copies have it staged. */
+  /** Units whose copies have staged it. */
   readonly units: Set<number>;
   /** The same, of units that the primary has left since. */
   readonly leftUnits: Set<number>;

@@ -165,7 +165,7 @@ class Planner implements CutPlanner {
     return before(until, { ...wanted, round: Math.max(wanted.round, highest + step) });
   }
 
-  /** A cut of round 0 is none to go back to. After one that was not written, `#againAt` says when. */
+  /** Nothing can go back to a cut of round 0. After one that was not written, `#againAt` says when. */
   #isFirstDue(highest: number): boolean {
     return this.#options.isFirstUrgent && this.#last === 0 && highest > 0 && this.#failures === 0;
   }

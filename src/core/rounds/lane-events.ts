@@ -17,7 +17,7 @@ export type LaneEvent =
   /** All live trainers; new ones in the order in which they joined. */
   | { readonly type: 'roster'; readonly trainers: readonly string[] }
   | { readonly type: 'joined' | 'gone'; readonly trainer: string }
-  /** It is about to leave, and says so: lanes that it has not computed are no failures. */
+  /** The trainer is about to leave, and says so: lanes that it has not computed are not failures. */
   | { readonly type: 'left'; readonly trainer: string }
   /**
    * The lowest version of all pservers and the lanes missing in those that have it. None missing means that no pserver

@@ -56,7 +56,7 @@ export interface IncomingCopy {
 export interface TargetState {
   /** The newest that was seen in the store. */
   head: SeenHead | undefined;
-  /** Its primary was seen without its index. */
+  /** The primary was seen to have lost its index. */
   isPrimaryGone: boolean;
   /** The newest attempt under that head that was accepted or abandoned. */
   attempt: number;
@@ -340,7 +340,7 @@ export class MoveTarget<P> {
 
   #abandoned(name: MoveName): void {
     const { copy, copied } = this.#state;
-    // Its offer may come late.
+    // The offer of the move may come late.
     if (this.#isNew(name)) this.#state.attempt = name.attempt;
     if (copy !== undefined && isSameMove(copy.name, name)) this.#discard('the source keeps the unit');
     if (copied !== undefined && isSameMove(copied.name, name)) this.#forgetCopied();

@@ -22,7 +22,7 @@ export interface OrphanView {
   readonly bytesOf: (unit: number) => number;
   /** Live pservers; those that leave take nothing. */
   readonly live: readonly PlannedPserver[];
-  /** That the job should have. */
+  /** Number of pservers that the job should have. */
   readonly desired: number;
   readonly nowMs: number;
   /** How long a pserver that should take a unit is waited for. */

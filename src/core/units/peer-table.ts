@@ -10,7 +10,7 @@ import type { FailureDomains } from './failure-domains.ts';
 export type KeptWeight = (owner: number, peer: number) => number;
 
 export interface PeerOptions {
-  /** Those that may be peers. */
+  /** Pservers that may be peers. */
   readonly domains: FailureDomains;
   /** Number of copies of each unit, including the primary's; at most the number of pservers. */
   readonly copies: number;

@@ -131,7 +131,7 @@ export interface ColumnSlots {
   readonly single: readonly CategoryColumn[];
   /** Columns with any number of ids per record. */
   readonly lists: readonly CategoryColumn[];
-  /** Whose values stay texts. */
+  /** Columns whose values stay texts. */
   readonly texts: readonly TimeColumn[];
 }
 

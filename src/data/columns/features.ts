@@ -38,7 +38,7 @@ type Maker =
   | {
       readonly kind: 'number';
       readonly slot: number;
-      /** Its id. */
+      /** Low and high half of its id. */
       readonly low: number;
       readonly high: number;
       /** Undefined when a missing one has no feature of its own. */

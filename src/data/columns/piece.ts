@@ -25,7 +25,7 @@ export interface ColumnPiece {
   /** Ids of each column with one id per record: u32 halves. */
   readonly single: readonly Uint32Array[];
   readonly lists: readonly ListIds[];
-  /** Those of all lists, in u32 halves. */
+  /** Ids of all lists, in u32 halves. */
   readonly listIds: Uint32Array;
   /** Texts of each column whose values stay texts. */
   readonly texts: readonly TextSpans[];

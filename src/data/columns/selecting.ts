@@ -1,4 +1,4 @@
-/** Leaves out records of pieces that are none of a dataset, before anything is made of them. */
+/** Drops records of pieces that do not belong to a dataset, before anything is made from them. */
 import { assert } from '../../base/assert.ts';
 import { type Selection, type Selector, weightOf } from '../selection.ts';
 import type { BadRecord } from '../source.ts';

@@ -13,7 +13,7 @@ export interface TimePattern {
   readonly literals: readonly { readonly at: number; readonly byte: number }[];
 }
 
-/** The same letter over and over, or what is no letter. */
+/** Splits a pattern into runs of the same letter, and runs without letters. */
 const partsOf = (text: string): string[] => text.match(/([A-Za-z])\1*|[^A-Za-z]+/g) ?? [];
 
 const isField = (part: string): part is Field => FIELDS.some((field) => field === part);

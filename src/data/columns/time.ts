@@ -134,7 +134,7 @@ function isoReader(zone: Zone): ReadTime {
   };
 }
 
-/** Ms of `Z` or `±hh[:]mm`; `NONE` when it is none. */
+/** Offset of `Z` or `±hh[:]mm` in ms; `NONE` if the text is not an offset. */
 function offsetIn(bytes: Uint8Array, from: number, to: number): number {
   const sign = bytes[from];
   const length = to - from;

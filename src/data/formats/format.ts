@@ -71,8 +71,8 @@ export interface Format {
   /** The records of a task. Throws `DataChanged`, `DataInvalid`, `DataMissing`; a bad record is not an error. */
   read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<ParsedTask>;
   /**
-   * All records of a source of any size, for predictions: labels, weights, groups and times may be missing. Absent
-   * where a file is none that users have records to score in. Throws `DataInvalid`.
+   * All records of a source of any size, for predictions: labels, weights, groups and times may be missing. Absent for
+   * formats in which users do not have records to score. Throws `DataInvalid`.
    */
   openForward?(head: ForwardHead, options: ForwardOptions): ForwardReader;
   /** The same of a format whose files say at their end what is in them: they are read at any place. */
@@ -170,7 +170,7 @@ export interface FoundFiles {
 export interface Bounds {
   /** Highest feature id + 1 (sparse), or inputs of a record (dense). */
   featureBound: bigint;
-  /** Highest field + 1; 0 where there are none. */
+  /** Highest field + 1; 0 if features do not have fields. */
   fieldBound: number;
   /** Highest whole label + 1, at most 2^53 - 1. */
   labelBound: number;

@@ -7,7 +7,7 @@ interface Column {
   readonly below: readonly string[];
 }
 
-/** Names that are no values. */
+/** Texts that are names of columns, not values. */
 const NAME = /^(?:id|name|label|target|class|date|time|timestamp|text|age|user|item|price|type|value|x|y)$/i;
 const DECIMAL_COMMA = /^[+-]?\d+,\d+$/;
 /** Values that come again: a name would be among them if it were one. */

@@ -25,7 +25,7 @@ export interface ReadRecords {
   /** Lines before it. */
   readonly lines: number;
   readonly isStopped: boolean;
-  /** That record has a quote which is not closed. */
+  /** The current record has a quote that is not closed. */
   readonly isOpen: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Texts of a label that are mistakes: one odd text among hundreds is no class. Pure. */
+/** Texts of a label that are mistakes: one odd text among hundreds is not a class. Pure. */
 import type { ColumnFacts, FrequentText } from './column-profile.ts';
 import { isMissingText, numberOf } from './texts.ts';
 

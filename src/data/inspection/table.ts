@@ -62,7 +62,7 @@ export async function lookAtTable(
 }
 
 function guessOf(column: SourceColumn, texts: readonly string[], form: TableForm): ColumnGuess {
-  // What is no user and no item is mostly a rating or a time.
+  // What is neither a user nor an item is mostly a rating or a time.
   const mayBeTime = form.format === 'interactions' && column.isId !== true;
   const guessed = timeFormatOf(texts, mayBeTime ? 'time' : column.hasName ? lastKey(column.name) : undefined);
   const time = column.isTime ? { format: 'iso', orElse: undefined } : guessed;

@@ -3,7 +3,7 @@ import { parseDecimal } from '../ascii.ts';
 
 const POINT = '.';
 
-/** NaN when it is none: `1.5`, or with a decimal comma `1,5`. */
+/** The number of a text: `1.5`, or with a decimal comma `1,5`. NaN if the text is not a number. */
 export function numberOf(text: string, decimal: '.' | ','): number {
   if (decimal === ',' && text.includes(POINT)) return Number.NaN;
   const bytes = Buffer.from(decimal === ',' ? text.replace(',', POINT) : text, 'latin1');

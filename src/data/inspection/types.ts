@@ -6,7 +6,7 @@ export interface TypedColumn {
   readonly type: 'number' | 'category' | 'categories' | 'time' | 'ignore';
   /** The reason in a few words. */
   readonly why: string;
-  /** Its values name things: numbers among them are no quantities. */
+  /** Its values name things: numbers among them are not quantities. */
   readonly isCode: boolean;
   /** Its numbers are far from even: their parts by quantiles say more. */
   readonly isSkewed: boolean;
@@ -51,7 +51,7 @@ const SKEWED = 10;
 export function typeOf(facts: ColumnFacts): TypedColumn {
   const { records, empty, numberRecords, textRecords, timeRecords, missingTexts } = facts;
   const areNumbers = textRecords === 0 && numberRecords > 0;
-  // Among times as among numbers: a dash is no value.
+  // Among times, as among numbers, a dash is not a value.
   const isOfValues = areNumbers || (timeRecords > 0 && timeRecords === numberRecords + textRecords);
   const noValues = facts.isList ? [] : missingTexts.filter(({ text }) => isOfValues || isMissingText(text));
   const missing = empty + noValues.reduce((sum, { count }) => sum + count, 0);

@@ -18,7 +18,7 @@ export interface BlockSize {
   readonly batchSize: number;
   /** Whether the fields of features are kept. */
   readonly hasFields?: boolean | undefined;
-  /** Floats of the dense input, for each record; without it there is none. */
+  /** Floats of the dense input per record; absent if there is no dense input. */
   readonly width?: number | undefined;
 }
 
@@ -137,7 +137,7 @@ export class BlockBuilder {
     this.#endRecord(record.line);
   }
 
-  /** The record being read is none of the block. */
+  /** Drops the record being read, which does not belong to the block. */
   drop(): void {
     this.inputs[0]!.drop();
     this.#group = NO_GROUP_HALVES;

@@ -107,7 +107,7 @@ export class ParsedCache {
     if (file === undefined) return undefined;
     try {
       const size = await file.size();
-      // What is shorter or longer is no block of this program.
+      // A file that is shorter or longer is not a block of this program.
       const room = Math.min(Math.max(size, HEADER_BYTES), LIMITS.parsedBlockBytes);
       const bytes = Buffer.allocUnsafeSlow(room);
       return bytes.subarray(0, await file.read(bytes, 0));

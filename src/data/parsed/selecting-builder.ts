@@ -1,4 +1,4 @@
-/** Leaves out records of libsvm text that are none of a dataset, before they are put into a block. */
+/** Drops records of libsvm text that do not belong to a dataset, before they are put into a block. */
 import type { ReadFeatures, RecordFacts, SparseKernel } from '../kernels/sparse-kernel.ts';
 import { type Selector, weightOf } from '../selection.ts';
 import type { BadRecord } from '../source.ts';

@@ -135,7 +135,7 @@ export interface ListenOptions {
   readonly landing?: LandingAllocator;
   /** Answers GET requests on the same port; undefined is 404. */
   readonly http: (path: string) => Promise<HttpAnswer | undefined>;
-  /** Takes those that have proved to know the view token; without it there are none. Networks may leave it out. */
+  /** Takes viewers that have proved to know the view token; without it no viewer can join. Networks may omit it. */
   readonly onViewer?: (viewer: Viewer) => void;
   /** Refuses processes of a job at the handshake. */
   readonly takesViewersOnly?: boolean;

@@ -53,7 +53,7 @@ const tasks = {
     {
       state: z.enum(['tasks', 'wait', 'finished']),
       tasks: z.array(dealtTask).min(1).max(LIMITS.tasksHeld).optional(),
-      /** Why there is none, for people. */
+      /** Why there is no task, for people. */
       reason: z.string().optional(),
       saveModel,
     },

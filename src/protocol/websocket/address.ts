@@ -42,7 +42,7 @@ function parseHost(text: string, host: string): string {
     return usable ? inner : refuse(text, 'the text in brackets is not an IPv6 address');
   }
   if (isIPv6(host) || host.includes(':')) return refuse(text, 'an IPv6 host needs brackets');
-  // 999.1.1.1 looks like a name, and is none.
+  // 999.1.1.1 looks like a host name, but is not valid in a URL.
   const usable = HOST_NAME.test(host) && URL.canParse(`ws://${host}/`);
   return usable ? host : refuse(text, 'the host is neither a name nor an address');
 }

@@ -59,7 +59,7 @@ export class CallerRules {
     const named = (v6 ?? name)?.toLowerCase();
     if (named === undefined) return FOREIGN_HOST;
     if (!this.#hosts.has(named)) {
-      // An address is no name: it cannot be made to lead elsewhere.
+      // An address is not a name: it cannot be made to lead elsewhere.
       const isOwn = this.#own.has(named) || isLoopback(named) || named === localAddress?.replace(/^::ffff:/, '');
       if (!isOwn) return FOREIGN_HOST;
       // A connection that was meant for another role could be passed on to this one.

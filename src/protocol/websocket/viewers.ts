@@ -47,7 +47,7 @@ export class Viewers {
     maxPayload: LIMITS.viewerTextBytes,
     handleProtocols: () => VIEW_SUBPROTOCOL,
   });
-  /** Those that have proved to know the token. */
+  /** Viewers that have proved to know the token. */
   readonly #joined = new Set<ViewerConnection>();
 
   constructor(options: ViewersOptions) {

@@ -79,7 +79,8 @@ export interface WebSocketNetworkOptions {
   readonly joinToken: JoinToken;
   readonly masking?: Masking;
   /**
-   * Gets what a handler threw that is no PaddletError. The default throws it out of the event loop: the process dies.
+   * Called with what a handler threw if it is not a `PaddletError`. By default, throws it out of the event loop: the
+   * process dies.
    */
   readonly onBug?: (error: unknown) => void;
   readonly limits?: Partial<WireLimits>;

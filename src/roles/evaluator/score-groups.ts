@@ -157,7 +157,7 @@ async function unknownFeatures(
     const known = await knownIds(table, all);
     if (known.length === count) continue;
     let next = 0;
-    // Those that are known come in the same order.
+    // Known ids come in the same order as all ids.
     const isKnown = Uint8Array.from(all, (id) => (id === known[next] ? ++next && 1 : 0));
     for (let feature = 0; feature < rows.length; feature++) {
       if (isKnown[rows[feature]!] !== 0) continue;

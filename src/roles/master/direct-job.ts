@@ -70,7 +70,7 @@ async function openState(work: JobWork, cancels: Cancel[]): Promise<MasterState>
   cancels.push(removeLeftovers({ ...work, folder: work.checkpointFolder, save: saverOf(work, training) }));
   saves = await openSavesOf(work, training);
   if (saves !== undefined) cancels.push(saves.cancel);
-  // Those that ended while they were being opened.
+  // Reports passes that ended while the saves were being opened.
   saves?.passesEnded(training.passesEnded());
   const shown: { state?: MasterState } = {};
   const tell = (event: TrainerEvent): void => tellAll(shown.state ?? { training, saves, evaluation: undefined }, event);

@@ -73,7 +73,7 @@ async function readBefore({ context, fence, record }: RaisePassesOptions): Promi
   return { passes: now.job.training.passes, number, state, result, evaluation };
 }
 
-/** Those of a finished job leave by themselves. */
+/** Pservers of a finished job leave by themselves. */
 async function pserversLeave({ context, record, stopSignal }: RaisePassesOptions, isFinished: boolean): Promise<void> {
   const { keys, host } = context;
   let names = '';

@@ -27,11 +27,11 @@ export interface Activity {
   position(of: { readonly pass: number; readonly task: number }, push: number): void;
   trained(records: number, metrics: MetricSums | undefined): void;
   report(): ActivityReport;
-  /** As it is, even when it is not finite. */
+  /** Mean loss of the latest records, even if it is not finite. */
   latestLoss(): number | undefined;
   sawBadGradient(): void;
   badGradients(): number;
-  /** For how long it has been in this phase. */
+  /** Time in the current phase, in milliseconds. */
   phaseMs(): number;
   /** For work of the thread that interrupts the loop: reading a kept task, parsing, routing ids. */
   readonly times: Pick<PhaseTimes<TrainerTime>, 'during'>;

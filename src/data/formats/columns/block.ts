@@ -73,7 +73,7 @@ export function encodeBlock(
   return block;
 }
 
-/** `bytes`: at least `HEAD_BYTES` of a block. Undefined when they are none. */
+/** `bytes`: at least `HEAD_BYTES` of a block. Undefined if they are not a block. */
 export function headOf(bytes: Buffer): BlockHead | undefined {
   const total = bytes.readUInt32LE(HEAD.bytes);
   const position = bytes.readBigUInt64LE(HEAD.position);

@@ -92,7 +92,7 @@ export class BlockRecords {
     return { file: this.#plan.file, line, byteOffset: this.#offset, reason: this.#reasons.get(record)! };
   }
 
-  /** Those that were bad when the file was made. */
+  /** Takes the records that were bad when the file was made. */
   #takeBad(bytes: Buffer): void {
     const { records, good } = this.#block;
     let bad: readonly (readonly [number, string])[] = [];

@@ -1,6 +1,6 @@
 /**
  * Fields of CSV text (RFC 4180). A quote opens a field only at its beginning; in quotes, delimiters and line breaks are
- * ordinary, and two quotes are one. Blanks around a field are no part of it, those in quotes are.
+ * ordinary, and two quotes are one. Blanks around a field do not belong to it; blanks in quotes do.
  */
 
 import { NEWLINE } from '../../ascii.ts';
@@ -50,7 +50,7 @@ export class FieldReader {
   readonly delimiterBytes: 1 | 2;
   readonly #delimiter: number;
   readonly #isRun: boolean;
-  /** What is no blank, though it looks like one. */
+  /** A byte that looks like a blank, but is not treated as one. */
   readonly #notBlank: number;
   readonly #quote: number;
   /** The content of the field read last: [from, to) of `content`. */
@@ -59,7 +59,7 @@ export class FieldReader {
   to = 0;
   /** Where its delimiter or its line break is, or the end of the text. */
   end = 0;
-  /** It is no field: blanks that divide, and nothing behind them. */
+  /** Set at blanks that divide with nothing after them, which are not a field. */
   isNone = false;
   /** Line breaks in it. */
   breaks = 0;

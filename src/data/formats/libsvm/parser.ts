@@ -148,7 +148,7 @@ export class LineParser {
     return colon < 0 ? to : from + colon;
   }
 
-  /** The number in [from, to); false when it is none, or that of no group. */
+  /** Reads the number in [from, to); false if it is not a number, or is not a valid group. */
   private group(from: number, to: number): boolean {
     const { bytes, id } = this;
     if (!parseU64(bytes, from, to, id) || (id.low === MOST_U32 && id.high === MOST_U32)) return false;

@@ -3,7 +3,7 @@ import { unscaledOf } from './refined.ts';
 import type { Leaf, TimeUnit } from './schema.ts';
 import type { Values } from './values.ts';
 
-/** Undefined where it is a float that is not a number, which means that there is none. */
+/** The text of a value; undefined for a float that is NaN, which means a missing value. */
 export type TextAt = (at: number) => Uint8Array | undefined;
 
 const PER_SECOND: Readonly<Record<TimeUnit, bigint>> = { ms: 1000n, us: 1_000_000n, ns: 1_000_000_000n };

@@ -28,7 +28,7 @@ export interface DataPageV1 extends PageBase {
   readonly kind: 'v1';
 }
 
-/** Its levels are not compressed. */
+/** A page whose levels are not compressed. */
 export interface DataPageV2 extends PageBase {
   readonly kind: 'v2';
   readonly repetitionBytes: number;

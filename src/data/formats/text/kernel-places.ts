@@ -33,7 +33,7 @@ export interface PlanPlaces {
   readonly missing: number;
   readonly missingBytes: number;
   readonly labelTexts: number;
-  /** Those of the table, a power of two. */
+  /** Places of the table of labels, a power of two. */
   readonly labelPlaces: number;
   readonly labelBytes: number;
   /** The whole record, then those of the form; where they are by their hash; their texts. */

@@ -109,10 +109,10 @@ export interface DialectBytes {
   readonly delimiter: number;
   /** It divides only where it is there twice. */
   readonly isDouble?: boolean;
-  /** Several in a row are one, and those at the beginning of a line are none. */
+  /** Several delimiters in a row count as one, and those at the beginning of a line do not count. */
   readonly isRun?: boolean;
   readonly quote: number;
-  /** A line that begins with it is no record. */
+  /** A line that begins with this byte is not a record. */
   readonly comment: number;
   readonly decimal: number;
 }
@@ -284,7 +284,7 @@ function labelNumbers(entries: readonly (readonly [string, number])[], dialect: 
 /** Numbers from here on are not compared: different texts may be the same f64. */
 const MOST_LABEL_NUMBER = 2 ** 53;
 
-/** The number that the text of a label is; undefined when it is none that can be compared. */
+/** The number of a label's text; undefined if it is not a number that can be compared. */
 export function labelNumber(
   content: Uint8Array,
   from: number,
@@ -304,7 +304,7 @@ export function numberOf(
   { decimal }: Pick<DialectBytes, 'decimal'>,
 ): number {
   if (decimal !== COMMA) return parseDecimal(content, from, to);
-  // A copy: `slice` of a Buffer is none.
+  // Makes a copy, which `slice` of a Buffer does not.
   const text = Uint8Array.from(content.subarray(from, to));
   if (text.includes(POINT)) return Number.NaN;
   const comma = text.indexOf(COMMA);

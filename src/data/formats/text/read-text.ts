@@ -26,7 +26,7 @@ export interface ReadText {
 
 /**
  * Reads lines until the text ends. Its last line is whole: it has its line break, or the file ends there. Throws
- * nothing: what is no record of the plan is a bad record.
+ * nothing: what does not fit the plan is a bad record.
  */
 export function readText(text: LineText, plan: LinePlan, into: PieceSink): ReadText {
   const { bytes } = text;

@@ -238,7 +238,7 @@ export function badRecord(
   return { file, line: firstLine + line, byteOffset: offset + start, reason, text };
 }
 
-/** Undefined when it is no whole number, and has to be one. */
+/** Undefined if the text must be a whole number and is not. */
 function idOf({ ids, buckets }: CategoryColumn, seed: bigint | undefined, text: Uint8Array): bigint | undefined {
   if (ids === 'hash') return categoryId(text, seed!, buckets);
   const whole = wholeNumber(text);

@@ -99,7 +99,7 @@ export const FIELD_BYTES: usize = offsetof<Field>();
 export class Key {
   /** The object that has it. */
   parent: u32;
-  /** Its text. */
+  /** Start and length of its text. */
   from: u32;
   length: u32;
   /** The `Field` of its value; 0 when its value is an object. */
@@ -120,7 +120,7 @@ export class LabelText {
   length: u32;
   label: f32;
   isUsed: u32;
-  /** The number that the text is; NaN when it is none. */
+  /** The number that the text is; NaN if it is not a number. */
   number: f64;
 }
 

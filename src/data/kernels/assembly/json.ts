@@ -223,7 +223,9 @@ function readArray(frame: Frame, field: Field, start: usize, record: u32): usize
 /** Behind the quote that ends the text read last. */
 let behindText: usize = 0;
 
-/** Where the text ends that begins at `from`; 0 when it has no end, or is none. Up to 15 bytes after it are read. */
+/**
+ * Where the text that begins at `from` ends; 0 if it has no end, or is not a text. Up to 15 bytes after it are read.
+ */
 @inline function textEnd(from: usize): usize {
   const stop = stringStop(from);
   const byte = <u32>load<u8>(stop);
@@ -317,7 +319,7 @@ function storeUtf8(at: usize, code: u32): usize {
   return byte == N || byte == BIG_N || byte == BIG_I || (byte == MINUS && <u32>load<u8>(at, 1) == BIG_I);
 }
 
-/** Where `null`, `NaN`, `Infinity` or `-Infinity` ends; 0 when it is none of them. */
+/** Where `null`, `NaN`, `Infinity` or `-Infinity` ends; 0 for anything else. */
 function noneEnd(start: usize): usize {
   const byte = <u32>load<u8>(start);
   if (byte == N) return literalEnd(start);
@@ -326,7 +328,7 @@ function noneEnd(start: usize): usize {
   return (load<u64>(at, 1) & SEVEN_BYTES) == AFTER_I ? at + 8 : 0;
 }
 
-/** Where `true`, `false` or `null` ends; 0 when it is none of them. What follows a value is seen elsewhere. */
+/** Where `true`, `false` or `null` ends; 0 for anything else. What follows a value is checked elsewhere. */
 function literalEnd(at: usize): usize {
   const four = load<u32>(at);
   if (four == TRUE || four == NULL) return at + 4;
@@ -336,7 +338,7 @@ function literalEnd(at: usize): usize {
 /** Whether the number that ended last has neither decimals nor an exponent, and is not -0. */
 let isWholeNumber: bool = false;
 
-/** Where the number ends that begins at `from`; 0 when it is none. */
+/** Where the number that begins at `from` ends; 0 if it is not a number. */
 function numberTo(from: usize): usize {
   let at = from;
   const isNegative = load<u8>(at) == MINUS;
@@ -371,7 +373,7 @@ function numberTo(from: usize): usize {
   return at;
 }
 
-/** Where a value ends that is not read; 0 when it is no JSON, or deeper than others. */
+/** Where a value that is not read ends; 0 if it is not JSON, or is nested too deeply. */
 function skipValue(start: usize, depth: u32): usize {
   const byte = <u32>load<u8>(start);
   if (byte == QUOTE) return skipText(start + 1);
@@ -402,7 +404,7 @@ function skipValue(start: usize, depth: u32): usize {
   }
 }
 
-/** Behind the quote that ends the text; 0 when it does not end, or has what is no escape. */
+/** Position after the quote that ends the text; 0 if the text does not end, or has an invalid escape. */
 function skipText(from: usize): usize {
   let at = from;
   while (true) {

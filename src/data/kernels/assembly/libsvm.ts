@@ -104,7 +104,7 @@ export function parseLines(frame: Frame): u32 {
     let group = NO_GROUP;
     if (!isUnusual) {
       while (isBlank(load<u8>(at))) at++;
-      // A line break or more follows, so that four bytes are there; those of the next line are no `qid:`.
+      // At least a line break follows, so that four bytes are there; bytes of the next line cannot complete a `qid:`.
       if (load<u8>(at) == 113 && load<u32>(at) == GROUP) {
         at += 4;
         group = parseGroup(at);
@@ -210,7 +210,7 @@ function fits(from: usize, digits: usize, id: u64): bool {
   return digits == 20 && load<u8>(from) == 49 && id >= 10000000000000000000;
 }
 
-/** The number at `from`; `NO_GROUP` when it is none, or is for the plain form. */
+/** The number at `from`; `NO_GROUP` if it is not a number, or is left to the plain form. */
 function parseGroup(from: usize): u64 {
   let group: u64 = 0;
   let at = from;
@@ -223,7 +223,7 @@ function parseGroup(from: usize): u64 {
   return at != from && at - from <= 19 && isEnd(byte) ? group : NO_GROUP;
 }
 
-/** The number at `from` before a colon; `u32.MAX_VALUE` when it is none, or is for the plain form. */
+/** The number at `from` before a colon; `u32.MAX_VALUE` if it is not a number, or is left to the plain form. */
 function parseField(from: usize): u32 {
   let field: u32 = 0;
   let at = from;

@@ -56,7 +56,7 @@ interface Scan {
   readonly turn: ScanOptions['turn'];
   /** Offset of the next byte. */
   offset: number;
-  /** Bytes that were read as those of a chunk, and are none. */
+  /** Bytes that were read as those of a chunk, but are not a chunk. */
   inVain: number;
 }
 

@@ -27,7 +27,7 @@ export interface LanesAsker {
   /** Number of the assignment that it knows. */
   readonly known: number;
   readonly maxWaitMs: number;
-  /** Its connection has ended. */
+  /** Aborts when the connection of the trainer has ended. */
   readonly closed: AbortSignal;
 }
 

@@ -36,7 +36,7 @@ export interface RoundsWatch {
   readonly changed: Signal;
   /** Undefined while a pserver is missing, does not answer, or is on its way to another timeline. */
   current(): RoundPosition | undefined;
-  /** Those that answered last time, by index. */
+  /** Positions of the pservers that answered last time, by index. */
   pservers(): readonly PserverPosition[];
   /** Indexes of those that answered last that their lease is not certainly held. */
   suspended(): readonly number[];

@@ -10,7 +10,7 @@ import type { TaskService } from './service.ts';
 export interface FindUnclosed {
   readonly record: JobRecord;
   readonly group: PserverGroup;
-  /** Its queue says what is done. */
+  /** The queue of this service shows which tasks are done. */
   readonly training: TaskService;
   readonly stopSignal: AbortSignal;
 }

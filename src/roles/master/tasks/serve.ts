@@ -125,7 +125,7 @@ async function finishTasks(state: MasterState, { trainer, ends }: HeaderOf<'fini
   return { header: { type: 'finishTasks', refused } };
 }
 
-/** Throws what is no matter of one task: a bug, or that this master cannot answer now. */
+/** Throws errors that are not about one task: a bug, or that this master cannot answer now. */
 function refusalOf(error: unknown): PaddletError {
   if (!isPaddletError(error) || error.action === 'retry') throw error;
   return error;

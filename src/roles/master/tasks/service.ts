@@ -20,7 +20,7 @@ export interface TaskAsker {
   /** Tasks that it takes. */
   readonly most: number;
   readonly maxWaitMs: number;
-  /** Its connection is closed. */
+  /** Aborts when the connection of the trainer is closed. */
   readonly closed: AbortSignal;
 }
 

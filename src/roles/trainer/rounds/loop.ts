@@ -347,6 +347,6 @@ class RoundLoop {
 
 const listsOf = ({ unions }: LaneBatches): (readonly IdList[])[] => unions.map(({ ids }) => ids);
 
-/** An error that asking for the position again does not help, and that is no interruption. */
+/** An error that is not an interruption, and that asking for the position again does not fix. */
 const isFatal = (error: unknown): error is PaddletError =>
   isPaddletError(error) && error.action === 'fatal' && error.code !== 'Interrupted';

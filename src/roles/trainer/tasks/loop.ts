@@ -22,7 +22,7 @@ import { RepeatTask, TaskTrainer } from './task-trainer.ts';
 const MOST_FINISHING = 3;
 /** Tasks that are read ahead: as many as take this time together, so that no hand-out is waited for. */
 const AHEAD_MS = 40;
-/** With the one that is computed. */
+/** Leaves a place for the task that is being computed. */
 const MOST_AHEAD = LIMITS.tasksHeld - MOST_FINISHING - 1;
 const NEVER = new AbortController().signal;
 
@@ -41,14 +41,14 @@ class TaskLoop {
   readonly #trainer: TaskTrainer;
   readonly #reading: TaskReading;
   readonly #held: HeldTask[] = [];
-  /** Those that come next. */
+  /** Tasks that come next. */
   readonly #upcoming: HeldTask[] = [];
   #isFetching = false;
   /** The job needs no more work. */
   #isDone = false;
   /** How long the last one took. */
   #taskMs = Number.POSITIVE_INFINITY;
-  /** To be run once more. */
+  /** Tasks that are to be run once more. */
   readonly #again: HeldTask[] = [];
   readonly #finishing = new Set<HeldTask>();
   #failure: { readonly error: unknown } | undefined;

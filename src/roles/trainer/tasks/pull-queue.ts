@@ -46,7 +46,7 @@ interface Asked {
 
 export class PullQueue {
   readonly #options: PullQueueOptions;
-  /** In the order in which they are computed. */
+  /** Sources in the order in which they are computed. */
   #sources: PullSource[] = [];
 
   constructor(options: PullQueueOptions) {
@@ -128,7 +128,7 @@ export class PullSource {
   isDue: boolean;
   readonly #queue: PullQueue;
   #next: BatchGroup | undefined;
-  /** Its next group could not be made. */
+  /** Set if its next group could not be made. */
   #failure: { readonly error: unknown } | undefined;
   #asked: Asked[] = [];
   #isClosed = false;

@@ -79,7 +79,7 @@ export function storeClasses(sums: usize): void {
   store<f64>(sums, squaredError, 24);
 }
 
-/** The probability of each class, as f32. That of a label has the bits of its score. */
+/** The probability of each class, as f32. The probability of a label has the bits of its score. */
 export function writeProbabilities(logits: usize, classes: u32, powers: usize, to: usize): void {
   const highest = <f64>load<f32>(logits + (largestLogit(logits, classes) << 2));
   const total = writePowers(logits, classes, powers, highest);
