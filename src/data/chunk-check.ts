@@ -4,7 +4,7 @@ import { LIMITS } from '../base/limits.ts';
 import { CHUNK_BYTES } from './chunk-cutter.ts';
 import type { Chunk, IndexedFile } from './source.ts';
 
-/** A record too long to be read; the index gave it a chunk of its own. */
+/** A record too long to be read; the index gave it a separate chunk. */
 export const isOverlong = (chunk: Chunk): boolean => chunk.records === 1 && chunk.bytes > LIMITS.recordBytes;
 
 /**

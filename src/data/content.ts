@@ -1,7 +1,7 @@
 /**
  * The content of a data file, to be read by ranges: a plain file in place; a packed one (recognized by its magic
  * number, not by its name) is unpacked once into the cache folder and read there. Several processes may do so at the
- * same time: each writes a name of its own and renames it, so a file under the final name is always whole.
+ * same time: each writes a separate name and renames it, so a file under the final name is always whole.
  */
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';

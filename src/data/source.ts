@@ -23,8 +23,8 @@ export interface Chunk {
   /** 1-based line of the first record, for messages (text formats). */
   readonly firstLine: number;
   /**
-   * CRC-32 of the chunk's bytes (of its inputs, then its labels, where these are in files of their own): shows any
-   * change since indexing.
+   * CRC-32 of the chunk's bytes (of its inputs, then its labels, where these are in separate files): shows any change
+   * since indexing.
    */
   readonly crc32: number;
 }

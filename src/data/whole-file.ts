@@ -1,4 +1,4 @@
-/** Writes files that are whole or missing: under a name of their own until all is on the disk. */
+/** Atomic writes: a file is complete or missing, since it has a separate name until everything is on the disk. */
 import { basename, dirname, join } from 'node:path';
 import type { Host } from '../base/seams.ts';
 

@@ -123,7 +123,7 @@ function placingRules(columns: readonly Column[], format: DataFormat): ColumnRul
   );
 }
 
-/** Keys that lead to columns: each to a value of its own. */
+/** Rules for keys that lead to columns: each must lead to a separate value. */
 function pathRules(columns: readonly Column[], format: DataFormat): ColumnRuleBroken[] {
   if (formatOf(format).placing !== 'path') return [];
   const broken: ColumnRuleBroken[] = [];

@@ -64,7 +64,7 @@ export function resolveSplit(data: SplitData): Split | undefined {
 export function fromOf({ split, columns = {} }: SplitData): number {
   const written = Object.values(columns).find((column) => typeOf(column) === 'time');
   const named = (typeof written === 'object' && 'zone' in written ? written.zone : undefined) ?? 'UTC';
-  // That of the column is judged by a rule of its own.
+  // Another rule checks the zone of the column.
   const zone = isZone(named) ? named : 'UTC';
   const text = Buffer.from(split?.from ?? '');
   const column: Pick<TimeColumn, 'format' | 'zone'> = { format: 'iso', zone };

@@ -1,6 +1,6 @@
 /**
  * The key `/job`: what all roles must agree on. The first master creates it; it never changes. The two numbers of a job
- * that can change have keys of their own: `/ps_desired` and `/passes_desired`.
+ * that can change have separate keys: `/ps_desired` and `/passes_desired`.
  */
 import { createHash } from 'node:crypto';
 import * as z from 'zod';

@@ -1,4 +1,4 @@
-/** What the schemas of several commands share. What has an `id` is a part of its own in the published schema. */
+/** What the schemas of several commands share. What has an `id` is a separate part in the published schema. */
 import * as z from 'zod';
 import { CODES, type ErrorCode, EXIT } from '../../base/errors.ts';
 import type { Frozen } from '../../base/frozen.ts';

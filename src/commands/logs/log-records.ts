@@ -24,9 +24,7 @@ export interface LogSource {
 /** Maximum lines of an entry, including the lines that follow its first. */
 const MOST_LINES = 1_000;
 
-/**
- * One log, whose older entries are in files of their own. Lines that do not begin an entry belong to the one before.
- */
+/** One log, whose older entries are in separate files. Lines that do not begin an entry belong to the one before. */
 export class LogReader {
   readonly #name: string;
   readonly #growing: GrowingText;

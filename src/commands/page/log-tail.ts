@@ -57,7 +57,7 @@ const newest = (lines: readonly PageLogLine[]): PageLogLine[] =>
 const HEAD = /^\d{4}-\S+Z \w+ +(?:(?:run|master|pserver(?: \d+)?|trainer(?: [0-9a-f]+)?) )?/;
 const TAIL = /(?: job=\S+)? host=\S+ pid=\d+$/m;
 
-/** Without the time, the level and who logs (src/host/log.ts): the page shows them in columns of their own. */
+/** Without the time, the level and who logs (src/host/log.ts): the page shows them in separate columns. */
 function messageOf(text: string): string {
   const { message = undefined } = text.startsWith('{') ? ((parsedJson(text) ?? {}) as { message?: unknown }) : {};
   const said = typeof message === 'string' ? message : text.replace(HEAD, '').replace(TAIL, '');

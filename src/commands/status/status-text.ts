@@ -58,7 +58,7 @@ export function statusText(status: ShownStatus, wallSeconds: number, options: Te
   }
   if (end === undefined && processes.length > 0) lines.push(...spreadText(status), ...timesText(processes));
   if (copies !== undefined) lines.push(copiesLine(copies, replicas));
-  // Ids, addresses and reasons that processes wrote: none of them makes a line of its own.
+  // Ids, addresses and reasons that processes wrote: none of them can start a new line.
   const shown = lines.map((line) => wrapped(visible(line), columns));
   // A command is copied: it stays in one piece.
   if (end === undefined && health.status === 'UNKNOWN' && here?.kind !== 'run')

@@ -2,7 +2,7 @@
  * What a pserver holds of one of the primaries that it backs up: the payloads that came from that process and are
  * staged in any copy here. A primary that goes beyond the window that it was told is taken for failed.
  *
- * Late payloads (`PeerBatch.isLate`) have room of their own, and so has what is left behind in a copy that the primary
+ * Late payloads (`PeerBatch.isLate`) have separate room, and so has what is left behind in a copy that the primary
  * has nothing to do with any longer. If they took room of the window, two primaries could wait for each other: one for
  * room that an update holds at a joiner, which needs the other's joiner first.
  */

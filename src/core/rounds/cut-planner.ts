@@ -195,5 +195,5 @@ class Planner implements CutPlanner {
   }
 }
 
-/** The round at which training halts has a cut of its own. */
+/** The round at which training halts has a separate cut. */
 const before = (until: number, cut: PlannedCut): PlannedCut | undefined => (cut.round < until ? cut : undefined);

@@ -98,7 +98,7 @@ export class FeatureMaker {
       at: new Uint32Array(records),
     };
     into.at.set(ends.subarray(0, Math.max(0, records - 1)), 1);
-    // Column by column, each in a loop of its own: a column after the other goes behind what its records have.
+    // Column by column, each in a separate loop: a column after the other goes behind what its records have.
     const fields = readsFields ? new Uint16Array(count) : undefined;
     for (const [field, maker] of this.#makers.entries()) {
       const from = fields && into.at.slice();

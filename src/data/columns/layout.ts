@@ -2,7 +2,7 @@
 import type { FileLayout } from '../source.ts';
 import { type ColumnSpec, type FieldColumn, isConstant } from './column.ts';
 
-/** Columns that have values of their own. */
+/** All columns except crosses, which are computed from other columns. */
 export const fieldColumns = ({ columns }: ColumnSpec): FieldColumn[] =>
   columns.filter((column) => column.type !== 'cross');
 
@@ -16,8 +16,8 @@ export function layoutByPath(spec: ColumnSpec): FileLayout {
 }
 
 /**
- * Whether a layout can be one of these columns: layouts come over the wire. Each column that is read has a field of its
- * own; in a file of columns, so has each that was a constant.
+ * Whether a layout can be one of these columns: layouts come over the wire. Each column that is read has a separate
+ * field; in a file of columns, so has each that was a constant.
  */
 export function fitsLayout(spec: ColumnSpec, { fields, positions }: FileLayout, hasField = isRead): boolean {
   const columns = fieldColumns(spec);

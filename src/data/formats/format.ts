@@ -32,7 +32,7 @@ export interface Format {
   readonly hasOwnKeys?: true;
   /** Whether its features are of fields; those of columns are of the field of their column. */
   readonly hasFields: boolean;
-  /** Whether labels are in files of their own (`trainLabels` of the job); otherwise each record has its label. */
+  /** Whether labels are in separate files (`trainLabels` of the job); otherwise each record has its label. */
   readonly hasLabelFiles: boolean;
   /** Its files are Parquet, which is refused otherwise. */
   readonly takesParquet?: true;

@@ -1,4 +1,4 @@
-/** Instances of the kernels, each with a memory of its own. */
+/** Instances of the kernels, each with separate memory. */
 import { LIMITS } from '../../base/limits.ts';
 import { kernelsBase64 } from '../generated/kernels.ts';
 import type { DataKernelExports } from './exports.ts';

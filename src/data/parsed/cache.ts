@@ -116,7 +116,7 @@ export class ParsedCache {
     }
   }
 
-  /** A name of its own, renamed: under the final name a file is whole, even if others write it too. */
+  /** Written under a separate name, then renamed: under the final name a file is whole, even if others write it too. */
   async #write(path: string, bytes: Buffer): Promise<void> {
     const { disk, random } = this.#place.host;
     const partial = `${path}.${random.uuid()}.partial`;

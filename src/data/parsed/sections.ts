@@ -5,7 +5,7 @@
 import { crc32 } from 'node:zlib';
 import { PaddletError } from '../../base/errors.ts';
 
-/** Raised when the bytes change; what a parser makes of data has a version of its own. */
+/** Raised when the bytes change; what a parser makes of data has a separate version. */
 export const BLOCK_VERSION = 3;
 const MAGIC = Buffer.from('PDLTDATA', 'latin1');
 export const HEADER_BYTES = 128;

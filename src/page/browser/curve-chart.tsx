@@ -1,4 +1,4 @@
-/** A chart with a legend of its own: the values where the pointer is, else the latest. */
+/** A chart with a separate legend: the values where the pointer is, else the latest. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { type Chart, type ChartLine, chartText } from './charts.ts';

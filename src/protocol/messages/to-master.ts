@@ -133,7 +133,7 @@ const syncMode = {
   roundStuck: message('roundStuck', { ...ofJob, trainer: name, ...roundRef }, {}),
 };
 
-/** A model to write: passes count from 1. Each choice has a number of its own. */
+/** A model to write: passes count from 1. Each choice has a separate number. */
 const choice = z.int().min(1);
 const chosenPass = { pass: z.int().min(1), choice };
 

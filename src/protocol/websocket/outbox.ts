@@ -105,7 +105,7 @@ export class Outbox {
     this.#cut = 0;
   }
 
-  /** What was copied so far becomes a piece of its own. */
+  /** What was copied so far becomes a separate piece. */
   #endPiece(): void {
     if (this.#batch === undefined || this.#used === this.#cut) return;
     this.#pieces.push(this.#batch.subarray(this.#cut, this.#used));

@@ -91,7 +91,7 @@ export class EtcdMember implements ICallable<EtcdMember> {
   /** What a failed stream means is decided by its reader, which knows whether it had ended the stream itself. */
   markFailed(): void {}
 
-  /** Renews the lease on a stream of its own, which is etcd's only way. Throws `EtcdCallError`. */
+  /** Renews the lease on a separate stream, which is etcd's only way. Throws `EtcdCallError`. */
   async keepAlive(leaseId: bigint): Promise<ILeaseKeepAliveResponse> {
     const stream = await this.lease.leaseKeepAlive();
     return this.#limited<ILeaseKeepAliveResponse>((done) => {

@@ -38,7 +38,7 @@ export function rowsOf(target: Target, taken: Taken, column: ColumnValues, plan:
   const { rows, indexes, nulls } = column;
   const { floats, halves } = taken;
   if (indexes === undefined && nulls === undefined) {
-    // Each row has a value of its own: they are as they are.
+    // If each row has a separate value, the values are those of the rows.
     return { ...(floats && { floats }), ...(halves && { halves }), faults: taken.faults };
   }
   const none = noneOf(target, plan);

@@ -34,7 +34,7 @@ const LABEL_TEXT_NUMBER = 2;
 /** No byte. */
 const NONE = 0xffff_ffff;
 const ONE_VALUE = { separator: undefined, maxLength: 1 } as const;
-/** Lengths of texts that have a bit of their own; longer ones share the last. */
+/** Lengths of texts that have a separate bit; longer ones share the last. */
 const LONGEST_KNOWN = 63;
 
 /** Writes the plan to the memory and to the frame. Ids of lists that no field has, u32 halves. */

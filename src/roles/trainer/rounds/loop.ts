@@ -250,7 +250,7 @@ class RoundLoop {
       lanes,
     );
     if (isPast) this.#confirmed();
-    // Lanes that share a list are pushed under routes of their own.
+    // Lanes that share a list are pushed under separate routes.
     ready.batches.unions.forEach(({ positions }, list) => {
       if (positions.length > 1) ready.pulled[list]!.routed.release();
     });

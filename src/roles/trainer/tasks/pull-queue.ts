@@ -13,7 +13,7 @@ export interface PulledGroup {
   readonly pulled: Pulled;
 }
 
-/** A pull that a push takes along. */
+/** A pull that a push carries. */
 export interface TakenAlong {
   readonly group: BatchGroup;
   arrived(pulled: Pulled): void;
