@@ -14,9 +14,9 @@ import type { Mode } from '../test/sim/mode.ts';
 const MODES: readonly Mode[] = ['async', 'sync'];
 const OUTPUT = 'test/sim/chosen-seeds.ts';
 const TIMES = 2;
-/** Of each kind. */
+/** Seeds that are tried for each kind. */
 const CANDIDATES = 40;
-/** At least so many of each kind, whatever they show. */
+/** Minimum number of seeds of each kind, whatever they show. */
 const FEWEST = 1;
 
 interface Schedule {

@@ -33,7 +33,7 @@ interface Shape {
   readonly fields: number;
   readonly idsPerField: number;
   readonly valueText: (fraction: number) => string;
-  /** Of the tokenizer alone. */
+  /** Wanted speed of the tokenizer alone. */
   readonly aimMbPerSecond: number;
 }
 
@@ -171,7 +171,7 @@ async function measureShape(shape: Shape, bench: Bench): Promise<Figure[]> {
     };
   };
   const kilobytes = text.length / 1000;
-  // Of records a second, from milliseconds.
+  // Records per millisecond are thousands of records per second.
   const thousands = shape.records;
   const { what } = shape;
   return [

@@ -13,7 +13,7 @@ import type { Trained, TrainedSpec } from '../../src/tensor/optimizer.ts';
 import { SparseTable, workspaceBytes } from '../../src/tensor/sparse-table.ts';
 import type { DenseSpec } from '../../src/tensor/spec.ts';
 
-/** Of the number of its updates. */
+/** Bytes that hold the number of its updates. */
 const HEAD_BYTES = 16;
 const SHARDS = 1;
 /** For old values that are not asked for. */

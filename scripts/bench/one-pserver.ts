@@ -24,7 +24,10 @@ const FACTORS = 30;
 const SHARDS = 512;
 const BYTES_PER_ID = 4 * 2 * (1 + FACTORS) + 16;
 const IDS_PER_PUSH = 40_000;
-/** Of the only task, one of each record: more than any benchmark comes to. A pserver refuses what is not planned. */
+/**
+ * Pushes of the only task, one for each record: more than any benchmark sends. A pserver refuses pushes that are not
+ * planned.
+ */
 const PUSHES = 1_000_000;
 const SAVE_TIMEOUT_MS = 120_000;
 export const never = new AbortController().signal;

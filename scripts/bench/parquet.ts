@@ -45,7 +45,7 @@ const COLUMNS = [
 /** Takes the columns and does nothing with them. */
 const NOTHING: PieceSink = { quota: 4096, badRecords: 0, add: () => {}, bad: () => {} };
 
-/** Of `@duckdb/node-api`, what is used. */
+/** The part of `@duckdb/node-api` that is used. */
 interface DuckDb {
   readonly DuckDBInstance: { create(): Promise<{ connect(): Promise<{ run(sql: string): Promise<unknown> }> }> };
 }

@@ -50,7 +50,7 @@ const stampOfPart = (part: Part): PlacementStamp => stampOf(ledUnitsOf(part), { 
 const TASK_RECORDS = 2 ** 40;
 const ENDLESS: Plan = { recordsPerTask: TASK_RECORDS, batchSize: 1 };
 
-/** Of tasks that are repeated, pass after pass. */
+/** The plan of tasks that are repeated, pass after pass. */
 export interface Plan {
   readonly recordsPerTask: number;
   readonly batchSize: number;

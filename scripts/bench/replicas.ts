@@ -29,14 +29,14 @@ const COPIES = values.copies.split(',').map(Number);
 const JOB = 'bench-replicas';
 const WARM_UP_MS = 2_000;
 const KIB = 1024;
-/** Of the times in /proc (proc(5)): 100 a second on Linux. */
+/** Unit of the times in /proc (proc(5)): 100 ticks per second on Linux. */
 const CLOCK_TICK_MS = 10;
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** Of all pservers, and the rows that they have then. */
+/** Figures of all pservers, and the number of rows that they have then. */
 interface Measured {
   readonly perSecond: number;
-  /** Of all pservers. */
+  /** Processor time of all pservers. */
   readonly processorMsPerPush: number;
   readonly residentMiB: number;
   readonly rowsMade: number;
@@ -45,7 +45,7 @@ interface Measured {
 const residentKiB = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
 
-/** Of all threads, in user and kernel mode, since the process began. */
+/** Processor time of all threads, in user and kernel mode, since the process started. */
 function processorMs(pid: number): number {
   const afterName = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   const [userTicks, kernelTicks] = [Number(afterName[11]), Number(afterName[12])];

@@ -12,7 +12,7 @@ export interface Resident {
 }
 
 /**
- * Of this process, after a collection in one that was started with `--expose-gc`. What is neither heap nor external is
+ * Memory of this process, after a collection if it was started with `--expose-gc`. What is neither heap nor external is
  * code, stacks, and what the C allocator keeps for later.
  */
 export function resident(): Resident {

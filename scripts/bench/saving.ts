@@ -27,7 +27,7 @@ await pusher.growTo(Number(values.gb) * 1e9);
 interface Window {
   readonly pushes: number;
   readonly seconds: number;
-  /** Of the pserver, all its threads. */
+  /** Processor time of all threads of the pserver. */
   readonly processorSeconds: number;
 }
 

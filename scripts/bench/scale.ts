@@ -71,7 +71,7 @@ async function measure(): Promise<void> {
   const only = values.only.split(';').filter((text) => text !== '');
   const numbers = { records: Number(values.records), rounds: Number(values.rounds), lookMs: Number(values['look-ms']) };
   const options = { paddlet, folder, passes, ...numbers, say };
-  // Of a part of the jobs, the others stay as they were measured before.
+  // If only some of the jobs are measured, the others keep their former points.
   const isSame = (a: Point, b: Point): boolean =>
     nameOf(a) === nameOf(b) && a.pservers === b.pservers && a.trainers === b.trainers;
   let points: readonly Point[] = only.length === 0 ? [] : readMeasured().points;

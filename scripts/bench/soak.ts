@@ -35,9 +35,9 @@ const { values } = parseArgs({
 });
 
 /**
- * Of all its processes: those of the executable, and the young generation at its largest from the start. V8 doubles it
- * whenever enough of it survived, once in minutes or in an hour, and halves it again: 13 MB a step, which are neither
- * ours nor growth.
+ * Options of all processes: those of the executable, and the maximum size of the young generation from the start. V8
+ * otherwise doubles that size whenever enough survived, every few minutes or every hour, and halves it again. Each step
+ * is 13 MB, which neither paddlet nor a leak uses.
  */
 const OPTIONS = [...ENGINE_OPTIONS, '--min-semi-space-size=16', ...(values.collect ? ['--expose-gc'] : [])];
 if (!OPTIONS.every((option) => process.execArgv.includes(option))) {

@@ -38,7 +38,7 @@ export function network(options: Partial<WebSocketNetworkOptions> = {}): Network
   });
 }
 
-/** Of this process so far. */
+/** Processor time of this process so far. */
 export function cpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;

@@ -9,7 +9,7 @@ export type JobName = (typeof JOB_NAMES)[number];
 
 export type Mode = 'async' | 'sync';
 
-/** Of each job; the shards are twice as many. */
+/** Units of each job; it has twice as many shards. */
 const UNITS = 32;
 
 export interface Marks {

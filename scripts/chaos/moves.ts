@@ -10,7 +10,7 @@ import type { KeyValue, Store } from '../../src/store/store.ts';
 export interface MovesOptions {
   readonly store: Store;
   readonly keys: Keys;
-  /** Of the job. */
+  /** Number of units of the job. */
   readonly units: number;
   /** Pservers that the job wants: at the start, and when that changes. */
   readonly onDesired: (desired: number) => void;

@@ -14,7 +14,7 @@ export interface ArchiveOptions {
   readonly name: string;
   /** Names in the archive, each with the path of its file. */
   readonly files: Readonly<Record<string, string>>;
-  /** Of all files in the archive: YYYY-MM-DD. */
+  /** Date of all files in the archive: YYYY-MM-DD. */
   readonly date: string;
   /** Where the archive is written. */
   readonly folder: string;

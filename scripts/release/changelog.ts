@@ -37,7 +37,7 @@ export function releaseChangelog(text: string, version: string, date: string): R
   return { text: released, notes };
 }
 
-/** Of the lines from `from` to `to`, the last not included: each entry is below a heading of a known kind. */
+/** Checks that each entry in the lines from `from` up to, but excluding, `to` is below a heading of a known kind. */
 function checkEntries(lines: readonly string[], from: number, to: number): void {
   let entries = 0;
   let kind: string | undefined;

@@ -13,9 +13,9 @@ const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {
 
 export interface SceneOptions {
   readonly paddlet: string;
-  /** Of this cluster alone. */
+  /** Folder of this cluster alone. */
   readonly folder: string;
-  /** Inflated files and indexes, shared. */
+  /** Decompressed files and indexes, shared. */
   readonly cacheFolder: string;
   readonly job: SyncJob;
   readonly etcd?: boolean;

@@ -14,7 +14,7 @@ export const LIMITS = {
   frameSegments: 4096,
   /** Requests that one connection may have unanswered. */
   requestsInFlight: 1024,
-  /** Of these, pushes that have let others begin: what they take along is read when they are answered. */
+  /** Requests in flight that may let later requests of the same type start before they are answered. */
   passingRequests: 16,
   /** Calls that wait on one channel for a connection or for room; more are refused with `Overloaded`. */
   requestsWaiting: 16_384,
@@ -95,7 +95,9 @@ export const LIMITS = {
   fileReadBytes: 4 * MiB,
   /** What the target of a move may answer to one message. */
   moveAnswers: 16,
-  /** What one update may carry to other copies: a frame has room for it beside what is said of all units. */
+  /**
+   * What one update may carry to other copies: a frame has room for it beside what the frame states about all units.
+   */
   replicatedBytes: 252 * MiB,
   /** The window that a backup may give to a primary. */
   replicaWindowBytes: 256 * MiB,
@@ -153,7 +155,7 @@ export const LIMITS = {
   layerUnits: 65_536,
   hiddenLayers: 64,
   layers: 256,
-  /** Of a layer, for each record. */
+  /** Floats of a layer's output for each record. */
   layerFloats: 2 ** 20,
   layerNameCharacters: 64,
   batchRecords: 1_048_576,
@@ -164,7 +166,7 @@ export const LIMITS = {
   repairedTasks: 1_000_000,
   /** Tasks of a queue that a trainer holds at a time: one it works on, those that it reads ahead or finishes. */
   tasksHeld: 8,
-  /** Attempts at tasks that have ended or not, and were not reported: of more, the oldest count nothing any more. */
+  /** Unreported attempts at tasks, ended or not, that are counted; beyond this number, the oldest are dropped. */
   unreportedAttempts: 65_536,
   /** Pulls on their way before the mini-batch before them is computed. */
   pullAhead: 64,
@@ -217,16 +219,16 @@ export const LIMITS = {
   parquetFooterValues: 2 ** 23,
   /** Groups in groups of its schema, and structs in structs of its metadata. */
   parquetDepth: 64,
-  /** Of a row group, which is decoded at once. */
+  /** Records of a row group, which is decoded at once. */
   parquetGroupRows: 2 ** 23,
   /** Places of a decimal behind its point, and bytes of it: 256 bits. */
   parquetDecimalDigits: 76,
   parquetDecimalBytes: 32,
-  /** Values of all columns that are read of it, in up to 16 bytes each. */
+  /** Values of all columns that are read of a row group, in up to 16 bytes each. */
   parquetGroupValues: 2 ** 27,
-  /** Of one column of it, before and after decompression. */
+  /** Bytes of one column of a row group, before and after decompression. */
   parquetChunkBytes: 512 * MiB,
-  /** Elements of the lists in it. */
+  /** Elements of the lists in one column of a row group. */
   parquetChunkValues: 2 ** 25,
   /** The window of a zstd frame, which its reader holds in memory, is at most two to this power (128 MiB). */
   zstdWindowLog: 27,
@@ -254,7 +256,7 @@ export const LIMITS = {
   parsedMemoryBytes: 64 * MiB,
   /** What parsed tasks leave free on the disk of the cache: checkpoints may be on it. */
   keptFreeBytes: 1024 * MiB,
-  /** A log file of `paddlet run` before another one is begun, and how many of the older ones are kept. */
+  /** Bytes at which a log file of `paddlet run` is rotated, and the number of older files that are kept. */
   logFileBytes: 64 * MiB,
   leastLogFileBytes: 4 * KiB,
   oldLogFiles: 3,

@@ -1,4 +1,4 @@
-/** The value that a JSON text stands for; undefined when it is none. */
+/** The value of a JSON text; undefined if the text is not JSON. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -10,7 +10,7 @@ export class PhaseTimes<P extends string> {
   #phase: P;
   #sinceMs: number;
 
-  /** In the first of the phases. */
+  /** Starts in the first of the phases. */
   constructor(clock: Pick<Clock, 'monotonicMs'>, phases: readonly [P, ...P[]]) {
     this.#clock = clock;
     this.#phases = phases;

@@ -45,7 +45,7 @@ export interface FileFacts {
   readonly modifiedMs: number;
   /** Time of the last change of content, name or rights, which no program can set. */
   readonly changedMs: number;
-  /** Of the file itself, whatever its name: another one under the same name has another number. */
+  /** Number of the file itself, whatever its name: a new file under the same name has another number. */
   readonly inode: number;
 }
 
@@ -62,8 +62,8 @@ export interface Disk {
   open(path: string): Promise<DiskFile>;
   rename(from: string, to: string): Promise<void>;
   /**
-   * Gives a file that does not change any more a second name, which stays when the first is removed: a copy where the
-   * file system has no such names. `EEXIST` when there is something.
+   * Gives a file that no longer changes a second name, which stays when the first is removed: a copy where the file
+   * system has no such names. `EEXIST` when there is something.
    */
   link(from: string, to: string): Promise<void>;
   /** Makes renames, creations and removals in the folder durable. */

@@ -1,6 +1,6 @@
 /**
  * Text from outside (an id, an address, a peer's error, a line of data) as people see it: it can neither move the
- * cursor, nor paint, nor start a line of its own.
+ * cursor, nor paint, nor start a new line.
  */
 
 /** Control characters, and the format characters that change the order in which a line is read. */

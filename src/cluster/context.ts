@@ -34,11 +34,10 @@ export interface StoreContext extends Pick<ClusterContext, 'host' | 'store' | 'k
 
 /** What a process learns of itself after it has started. */
 export interface KnownOfProcess {
-  /** Of a pserver. */
+  /** Index of a pserver. */
   readonly index?: number;
-  /** Of a trainer. */
+  /** Id of a trainer. */
   readonly id?: string;
-  /** Name of the job. */
   readonly job?: string;
 }
 
@@ -68,7 +67,7 @@ export interface RoleContext extends ClusterContext, StoreContext {
   readonly hostName: string;
   readonly pid: number;
   readonly version: string;
-  /** From then on its log says so in each line. */
+  /** Adds facts to each line of the log from then on. */
   readonly identify?: (facts: KnownOfProcess) => void;
   /** Size of the parts in which checkpoint files are written, when it is not the usual one. */
   readonly extentBytes?: number;

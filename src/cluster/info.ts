@@ -59,7 +59,7 @@ const trainerInfoSchema = z.discriminatedUnion('state', [
     state: z.literal('working'),
     ...processFields,
     ...activitySchema.shape,
-    /** For how long it has been in this phase. */
+    /** Time since it entered this phase, in milliseconds. */
     phaseMs: count.optional(),
     /** How long it waits for answers of pservers: on average, and for the oldest request that has none. */
     pserverAnswers: z.array(z.strictObject({ index: count, meanMs: count, waitedMs: count })).optional(),
@@ -227,7 +227,7 @@ const failureSchema = z.strictObject({
   what: z.string(),
   code: z.string(),
   error: z.string(),
-  /** In a row. */
+  /** Number of failures in a row. */
   times: count,
   agoMs: count,
 });
@@ -274,7 +274,7 @@ const masterInfoSchema = z.discriminatedUnion('state', [
 ]);
 
 export type MasterInfo = Frozen<z.infer<typeof masterInfoSchema>>;
-/** Of a master that directs a job. */
+/** What a master that directs a job reports. */
 export type DirectingInfo = Extract<MasterInfo, { state: 'working' }>;
 /** The part of it that depends on the mode. */
 export type TrainingInfo =

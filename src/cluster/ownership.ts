@@ -15,7 +15,7 @@ import { createSignal, type Signal } from './waiting.ts';
 export interface HeldLease {
   readonly leaseId: bigint;
   isHeld(): boolean;
-  /** Aborts, with the store's error as reason, when the store says that the lease is gone. */
+  /** Aborts, with the store's error as reason, when the store says that the lease no longer exists. */
   readonly lost: AbortSignal;
   /** Notified on suspension and on resumption. */
   readonly changed: Signal;

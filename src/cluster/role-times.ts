@@ -13,7 +13,7 @@ export const TRAINER_TIMES = [
 ] as const;
 export type TrainerTime = (typeof TRAINER_TIMES)[number];
 
-/** Work of the thread of a pserver. `other`: all that is none of the rest. */
+/** How the thread of a pserver spends its time. `other`: everything else. */
 export const PSERVER_TIMES = ['other', 'pull', 'push', 'copies', 'moves', 'save'] as const;
 export type PserverTime = (typeof PSERVER_TIMES)[number];
 /** `idle`: it has nothing to do. */

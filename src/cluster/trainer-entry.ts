@@ -7,7 +7,9 @@ import type { KeyValue } from '../store/store.ts';
 const schema = z.strictObject({
   /** `host:port`. */
   address: z.string(),
-  /** The job's id: a trainer that still holds the record of a job that was started over is none of the new one. */
+  /**
+   * Id of the job: a trainer that still holds the record of a job that was started over does not belong to the new one.
+   */
   job: z.string(),
   /** By `paddlet run`, which stops it too when fewer trainers are wanted. */
   startedBy: z.literal('run').optional(),

@@ -1,6 +1,6 @@
 /**
- * What a role waits for that only it sees: its store, its disk, the network to a pserver; told to all who ask
- * for `info`.
+ * What a role waits for and only the role sees: its store, its disk, the network to a pserver. Every answer to `info`
+ * shows it.
  */
 import * as z from 'zod';
 import type { Store } from '../store/store.ts';

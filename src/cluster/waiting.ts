@@ -162,7 +162,7 @@ export function abortOnChange(changed: Signal, hasChanged: () => boolean, stopSi
   return { signal: change.signal, release: () => released.abort() };
 }
 
-/** For a loop of its own: what ends it is fatal, unless it was stopped and ends by that interruption. */
+/** For a separate loop: what ends it is fatal, unless it was stopped and ends by that interruption. */
 export const unlessStopped =
   (stopSignal: AbortSignal, onFatal: (error: unknown) => void) =>
   (error: unknown): void => {

@@ -83,9 +83,9 @@ job is resized to fewer pservers, those with the highest indexes hand over their
     const host = this.host('guard');
     const args = ['pserver', ...this.argv.filter((word) => word !== '--guard')];
     const { code, signal } = await runGuarded(host, { name, args, url, flags });
-    // As a shell tells it.
+    // The exit code that a shell shows for a signal.
     if (signal !== null) process.exit(128 + constants.signals[signal]);
-    // Of a process of this same program.
+    // The code is from a process of this same program.
     return code as ExitCode;
   }
 }

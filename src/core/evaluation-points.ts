@@ -3,7 +3,7 @@
  * no better one is expected (early stopping). Halts and decisions depend on how far training has come and on the
  * scores alone, so in sync mode they are a function of the job.
  *
- * A model is scored while training goes on to the next point, and known there: what is decided at one point ends the
+ * A model is scored while training continues to the next point, and known there: what is decided at one point ends the
  * job at the next one.
  */
 import * as z from 'zod';
@@ -22,9 +22,9 @@ export interface EvaluationRule {
   readonly everyPasses?: number | undefined;
   /** Sync mode only, in place of `everyPasses`. */
   readonly everyRounds?: number | undefined;
-  /** By which models are compared. */
+  /** The metric that ranks models. */
   readonly metric: EvaluationMetric;
-  /** So many models in a row that are no better end the job. */
+  /** The job stops after this many models in a row without improvement. */
   readonly patience?: number | undefined;
   /** By how much a better one must differ, at least. */
   readonly minDelta: number;
@@ -39,7 +39,7 @@ const savedSchema = z.strictObject({
   ...reachedSchema.shape,
   /** Records of all passes until then. */
   trained: count,
-  /** Of the folder that has its files. */
+  /** Name of the folder that has the files of the model. */
   name: z.string().min(1).max(LIMITS.nameCharacters),
 });
 const scoredSchema = z.strictObject({
@@ -66,7 +66,7 @@ export type EvaluationState = Readonly<z.infer<typeof evaluationStateSchema>>;
 
 export const NO_EVALUATIONS: EvaluationState = { worse: 0, isStopping: false };
 
-/** Of the newest model that was saved; undefined before the first one. */
+/** The newest model that was saved; undefined before the first one. */
 export const newestOf = ({ pending, last }: EvaluationState): SavedModel | undefined => pending ?? last;
 
 /** What points are among: in sync mode rounds, else passes. */
@@ -153,7 +153,7 @@ export function withScores(
   return { ...kept, last, ...(best === undefined ? {} : { best }), worse, isStopping: isStopping || isEnough };
 }
 
-/** A model without the metric is no better than any. */
+/** A model without the metric is never better. */
 function isBetter({ metric, minDelta }: EvaluationRule, model: ScoredModel, best: ScoredModel | undefined): boolean {
   const now = model.metrics[metric];
   const before = best?.metrics[metric];
@@ -162,5 +162,7 @@ function isBetter({ metric, minDelta }: EvaluationRule, model: ScoredModel, best
   return gain > minDelta;
 }
 
-/** Of a job that is to have more passes: what had ended it, or was about to, is forgotten. It halts where it was to. */
+/**
+ * For a job that gets more passes: forgets what stopped the job, or was about to. Training still halts where it was to.
+ */
 export const continued = (state: EvaluationState): EvaluationState => ({ ...state, worse: 0, isStopping: false });

@@ -1,7 +1,7 @@
 /**
- * The curves of a job: how loss and metrics developed. A point has the sums of all training so far, so the sums of what
- * lies between two points are their difference: a point that is dropped takes nothing along, and a master that takes
- * over adds none twice. Which points are kept depends on how far training has come alone (spacing.ts).
+ * The curves of a job: how loss and metrics developed. A point has the sums of all training so far, so the sums between
+ * two points are their difference: dropping a point loses nothing, and a master that takes over adds nothing twice.
+ * Which points are kept depends on how far training has come alone (spacing.ts).
  */
 import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
@@ -13,7 +13,7 @@ import { parseStoreValue } from './tasks/state.ts';
 interface TimedSums extends MetricSums {
   /** Milliseconds since 1970; nothing depends on it. */
   readonly timeMs: number;
-  /** From 0. */
+  /** Number of the pass, counted from 0. */
   readonly pass: number;
 }
 
@@ -27,7 +27,7 @@ export interface TrainPoint extends TimedSums {
 export type PassPoint = TimedSums;
 
 export interface EvaluationPoint {
-  /** Of what was evaluated: `test` are the test files. */
+  /** Name of the evaluated data; `test` means the test files. */
   readonly name: string;
   readonly timeMs: number;
   /** Passes that had ended. */
@@ -98,7 +98,7 @@ export function withRounds(history: History, metrics: readonly PassMetrics[], at
   return endedPasses(metrics, passAt(reached)).reduce((all, sums) => withPass(all, { ...sums, timeMs }), trained);
 }
 
-/** What lies between each point and the one before it. */
+/** Sums between each point and the one before it. */
 export function windowsOf(points: readonly TrainPoint[]): MetricSums[] {
   return points.map((point, at) => {
     const before: MetricSums = points[at - 1] ?? noSums;

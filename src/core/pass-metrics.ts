@@ -8,7 +8,10 @@ import { spacingOf } from './spacing.ts';
 
 export interface PassMetrics extends MetricSums {
   readonly pass: number;
-  /** Of the whole job up to this version of the parameters, in `pass`. Absent: of all of `pass` so far. */
+  /**
+   * If set, the sums are of the whole job up to this version of the parameters, in `pass`. Absent: of all of `pass` so
+   * far.
+   */
   readonly version?: number | undefined;
 }
 
@@ -23,7 +26,7 @@ export const ROUNDS_SAMPLED = 128;
 
 export const noSums: MetricSums = { records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 };
 
-/** Counts come from outside: one that is no whole number any more could not be read back. */
+/** Counts come from outside: one that is no longer a whole number could not be read back. */
 export const addMetrics = (a: MetricSums, b: MetricSums): MetricSums => ({
   records: Math.min(Number.MAX_SAFE_INTEGER, a.records + b.records),
   weight: a.weight + b.weight,

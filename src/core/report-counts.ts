@@ -17,7 +17,7 @@ const MOST_METRIC = 1e150;
 
 export interface CountedTask {
   readonly records: number;
-  /** Of one task. */
+  /** Limit for one task. */
   readonly maxBadRecords: number;
 }
 
@@ -27,7 +27,7 @@ export interface EndCounts {
   readonly metrics: MetricSums;
 }
 
-/** Why a task of so many records cannot have ended so; undefined when it can. */
+/** Why a task of this many records cannot have ended with these counts; undefined if it can. */
 export function whyWrongEnd({ records, maxBadRecords }: CountedTask, end: EndCounts): string | undefined {
   const { good, bad } = end;
   if (good + bad !== records) return `${good} good and ${bad} bad records of ${records}`;
@@ -50,7 +50,7 @@ export function whyWrongMetrics({ weight, correct, loss, squaredError }: MetricS
     : `a loss of ${loss} and squared errors of ${squaredError}, of records of weight ${weight}`;
 }
 
-/** What counts of a report by an attempt at a task of so many records: each record once. */
+/** The part of a report that counts, by an attempt at a task of `records` records: each record once. */
 export const countedOnce = (records: number, { read, duplicate }: Observed): Observed => ({
   read: Math.min(read, records),
   duplicate: Math.min(duplicate, records),

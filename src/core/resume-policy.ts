@@ -1,5 +1,5 @@
 /**
- * When the launcher resumes a process of its own that is suspended (SIGSTOP) and that the job waits for. Nothing is
+ * When the launcher resumes one of its processes that is suspended (SIGSTOP) and that the job waits for. Nothing is
  * lost: the process has lost its lease, so it serves nothing more, saves what it may, and ends. Then it is restarted.
  * Pure.
  */

@@ -17,7 +17,9 @@ const BASE_MS = 60_000;
 /** 2 MB/s: a tenth of what slow network disks do. The bytes have the optimizer's state too, which is not written. */
 const BYTES_PER_MS = 2_000;
 
-/** How long a choice lasts, when its trainer failed so often to write a model of at most so many bytes. */
+/**
+ * How long a choice lasts, for a model of at most `bytes` bytes that its trainer has failed `failures` times to write.
+ */
 export const saveLimitMs = (bytes: number, failures: number): number =>
   Math.min(LIMITS.saveModelMs, (BASE_MS + bytes / BYTES_PER_MS) * 2 ** failures);
 
@@ -48,8 +50,8 @@ export interface SaveAnswer {
 export interface SaveElection {
   request(trainer: string, blockMs: number, now: number): SaveAnswer;
   /**
-   * Extends that choice by a block time. Not chosen when it is not the newest choice, its model is not wanted any
-   * more, or its whole time is over.
+   * Extends that choice by a block time. Not chosen when it is not the newest choice, its model is no longer wanted, or
+   * its whole time is over.
    */
   keep(choice: number, now: number): SaveAnswer;
   /** The model of that choice is written. False when it was known to be written, or is not wanted. */
@@ -59,7 +61,7 @@ export interface SaveElection {
    * choice.
    */
   failed(choice: number): boolean;
-  /** The pservers have so many bytes: the choice lasts accordingly, if it is the newest. */
+  /** The pservers have `bytes` bytes: the choice lasts accordingly, if it is the newest. */
   sized(choice: number, bytes: number): void;
   /** These trainers are registered, and no others. */
   roster(trainers: readonly string[]): void;
@@ -70,11 +72,9 @@ export interface SaveElection {
   overdue(now: number): SavedChoice | undefined;
   /** The number of passes that have ended. The last pass counts only after `trained`. */
   passesEnded(passes: number): void;
-  /** The model is final, after so many passes: those of the job, or fewer. */
+  /** The model is final, after `passes` passes: those of the job, or fewer. */
   trained(passes: number): void;
-  /**
-   * The model is not final any more, as the work that a pserver lost is replayed: the last pass is to be saved again.
-   */
+  /** The model is no longer final, as the work that a pserver lost is replayed: the last pass is to be saved again. */
   overtaken(): void;
   /** There is a pass to save, and no trainer is chosen. */
   isWanted(now: number): boolean;
@@ -141,7 +141,7 @@ class Election implements SaveElection {
     const silent = this.#miss();
     this.#choices += 1;
     this.#turns.chose();
-    // The parameters after earlier passes are gone: only the newest pass can be saved.
+    // The parameters after earlier passes no longer exist: only the newest pass can be saved.
     const chosen = { pass: this.#ended, choice: this.#choices };
     this.#chosen = this.#begin({ trainer, ...chosen, blockMs }, now);
     return { chosen, changed: true, ...(silent && { silent }) };

@@ -16,7 +16,7 @@ const NAMED = /^\s*\S+(?:\s+qid:\d+)?(?:\s+\d+:\S+)*\s+(?!qid:)[A-Za-z_][^\s:|]*
 const VALUELESS = new RegExp(`^\\s*${NUMBER}(?:\\s+\\d+)+\\s*$`);
 /** Labels of `binary`. */
 const BINARY_LABEL = /^\s*[+-]?[01](?:\s|$)/;
-/** Its labels are grades. */
+/** Records of ranking data, whose labels are grades. */
 const RANKING = /^\s*(?![+-]?[01]\s)\S+\s+qid:\d+(?:\s|$)/;
 const SPARSE = new RegExp(`^\\s*${NUMBER}(?::${NUMBER})?(?:\\s+qid:\\d+)?(?:\\s+\\d+:${NUMBER})+\\s*$`);
 /** No time of day behind a date. */
@@ -58,7 +58,7 @@ function isBinary(lines: readonly string[]): boolean {
 const columnsHint = (format: string): string =>
   `set data.format to ${format}, and say in data.columns what the columns are, as \`paddlet init\` does`;
 
-/** Of no text of any format. The first one that matches counts. */
+/** Signs that a file is not text of any format. The first match counts. */
 const NO_TEXT: readonly Test[] = [
   [
     (lines) => begins(0xff, 0xfe)(lines) || begins(0xfe, 0xff)(lines) || hasNuls(lines),
@@ -140,7 +140,7 @@ const NO_UTF8: Appearance = {
 const LONG = 4000;
 /** Matches the end of a text that was cut off inside a character. */
 const CUT_CHARACTER = /[\x80-\xff]{1,3}$/;
-/** What stands for bytes that are not UTF-8. */
+/** The character that replaces bytes that are not UTF-8. */
 const REPLACEMENT = '\ufffd';
 
 /** Why a job file cannot contain these texts, and what to do; undefined if it can. */
@@ -153,7 +153,7 @@ export const notUtf8 = (lines: readonly string[]): Appearance | undefined =>
     ? undefined
     : NO_UTF8;
 
-/** Of text that is no libsvm. */
+/** Signs that a text is not libsvm. */
 const OTHER_TEXT: readonly Test[] = [
   [(lines) => lines.length === 1 && /\r[^\n]*\r/.test(lines[0]!), OLD_LINE_ENDS],
   JSON_TEXT,

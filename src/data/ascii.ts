@@ -80,7 +80,7 @@ export const textOf = (bytes: Uint8Array, from: number, to: number): string =>
 
 const QUOTED_BYTES = 40;
 
-/** Latin-1 text for a message: bytes that are no printable ASCII as `\xc2\xa0`. */
+/** Latin-1 text for a message: shows bytes that are not printable ASCII as `\xc2\xa0`. */
 export const shownBytes = (text: string): string =>
   text.replace(/[^\x20-\x7e]/g, (byte) => `\\x${byte.charCodeAt(0).toString(16).padStart(2, '0')}`);
 

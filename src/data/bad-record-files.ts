@@ -10,10 +10,10 @@ import { describeBad } from './bad-records.ts';
 import type { BadRecord } from './source.ts';
 import { writeWhole } from './whole-file.ts';
 
-/** Of the training files, of the test files, or of other files that are scored. */
+/** Which files the records are from: the training files, the test files, or other files that are scored. */
 export type BadRecordsSet = 'train' | 'test' | 'evaluate';
 
-/** In the folder of the job. */
+/** The folder of bad records, in the folder of the job. */
 export const badRecordFolder = (jobFolder: string): string => join(jobFolder, 'bad-records');
 
 /** Also those that a killed process left unfinished. */
@@ -31,7 +31,7 @@ export interface FoundBadRecords {
 export class BadRecordFiles {
   /** Undefined where none is listed. */
   readonly #folder: string | undefined;
-  /** Of the names of its files. */
+  /** End of the names of its files. */
   readonly #end: string;
   readonly #host: Pick<Host, 'disk' | 'random' | 'log'>;
   /** Names of files of this process. */

@@ -4,7 +4,7 @@ import { LIMITS } from '../base/limits.ts';
 import { CHUNK_BYTES } from './chunk-cutter.ts';
 import type { Chunk, IndexedFile } from './source.ts';
 
-/** A record too long to be read; the index gave it a chunk of its own. */
+/** A record too long to be read; the index gave it a separate chunk. */
 export const isOverlong = (chunk: Chunk): boolean => chunk.records === 1 && chunk.bytes > LIMITS.recordBytes;
 
 /**
@@ -42,7 +42,10 @@ export const changed = (file: string, chunk: Chunk): PaddletError =>
 export const tooLong = (bytes: number): string =>
   `expected a line of at most ${LIMITS.recordBytes} bytes, got ${bytes}`;
 
-/** Of the first record among all of the file, where some are left out. Throws `DataChanged` when it is not said. */
+/**
+ * Position of the chunk's first record among all records of the file, if only some are selected. Throws `DataChanged`
+ * if the chunk does not have one.
+ */
 export function positionOf(chunk: Chunk, file: string): number {
   if (chunk.position === undefined) throw changed(file, chunk);
   return chunk.position;

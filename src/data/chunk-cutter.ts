@@ -66,7 +66,7 @@ export class ChunkCutter {
     if (++this.recordsInTask === this.recordsPerTask) this.endChunk();
   }
 
-  /** A record of more than LIMITS.recordBytes: a chunk of its own whose content is never read, so it has no CRC. */
+  /** A record of more than LIMITS.recordBytes: a separate chunk whose content is never read, so it has no CRC. */
   overlongRecord(start: number, end: number, line: number, position?: number): void {
     this.endChunk();
     this.open(start, line, position);

@@ -1,7 +1,7 @@
 /**
- * The content of a data file, to be read by ranges: a plain file in place; a packed one (told by its magic, not by its
- * name) is unpacked once into the cache folder and read there. Several processes may do so at the same time: each
- * writes a name of its own and renames it, so a file under the final name is always whole.
+ * The content of a data file, to be read by ranges: a plain file in place; a packed one (recognized by its magic
+ * number, not by its name) is unpacked once into the cache folder and read there. Several processes may do so at the
+ * same time: each writes a separate name and renames it, so a file under the final name is always whole.
  */
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
@@ -22,10 +22,10 @@ const HEAD_BYTES = 1 << 16;
 const NEWLINE = 10;
 
 export interface Content {
-  /** As given. */
+  /** The path as given. */
   readonly path: string;
   readonly file: DiskFile;
-  /** Of the file at that path, when it was opened. */
+  /** Facts about the file at that path when it was opened. */
   readonly facts: FileFacts;
   /** Bytes of the unpacked content. */
   readonly bytes: number;
@@ -176,7 +176,7 @@ async function unpackTo(cached: string, place: DataPlace, packed: Packed): Promi
   }
 }
 
-/** Renames into place; the first process to do so removes partial copies that other processes have begun. */
+/** Renames into place; the first process to do so removes partial copies that other processes have started. */
 async function publish(place: DataPlace, partial: string, cached: string, folder: string): Promise<void> {
   const { disk } = place.host;
   try {

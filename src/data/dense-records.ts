@@ -25,7 +25,7 @@ function giveBack(memory: Uint8Array<ArrayBuffer>): void {
 export interface ImagesPart {
   readonly file: string;
   readonly firstRecord: number;
-  /** Of the first image in the file. */
+  /** Offset of the first image in the file. */
   readonly offset: number;
   /** Perhaps in the builder's room. */
   readonly images: Uint8Array;

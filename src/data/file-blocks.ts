@@ -7,7 +7,7 @@ const ZEROS = Buffer.alloc(BLOCK_BYTES);
 
 export class FileBlocks {
   readonly #file: Pick<DiskFile, 'read'>;
-  /** By offset, the last used one last. */
+  /** Keyed by offset; the last used block is last. */
   readonly #kept = new Map<number, Promise<Uint8Array>>();
 
   constructor(file: Pick<DiskFile, 'read'>) {

@@ -28,7 +28,7 @@ export interface FirstRecords {
   readonly what: string | readonly string[];
   readonly format: DataFormat;
   readonly labels: LabelRule;
-  /** Of formats with columns. */
+  /** Present for formats with columns. */
   readonly columns?: ColumnSpec | undefined;
 }
 
@@ -232,7 +232,7 @@ async function readFirst(
   return { bad, isWhole };
 }
 
-/** The first bad records, for a message about data that was read before; none when it cannot be read any more. */
+/** The first bad records, for a message about data that was read before; none when it can no longer be read. */
 export async function firstBad(place: DataPlace, data: FirstRecords): Promise<readonly BadRecord[]> {
   try {
     for await (const { head } of heads(place, data)) if (head.bad.length > 0) return head.bad;

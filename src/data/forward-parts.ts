@@ -9,7 +9,7 @@ const NOTHING = new Uint8Array(0);
 
 export interface ForwardPart {
   readonly bytes: Uint8Array;
-  /** Of `bytes[0]` in the content. */
+  /** Offset of `bytes[0]` in the content. */
   readonly offset: number;
   /** 1-based line of text, or number of the first record. */
   readonly first: number;
@@ -19,7 +19,7 @@ export interface ForwardPart {
 
 /** Some rows of a row group: what a part is of a file that is read at any place. */
 export interface RowsPart {
-  /** Its number in the file. */
+  /** Number of the group in the file. */
   readonly group: number;
   readonly from: number;
   readonly to: number;
@@ -30,7 +30,7 @@ export type AnyPart = ForwardPart | RowsPart;
 export interface LongLine {
   readonly start: number;
   readonly line: number;
-  /** With its line break, if it has one. */
+  /** Length including the line break, if there is one. */
   readonly bytes: number;
   readonly isEnded: boolean;
   /** The source ends in a quote. */
@@ -46,7 +46,7 @@ export interface LineEndFinder {
   readonly isQuoted: boolean;
 }
 
-/** Of lines without quotes. */
+/** Finds the end of lines without quotes. */
 export const plainLineEnd = (): LineEndFinder => ({
   find(bytes) {
     const newline = bytes.indexOf(NEWLINE);

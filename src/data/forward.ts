@@ -51,7 +51,7 @@ export class ForwardBytes {
     }
   }
 
-  /** What gives the bytes is not read any more. */
+  /** What gives the bytes is no longer read. */
   async close(): Promise<void> {
     await this.#blocks.return?.();
   }

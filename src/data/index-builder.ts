@@ -27,11 +27,11 @@ export interface Selected {
 export interface IndexRequest extends WantedFiles {
   readonly format: DataFormat;
   readonly recordsPerTask: number;
-  /** Of formats with columns. */
+  /** Present for formats with columns. */
   readonly columns?: ColumnSpec | undefined;
   /** Which records of the files are records of the dataset; all without it. */
   readonly selected?: Selected | undefined;
-  /** Told of each stretch of inflated bytes read. */
+  /** Called with the length of each stretch of decompressed bytes. */
   readonly onBytes?: (count: number) => void;
 }
 

@@ -1,4 +1,6 @@
-/** What can be trained on and is hardly meant: told as warnings, by the index as well as by a look at first records. */
+/**
+ * What is valid, but probably unintended: reported as warnings, by the index and by an inspection of the first records.
+ */
 import { COMPARE_KEYS, namesOf } from './absent-columns.ts';
 import type { Column } from './columns/column.ts';
 import type { SeenColumns } from './columns/seen.ts';
@@ -89,11 +91,11 @@ export function sharedOddities(trained: readonly string[], tested: readonly stri
   ];
 }
 
-/** Deviations from the mean have so many steps between floats: rounding changes them by half a percent. */
+/** Deviations from the mean have at least this many steps between floats: rounding changes them by half a percent. */
 const LEAST_STEPS = 64;
 const FLOAT_BITS = 23;
 
-/** Columns whose numbers are large and close together, so that 32-bit floats hardly tell them apart. */
+/** Columns whose numbers are so large and close together that 32-bit floats barely distinguish them. */
 export function coarseOddities(statistics: readonly NumberStatistics[] = []): Oddity[] {
   return statistics.flatMap(({ name, min, max, deviation }) => {
     const step = 2 ** (Math.floor(Math.log2(Math.max(-min, max))) - FLOAT_BITS);
@@ -105,7 +107,7 @@ export function coarseOddities(statistics: readonly NumberStatistics[] = []): Od
   });
 }
 
-/** Of all files of a job. What the model predicts, and the columns, if a job is known. */
+/** Oddities in all files of a job. The task of the model and the columns are given if a job is known. */
 export function odditiesOf(
   all: readonly Traits[],
   { task, columns = [] }: { readonly task?: string; readonly columns?: readonly Column[] | undefined } = {},

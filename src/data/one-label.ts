@@ -43,7 +43,7 @@ function messageOf({ set, records, isFirst }: LabelledRecords, label: number): s
     : `all ${count} ${set} records have label ${label}`;
 }
 
-/** A warning, where training or scoring goes on anyway. */
+/** A warning, if training or scoring continues anyway. */
 export function oneLabelOddity(records: LabelledRecords): Oddity | undefined {
   const label = onlyLabel(records);
   return label === undefined

@@ -11,20 +11,20 @@ type OpenFile = (place: DataPlace, path: string) => Promise<Content>;
 
 interface OpenOne {
   readonly content: Promise<Content>;
-  /** Under way. */
+  /** Number of reads in progress. */
   reads: number;
 }
 
 /**
- * Opened at their first chunk (inflated, if they must be). As many as `LIMITS.openDataFiles` stay open, those that were
- * read last: a task may be of more files than a process may have open.
+ * Opened at their first chunk (decompressed, if they must be). As many as `LIMITS.openDataFiles` stay open, those that
+ * were read last: a task may be of more files than a process may have open.
  */
 export class OpenFiles {
   private readonly place: DataPlace;
   private readonly files: readonly IndexedFile[];
   /** The one that was read last comes last. */
   private readonly open = new Map<string, OpenOne>();
-  /** Of each file that was opened, as it was then. */
+  /** Facts about each file, as they were when it was opened. */
   private readonly facts = new Map<string, FileFacts>();
   private readonly openFile: OpenFile;
 
@@ -49,7 +49,7 @@ export class OpenFiles {
     return this.range(labels, offset, count);
   }
 
-  /** Of the file when it was opened; undefined when none of it was read. */
+  /** Facts about the file when it was opened; undefined if none of it was read. */
   factsOf(path: string): FileFacts | undefined {
     return this.facts.get(path);
   }

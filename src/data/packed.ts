@@ -1,8 +1,8 @@
-/** Files that must be unpacked or converted before they can be read, told by their magic numbers alone. Pure. */
+/** Files that must be unpacked or converted before they can be read, recognized by their magic numbers alone. Pure. */
 import { PaddletError } from '../base/errors.ts';
 
 export interface Appearance {
-  /** For "it looks like …". */
+  /** Follows "it looks like". */
   readonly what: string;
   /** What to do about it. */
   readonly hint: string;
@@ -44,7 +44,7 @@ const UNUSED = 500;
 /** More than the magic numbers of packed files need. */
 export const LOOK_BYTES = 1 << 12;
 
-/** `bytes`: the first of the (inflated) content. */
+/** `bytes`: the first of the (decompressed) content. */
 export function packedAs(bytes: Uint8Array): Appearance | undefined {
   const text = Buffer.from(bytes.subarray(0, TAR_BYTES)).toString('latin1');
   const found = MAGIC.find(([magic]) => text.startsWith(magic))?.[1];

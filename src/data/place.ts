@@ -23,8 +23,9 @@ export const absolutePath = (place: DataPlace, path: string): string => resolve(
 
 /**
  * The files behind a job's `train` or `test`: a file, a folder (all files under it, hidden ones and those beginning
- * with `_` left out), a glob (`*`, `?`, `[…]`, `{…}`, `**`), or a list of these. A name that exists is no glob. Paths
- * relative to the data folder, sorted bytewise, each once. Throws `DataMissing`, naming the nearest existing names.
+ * with `_` left out), a glob (`*`, `?`, `[…]`, `{…}`, `**`), or a list of these. A name that exists is not a glob.
+ * Paths relative to the data folder, sorted bytewise, each once. Throws `DataMissing`, naming the nearest existing
+ * names.
  */
 export async function resolveFiles(place: DataPlace, what: string | readonly string[]): Promise<string[]> {
   const found = new Set<string>();

@@ -8,7 +8,7 @@ export class RecordPositions {
   good = 0;
   records = 0;
   private readonly parts: { readonly file: string; readonly first: number }[] = [];
-  /** Of each position: its 1-based record number. */
+  /** For each position: its 1-based record number. */
   private readonly lines: Float64Array;
   /** Good records before each position. */
   private readonly before: Uint32Array;

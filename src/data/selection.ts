@@ -11,7 +11,7 @@ export interface Selection {
   /** `training.seed`. */
   readonly seed: number;
   readonly split?: Split | undefined;
-  /** Of the training records. */
+  /** Sampling of the training records; test records are not sampled. */
   readonly negatives?: NegativeSampling | undefined;
 }
 
@@ -28,7 +28,7 @@ export type Split =
     };
 
 export interface NegativeSampling {
-  /** So many of the records with label 0 stay. */
+  /** Fraction of the records with label 0 to keep. */
   readonly rate: number;
   /** `weight`: each that stays counts 1 / rate. */
   readonly correction: 'weight' | 'none';
@@ -41,7 +41,7 @@ export const weightOf = (weight: number, factor: number): number => Math.min(wei
 
 /** What is known of a record when its side is decided. */
 export interface SelectedBy {
-  /** Of the record in its file, those before it counted that are left out or bad. */
+  /** Position of the record in its file, counting records that are bad or not selected. */
   readonly position: number;
   /** NaN where it is not known. */
   readonly label: number;
@@ -52,7 +52,7 @@ export interface SelectedBy {
   readonly timeMs?: number | undefined;
 }
 
-/** Of one file. */
+/** Selects the records of one file. */
 export class Selector {
   readonly #selection: Selection;
   readonly #splitSeed: number;
@@ -92,5 +92,5 @@ export class Selector {
 const seedOf = (seed: number, purpose: string, path: string): number =>
   halvesOf(hash64(Buffer.from(`${seed} ${purpose} ${path}`), 0n))[0];
 
-/** Whether a hash of 32 bits is among so many of all. */
+/** Whether a hash of 32 bits is in the given fraction of all hashes. */
 const isBelow = (hash: number, share: number): boolean => hash < share * 4_294_967_296;

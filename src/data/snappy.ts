@@ -1,6 +1,6 @@
 /**
  * Snappy blocks (google/snappy, format_description.txt). The kernels are of hyparquet's makers; the one that
- * decompresses is told nothing of the size of its output: it believes the data.
+ * decompresses gets no size for its output: it trusts the data.
  */
 import { snappyCompressor, snappyUncompressor } from 'hysnappy';
 
@@ -28,7 +28,7 @@ export function snappyBytes(block: Uint8Array): number {
 
 let compressor: ReturnType<typeof snappyCompressor> | undefined;
 
-/** Of at most 64 KiB: its memory stays small. */
+/** Compresses at most 64 KiB, so that its memory stays small. */
 export function compressedSnappy(bytes: Uint8Array): Uint8Array {
   compressor ??= snappyCompressor();
   return compressor(bytes);

@@ -6,7 +6,7 @@ import type { Batch } from '../model/model.ts';
 import type { NumberStatistics } from './columns/statistics.ts';
 import type { Traits } from './oddities.ts';
 
-/** A slice of one file that holds whole records. Offsets are in the inflated content. */
+/** A slice of one file that holds whole records. Offsets are in the decompressed content. */
 export interface Chunk {
   /** Index into `DataIndex.files`. */
   readonly file: number;
@@ -23,8 +23,8 @@ export interface Chunk {
   /** 1-based line of the first record, for messages (text formats). */
   readonly firstLine: number;
   /**
-   * CRC-32 of the chunk's bytes (of its inputs, then its labels, where these are in files of their own): shows any
-   * change since indexing.
+   * CRC-32 of the chunk's bytes (of its inputs, then its labels, where these are in separate files): shows any change
+   * since indexing.
    */
   readonly crc32: number;
 }
@@ -32,7 +32,7 @@ export interface Chunk {
 export interface IndexedFile {
   /** Relative to the data folder, with forward slashes. */
   readonly path: string;
-  /** Bytes of the inflated content. */
+  /** Bytes of the decompressed content. */
   readonly bytes: number;
   readonly records: number;
   /** For formats with files of labels: the one that belongs to this file of inputs. */
@@ -54,7 +54,7 @@ export interface DataIndex {
   readonly format: string;
   /** Sorted bytewise by path. */
   readonly files: readonly IndexedFile[];
-  /** In file order, then by offset. */
+  /** Sorted by file, then by offset. */
   readonly chunks: readonly Chunk[];
   readonly records: number;
   /**
@@ -65,12 +65,12 @@ export interface DataIndex {
   /** Highest field of a feature seen + 1, or the columns that make features; 0 where features have no fields. */
   readonly fieldBound: number;
   /**
-   * Highest whole label seen + 1, the number of classes of multiclass labels; at most 2^53 - 1, which stands for all
-   * that is more.
+   * Highest whole label seen + 1, the number of classes of multiclass labels; at most 2^53 - 1, which also means any
+   * higher number.
    */
   readonly labelBound: number;
   readonly traits: Readonly<Traits>;
-  /** For formats with columns. */
+  /** Present for formats with columns. */
   readonly statistics?: readonly NumberStatistics[];
   /** SHA-256 in hex over format, files and chunks in canonical form: part of the batch plan id. */
   readonly digest: string;
@@ -99,6 +99,6 @@ export interface TaskRecords {
   goodBefore(position: number): number;
   /** File and lines (or record numbers) of the records at [from, to), for messages. */
   describe(from: number, to: number): string;
-  /** Neither the records nor batches of them are needed any more: their memory is used again. */
+  /** Ends the use of the records and of their batches: their memory is used again. */
   release?(): void;
 }

@@ -17,14 +17,14 @@ import type { Chunk, TaskRecords } from './source.ts';
 
 export interface TaskReaderOptions extends ReadOptions {
   readonly format: DataFormat;
-  /** Without it every task is parsed. */
+  /** The cache of parsed tasks; without it every task is parsed. */
   readonly cache?: ParsedCache;
 }
 
 export interface TaskReader {
   /**
-   * Throws `DataChanged` when a file is not what was indexed, `DataMissing` when it is gone. Bad records are not an
-   * error here: the caller decides how many are too many.
+   * Throws `DataChanged` when a file is not what was indexed, `DataMissing` if it does not exist. Bad records are not
+   * an error here: the caller decides how many are too many.
    */
   read(chunks: readonly Chunk[]): Promise<TaskRecords>;
   close(): Promise<void>;
@@ -92,7 +92,7 @@ function keyOf(
   return blockKey({ format, parserVersion, labels, batchSize, how, chunks: parts });
 }
 
-/** Undefined when one is gone: reading it tells what is missing. */
+/** Undefined if a file does not exist: reading it reports what is missing. */
 async function factsOf(place: DataPlace, paths: readonly string[]): Promise<FileFacts[] | undefined> {
   const { disk } = place.host;
   const facts = await Promise.all(paths.map((path) => disk.inspect(absolutePath(place, path))));

@@ -1,4 +1,4 @@
-/** Writes files that are whole or missing: under a name of their own until all is on the disk. */
+/** Atomic writes: a file is complete or missing, since it has a separate name until everything is on the disk. */
 import { basename, dirname, join } from 'node:path';
 import type { Host } from '../base/seams.ts';
 
@@ -6,7 +6,7 @@ const PARTIAL = '.partial';
 
 export type Append = (block: Uint8Array) => Promise<void>;
 
-/** Removes what processes have begun to write under that name, those that still do included: they fail then. */
+/** Removes what processes have started to write under that name, those that still do included: they fail then. */
 export async function removePartial(disk: Host['disk'], path: string): Promise<void> {
   const folder = dirname(path);
   for (const name of await disk.list(folder)) {

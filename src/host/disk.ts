@@ -119,7 +119,7 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   }
 }
 
-/** Of the nearest folder that exists. */
+/** The free space where the nearest existing folder is: the path itself may not exist yet. */
 async function freeBytes(path: string): Promise<number | undefined> {
   try {
     const { bavail, bsize } = await statfs(path);

@@ -14,7 +14,6 @@ export interface HostOptions {
   readonly identity?: LogIdentity;
 }
 
-/** Of this process. */
 export const ownIdentity = (role: string): LogIdentity => ({ role, host: hostname(), pid: process.pid });
 
 /** Logs to stderr, coloured only on a terminal, or to the file that the parent of this process has chosen. */

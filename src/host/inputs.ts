@@ -1,9 +1,9 @@
-/** What a command is given to read, once and in order: a file, a pipe, or the standard input. */
+/** What a command is given to read, once and in order: a file, a pipe, or stdin. */
 import { createReadStream } from 'node:fs';
 
 const BLOCK_BYTES = 1 << 18;
 
-/** Without a path, the standard input. Reading ends with the signal's reason when it aborts, also while it waits. */
+/** Without a path, reads stdin. Reading ends with the signal's reason when the signal aborts, also while it waits. */
 export function inputBlocks(path: string | undefined, signal: AbortSignal): AsyncIterable<Uint8Array> {
   const stream = path === undefined ? process.stdin : createReadStream(path, { highWaterMark: BLOCK_BYTES });
   const end = (): void => void stream.destroy(signal.reason);

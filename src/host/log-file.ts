@@ -24,7 +24,7 @@ import { fileLines, type WriteLine } from './outputs.ts';
 
 export const numberedLog = (path: string, number: number): string => `${path}.${number}`;
 
-/** Of the parts before the one that is written to, ascending; `names` are those in the folder of `path`. */
+/** Numbers of the finished parts of the log, ascending; `names` are those in the folder of `path`. */
 export function numbersIn(path: string, names: readonly string[]): number[] {
   const begin = `${basename(path)}.`;
   const ends = names.filter((name) => name.startsWith(begin)).map((name) => name.slice(begin.length));
@@ -119,7 +119,10 @@ function makeRoom(path: string): void {
   for (const number of numbers) if (number <= last + 1 - LIMITS.oldLogFiles) rmSync(numberedLog(path, number));
 }
 
-/** Of a process that was killed when it had given a number to the file, and not taken its name. */
+/**
+ * Finishes the rotation of a process that was killed after it linked the numbered name and before it removed the old
+ * one.
+ */
 function removeSecondName(path: string): void {
   if (existsSync(path) && isSecondName(path, oldNumbers(path).at(-1) ?? 0)) unlinkSync(path);
 }
@@ -142,8 +145,8 @@ export function ownLogFile(): LogFile | undefined {
 }
 
 /**
- * Where the output of a child goes that is no line of its log: its result, the error that ended it, the last words of a
- * crash. A descriptor of the log itself would write to a part that is full, or removed, since.
+ * File for the output of a child that is not a line of its log: its result, the error that ended it, the last words of
+ * a crash. A descriptor of the log itself would write to a part that is full, or removed, since.
  */
 export const outputBeside = (path: string): string => `${path}.out`;
 
@@ -162,7 +165,7 @@ export function takeOutput(path: string, mostBytes: number): void {
   rmSync(outputBeside(path), { force: true });
 }
 
-/** Undefined when there is no such file. */
+/** Undefined if the file does not exist. */
 function endOf(path: string): Buffer | undefined {
   if (!existsSync(path)) return undefined;
   const descriptor = openSync(path, 'r');

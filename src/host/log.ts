@@ -4,13 +4,13 @@ import { visible } from '../base/visible.ts';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[];
 
-/** Who logs. */
+/** The process that logs. */
 export interface LogIdentity {
-  /** Of another command than a role: its name. */
+  /** The name of the command, for a command that is not a role. */
   role: string;
-  /** Of a pserver, once it has one. */
+  /** Index of a pserver; absent until the pserver has one. */
   index?: number;
-  /** Of a trainer. */
+  /** Id of a trainer. */
   id?: string;
   /** Once it is known. */
   job?: string;
@@ -73,7 +73,7 @@ function textLine(options: LogOptions, level: LogLevel, message: string, facts: 
   return parts.join(' ');
 }
 
-/** Without the time, the level, and who logs. */
+/** The text of an entry without the time, the level, and who logs. */
 export const entryText = (message: string, facts: Record<string, unknown> = {}, paint = PLAIN): string =>
   [visible(message), ...factsText(facts, paint)].join(' ');
 
@@ -85,7 +85,7 @@ function nameOf({ role, index, id }: LogIdentity): string {
   return which === undefined ? role : `${role} ${which}`;
 }
 
-/** As `status` shows ids of trainers. */
+/** Length of trainer ids, as `status` shows them. */
 const ID_CHARACTERS = 8;
 
 const factsText = (facts: Record<string, unknown>, paint: ChalkInstance): string[] =>

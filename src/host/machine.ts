@@ -5,7 +5,7 @@ import { availableParallelism, totalmem } from 'node:os';
 export interface Machine {
   readonly cores: number;
   readonly memoryBytes: number;
-  /** Of this process; in a container often less than `memoryBytes`. */
+  /** Memory limit of this process; in a container often less than `memoryBytes`. */
   readonly memoryLimitBytes: number | undefined;
 }
 

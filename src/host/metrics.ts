@@ -7,15 +7,15 @@ import { isPaddletError } from '../base/errors.ts';
 import type { HttpAnswer } from '../protocol/messages/channel.ts';
 import type { WireTraffic } from '../protocol/websocket/wire-options.ts';
 
-/** Of a process: labels of all its series. */
+/** Labels of all series of a process. */
 export interface MetricsLabels {
   readonly job: string;
   readonly role: string;
-  /** Of a pserver, once it has one. */
+  /** Index of a pserver; absent until the pserver has one. */
   readonly index?: string;
 }
 
-/** Of Node: a series for each part of its heap, which are many and tell an operator nothing. */
+/** Metrics of Node that are not exported: it has a series for each part of its heap, and operators cannot use them. */
 const LEFT_OUT = ['total', 'used', 'available'].map((what) => `nodejs_heap_space_size_${what}_bytes`);
 
 /** A registry with the metrics of the process: memory, CPU, event loop, descriptors, version. */
@@ -68,7 +68,7 @@ export function registerTraffic(registry: Registry, traffic: Readonly<WireTraffi
   });
 }
 
-/** Of all `kinds`, those that `now` returns are there. */
+/** A series for each of `kinds`, so that a kind that is not present shows 0; `now` returns those that are present. */
 export function registerTroubles(registry: Registry, kinds: readonly string[], now: () => readonly string[]): void {
   new Gauge({
     name: 'paddlet_trouble',
@@ -94,7 +94,7 @@ export interface HealthOptions {
   readonly registry: Registry;
   /** Whether strangers may read /metrics: they cannot prove to know the join token over HTTP. */
   readonly exposeMetrics: boolean;
-  /** Of a master: where metrics of the job can be read, for Prometheus (`http_sd_config`). */
+  /** A master's list of the addresses where metrics of the job can be read, for Prometheus (`http_sd_config`). */
   readonly targets?: () => Promise<readonly object[]>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The standard output and error of this process. A reader that goes away, or a full disk behind them, must not end the
- * process: Node would, by an 'error' event without a listener.
+ * Stdout and stderr of this process. If the reader closes the pipe, or the disk is full, the process must not end: Node
+ * would end it, by an 'error' event without a listener.
  */
 import { fstatSync, writeSync } from 'node:fs';
 import type { Log } from '../base/seams.ts';
@@ -11,15 +11,15 @@ export interface Outputs {
 }
 
 /**
- * Whether a write failed because the reader closed the pipe, as `| head` does when it has enough. That is no failure of
- * a command, which goes on: a job that trains must not end with the reader of its result.
+ * Whether a write failed because the reader closed the pipe, as `| head` does when it has enough. That is not a failure
+ * of the command, which continues: a job that trains must not end with the reader of its result.
  */
 export const isReaderGone = (failure: Error): boolean => (failure as NodeJS.ErrnoException).code === 'EPIPE';
 
 /** To be called once, before anything is written and after all modules are loaded. */
 export function guardOutputs(): Outputs {
   let failure: Error | undefined;
-  // That of oclif throws, or hides that the reader went away.
+  // oclif's own listener throws, or hides that the reader closed the pipe.
   process.stdout.removeAllListeners('error');
   process.stdout.on('error', (error) => {
     failure ??= error;
@@ -38,7 +38,7 @@ export function guardOutputs(): Outputs {
 /** Writes one line to a log; never throws. */
 export type WriteLine = (line: string) => void;
 
-/** For stderr, whatever is behind it. */
+/** Writes lines to stderr, whether it is a file, a pipe or a terminal. */
 export function stderrLines(): WriteLine {
   const { stderr } = process;
   return isFile(stderr.fd) ? fileLines(() => stderr.fd) : (line) => void stderr.write(`${line}\n`);

@@ -29,11 +29,11 @@ export interface SpawnOptions {
   readonly cwd?: string;
   /**
    * The child appends its log to this file, and its output streams are appended when it has ended (`log-file.ts`);
-   * without it they are this process's own. A file that cannot be opened does not stop the child: `onNoLog` is told
-   * why.
+   * without it they are this process's own. A file that cannot be opened does not stop the child: `onNoLog` gets the
+   * reason.
    */
   readonly logFile?: string;
-  /** How large that becomes before another one is begun. */
+  /** Bytes at which the log file is rotated. */
   readonly logBytes?: number;
   readonly onNoLog?: (error: Error) => void;
   /**

@@ -18,7 +18,7 @@ export const REPORTS_DESCRIPTOR = 3;
 const reportSchema = z.object({
   level: z.enum(['warn', 'error']),
   message: z.string(),
-  /** Of the error that ended the process. */
+  /** Code of the error that ended the process. */
   code: z.string().optional(),
   hint: z.string().optional(),
 });
@@ -39,7 +39,7 @@ export function reporter(): ((report: Report) => void) | undefined {
   return write === undefined ? undefined : (report) => write(JSON.stringify(report));
 }
 
-/** As `reporter`, for leases. */
+/** Reports leases, as `reporter` reports log entries. */
 export function leaseReporter(): ((told: ToldLease) => void) | undefined {
   const write = reportLine();
   if (write === undefined) return undefined;
@@ -85,7 +85,7 @@ interface TakesReports {
   readonly onLease: (told: ToldLease) => void;
 }
 
-/** Passes over lines that are no reports. */
+/** Skips lines that are not reports. */
 export function readReports(from: Readable, takes: TakesReports): void {
   from.on('error', () => {});
   createInterface({ input: from, crlfDelay: Number.POSITIVE_INFINITY }).on('line', (line) => {

@@ -1,4 +1,4 @@
-/** Runs a command of the user through `sh -c`, in a process group of its own that ends with this process. */
+/** Runs a command of the user through `sh -c`, in a separate process group that ends with this process. */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Clock, Shell, ShellEnd } from '../base/seams.ts';

@@ -1,6 +1,6 @@
 /**
- * The pipe that ties a child to the process that started it: its standard input, to which only that process writes. It
- * ends when the parent exits, even by SIGKILL. A guard also forwards signals through it.
+ * The pipe that ties a child to the process that started it: its stdin, to which only that process writes. It ends when
+ * the parent exits, even by SIGKILL. A guard also forwards signals through it.
  */
 import { createInterface } from 'node:readline';
 import type { Cancel } from '../base/seams.ts';

@@ -40,7 +40,7 @@ function notClass(name: string, texts: readonly string[] | undefined): string | 
   return `expected a class from 0 to ${texts.length - 1}: the label column has ${texts.length} classes`;
 }
 
-/** Of the label column, in the order of the classes. */
+/** Texts of the label column, in the order of the classes. */
 const classTextsOf = ({ columns = {} }: JobFile['data']): readonly string[] | undefined =>
   Object.values(columns)
     .map((column) => (typeof column === 'object' && 'classes' in column ? column.classes : undefined))

@@ -100,7 +100,7 @@ export function delimiterFault(dialect: Dialect): string | undefined {
   return dialectRules(dialect, { format: 'csv', csv: undefined })[0]?.message;
 }
 
-/** A label that means that there is none. */
+/** A label that is also a text for a missing value. */
 function missingLabels(columns: readonly Column[], missing: readonly string[], field: string): ColumnRuleBroken[] {
   return columns.flatMap((column) => {
     if (column.type !== 'label') return [];
@@ -137,7 +137,7 @@ function placingRules(columns: readonly Column[], format: DataFormat): ColumnRul
   );
 }
 
-/** Keys that lead to columns: each to a value of its own. */
+/** Rules for keys that lead to columns: each must lead to a separate value. */
 function pathRules(columns: readonly Column[], format: DataFormat): ColumnRuleBroken[] {
   if (formatOf(format).placing !== 'path') return [];
   const broken: ColumnRuleBroken[] = [];

@@ -15,7 +15,7 @@ const name = columnName;
 const text = z.string().max(LIMITS.columnNameCharacters);
 const texts = z.array(text).min(1).max(LIMITS.columnTexts);
 const countOf = (min: number, max: number) => z.int().min(min).max(max);
-/** Of what separates: one ASCII character that no number, name or line break has. */
+/** A separator: one ASCII character that no number, name or line break contains. */
 const character = z
   .string()
   .regex(/^[\t -/:-@[-`{-~]$/, 'expected one ASCII character that is neither a letter nor a digit');
@@ -242,7 +242,7 @@ export function resolveColumns(columns: ColumnsFile, { header }: Pick<Dialect, '
   });
 }
 
-/** Of a column that is named by its position. */
+/** Name of a column that is named by its position. */
 export const WHOLE = /^[1-9]\d{0,3}$/;
 
 function resolveColumn(name: string, settings: ColumnsFile[string]): Column {

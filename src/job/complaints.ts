@@ -15,7 +15,7 @@ interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly oneOf?: readonly SchemaNode[];
   readonly anyOf?: readonly SchemaNode[];
-  /** Of every entry of a record; `false` for none. */
+  /** Schema of every entry of a record; `false` if it has none. */
   readonly additionalProperties?: SchemaNode | boolean;
 }
 
@@ -76,7 +76,7 @@ function notListed([first]: readonly unknown[]): string {
   return `expected a mapping of names to types, such as ${such}, got ${entry}`;
 }
 
-/** As YAML. */
+/** The key as YAML. */
 const shownKey = (text: string): string => (/^\w+$/.test(text) ? text : shown(text));
 
 function unknownField(path: readonly (string | number)[], key: string, fields: FieldNames, found: unknown): string {
@@ -87,7 +87,7 @@ function unknownField(path: readonly (string | number)[], key: string, fields: F
   if (type === 'ftrl' && other === 'optimizer.learningRate') return `${notOf(path, type)}; did you mean alpha?`;
   // `momentum` is a field of optimizer, but not of every optimizer.
   if (known.includes(key)) return notOf(path, type);
-  // Before what is spelled alike: `eta` is no typo of `beta`.
+  // Checked before similar spellings: `eta` is not a typo of `beta`.
   if (other !== undefined) return `unknown field; did you mean ${within(path, other)}?`;
   const near = nearest(key, known);
   if (near !== undefined) return `unknown field; did you mean ${near}?`;
@@ -119,7 +119,9 @@ function decayOf(type: unknown): string {
   return `the decay of weights is ${where}, or weightDecay with type adamw`;
 }
 
-/** Of `tables.w`, which is not in the schema, those of `tables.*`. A name of its own may have any characters. */
+/**
+ * Fields of a path. `tables.w` is not in the schema and has those of `tables.*`: a user's name may have any characters.
+ */
 const fieldsOf = (path: readonly (string | number)[], fields: FieldNames): readonly string[] =>
   [path, ...path.map((_, at) => path.with(at, '*'))].map((names) => fields.get(names.join('.'))).find(Boolean) ?? [];
 

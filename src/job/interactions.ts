@@ -22,7 +22,7 @@ const LABEL = columnsSchema.parse({ label: { type: 'label', value: 1 } });
 export function interactionsOf<T extends InteractionsData>(data: T): T & Pick<InteractionsData, 'columns' | 'groupBy'> {
   const { columns: written = USER_AND_ITEM, csv } = data;
   const types = Object.values(written).map(typeOf);
-  // One that is called label, and is none, is told of by the rules.
+  // The rules report a column that is called label and is not a label.
   const columns = types.includes('label') || 'label' in written ? written : { ...written, ...LABEL };
   const dialect = resolveDialect('interactions', csv, undefined);
   const resolved = resolveColumns(columns, dialect).filter((column) => column.type !== 'cross');

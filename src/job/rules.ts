@@ -208,7 +208,7 @@ const SECTIONS = {
   columns: ({ input }: Format): boolean => input === 'columns',
   groupBy: ({ input }: Format): boolean => input === 'columns',
   csv: ({ placing }: Format): boolean => placing === 'position',
-  // Files of columns have none: they are of text that stands for these.
+  // Files of columns have no texts for missing values; the text that they were converted from has.
   missing: ({ input }: Format): boolean => input === 'columns',
 };
 

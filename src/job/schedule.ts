@@ -1,4 +1,4 @@
-/** `training.schedule`: the part of the learning rate that is used as training goes on. */
+/** `training.schedule`: the part of the learning rate that is used as training continues. */
 import * as z from 'zod';
 
 const passes = () => z.number().positive();

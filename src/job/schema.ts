@@ -89,7 +89,7 @@ export const jobSchema = z.strictObject({
     shuffle: dataFields.shuffle,
     split: resolvedSplitSchema.optional(),
     negativeSampling: dataFields.negativeSampling,
-    /** Of formats with columns. */
+    /** Columns, for formats with columns. */
     columns: resolvedColumnsSchema.optional(),
     dialect: resolvedDialectSchema.optional(),
     groupBy: dataFields.groupBy,
@@ -140,7 +140,7 @@ export function parseJob(value: unknown): Job {
   });
 }
 
-/** From the validated file to the job. */
+/** Makes the job from a validated file. */
 export function resolveJob(file: JobFile): Job {
   const { leaseTtl: lease, ...counts } = file.cluster;
   const { timeout, timeoutFloor: floor, ...failures } = file.tasks;
@@ -203,7 +203,7 @@ function resolvedSpec({ format, columns, csv, missing }: JobFile['data']): Pick<
   return { columns: resolveColumns(columns, dialect), dialect };
 }
 
-/** Of formats with columns. */
+/** The columns of a job; undefined for a format without columns. */
 export const columnSpecOf = ({ data: { columns, dialect } }: Job): ColumnSpec | undefined =>
   columns === undefined || dialect === undefined ? undefined : { columns, dialect };
 

@@ -53,18 +53,18 @@ export interface SplitData {
   readonly columns?: ColumnsFile | undefined;
 }
 
-/** Of a valid file. */
+/** The split of a valid job file. */
 export function resolveSplit(data: SplitData): Split | undefined {
   const { split } = data;
   if (split?.test !== undefined) return { test: split.test, by: split.by };
   return split === undefined ? undefined : { fromMs: fromOf(data) };
 }
 
-/** NaN when it is no time; in the zone of the time column. */
+/** NaN when it is not a time; in the zone of the time column. */
 export function fromOf({ split, columns = {} }: SplitData): number {
   const written = Object.values(columns).find((column) => typeOf(column) === 'time');
   const named = (typeof written === 'object' && 'zone' in written ? written.zone : undefined) ?? 'UTC';
-  // That of the column is judged by a rule of its own.
+  // Another rule checks the zone of the column.
   const zone = isZone(named) ? named : 'UTC';
   const text = Buffer.from(split?.from ?? '');
   const column: Pick<TimeColumn, 'format' | 'zone'> = { format: 'iso', zone };

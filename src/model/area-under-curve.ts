@@ -83,7 +83,7 @@ class Pairs {
     this.#score = score;
   }
 
-  /** Of all since the last end; what is counted next is of another group. */
+  /** Ends a group: the area of all records since the previous end. Records counted later belong to another group. */
   end(): { readonly area: number | undefined; readonly weight: number } {
     this.#endTies(-1);
     const [wins, positives, negatives] = [this.#wins, this.#positives, this.#negatives];

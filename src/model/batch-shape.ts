@@ -2,7 +2,7 @@
 import { assert } from '../base/assert.ts';
 import type { Batch, DenseInput, PulledValues, SparseInput } from './model.ts';
 
-/** Of a model with one sparse input, with values of one row a distinct id in tables of the given widths. */
+/** The input of a model with one sparse input. Tables have the given widths, and `values` one row per distinct id. */
 export function sparseInput(batch: Batch, values: PulledValues, widths: readonly number[]): SparseInput {
   const [input] = batch.sparse;
   assert(
@@ -20,7 +20,7 @@ export function sparseInput(batch: Batch, values: PulledValues, widths: readonly
   return input;
 }
 
-/** Of a model with one dense input, of `width` numbers a record. */
+/** The input of a model with one dense input of `width` numbers per record. */
 export function denseInput(batch: Batch, width: number): DenseInput {
   const [input] = batch.dense;
   assert(input !== undefined && batch.dense.length === 1 && batch.sparse.length === 0, 'the model takes numbers alone');

@@ -23,7 +23,7 @@ export function calibrationSums({ scores, labels, weights }: ScoredRecords): Cal
   return { predicted, positives };
 }
 
-/** Of several tasks, in task order. Absent if no positive weighs something. */
+/** The calibration of several tasks, in task order. Absent if no positive has a weight above 0. */
 export function calibrationOf(parts: readonly CalibrationSums[]): { readonly calibration?: number } {
   let predicted = 0;
   let positives = 0;

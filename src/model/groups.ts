@@ -4,7 +4,7 @@ import { type NumberedKeys, sortedByKey } from './radix-sort.ts';
 
 export interface GroupedRecords {
   readonly records: NumberedKeys;
-  /** Of each group, where it ends in them. Each has a record. */
+  /** For each group, where it ends in `records`. Each group has a record. */
   readonly ends: Uint32Array;
 }
 
@@ -42,7 +42,7 @@ export function* recordsByGroup(
 const MOST_U32 = 0xffffffff;
 
 interface NumberedGroups {
-  /** Of each record, the number of its group; −1 where it is left out. */
+  /** For each record, the number of its group; −1 if the record is excluded. */
   readonly numbers: Int32Array;
   /** Records of each group. */
   readonly counts: Uint32Array;

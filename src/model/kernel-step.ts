@@ -20,7 +20,7 @@ export class KeptMemory {
     return this.#memory.heap;
   }
 
-  /** The address of so many bytes, with any content; what was there before is gone. Throws `OutOfMemory`. */
+  /** The address of `byteLength` bytes with arbitrary content, which replace the former ones. Throws `OutOfMemory`. */
   take(byteLength: number): number {
     if (byteLength <= this.#byteLength) return this.#address;
     if (this.#byteLength > 0) this.heap.free(this.#address);

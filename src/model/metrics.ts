@@ -31,11 +31,11 @@ export const clippedLogLoss = (loss: number): number => Math.min(Math.max(loss, 
 export const binaryLogLoss = (logit: number, label: number): number =>
   clippedLogLoss(Math.max(logit, 0) - label * logit + log1p(exp(-Math.abs(logit))));
 
-/** By which models are compared. */
+/** The metrics that can rank models. */
 export const EVALUATION_METRICS = ['logloss', 'auc', 'groupedAuc', 'hitRate', 'ndcg', 'accuracy', 'rmse'] as const;
 export type EvaluationMetric = (typeof EVALUATION_METRICS)[number];
 
-/** Of scored records, binary: what is made of their scores, not of sums over tasks. */
+/** Metrics of binary scored records that are computed from all scores at once, not from sums over tasks. */
 export interface ScoreMetrics extends OrderMetrics {
   /** By how much `auc` may be off; absent when it is exact. */
   readonly aucBound?: number;
@@ -58,15 +58,15 @@ export interface ScoredTask extends ScoredRecords {
   readonly metrics: MetricSums;
 }
 
-/** Of a set that is small enough to be sorted at one go. */
+/** The metrics of a set that is small enough to be sorted at once. */
 export const scoreMetrics = (scored: ScoredRecords): ScoreMetrics => ({
   ...allAtOnce(orderMetrics(scored, DEFAULT_TOP_K)),
   ...calibrationOf([calibrationSums(scored)]),
 });
 
 /**
- * Each record counts as much as its weight. Of binary models, `ofScores` is what is known of all scores. Only `records`
- * when there is none, or none that counts.
+ * Each record counts as much as its weight. For binary models, `ofScores` has the metrics of all scores. Only `records`
+ * if no record counts.
  */
 export function finishMetrics(task: Model['task'], sums: MetricSums, ofScores: ScoreMetrics): FinishedMetrics {
   const { records, weight } = sums;

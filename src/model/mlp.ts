@@ -8,7 +8,7 @@ export interface TowerOptions {
   /** Units of each hidden layer. */
   readonly hidden: readonly number[];
   readonly activation: ActivationType;
-  /** Before each activation. */
+  /** Normalization before each activation. */
   readonly normalization: 'none' | 'layer' | 'batch';
   /** Share of each hidden layer's outputs that a training step leaves out. */
   readonly dropout: number;
@@ -26,7 +26,10 @@ export const mlpLayers = (options: Partial<MlpOptions> = {}): LayerSpec[] => [
   { type: 'dense', name: 'output' },
 ];
 
-/** Of all numbers. Throws `DataInvalid` when there are none, or fewer than two classes for a model of classes. */
+/**
+ * A perceptron on all numbers. Throws `DataInvalid` if there are none, or if a multiclass model has fewer than two
+ * classes.
+ */
 export function createMlp(facts: NetworkFacts, options: Partial<MlpOptions> = {}): Model {
   const { task = 'multiclass' } = options;
   return createNetworkModel({ type: 'mlp', task, layers: mlpLayers(options) }, { ...facts, columns: undefined });

@@ -55,14 +55,14 @@ export interface PulledValues {
 export interface BatchPlace {
   readonly pass: number;
   readonly task: number;
-  /** In the task, counted from 0. */
+  /** Number of the batch in the task, counted from 0. */
   readonly batch: number;
 }
 
 /** Records of this group have none. */
 export const NO_GROUP = (1n << 64n) - 1n;
 
-/** Records as a model scored them, for metrics that are no sums. */
+/** Records as a model scored them, for metrics that are not sums. */
 export interface ScoredRecords {
   readonly scores: Float32Array;
   readonly labels: Float32Array;
@@ -86,8 +86,8 @@ export interface MetricSums {
 }
 
 /**
- * The arrays are the caller's. Those in the model's memory are free again when they are given back (`freeStep`), or
- * some time after nothing refers to them any more.
+ * The arrays belong to the caller. Those in the model's memory are free again when they are given back (`freeStep`), or
+ * at some time after the last reference to them.
  */
 export interface StepResult {
   /** Gradients of Σ weight × loss / records, same shapes as the values. */
@@ -107,7 +107,7 @@ export interface ColumnInputs {
 export interface Model {
   readonly type: string;
   readonly input: 'sparse' | 'dense' | 'columns';
-  /** Of input `columns`: which ones its batches have, and where. */
+  /** For input `columns`: which columns its batches have, and where. */
   readonly reads?: ColumnInputs;
   /** Batches have the fields of their features. */
   readonly readsFields?: true;
@@ -127,7 +127,7 @@ export interface Model {
    * of the label's class (multiclass).
    */
   evaluate(batch: Batch, values: PulledValues): { readonly metrics: MetricSums; readonly scores: Float32Array };
-  /** Of multiclass models: the probability of each class, records × classes. Labels are not looked at. */
+  /** For multiclass models: the probability of each class, records × classes. Ignores labels. */
   classProbabilities?(batch: Batch, values: PulledValues): Float32Array;
 }
 
@@ -135,7 +135,7 @@ export interface Model {
 export const idsOf = ({ lookups }: Pick<Model, 'lookups'>, { sparse }: Batch): readonly IdList[] =>
   lookups.map((input) => sparse[input]!);
 
-/** Nothing refers to the arrays of the step any more. */
+/** Gives back the arrays of the step, to which nothing may refer afterwards. */
 export function freeStep({ memory }: Pick<Model, 'memory'>, { dense, sparse }: Omit<StepResult, 'metrics'>): void {
   for (const array of [...dense, ...sparse]) if (memory !== undefined && memoryOf(array) === memory) memory.free(array);
 }

@@ -8,7 +8,7 @@ import { type NumberedKeys, sortedByKey } from './radix-sort.ts';
 import { type Ranking, rankingOf } from './ranking.ts';
 
 export interface OrderMetrics extends Partial<Ranking> {
-  /** Of all records. Absent without both kinds, or if those of one kind have no weight. */
+  /** Area under the curve of all records. Absent if a label does not occur, or if its records have no weight. */
   readonly auc?: number;
   /**
    * The mean of the areas of all groups that have both kinds, each as much as its records weigh (Zhou et al., Deep

@@ -1,4 +1,4 @@
-/** Sorts numbered u32 keys in steps: ten million at one go would hold their thread for seconds. */
+/** Sorts numbered u32 keys in steps: ten million at once would hold their thread for seconds. */
 import { inPieces, type Steps } from '../base/steps.ts';
 
 /** Pairs of u32: a number at 2n, its key at 2n + 1. */

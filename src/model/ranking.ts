@@ -62,19 +62,22 @@ class Ranks {
   readonly #records: NumberedKeys;
   readonly #topK: number;
   readonly #gains: Float64Array;
-  /** Of the best order, by the number of positives. */
+  /** DCG of the best order, by the number of positives. */
   readonly #best: Float64Array;
-  /** Of the group, records and positives above those with the last score. */
+  /** Records and positives of the current group that rank above those with the last score. */
   #above = 0;
   #positives = 0;
   /** The score of the last record, as its key, and the records that have it. */
   #score = -1;
   #tied = 0;
   #tiedPositives = 0;
-  /** Of the group: the probability that no positive is among the first k, and what the positives among them gain. */
+  /**
+   * For the current group: the probability that no positive is among the first k, and the gain of the positives among
+   * them.
+   */
   #miss = 1;
   #gained = 0;
-  /** Of the groups that have ended. */
+  /** Number of the groups that have ended, and their sums. */
   #groups = 0;
   #hitSum = 0;
   #ndcgSum = 0;
@@ -104,7 +107,7 @@ class Ranks {
   }
 
   /**
-   * Of n tied records with p positives, p / n of the gain of each rank is expected. The first m of them have no
+   * Among n tied records with p positives, each rank is expected to have p / n of its gain. The first m of them have no
    * positive with probability C(n − p, m) / C(n, m).
    */
   #endTies(score: number): void {

@@ -12,12 +12,12 @@ import type { ScoredRecords } from './model.ts';
 
 /** Leaves 13 bits of the fraction: 8192 bins between 0.25 and 0.5, or between 1/128 and 1/64. */
 const DROPPED_BITS = 10;
-/** That of the score 1. */
+/** Bin of the score 1. */
 const LAST_BIN = 0x3f800000 >>> DROPPED_BITS;
 
 export interface BoundedArea {
   readonly auc: number;
-  /** By how much it may be off. */
+  /** Maximum error of `auc`. */
   readonly aucBound: number;
 }
 

@@ -24,7 +24,7 @@ export interface SparseAddresses {
   /** 0 when none are wanted. */
   readonly scores: number;
   readonly sums: number;
-  /** So many bytes as the model asked for. */
+  /** As many bytes as the model asked for. */
   readonly scratch: number;
 }
 
@@ -38,11 +38,11 @@ export type SparseKernel = (kernels: KernelExports, counts: SparseCounts, bias: 
 
 export interface SparseModelOptions {
   readonly memory: ArrayMemory;
-  /** Of the tables. */
+  /** Widths of the tables. */
   readonly widths: readonly number[];
-  /** Of a batch with so many features. */
+  /** Bytes of scratch memory for a batch with this number of features. */
   readonly scratchBytes: (features: number) => number;
-  /** Of a model that reads the fields of features. */
+  /** Set for a model that reads the fields of features. */
   readonly readsFields?: true;
   readonly run: SparseKernel;
 }

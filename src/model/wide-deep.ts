@@ -31,7 +31,7 @@ export const WIDE_DEEP_DEFAULTS: WideDeepOptions = {
   pooling: 'mean',
 };
 
-/** Before the columns are known. */
+/** Columns for an outline of the model, before the real columns are known. */
 export const ANY_COLUMNS: readonly ModelColumn[] = ['one', 'another'].map((name) => ({
   ...{ name, kind: 'category', floats: 0 },
 }));
@@ -59,7 +59,7 @@ export function createWideDeep(facts: NetworkFacts, options: Partial<WideDeepOpt
 
 interface Parts {
   readonly wide: readonly string[];
-  /** Of the deep part, those that are looked up, and the others. */
+  /** Columns of the deep part: those that are looked up as vectors, and the numbers. */
   readonly vectors: readonly string[];
   readonly numbers: readonly string[];
 }

@@ -1,6 +1,6 @@
 /**
- * What the web page is told (docs/page.md): one object for each look at the job, as JSON. Types only: the master makes
- * it, the browser shows it. Times are in seconds since 1970, passes and rounds count from 0.
+ * What the web page gets (docs/page.md): one JSON object per refresh. Types only: the master makes it, the browser
+ * shows it. Times are in seconds since 1970, passes and rounds count from 0.
  */
 
 /** Texts that a role sends to a page. Nothing but `PageProof` goes the other way. */
@@ -19,9 +19,9 @@ export interface PageProof {
 
 export interface PageData {
   readonly time: number;
-  /** Of paddlet. */
+  /** Version of paddlet. */
   readonly version: string;
-  /** `master`: of the job; `ui`: `paddlet ui`, which shows each job of the store. */
+  /** `master`: the master of the job; `ui`: `paddlet ui`, which shows each job of the store. */
   readonly servedBy: 'master' | 'ui';
   /** All jobs of the store, by name. */
   readonly jobs: readonly PageJobLine[];
@@ -41,38 +41,38 @@ export interface PageJobLine {
 export interface PageJob {
   readonly name: string;
   readonly mode: 'async' | 'sync';
-  /** As `paddlet status` names it. */
+  /** The phase, as `paddlet status` names it. */
   readonly phase: 'training' | 'evaluating' | 'concluding' | 'done' | 'failed' | 'stopped' | 'unresponsive' | 'waiting';
   readonly health: 'OK' | 'UNHEALTHY' | 'UNKNOWN';
   /** The cause first; empty when nothing holds the job up. */
   readonly why: readonly { readonly sentence: string; readonly hint?: string | undefined }[];
   readonly progress: PageProgress;
   readonly processes: readonly PageProcess[];
-  /** Who waits for whom, both by `key`. */
+  /** Which process waits for which, both by `key`. */
   readonly waits: readonly { readonly from: string; readonly to: string; readonly what: string }[];
   readonly units: PageUnits;
   /** Records of all passes by what became of them: as far as it is known. `lost` is 0, or there is a defect. */
   readonly records: Partial<Record<'read' | 'good' | 'bad' | 'duplicate' | 'applied' | 'discarded' | 'lost', number>>;
   /** The newest file of each pserver. */
   readonly checkpoints: readonly PageCheckpoint[];
-  /** Of a job that is evaluated while it trains. */
+  /** Kept models of a job that is evaluated while it trains. */
   readonly kept?:
     | { readonly metric: string; readonly last: PageKept; readonly best?: PageKept | undefined }
     | undefined;
-  /** Of a job that has ended well. */
+  /** Result of a job that is done. */
   readonly result?: PageResult | undefined;
   /** The last lines, oldest first. */
   readonly log: readonly PageLogLine[];
 }
 
 export interface PageProgress {
-  /** Of all passes, 0 to 1. */
+  /** Fraction of all passes that is done, 0 to 1. */
   readonly share?: number | undefined;
   readonly pass?: number | undefined;
   readonly passes: number;
-  /** Of this pass (async mode). */
+  /** Tasks of this pass (async mode). */
   readonly tasks?: { readonly done: number; readonly total: number; readonly pending: number } | undefined;
-  /** Of the job (sync mode). */
+  /** Rounds of the job (sync mode). */
   readonly rounds?: { readonly done: number; readonly total: number } | undefined;
   readonly recordsPerSecond?: number | undefined;
   readonly secondsLeft?: number | undefined;
@@ -102,14 +102,14 @@ export interface PageProcess {
   readonly time: readonly { readonly phase: string; readonly percent: number }[];
   /** Why it is a straggler. */
   readonly slow?: string | undefined;
-  /** Its latest errors, oldest first. */
+  /** Latest errors of the process, oldest first. */
   readonly errors: readonly Omit<PageLogLine, 'log'>[];
 }
 
 export interface PageUnits {
   readonly total: number;
   readonly toMove: number;
-  /** Without a live primary. */
+  /** Number of units without a live primary. */
   readonly orphans: number;
   readonly replicas: number;
   /** Ascending; `inSync` are the pservers that have all of it, its primary among them. */
@@ -134,7 +134,7 @@ export type PageCheckpoint =
 
 export interface PageKept {
   readonly passes: number;
-  /** Of the metric. */
+  /** Value of the metric. */
   readonly value?: number | undefined;
 }
 

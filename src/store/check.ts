@@ -110,7 +110,7 @@ export function prefixEnd(prefix: string): string | undefined {
   const points = Array.from(prefix, (char) => char.codePointAt(0)!);
   for (let last = points.pop(); last !== undefined; last = points.pop()) {
     if (last === LAST_CODE_POINT) continue;
-    // Surrogates are no characters: what follows U+D7FF is U+E000.
+    // Surrogates are not characters: what follows U+D7FF is U+E000.
     const next = last === 0xd7ff ? 0xe000 : last + 1;
     return String.fromCodePoint(...points, next);
   }

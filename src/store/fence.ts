@@ -15,8 +15,9 @@ export interface FencedTxn {
 }
 
 /**
- * A transaction on the writer's token. `LeaseGone` when the ownership key is gone or another's; `succeeded: false` when
- * only the caller's own compares failed. Takes one compare and one operation of `else` of the store's limits.
+ * A transaction on the writer's token. `LeaseGone` when the ownership key does not exist or has another owner;
+ * `succeeded: false` when only the caller's own compares failed. Takes one compare and one operation of `else` of the
+ * store's limits.
  */
 export async function fencedTxn(store: Store, fence: Fence, txn: FencedTxn): Promise<TxnResult> {
   const answer = await store.txn({

@@ -12,7 +12,7 @@ export interface FollowKeyHandlers {
   onEnd(error: Error): void;
 }
 
-/** For keys that are never deleted. */
+/** Follows a key that is never deleted. */
 export function followKey(store: Store, key: string, { onValue, onEnd }: FollowKeyHandlers, clock: Clock): Cancel {
   return follow(
     store,

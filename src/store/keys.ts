@@ -14,7 +14,7 @@ export interface Keys {
   readonly token: string;
   /** Points of the curves of training and evaluation, as `paddlet history` shows them. */
   readonly history: string;
-  /** Of jobs that are evaluated while they train: the models that are kept, and their scores. */
+  /** Models that are kept, and their scores, for jobs that are evaluated while they train. */
   readonly evaluation: string;
   /** How the job ended: the final object of `run --json`. Roles end when they see it. */
   readonly result: string;
@@ -24,7 +24,7 @@ export interface Keys {
   readonly command: string;
   readonly masterLock: string;
   readonly masterAddr: string;
-  /** By which pservers know the master. */
+  /** The secret by which pservers recognize the master. */
   readonly masterSecret: string;
   /** The progress of the job: phase and pass. */
   readonly tasksState: string;

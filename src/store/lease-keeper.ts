@@ -9,7 +9,7 @@ export interface KeepLeaseOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly leaseId: bigint;
-  /** As `leaseGrant` answered. */
+  /** The TTL that `leaseGrant` answered. */
   readonly grantedTtlMs: number;
   /** `clock.monotonicMs()` from just *before* `leaseGrant` was called. */
   readonly sentAtMs: number;

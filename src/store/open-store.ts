@@ -8,7 +8,7 @@ export interface OpenStoreOptions {
   readonly log: Log;
   /** What may be created; default `create`. A cluster's store exists by itself. */
   readonly access?: StoreAccess;
-  /** Of an etcd cluster. */
+  /** Credentials for an etcd cluster. */
   readonly credentials?: StoreCredentials;
 }
 

@@ -109,7 +109,7 @@ export interface StoreTrouble {
 }
 
 export interface Store {
-  /** As given by the user, for messages. */
+  /** The URL as given by the user, for messages. */
   readonly url: string;
   /** Every call has its own time limit and ends with `StoreUnavailable` or `StoreUnknownOutcome` when it runs out. */
   identity(): Promise<StoreIdentity>;

@@ -42,7 +42,7 @@ export class ArrayMemory {
     return this.#handOut(new Uint8Array(this.#buffer, address, length));
   }
 
-  /** Takes back an array that was handed out here: nothing refers to it any more. */
+  /** Takes back an array that was handed out here, to which nothing refers any longer. */
   free(array: Float32Array | Uint32Array | Uint8Array): void {
     assert(array.buffer === this.#buffer, 'an array is given back where it came from');
     this.#lost.unregister(array);

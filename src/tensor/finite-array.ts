@@ -2,7 +2,7 @@
 import { memoryOf } from './array-memory.ts';
 import { KernelHeap } from './kernel-heap.ts';
 
-/** Floats outside of kernel memory are copied into it so many at a time: both stay in the cache. */
+/** Floats outside of kernel memory are copied into it this many at a time: both copies stay in the cache. */
 const PIECE_FLOATS = 16 * 1024;
 
 let pieces: { readonly heap: KernelHeap; readonly address: number } | undefined;

@@ -2,7 +2,7 @@
 export interface SortedIds {
   /** The ids as 32-bit halves, the low one first: comparing them makes no BigInt. */
   readonly halves: Uint32Array;
-  /** Equal to `length` when there are no more. */
+  /** Equal to `length` after the last id. */
   readonly at: number;
   readonly length: number;
 }

@@ -20,7 +20,7 @@ export interface IdList {
 export const NO_IDS: IdList = { ids: new Uint8Array(0), count: 0 };
 
 export interface DistinctIds {
-  /** In order of first appearance. */
+  /** Ids in order of first appearance. */
   readonly ids: Uint8Array;
   readonly distinct: number;
   /** For each id given, its place among the distinct ones. */
@@ -52,7 +52,7 @@ export interface IdRouter {
    * instead of in all at once. The routes are put in what `take` gives: fresh memory costs more than filling it.
    */
   route(table: string, ids: Uint8Array, count: number, placement: Int32Array, take?: TakeBytes): Route[];
-  /** How many of the first `count` ids each pile has. `pileOf` has the pile of each shard, one of so many. */
+  /** How many of the first `count` ids each pile has. `pileOf` has the pile of each shard, below `piles`. */
   tally(table: string, ids: Uint8Array, count: number, pileOf: Int32Array, piles: number): Uint32Array;
 }
 
@@ -242,7 +242,7 @@ class WasmIdRouter implements IdRouter {
   }
 }
 
-/** Entries of the index of so many ids that are deduped: a power of two, so that at most 3/4 is filled. */
+/** Entries of the index for `count` ids that are deduplicated: a power of two, so that at most 3/4 is filled. */
 export function indexSize(count: number): number {
   let size = 16;
   while (count * 4 > size * 3) size *= 2;

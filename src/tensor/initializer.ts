@@ -18,11 +18,11 @@ const KIND = { constant: 0, uniform: 1, normal: 2 } as const;
 
 export interface InitializerOptions {
   readonly initializer: Initializer;
-  /** Of the table or dense parameter. */
+  /** Name of the table or dense parameter. */
   readonly name: string;
   /** The job's seed, an integer. */
   readonly seed: number;
-  /** Of the dense parameter; [1, width] for a table. */
+  /** Shape of the dense parameter; [1, width] for a table. */
   readonly shape: readonly number[];
 }
 

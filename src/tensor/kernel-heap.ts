@@ -10,7 +10,7 @@ import type { KernelExports } from './kernels/exports.ts';
 import { instantiateFixedKernels, instantiateKernels, WASM_PAGE_BYTES } from './kernels/instance.ts';
 import type { Staging } from './parameters.ts';
 
-/** Stands for the address of what is not in kernel memory. */
+/** Replaces the address of what is not in kernel memory. */
 const ELSEWHERE = -1;
 
 export class KernelHeap {

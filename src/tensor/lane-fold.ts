@@ -38,7 +38,7 @@ interface RowSums {
   readonly byteLength: number;
 }
 
-/** Of a lane that has records. */
+/** A part of a lane that has records. */
 type Weighted<Part> = Part & { readonly records: number };
 
 export class LaneFold implements LaneSum {

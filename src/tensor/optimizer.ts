@@ -70,13 +70,13 @@ export const hasLearningRate = (optimizer: OptimizerSpec): boolean => optimizer.
 
 type ByName = Readonly<Record<string, { readonly optimizer: OptimizerSpec }>>;
 
-/** As the job names them. */
+/** Optimizers as the job names them. */
 export interface OptimizerChoice {
-  /** Of all parameters that are not named below. */
+  /** Optimizer of all parameters that are not named below. */
   readonly optimizer: OptimizerSpec;
-  /** By name of a sparse table. */
+  /** Keyed by name of a sparse table. */
   readonly tables?: ByName;
-  /** By name of a dense parameter. */
+  /** Keyed by name of a dense parameter. */
   readonly blocks?: ByName;
 }
 

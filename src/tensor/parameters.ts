@@ -103,7 +103,7 @@ export const SHARD_ACTION = { absent: 0, apply: 1, skip: 2 } as const;
 export interface Parameters {
   /** Makes the shard present and empty: dense blocks at their initial values, no rows. */
   addShard(shard: number): void;
-  /** A hint: so many bytes are about to be put in, and room for them is made at once if there is any. */
+  /** A hint that this number of bytes will be put in: makes room for them at once if possible. */
   prepare(byteLength: number): void;
   dropShard(shard: number): void;
   hasShard(shard: number): boolean;
@@ -157,7 +157,7 @@ export interface Parameters {
   readRows(table: number, ids: BigUint64Array): ShardRows;
   /** Throws `WrongShard`. */
   readBlock(parameter: number, block: number): DenseBlock;
-  /** In `memory`, or in arrays of their own. */
+  /** Copies rows into `memory`, or into new arrays. */
   exportRows(shard: number, table: number, memory?: RowMemory): ShardRows;
   exportBlocks(shard: number): DenseBlock[];
   /** Puts rows into a present shard, replacing rows of the same id. */

@@ -17,13 +17,13 @@ const ENTRY_BYTES = ID_BYTES + 4;
 interface Kept {
   readonly table: SparseTable;
   readonly count: number;
-  /** Of the ids; where their rows are follows. */
+  /** Address of the ids; the positions of their rows follow them. */
   readonly address: number;
 }
 
 export class PulledRows {
   readonly #heap: KernelHeap;
-  /** Those of the last pulls, the oldest first. */
+  /** Lists of the last pulls, the oldest first. */
   #lists: Kept[] = [];
   #bytes = 0;
 
@@ -36,13 +36,13 @@ export class PulledRows {
   }
 
   /**
-   * Runs `pull` with the address of a u32 for each of `count` rows at `ids`, to be told where each is; with 0 when that
-   * is not to be kept.
+   * Runs `pull` with the address of a u32 for each of `count` rows at `ids`, where the pull writes the row's place;
+   * with 0 if places are not to be kept.
    */
   during(table: SparseTable, ids: number, count: number, pull: (found: number) => void): void {
     const byteLength = ENTRY_BYTES * count;
     const isKept = count >= FEWEST_IDS && byteLength <= LIMITS.pulledRowsBytes / 2;
-    // No room is no reason to fail a pull.
+    // A pull must not fail because there is no room.
     const address = isKept ? this.#heap.kernels.allocate(byteLength) >>> 0 : 0;
     if (address === 0) {
       pull(0);

@@ -37,7 +37,7 @@ export interface Push {
   readonly pulled: PulledRows | undefined;
 }
 
-/** For old values that are not asked for. */
+/** Address for old values that are not requested. */
 const NOWHERE = 0;
 
 /**
@@ -55,7 +55,7 @@ export function applyKeeping(push: Push): OldParts {
     const bytes = sparse.map(({ table }, part) => 4 * table.spec.width * checked.counts[part]!);
     const all = bytes.reduce((sum, some) => sum + some, 0);
     return heap.withScratch(all, (old) => {
-      // All memory first: when there is none, nothing may have changed.
+      // Allocates all memory first: if there is not enough, nothing may have changed.
       const blocks = dense.map((_, part) => new Uint8Array(4 * checked.floats[part]!));
       const rows = bytes.map((some) => new Uint8Array(some));
       dense.forEach(({ parameter, blocks: wanted }, part) => {
@@ -114,7 +114,7 @@ export function checkPush(push: Push): void {
 /** Sizes and gradients are right; ids and gradients are in kernel memory. */
 interface Checked extends Located {
   readonly gradientsAt: readonly number[];
-  /** Of each dense part. */
+  /** Number of floats of each dense part. */
   readonly floats: readonly number[];
 }
 

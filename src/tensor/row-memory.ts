@@ -1,6 +1,6 @@
 /**
- * Memory for rows that are copied out, written somewhere and forgotten, again and again. Fresh arrays would
- * have to be cleared, faulted in and collected each time, while pushes wait.
+ * Memory for rows that are repeatedly copied out, written somewhere and forgotten. Fresh arrays would have to be
+ * cleared, faulted in and collected each time, while pushes wait.
  */
 
 export interface RowMemory {
@@ -27,7 +27,7 @@ export class ReusedMemory implements RowMemory {
   #chunk = 0;
   #used = 0;
 
-  /** Nothing that was handed out is in use any more. */
+  /** Everything that was handed out is free again. */
   reset(): void {
     this.#chunk = 0;
     this.#used = 0;
@@ -53,7 +53,7 @@ export class ReusedMemory implements RowMemory {
     return last === undefined ? FIRST_CHUNK_BYTES : Math.min(2 * last.byteLength, LARGEST_CHUNK_BYTES);
   }
 
-  /** Where so many bytes begin in the current chunk. */
+  /** Offset of the next `bytes` bytes in the current chunk. */
   #take(bytes: number): number {
     while (this.#used + bytes > (this.#chunks[this.#chunk]?.byteLength ?? 0)) {
       const isPastLast = this.#chunk >= this.#chunks.length - 1;

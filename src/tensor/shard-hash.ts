@@ -21,7 +21,7 @@ export function fnv1a64(text: string): bigint {
   return hash;
 }
 
-/** Of a table or a dense parameter. */
+/** Hash of the name of a table or a dense parameter. */
 export const nameHash = (name: string): bigint => mix64(fnv1a64(name));
 
 function shardOf(hash: bigint, id: bigint, shards: number): number {

@@ -7,7 +7,7 @@ import type { ParameterSpec } from './spec.ts';
 
 export interface ShardParts {
   readonly spec: ParameterSpec;
-  /** Of the job. */
+  /** Number of shards of the job. */
   readonly shards: number;
   readonly router: IdRouter;
 }

@@ -27,7 +27,7 @@ export interface Workspace {
   readonly byteLength: number;
 }
 
-/** What a workspace must have for tables of this width, in a job with so many shards. */
+/** Bytes that a workspace needs for tables of this width, in a job with this number of shards. */
 export const workspaceBytes = (widest: number, shards: number): number =>
   Math.max(WORKSPACE_BYTES, LOCATED_BYTES + 4 * widest) + shards;
 
@@ -107,7 +107,7 @@ export class SparseTable {
     return this.#heap.kernels.partAt(this.#table, shard) >>> 0;
   }
 
-  /** Of a row as it is read, with its id. */
+  /** Bytes of a row as it is read, including its id. */
   get rowBytes(): number {
     const { slots, steps } = this.optimizer.layout;
     return BigUint64Array.BYTES_PER_ELEMENT + (1 + slots.length) * this.#values.byteLength + (steps ? 4 : 0);

@@ -53,7 +53,7 @@ class WasmParameters implements Parameters {
   readonly #present = new Set<number>();
   /** Undefined: pushes are not of ids as they were pulled. */
   readonly #pulled: PulledRows | undefined;
-  /** In use just now. */
+  /** The sum that is currently in use. */
   #sum: LaneFold | undefined;
 
   constructor(options: WasmParametersOptions) {

@@ -8,9 +8,9 @@ export const CLASSES = 10;
 export const FIELDS = 39;
 
 export interface Features {
-  /** Of a record. */
+  /** Features per record. */
   readonly features: number;
-  /** Known ones. */
+  /** Number of distinct ids. */
   readonly ids: number;
 }
 

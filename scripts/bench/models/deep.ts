@@ -15,7 +15,7 @@ const BATCHES = 8;
 const ROUNDS = 15;
 const WARM_ROUNDS = 5;
 const BATCH_SIZES = [128, 512];
-/** Of PyTorch, with batches of the first size. */
+/** Wanted fraction of PyTorch's speed, with batches of the first size. */
 const AIM = 0.35;
 const SEED = 1;
 /** As torch/models.py has them. */

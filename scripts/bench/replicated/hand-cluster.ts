@@ -46,7 +46,7 @@ export class HandCluster {
     return killedMs;
   }
 
-  /** Of the pserver itself, which is the child of its guard. */
+  /** Pid of the pserver itself, which is the child of its guard. */
   pidOf(index: number): number {
     const { pid } = this.#pservers.get(index)!;
     if (!this.#options.isGuarded) return pid!;

@@ -10,7 +10,7 @@ export type Histograms = ReadonlyMap<string, Histogram>;
 
 const SERIES = /^paddlet_trainer_request_seconds_bucket\{([^}]*)\} (\d+)$/gm;
 
-/** Of the text that /metrics answers. */
+/** Reads the histograms in the text that /metrics answers. */
 export function parseHistograms(text: string): Histograms {
   const cumulative = new Map<string, [number, number][]>();
   for (const [, labels, count] of text.matchAll(SERIES)) {

@@ -6,7 +6,7 @@ import { finished } from 'node:stream/promises';
 
 export const JOB_NAME = 'bench-resize';
 const FACTORS = 16;
-/** Of an id: a weight and its factors with AdaGrad's sums, and its places in the two indexes. */
+/** Bytes of an id: a weight and its factors with AdaGrad's sums, and its places in the two indexes. */
 const BYTES_PER_ID = 4 * 2 * (1 + FACTORS) + 2 * 16;
 /** Features of a record: most are of no other record, some are of many. */
 const RARE = 36;

@@ -12,10 +12,12 @@ export interface Window {
   readonly histograms: Histograms;
   /** By kind: the longest that any trainer has had when it ended, in milliseconds, if that is of this window. */
   readonly longestMs: ReadonlyMap<string, number>;
-  /** Of all pservers together, and of one. */
+  /** Maximum bytes of all pservers together, and of one pserver. */
   readonly mostBytes: number;
   readonly mostOfOneBytes: number;
-  /** Of the main threads of pservers and trainers: for how long they ran, and could have run but had no core. */
+  /**
+   * Time for which the main threads of pservers and trainers ran, and for which they could have run but had no core.
+   */
   readonly ranSeconds: number;
   readonly lackedCoreSeconds: number;
 }

@@ -19,17 +19,17 @@ export interface MessageMicros {
   readonly pserver: number;
 }
 
-/** Of one push, with the pull that it takes along. Times in microseconds, bytes without headers. */
+/** Cost of one push, with the pull in the same request. Times in microseconds, bytes without headers. */
 export interface Demand {
   readonly row: RowNumber;
   readonly records: number;
   readonly pushesPerTask: number;
   readonly message: MessageMicros;
-  /** Of its trainer: reading, computing, routing, and the bytes. */
+  /** Time of its trainer: reading, computing, routing, and the bytes. */
   readonly trainerMicros: number;
-  /** Of all pservers together: rows that are looked up and updated, and the bytes. */
+  /** Time of all pservers together: rows that are looked up and updated, and the bytes. */
   readonly pserverMicros: number;
-  /** Of the master, for a whole task. */
+  /** Time of the master for a whole task. */
   readonly masterTaskMicros: number;
   /** To and from all pservers together. */
   readonly sentBytes: number;

@@ -12,12 +12,12 @@ import type { ClusterSize } from './walls.ts';
 export interface MeasureOptions {
   readonly paddlet: Paddlet;
   readonly folder: string;
-  /** Of the training data. */
+  /** Records of the training data. */
   readonly records: number;
   readonly passes: Readonly<Record<RowNumber, number>>;
-  /** Of each job; the one that took the least processor time counts, as other work only adds to it. */
+  /** Rounds of each job. The round with the least processor time counts, since other work only adds to it. */
   readonly rounds: number;
-  /** Between two looks: being asked costs processor time. */
+  /** Time between two queries: each query costs processor time. */
   readonly lookMs: number;
   readonly say: (text: string) => void;
 }

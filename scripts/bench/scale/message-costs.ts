@@ -21,7 +21,7 @@ const lengths = new Map<string, number>();
 
 export function messageCostsOf(demand: Demand, pservers: number): MessageCosts {
   const { tables, floats } = SHAPE[demand.row];
-  // Of what a push sends: it names its ids and those of the pull.
+  // Share of the pull in the sent bytes: a push names its ids and those of the pull.
   const pullShare = (ID_BYTES * tables) / (2 * ID_BYTES * tables + FLOAT_BYTES * floats);
   const requestBytes = ({ pulls, pushes }: Exchange): number =>
     (demand.sentBytes / pservers) * ((pulls ? pullShare : 0) + (pushes ? 1 - pullShare : 0));

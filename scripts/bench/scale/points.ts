@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Of `scripts/bench/training/rows.ts`. */
+/** Number of a row of `scripts/bench/training/rows.ts`. */
 export type RowNumber = '4' | '6';
 
 export interface Job {
@@ -22,7 +22,7 @@ export interface Point extends Job {
   /** By all trainers, with headers. */
   readonly sentPerRecord: number;
   readonly receivedPerRecord: number;
-  /** Of the machine at that time, over one minute. */
+  /** Load average of the machine at that time, over one minute. */
   readonly load: number;
 }
 

@@ -18,7 +18,7 @@ export interface SimulatedJob {
   readonly size: ClusterSize;
   readonly tasks: number;
   readonly pushesPerTask: number;
-  /** Of computing one push. */
+  /** Time to compute one push. */
   readonly stepMs: number;
 }
 

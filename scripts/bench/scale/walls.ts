@@ -55,7 +55,7 @@ export function pushMs({ message, ...demand }: Demand, pservers: number) {
   };
 }
 
-/** Of one push to one pserver, with headers. */
+/** Bytes of one push to one pserver, with headers. */
 export const bytesOf = ({ sentBytes, receivedBytes }: Demand, pservers: number) => ({
   sent: PUSH_HEADER_BYTES + sentBytes / pservers,
   received: ANSWER_HEADER_BYTES + receivedBytes / pservers,
@@ -91,7 +91,10 @@ export interface Traffic {
   readonly pserverBytes: number;
   readonly trainerBytes: number;
   readonly allBytes: number;
-  /** Of the master: two changes of the queue for each task, and one transaction at a time for all that have come. */
+  /**
+   * Work of the master: two changes of the queue for each task; a transaction saves all changes that have come until
+   * then.
+   */
   readonly changes: number;
   readonly transactions: number;
 }

@@ -8,11 +8,11 @@ export const DATA_NAMES = ['a9a', 'mnist', 'small', 'wide'] as const;
 export type DataName = (typeof DATA_NAMES)[number];
 
 export interface DataSet {
-  /** Of the job's relative paths. */
+  /** Folder of the job's relative paths. */
   readonly folder: string;
   /** `data` of the job file. */
   readonly fields: Readonly<Record<string, string>>;
-  /** Inflated, for the peers: text of LIBSVM, or images and labels. */
+  /** Decompressed files for the peers: text of LIBSVM, or images and labels. */
   readonly plain: readonly string[];
   /** What was wanted, when the real files are missing. */
   readonly insteadOf?: string;
@@ -24,7 +24,7 @@ export interface DataOptions {
   readonly real: string;
   /** For files that are made. */
   readonly folder: string;
-  /** Of the wide data. */
+  /** Records of the wide data. */
   readonly records: number;
 }
 

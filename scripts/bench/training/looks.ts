@@ -11,7 +11,7 @@ export interface RoleLook {
   readonly cpuSeconds: number;
   /** Could have run, but had no core. */
   readonly lackedSeconds: number;
-  /** Of the largest process. */
+  /** Resident memory of the largest process. */
   readonly residentMiB: number;
 }
 
@@ -74,7 +74,7 @@ export class Looks {
     }
   }
 
-  /** Of trainers and pservers, from what they log first. */
+  /** Addresses of trainers and pservers, from the first entries of their logs. */
   #addresses(): string[] {
     try {
       return readdirSync(this.#logs)
@@ -140,7 +140,9 @@ function seriesOf(text: string, series: string, label: string): number {
   return Number(new RegExp(`^${series}\\{[^}]*${label}[^}]*\\} (\\S+)$`, 'm').exec(text)?.[1] ?? 0);
 }
 
-/** Of proc(5): processor time in ticks of 10 ms, run delay of the main thread in nanoseconds, resident memory in kB. */
+/**
+ * Reads proc(5): processor time in ticks of 10 ms, run delay of the main thread in nanoseconds, resident memory in kB.
+ */
 function lookAt(pid: number): Omit<RoleLook, 'processes'> {
   const fields = readProc(pid, 'stat')
     .replace(/^.*\) /, '')

@@ -15,7 +15,7 @@ export interface Trial {
   readonly startSeconds: number;
   readonly seconds: number;
   readonly passes: number;
-  /** Of a pass. */
+  /** Records per pass. */
   readonly records: number;
 }
 

@@ -19,7 +19,7 @@ export interface Task {
   readonly learningRate: number;
   readonly batchSize: number;
   readonly job: unknown;
-  /** Of the job's relative paths. */
+  /** Folder of the job's relative paths. */
   readonly dataFolder: string;
 }
 

@@ -84,7 +84,7 @@ export function figuresOf({ row, rounds }: Measured): Figure[] {
   ];
 }
 
-/** Of the trainers of a small job, and of pservers that have no rows yet: at most so much. */
+/** Memory of the trainers of a small job, and of pservers that have no rows yet, each with its upper limit. */
 export function memoryFigures(measured: readonly Measured[]): Figure[] {
   const small = measured.filter(({ row }) => row.number === '1');
   const trials = small.flatMap(({ row, rounds }) => rounds.map((round) => trialOf(round, row)));
@@ -112,7 +112,7 @@ export function memoryFigures(measured: readonly Measured[]): Figure[] {
 
 const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
 
-/** Of the round in the middle by speed. */
+/** Where the time of the median round by speed went. */
 export function whereTimeGoes({ row, rounds }: Measured): Record<string, string> {
   const sorted = rounds.map((round) => trialOf(round, row)).sort((a, b) => speedOf(a, row) - speedOf(b, row));
   const trial = sorted[sorted.length >> 1]!;

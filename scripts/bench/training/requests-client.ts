@@ -22,7 +22,7 @@ import type { ParameterSpec } from '../../../src/tensor/spec.ts';
 
 export interface ClientOptions {
   readonly storeUrl: string;
-  /** Of the job. */
+  /** Name of the job. */
   readonly name: string;
   readonly path: string;
   /** Which of its clients this is, of how many. */
@@ -87,7 +87,7 @@ class Exchange {
   readonly #client: ParameterClient;
   readonly #spec: ParameterSpec;
   readonly #tasks: readonly Task[];
-  /** Of which all gradients are the beginning. */
+  /** An array of which every gradient is the beginning. */
   readonly #floats: Float32Array;
   #pass = 0;
 

@@ -27,7 +27,9 @@ export interface Row {
   readonly mode: Mode;
   readonly span: SpanName;
   readonly atLeast?: number;
-  /** Of push and pull alone, of one thread of C, of the model alone, of the same job in async mode. */
+  /**
+   * Wanted ratios to push and pull alone, to one thread of C, to the model alone, and to the same job in async mode.
+   */
   readonly ofRequests?: number;
   readonly ofNative?: number;
   readonly ofAlone?: number;

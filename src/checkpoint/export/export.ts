@@ -21,7 +21,7 @@ export interface ExportColumn {
   readonly shape: readonly number[];
 }
 
-/** Takes arrays piece by piece; pieces of one array come in order, those of different ones in turns. */
+/** Takes arrays piece by piece; pieces of one array come in order, those of different arrays alternately. */
 export interface ColumnSink {
   write(column: ExportColumn, bytes: Uint8Array): Promise<void>;
   /** Fills in what is known only now, and syncs. */

@@ -47,7 +47,7 @@ const metadataSchema = z.object({
   [TENSOR_CRCS]: json(tensorCrcsSchema).optional(),
 });
 
-/** Whether the file is a merged model, whole or not. Throws `CheckpointCorrupt` for one that is no safetensors file. */
+/** Whether the file is a merged model, whole or not. Throws `CheckpointCorrupt` if it is not a safetensors file. */
 export const isModelFile = async (disk: Disk, path: string): Promise<boolean> =>
   withFile(
     await openFile(disk, path),
@@ -120,7 +120,7 @@ function layoutOf(source: Safetensors, { dense, sparse }: TrainedSpec): Layout {
   };
 }
 
-/** Values that are only pulled need no state: that of plain gradient descent is none. */
+/** Values that are only pulled need no state, and plain gradient descent has none. */
 const withoutState = ({ dense, sparse }: TrainedSpec): TrainedSpec => {
   const optimizer = { type: 'sgd', learningRate: 0, l2: 0 } as const;
   return { dense: dense.map((one) => ({ ...one, optimizer })), sparse: sparse.map((one) => ({ ...one, optimizer })) };

@@ -18,9 +18,9 @@ const IN_ZIP64 = 0xffff_ffff;
 
 interface Member {
   readonly name: Buffer;
-  /** Of the local header. */
+  /** Offset of the local header. */
   readonly start: number;
-  /** Of the member's content. */
+  /** Bytes of the member's content. */
   readonly size: number;
   readonly dataStart: number;
   next: number;

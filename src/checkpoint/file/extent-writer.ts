@@ -17,7 +17,7 @@ export const EXTENT_BYTES = 32 * 1024 * 1024;
 export interface CheckpointWriterOptions {
   readonly file: DiskFile;
   readonly meta: CheckpointMeta;
-  /** Shards that will be added: exactly so many. */
+  /** Exact number of shards that will be added. */
   readonly shards: number;
   /** What they hold now, roughly: sizes the room for the header. They may grow. */
   readonly expectedBytes: number;
@@ -45,7 +45,7 @@ export async function createCheckpointWriter(options: CheckpointWriterOptions): 
   const { meta, shards, file, pace } = options;
   const extentBytes = options.extentBytes ?? EXTENT_BYTES;
   const { headerBytes, maxExtents } = planHeader(options, extentBytes);
-  // With so many shards in each, the extents cannot become more than the header has room for, however much they grow.
+  // With this number of shards in each, there cannot become more than the header has room for, however much they grow.
   const minShards = Math.ceil(shards / maxExtents);
   const positions: ShardPosition[] = [];
   const seen = new Set<number>();
@@ -112,7 +112,7 @@ export interface HeaderPlan {
   readonly maxExtents: number;
 }
 
-/** Room for a header of so many extents of a file of `shards` shards, or of as many as the format's bound allows. */
+/** Room for a header of `wanted` extents of a file of `shards` shards, or of as many as the format's bound allows. */
 export function headerPlan(meta: CheckpointMeta, shards: number, wanted: number): HeaderPlan {
   const largest = { ...meta, extents: shards, rows: LARGEST, shardsHere: shards, checksumsCrc32: LARGEST };
   const metadata = { ...encodeMetadata(largest), [HEADER_CRC]: NO_HEADER_CRC };

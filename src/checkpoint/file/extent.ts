@@ -8,9 +8,9 @@ import type { NewTensor } from './safetensors/writer.ts';
 /** One shard at one instant: values, optimizer state, position and ledger together. */
 export interface CapturedShard extends ShardPosition {
   readonly ledger: Uint8Array;
-  /** By index of the table. */
+  /** Indexed by table. */
   readonly tables: readonly ShardRows[];
-  /** In order of parameter, then block. */
+  /** Sorted by parameter, then by block. */
   readonly blocks: readonly DenseBlock[];
 }
 

@@ -21,7 +21,7 @@ export function indexFolder({ folder, index }: FilePlace): string {
   return `${folder}/${index}`;
 }
 
-/** Path of a published file. A name that is no UUID could lead out of the folder: `CheckpointCorrupt`. */
+/** Path of a published file. A name that is not a UUID could lead out of the folder: `CheckpointCorrupt`. */
 export function checkpointPath(place: FilePlace, uuid: string): string {
   if (!UUID_PATTERN.test(uuid)) {
     throw new PaddletError('CheckpointCorrupt', `checkpoint name ${JSON.stringify(uuid)} is not a UUID`);

@@ -26,7 +26,7 @@ export async function digestPath(disk: Disk, path: string): Promise<FileDigest> 
 /** MD5 of a file in lower-case hexadecimal, and its size. Throws `CheckpointCorrupt` when it cannot be read. */
 export async function digestFile(file: DiskFile, name: string, progress?: Progress): Promise<FileDigest> {
   const hash = createHash('md5');
-  // One byte at least, so that the end of the file is told from a full chunk.
+  // At least one byte, to distinguish the end of the file from a full chunk.
   const size = await asCorrupt(name, () => file.size());
   const chunk = new Uint8Array(Math.min(CHUNK_BYTES, size + 1));
   let bytes = 0;

@@ -33,7 +33,7 @@ export interface WriteCheckpointOptions {
    * a file written below would vanish when it is.
    */
   readonly isFolderKnown?: boolean;
-  /** Told how long the unfinished file was, when the disk did not take all of it. */
+  /** Called with the length of the unfinished file if the disk did not take all of it. */
   readonly onUnfinished?: (bytes: number) => void;
 }
 

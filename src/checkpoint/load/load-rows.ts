@@ -15,9 +15,7 @@ export interface RowPiece {
   readonly rows: ShardRows;
 }
 
-/**
- * Calls `put` with each piece. Ends with the first error of reading or putting, when nothing is being read any more.
- */
+/** Calls `put` with each piece. Ends with the first error of reading or putting, after all reads have ended. */
 export async function eachRowPiece(
   reader: CheckpointReader,
   shards: readonly number[],

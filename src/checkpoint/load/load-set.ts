@@ -1,4 +1,4 @@
-/** Loads all shards of a set of files into a memory of its own: to score with a checkpoint that no store tells of. */
+/** Loads all shards of a set of files into separate memory, to score with a checkpoint without its store. */
 import type { Parameters } from '../../tensor/parameters.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
 import { type CheckpointSet, expectWhole } from '../set/checkpoint-set.ts';

@@ -48,7 +48,7 @@ export interface LoadedParts {
   readonly parts: readonly LoadedPart[];
   /** What was wrong with each file that is not usable, naming file and part. */
   readonly unusable: ReadonlyMap<PublishedFile, PaddletError>;
-  /** Shards that were not loaded: of these there is no file, or the first one is not usable. */
+  /** Shards that were not loaded: there is no file of them, or the first one is not usable. */
   readonly left: readonly number[];
 }
 
@@ -186,7 +186,7 @@ function checkOrigin({ facts, path }: CheckpointReader, { uuid }: Generation, op
     throw corrupt(path, `does not match the job: different ${difference.part}: ${difference.found}`);
 }
 
-/** Of an open file; all that it has, or the given ones. Throws `CheckpointCorrupt`; then nothing was loaded. */
+/** Loads all shards of an open file, or the given ones. Throws `CheckpointCorrupt`; then nothing was loaded. */
 export async function loadShards(
   reader: CheckpointReader,
   { into, shards }: Pick<LoadOptions, 'into' | 'shards'>,

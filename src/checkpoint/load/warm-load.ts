@@ -21,9 +21,9 @@ export interface WarmLoadOptions {
   readonly disk: Disk;
   readonly plan: WarmPlan;
   readonly spec: TrainedSpec;
-  /** Of the new job. */
+  /** Number of shards of the new job. */
   readonly shardCount: number;
-  /** Present, and at their initial values. */
+  /** Shards that are present and at their initial values. */
   readonly shards: readonly number[];
   readonly into: Parameters;
 }

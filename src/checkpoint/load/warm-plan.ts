@@ -35,7 +35,7 @@ export const warmPlanSchema = z.strictObject({
   zeroed: z.array(name),
   /** Not taken over: as the job's own initializers make them. */
   initialized: z.array(name),
-  /** In the checkpoint and not taken over. */
+  /** Variables of the checkpoint that are not loaded. */
   leftOut: z.array(name),
 });
 export type WarmPlan = z.infer<typeof warmPlanSchema>;

@@ -62,8 +62,8 @@ export function filesOfCut(cut: Cut): ReadonlySet<string> {
 
 /**
  * Which of a pserver's published files, newest first, must stay: those of the cut, of the one before it, and the newest
- * that was written for a cut. That one may be named by the cut that is being completed now; those before it can not any
- * more, since the master announces a cut only when the one before it has ended, and then `cut` names it or never will.
+ * that was written for a cut. That one may be named by the cut that is being completed now; those before it no longer
+ * can, since the master announces a cut only when the one before it has ended, and then `cut` names it or never will.
  * So `cut` must have been read after the newest file was announced. Files written for a clean stop belong to no cut.
  */
 export function protectedByCut(cut: Cut, published: readonly Pick<Generation, 'uuid' | 'clean'>[]): Set<string> {

@@ -14,7 +14,7 @@ import { type Parting, withPartings } from './partings.ts';
 export interface FolderFiles {
   /** The checkpoint folder; undefined when a single file was named. */
   readonly folder: string | undefined;
-  /** By index, then name. */
+  /** Sorted by index, then by name. */
   readonly files: readonly FileRef[];
   /** Files that are being written, or that a crash left. */
   readonly unfinished: readonly string[];
@@ -144,7 +144,7 @@ export async function filesOfJob(disk: Disk, files: readonly FileRef[], job: str
   throw new PaddletError('CheckpointMissing', `none of the ${files.length} files belongs to job ${job}`);
 }
 
-/** Undefined when the file is gone: the job that it was of may be running. */
+/** Undefined if the file was removed: its job may be running. */
 async function metadataOf(disk: Disk, path: string): Promise<ReadonlyMap<string, string> | undefined> {
   try {
     return await withFile(await openFile(disk, path), (file) => readMetadataOnly(file, path));

@@ -16,11 +16,11 @@ const generationFields = {
   timestamp: z.number().min(0),
   bytes: z.int().min(0).optional(),
   rows: z.int().min(0).optional(),
-  /** Of the owner that wrote it. */
+  /** Fencing token of the owner that wrote the file. */
   token: decimal.optional(),
-  /** Its owner applied nothing after it. Whether another has since is in the heads of the units. */
+  /** The owner applied nothing after it wrote the file. The heads of the units show whether another owner has since. */
   clean: z.boolean().optional(),
-  /** Of the file; its reader refuses another version than its own. */
+  /** Format version of the file; a reader refuses any version but its own. */
   formatVersion: z.int().min(1).optional(),
   kind: z.string().max(LIMITS.nameCharacters).optional(),
   recovery: decimal.optional(),
@@ -47,7 +47,7 @@ export const entrySchema = z.object({
 export type CheckpointEntry = z.infer<typeof entrySchema>;
 
 export interface ReadEntry {
-  /** Undefined when there is none, or none that can be parsed. */
+  /** Undefined if there is no entry, or if it cannot be parsed. */
   readonly entry: CheckpointEntry | undefined;
   /** Why the value could not be parsed. */
   readonly complaint: string | undefined;

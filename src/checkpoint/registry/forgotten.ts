@@ -61,7 +61,7 @@ async function publishedFor(store: Store, keys: Keys, index: number): Promise<st
   return [...new Set([...generations, ...ofCuts].map(({ uuid }) => uuid))];
 }
 
-/** False when that pserver is gone. What it was told before counts still; the oldest words of too many do not. */
+/** False if that pserver has lost its index. Files named before still count, but only the newest up to a limit. */
 async function tell(store: Store, keys: Keys, claim: KeyValue, files: readonly string[]): Promise<boolean> {
   const key = keys.forgotten(Number(claim.key.slice(keys.psPrefix.length)));
   const before = parseForgotten(key, await store.get(key));

@@ -28,7 +28,7 @@ export const keptPath = (place: Pick<KeptPlace, 'folder' | 'job'>, name: string)
 
 /**
  * Adds the files to the set of that name. What a master before left there of the same point stays: of each shard the
- * newest copy counts. Throws the disk's own errors: `ENOENT` when a file is gone.
+ * newest copy counts. Throws the disk's own errors: `ENOENT` if a file does not exist.
  */
 export async function keepFiles(place: KeptPlace, name: string, files: readonly KeptFile[]): Promise<void> {
   const { disk, folder } = place;
@@ -44,7 +44,7 @@ export async function keepFiles(place: KeptPlace, name: string, files: readonly 
   }
 }
 
-/** Of the sets that there are. */
+/** Names of the sets that exist. */
 export async function keptNames(place: KeptPlace): Promise<string[]> {
   const { disk } = place;
   const folder = folderOf(place);

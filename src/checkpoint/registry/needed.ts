@@ -1,10 +1,10 @@
-/** Whether anything still needs the files of a pserver that leads no unit any more (docs/units.md, "Files"). */
+/** Whether anything still needs the files of a pserver that no longer leads a unit (docs/units.md, "Files"). */
 import { type Cut, filesOfCut } from './cut.ts';
 import type { PublishedFile } from './newest.ts';
 import { unreplacedShards } from './retention.ts';
 
 export interface PublishedState {
-  /** Those that entries name, of all pservers. */
+  /** Files that the entries of all pservers name. */
   readonly files: readonly PublishedFile[];
   readonly partings: readonly PublishedFile[];
   readonly cut: Cut;
@@ -44,7 +44,7 @@ export function needOf(index: number, state: PublishedState): Need | undefined {
   return shards.size === 0 ? undefined : { type: 'shards', shards: [...shards].sort((a, b) => a - b) };
 }
 
-/** For people. */
+/** The need as a text for people. */
 export function needText(need: Need): string {
   if (need.type === 'rest') return `file ${need.uuid} is the last state of a unit`;
   if (need.type === 'cut') return `the cuts up to round ${need.round} need a file of it`;

@@ -12,7 +12,7 @@ export interface PublishedFile {
   readonly generation: Generation;
 }
 
-/** Of all entries; those of one entry newest first. */
+/** The files of all entries; within an entry, the newest first. */
 export const publishedFiles = (
   entries: readonly { readonly index: number; readonly entry: CheckpointEntry }[],
 ): PublishedFile[] =>
@@ -28,7 +28,7 @@ function epochsIn({ shards }: Generation): ReadonlyMap<number, number> | undefin
  * For each shard the files that may have it, best first: those of a higher epoch, and among those of one epoch as they
  * are given. An epoch has one primary, whose files are to be given newest first: their positions do not say it, as they
  * go back in sync mode, under a higher timeline. With copies, those that were in sync may have written what they had of
- * the epoch when they parted. They write when nothing is applied any more, so a clean file has all of its epoch and
+ * the epoch when they parted. They write when nothing is applied any longer, so a clean file has all of its epoch and
  * timeline, of whichever index it is. Files of which nothing readable is published come last.
  */
 export function newestFirst<F extends PublishedFile>(

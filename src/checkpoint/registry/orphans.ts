@@ -13,9 +13,9 @@ export interface OrphanOptions {
   readonly disk: Disk;
   readonly place: FilePlace;
   readonly jobId: string;
-  /** Of the claim on this index; only files of older claims on it may go. */
+  /** Token of the claim on this index; only files of older claims on it may be removed. */
   readonly token: bigint;
-  /** Names published anywhere, read after the claim: an older owner can publish no more. */
+  /** Names published anywhere, read after the claim: an older owner can no longer publish. */
   readonly published: ReadonlySet<string>;
 }
 

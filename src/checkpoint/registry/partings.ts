@@ -41,7 +41,7 @@ export function parseParting(key: string, value: string) {
 export interface Parting extends PublishedFile {
   readonly key: string;
   readonly modRevision: bigint;
-  /** That was lost. */
+  /** The token that was lost. */
   readonly token: bigint;
 }
 

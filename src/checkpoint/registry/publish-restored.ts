@@ -126,7 +126,7 @@ export async function discardUnpublished(
   }
 }
 
-/** By new index. */
+/** The new files; lists are indexed by new index. */
 interface NewFiles {
   readonly generations: readonly Generation[];
   readonly paths: readonly string[];
@@ -204,7 +204,7 @@ function transactionOf(options: PublishRestoredOptions): { compares: Compare[]; 
     { put: keys.restored, value: restoredText(options) },
     // An older snapshot would pass for the last state of its shards.
     { deletePrefix: keys.partingPrefix },
-    // What the pservers reported about themselves; all of them are gone.
+    // What the pservers reported about themselves; none of them lives.
     { deletePrefix: keys.pserversPrefix },
   ];
   return { compares, ops };

@@ -33,10 +33,10 @@ export interface StoreAccess {
 }
 
 export interface PublishOptions extends StoreAccess {
-  /** Of the writer's claim: `/ps/<index>`. */
+  /** Fence of the writer's claim: `/ps/<index>`. */
   readonly fence: Fence;
   readonly keys: EntryKeys;
-  /** Of the writer. */
+  /** Index of the writer. */
   readonly index: number;
   readonly generation: Generation;
   readonly keep: number;
@@ -161,7 +161,7 @@ export async function deleteDropped(
 }
 
 /**
- * After `publish` failed with `LeaseGone`: no attempt of it can land any more, so the file is removed unless the entry
+ * After `publish` failed with `LeaseGone`: no attempt can land from now on, so the file is removed unless the entry
  * names it. True when it was removed.
  */
 export async function removeUnpublished(

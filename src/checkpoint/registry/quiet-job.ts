@@ -21,9 +21,9 @@ export interface QuietJob {
   readonly entries: readonly KeyValue[];
   /** `/checkpoints/cut`. */
   readonly cut: KeyValue | undefined;
-  /** Of all units. */
+  /** Heads of all units. */
   readonly heads: readonly KeyValue[];
-  /** Under `/parting/`. */
+  /** Keys under `/parting/`. */
   readonly partings: readonly KeyValue[];
 }
 

@@ -1,6 +1,6 @@
 /**
  * After a restore: the files that the new ones have replaced. A pserver removes what nothing names from the folder of
- * its own index when it starts, but with an index that the job does not have any more none starts.
+ * its own index when it starts, but with an index that the job no longer has none starts.
  */
 import type { Disk } from '../../base/seams.ts';
 import type { Keys } from '../../store/keys.ts';
@@ -16,7 +16,7 @@ export interface FormerFiles {
   readonly disk: Disk;
   readonly folder: string;
   readonly keys: Keys;
-  /** As it was before the restore. */
+  /** The job as it was before the restore. */
   readonly quiet: QuietJob;
 }
 

@@ -38,7 +38,7 @@ export function retain(newest: Generation, before: readonly Generation[], option
 }
 
 /**
- * Of one index the file published later is the newer one, as long as the index led the shard in one epoch: in sync mode
+ * Among files of one index, the one published later is newer if the index led the shard in the same epoch: in sync mode
  * it may be at an earlier round, of a higher timeline. An adopted parting snapshot may be of an earlier epoch.
  */
 function noteEpochs(later: Map<number, number>, generation: Generation): void {

@@ -32,9 +32,9 @@ export interface ReshardOptions {
 /** A shard and where its parts are. */
 interface PlannedShard {
   readonly source: ShardSource;
-  /** By chosen table. */
+  /** Indexed by chosen table. */
   readonly tables: readonly RowRange[];
-  /** By chosen parameter. */
+  /** Indexed by chosen parameter. */
   readonly dense: readonly (readonly BlockPlace[])[];
   readonly bytes: number;
 }
@@ -254,7 +254,7 @@ function denseTensors(
 interface Piece {
   readonly source: Safetensors;
   readonly tensor: TensorInfo;
-  /** In elements. */
+  /** Place in elements. */
   readonly first: number;
   readonly count: number;
 }

@@ -36,15 +36,15 @@ export interface Proof {
     readonly stateDigest: string;
   }[];
   readonly shards: number;
-  /** Of epoch, seq and ledger of every shard. */
+  /** Digest of epoch, seq and ledger of every shard. */
   readonly positionsDigest: string;
 }
 
 export interface RestorePlan {
-  /** By new index. */
+  /** Indexed by new index. */
   readonly files: readonly { readonly index: number; readonly shards: number; readonly rows: number }[];
   readonly variables: { readonly dense: readonly string[]; readonly sparse: readonly string[] };
-  /** Of the job and left out. */
+  /** Variables of the job that are not restored. */
   readonly leftOut: readonly string[];
   readonly bytes: number;
 }
@@ -56,11 +56,11 @@ export interface RestoreOptions extends ContentOptions {
   readonly set: CheckpointSet;
   readonly variables: Variables;
   readonly pservers: number;
-  /** Of the job: shards of one unit stay together. Default: each shard is one. */
+  /** Number of units of the job: shards of one unit stay together. Default: each shard is a unit. */
   readonly units?: number | undefined;
   /** Checkpoint folder that the new files go to. */
   readonly folder: string;
-  /** That the files are written under: greater than that of any owner before, and never of a live one. */
+  /** Token of the new files: greater than that of any owner before, and never that of a live one. */
   readonly token: bigint;
   /** Sync mode: of the cut that the files become. Default: that of the old files. */
   readonly timeline?: bigint;

@@ -25,11 +25,11 @@ export interface ShardSource extends ShardPosition {
 }
 
 export interface CheckpointSet {
-  /** Of the newest file: job, parameters, optimizers and shards are those of all. */
+  /** Facts of the newest file: job, parameters, optimizers and shards are the same in all files. */
   readonly facts: FileFacts;
   /** Files that at least one shard is read from. */
   readonly parts: readonly CheckpointPart[];
-  /** By shard number. */
+  /** Sorted by shard number. */
   readonly shards: readonly ShardSource[];
   /** Shards of the job that are in none of the files. */
   readonly missing: readonly number[];

@@ -17,15 +17,15 @@ const PIECE_BYTES = 2 * 1024 * 1024;
 
 /** Digests of a set of rows or blocks: equal whatever the order, and whatever files they are in. */
 export interface SetDigests {
-  /** Of ids and values. */
+  /** Digest of ids and values. */
   readonly valuesDigest: string;
-  /** Of ids, values, optimizer state and update counts. */
+  /** Digest of ids, values, optimizer state and update counts. */
   readonly stateDigest: string;
 }
 
 export interface TableContent extends SetDigests, ValueStatistics {
   readonly rows: number;
-  /** Of rows and state, without the file's indexes. */
+  /** Bytes of rows and state, without the file's indexes. */
   readonly bytes: number;
   readonly top: readonly TopRow[];
 }

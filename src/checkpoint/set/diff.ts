@@ -36,7 +36,7 @@ export interface CheckpointDiff {
 export interface DiffOptions {
   readonly before: CheckpointSet;
   readonly after: CheckpointSet;
-  /** Of `before`; what only `after` has is named all the same. */
+  /** Variables of `before` to compare; those that only `after` has are reported anyway. */
   readonly variables: Variables;
   readonly signal?: AbortSignal;
   readonly onBytes?: (bytes: number) => void;
@@ -119,7 +119,7 @@ const NO_ROWS: ShardRows = {
   steps: undefined,
 };
 
-/** Stands at a row of a stream of batches. */
+/** A position at a row of a stream of batches. */
 class RowCursor {
   rows = NO_ROWS;
   at = 0;
@@ -144,7 +144,7 @@ class RowCursor {
     return this.at < this.rows.ids.length;
   }
 
-  /** To the first row of the next batch. */
+  /** Moves to the first row of the next batch. */
   async step(): Promise<void> {
     this.count += this.rows.ids.length;
     this.#options.onBytes?.(this.rows.values.byteLength);

@@ -32,7 +32,7 @@ export interface Inspection {
     readonly seq: readonly [number, number];
     readonly digest: string;
   };
-  /** Of the whole model, as the job's result states them; made only on request. */
+  /** Digests of the whole model, as in the job's result; computed only on request. */
   readonly digests: Digests | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface InspectedFile {
   readonly token: string;
   readonly bytes: number;
   readonly rows: number;
-  /** Read from this file, and in it. */
+  /** Shards that are read from this file, and shards in it. */
   readonly shards: number;
   readonly shardsHere: number;
   readonly createdAt: number;

@@ -91,7 +91,7 @@ async function refill(stream: Stream): Promise<void> {
 }
 
 interface Taking {
-  /** Of the batch, as halves. */
+  /** Ids of the batch, as halves. */
   readonly ids: Uint32Array;
   /** The stream that each row of the batch comes from. */
   readonly owners: Uint32Array;

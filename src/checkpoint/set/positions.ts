@@ -7,7 +7,7 @@ import { createLedger } from '../../core/shard/ledger.ts';
 import type { ShardSource } from './checkpoint-set.ts';
 import { mixWords, type RowHash, SetDigest } from './row-hash.ts';
 
-/** Of every shard: number, epoch, seq and ledger. Equal whatever files they are in. */
+/** Digest of number, epoch, seq and ledger of every shard. Equal whatever files the shards are in. */
 export async function positionsDigest(shards: readonly ShardSource[]): Promise<string> {
   const sum = new SetDigest();
   for (const { reader, shard, epoch, seq } of shards) {
@@ -32,15 +32,15 @@ export interface LedgerProgress {
   /** Records applied, and those of discarded tasks that never were. */
   readonly applied: number;
   readonly discarded: number;
-  /** Passes begun and not complete. */
+  /** Passes that have started and are not complete. */
   readonly open: readonly { readonly pass: number; readonly applied: number; readonly closed: number }[];
 }
 
 export interface PositionsFound {
-  /** Of the shard that has applied least. Undefined when a ledger cannot be read. */
+  /** Progress of the shard that has applied least. Undefined if a ledger cannot be read. */
   readonly progress: LedgerProgress | undefined;
   readonly complaint: string | undefined;
-  /** Distinct ledgers: more than one when the shards were captured at different moments. */
+  /** Distinct ledgers: more than one if the shards were captured at different moments. */
   readonly ledgers: number;
 }
 

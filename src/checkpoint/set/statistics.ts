@@ -2,7 +2,7 @@
 
 export interface ValueStatistics {
   readonly count: number;
-  /** Over finite values; undefined when there are none. */
+  /** Minimum, maximum and mean of the finite values; undefined if there are none. */
   readonly min: number | undefined;
   readonly max: number | undefined;
   readonly mean: number | undefined;

@@ -9,9 +9,9 @@ import type { RequestHeader } from '../../protocol/messages/all-messages.ts';
 
 export interface PserverAnswers {
   readonly index: number;
-  /** Of the latest answers; the newest counts most. */
+  /** Moving average of the latest answers; the newest counts most. */
   readonly meanMs: number;
-  /** For how long the oldest request that has no answer was waited for; 0 without one. */
+  /** How long the oldest unanswered request has waited; 0 without one. */
   readonly waitedMs: number;
 }
 
@@ -66,7 +66,7 @@ export class AnswerTimes {
     this.#pservers.get(index)!.open.delete(request);
   }
 
-  /** Of those pservers that were asked lately, by index. */
+  /** Answer times of those pservers that were asked lately, by index. */
   of(indexes: readonly number[]): PserverAnswers[] {
     return indexes.flatMap((index) => {
       const times = this.#pservers.get(index);

@@ -17,7 +17,10 @@ const OVERSIZE_FACTOR = 4;
 const DROPPED_AFTER = 256;
 
 export interface PulledValuesPool {
-  /** Arrays with arbitrary content for all dense parameters, unless there are some, and so many rows of each table. */
+  /**
+   * Arrays with arbitrary content: for all dense parameters, unless `dense` has them, and for `rows` rows of each
+   * table.
+   */
   acquire(rows: readonly number[], dense?: PulledValues['dense']): PulledValues;
   release(values: PulledValues): void;
 }
@@ -56,7 +59,7 @@ const poolIn = (spec: ParameterSpec, memory: ArrayMemory): PulledValuesPool => (
 export interface BufferPool {
   /** An array of `length` floats with arbitrary content. */
   acquire(length: number): Float32Array;
-  /** `memory`: the buffer of an array that `acquire` returned and that nothing refers to any more. */
+  /** `memory`: the buffer of an array that `acquire` returned and that nothing refers to. */
   release(memory: ArrayBufferLike): void;
 }
 

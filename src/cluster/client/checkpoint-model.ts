@@ -17,9 +17,9 @@ export interface CheckpointModel {
   readonly record: JobRecord;
   readonly client: LocalPulls;
   readonly checkpoint: {
-    /** Those that shards were read from. */
+    /** Files from which shards were read. */
     readonly files: readonly string[];
-    /** Of the newest file, in seconds since 1970; a merged model does not say. */
+    /** When the newest file was written, in seconds since 1970; a merged model does not say. */
     readonly createdAt: number | undefined;
   };
 }

@@ -35,7 +35,7 @@ export type UnitComparison =
 const MEETS_WITHIN_MS = 1_000;
 const MOST_TRIES = 20;
 
-/** Throws what is no expected error of a request or of the store. */
+/** Throws errors that are not expected of a request or of the store. */
 export async function compareUnit(
   options: CompareOptions,
   { unit, stored, copies, owner, last }: UnitPlace,

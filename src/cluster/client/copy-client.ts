@@ -30,7 +30,7 @@ export class CopyClient {
     this.#fields = jobFields(record);
   }
 
-  /** Of all units that the pserver leads, ascending. */
+  /** Copies of all units that the pserver leads, ascending by unit. */
   async copiesAt(pserver: LivePserver): Promise<UnitCopies[]> {
     const all: UnitCopies[] = [];
     for (;;) {

@@ -6,7 +6,7 @@ import type { Answer, PserverSlice, RoutedIds } from './slicer.ts';
 export interface PulledList {
   /** The dense ones are the same arrays for all lists of a pull. */
   readonly values: PulledValues;
-  /** For the push of their gradients. */
+  /** Routes for the push of their gradients. */
   readonly routed: RoutedIds;
 }
 
@@ -14,7 +14,7 @@ export class JoinedPull {
   readonly fields: PserverSlice['fields'];
   readonly #slices: readonly PserverSlice[];
 
-  /** Of each list its slice for this pserver. */
+  /** `slices` has the slice of each list for this pserver. */
   constructor(slices: readonly PserverSlice[]) {
     this.#slices = slices;
     this.fields = {
@@ -30,7 +30,7 @@ export class JoinedPull {
     return into;
   }
 
-  /** `into`: of each list. Throws `BadMessage` when this is no answer to these segments. */
+  /** `into`: the values of each list. Throws `BadMessage` if the answer does not fit these segments. */
   scatter(answer: Answer, into: readonly PulledValues[]): void {
     const { dense, sparse } = this.fields;
     let next = 0;

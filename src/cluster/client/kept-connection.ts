@@ -13,7 +13,7 @@ import type { ClusterContext } from '../context.ts';
 export interface KeptConnectionOptions<T> {
   readonly context: Pick<ClusterContext, 'host' | 'network'>;
   readonly address: string;
-  /** Who is there, for the log. */
+  /** Name of the peer, for the log. */
   readonly peer: string;
   /** The first request of each connection. */
   readonly open: (channel: Channel) => Promise<T>;
@@ -25,7 +25,7 @@ export interface KeptConnectionOptions<T> {
   readonly onFatal: (error: unknown) => void;
 }
 
-/** On which the peer has answered. */
+/** A connection on which the peer has answered. */
 export interface OpenConnection {
   /** Rejects as `send` does. What that throws is logged when it is an expected error. */
   ask<T>(send: (channel: Channel) => Promise<T>): Promise<T>;
@@ -41,10 +41,10 @@ const CLOSE_TIMEOUT_MS = 1_000;
 export class KeptConnection<T> {
   readonly #options: KeptConnectionOptions<T>;
   readonly #closed = new AbortController();
-  /** That the peer has not answered on yet. */
+  /** The channel on which the peer has not answered yet. */
   #opening: Channel | undefined;
   #current: Current | undefined;
-  /** In a row. */
+  /** Number of failures in a row. */
   #failures = 0;
 
   constructor(options: KeptConnectionOptions<T>) {
@@ -60,7 +60,7 @@ export class KeptConnection<T> {
     return this.#closed.signal.aborted;
   }
 
-  /** Nothing is sent or called any more. What was sent may still arrive. */
+  /** After it nothing is sent or called. What was sent before may still arrive. */
   close(): void {
     this.#closed.abort();
     this.#opening?.close();
@@ -93,7 +93,7 @@ export class KeptConnection<T> {
     }
   }
 
-  /** Until it is lost or closed. */
+  /** Uses the connection until it is lost or closed. */
   async #carry(channel: Channel, opened: T): Promise<void> {
     const current = new Current(channel, {
       works: () => {
@@ -119,7 +119,7 @@ export class KeptConnection<T> {
     isOver.abort();
   }
 
-  /** Throws what is no expected error. */
+  /** Throws errors that are not expected. */
   #log(error: unknown): void {
     if (!isPaddletError(error)) throw error;
     const { context, peer, address } = this.#options;

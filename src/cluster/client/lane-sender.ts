@@ -22,7 +22,7 @@ export interface LanePush {
   readonly batch: RequestFields<'pushLane'>['batch'];
   readonly records: number;
   readonly metrics: MetricSums;
-  /** Absent when there is no record. */
+  /** Absent if the lane has no record. */
   readonly gradients: Gradients | undefined;
 }
 
@@ -131,10 +131,10 @@ const acknowledgementOf = (
 ): LaneAcknowledgement | undefined =>
   acknowledged.findLast(({ units }) => units.some((known) => known.unit === unit && known.led === led));
 
-/** Of a request without segments. */
+/** Fields of a request without segments. */
 export const NO_FIELDS: PserverSlice['fields'] = { dense: [], sparse: [] };
 
-/** The lane whose push failed with this error; undefined when the error is not of a push. */
+/** The lane whose push failed with this error; undefined if the error is not about a push. */
 export function laneOfError(error: PaddletError): number | undefined {
   const { lane } = error.details;
   return typeof lane === 'number' ? lane : undefined;

@@ -35,7 +35,7 @@ export interface MasterClient {
   close(): void;
 }
 
-/** `onFatal`: the master's address cannot be followed any more. */
+/** `onFatal`: the master's address can no longer be followed. */
 export function createMasterClient(context: ClusterContext, onFatal: (error: Error) => void): MasterClient {
   const { clock, log } = context.host;
   const follower = followMaster(context, onFatal);
@@ -128,8 +128,8 @@ function followMaster(context: ClusterContext, onFatal: (error: Error) => void):
 }
 
 /**
- * Even a master that leaves, or a process that is no master: the address of a dead master stays in the store until its
- * lease ends, and its port may already belong to another process.
+ * Even a master that leaves, or a process that is not a master: the address of a dead master stays in the store until
+ * its lease ends, and its port may already belong to another process.
  */
 const isTransient = (error: unknown): error is PaddletError =>
   isPaddletError(error) &&

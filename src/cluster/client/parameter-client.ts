@@ -16,7 +16,7 @@ export interface Gradients {
   /** For each table, a row of floats for each of its ids, in their order. */
   readonly sparse: readonly Float32Array[];
   readonly ids: readonly IdList[];
-  /** Of the pull of the same ids: they need not be routed again. */
+  /** Routes of the pull of the same ids, which need not be routed again. */
   readonly routed?: RoutedIds | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface TrainingPull {
 export interface Pulled {
   readonly values: PulledValues;
   readonly versions: PulledVersions;
-  /** For the push of their gradients. */
+  /** Routes for the push of their gradients. */
   readonly routed: RoutedIds;
 }
 
@@ -70,7 +70,7 @@ export interface ParameterClient {
   pull(ids: readonly IdList[], signal: AbortSignal): Promise<PulledValues>;
   /** Where the job bounds staleness with policy `wait`, this waits for other trainers. */
   pullToTrain(ids: readonly IdList[], pull: TrainingPull, signal: AbortSignal): Promise<Pulled>;
-  /** Takes back pulled values that nothing refers to any more: later pulls use their memory. */
+  /** Takes back pulled values to which nothing refers: later pulls use their memory. */
   recycle(values: PulledValues): void;
   /** Gradients of values that were pulled to train will not be pushed: other trainers need not wait for them. */
   releaseHold(trainer: string): Promise<void>;
@@ -140,7 +140,7 @@ class GroupClient implements ParameterClient {
       const nothing = { hold: { trainer, pushes: 0 }, dense: [], sparse: [] };
       (await this.#group.ask(first, 'pull', nothing, [], RELEASE_TIMEOUT_MS)).free();
     } catch (error) {
-      // A pserver that cannot be told does not wait for a silent trainer for ever.
+      // A pserver that does not get this waits for a silent trainer only for a limited time.
       if (!isPaddletError(error)) throw error;
     }
   }

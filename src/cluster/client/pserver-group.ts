@@ -77,7 +77,7 @@ export interface PserverGroup {
 }
 
 export interface PserverGroupOptions {
-  /** Of the master, whose requests prove by it that they come from the master. */
+  /** Secret of the master, whose requests prove by it that they come from the master. */
   readonly masterSecret?: string;
   /** As `ConnectOptions.isBuffered`. */
   readonly isBuffered?: boolean;
@@ -170,7 +170,7 @@ export function createPserverGroup(
   };
 }
 
-/** Of a role: what it finds is told to all who ask it. */
+/** Finds silent pservers for a role, which shows them as troubles; a command has no troubles to show. */
 function silentPservers(
   { host: { clock }, troubles }: ClusterContext,
   record: JobRecord,

@@ -4,7 +4,7 @@ import type { PserverGroup } from './pserver-group.ts';
 
 /** The stream is at one row, whose bytes are valid until `next`. */
 export interface RowStream {
-  /** Of the present row; undefined at the end. */
+  /** Id of the current row; undefined at the end. */
   id(): bigint | undefined;
   idBytes(): Uint8Array;
   values(): Uint8Array;

@@ -5,7 +5,7 @@ import { logWaiting } from '../waiting.ts';
 export class SharedWaiting {
   readonly #clock: Clock;
   readonly #log: Log;
-  /** In the order in which they began. */
+  /** Waits in the order in which they began. */
   readonly #waiting = new Set<{ readonly what: () => string }>();
   #stopLogging: Cancel | undefined;
 
@@ -14,7 +14,7 @@ export class SharedWaiting {
     this.#log = log;
   }
 
-  /** As `logWaiting`. */
+  /** Begins a wait, as `logWaiting` does. */
   begin(what: () => string): Cancel {
     const one = { what };
     this.#waiting.add(one);

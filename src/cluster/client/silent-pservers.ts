@@ -1,7 +1,7 @@
 /**
  * Pservers that hold their index, and so live, but have not answered this process for long: the network between the two
  * is cut, or that process is suspended. No other pserver takes its units, as it can reach the store, and requests to it
- * wait. So it is told to all who ask for `info`.
+ * wait. Therefore every answer to `info` shows it.
  */
 import { isPaddletError } from '../../base/errors.ts';
 import type { Clock } from '../../base/seams.ts';

@@ -30,7 +30,7 @@ export interface PserverSlice {
   readonly isEmpty: boolean;
   /** Adds them to `into`, and returns that. */
   pullSegments(into?: Uint8Array[]): Uint8Array[];
-  /** Those of the tables alone. */
+  /** Adds the segments of the tables alone. */
   rowSegments(into: Uint8Array[]): void;
   /**
    * Copies the segments of the answer to a pull to where they belong in `into`; returns how many they are.
@@ -40,19 +40,19 @@ export interface PserverSlice {
   /** The same of the tables alone, whose segments begin with that one. Returns the one after them. */
   scatterRows(answer: Answer, into: PulledValues, first: number): number;
   pushSegments(gradients: GradientArrays): Uint8Array[];
-  /** Neither the slice nor a request that was made of it is needed any more. */
+  /** Ends the use of the slice, and of every request that was made from it. */
   release(): void;
 }
 
 /** Ids and dense blocks as they go to the pservers of one placement: made once for a pull and the push after it. */
 export interface RoutedIds {
-  /** By table. */
+  /** Indexed by table. */
   readonly ids: readonly IdList[];
-  /** Of the placement. */
+  /** Version of the placement. */
   readonly version: number;
-  /** By position in the placement. */
+  /** Indexed by position in the placement. */
   readonly slices: readonly PserverSlice[];
-  /** Nothing that was made of it is needed any more: its memory is used again. */
+  /** Ends the use of what was made from it: its memory is used again. */
   release(): void;
 }
 
@@ -64,7 +64,7 @@ export interface Slicer {
    * another list, which are to serve this one, too.
    */
   allocate(ids: readonly IdList[], dense?: PulledValues['dense']): PulledValues;
-  /** Takes back values that nothing refers to any more. */
+  /** Takes back values to which nothing refers. */
   recycle(values: PulledValues): void;
 }
 
@@ -133,7 +133,7 @@ interface SliceSource {
   readonly spec: ParameterSpec;
   readonly buffers: BufferPool;
   readonly dense: DensePlan;
-  /** For each table, by position. */
+  /** For each table, the routes by position in the placement. */
   readonly routes: readonly (readonly (Route | undefined)[])[];
 }
 

@@ -23,7 +23,7 @@ const VERSION_WAIT_MS = 5_000;
 export interface Exchange {
   /** The version that all pservers are to reach. */
   readonly at: TimelineVersion;
-  /** Of each list, by table, ids whose values of that version are pulled. */
+  /** For each list, by table: ids whose values of that version are pulled. */
   readonly lists: readonly (readonly IdList[])[];
   /** Lanes of the round before. */
   readonly deliveries: readonly LaneDelivery[];
@@ -55,9 +55,9 @@ export interface VersionClient {
   exchange(exchange: Exchange, signal: AbortSignal): Promise<readonly PulledList[]>;
   /** Delivers the lanes without waiting for a version. */
   deliver(deliveries: readonly LaneDelivery[], signal: AbortSignal): Promise<void>;
-  /** Takes back the values of an exchange, to which nothing refers any more: later pulls use their memory. */
+  /** Takes back the values of an exchange, to which nothing refers: later pulls use their memory. */
   recycle(pulled: readonly PulledList[]): void;
-  /** True when every unit of shards is known to be past that round: its lanes are not needed any more. */
+  /** True when every unit of shards is known to be past that round: its lanes are no longer needed. */
   isPast(at: TimelineVersion): boolean;
 }
 
@@ -140,7 +140,7 @@ class SyncClient implements VersionClient {
   /** Rejects with the first failure. Pulls that are still unanswered then only free their answers. */
   async #exchangeIn(placement: Placement, exchange: Exchange, signal: AbortSignal): Promise<readonly PulledList[]> {
     const { deliveries, onSent, onDelivered } = exchange;
-    // Routing ids keeps the thread busy, and lanes that were begun would not be sent in that time.
+    // Routing ids keeps the thread busy, and lanes that are partly sent would wait that long.
     const beingSent = this.#group.sending();
     if (beingSent !== undefined) await orAborted(beingSent, signal);
     const lists = this.#begun(placement, exchange.lists);
@@ -164,7 +164,7 @@ class SyncClient implements VersionClient {
       await orAborted(Promise.race([pulled, failed]), signal);
       return lists;
     } catch (error) {
-      // Nothing is scattered any more once the exchange is abandoned.
+      // Nothing is scattered after the exchange is abandoned.
       abandoned.abort();
       this.recycle(lists);
       throw error;

@@ -37,7 +37,7 @@ export async function askInfo(channel: Channel, timeoutMs = ANSWER_WITHIN_MS): P
 const refusedText = (error: PaddletError): PaddletError =>
   new PaddletError('JoinRefused', `did not accept this process: ${error.message}`, { cause: error });
 
-/** The same, on a connection of its own. An address that the process registered may be none. */
+/** The same, on a separate connection. An address that the process registered may be none. */
 export async function askInfoAt(network: Network, address: string, timeoutMs?: number): Promise<InfoAnswer> {
   let channel: Channel;
   try {

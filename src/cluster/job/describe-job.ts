@@ -37,7 +37,7 @@ export interface JobStatus {
   readonly end: JobEnd | undefined;
   /** What the last master wrote; undefined until a master has looked. Not to be believed once that master is dead. */
   readonly written: ClusterStatus | undefined;
-  /** As it is seen now. */
+  /** Health of the job as it is seen now. */
   readonly health: JobHealth;
   /** The command that started the last master, or the run that it belongs to. */
   readonly command: StartCommand | undefined;
@@ -45,7 +45,7 @@ export interface JobStatus {
   /** The numbers that `paddlet resize` changes; of trainers only if it did. */
   readonly wanted: { readonly pservers: number; readonly trainers: number | undefined };
   readonly spread: Spread;
-  /** By index. */
+  /** Sorted by index. */
   readonly checkpoints: readonly NewestCheckpoint[];
   readonly processes: readonly LiveProcess[];
 }
@@ -58,7 +58,7 @@ export function directingInfo({ processes }: Pick<JobStatus, 'processes'>): Dire
   return undefined;
 }
 
-/** Undefined when there is no such job. */
+/** Undefined if the job does not exist. */
 export async function describeJob(store: Store, keys: Keys, network: Network): Promise<JobStatus | undefined> {
   const record = await readJobRecord(store, keys);
   if (record === undefined) return undefined;

@@ -34,7 +34,7 @@ export interface Waiting {
   readonly kind: 'master' | 'pservers' | 'trainers' | 'copies' | 'lease' | TroubleKind;
   /** Follows "waiting for". */
   readonly text: string;
-  /** Of a lease: it ends within this time, unless its owner lives and is only silent. */
+  /** Remaining time. A lease ends within this time, unless its owner lives and is only silent. */
   readonly withinMs?: number;
 }
 
@@ -51,7 +51,7 @@ export interface JobNeeds {
   readonly pservers: number;
   readonly minTrainers: number;
   readonly leaseTtlMs: number;
-  /** Of units, that the job asks for. Follows "waiting for"; undefined when none is missing. */
+  /** Copies of units that the job asks for and lacks. Follows "waiting for"; undefined if none is missing. */
   readonly copies?: string | undefined;
 }
 

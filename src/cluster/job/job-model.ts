@@ -47,7 +47,7 @@ export function labelRuleOf(record: JobRecord, model: Model): LabelRule {
   return task === 'multiclass' ? { task, classes: classesOf(record), ...weights } : { task, ...weights };
 }
 
-/** Of a multiclass model. */
+/** Number of classes of a multiclass model. */
 export function classesOf({ train, test }: JobRecord): number {
   return Math.max(train.labelBound, test?.labelBound ?? 0);
 }
@@ -87,18 +87,13 @@ export function forwardReadingOf(
     inputWidth,
     readsFields,
     mayHaveWeight: data.labelWeights,
-    // Of interactions it is not known how many there are.
+    // The number of fields of interactions is unknown.
     fields: data.format === 'interactions' ? undefined : record.train.columns?.fields,
   };
 }
 
-/** Of lines that are to stand for those of the job: interactions have no quotes, and may have runs of blanks. */
-function dialectIn(
-  format: DataFormat,
-  ofJob: DataFormat,
-  dialect: Dialect,
-  delimiter: string | undefined,
-): Dialect {
+/** Dialect of lines that replace those of the job: interactions have no quotes, and may have runs of blanks. */
+function dialectIn(format: DataFormat, ofJob: DataFormat, dialect: Dialect, delimiter: string | undefined): Dialect {
   if (format === ofJob) return { ...dialect, delimiter: delimiter ?? dialect.delimiter };
   const { runs: _, ...others } = dialect;
   const quote = format === 'interactions' ? null : ofJob === 'interactions' ? '"' : dialect.quote;

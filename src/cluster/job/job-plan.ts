@@ -6,7 +6,7 @@ import type { JobRecord } from './job-record.ts';
 
 export const pushPlanOf = (record: JobRecord): PushPlan => createPushPlan(planOptionsOf(record));
 
-/** Of a job in sync mode. */
+/** The rounds of a job in sync mode. */
 export function roundPlanOf(record: JobRecord): RoundPlan {
   const { recordsOf } = pushPlanOf(record);
   const taskRecords = Uint32Array.from({ length: record.train.tasks }, (_, task) => recordsOf(task));

@@ -1,6 +1,6 @@
 /**
  * The key `/job`: what all roles must agree on. The first master creates it; it never changes. The two numbers of a job
- * that can change have keys of their own: `/ps_desired` and `/passes_desired`.
+ * that can change have separate keys: `/ps_desired` and `/passes_desired`.
  */
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
@@ -39,13 +39,13 @@ const dataFactsSchema = z.strictObject({
   /** Highest field of a feature + 1, or the columns that make features; 0 where features have no fields. */
   fieldBound: count.max(LIMITS.fields),
   digest: z.string(),
-  /** Of data with columns. */
+  /** Present for formats with columns. */
   columns: z
     .strictObject({
-      /** Fields of a line. */
+      /** Fields per line. */
       fields: count,
       statistics: z.array(numberStatistics).max(LIMITS.columns),
-      /** Names of the columns that every record has a value of. */
+      /** Names of the columns that have a value in every record. */
       complete: z.array(z.string()).max(LIMITS.columns).optional(),
     })
     .optional(),

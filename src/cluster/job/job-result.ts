@@ -9,10 +9,10 @@ export const metricsSchema = z.strictObject({
   records: count,
   logloss: z.number().optional(),
   auc: z.number().optional(),
-  /** By how much `auc` may be off: it is that of a histogram. Without it `auc` is exact. */
+  /** Maximum error of `auc` if it comes from a histogram; absent if `auc` is exact. */
   aucBound: z.number().optional(),
   groupedAuc: z.number().optional(),
-  /** Of the `topK` records with the highest scores of each group; the three come together. */
+  /** Metrics of the `topK` records with the highest scores of each group; the three come together. */
   hitRate: z.number().optional(),
   ndcg: z.number().optional(),
   topK: z.int().min(1).max(LIMITS.topK).optional(),
@@ -30,12 +30,12 @@ const keptModelSchema = z.strictObject({
   rounds: count.optional(),
   /** Folder of its checkpoint. */
   checkpoint: z.string(),
-  /** Of the held-out records. */
+  /** Metrics of the held-out records. */
   metrics: metricsSchema,
 });
 export type KeptModel = z.infer<typeof keptModelSchema>;
 
-/** Of jobs that are evaluated while they train: the newest model, and the best by the metric, if any has it. */
+/** Models of jobs that are evaluated while they train: the newest, and the best by the metric, if a model has it. */
 export const keptModelsSchema = z.strictObject({
   metric: z.enum(EVALUATION_METRICS),
   isStoppedEarly: z.boolean(),

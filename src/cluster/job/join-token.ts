@@ -37,7 +37,7 @@ export interface StoredJoinTokenOptions {
 export class StoredJoinToken implements JoinToken {
   readonly #options: StoredJoinTokenOptions;
   #known: Uint8Array | undefined;
-  /** Of the value known: a read may return after a newer value came. */
+  /** Revision of the known value: a read may return after a newer value came. */
   #revision = 0n;
   #reading: Promise<Uint8Array | undefined> | undefined;
   #readMs = Number.NEGATIVE_INFINITY;

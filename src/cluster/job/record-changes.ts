@@ -16,7 +16,7 @@ import { type JobRecord, parsePasses } from './job-record.ts';
 export interface RecordHandlers {
   /** Once: the record is no longer the job's. */
   onChanged(error: PaddletError): void;
-  /** The store cannot be followed any more. */
+  /** The store can no longer be followed. */
   onEnd(error: Error): void;
 }
 

@@ -1,4 +1,4 @@
-/** Where the metrics of the processes of a job are, as Prometheus wants to be told (`http_sd_config`). */
+/** Where the metrics of the processes of a job are, in the form that Prometheus reads (`http_sd_config`). */
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
 import { trainerAddress } from '../trainer-entry.ts';

@@ -4,7 +4,7 @@ import { LIMITS } from '../../base/limits.ts';
 import { parseStoreValue } from '../../core/tasks/state.ts';
 
 export const startCommandSchema = z.strictObject({
-  /** To be pasted into a shell. */
+  /** The command as text to be pasted into a shell. */
   command: z.string().max(LIMITS.commandCharacters),
   folder: z.string().max(LIMITS.commandCharacters),
   host: z.string().max(LIMITS.nameCharacters),

@@ -14,7 +14,7 @@ import { type Head, parseHead } from './heads.ts';
 
 export interface HeadChange {
   readonly unit: number;
-  /** Of the head as it was read; 0n when the unit has none. */
+  /** Revision of the head as it was read; 0n if the unit has none. */
   readonly modRevision: bigint;
   readonly head: Head;
 }
@@ -31,9 +31,9 @@ export interface ChangedHead {
 
 export interface ChangeHeads {
   readonly context: RoleContext;
-  /** Of the actor's claim. */
+  /** Fence of the actor's claim. */
   readonly fence: Fence;
-  /** What must hold beside that, for all of the changes. */
+  /** What else must hold for all of the changes. */
   readonly also?: readonly Compare[];
   /** Ends waiting for the store: then the outcome is unknown. Default: when the process is asked to stop. */
   readonly signal?: AbortSignal;
@@ -83,7 +83,10 @@ function attempt({ context, fence, also = [] }: ChangeHeads, changes: readonly H
   });
 }
 
-/** Of a change whose head is not as it was read: made by an attempt before, or refused. Undefined: as it was read. */
+/**
+ * The outcome of a change whose head is not as it was read: an earlier attempt made the change, or it is refused.
+ * Undefined: the head is as it was read.
+ */
 function stateOf(change: HeadChange, key: string, entry: KeyValue | undefined): ChangedHead | undefined {
   if ((entry?.modRevision ?? 0n) === change.modRevision) return undefined;
   return seen(change.unit, key, entry, entry?.value === JSON.stringify(change.head));

@@ -14,7 +14,7 @@ const ownerSchema = z.strictObject({ index: count, token });
 export type Owner = z.infer<typeof ownerSchema>;
 
 const restSchema = z.strictObject({
-  /** Whose file it is. */
+  /** Index of the pserver whose file it is. */
   index: count.max(LIMITS.pservers - 1),
   uuid: z.string().regex(UUID_PATTERN),
 });

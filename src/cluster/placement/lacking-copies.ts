@@ -3,7 +3,7 @@ import type { UnitPlace } from './unit-places.ts';
 
 export interface CopiesWanted {
   readonly replicas: number;
-  /** With fewer, updates wait. */
+  /** Minimum number of copies in sync; with fewer, updates wait. */
   readonly minInSync: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Deletes what is left of a pserver that the job does not want any more: its files, and the keys of its index. Its
- * files go first, so that the keys tell what is left when the process dies in between.
+ * Deletes what is left of a pserver that the job no longer wants: its files, and the keys of its index. Its files go
+ * first, so that the keys tell what is left when the process dies in between.
  */
 import { LIMITS } from '../../base/limits.ts';
 import { removeEmptyFolder } from '../../checkpoint/file/files.ts';
@@ -18,9 +18,9 @@ import { parseHead } from './heads.ts';
 
 export interface LeaveNothing {
   readonly context: RoleContext;
-  /** Of the actor's claim. */
+  /** Fence of the actor's claim. */
   readonly fence: Fence;
-  /** What must hold beside that for the keys to be deleted. */
+  /** What else must hold for the keys to be deleted. */
   readonly also?: readonly Compare[];
   readonly index: number;
   /** The job's checkpoint folder. */

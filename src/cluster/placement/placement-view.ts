@@ -29,7 +29,7 @@ export interface PlacedPserver {
   readonly address: string;
   readonly token: bigint;
   readonly stamp: PlacementStamp;
-  /** That it leads. */
+  /** Units that it leads. */
   readonly units: readonly LedUnit[];
 }
 
@@ -39,7 +39,7 @@ export interface Placement {
   readonly version: number;
   /** Shard → position in `pservers`. */
   readonly primaryOf: Int32Array;
-  /** Those that lead a unit, by ascending index. */
+  /** Pservers that lead a unit, by ascending index. */
   readonly pservers: readonly PlacedPserver[];
 }
 
@@ -55,7 +55,7 @@ export interface PlacementView {
   missing(): string;
   /** Indexes with a live pserver. */
   liveIndexes(): number[];
-  /** By ascending index. */
+  /** Live pservers by ascending index. */
   live(): LivePserver[];
   /** All of them, ascending; none until the store has answered. */
   units(): readonly UnitPlace[];
@@ -73,7 +73,7 @@ interface Mirror {
   loaded: boolean;
 }
 
-/** `onFatal` is told when the store cannot be followed any more. */
+/** `onFatal` is called when the store can no longer be followed. */
 export function followPlacement(
   context: Pick<StoreContext, 'host' | 'store' | 'keys'>,
   job: Grouping,
@@ -187,7 +187,7 @@ function build(
   return { placement: placementOf(keys, job, placed, version), missing: '' };
 }
 
-/** Of all units. */
+/** The placement, once all units have a live primary. */
 function placementOf(keys: Keys, job: Grouping, placed: readonly PlacedUnit[], version: number): Placement {
   const byOwner = [...Map.groupBy(placed, ({ owner }) => owner)].map(([owner, units]) => {
     return { index: indexAfter(keys.psPrefix, owner), owner, units };
@@ -218,7 +218,7 @@ function missingIn(job: Wanted, live: readonly LivePserver[], orphans: number): 
   return `pserver ${absent.join(', ')} (${job.desired - absent.length} of ${job.desired} are running)`;
 }
 
-/** By ascending index. */
+/** Live pservers by ascending index. */
 const liveIn = (keys: Keys, owners: Entries): LivePserver[] =>
   [...owners.values()]
     .map((entry) => livePserver(indexAfter(keys.psPrefix, entry), entry))

@@ -20,13 +20,13 @@ export interface StoredHead {
 }
 
 export interface ProposedHead {
-  /** That the proposal was made of. */
+  /** The head from which the proposal was made. */
   readonly from: StoredHead;
   readonly proposal: HeadProposal;
 }
 
 export interface DecidedHead {
-  /** What the copy is told: `decided`. */
+  /** What the machine of the copy gets: `decided`. */
   readonly from: number;
   readonly outcome: Exclude<Outcome, { outcome: 'unknown' }>;
   /** As it is now: what was made, or what the transaction read. */
@@ -40,7 +40,7 @@ export interface ProposeHeads extends Omit<ChangeHeads, 'also'> {
 
 /**
  * Resolves when all are decided. A transaction is repeated until the store answers it, as an attempt before may still
- * land. Throws like `changeHeads`; the outcomes of those that were not told are unknown then.
+ * land. Throws like `changeHeads`; then the outcomes that were not reported are unknown.
  */
 export async function proposeHeads(by: ProposeHeads, proposed: readonly ProposedHead[]): Promise<void> {
   const [resting, others] = [proposed.filter(isRefused), proposed.filter((one) => !isRefused(one))];
@@ -67,7 +67,7 @@ function makeAlike(by: ProposeHeads, group: readonly ProposedHead[]): Promise<vo
   );
 }
 
-/** A token is never given again: a process that has lost its index is gone for good. */
+/** A token is never given again: a process that has lost its index never gets that token back. */
 const comparesOf = (keys: Keys, { alive, gone }: HeadProposal): Compare[] => [
   ...alive.map(({ index, token }) => ({ key: keys.ps(index), createRevision: BigInt(token) })),
   ...gone.map(({ index, token }) => ({ key: keys.ps(index), notCreateRevision: BigInt(token) })),

@@ -18,7 +18,7 @@ export interface PserverRecords {
   readonly cancel: Cancel;
 }
 
-/** `onFatal` is told when the store cannot be followed any more. */
+/** `onFatal` is called when the store can no longer be followed. */
 export function followPserverRecords(
   { store, keys, host }: Pick<StoreContext, 'host' | 'store' | 'keys'>,
   onChanged: () => void,

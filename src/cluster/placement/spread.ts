@@ -10,25 +10,25 @@ import { type PlaceLabels, type PserverRecord, parsePserverRecord } from './pser
 import { byKey, indexAfter, placesIn, type UnitPlace } from './unit-places.ts';
 import { type UnitSizes, unitSizesIn } from './unit-sizes.ts';
 
-/** Of a live pserver. */
+/** What a live pserver has. */
 export interface PserverShare {
   readonly index: number;
-  /** As it says itself; undefined until it has. */
+  /** Status that the pserver reports; undefined until it has. */
   readonly status: PserverRecord['status'] | undefined;
-  /** Its units go to the others: its index is not wanted, or it is being stopped. */
+  /** Its units move to other pservers: its index is not wanted, or it is being stopped. */
   readonly isLeaving: boolean;
   readonly units: number;
   /** Units that others lead and of which it has a copy in sync. */
   readonly copies: number;
-  /** A little old. */
+  /** Bytes of its units; may be slightly outdated. */
   readonly bytes: number;
   readonly labels: PlaceLabels;
 }
 
 export interface Spread {
-  /** Of the job. */
+  /** Number of units of the job. */
   readonly units: number;
-  /** By index. */
+  /** Sorted by index. */
   readonly pservers: readonly PserverShare[];
   /** Wanted indexes without a live pserver. */
   readonly missing: readonly number[];
@@ -43,7 +43,7 @@ export interface Spread {
 }
 
 export interface SpreadKeys {
-  /** Under `/ps/`, `/heads/` and `/pservers/`. */
+  /** Entries under `/ps/`, `/heads/` and `/pservers/`. */
   readonly owners: readonly KeyValue[];
   readonly heads: readonly KeyValue[];
   readonly records: readonly KeyValue[];
@@ -99,7 +99,10 @@ interface LedUnit {
   readonly inSync: readonly number[];
 }
 
-/** What a pserver said that is gone says nothing of the one that has its index now, until that one has spoken. */
+/**
+ * The record of a former process says nothing about the process that has the index now, until that one has written its
+ * own.
+ */
 function recordsOf(
   keys: Keys,
   entries: readonly KeyValue[],

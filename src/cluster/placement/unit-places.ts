@@ -5,7 +5,7 @@ import type { KeyValue } from '../../store/store.ts';
 import { type Head, type Owner, parseHead } from './heads.ts';
 import type { StoredHead } from './propose-heads.ts';
 
-/** By key. */
+/** Keyed by key. */
 export type Entries = ReadonlyMap<string, KeyValue>;
 
 export const byKey = (entries: readonly KeyValue[]): Entries => new Map(entries.map((entry) => [entry.key, entry]));
@@ -13,7 +13,7 @@ export const byKey = (entries: readonly KeyValue[]): Entries => new Map(entries.
 export const indexAfter = (prefix: string, { key }: { readonly key: string }): number =>
   Number(key.slice(prefix.length));
 
-/** With its claim. */
+/** A live pserver with its claim. */
 export interface LivePserver {
   readonly index: number;
   readonly address: string;
@@ -37,8 +37,8 @@ export interface UnitPlace extends OrphanUnit {
   /** Live members of its in-sync set, its primary included. */
   readonly copies: readonly LivePserver[];
   /**
-   * Its primary is gone, and a live member has everything that was acknowledged: that one will lead it. A unit that was
-   * left by a clean stop has its last state in a file: then no copy takes over.
+   * The primary has lost its index, and a live member of the in-sync set will be promoted. After a clean stop the last
+   * state of the unit is in a file: then no copy takes over.
    */
   readonly hasCopy: boolean;
 }

@@ -3,7 +3,7 @@ import type { DirectingInfo } from '../info.ts';
 import type { LiveProcess } from '../job/describe-job.ts';
 import { shortId } from '../trainer-entry.ts';
 
-/** In the order in which causes are told: what comes first is the reason of what comes later. */
+/** In the order in which causes are shown: earlier causes are the reasons of later ones. */
 export const CAUSE_KINDS = [
   /** The job has ended, was asked to stop, or no process of it is running. */
   'ended',
@@ -45,7 +45,7 @@ export interface Cause {
   readonly hint?: string;
 }
 
-/** At the beginning of a sentence. */
+/** The name of a process at the beginning of a sentence. */
 export function nameOf({ role, id }: Pick<LiveProcess, 'role' | 'id'>): string {
   switch (role) {
     case 'master':
@@ -65,7 +65,7 @@ export const oneLine = (text: string): string =>
     .replace(/:\s*\n\s*/g, ': ')
     .replace(/\s*\n\s*/g, '; ');
 
-/** In whole seconds. */
+/** The time in whole seconds. */
 export const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
 
 /** `0, 1 and 3`. */

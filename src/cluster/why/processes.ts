@@ -56,7 +56,7 @@ export const diskCauses = ({ processes }: Seen): Cause[] =>
 
 const ROLE_ORDER = ['pserver', 'master', 'trainer'] as const;
 
-/** Those of another version, or of another job. */
+/** Processes of another version, or of another job. */
 export const strangeCauses = ({ processes }: Seen): Cause[] =>
   processes.flatMap((process) =>
     process.answer.kind === 'notUnderstood'
@@ -113,7 +113,7 @@ export function missingCauses({ processes, record, spread }: Seen): Cause[] {
     });
   }
   causes.push(...copiesCauses({ record, spread }));
-  // As the master counts them.
+  // The number of trainers as the master counts them.
   const trainers = processes.filter((process) => process.role === 'trainer').length;
   if (trainers < cluster.minTrainers) {
     causes.push({
@@ -155,7 +155,7 @@ function copiesCauses({ record, spread }: Pick<Seen, 'record' | 'spread'>): Caus
   ];
 }
 
-/** Processes that have nothing to work on yet; the commands of the job are told by themselves. */
+/** Processes that have nothing to work on yet; the commands of the job have causes of their own kind. */
 export const waitingCauses = ({ processes }: Seen): Cause[] =>
   processes.flatMap((process): Cause[] => {
     const { answer } = process;

@@ -12,10 +12,10 @@ type WorkingTrainer = Extract<TrainerInfo, { state: 'working' }>;
 const RECENT_FAILURE_MS = 20_000;
 /** What lasts so long is worth a word. */
 const LONG_MS = 2_000;
-/** A pserver is slow that takes so many times longer than the quickest, and at least so long. */
+/** A pserver is slow if it takes this many times longer than the quickest, and at least `SLOW_MS`. */
 const SLOW_FACTOR = 5;
 const SLOW_MS = 100;
-/** Without another one to compare it with. */
+/** Slowness limit if there is no other pserver to compare with. */
 const SLOW_ALONE_MS = 1_000;
 
 export function failureCauses(seen: Seen): Cause[] {
@@ -32,7 +32,7 @@ export function failureCauses(seen: Seen): Cause[] {
     });
 }
 
-/** By what trainers measure. */
+/** Slow pservers, according to the times that trainers measure. */
 export function slowPserverCauses(seen: Seen): Cause[] {
   const trainers = workingTrainers(seen);
   const byIndex = new Map<number, number>();
@@ -141,7 +141,7 @@ function longQuietMs(seen: Seen): number {
   return Math.max(LONG_MS, (PATIENCE_STEPS * 1000 * batchSize * together) / recordsPerSecond);
 }
 
-/** Of the trainers that have work in async mode. */
+/** The longest in its current phase among the trainers that have work in async mode. */
 function executing(master: DirectingInfo, seen: Seen): WorkingTrainer | undefined {
   if (master.mode !== 'async') return undefined;
   const busy = new Set(master.attempts.filter((attempt) => attempt.executing).map(({ trainer }) => trainer));

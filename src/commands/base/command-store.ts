@@ -11,7 +11,7 @@ import { type CredentialFlags, storeCredentials } from './store-credentials.ts';
 /** How long a store may take that is only asked: long enough for one that is being restarted. */
 export const STORE_LIMIT_MS = 10_000;
 
-/** Of commands that wait for nothing but the store. */
+/** For commands that wait only for the store. */
 export const storeTimeoutFlag = durationFlag('10s', 'Longest time to wait for an answer from the store.');
 
 export interface CommandStoreOptions {
@@ -27,7 +27,7 @@ export interface CommandStoreOptions {
 
 export interface CommandStore {
   readonly store: Store;
-  /** For `retryUntilAnswered` and `settle`. */
+  /** Options for `retryUntilAnswered` and `settle`. */
   readonly ask: RetryOptions & { readonly store: Store };
   /** The job's folder, when the store is embedded. */
   readonly folder: string | undefined;

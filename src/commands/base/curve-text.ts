@@ -23,7 +23,7 @@ export function curveText(points: readonly Point[], columns: number): string | u
   return `${'curve'.padEnd(LABEL_WIDTH)}${name} ${sparkline(values, width)} ${ends}`;
 }
 
-/** The mean of each of so many parts, between the lowest and the highest of them. */
+/** The mean of each of `width` parts, on a scale from the lowest to the highest mean. */
 export function sparkline(values: readonly number[], width: number): string {
   const parts = Math.min(width, values.length);
   const means = Array.from({ length: parts }, (_, part) => {

@@ -18,8 +18,8 @@ export function logLevelFlag(initial: LogLevel, facts: LogLevelFacts) {
 }
 
 /**
- * Of every command. A letter is the same flag in every command that has one: `-j` json, `-s` set, `-o` output. They are
- * for what is typed daily; what deletes or overwrites is typed in full.
+ * Flags of every command. A letter means the same flag in every command: `-j` json, `-s` set, `-o` output. Letters are
+ * for flags that are typed daily; flags that delete or overwrite are typed in full.
  */
 export const everyFlags = {
   json: Flags.boolean({
@@ -83,7 +83,7 @@ export const dataFlagsElse = (otherwise: string) => ({
 
 export const dataFlags = dataFlagsElse('the folder of the job file');
 
-/** Where inflated files and indexes are kept. */
+/** Where decompressed files and indexes are kept. */
 export const cacheFlags = {
   'cache-dir': Flags.string({
     env: 'PADDLET_CACHE',
@@ -106,7 +106,7 @@ export const setFlags = {
   }),
 };
 
-/** Of idx files. */
+/** Label files, for idx data. */
 export const labelsFlag = Flags.string({
   multiple: true,
   multipleNonGreedy: true,

@@ -1,6 +1,6 @@
 import { PaddletError } from '../../base/errors.ts';
 
-/** An empty path would be the data folder: it is an unset variable of a shell, hardly what was meant. */
+/** An empty path would be the data folder: it is probably an unset variable of a shell. */
 export function refuseEmpty(paths: readonly string[], argument: string): void {
   const at = paths.indexOf('');
   if (at < 0) return;

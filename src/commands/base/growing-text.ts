@@ -5,16 +5,16 @@ import { numberedLog, numbersIn } from '../../host/log-file.ts';
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** Of a log: in the part of that number, or in the one that will have it. */
+/** A place in a log: in the part with that number, or in the part that will get it. */
 export interface LogPlace {
   readonly number: number;
   readonly offset: number;
 }
 
 interface Parts {
-  /** Of those that are full, ascending. */
+  /** Numbers of the full parts, ascending. */
   readonly numbers: readonly number[];
-  /** That the file will have which is written to. */
+  /** Number that the current file will get. */
   readonly next: number;
 }
 
@@ -47,7 +47,7 @@ export class GrowingText {
         continue;
       }
       if (read === undefined) return '';
-      // It was removed, and begun again.
+      // It was removed, and started again.
       if (read.size < at.offset && isLast) {
         this.#at = { number: at.number, offset: 0 };
         continue;

@@ -10,9 +10,9 @@ interface LineBase extends Partial<FinishedMetrics> {
 
 export interface TrainLine extends LineBase {
   readonly kind: 'train';
-  /** From 0. */
+  /** Number of the pass, counted from 0. */
   readonly pass: number;
-  /** Records trained until then; `records` are those since the line before. */
+  /** Records trained until then; `records` counts those since the previous line. */
   readonly trained: number;
   /** Sync mode. */
   readonly round?: number | undefined;

@@ -11,7 +11,7 @@ export interface LiveCluster {
   readonly close: () => void;
 }
 
-/** `onFatal` is told when the store cannot be followed any more. */
+/** `onFatal` is called when the store can no longer be followed. */
 export function openLiveCluster(job: JobInStore, onFatal: (error: Error) => void): LiveCluster {
   const { host, store, keys, record } = job;
   const context = { host, store, keys, network: jobNetwork(host, store, keys) };

@@ -1,4 +1,4 @@
-/** A text that is shown again and again, in place on a terminal, until it is the last or the user ends it. */
+/** A text that is shown repeatedly, in place on a terminal, until it is the last or the user ends it. */
 import { pause } from '../../base/backoff.ts';
 import type { Clock } from '../../base/seams.ts';
 import { visibleStyled } from '../../base/visible.ts';
@@ -6,7 +6,7 @@ import { columnsOf, cut } from './fit.ts';
 
 export interface Frame {
   readonly text: string;
-  /** Nothing will change any more. */
+  /** The text will not change from now on. */
   readonly isLast: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface LiveViewOptions {
 /** How it ended: with the last frame, or with its reader; or the user ended it. */
 export type LiveEnd = 'over' | 'interrupted';
 
-/** Aborts when the reader of the standard output goes away. */
+/** Aborts when the reader of stdout closes the pipe. */
 export function readerGone(): AbortSignal {
   const gone = new AbortController();
   process.stdout.once('error', () => gone.abort());
@@ -65,7 +65,7 @@ async function follow(options: LiveViewOptions, show: (text: string) => void): P
   }
 }
 
-/** Of the terminal, with the cursor hidden; and back. */
+/** Switches to the terminal's second screen with the cursor hidden, and back. */
 const ENTER = '\u001b[?1049h\u001b[?25l';
 const LEAVE = '\u001b[?25h\u001b[?1049l';
 const HOME = '\u001b[H';
@@ -91,7 +91,7 @@ class OtherScreen {
     this.#setUp();
   }
 
-  /** As many lines as there is room for. */
+  /** Shows as many lines as fit on the terminal. */
   show(text: string): void {
     const { stdout } = process;
     const lines = text.split('\n').slice(0, Math.max(1, (stdout.rows || 24) - 1));

@@ -1,4 +1,4 @@
-/** Keeps models of a job that is evaluated while it trains; a process of its own, `paddlet evaluate`, scores each. */
+/** Keeps models of a job that is evaluated while it trains; a separate process, `paddlet evaluate`, scores each. */
 import * as z from 'zod';
 import { CODES, type ErrorCode, isErrorCode, PaddletError } from '../../base/errors.ts';
 import type { Disk, Log, Shell } from '../../base/seams.ts';

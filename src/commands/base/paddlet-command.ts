@@ -68,7 +68,7 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
     return this.#words;
   }
 
-  /** For hints that repeat the command line. */
+  /** The typed words, for hints that repeat the command line. */
   protected get typed(): TypedCommand {
     return { command: this.ctor.id.split(':'), words: this.argv };
   }
@@ -108,7 +108,7 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
     return startWait(text, !this.everyFlags().json);
   }
 
-  /** A progress bar on stderr, shown after two seconds; lines where there is no terminal. Silent with `--json`. */
+  /** A progress bar on stderr, shown after two seconds; lines if stderr is not a terminal. Silent with `--json`. */
   protected progress(title: string): Progress {
     return startProgress(title, !this.everyFlags().json);
   }

@@ -5,7 +5,7 @@ const OF_CHECKPOINTS = { '--job': '--job-id' };
 /** In place of a name: the value is an argument now. */
 const ARGUMENT = '';
 
-/** By the id of the command. */
+/** Keyed by the id of the command. */
 const RENAMED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   evaluate: { '--checkpoint': ARGUMENT },
   init: { '--force': '--replace' },

@@ -82,7 +82,7 @@ function whyMissing(metrics: Metrics): string {
 
 const isBinary = ({ logloss, rmse }: Metrics): boolean => logloss !== undefined && rmse !== undefined;
 
-/** Of two classes, ½ for every record. */
+/** Loss of a binary model that predicts ½ for every record. */
 const COIN_LOGLOSS = Math.LN2;
 /** A model that has learned nothing yet is there, but for its rounding. */
 const CLEARLY = 1.01;

@@ -34,7 +34,7 @@ import { OWN_SIGNALS, type RoleSignals, roleSignals } from './interruption.ts';
 import { PaddletCommand } from './paddlet-command.ts';
 import { type CredentialFlags, storeCredentials } from './store-credentials.ts';
 
-/** Of what starts roles. */
+/** For commands that start roles. */
 export const exposeFlags = {
   'expose-metrics': Flags.boolean({
     env: 'PADDLET_EXPOSE_METRICS',
@@ -42,7 +42,7 @@ export const exposeFlags = {
   }),
 };
 
-/** Of what listens for people and their browsers, too. */
+/** For commands that also listen for people and their browsers. */
 export const listenFlags = {
   listen: Flags.string({
     default: DEFAULT_LISTEN,

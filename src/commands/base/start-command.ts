@@ -7,7 +7,7 @@ import { credentialFlags, PASSWORD_VARIABLE } from './store-credentials.ts';
 /** Set by `paddlet run` for its master: the run is what resumes the job, not the master. */
 export const RESUME_VARIABLE = 'PADDLET_RESUME';
 
-/** Of the settings that a command also takes from the environment. */
+/** The environment variables that set what a command also takes as flags. */
 const SETTINGS = [
   ...['PADDLET_STORE', 'PADDLET_DATA', 'PADDLET_CACHE'],
   ...Object.values(credentialFlags).flatMap(({ env: name }) => name ?? []),
@@ -29,5 +29,5 @@ export function startCommand(argv = process.argv, env = process.env): StartComma
 
 const inShell = (words: readonly string[]): string => shellCommand(words.map(withoutPassword));
 
-/** Of a URL. */
+/** Hides the password in a URL. */
 const withoutPassword = (word: string): string => word.replace(/(:\/\/[^/@\s:]*):[^/@\s]*@/g, '$1:…@');

@@ -11,7 +11,7 @@ export function secondsLeft(master: DirectingInfo): number | undefined {
   return done === undefined ? undefined : ((1 - done) * passes * records) / recordsPerSecond;
 }
 
-/** Of all passes; undefined while the position is not known. */
+/** Fraction of all passes that is done; undefined while the position is unknown. */
 export function shareDone(master: DirectingInfo): number | undefined {
   if (master.mode === 'sync') {
     const { round, total } = master.rounds;

@@ -63,7 +63,7 @@ function meantBy(first: string, second: string | undefined, names: readonly stri
   if (groups.includes(first)) {
     const own = names.filter((name) => name.startsWith(`${first} `));
     const near = nearest(both, own);
-    // The name of the group is no part of the likeness.
+    // The name of the group is not a part of the likeness.
     const isNear = near !== undefined && nearest(second ?? '', [near.slice(first.length + 1)]) !== undefined;
     return isNear ? [near] : [];
   }
@@ -75,7 +75,7 @@ function meantBy(first: string, second: string | undefined, names: readonly stri
           names.filter((name) => name.includes(' ')),
         );
   if (whole !== undefined) return [whole];
-  // Of the second word of a command, given alone: `inspect`.
+  // The second word of a command may be given alone: `inspect`.
   const last = names.filter((name) => name.endsWith(` ${first}`));
   if (last.length > 0) return last;
   const near = nearest(first, [...names, ...groups, ...Object.keys(OTHER_NAMES)]);

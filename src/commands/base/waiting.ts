@@ -1,4 +1,4 @@
-/** Spinners and progress bars on stderr; lines where it is no terminal. */
+/** Spinners and progress bars on stderr; lines if stderr is not a terminal. */
 import { visible } from '../../base/visible.ts';
 import { isColorWanted } from '../../host/host.ts';
 import { columnsOf, cut, fitNotes, type Note } from './fit.ts';
@@ -99,7 +99,7 @@ export interface ProgressLine {
   readonly notes: readonly Note[];
 }
 
-/** `training ━━━━━━────── 50%  pass 3/4  12 s left`, in one line of so many columns. */
+/** `training ━━━━━━────── 50%  pass 3/4  12 s left`, in one line of at most `columns` columns. */
 export function progressLine({ title, done, total, notes }: ProgressLine, columns: number): string {
   const { cells } = BARS.find(({ from }) => columns >= from)!;
   const start = `${title} ${bar(done, total, cells)}`;

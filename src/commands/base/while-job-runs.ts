@@ -5,7 +5,7 @@ import type { JobInStore } from './with-job.ts';
 
 /**
  * Runs `act` with a signal that aborts when the job ends, too; undefined when that came first. An error that `act`
- * passes to `onFatal` (the store cannot be followed any more) is thrown.
+ * passes to `onFatal` (the store can no longer be followed) is thrown.
  */
 export async function whileJobRuns<T>(
   { host, store, keys }: Pick<JobInStore, 'host' | 'store' | 'keys'>,

@@ -8,7 +8,7 @@ export type About =
   | {
       readonly model: Job['model'];
       readonly format: Job['data']['format'];
-      /** Of formats with columns; 0 for others. */
+      /** Number of columns; 0 for formats without columns. */
       readonly columns: number;
     }
   /** Why the checkpoint is not enough for predictions. */

@@ -86,7 +86,7 @@ Optimizer state is not compared. Memory use is bounded.`;
   }
 }
 
-/** Of one file it is no surprise. */
+/** Missing shards are expected if the path is a single file. */
 function warnOfMissing(log: Log, from: string, { missing, facts }: CheckpointSet): void {
   if (missing.length === 0) return;
   log.warn(

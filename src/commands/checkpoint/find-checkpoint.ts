@@ -57,7 +57,7 @@ export interface FoundCheckpoint {
   readonly published: readonly PublishedEntry[] | undefined;
   /** Files that have the last state of a unit, when the files were found by the store. */
   readonly resting: ReadonlySet<string> | undefined;
-  /** Of the job in the store, when the files were found by it. */
+  /** Id of the job in the store, if the files were found by the store. */
   readonly jobId: string | undefined;
 }
 

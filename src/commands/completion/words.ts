@@ -13,7 +13,7 @@ export type Values = 'files' | 'unknown' | 'none' | readonly string[];
 export type ArgValues = Values | 'jobs' | 'models';
 
 export interface FlagWords {
-  /** With its dashes. */
+  /** Names of the flag, with its dashes. */
   readonly names: readonly string[];
   readonly about: string;
   readonly values: Values;
@@ -50,7 +50,7 @@ export function menusOf(commands: readonly CommandWords[]): string[] {
   return ['', ...groupsOf(names).filter((group) => !names.includes(group))];
 }
 
-/** Of arguments that have other values than the table of commands tells. */
+/** Values of arguments that the table of commands does not list. */
 const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   docs: Object.keys(TEXTS),
   jobs: ['delete'],

@@ -15,9 +15,9 @@ import { cacheFlags, dataFlagsElse, PaddletCommand } from '../base-command.ts';
 import { comparisonText, denseText, type Screen, sparseText, tableText } from './inspection-text.ts';
 import { jobLookText } from './job-look-text.ts';
 
-/** Of an output that is no terminal. */
+/** Width of an output that is not a terminal. */
 const USUAL_WIDTH = 80;
-/** Of each column, for scripts. */
+/** Frequent values of each column that scripts get. */
 const SHOWN_VALUES = 20;
 
 export default class DataInspect extends PaddletCommand<typeof DataInspect> {
@@ -42,7 +42,7 @@ job reads them.`;
   ];
   static override args = {
     file: Args.string({ required: true, description: 'File to inspect; the first file of a folder or glob.' }),
-    // What waits on the standard input is no name of a file.
+    // Text that waits on stdin is not a file name.
     other: Args.string({ ignoreStdin: true, description: 'File to compare with FILE.' }),
   };
   static override flags = {

@@ -24,7 +24,7 @@ const BINS = 16;
 const NAME_CHARACTERS = 24;
 /** However narrow the terminal is. */
 const LEAST_CELL = 16;
-/** Of a screen with bars. */
+/** Width from which a screen has room for bars. */
 const LEAST_WIDTH = 64;
 const GAP = 2;
 const SHOWN = 10;

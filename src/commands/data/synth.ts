@@ -104,7 +104,7 @@ flags give the same bytes.`;
     const wait = await this.wait(`generating ${options.records} records`);
     try {
       const made = await writeSynth(this.host(), folder, options).catch((error: NodeJS.ErrnoException) => {
-        // Of the file system: no such folder, no permission, no space.
+        // Passes on everything but errors of the file system: no such folder, no permission, no space.
         if (error instanceof PaddletError || !/^E[A-Z]+$/.test(error.code ?? '')) throw error;
         throw new PaddletError('Usage', `cannot write to ${folder}: ${error.message}`, {
           hint: 'choose another folder with --output',

@@ -51,7 +51,7 @@ mode. On a terminal, the pager named by the variable PAGER shows the text, if PA
     const { PAGER: pager } = process.env;
     if (!this.flags.json && process.stdout.isTTY && pager !== undefined && pager !== '') {
       const { status, error } = paged(pager, text);
-      // Of a shell: the program cannot be run, or is missing.
+      // The shell's exit codes 126 and 127: the program cannot be run, or is missing.
       if (error === undefined && status !== 126 && status !== 127) return;
     }
     this.output({ topic, text }, () => text);

@@ -34,7 +34,7 @@ function partUnder(text: string, name: string, anchor: string): string {
   return lines.slice(found.line, next?.line).join('\n');
 }
 
-/** With anchors as GitHub makes them; a line of a code block is none. */
+/** Headings with the anchors that GitHub makes; lines of code blocks are not headings. */
 function headingsOf(lines: readonly string[]): Heading[] {
   let isCode = false;
   return lines.flatMap((text, line) => {

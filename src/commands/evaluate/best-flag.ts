@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 
-/** Of commands that score with the model of a job. */
+/** For commands that score with the model of a job. */
 export const bestFlag = Flags.boolean({
   description: 'Use the best model of a job that is evaluated while it trains, instead of the newest model.',
 });

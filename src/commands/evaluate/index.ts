@@ -98,7 +98,7 @@ or a merged model, its files suffice: neither store nor cluster is needed. The j
         },
       );
     }
-    // Those of a split are in the training files.
+    // The test records of a split are in the training files.
     const isSplit = flags.data === undefined && split !== undefined;
     const files = flags.data ?? (isSplit ? train : test);
     if (files.length === 0) {

@@ -1,4 +1,4 @@
-/** The help of a command. Flags that many commands share have topics of their own (`topics.ts`). */
+/** The help of a command. Flags that many commands share have separate topics (`topics.ts`). */
 import { type Command, CommandHelp, type Config, type Interfaces } from '@oclif/core';
 import stringWidth from 'string-width';
 import { aboutOf, type ShownFlag, valueText } from './flag-facts.ts';

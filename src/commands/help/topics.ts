@@ -53,7 +53,7 @@ Errors: 1 a bug, 2 usage or job file, 3 data, 4 store, 9 machine. Failures in tr
   },
 };
 
-/** For the overview. */
+/** Entries for the overview. */
 export const TOPIC_ENTRIES: readonly Pick<CommandEntry, 'id' | 'group' | 'summary'>[] = Object.entries(TOPICS).map(
   ([name, { summary }]) => ({ id: `help:${name}`, group: 'help', summary }),
 );

@@ -24,7 +24,7 @@ export interface EventFile {
 export const eventFile = ({ created, scalars }: EventFile): Buffer =>
   Buffer.concat([fileBegin(created), ...scalars.map((scalar) => framed(eventOf(scalar)))]);
 
-/** Its first record. */
+/** The first record of an event file. */
 export const fileBegin = (created: number): Buffer =>
   framed(Buffer.concat([doubleField(1, created), bytesField(3, Buffer.from(FILE_VERSION))]));
 
@@ -45,7 +45,7 @@ const I32 = 5;
 
 const key = (field: number, wireType: number): Buffer => varint(8 * field + wireType);
 
-/** Of a whole number that is not negative. */
+/** Encodes a whole number that is not negative. */
 function varint(number: number): Buffer {
   const bytes: number[] = [];
   let left = number;

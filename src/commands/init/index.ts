@@ -148,7 +148,7 @@ Each guess is explained in a comment. Read the job file before you train.`;
   }
 }
 
-/** Of a path from the current folder, as seen from another one; absolute where it leads out of that. */
+/** A path from the current folder as seen from another folder; absolute if it is outside that folder. */
 function pathFrom(folder: string, path: string): string {
   if (isAbsolute(path)) return path;
   const seen = relative(folder, resolve(path));

@@ -19,10 +19,10 @@ export interface WantedJob {
   /** Paths as the job file has them. */
   readonly train: string;
   readonly test: string | undefined;
-  /** Of the first training file, of so many. */
+  /** What the first of the `files` training files contains. */
   readonly look: Look;
   readonly files: number;
-  /** Of the first test file. */
+  /** What the first test file contains. */
   readonly testLook: Look | undefined;
   readonly model: NamedModel | undefined;
 }
@@ -38,7 +38,7 @@ export interface WrittenJob {
 const MOST_UNREAD = 5;
 
 interface DataPart {
-  /** Of `data`, behind the files. */
+  /** Lines of `data` after the files. */
   readonly lines: readonly string[];
   readonly format: string;
   readonly model: NamedModel;
@@ -48,7 +48,7 @@ interface DataPart {
 
 const SMALL = 5000;
 const MEDIUM = 200_000;
-/** As if a file that was not read to its end had so many. */
+/** Assumed number of records of a file that was not read to its end. */
 const UNKNOWN = 100_000;
 const TASKS = 50;
 const LEAST_RECORDS = 100;

@@ -14,7 +14,7 @@ export interface ModelChoice {
   readonly why: string;
 }
 
-/** As many as a look keeps the texts of. */
+/** Number of values whose texts an inspection keeps. */
 const CLASSES = 100;
 /** Numbers of so few values are classes. */
 const FEW = 20;

@@ -8,7 +8,7 @@ import { dayText, percent, short } from '../data/inspection-text.ts';
 import { isDense, isOfNumbers, type ModelChoice } from './model-choice.ts';
 import { line, note } from './yaml-lines.ts';
 
-/** Of numbers most of which are close together. */
+/** Quantile bins of a skewed column of numbers. */
 const QUANTILES = 20;
 const TEST_SHARE = 0.2;
 /** Values of a column that is a copy of the label, for each label. */
@@ -57,7 +57,7 @@ export interface ChosenColumns {
   readonly unread: readonly string[];
   /** Columns that the model reads. */
   readonly used: number;
-  /** Those of them that are categories. */
+  /** Number of these columns that are categories. */
   readonly categories: number;
   /** The column of times, if there is one. */
   readonly time: ColumnFacts | undefined;
@@ -75,7 +75,7 @@ export function columnLines(look: TableLook, model: ModelChoice): ChosenColumns 
     const typed = typeOf(facts);
     const chosen = isLabel ? labelColumn(look, model) : chosenColumn(facts, typed, model, time !== undefined);
     const isLeak = look.leaks.includes(facts.name);
-    // As few values as the label has: it is hardly more than another name for it.
+    // As few values as the label has: it is probably only another name for the label.
     const isCopy = isLeak && typed.distinct <= COPY * distinctLabels;
     const { type, why, ...settings } = isCopy ? { type: 'ignore', why: chosen.why } : chosen;
     if (!isLabel && typed.isOtherNumber) unread.push(`column ${facts.name} is ignored: ${why}`);

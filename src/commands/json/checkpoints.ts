@@ -12,13 +12,15 @@ import type { About } from '../checkpoint/about.ts';
 import type { Saved } from '../checkpoint/save-now.ts';
 import { computed, count, jobName, schemaOf, secondsSince1970 } from './fields.ts';
 
-const from = z.string().describe('A path, or a store and the chroot of a job.');
+const from = z.string().describe('Where the checkpoint was read: a path, or a store and the chroot of a job.');
 const shape = z.array(count);
-const index = count.describe('Of its pserver.');
+const index = count.describe('Index of the pserver that wrote the file.');
 
 // ---- save, forget, ls ----
 
-const outcome = z.enum(['saved', 'running']).describe('running: a save was under way, and the request is ignored.');
+const outcome = z
+  .enum(['saved', 'running'])
+  .describe('`saved`: the request caused a save. `running`: a save was already running, so the request was ignored.');
 
 export const save = schemaOf<Saved & { job: string }>()(
   z.strictObject({
@@ -26,7 +28,7 @@ export const save = schemaOf<Saved & { job: string }>()(
     cut: z
       .strictObject({ outcome, round: count.optional(), timeline: count.optional() })
       .optional()
-      .describe('Sync mode: the common round.'),
+      .describe('Sync mode: the cut, which is a checkpoint of the same round by all pservers.'),
     pservers: z.array(
       z.strictObject({
         index: count,
@@ -46,7 +48,7 @@ const listedGeneration = schemaOf<ListedGeneration>()(
     index: index.optional(),
     uuid: z.string().optional(),
     path: z.string(),
-    age: count.describe('0 for the newest of its pserver.'),
+    age: count.describe('Number of newer files of the same pserver; 0 for the newest file.'),
     bytes: count.optional(),
     rows: count.optional(),
     shards: count.optional(),
@@ -54,7 +56,7 @@ const listedGeneration = schemaOf<ListedGeneration>()(
     jobName: jobName.optional(),
     state: z
       .enum(['clean', 'opened', 'running', 'incompatible', 'damaged', 'missing'])
-      .describe('See `paddlet checkpoint ls --help`. running: written during training.'),
+      .describe('State of the file; `paddlet checkpoint ls --help` explains each. `running`: written during training.'),
     complaint: z.string().optional(),
   }),
 );
@@ -63,21 +65,23 @@ export const ls = z.strictObject({
   from,
   folder: z.string().optional(),
   generations: z.array(listedGeneration),
-  unfinished: z.array(z.string()).describe('Files that are being written, or left by a crash.'),
+  unfinished: z
+    .array(z.string())
+    .describe('Paths of incomplete files: a process is writing them, or crashed while it wrote them.'),
 });
 
 // ---- inspect, verify, diff, export ----
 
 const statistics = {
   count,
-  min: z.number().optional().describe('Over finite values.'),
-  max: z.number().optional().describe('Over finite values.'),
-  mean: z.number().optional().describe('Over finite values.'),
+  min: z.number().optional().describe('Minimum of the finite values.'),
+  max: z.number().optional().describe('Maximum of the finite values.'),
+  mean: z.number().optional().describe('Mean of the finite values.'),
   norm: z.number().describe('Euclidean norm of the finite values.'),
   nans: count,
   infinities: count,
-  valuesDigest: z.string().describe('Of ids and values.'),
-  stateDigest: z.string().describe('Of ids, values, optimizer state and update counts.'),
+  valuesDigest: z.string().describe('Digest of ids and values.'),
+  stateDigest: z.string().describe('Digest of ids, values, optimizer state and update counts.'),
 };
 
 const about = schemaOf<About>()(
@@ -85,9 +89,9 @@ const about = schemaOf<About>()(
     z.strictObject({
       model: jobSchema.shape.model,
       format: jobSchema.shape.data.shape.format,
-      columns: count.describe('0 of formats without columns.'),
+      columns: count.describe('Number of columns; 0 for formats without columns.'),
     }),
-    z.strictObject({ complaint: z.string().describe('Why the checkpoint is not enough for predictions.') }),
+    z.strictObject({ complaint: z.string().describe('Why the checkpoint cannot be used for predictions.') }),
   ]),
 );
 
@@ -106,8 +110,8 @@ export const inspect = schemaOf<Inspection & { job: About }>()(
         token: z.string(),
         bytes: count,
         rows: count,
-        shards: count.describe('Read from this file.'),
-        shardsHere: count.describe('In this file.'),
+        shards: count.describe('Number of shards that are read from this file.'),
+        shardsHere: count.describe('Number of shards in this file; another file may have newer copies of them.'),
         createdAt: secondsSince1970,
         clean: z.boolean(),
       }),
@@ -120,27 +124,32 @@ export const inspect = schemaOf<Inspection & { job: About }>()(
         rows: count,
         bytes: count,
         ...statistics,
-        top: z.array(z.strictObject({ id: z.string(), norm: z.number() })).describe('With --top.'),
+        top: z
+          .array(z.strictObject({ id: z.string(), norm: z.number() }))
+          .describe('With `--top`: the rows with the greatest norms.'),
       }),
     ),
     dense: z.array(z.strictObject({ name: z.string(), shape, optimizer, blocks: count, bytes: count, ...statistics })),
     positions: z.strictObject({
       progress: z
         .strictObject({
-          tasks: count.describe('Of a pass.'),
-          passes: count.describe('Complete ones.'),
-          applied: count,
-          discarded: count,
+          tasks: count.describe('Number of tasks per pass.'),
+          passes: count.describe('Number of complete passes.'),
+          applied: count.describe('Number of records that were applied.'),
+          discarded: count.describe('Number of records in discarded tasks that were not applied.'),
           open: z.array(z.strictObject({ pass: count, applied: count, closed: count })),
         })
         .optional()
-        .describe('Of the shard that has applied least.'),
+        .describe('Progress of the shard that has applied the fewest records.'),
       complaint: z.string().optional().describe('Why the ledgers cannot be read.'),
-      ledgers: count.describe('Distinct ones.'),
-      seq: z.tuple([count, count]).describe('Updates of the shards: least and greatest.'),
+      ledgers: count.describe('Number of distinct ledgers; more than 1 if shards were captured at different moments.'),
+      seq: z.tuple([count, count]).describe('Smallest and largest number of updates among the shards.'),
       digest: z.string(),
     }),
-    digests: z.strictObject({ modelDigest: z.string(), stateDigest: z.string() }).optional().describe('With --digest.'),
+    digests: z
+      .strictObject({ modelDigest: z.string(), stateDigest: z.string() })
+      .optional()
+      .describe('With `--digest`: digests of the whole model.'),
     job: about,
   }),
 );
@@ -158,21 +167,23 @@ export const verify = schemaOf<Verification>()(
         bytes: count.optional(),
         checked: z
           .enum(['md5', 'checksums', 'nothing'])
-          .describe('What the content was compared with. nothing: a merged model or safetensors without checksums.'),
+          .describe(
+            'What the content was compared with. `nothing`: the file has no checksums (a merged model or safetensors).',
+          ),
         problems: z.array(
           z.strictObject({
-            part: z.string().describe('file, header, structure, job, or the name of a tensor.'),
+            part: z.string().describe('Damaged part: `file`, `header`, `structure`, `job`, or the name of a tensor.'),
             message: z.string(),
           }),
         ),
       }),
     ),
-    shards: count.describe('Of the job.'),
-    missing: z.array(count).describe('Shards that are in no sound file.'),
+    shards: count.describe('Number of shards of the job.'),
+    missing: z.array(count).describe('Shards that no valid file contains.'),
   }),
 );
 
-const distance = computed.describe('Euclidean, over what is in both. null: a value is not a number.');
+const distance = computed.describe('Euclidean distance over the values that both have; null if a value is NaN.');
 
 export const diff = schemaOf<CheckpointDiff & { before: string; after: string }>()(
   z.strictObject({
@@ -186,12 +197,12 @@ export const diff = schemaOf<CheckpointDiff & { before: string; after: string }>
         rowsAfter: count,
         added: count,
         removed: count,
-        changed: count.describe('Rows in both with other values.'),
+        changed: count.describe('Number of rows that both have with different values.'),
         distance,
       }),
     ),
     dense: z.array(z.strictObject({ name: z.string(), elements: count, changed: count, distance })),
-    unlike: z.array(z.string()).describe('Variables that are in one only, or of another shape.'),
+    unlike: z.array(z.string()).describe('Variables that only one of the two has, or whose shapes differ.'),
   }),
 );
 
@@ -199,8 +210,8 @@ export const exported = schemaOf<Exported & { job: string; from: string; format:
   z.strictObject({
     job: jobName,
     from,
-    format: z.string().describe(EXPORT_FORMATS.join(', ')),
-    state: z.boolean().describe('With optimizer state.'),
+    format: z.string().describe(`Format of the exported files: ${EXPORT_FORMATS.join(', ')}.`),
+    state: z.boolean().describe('Whether the files include the optimizer state.'),
     paths: z.array(z.string()),
     tables: z.array(z.strictObject({ name: z.string(), rows: count, width: count })),
     dense: z.array(z.strictObject({ name: z.string(), shape })),
@@ -224,7 +235,7 @@ const proof = schemaOf<Proof>()(
       z.strictObject({
         name: z.string(),
         kind: z.enum(['dense', 'sparse']),
-        rows: count.describe('Rows of a table, blocks of a dense parameter.'),
+        rows: count.describe('Number of rows of a table, or of blocks of a dense parameter.'),
         valuesDigest: z.string(),
         stateDigest: z.string(),
       }),
@@ -246,6 +257,12 @@ const planned = {
 };
 
 export const restore = z.union([
-  z.strictObject({ ...planned, files: z.array(generation), proof: proof.describe('The same before and after.') }),
-  z.strictObject({ ...planned, published: z.literal(false), dryRun: z.literal(true) }).describe('With --dry-run.'),
+  z.strictObject({
+    ...planned,
+    files: z.array(generation),
+    proof: proof.describe('Digests that are the same before and after the restore.'),
+  }),
+  z
+    .strictObject({ ...planned, published: z.literal(false), dryRun: z.literal(true) })
+    .describe('The plan alone, with `--dry-run`.'),
 ]);

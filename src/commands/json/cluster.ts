@@ -10,14 +10,16 @@ import type { Answer } from '../why/answer.ts';
 import { count, errorCode, jobName, metrics, schemaOf, secondsSince1970 } from './fields.ts';
 import { causes, share } from './status.ts';
 
-export const master = jobResultSchema.describe('When the job has ended.');
+export const master = jobResultSchema.describe('Result of the job, printed when the job ends.');
 
 export const why = schemaOf<Answer>()(
   z.strictObject({
-    job: jobName.optional().describe('Absent while the store does not answer.'),
-    phase: z.string().describe('As that of `status`; unknown while the store does not answer.'),
-    recordsPerSecond: count.optional().describe('Mean since the master began to direct the job.'),
-    quietSeconds: z.number().optional().describe('For how long no trainer has reported more records.'),
+    job: jobName.optional().describe('Name of the job; absent while the store does not answer.'),
+    phase: z.string().describe('Phase of the job, as in `status`; `unknown` while the store does not answer.'),
+    recordsPerSecond: count
+      .optional()
+      .describe('Mean number of records trained per second since the master started to direct the job.'),
+    quietSeconds: z.number().optional().describe('Seconds since a trainer last reported more records.'),
     causes,
   }),
 );
@@ -27,31 +29,36 @@ const roles = roleInfoSchema.options.map(({ options: [waiting] }) => waiting.sha
 const processRow = schemaOf<ProcessRow>()(
   z.strictObject({
     role: z.enum(roles),
-    id: z.string().describe('Index of a pserver, id of a trainer, empty of the master.'),
-    rate: z.number().optional().describe('Of its unit, in a second. Absent when it was not seen before.'),
+    id: z.string().describe('Index of a pserver or id of a trainer; empty for the master.'),
+    rate: z
+      .number()
+      .optional()
+      .describe('Rate in `unit` per second; absent in the first refresh that shows the process.'),
     unit: z.enum(['records', 'pushes', 'rounds']).optional(),
     megabytes: z.number().optional(),
     time: z
       .array(z.strictObject({ phase: z.string(), percent: count }))
       .optional()
-      .describe('What its time went to since the line before, the most first.'),
+      .describe('Where the time of the process went since the previous refresh, in percent; the largest share first.'),
     note: z.string().optional(),
   }),
 );
 
-export const top = z.strictObject({ job: jobName, processes: z.array(processRow) }).describe('One line per refresh.');
+export const top = z
+  .strictObject({ job: jobName, processes: z.array(processRow) })
+  .describe('Processes of the job; one line per refresh.');
 
 export const logs = z
-  .strictObject({ log: z.string().describe('Such as pserver-0.'), text: z.string() })
-  .describe('A line each entry of a log.');
+  .strictObject({ log: z.string().describe('Name of the log, such as `pserver-0`.'), text: z.string() })
+  .describe('An entry of a log; one line per entry.');
 
 const at = { time: secondsSince1970, ...metrics.shape };
 const evaluationPoint = schemaOf<EvaluationLine>()(
   z.strictObject({
     kind: z.literal('evaluation'),
-    name: z.string().describe('Of what was evaluated: test are the test files.'),
-    passes: count.describe('Passes that had ended.'),
-    trained: count.describe('Records trained until then.'),
+    name: z.string().describe('Name of the evaluated data; `test` means the test files.'),
+    passes: count.describe('Number of passes that had ended.'),
+    trained: count.describe('Number of records trained until then.'),
     ...at,
     records: count.optional(),
   }),
@@ -60,22 +67,31 @@ const point = schemaOf<HistoryLine>()(
   z.discriminatedUnion('kind', [
     z.strictObject({
       kind: z.literal('train'),
-      pass: count.describe('From 0.'),
-      trained: count.describe('Records trained until then; `records` are those since the point before.'),
-      round: count.optional().describe('Sync mode.'),
+      pass: count.describe('Number of the pass, counted from 0.'),
+      trained: count.describe('Number of records trained until then; `records` counts those since the previous point.'),
+      round: count.optional().describe('Sync mode: number of the round.'),
       ...at,
       records: count.optional(),
     }),
-    z.strictObject({ kind: z.literal('pass'), pass: count.describe('From 0.'), ...at, records: count.optional() }),
+    z.strictObject({
+      kind: z.literal('pass'),
+      pass: count.describe('Number of the pass, counted from 0.'),
+      ...at,
+      records: count.optional(),
+    }),
     evaluationPoint,
   ]),
-).describe('With --as jsonl one a line, whether --json is given or not.');
+).describe('A point of the history. With `--as jsonl`, one line per point, with or without `--json`.');
 
 export const history = z.union([
   z.strictObject({ job: jobName, points: z.array(point) }),
   z
-    .strictObject({ job: jobName, path: z.string(), scalars: count.describe('Written to the event file.') })
-    .describe('With --as tensorboard.'),
+    .strictObject({
+      job: jobName,
+      path: z.string(),
+      scalars: count.describe('Number of scalars written to the event file.'),
+    })
+    .describe('The event file, with `--as tensorboard`.'),
   point,
 ]);
 
@@ -85,17 +101,22 @@ export const resize = z.strictObject({
   job: jobName,
   ...sizes.shape,
   before: sizes,
-  outcome: z.enum(['settled', 'requested', 'ended', 'stopped']).describe('Why it was waited for no longer.'),
+  outcome: z.enum(['settled', 'requested', 'ended', 'stopped']).describe('Why paddlet stopped waiting.'),
   settled: z.boolean(),
   seconds: z.number(),
-  units: z.strictObject({ total: count, toMove: count, orphans: count }).optional().describe('Absent with --no-wait.'),
+  units: z
+    .strictObject({ total: count, toMove: count, orphans: count })
+    .optional()
+    .describe('Units of the job at the end of the wait; absent with `--no-wait`.'),
   processes: z
     .array(z.strictObject({ role: z.literal('pserver'), index: count, ...share, bytes: count }))
     .optional()
-    .describe('Absent with --no-wait.'),
+    .describe('Pservers of the job at the end of the wait; absent with `--no-wait`.'),
 });
 
-export const ui = z.strictObject({ link: z.string() }).describe('As soon as the page is served.');
+export const ui = z
+  .strictObject({ link: z.string() })
+  .describe('Link to the page, printed as soon as the page is served.');
 
 export const viewToken = z.strictObject({ job: jobName, link: z.string() });
 
@@ -106,7 +127,10 @@ const jobRow = schemaOf<JobRow>()(
   z.strictObject({
     name: jobName,
     folder: z.string().optional().describe("The job's folder; absent with --store."),
-    state: z.enum(['not started', 'running', 'stopped', 'done', 'failed']).optional().describe('Absent if there is an error.'),
+    state: z
+      .enum(['not started', 'running', 'stopped', 'done', 'failed'])
+      .optional()
+      .describe('State of the job; absent if there is an error.'),
     progress: z
       .strictObject({
         pass: count.describe('Number of passes that have ended.'),
@@ -115,7 +139,7 @@ const jobRow = schemaOf<JobRow>()(
         rounds: ofAllPasses.optional().describe('Rounds of all passes, in sync mode.'),
       })
       .optional()
-      .describe('Absent before the first task is handed out.'),
+      .describe('Progress of the job; absent before the first task is handed out.'),
     lastAlive: secondsSince1970
       .optional()
       .describe(
@@ -139,5 +163,7 @@ export const deleteJob = z.strictObject({
 
 export const stop = z.union([
   z.strictObject({ stopped: z.literal(true) }),
-  z.strictObject({ stopped: z.literal(false), requested: z.literal(true) }).describe('With --no-wait.'),
+  z
+    .strictObject({ stopped: z.literal(false), requested: z.literal(true) })
+    .describe('The request alone, with `--no-wait`.'),
 ]);

@@ -13,26 +13,29 @@ import { count, metrics, schemaOf } from './fields.ts';
 export const numberStatistics = schemaOf<NumberStatistics>()(
   z.strictObject({
     name: z.string(),
-    present: count.describe('Records with a value.'),
-    missing: count,
+    present: count.describe('Number of records with a value.'),
+    missing: count.describe('Number of records without a value.'),
     mean: z.number(),
-    deviation: z.number().describe('Root of the mean squared distance from the mean.'),
+    deviation: z.number().describe('Standard deviation.'),
     min: z.number(),
     max: z.number(),
-    bounds: z.array(z.number()).optional().describe('Between the parts of a column with quantiles.'),
+    bounds: z.array(z.number()).optional().describe('Bounds between the quantile bins of a column with `quantiles`.'),
   }),
 ).meta({ id: 'NumberStatistics' });
 
 const indexedFile = schemaOf<DataIndex['files'][number]>()(
   z.strictObject({
-    path: z.string().describe('Relative to the data folder.'),
-    bytes: count.describe('Inflated.'),
+    path: z.string().describe('Path of the file, relative to the data folder.'),
+    bytes: count.describe('Size of the decompressed content, in bytes.'),
     records: count,
-    labels: z.strictObject({ path: z.string(), bytes: count }).optional().describe('The file of its labels.'),
-    layout: z
-      .strictObject({ fields: count.describe('Of a line.'), positions: z.array(z.int().min(-1)) })
+    labels: z
+      .strictObject({ path: z.string(), bytes: count })
       .optional()
-      .describe('The field of each column that has separate values, or -1.'),
+      .describe('The label file that belongs to this file.'),
+    layout: z
+      .strictObject({ fields: count.describe('Number of fields per line.'), positions: z.array(z.int().min(-1)) })
+      .optional()
+      .describe('Field of each column, counted from 0; -1 for a column that the file lacks.'),
   }),
 );
 
@@ -47,27 +50,35 @@ export const index = schemaOf<ShownIndex>()(
     format: z.enum(DATA_FORMATS),
     files: z.array(indexedFile),
     records: count,
-    featureBound: z.string().describe('Highest feature id + 1, or the width of dense inputs: up to 2^64.'),
-    fieldBound: count.describe('Highest field of a feature + 1; 0 where features have no fields.'),
+    featureBound: z
+      .string()
+      .describe('Highest feature id + 1, or the width of dense inputs; at most 2^64, as decimal text.'),
+    fieldBound: count.describe('Highest field of a feature + 1; 0 if features do not have fields.'),
     labelBound: count.describe('Highest whole label + 1.'),
     traits: z.strictObject({
       skippedChunks: z
-        .array(z.strictObject({ path: z.string(), chunks: count, records: count.describe('As their headers say.') }))
-        .describe('Files that are read without their corrupt chunks.'),
-      withoutFeatures: z.array(z.string()).describe('Files with records, but without any feature.'),
-      absentColumns: z.array(z.string()).describe('Columns without a value in any record.'),
-      completeColumns: z.array(z.string()).describe('Columns with a value in every record.'),
+        .array(
+          z.strictObject({
+            path: z.string(),
+            chunks: count,
+            records: count.describe('Number of records in these chunks, according to their headers.'),
+          }),
+        )
+        .describe('Files with corrupt chunks, which paddlet skips.'),
+      withoutFeatures: z.array(z.string()).describe('Files that have records, but no features.'),
+      absentColumns: z.array(z.string()).describe('Columns that have no value in any record.'),
+      completeColumns: z.array(z.string()).describe('Columns that have a value in every record.'),
       absentIn: z
         .array(z.strictObject({ path: z.string(), columns: z.array(z.string()) }))
-        .describe('Files in which no record has a value of a column that other files have; the first of them.'),
-      hasZero: z.boolean().describe('A label is 0.'),
-      hasOne: z.boolean(),
-      hasMinusOne: z.boolean(),
-      hasOther: z.boolean().describe('A label is not one of these.'),
-      lowest: z.number().optional().describe('Smallest label; absent where no record has one.'),
-      highest: z.number().optional().describe('Largest label.'),
+        .describe('The first files that have no value in a column that has values in other files.'),
+      hasZero: z.boolean().describe('Whether a label is 0.'),
+      hasOne: z.boolean().describe('Whether a label is 1.'),
+      hasMinusOne: z.boolean().describe('Whether a label is -1.'),
+      hasOther: z.boolean().describe('Whether a label is any other number.'),
+      lowest: z.number().optional().describe('Smallest label; absent if no record has a label.'),
+      highest: z.number().optional().describe('Largest label; absent if no record has a label.'),
     }),
-    statistics: z.array(numberStatistics).optional().describe('Of number columns.'),
+    statistics: z.array(numberStatistics).optional().describe('Statistics of the columns of type number.'),
     digest: z.string(),
     chunks: count,
     tasks: count,
@@ -79,7 +90,7 @@ const converted = schemaOf<Converted & { from: string; to: string }>()(
   z.strictObject({
     from: z.string(),
     to: z.string(),
-    records: count.describe('Bad ones included.'),
+    records: count.describe('Number of records, including bad records.'),
     bad: count,
     bytes: count,
   }),
@@ -93,23 +104,28 @@ export const packRecordio = schemaOf<PackedText & { to: string }>()(
 
 const listedChunk = schemaOf<ListedChunk>()(
   z.strictObject({
-    chunk: count.describe('From 1 on.'),
+    chunk: count.describe('Number of the chunk, counted from 1.'),
     offset: count,
-    bytes: count.describe('Up to the next chunk.'),
-    records: count.optional().describe('As its header says; missing when that is damaged.'),
-    compressor: z.string().optional().describe('The same; a number when it is unknown.'),
-    fault: z.string().optional().describe('What is wrong with a corrupt chunk.'),
+    bytes: count.describe('Bytes from the start of the chunk to the next chunk.'),
+    records: count
+      .optional()
+      .describe('Number of records according to the header of the chunk; absent if the header is damaged.'),
+    compressor: z
+      .string()
+      .optional()
+      .describe('Compressor according to the header, a number if unknown; absent if the header is damaged.'),
+    fault: z.string().optional().describe('Why the chunk is corrupt.'),
   }),
 );
 export const listRecordio = z.strictObject({
   path: z.string(),
-  records: count.describe('Of chunks that are not corrupt.'),
-  corrupt: count.describe('Chunks.'),
+  records: count.describe('Number of records in the chunks that are not corrupt.'),
+  corrupt: count.describe('Number of corrupt chunks.'),
   chunks: z.array(listedChunk),
 });
 export const recordOfRecordio = z
-  .strictObject({ record: count.describe('From 1 on.'), text: z.string() })
-  .describe('A line each record.');
+  .strictObject({ record: count.describe('Number of the record, counted from 1.'), text: z.string() })
+  .describe('A record of the file; one line per record.');
 
 export const synth = schemaOf<PlantedReport & { files: Omit<SynthResult, 'report'> }>()(
   z.strictObject({
@@ -117,7 +133,7 @@ export const synth = schemaOf<PlantedReport & { files: Omit<SynthResult, 'report
       train: z.string(),
       test: z.string(),
       planted: z.string(),
-      job: z.string().optional().describe('Of formats with columns: a job that trains on the files.'),
+      job: z.string().optional().describe('Job file that trains on the files, for formats with columns.'),
     }),
     options: z.strictObject({
       records: count,
@@ -132,6 +148,6 @@ export const synth = schemaOf<PlantedReport & { files: Omit<SynthResult, 'report
       format: z.enum(SYNTH_FORMATS),
     }),
     trainPositives: count,
-    test: metrics.describe('Of the planted model on the test file.'),
+    test: metrics.describe('Metrics of the planted model on the test file.'),
   }),
 );

@@ -1,4 +1,4 @@
-/** What the schemas of several commands share. What has an `id` is a part of its own in the published schema. */
+/** What the schemas of several commands share. What has an `id` is a separate part in the published schema. */
 import * as z from 'zod';
 import { CODES, type ErrorCode, EXIT } from '../../base/errors.ts';
 import type { Frozen } from '../../base/frozen.ts';
@@ -18,7 +18,7 @@ export const schemaOf =
 
 export const count = z.int().min(0);
 /** A computed number may be none, and JSON has no word for that. */
-export const computed = z.number().nullable().describe('null: not a number, or infinite');
+export const computed = z.number().nullable().describe('A computed number; null if it is NaN or infinite.');
 export const jobName = z.string().describe('Name of the job.');
 export const secondsSince1970 = z.number().min(0).describe('Seconds since 1970.');
 export const tally = z.array(z.strictObject({ text: z.string(), count }));
@@ -29,13 +29,16 @@ z.globalRegistry.add(metrics, { id: 'Metrics' });
 
 export const listed = schemaOf<Listed>()(
   z.strictObject({
-    badRecordFolder: z.string().optional().describe('Where bad records are listed, if any are on this machine.'),
+    badRecordFolder: z
+      .string()
+      .optional()
+      .describe('Folder of the lists of bad records; absent if this machine has none.'),
   }),
 );
 
 export const errorCode = z
   .enum([...(Object.keys(CODES) as [ErrorCode, ...ErrorCode[]]), 'Bug'])
-  .meta({ id: 'ErrorCode', description: '`paddlet docs protocol#errors` says what they mean.' });
+  .meta({ id: 'ErrorCode', description: 'Error code; `paddlet docs protocol#errors` explains each code.' });
 export const exitCode = z.literal(Object.values(EXIT));
 
 /** What every command prints when it fails. */
@@ -45,10 +48,13 @@ export const error = schemaOf<ErrorJson>()(
       error: z.strictObject({
         code: errorCode,
         message: z.string(),
-        hint: z.string().optional().describe('What to do next.'),
-        exit: exitCode.describe('The exit code of the command.'),
-        details: z.record(z.string(), z.unknown()).optional().describe('Facts that depend on the code.'),
+        hint: z.string().optional().describe('What to do next: a command or an edit.'),
+        exit: exitCode.describe('Exit code of the command.'),
+        details: z
+          .record(z.string(), z.unknown())
+          .optional()
+          .describe('Details of the error; their names depend on the code.'),
       }),
     })
-    .describe('What every command prints when it fails, as its last line.'),
+    .describe('The last line that a command prints when it fails.'),
 );

@@ -13,12 +13,14 @@ const check = schemaOf<Omit<CheckResult, 'exit'>>()(
 );
 
 export const doctor = z
-  .strictObject({ ok: z.boolean().describe('No check has failed.'), checks: z.array(check) })
-  .describe('With --schema it prints the JSON Schema of job files instead.');
+  .strictObject({ ok: z.boolean().describe('Whether all checks passed or only warned.'), checks: z.array(check) })
+  .describe('Results of the checks. With `--schema`, paddlet prints the JSON Schema of job files instead.');
 
 export const docs = z.union([
   z.strictObject({ topics: z.array(z.strictObject({ name: z.string(), title: z.string() })) }),
-  z.strictObject({ topic: z.string(), text: z.string() }).describe('With a topic, and with --man.'),
+  z
+    .strictObject({ topic: z.string(), text: z.string() })
+    .describe('Text of a topic, or of the manual page with `--man`.'),
 ]);
 
 export const completion = z.strictObject({ shell: z.string(), script: z.string() });

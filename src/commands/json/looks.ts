@@ -12,11 +12,13 @@ import type { TypedColumn } from '../../data/inspection/types.ts';
 import { numberStatistics } from './data.ts';
 import { computed, count, jobName, schemaOf, tally } from './fields.ts';
 
-const share = z.number().min(0).describe('A share, from 0 to 1.');
+const share = z.number().min(0).describe('A fraction, from 0 to 1.');
 const msSince1970 = z.number().describe('Milliseconds since 1970, in UTC.');
 const path = z.string();
-const isWhole = z.boolean().describe('All records of the file were read.');
-const labels = z.array(z.strictObject({ label: z.number(), count })).describe('The most frequent ones.');
+const isWhole = z.boolean().describe('Whether paddlet read all records of the file.');
+const labels = z
+  .array(z.strictObject({ label: z.number(), count }))
+  .describe('The most frequent labels with their numbers of records.');
 
 const numbers = schemaOf<NumberFacts>()(
   z.strictObject({
@@ -25,50 +27,56 @@ const numbers = schemaOf<NumberFacts>()(
     max: computed,
     mean: computed,
     deviation: computed,
-    histogram: z.array(count).describe('Records by parts of the range of equal width.'),
+    histogram: z.array(count).describe('Number of records in each bin; all bins have the same width.'),
   }),
 ).meta({ id: 'Numbers' });
 
 const newValues = schemaOf<NewValues>()(
   z
     .strictObject({ known: count, records: count, distinct: count, examples: z.array(z.string()) })
-    .describe('Number of the `known` records of the second file with a value that the first file lacks.'),
+    .describe('Values of the second file that the first file lacks: `records` of the `known` records have them.'),
 );
 
 // ---- tables ----
 
 const typed = {
-  type: z.enum(['number', 'category', 'categories', 'time', 'ignore']).describe('What it seems to be.'),
-  why: z.string(),
-  isCode: z.boolean().describe('Its values are names; numbers among them are not quantities.'),
-  isSkewed: z.boolean(),
-  isOtherNumber: z.boolean().describe('All texts are numbers in a form that paddlet does not read.'),
-  missingTexts: tally.describe('Texts that stand for a missing value.'),
-  missing: count.describe('Records without a value.'),
-  bad: count.describe('Records whose text is not of the type.'),
-  distinct: count,
+  type: z.enum(['number', 'category', 'categories', 'time', 'ignore']).describe('Guessed type of the column.'),
+  why: z.string().describe('Reason for the guessed type.'),
+  isCode: z.boolean().describe('Whether the values are names; numbers among them are not quantities.'),
+  isSkewed: z.boolean().describe('Whether the distribution is so skewed that quantile bins suit the column better.'),
+  isOtherNumber: z.boolean().describe('Whether all texts are numbers in a form that paddlet does not read.'),
+  missingTexts: tally.describe('Texts that mean a missing value.'),
+  missing: count.describe('Number of records without a value.'),
+  bad: count.describe('Number of records whose text is not a value of the type.'),
+  distinct: count.describe('Number of distinct values.'),
   top: tally.describe('The most frequent values.'),
 };
 
 const column = schemaOf<ColumnFacts & TypedColumn>()(
   z.strictObject({
     name: z.string(),
-    hasName: z.boolean().describe('The file has it.'),
-    path: z.string().optional().describe('Path to the value: keys separated by dots; absent if the file has the name.'),
-    stored: z.string().optional().describe('What its values are in the file: of jsonl and parquet.'),
-    isList: z.boolean().optional().describe('Its values are lists: texts here have bars between the values of one.'),
-    unreadable: z.string().optional().describe('Why no column of a job can have its values.'),
-    isId: z.boolean().optional().describe('The format says that its values are ids.'),
-    isTime: z.boolean().optional().describe('The format says that its values are times.'),
-    time: z.string().optional().describe('The format of times that it could have.'),
-    otherTime: z.string().optional().describe('Another one that reads them.'),
-    separator: z.string().optional().describe('Between values of a list.'),
+    hasName: z.boolean().describe('Whether the name comes from the file.'),
+    path: z
+      .string()
+      .optional()
+      .describe('Path of the value: keys separated by dots; absent if the key in the file is the name.'),
+    stored: z.string().optional().describe('Type of the values in the file, for jsonl and parquet.'),
+    isList: z
+      .boolean()
+      .optional()
+      .describe('Whether each value is a list; texts in this output separate the elements of a list by bars.'),
+    unreadable: z.string().optional().describe('Why a job cannot read the column.'),
+    isId: z.boolean().optional().describe('Whether the format says that the values are ids.'),
+    isTime: z.boolean().optional().describe('Whether the format says that the values are times.'),
+    time: z.string().optional().describe('Guessed format, if the values may be times.'),
+    otherTime: z.string().optional().describe('Another time format that reads the same values.'),
+    separator: z.string().optional().describe('Guessed separator, if the values may be lists.'),
     records: count,
-    empty: count,
-    numberRecords: count,
-    wholeRecords: count.describe('With a whole number.'),
-    timeRecords: count,
-    textRecords: count,
+    empty: count.describe('Number of records whose text is empty.'),
+    numberRecords: count.describe('Number of records whose text is a number.'),
+    wholeRecords: count.describe('Number of records whose text is a whole number.'),
+    timeRecords: count.describe('Number of records whose text is a time in the guessed format.'),
+    textRecords: count.describe('Number of records whose text is neither a number nor a missing value.'),
     firstText: z.string().optional(),
     isDistinctExact: z.boolean(),
     numbers: numbers.optional(),
@@ -76,7 +84,7 @@ const column = schemaOf<ColumnFacts & TypedColumn>()(
     isAscending: z.boolean(),
     meanLength: z.number(),
     times: z.strictObject({ min: msSince1970, max: msSince1970, late: msSince1970 }).optional(),
-    explained: share.describe('Of records whose label follows from the value.'),
+    explained: share.describe('Fraction of the records whose label follows from the value.'),
     newValues: newValues.optional(),
     ...typed,
   }),
@@ -107,14 +115,14 @@ const table = schemaOf<ShownTable>()(
     bad: z.strictObject({ records: count, first: z.array(z.strictObject({ line: count, reason: z.string() })) }),
     strayLabels: z
       .array(z.strictObject({ text: z.string(), count }))
-      .describe('Texts of the label that are rare, and none of its classes.'),
-    label: z.strictObject({ column: count.describe('Its number, from 0.'), why: z.string() }).optional(),
+      .describe('Rare texts of the label column that are probably not classes.'),
+    label: z
+      .strictObject({ column: count.describe('Position of the label column, counted from 0.'), why: z.string() })
+      .optional(),
     leaks: z.array(z.string()).describe('Columns that nearly equal the label.'),
     unlisted: z
       .array(z.string())
-      .describe(
-        'Examples of keys that are not columns: the first JSON records lack them, or the file has too many keys.',
-      ),
+      .describe('Examples of keys that are not columns: the first records lack them, or the file has too many keys.'),
   }),
 );
 
@@ -132,10 +140,12 @@ const comparison = schemaOf<TableComparison>()(
               second: z.tuple([computed, computed]),
             })
             .optional(),
-          missing: count.describe('Records without a value, where the first file has none.'),
+          missing: count.describe(
+            'Records of the second file without a value, if no record of the first file lacks one.',
+          ),
         }),
       )
-      .describe('Columns with a difference.'),
+      .describe('Columns that differ.'),
     compared: count,
     onlyFirst: z.array(z.string()),
     onlySecond: z.array(z.string()),
@@ -155,17 +165,17 @@ const sparse = schemaOf<Omit<Extract<Look, SparseLook>, 'distinct'>>()(
     labels,
     distinctLabels: count,
     hasGroups: z.boolean(),
-    perRecord: numbers.optional().describe('Features of a record.'),
-    values: numbers.optional(),
-    ids: count.describe('Different ones.'),
+    perRecord: numbers.optional().describe('Number of features per record.'),
+    values: numbers.optional().describe('Values of the features.'),
+    ids: count.describe('Number of distinct feature ids.'),
     areIdsExact: z.boolean(),
     highestId: z.string().optional(),
-    fields: count.optional().describe('libffm: highest field + 1.'),
-    density: share.describe('Of all ids up to the highest, that a record has.'),
+    fields: count.optional().describe('Highest field + 1, for libffm.'),
+    density: share.describe('Mean fraction of all ids up to the highest that a record has.'),
     newIds: z
       .strictObject({ known: count, features: count })
       .optional()
-      .describe('Number of the `known` features of a second file with ids that the first file lacks.'),
+      .describe('Features of the second file whose ids the first file lacks: `features` of the `known` features.'),
   }),
 );
 
@@ -175,8 +185,8 @@ const dense = schemaOf<Extract<Look, DenseLook>>()(
     path,
     labelsPath: z.string(),
     records: count,
-    inputs: count.describe('Of a record.'),
-    classes: z.array(count).describe('Records of each class.'),
+    inputs: count.describe('Number of inputs per record.'),
+    classes: z.array(count).describe('Number of records of each class.'),
   }),
 );
 
@@ -186,7 +196,7 @@ const look = z.discriminatedUnion('kind', [table, sparse, dense]).meta({ id: 'Lo
 
 const badRecord = z.strictObject({
   file: z.string(),
-  line: count.describe('From 1.'),
+  line: count.describe('Line of the record, counted from 1.'),
   byteOffset: count,
   reason: z.string(),
   text: z.string().optional(),
@@ -200,12 +210,18 @@ const readColumn = z.strictObject({
     .strictObject({
       distinct: count,
       isExact: z.boolean(),
-      collisions: z.number().describe('Expected pairs of values with the same id.'),
-      sharing: z.number().optional().describe('Expected share of values that share a bucket.'),
+      collisions: z.number().describe('Expected number of pairs of values with the same id.'),
+      sharing: z
+        .number()
+        .optional()
+        .describe('Expected fraction of the values that share a bucket with another value.'),
     })
     .optional(),
   statistics: numberStatistics.optional(),
-  normalized: z.tuple([z.number(), z.number()]).optional().describe('Least and greatest number as models take it.'),
+  normalized: z
+    .tuple([z.number(), z.number()])
+    .optional()
+    .describe('Minimum and maximum after normalization, as models read the column.'),
   numbers: numbers.optional(),
 });
 
@@ -214,13 +230,13 @@ const jobLook = schemaOf<JobLook & { job: string }>()(
     .strictObject({
       job: jobName,
       path,
-      records: count.describe('Good ones.'),
+      records: count.describe('Number of records that are not bad.'),
       isWhole,
       bad: z.strictObject({ records: count, first: z.array(badRecord) }),
       labels,
       columns: z.array(readColumn),
     })
-    .describe('With --job.'),
+    .describe('The file as a job reads it, with `--job`.'),
 );
 
 export const inspect = z.union([
@@ -228,8 +244,8 @@ export const inspect = z.union([
   z
     .strictObject({
       files: z.tuple([look, look]),
-      comparison: comparison.optional().describe('Of two tables.'),
+      comparison: comparison.optional().describe('Differences between two tables.'),
     })
-    .describe('Of two files.'),
+    .describe('Two files and their differences.'),
   jobLook,
 ]);

@@ -1,4 +1,4 @@
-/** `status --json`, once and with `--watch` (a line each look), and `status --verify --json`. */
+/** `status --json`, once and with `--watch` (one line per refresh), and `status --verify --json`. */
 import * as z from 'zod';
 import type { UnitCopiesStatus } from '../../cluster/client/describe-copies.ts';
 import { JOB_PHASES, roleInfoSchema } from '../../cluster/info.ts';
@@ -26,10 +26,10 @@ export const causes = schemaOf<readonly Cause[]>()(
       z.strictObject({
         kind: z.enum(CAUSE_KINDS),
         sentence: z.string(),
-        hint: z.string().optional().describe('What to do.'),
+        hint: z.string().optional().describe('What to do next.'),
       }),
     )
-    .meta({ id: 'Causes', description: 'What holds the job up, the cause first.' }),
+    .meta({ id: 'Causes', description: 'Why the job makes no progress; the root cause first.' }),
 );
 
 // ---- the cluster ----
@@ -37,8 +37,8 @@ export const causes = schemaOf<readonly Cause[]>()(
 const waiting = schemaOf<Waiting>()(
   z.strictObject({
     kind: z.enum(['master', 'pservers', 'trainers', 'copies', 'lease', ...TROUBLE_KINDS]),
-    text: z.string().describe('Follows "waiting for".'),
-    withinMs: count.optional().describe('Of a lease: it ends within this time.'),
+    text: z.string().describe('What the job waits for, to be read after "waiting for".'),
+    withinMs: count.optional().describe('Remaining time of the wait in milliseconds, if known.'),
   }),
 );
 
@@ -50,11 +50,11 @@ const cluster = z
     run: z
       .strictObject({ pid: count.optional() })
       .optional()
-      .describe('The `paddlet run` that works in the folder, while no process answers.'),
+      .describe('The `paddlet run` that uses the folder, while none of its processes answers.'),
     written: z
       .strictObject({ ...clusterStatusSchema.shape, believed: z.boolean() })
       .optional()
-      .describe('What the last master wrote; of the past unless it is believed.'),
+      .describe('Status that the last master wrote; outdated unless `believed` is true.'),
   })
   .meta({ id: 'Cluster' });
 
@@ -63,8 +63,8 @@ const cluster = z
 const told = copyMessages.unitCopies.reply.shape.units.element;
 const copiesOfUnit = z.strictObject({
   unit: count,
-  primary: count.optional().describe('Index of the live pserver that leads it.'),
-  inSync: z.array(count).describe('Indexes of the live pservers that have all updates, that of its primary included.'),
+  primary: count.optional().describe('Index of the live pserver that is primary of the unit.'),
+  inSync: z.array(count).describe('Indexes of the live pservers that have all updates, including the primary.'),
   ...told.omit({ unit: true }).partial().shape,
 });
 schemaOf<Omit<UnitCopiesStatus, 'told'>>()(copiesOfUnit);
@@ -74,10 +74,13 @@ const lacking = schemaOf<Spread['lacking']>()(z.array(z.strictObject({ unit: cou
 const units = z
   .strictObject({
     total: count,
-    toMove: count.describe('Units whose place is with another live pserver.'),
-    orphans: count.describe('Units without a live primary.'),
-    lacking: lacking.optional().describe('Units with fewer live copies than cluster.replicas.'),
-    copies: z.array(copiesOfUnit).optional().describe('While processes live, where cluster.replicas is 2 or more.'),
+    toMove: count.describe('Number of units that are to move to another live pserver.'),
+    orphans: count.describe('Number of units without a live primary.'),
+    lacking: lacking.optional().describe('Units with fewer live copies than `cluster.replicas`.'),
+    copies: z
+      .array(copiesOfUnit)
+      .optional()
+      .describe('Copies of each unit, while processes live and `cluster.replicas` is 2 or more.'),
   })
   .meta({ id: 'Units' });
 
@@ -85,13 +88,15 @@ const units = z
 
 const registered = {
   address: z.string(),
-  lease: z.string().describe('Lease of its key in the store, in hex.'),
+  lease: z.string().describe("Lease of the process's key in the store, in hexadecimal."),
 };
-/** Of a pserver, whether it answers or not. */
+/** Facts about a pserver that are known whether it answers or not. */
 export const share = {
   status: pserverRecordSchema.shape.status.optional(),
-  isLeaving: z.boolean(),
-  units: count.describe('Units that it leads.'),
+  isLeaving: z
+    .boolean()
+    .describe('Whether its units move to other pservers, since the pserver is being stopped or removed.'),
+  units: count.describe('Number of units whose primary is this pserver.'),
   hostLabel: pserverRecordSchema.shape.hostLabel,
   zone: pserverRecordSchema.shape.zone,
 };
@@ -100,7 +105,10 @@ const ofPserver = { ...z.strictObject(share).partial().shape, copies: count.opti
 const silent = {
   ...registered,
   answers: z.literal(false),
-  error: z.strictObject({ code: errorCode, message: z.string() }).optional().describe('Why its answer cannot be used.'),
+  error: z
+    .strictObject({ code: errorCode, message: z.string() })
+    .optional()
+    .describe('Why paddlet cannot use the answer of the process.'),
 };
 const answering = { ...registered, answers: z.literal(true) };
 
@@ -134,13 +142,15 @@ const savedSync = {
   rounds: z.strictObject({ total: count, round: count, records: count }),
 };
 
-/** From the ledgers of the pserver that applied least; absent unless all shards are told of. */
+/** From the ledgers of the pserver that applied least; absent unless every shard was reported. */
 const ofLedgers = { applied: count.optional(), discarded: count.optional() };
 
 const directing = {
   evaluation: asyncMaster.shape.kept,
-  recordsPerSecond: asyncMaster.shape.recordsPerSecond.describe('Mean since the master began to direct the job.'),
-  waitReason: z.string().describe('Why a trainer that asks now may get nothing to do.'),
+  recordsPerSecond: asyncMaster.shape.recordsPerSecond.describe(
+    'Mean number of records trained per second since the master started to direct the job.',
+  ),
+  waitReason: z.string().describe('Why a trainer that asks for work now may not get any.'),
 };
 const directedAsync = {
   ...directing,
@@ -165,9 +175,9 @@ const newestCheckpoint = schemaOf<NewestCheckpoint>()(
       md5: z.string(),
       bytes: count.optional(),
       timestamp: secondsSince1970,
-      round: count.optional().describe('Sync mode.'),
+      round: count.optional().describe('Sync mode: round of the checkpoint.'),
     }),
-    z.strictObject({ error: z.string().describe('Why a value in the store cannot be read.') }),
+    z.strictObject({ error: z.string().describe('Why paddlet cannot read a value in the store.') }),
   ]),
 );
 
@@ -179,7 +189,7 @@ const always = {
   cluster,
   wanted: z
     .strictObject({ pservers: count, trainers: count.optional() })
-    .describe('What `paddlet resize` changes; trainers only if it did.'),
+    .describe('Wanted sizes, which `paddlet resize` changes; `trainers` only after a resize of the trainers.'),
   units,
   processes: z.array(process),
   ...listed.shape,
@@ -187,43 +197,49 @@ const always = {
 
 const notEnded = {
   ...always,
-  elapsedSeconds: z.number().describe('Since the job was published.'),
-  checkpoints: z.array(newestCheckpoint).describe('The newest files of the pservers.'),
+  elapsedSeconds: z.number().describe('Seconds since the job was published.'),
+  checkpoints: z.array(newestCheckpoint).describe('Newest checkpoint file of each pserver.'),
   error: z
     .strictObject({ code: errorCode, message: z.string(), exit: exitCode })
     .optional()
-    .describe('Why the job has failed.'),
-  why: causes.optional().describe('Absent once the job has ended.'),
-  resume: startCommandSchema.optional().describe('What started the job last, and resumes it.'),
+    .describe('Why the job failed.'),
+  why: causes
+    .optional()
+    .describe('Why the job makes no progress, the root cause first; absent after the end of the job.'),
+  resume: startCommandSchema.optional().describe('The command that last started the job; it also resumes the job.'),
 };
 
 export const status = z
   .union([
-    z.strictObject({ ...always, ...jobResultSchema.shape }).describe('Of a job that is done.'),
-    z.strictObject({ ...notEnded, ...directedAsync }).describe('While a master directs it, in async mode.'),
-    z.strictObject({ ...notEnded, ...directedSync }).describe('While a master directs it, in sync mode.'),
-    z.strictObject({ ...notEnded, ...savedAsync }).describe('Without a master, in async mode: what is saved.'),
-    z.strictObject({ ...notEnded, ...savedSync }).describe('Without a master, in sync mode: what is saved.'),
-    z.strictObject(notEnded).describe('Without a master, before anything is saved; or of a job that has failed.'),
+    z.strictObject({ ...always, ...jobResultSchema.shape }).describe('A job that is done.'),
+    z.strictObject({ ...notEnded, ...directedAsync }).describe('A job in async mode while a master directs it.'),
+    z.strictObject({ ...notEnded, ...directedSync }).describe('A job in sync mode while a master directs it.'),
+    z
+      .strictObject({ ...notEnded, ...savedAsync })
+      .describe('A job in async mode without a master: the saved progress.'),
+    z.strictObject({ ...notEnded, ...savedSync }).describe('A job in sync mode without a master: the saved progress.'),
+    z.strictObject(notEnded).describe('A job without a master and without saved progress, or a job that failed.'),
   ])
-  .describe('With --watch one a line.');
+  .describe('Status of the job. With `--watch`, one line per refresh.');
 
 export const verification = schemaOf<CopiesVerification>()(
   z
     .strictObject({
       ok: z.boolean(),
-      units: count.describe('Units of the job.'),
-      equal: count.describe('Units whose copies are equal.'),
-      alone: z.array(count).describe('Units with one copy.'),
+      units: count.describe('Number of units of the job.'),
+      equal: count.describe('Number of units whose copies are equal.'),
+      alone: z.array(count).describe('Units with only one copy, which paddlet does not compare.'),
       different: z.array(
         z.strictObject({
           unit: count,
           shard: count,
-          position: count.describe('Updates applied to the shard.'),
+          position: count.describe('Number of updates applied to the shard.'),
           digests: z.array(z.strictObject({ pserver: count, digest: z.string() })),
         }),
       ),
-      unsettled: z.array(z.strictObject({ unit: count, why: z.string() })).describe('Not compared in time.'),
+      unsettled: z
+        .array(z.strictObject({ unit: count, why: z.string() }))
+        .describe('Units that paddlet could not compare in time.'),
     })
-    .describe('With --verify.'),
+    .describe('Comparison of the copies of all units, with `--verify`.'),
 );

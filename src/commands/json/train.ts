@@ -9,14 +9,16 @@ import { count, jobName, listed, metrics, schemaOf, secondsSince1970 } from './f
 
 // ---- run ----
 
-const result = z.strictObject({ ...jobResultSchema.shape, ...listed.shape }).describe('When the job has ended.');
+const result = z
+  .strictObject({ ...jobResultSchema.shape, ...listed.shape })
+  .describe('Result of the job, printed when the job ends.');
 
 const counts = z.strictObject({ files: count, records: count, tasks: count });
 const plan = z.strictObject({
   data: z.strictObject({ train: counts, test: counts.optional() }),
   work: z.strictObject({
     of: z.enum(['mini-batches', 'rounds']),
-    perPass: count.describe('In sync mode of the first pass.'),
+    perPass: count.describe('Units of work per pass; in sync mode, in the first pass.'),
     total: count,
     isExact: z.boolean(),
   }),
@@ -25,23 +27,31 @@ const plan = z.strictObject({
     z.strictObject({
       name: z.string(),
       optimizer: z.string(),
-      shape: z.array(count).optional().describe('Of a dense parameter.'),
-      rowBytes: count.optional().describe('Of a table.'),
-      rowsAtMost: count.optional().describe('Absent where the data can have any number of ids.'),
-      bytes: count.optional().describe('With the state of the optimizer; of a table at most.'),
+      shape: z.array(count).optional().describe('Shape of a dense parameter; absent for a table.'),
+      rowBytes: count.optional().describe('Size of a row of a table, in bytes; absent for a dense parameter.'),
+      rowsAtMost: count
+        .optional()
+        .describe('Maximum number of rows of a table; absent if the data can have any number of ids.'),
+      bytes: count.optional().describe('Size with optimizer state, in bytes; for a table, the maximum size.'),
     }),
   ),
   memory: z
     .strictObject({
-      denseBytes: count.describe('Of the pserver with the most.'),
-      tableBytesAtMost: count.optional().describe('On the average; absent where the number of rows is not known.'),
+      denseBytes: count.describe('Dense parameters on the pserver that has the most, in bytes.'),
+      tableBytesAtMost: count
+        .optional()
+        .describe(
+          'Maximum size of the tables on an average pserver, in bytes; absent if the number of rows is unknown.',
+        ),
     })
-    .describe('Of one pserver, with copies of what others lead, without the index of the ids.'),
+    .describe('Memory of one pserver, including its copies of other units, without the index of ids.'),
   checkpoints: z.strictObject({
     folder: z.string(),
-    bytes: count.describe('Of one of all pservers, without ledgers and headers.'),
-    isAtLeast: z.boolean().describe('The number of rows is not known: without rows.'),
-    generations: count.describe('The newest, those that are kept, and one that is being written.'),
+    bytes: count.describe('Size of one checkpoint of all pservers, in bytes, without ledgers and headers.'),
+    isAtLeast: z.boolean().describe('Whether `bytes` excludes table rows, since their number is unknown.'),
+    generations: count.describe(
+      'Number of checkpoints on disk at once: the newest, the older ones kept, and one being written.',
+    ),
     freeBytes: count,
   }),
 });
@@ -49,18 +59,21 @@ const plan = z.strictObject({
 const dryRun = schemaOf<DryRun>()(
   z
     .strictObject({
-      job: jobSchema.meta({ id: 'Job', description: 'With all defaults.' }),
+      job: jobSchema.meta({ id: 'Job', description: 'The job with all defaults filled in.' }),
       folder: z.string(),
       store: z.string(),
       would: z.enum(['begin', 'startOver', 'resume', 'continue', 'showEnd']),
       deletes: z
-        .strictObject({ pass: count.describe('From 0.'), savedAt: secondsSince1970.optional() })
+        .strictObject({
+          pass: count.describe('Number of the pass, counted from 0.'),
+          savedAt: secondsSince1970.optional(),
+        })
         .optional()
-        .describe('How far the job is that --fresh deletes.'),
-      isAgreed: z.boolean().optional().describe('Whether --yes is given.'),
-      plan: plan.optional().describe('Absent of a job that has ended.'),
+        .describe('Progress of the job that `--fresh` deletes.'),
+      isAgreed: z.boolean().optional().describe('Whether `--yes` is given.'),
+      plan: plan.optional().describe('Sizes of the run; absent for a job that has ended.'),
     })
-    .describe('With --dry-run.'),
+    .describe('What the run would do, with `--dry-run`.'),
 );
 
 export const run = z.union([result, dryRun]);
@@ -68,9 +81,9 @@ export const run = z.union([result, dryRun]);
 // ---- init ----
 
 export const init = z.strictObject({
-  path: z.string().describe('The job file that was written.'),
+  path: z.string().describe('Path of the job file that paddlet wrote.'),
   summary: z.string(),
-  next: z.array(z.string()).describe('Command lines.'),
+  next: z.array(z.string()).describe('Commands to run next.'),
 });
 
 // ---- evaluate and predict ----
@@ -84,7 +97,7 @@ export const evaluate = z.strictObject({
   model,
   files: z.array(z.string()),
   ...metrics.shape,
-  bad: count.describe('Records that have no score, since they are invalid.'),
+  bad: count.describe('Number of invalid records, which have no score.'),
   ...listed.shape,
 });
 
@@ -94,29 +107,29 @@ const summary = schemaOf<Summary>()(
       job: jobName,
       model,
       records: count,
-      bad: count.describe('Without a score.'),
-      firstBad: z.array(z.string()).describe('The first of these, with their places.'),
-      features: count.optional().describe('That the model was asked for.'),
-      unknownFeatures: count.optional().describe('Those of them that training has not met.'),
+      bad: count.describe('Number of invalid records, which have no score.'),
+      firstBad: z.array(z.string()).describe('The first invalid records, with their file and line.'),
+      features: count.optional().describe('Number of features that the model looked up.'),
+      unknownFeatures: count.optional().describe('Number of these features whose ids did not occur in training.'),
       unknownByColumn: z
         .array(z.strictObject({ column: z.string(), features: count }))
         .optional()
-        .describe('The same by column, of formats with columns.'),
-      absentColumns: z.array(z.string()).describe('Columns that no record has a value of.'),
+        .describe('Number of unknown features of each column, for formats with columns.'),
+      absentColumns: z.array(z.string()).describe('Columns that have no value in any record.'),
       seconds: z.number(),
       recordsPerSecond: count,
     })
-    .describe('With --output FILE; without it on the standard error, after the logs.'),
+    .describe('Summary. Printed to stdout with `--output FILE`, otherwise to stderr after the logs.'),
 );
 
 const scoredRecord = (score: z.ZodRawShape): z.ZodType =>
   z
-    .object({ ...score, error: z.string().optional().describe('Why the record does not have a score.') })
+    .object({ ...score, error: z.string().optional().describe('Why the record has no score.') })
     .catchall(z.string())
-    .describe('A line of --as jsonl, whether --json is given or not; with the columns of --keep, as text.');
+    .describe('One line of `--as jsonl`, with or without `--json`. Includes the columns of `--keep`, as text.');
 
 export const predict = z.union([
   summary,
   scoredRecord({ score: z.number().nullable() }),
-  scoredRecord({ scores: z.record(z.string(), z.number()).nullable().describe('By class.') }),
+  scoredRecord({ scores: z.record(z.string(), z.number()).nullable().describe('Score of each class.') }),
 ]);

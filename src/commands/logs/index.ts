@@ -98,7 +98,7 @@ interface LogsOptions {
   readonly most: number;
 }
 
-/** The end of a large file is enough for entries of so many bytes; of one level they may be anywhere. */
+/** The end of a large file is enough for entries of this size; entries of one level may be anywhere. */
 const ENTRY_BYTES = 1_000;
 const LEAST_BYTES = 64 * 1024;
 
@@ -125,7 +125,7 @@ class Logs {
     if (most > 0) yield* kept.slice(-most);
   }
 
-  /** What was added since; with what was begun and will not be ended, when it is over. */
+  /** The entries added since; when the job is over, including the last entry, which will not be completed. */
   async more(names: readonly string[], isOver: boolean): Promise<LogRecord[]> {
     const added: LogRecord[] = [];
     for (const name of names) {

@@ -6,7 +6,7 @@ import { LOG_LEVELS } from '../../host/log.ts';
 import { GrowingText, type LogPlace } from '../base/growing-text.ts';
 
 export interface LogRecord {
-  /** Of the log: `pserver-0`. */
+  /** Name of the log, such as `pserver-0`. */
   readonly name: string;
   readonly timeMs: number;
   /** Undefined for text before the first entry. */
@@ -21,16 +21,14 @@ export interface LogSource {
   readonly from?: LogPlace | undefined;
 }
 
-/** Of an entry: what follows belongs to it, too. */
+/** Maximum lines of an entry, including the lines that follow its first. */
 const MOST_LINES = 1_000;
 
-/**
- * One log, whose older entries are in files of their own. Lines that do not begin an entry belong to the one before.
- */
+/** One log, whose older entries are in separate files. Lines that do not begin an entry belong to the one before. */
 export class LogReader {
   readonly #name: string;
   readonly #growing: GrowingText;
-  /** Of a line whose end is not written yet. */
+  /** The start of a line whose end is not written yet. */
   #rest = '';
   /** It began in the middle of a line. */
   #isCut: boolean;
@@ -43,7 +41,7 @@ export class LogReader {
     this.#isCut = from !== undefined && from.offset > 0;
   }
 
-  /** Those that were added since the last call. */
+  /** Entries that were added since the last call. */
   async *records(): AsyncGenerator<LogRecord> {
     let lines: string[] = [];
     const closed = (): LogRecord[] => (lines.length === 0 ? [] : [this.#record(lines.join('\n'))]);

@@ -6,7 +6,7 @@ const METRICS = ['logloss', 'accuracy', 'rmse', 'auc', 'groupedAuc', 'hitRate', 
 /** More digits than a curve can show. */
 const DIGITS = 6;
 
-/** Of training, and of each evaluation; `lines` are in the order of time. */
+/** The curves of training and of each evaluation; `lines` are in the order of time. */
 export function curvesOf(lines: readonly HistoryLine[]): PageCurve[] {
   const byName = new Map<string, Exclude<HistoryLine, { kind: 'pass' }>[]>();
   for (const line of lines) {

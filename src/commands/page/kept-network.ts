@@ -3,7 +3,7 @@ import type { Channel, ConnectOptions, Network } from '../../protocol/messages/c
 
 interface Kept {
   readonly channel: Channel;
-  /** Since the last sweep. */
+  /** Whether it was used since the last sweep. */
   isUsed: boolean;
 }
 

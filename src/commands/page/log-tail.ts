@@ -8,7 +8,7 @@ import { LogReader } from '../logs/log-records.ts';
 
 const LINES = 60;
 const LINE_CHARACTERS = 500;
-/** Of each log, at first. */
+/** Bytes that are read of each log at first. */
 const TAIL_BYTES = 16 * 1024;
 
 export class LogTail {
@@ -57,7 +57,7 @@ const newest = (lines: readonly PageLogLine[]): PageLogLine[] =>
 const HEAD = /^\d{4}-\S+Z \w+ +(?:(?:run|master|pserver(?: \d+)?|trainer(?: [0-9a-f]+)?) )?/;
 const TAIL = /(?: job=\S+)? host=\S+ pid=\d+$/m;
 
-/** Without the time, the level and who logs (src/host/log.ts): the page shows them in columns of their own. */
+/** Without the time, the level and who logs (src/host/log.ts): the page shows them in separate columns. */
 function messageOf(text: string): string {
   const { message = undefined } = text.startsWith('{') ? ((parsedJson(text) ?? {}) as { message?: unknown }) : {};
   const said = typeof message === 'string' ? message : text.replace(HEAD, '').replace(TAIL, '');

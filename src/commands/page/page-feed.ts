@@ -20,7 +20,7 @@ const LAST_LOOK_MS = 1_000;
 export interface FeedOptions {
   readonly host: Pick<Host, 'clock' | 'log'>;
   readonly look: () => Promise<Looked>;
-  /** No browser looks any more: what was kept for the next look is let go. */
+  /** No browser shows the page now: drops what was kept for the next refresh. */
   readonly rest: () => void;
   /** What is known before the first look. */
   readonly empty: Pick<PageData, 'version' | 'servedBy' | 'jobs'>;
@@ -40,7 +40,9 @@ export class PageFeed {
   readonly #closing = new AbortController();
   #shown: Shown | undefined;
   #running: Promise<void> | undefined;
-  /** A look that takes longer than it may is not begun a second time: what comes of it is shown with the next text. */
+  /**
+   * A look that takes longer than it may is not started a second time: what comes of it is shown with the next text.
+   */
   #looking: Promise<Looked | string> | undefined;
 
   constructor(options: FeedOptions) {

@@ -33,7 +33,7 @@ export function pageJobOf({ before, now, units, log, wallSeconds }: PageLooks): 
     mode: record.job.training.mode,
     phase: phaseOf(status),
     health: health.status,
-    // That a job is done needs no reason.
+    // A job that is done needs no reason.
     why: result === undefined ? causesOf(status).map(({ sentence, hint }) => ({ sentence, hint })) : [],
     progress: progressOf(status, wallSeconds),
     processes: status.processes.map((process, at) => processOf(process, rows[at]!)),
@@ -94,7 +94,7 @@ function progressOf(status: ShownStatus, wallSeconds: number): PageProgress {
   };
 }
 
-/** Of a job that no master directs. */
+/** The saved progress of a job that no master directs. */
 function storedOf({ stored }: ShownStatus): Pick<PageProgress, 'share' | 'pass' | 'rounds'> {
   if (stored === undefined) return {};
   const { pass } = stored;
@@ -117,7 +117,7 @@ function processOf(process: LiveProcess, row: ProcessRow): PageProcess {
     state: info?.state ?? (answer.kind === 'none' ? 'silent' : 'strange'),
     activity: activityIn(answer),
     ...{ rate: row.rate, rateOf: row.unit, bytes, time: row.time ?? [] },
-    // Of a master it is its phase, of others that do not work why.
+    // The note of a master is its phase, and that of an idle process why it does not work: neither means slow.
     ...(isWorking && role !== 'master' && { slow: row.note }),
     errors: info?.errors ?? [],
   };

@@ -1,4 +1,4 @@
-/** Looks at one job again and again, for its page: at what changes fast each time, at the rest now and then. */
+/** Looks at one job repeatedly, for its page: at what changes fast each time, at the rest now and then. */
 import { isPaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { describePlaces } from '../../cluster/client/describe-copies.ts';
@@ -30,7 +30,7 @@ export interface LooksOptions {
   readonly store: Store;
   readonly keys: Keys;
   readonly network: Network;
-  /** Of the job, where it is known: its logs are there. */
+  /** Folder of the job, if it is known: its logs are there. */
   readonly folder: string | undefined;
   readonly servedBy: PageData['servedBy'];
 }
@@ -70,7 +70,7 @@ export class PageLooks {
     const data = { time: wallSeconds, version: VERSION, servedBy, jobs };
     if (status === undefined) return { data, curves };
     const now = { status, atMs: clock.monotonicMs() };
-    // Of a job that was begun again nothing is compared.
+    // A job that was started over is not compared with its former state.
     const isSame = this.#before?.status.record.id === status.record.id;
     const before = isSame ? this.#before : undefined;
     this.#before = now;
@@ -99,7 +99,7 @@ export class PageLooks {
     }
   }
 
-  /** At once when the job has ended. */
+  /** Does not wait for the interval if the job has ended. */
   async #lookSlowly(hasEnded: boolean): Promise<Slow> {
     const { host, store, keys } = this.#options;
     const atMs = host.clock.monotonicMs();

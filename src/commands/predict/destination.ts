@@ -1,10 +1,10 @@
-/** Where predictions go: the standard output, or a file that appears when it is whole. */
+/** Where predictions go: stdout, or a file that appears when it is whole. */
 import { dirname } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 
 export interface Destination {
-  /** Resolves when it has taken them; false when its reader is gone, or it has failed. */
+  /** Resolves when it has taken the bytes; false if the reader closed the pipe, or if writing failed. */
   write(bytes: Uint8Array): Promise<boolean>;
   /** All is written. */
   finish(): Promise<void>;

@@ -36,7 +36,7 @@ interface OpenModel {
   readonly record: JobRecord;
   readonly host: Host;
   readonly signal: AbortSignal;
-  /** Calls it with what the parameters are pulled from; once more if that is gone. */
+  /** Calls `score` with the source of the parameters, and once more if that source disappears. */
   readonly withModel: (score: Score<Tally>) => Promise<Scored<Tally>>;
 }
 
@@ -194,7 +194,7 @@ zstd and RecordIO. Memory use is bounded, and the job is not changed.`;
     return as ?? OUTPUT_FORMATS.find((format) => output.endsWith(`.${format}`)) ?? 'csv';
   }
 
-  /** Undefined when the reader of the output is gone. */
+  /** Undefined if the reader of the output closed the pipe. */
   private async predict(
     { record, host, signal, withModel }: OpenModel,
     found: InputFile | undefined,

@@ -1,4 +1,4 @@
-/** What is scored: a file, or the standard input. */
+/** What is scored: a file, or stdin. */
 import { resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import { notLocal } from '../../base/local-path.ts';
@@ -10,7 +10,7 @@ import { openForward } from '../../data/packings/unpack.ts';
 import { inputBlocks } from '../../host/inputs.ts';
 import type { PartMakerOptions } from './part-maker.ts';
 
-/** The standard input or output. */
+/** The argument that means stdin or stdout. */
 export const STANDARD = '-';
 
 export interface InputFile {
@@ -18,7 +18,7 @@ export interface InputFile {
   readonly facts: FileFacts;
 }
 
-/** Undefined for the standard input. Throws `DataMissing`, `DataInvalid`. */
+/** Undefined for stdin. Throws `DataMissing`, `DataInvalid`. */
 export async function findInput(disk: Pick<Disk, 'inspect'>, data: string): Promise<InputFile | undefined> {
   if (data === STANDARD) return undefined;
   const facts = await disk.inspect(resolve(data));

@@ -99,5 +99,5 @@ function jsonWriter({ kept: keptNames, scores: scoreNames, hasErrors }: OutputNa
   };
 }
 
-/** Of a field whose bytes are another encoding's, the characters that cannot be read are replaced. */
+/** Replaces characters that cannot be read, as in fields with another encoding. */
 export const utf8 = (bytes: string): string => Buffer.from(bytes, 'latin1').toString('utf8');

@@ -12,12 +12,12 @@ export interface OutputNames {
 }
 
 export interface Output {
-  /** In any thread. */
+  /** Can be called in any thread. */
   make(groups: Iterable<ScoredGroup>): Made;
-  /** Before all else. */
+  /** Bytes before everything else. */
   readonly head: Uint8Array;
   /** Called with all that is made, in order: the bytes that can be written by then. */
   bytesOf(made: Made): Uint8Array;
-  /** After all else. */
+  /** Bytes after everything else. */
   end(): Uint8Array;
 }

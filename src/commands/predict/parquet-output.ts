@@ -9,9 +9,9 @@ import type { Output, OutputNames } from './output.ts';
 
 /** Records of a row group, unless they have many scores, or long texts. */
 const GROUP_ROWS = 100_000;
-/** A row group has at most so many values: it is encoded at one go. */
+/** Maximum number of values of a row group, which is encoded at once. */
 const GROUP_VALUES = 1 << 20;
-/** A row group ends when its texts have so many characters. */
+/** A row group ends when its texts have this number of characters. */
 const GROUP_CHARACTERS = 1 << 26;
 
 /** The length of the footer, and the magic bytes. */
@@ -30,7 +30,7 @@ export function parquetOutput(names: OutputNames, mostRows = GROUP_ROWS): Output
   const writer = new ParquetWriter({ writer: bytes, schema, createdBy: 'paddlet' });
   const taken = (): Uint8Array => {
     const made = bytes.getBytes().slice();
-    // The offset in the file goes on.
+    // The offset in the file continues.
     bytes.index = 0;
     return made;
   };
@@ -90,7 +90,7 @@ const texts = (name: string): SchemaElement => ({
 type Values = (string | number | null)[];
 
 class OpenGroup {
-  /** Of each column. */
+  /** The values of each column. */
   readonly values: Values[];
   rows = 0;
   characters = 0;

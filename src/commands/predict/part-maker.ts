@@ -29,7 +29,7 @@ export interface PartMakerOptions {
   readonly format: DataFormat;
   /** For csv: what separates the fields, if it differs from that of the job. */
   readonly delimiter?: string | undefined;
-  /** For messages, and for columns in its path. */
+  /** Path of the file, for messages and for columns in the path. */
   readonly file: string;
   readonly keep: readonly string[];
   readonly as: OutputFormat;

@@ -9,11 +9,13 @@ export interface Summary {
   readonly job: string;
   readonly model: Scored<object>['from'];
   readonly records: number;
-  /** Without a score. */
+  /** Number of records without a score. */
   readonly bad: number;
-  /** The first ones, with their places. */
+  /** The first of these, with their places. */
   readonly firstBad: readonly string[];
-  /** Features that the model was asked for, and those of them with an id that training has not met: of checkpoints. */
+  /**
+   * Features that the model looked up, and those whose ids did not occur in training; only for models from checkpoints.
+   */
   readonly features?: number;
   readonly unknownFeatures?: number;
   /** The unknown features by their column, the most frequent first; of formats with columns. */

@@ -19,7 +19,7 @@ export type FromThread =
 /** An error of another thread: as data, since its class does not travel. */
 export interface SentError {
   readonly message: string;
-  /** Of an expected error. */
+  /** Code of an expected error. */
   readonly code?: string;
   readonly hint?: string | undefined;
   readonly stack?: string | undefined;

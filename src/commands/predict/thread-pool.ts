@@ -24,7 +24,7 @@ export interface ThreadPool {
   close(): Promise<void>;
 }
 
-/** Arrays of their own: one that is a part of a larger memory would be sent with all of it. */
+/** Separate arrays: one that is a part of a larger memory would be sent with all of it. */
 const alone = ({ dense, sparse }: PulledValues): PulledValues => ({
   dense: dense.map((values) => values.slice()),
   sparse: sparse.map((values) => values.slice()),

@@ -27,7 +27,7 @@ export function makeParts(port: MessagePort, options: PartMakerOptions): void {
   };
   const clientOf = (id: number, tellsIds: boolean): ScoreClient => ({
     async pull(lists) {
-      // Of the ids alone: an array would be sent with all of the memory that it is in.
+      // Copies the ids alone: an array would be sent with the whole memory that it is in.
       const ids = lists.map(({ ids: all, count }) => ({ ids: all.slice(0, 8 * count), count }));
       const values = await ask({ kind: 'pull', id, ids });
       assert('dense' in values, 'values are the answer to a pull');

@@ -11,7 +11,7 @@ import type { OpenJob } from '../base/with-job.ts';
 
 export interface Sizes {
   readonly pservers: number;
-  /** Under `paddlet run`. */
+  /** Number of trainers under `paddlet run`. */
   readonly trainers: number;
 }
 
@@ -49,7 +49,7 @@ const sizesOf = ({ pservers, trainers }: Sizes): Sizes => ({ pservers, trainers 
 interface SizesRead extends Sizes {
   readonly published: Job;
   readonly trainersKey: TrainersDesired | undefined;
-  /** That all is as it was read. */
+  /** Conditions under which everything is still as it was read. */
   readonly unchanged: readonly Compare[];
 }
 

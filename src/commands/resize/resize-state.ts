@@ -15,7 +15,7 @@ export interface ResizeState {
   readonly trainers: number;
   /** What is still to happen, for people; empty when all is as it was asked for. */
   readonly waitingFor: readonly string[];
-  /** Why it will not be waited for any longer. */
+  /** Why paddlet stops waiting. */
   readonly over: 'ended' | 'stopped' | 'superseded' | undefined;
 }
 

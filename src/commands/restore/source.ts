@@ -19,7 +19,7 @@ export interface RestoreRequest {
   readonly host: Host;
   readonly signal: AbortSignal;
   readonly typed: TypedCommand;
-  /** As the flags have them. */
+  /** Source and target as the flags name them. */
   readonly from: string | undefined;
   readonly to: string | undefined;
   readonly jobIdOrName: string | undefined;
@@ -31,7 +31,7 @@ export interface RestoreRequest {
 export interface Publishing {
   readonly job: OpenJob;
   readonly quiet: QuietJob;
-  /** The new files have what the published ones had, which are not needed any more. */
+  /** The new files have what the published ones had, which are no longer needed. */
   readonly isOfPublished: boolean;
 }
 
@@ -41,9 +41,9 @@ export interface RestoreSource {
   readonly folder: string;
   /** The fencing token that the new files carry: not below that of any file before them. */
   readonly token: bigint;
-  /** Of a job in sync mode that is published to. */
+  /** Timeline to publish, for a job in sync mode. */
   readonly timeline?: bigint;
-  /** Of a job in a store: shards of one unit stay together. */
+  /** Number of units of a job in a store: shards of one unit stay together. */
   readonly units?: number;
   readonly publishing?: Publishing;
 }

@@ -6,7 +6,7 @@ import { fromSystem } from '../base/machine-errors.ts';
 
 /** All processes notice the same trouble, and repeat it: each text is shown once in this time. */
 const SAME_TEXT_MS = 10_000;
-/** More than so many in that time are only in the logs. */
+/** Reports beyond this number in that time are only in the logs. */
 const SHOWN_AT_ONCE = 20;
 
 export class ChildReports {

@@ -31,14 +31,14 @@ export interface ClusterRun {
   readonly keys: Keys;
   /** URL of the store. */
   readonly url: string;
-  /** Of the job: store.db, logs, checkpoints. */
+  /** Folder of the job: store.db, logs, checkpoints. */
   readonly folder: string;
   readonly loaded: LoadedJob;
   readonly stop: AbortSignal;
   /** Aborts when all processes are to be killed. */
   readonly kill: AbortSignal;
   readonly stopLimitMs: number;
-  /** How large a log file becomes before another one is begun. */
+  /** How large a log file becomes before the next one is started. */
   readonly logBytes: number;
 }
 
@@ -102,7 +102,7 @@ interface Listeners {
   readonly reports: ChildReports;
   readonly proof: ProofOfDeath;
   readonly ports: ChildPorts;
-  /** Those that live, by name. */
+  /** Children that live, keyed by name. */
   readonly children: Map<string, LiveChild>;
 }
 

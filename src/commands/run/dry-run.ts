@@ -36,12 +36,12 @@ export interface DryRun {
   readonly job: Job;
   readonly folder: string;
   readonly store: string;
-  /** What would become of the job: begun, or begun again after what `deletes` says is deleted, resumed, … */
+  /** What would become of the job: started, started again after what `deletes` names is deleted, resumed, … */
   readonly would: 'begin' | 'startOver' | 'resume' | 'continue' | 'showEnd';
   readonly deletes?: JobBefore['progress'] | undefined;
   /** Whether `--yes` is given. */
   readonly isAgreed?: boolean;
-  /** Left out of a job that has ended. */
+  /** Absent for a job that has ended. */
   readonly plan?: Plan;
 }
 
@@ -60,20 +60,23 @@ interface DataCounts {
   readonly tasks: number;
 }
 
-/** Of one pserver, with copies of what others lead, without the index of the ids. */
+/** Memory of one pserver, including its copies of other units, without the index of ids. */
 interface Memory {
-  /** Of the pserver with the most. */
+  /** Dense parameters on the pserver that has the most. */
   readonly denseBytes: number;
-  /** On the average; undefined where the number of rows is not known. */
+  /** Maximum on an average pserver; undefined if the number of rows is unknown. */
   readonly tableBytesAtMost?: number;
 }
 
 interface Checkpoints {
   readonly folder: string;
-  /** Of one of all pservers, without ledgers and headers; `isAtLeast`: without rows, whose number is not known. */
+  /**
+   * Size of one checkpoint of all pservers, without ledgers and headers. `isAtLeast`: without rows too, since their
+   * number is unknown.
+   */
   readonly bytes: number;
   readonly isAtLeast: boolean;
-  /** The newest, those that are kept, and one that is being written. */
+  /** Number of checkpoints on disk at once: the newest, the older ones kept, and one being written. */
   readonly generations: number;
   readonly freeBytes: number;
 }
@@ -97,7 +100,7 @@ export async function dryRun(options: DryRunOptions): Promise<DryRun> {
   }
   await checkMayDelete({
     ...{ job: job.name, progress: before?.progress, isAgreed: options.isAgreed },
-    // On a terminal it would ask.
+    // On a terminal, the run would ask.
     ask: options.canAsk ? async () => true : undefined,
   });
   const data = await options.loadData();

@@ -187,7 +187,9 @@ folder; --attach shows it on another terminal.`;
     const standing = this.flags.fresh ? undefined : await standingOf(run, loaded.job);
     if (standing?.kind === 'ended') {
       if ('result' in standing.end) {
-        host.log.info(`job ${loaded.job.name} was finished before: nothing is trained; --fresh trains it from the start`);
+        host.log.info(
+          `job ${loaded.job.name} was finished before: nothing is trained; --fresh trains it from the start`,
+        );
       }
       return this.showEnd(standing.end, run);
     }
@@ -352,7 +354,7 @@ const jobCopy = (folder: string): string => join(folder, 'job.yaml');
 /** How long a store that does not answer is asked for a result after a stop. */
 const RESULT_WITHIN_MS = 5_000;
 
-/** Also after an interruption: the job may have ended all the same. */
+/** Also after an interruption: the job may have ended anyway. */
 async function readResult({ host, store, keys, stop }: ClusterRun) {
   const limit = new AbortController();
   const ask = (): Promise<KeyValue | undefined> =>

@@ -15,7 +15,7 @@ export interface JobBefore {
   readonly files: FilesOfJob;
   /** Undefined when its record does not say. */
   readonly job: { readonly id: string; readonly name: string } | undefined;
-  /** Of its checkpoints, when the job names one. */
+  /** Folder of its checkpoints, if the job names one. */
   readonly folder: string | undefined;
   readonly progress: Progress | undefined;
 }

@@ -35,17 +35,17 @@ export function workOf({ training }: Job, taskRecords: Uint32Array): Work {
 export interface ParameterSize {
   readonly name: string;
   readonly optimizer: string;
-  /** Of a dense parameter. */
+  /** Shape of a dense parameter. */
   readonly shape?: readonly number[];
-  /** Of a table. */
+  /** Bytes of a row of a table. */
   readonly rowBytes?: number;
-  /** Undefined where the data can have any number of ids. */
+  /** Undefined if the data can have any number of ids. */
   readonly rowsAtMost?: number;
-  /** With the state of the optimizer, as checkpoints have it; of a table at most. Undefined where that is not known. */
+  /** Bytes including optimizer state, as in checkpoints; for a table, the maximum. Undefined if unknown. */
   readonly bytes?: number;
 }
 
-/** Of a row in a checkpoint: its id, values, and what the optimizer keeps. */
+/** Bytes of a row in a checkpoint: its id, values, and optimizer state. */
 const ID_BYTES = 8;
 const FLOAT_BYTES = 4;
 const STEP_BYTES = 4;
@@ -101,7 +101,7 @@ function featuresAtMost({ job, train }: JobRecord): number | undefined {
   return Number.isFinite(all) ? all : undefined;
 }
 
-/** Of a column: the vocabulary of its ids, and how many there can be. What is missing has one, too. */
+/** The vocabulary of a column's ids, and the maximum number of its ids. A missing value has an id, too. */
 function idsOf(column: Column): [string, number] {
   switch (column.type) {
     case 'number':

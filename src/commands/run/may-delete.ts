@@ -8,7 +8,7 @@ export interface MayDeleteOptions {
   readonly progress: Progress | undefined;
   /** `--yes`. */
   readonly isAgreed: boolean;
-  /** Undefined where there is no terminal to ask on. */
+  /** Undefined if there is no terminal to ask on. */
   readonly ask: ((question: string) => Promise<boolean>) | undefined;
 }
 

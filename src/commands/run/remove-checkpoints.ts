@@ -40,7 +40,7 @@ async function jobIdOf(disk: Disk, path: string): Promise<string | undefined> {
     const metadata = await withFile(await openFile(disk, path), (file) => readMetadataOnly(file, path));
     return metadata.get('format') === FORMAT ? metadata.get('jobId') : undefined;
   } catch (error) {
-    // Its job is not known: keep it.
+    // The job of the file is unknown, so the file is kept.
     if (isPaddletError(error, 'CheckpointCorrupt', 'CheckpointMissing')) return undefined;
     throw error;
   }

@@ -24,9 +24,9 @@ export interface ResetOptions extends RetryOptions {
   readonly keys: Keys;
   readonly disk: Disk;
   readonly network: Network;
-  /** Of the checkpoints, unless the job in the store names another. */
+  /** Folder of the checkpoints, unless the job in the store names another. */
   readonly folder: string | undefined;
-  /** Of the job that is about to start; the longer one of this and that of the existing job counts. */
+  /** Lease TTL of the job that is about to start; the longer of this and that of the existing job counts. */
   readonly leaseTtlMs: number;
   /** The command that stops the job, for hints. */
   readonly stopCommand?: string;

@@ -30,5 +30,5 @@ export function allSets(
   return [...flags.set, ...names.map((name) => `${FIELDS[name]}=${flags[name]}`)];
 }
 
-/** Of the field itself, or of its whole section. */
+/** Whether a `--set` is of the field itself, or of its whole section. */
 const isSetOf = (set: string, field: string): boolean => `${field}.`.startsWith(`${set.split('=')[0]}.`);

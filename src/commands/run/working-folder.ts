@@ -8,7 +8,7 @@ import { type LogFile, logFile } from '../../host/log-file.ts';
 import { logFolder, runLog } from '../base/job-logs.ts';
 
 export interface RunLogOptions extends Pick<LogOptions, 'level' | 'identity'> {
-  /** Of a file. */
+  /** Bytes at which the log file is rotated. */
   readonly logBytes: number;
 }
 
@@ -17,10 +17,10 @@ export class WorkingFolder {
   readonly #lock: FolderLock;
   #holder: Holder;
   #logFile: LogFile | undefined;
-  /** What is for that file only: the terminal is told in another way. */
+  /** A log for that file only: the terminal shows the same in another way. */
   #log: Log | undefined;
   #hasStarted = false;
-  /** Of an error that nothing awaits, which ends this process. */
+  /** Logs an error that nothing awaits, which ends this process. */
   readonly #onCrash = (error: Error): void => this.#log?.error('ended by an error', { error });
 
   /** Makes the folder. `JobConflict` when another run works in it, `SystemRefused` when it cannot be written to. */

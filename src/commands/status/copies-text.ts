@@ -3,13 +3,13 @@ import { counted } from '../../base/counted.ts';
 import type { UnitCopiesStatus } from '../../cluster/client/describe-copies.ts';
 import type { MakeTable } from '../base/table.ts';
 
-/** Without `isWide`: of the units that something is to be said about, at most so many. */
+/** Maximum number of units that are shown without `isWide`, of those about which there is something to report. */
 const MOST_SHOWN = 12;
 
 export interface CopiesTextOptions {
   readonly table: MakeTable;
   readonly isWide: boolean;
-  /** That the job asks for. */
+  /** Number of copies that the job asks for. */
   readonly replicas: number;
 }
 

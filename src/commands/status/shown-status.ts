@@ -13,9 +13,9 @@ import type { StoredProgress } from './stored-progress.ts';
 /** A job's status, and how far it is when no master says so. */
 export interface ShownStatus extends JobStatus {
   readonly stored?: StoredProgress | undefined;
-  /** Of a store in a file: what is known of the processes of this machine. */
+  /** For a store in a file: what is known about the processes of this machine. */
   readonly here?: SeenHere | undefined;
-  /** Where units have copies, and processes live. */
+  /** Present if units have copies, and processes live. */
   readonly copies?: readonly UnitCopiesStatus[];
   readonly listed?: Listed;
 }

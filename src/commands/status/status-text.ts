@@ -20,9 +20,9 @@ import { timesText } from './times-text.ts';
 
 export interface TextOptions {
   readonly table: MakeTable;
-  /** With all that is known of where processes are. */
+  /** Shows everything that is known about where processes are. */
   readonly isWide: boolean;
-  /** Of the terminal: lines that are wider go on in the next, those of tables are cut. */
+  /** Columns of the terminal: longer lines wrap, rows of tables are cut. */
   readonly columns?: number | undefined;
 }
 
@@ -58,7 +58,7 @@ export function statusText(status: ShownStatus, wallSeconds: number, options: Te
   }
   if (end === undefined && processes.length > 0) lines.push(...spreadText(status), ...timesText(processes));
   if (copies !== undefined) lines.push(copiesLine(copies, replicas));
-  // Ids, addresses and reasons that processes wrote: none of them makes a line of its own.
+  // Ids, addresses and reasons that processes wrote: none of them can start a new line.
   const shown = lines.map((line) => wrapped(visible(line), columns));
   // A command is copied: it stays in one piece.
   if (end === undefined && health.status === 'UNKNOWN' && here?.kind !== 'run')
@@ -100,7 +100,7 @@ const WIDE = ['host', 'label', 'zone', 'lease'];
 /** Narrower tables have no addresses. */
 const NARROW_COLUMNS = 64;
 
-/** While pservers come or go. */
+/** Lines about the units, shown while pservers come or go. */
 function spreadText({ spread, wanted }: ShownStatus): string[] {
   const { pservers, toMove, units, missing } = spread;
   const leaving = pservers.filter(({ isLeaving }) => isLeaving).map(({ index }) => index);

@@ -19,7 +19,7 @@ export type StoredProgress =
       readonly mode: 'async';
       readonly pass: number;
       readonly tasks: { readonly total: number; readonly done: number; readonly discarded: number };
-      /** Of the tasks that were finished. */
+      /** Records of the finished tasks. */
       readonly records: { readonly read: number; readonly bad: number; readonly duplicate: number };
     }
   | {
@@ -27,7 +27,7 @@ export type StoredProgress =
       readonly pass: number;
       readonly round: number;
       readonly total: number;
-      /** Of the rounds before it, bad ones included. */
+      /** Records of the rounds before `round`, including bad ones. */
       readonly records: number;
     };
 

@@ -23,7 +23,7 @@ function addTo(sums: Map<string, number>, spentMs: Readonly<Record<string, numbe
 
 const sumOf = (sums: ReadonlyMap<string, number>): number => [...sums.values()].reduce((sum, one) => sum + one, 0);
 
-/** Without what rounds to 0 %. */
+/** Omits what rounds to 0 %. */
 function lineOf(whose: string, sums: ReadonlyMap<string, number>, more: string): string[] {
   const total = sumOf(sums);
   if (total === 0) return [];

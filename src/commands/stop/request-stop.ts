@@ -10,7 +10,7 @@ import type { Compare, KeyValue, Store } from '../../store/store.ts';
 /**
  * Returns when the store has the request; retries while the store is unreachable. An abandoned try can land later, but
  * not in a job that was started again since: that one has another master, or none yet, and then the request of a later
- * try. Throws `JobUnknown` when the job is gone, `StoreUnknownOutcome` when its master changed before the store said
+ * try. Throws `JobUnknown` if the job was deleted, `StoreUnknownOutcome` when its master changed before the store said
  * whether it took the request, `Interrupted` when aborted.
  */
 export async function requestStop(

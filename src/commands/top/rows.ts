@@ -11,7 +11,7 @@ import { causesOf, phaseOf, type ShownStatus } from '../status/shown-status.ts';
 
 export interface Look {
   readonly status: ShownStatus;
-  /** On a monotonic clock. */
+  /** Time on a monotonic clock. */
   readonly atMs: number;
 }
 
@@ -24,7 +24,7 @@ export interface ProcessRow {
   readonly megabytes?: number;
   /** Percent of its time, the most first. */
   readonly time?: readonly { readonly phase: string; readonly percent: number }[];
-  /** That it is slow, waits, or does not answer. */
+  /** Notes that the process is slow, waits, or does not answer. */
   readonly note?: string;
 }
 

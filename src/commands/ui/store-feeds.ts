@@ -15,9 +15,9 @@ import { VERSION } from '../version.ts';
 export interface StoreFeedsOptions {
   readonly host: Host;
   readonly store: Store;
-  /** What runs in this store keep beside it, when it is embedded. */
+  /** Folder beside an embedded store in which runs keep their files. */
   readonly folder: string | undefined;
-  /** Of the job that is shown when a browser names none. */
+  /** Chroot of the job that is shown if a browser does not name one. */
   readonly chroot: string | undefined;
 }
 

@@ -2,14 +2,14 @@
  * What a pserver holds of one of the primaries that it backs up: the payloads that came from that process and are
  * staged in any copy here. A primary that goes beyond the window that it was told is taken for failed.
  *
- * Late payloads (`PeerBatch.isLate`) have room of their own, and so has what is left behind in a copy that the primary
- * has nothing to do with any more. If they took room of the window, two primaries could wait for each other: one for
+ * Late payloads (`PeerBatch.isLate`) have separate room, and so has what is left behind in a copy that the primary
+ * has nothing to do with any longer. If they took room of the window, two primaries could wait for each other: one for
  * room that an update holds at a joiner, which needs the other's joiner first.
  */
 import { assert } from '../../base/assert.ts';
 
 export interface BackupRoomOptions {
-  /** Told to the primary when the connection opens. */
+  /** Sent to the primary when the connection opens. */
   readonly windowBytes: number;
   /** For late payloads and what was left behind: for each other pserver its window, or the largest update. */
   readonly lateBytes: number;
@@ -18,16 +18,16 @@ export interface BackupRoomOptions {
 }
 
 interface Payload extends ReceivedPayload {
-  /** Whose parts it has, staged or not. */
+  /** Units whose parts the payload has, staged or not. */
   readonly parts: ReadonlySet<number>;
-  /** Whose copies have it staged. */
+  /** Units whose copies have staged it. */
   readonly units: Set<number>;
   /** The same, of units that the primary has left since. */
   readonly leftUnits: Set<number>;
 }
 
 export interface ReceivedPayload {
-  /** The number of the update at its primary: it may come in parts, when some units are begun with later. */
+  /** Number of the update at its primary. The update may come in parts, if some units join it later. */
   readonly order: number;
   readonly bytes: number;
   readonly isLate: boolean;
@@ -113,7 +113,7 @@ export class BackupRoom<P> {
     addTo(this.#byUnit, unit, payload);
   }
 
-  /** The copy of the unit has these staged, and nothing else. To be told after each of its steps. */
+  /** The copy of the unit has staged these updates, and nothing else. To be called after each of its steps. */
   keep(unit: number, staged: readonly { readonly payload: P }[]): void {
     const all = this.#byUnit.get(unit);
     if (all === undefined) return;

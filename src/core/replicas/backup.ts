@@ -46,7 +46,10 @@ export class Backup<P> {
     else this.#out({ type: 'answer', link, answer: { type: 'refused', why: 'old' } });
   }
 
-  /** The store shows another head, or that its primary is gone. Gives false when this copy is of no use any more. */
+  /**
+   * The store shows another head, or that the primary has lost its index. Returns false if this copy is of no further
+   * use.
+   */
   saw(seen: Seen): boolean {
     const { head, isPrimaryAlive } = seen;
     if (!isIn(head.inSync, this.#options.me)) return this.#mayBeNamed(seen);

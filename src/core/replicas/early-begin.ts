@@ -16,7 +16,7 @@ export class EarlyBegins<P> {
     return this.#begin;
   }
 
-  /** Gives the link of the one that is of no use any more, and is to be refused: each has an answer. */
+  /** Returns the link of the begin that is of no further use, and is to be refused: each begin gets an answer. */
   keep(begin: EarlyBegin<P>): LinkName | undefined {
     const other = this.#begin;
     if (other !== undefined && begin.link.epoch < other.link.epoch) return begin.link;

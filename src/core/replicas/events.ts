@@ -58,9 +58,9 @@ export type ReplicaEffect<P> =
   /** In the order of the effects. Lost when there is no connection: `connected` sends again what matters. */
   | { readonly type: 'send'; readonly link: LinkName; readonly frame: ReplicaFrame<P> }
   | { readonly type: 'answer'; readonly link: LinkName; readonly answer: ReplicaAnswer }
-  /** Apply it, in this order; then its trainer may be told. */
+  /** Apply the update, in this order; then its trainer may be answered. */
   | { readonly type: 'commit'; readonly update: PlacedUpdate<P> }
-  /** These will never be applied: their trainers are told `ReplicaFailed`. */
+  /** These updates will never be applied: their trainers get `ReplicaFailed`. */
   | { readonly type: 'drop'; readonly names: readonly UpdateName[] }
   /** Send the transaction and submit `decided`. After an unknown outcome it is proposed again: wait a moment first. */
   | { readonly type: 'propose'; readonly proposal: HeadProposal }
@@ -91,13 +91,13 @@ export interface PeerState {
   readonly isBegun: boolean;
   /** Up to which position it has everything, for certain. */
   readonly acknowledged: number;
-  /** Up to which position it was sent everything. */
+  /** The position up to which it was sent everything. */
   readonly sent: number;
   /** Up to which position it has applied everything, for certain. */
   readonly committed: number;
-  /** The committed position that it was told. */
+  /** The committed position that was sent to it. */
   readonly told: number;
-  /** Since when it owes an answer. */
+  /** Time since which it owes an answer. */
   readonly owesSinceMs: number | undefined;
   /** Its process has lost its index. */
   readonly isGone: boolean;

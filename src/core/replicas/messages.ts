@@ -5,11 +5,14 @@
  */
 import { isSameOwner, type UnitOwner } from '../units/move-messages.ts';
 
-/** Of an update. Given once, never again: when an update is dropped, the next one at its position has another epoch. */
+/**
+ * Name of an update. A name is never reused: after an update is dropped, the next one at its position has another
+ * epoch.
+ */
 export interface UpdateName {
   /** How many updates the unit has seen with this one, since it came into being. */
   readonly position: number;
-  /** In which the update was placed. */
+  /** Epoch in which the update was placed. */
   readonly epoch: number;
 }
 
@@ -27,7 +30,7 @@ export interface LinkName {
   readonly member: UnitOwner;
 }
 
-/** From the primary. */
+/** A frame from the primary. */
 export type ReplicaFrame<P> =
   /**
    * The first one of an epoch and of a connection: everything up to `base` the member has, and from there on the

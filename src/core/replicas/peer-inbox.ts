@@ -67,7 +67,7 @@ export class PeerInbox<P extends SharedPayload> {
     return payload === undefined ? sent : { link, frame: { ...frame, update: { ...frame.update, payload } } };
   }
 
-  /** Of a machine, whichever frame it is about. */
+  /** A machine of replicas answers, whichever frame the answer is about. */
   answered(link: LinkName, answer: ReplicaAnswer): void {
     for (const frames of this.#batches) {
       const open = frames.get(link.unit);
@@ -86,7 +86,9 @@ export class PeerInbox<P extends SharedPayload> {
     }
   }
 
-  /** Of the batches that are answered now, in order. To be called when the frames that have come are submitted. */
+  /**
+   * Answers to the batches that are complete now, in order. To be called after the frames that have come are submitted.
+   */
   answers(): BatchAnswer[] {
     const answers: BatchAnswer[] = [];
     for (let batch = this.#batches[0]; batch !== undefined && isAnswered(batch); batch = this.#batches[0]) {

@@ -5,7 +5,7 @@
  */
 import type { LinkName, ReplicaAnswer, ReplicaFrame } from './messages.ts';
 
-/** What one update carries, for all units that it was placed in at one go: one object, told by its identity. */
+/** What one update carries, for all units that it was placed in at once: one object, recognized by its identity. */
 export interface SharedPayload {
   /** From 1, ascending in the order in which updates came into being in this process: placed here, or received. */
   readonly order: number;
@@ -21,13 +21,16 @@ export interface LinkFrame<P> {
 /** One request. */
 export interface PeerBatch<P> {
   /**
-   * Units whose copies at the peer this primary has nothing to do with any more. It counts no room for them from here
-   * on. They come before the frames, which may begin with a new copy.
+   * Units whose copies at the peer no longer belong to this primary, which counts no room for them from here on. They
+   * come before the frames, which may begin with a new copy.
    */
   readonly left: readonly number[];
   /** Each unit at most once. What is staged is one update: its payload goes once. */
   readonly frames: readonly LinkFrame<P>[];
-  /** Of the payload, at the primary. 0: nothing is staged. Parts for units that were begun with later have the same. */
+  /**
+   * Number of the payload at the primary; 0: nothing is staged. Parts for units that join the update later have the
+   * same number.
+   */
   readonly order: number;
   /**
    * What is staged was placed when the peer was not concerned: before it joined, or by a former primary. It takes no
@@ -36,7 +39,7 @@ export interface PeerBatch<P> {
   readonly isLate: boolean;
 }
 
-/** Of each frame in order. Undefined: the copy does not follow this primary yet, and did nothing. */
+/** An answer to each frame, in order. Undefined: the copy does not follow this primary yet, and did nothing. */
 export type BatchAnswer = readonly (ReplicaAnswer | undefined)[];
 
 /** Both sides count this for each part on top of its size: an update without content takes room, too. */

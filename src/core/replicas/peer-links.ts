@@ -35,7 +35,7 @@ export class PeerLinks<P extends SharedPayload> {
     return this.#outboxes.get(keyOfOwner(peer))?.room.takenBytes ?? 0;
   }
 
-  /** Gives the number of the connection; the machines of all units are told `connected` then. */
+  /** Returns the number of the connection; then the machines of all units get `connected`. */
   opened(peer: UnitOwner, windowBytes: number): number {
     return this.#outboxTo(peer).opened(windowBytes);
   }
@@ -45,14 +45,17 @@ export class PeerLinks<P extends SharedPayload> {
     if (outbox?.connection === connection) outbox.closed();
   }
 
-  /** Its process has lost its index. Units that have it as a peer still are told so, and take it out of their heads. */
+  /**
+   * The process of the peer has lost its index. Units that still have it as a peer get notice, and take it out of their
+   * heads.
+   */
   gone(peer: UnitOwner): void {
     if (!isIn(this.#gone, peer)) this.#gone.push(peer);
     this.#outboxes.get(keyOfOwner(peer))?.closed();
     this.#removeGone();
   }
 
-  /** Of the machine of a unit, in their order: before `setPeers` for the same step. */
+  /** Effects of the machine of a unit, in their order. To be called before `setPeers` for the same step. */
   effects(unit: number, effects: readonly ReplicaEffect<P>[]): void {
     for (const effect of effects) {
       if (effect.type === 'send') this.#outboxTo(effect.link.member).send(effect.link, effect.frame);
@@ -85,8 +88,8 @@ export class PeerLinks<P extends SharedPayload> {
   }
 
   /**
-   * What the machines are to be told: `heard` all units of the peer, and each unit its answer. Undefined: the peer has
-   * failed, and the connection is to be closed.
+   * Events for the machines: `heard` for all units of the peer, and each unit's answer. Undefined: the peer has failed,
+   * and the connection is to be closed.
    */
   answered(peer: UnitOwner, connection: number, answers: BatchAnswer): AnsweredFrame[] | undefined {
     const outbox = this.#outboxes.get(keyOfOwner(peer));

@@ -18,7 +18,7 @@ type Stage<P> = Extract<ReplicaFrame<P>, { type: 'stage' }>;
 interface StagedUpdate<P> {
   readonly payload: P;
   readonly isLate: boolean;
-  /** By unit. */
+  /** Keyed by unit. */
   readonly stages: Map<number, LinkFrame<P> & { readonly frame: Stage<P> }>;
 }
 
@@ -29,11 +29,11 @@ export interface SentBatch<P> {
 
 interface UnderWay<P> {
   readonly batch: PeerBatch<P>;
-  /** Since it was sent. What is answered about these units is about copies that they do not have any more. */
+  /** Since it was sent. What is answered about these units is about copies that they no longer have. */
   readonly left: Set<number>;
 }
 
-/** What the machine of the unit is told. Without answer: `connected`, as the copy must be begun with again. */
+/** Event for the machine of the unit. Without answer: `connected`, since the copy must be started again. */
 export interface AnsweredFrame {
   readonly link: LinkName;
   readonly answer: ReplicaAnswer | undefined;
@@ -46,14 +46,17 @@ export class PeerOutbox<P extends SharedPayload> {
   #connection = 0;
   #isOpen = false;
   #begins = new Map<number, LinkFrame<P>>();
-  /** In the order of their payloads. */
+  /** Updates in the order of their payloads. */
   #updates: StagedUpdate<P>[] = [];
   #commits = new Map<number, LinkFrame<P>>();
   /** The newest commit position of each unit: a stage that has waited here tells it, and not the one of its time. */
   readonly #committed = new Map<number, number>();
-  /** Until the peer has answered a batch with them: on the next connection they are told again. */
+  /**
+   * Units that were left, until the peer has answered a batch that names them: on the next connection they are named
+   * again.
+   */
   readonly #left = new Set<number>();
-  /** The newest epoch that was begun with the peer, by unit. */
+  /** The newest epoch that was started with the peer, by unit. */
   readonly #epochs = new Map<number, number>();
   #underWay: UnderWay<P>[] = [];
 
@@ -159,7 +162,8 @@ export class PeerOutbox<P extends SharedPayload> {
     let update = this.#updates.findLast((one) => one.payload === payload && one.isLate === isLate);
     if (update === undefined) {
       update = { payload, isLate, stages: new Map() };
-      // Units are begun with at different times: what one lacks may be older than what waits for another.
+      // Units start at different times: an update that one unit lacks may be older than an update that waits for
+      // another.
       const at = this.#updates.findLastIndex((one) => one.payload.order <= payload.order);
       this.#updates.splice(at + 1, 0, update);
     }
@@ -196,5 +200,5 @@ export class PeerOutbox<P extends SharedPayload> {
 
 const NOTHING_STAGED = { order: 0, isLate: false };
 
-/** The units that the batch says are left. One that was begun with since and left again is to be told once more. */
+/** The units that the batch names as left. A unit that was started since and left again must be named once more. */
 const toldBy = <P>({ batch, left }: UnderWay<P>): number[] => batch.left.filter((unit) => !left.has(unit));

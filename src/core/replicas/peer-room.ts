@@ -24,13 +24,13 @@ interface HeldPart {
 }
 
 export class PeerRoom {
-  /** Undefined: the peer has not told it yet. */
+  /** Undefined until the peer has sent it. */
   #windowBytes: number | undefined;
-  /** By the order of the payload. */
+  /** Keyed by the order of the payload. */
   readonly #payloads = new Map<number, HeldPayload>();
   readonly #parts = new Map<number, HeldPart[]>();
   #heldBytes = 0;
-  /** Of updates that are about to be placed. */
+  /** Room reserved for updates that are about to be placed. */
   #creditBytes = 0;
 
   opened(windowBytes: number): void {
@@ -88,7 +88,7 @@ export class PeerRoom {
     this.#free(unit, ({ name, isDropped }) => isDropped || name.position <= committed);
   }
 
-  /** The peer is told that its copy of the unit takes no room of this window any more. */
+  /** The peer knows that its copy of the unit takes no room of this window from now on. */
   left(unit: number): void {
     this.#free(unit, () => true);
   }

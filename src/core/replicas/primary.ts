@@ -32,7 +32,7 @@ export class Primary<P> {
   readonly #out: (effect: ReplicaEffect<P>) => void;
   readonly #state: Omit<State, 'peers'>;
   #peers: Peer[];
-  /** Of `#peers`; another list when they change. */
+  /** Owners of `#peers`; a new list whenever they change. */
   #owners: readonly UnitOwner[];
 
   constructor(

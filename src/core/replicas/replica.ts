@@ -32,14 +32,17 @@ export class Replica<P> {
     else if (role.is === 'backup') this.#role = new Backup(options, this.#log, this.#out, role);
   }
 
-  /** Of a unit that this process has taken, alone, with everything up to this position applied. */
+  /** The state of a unit that this process has taken alone, with everything up to this position applied. */
   static taken<P>(head: UnitHead, committed: number, { me }: ReplicaOptions): ReplicaState<P> {
     const log = { base: committed, committed, updates: [] };
     const role = { is: 'primary' as const, ...Primary.begun(head, { last: committed, committed }, me) };
     return { log, head, isPrimaryAlive: true, early: undefined, role: { ...role, isServing: true } };
   }
 
-  /** Of a copy that was made for this process, with everything up to this position applied; it is in no head yet. */
+  /**
+   * The state of a copy that was made for this process, with everything up to this position applied. It is in no head
+   * yet.
+   */
   static copied<P>({ epoch, primary }: CopyMaker, committed: number): ReplicaState<P> {
     const log = { base: committed, committed, updates: [] };
     const role = { is: 'backup' as const, epoch: epoch - 1, madeBy: { epoch, primary }, proposal: undefined };
@@ -97,12 +100,12 @@ export class Replica<P> {
     return this.#role instanceof Primary ? this.#role.state().handOverTo : undefined;
   }
 
-  /** A hand-over to that member may begin now. Later it may be refused all the same. */
+  /** A hand-over to that member may begin now. Later it may be refused anyway. */
   mayHandOver(to: UnitOwner): boolean {
     return this.#role instanceof Primary && this.#role.mayHandOver(to);
   }
 
-  /** Of the update that is placed next. */
+  /** Name of the next update to place. */
   nextName(): UpdateName {
     return { position: this.#log.last + 1, epoch: this.#knownEpoch() };
   }
@@ -230,7 +233,7 @@ export class Replica<P> {
     if (own !== undefined && own.epoch > (this.#seen?.head.epoch ?? 0)) this.#takeOver(own, now);
   }
 
-  /** It keeps everything that it has staged: its trainers may have been told that it counts. */
+  /** It keeps everything that it has staged: trainers may have an answer that says that the update counts. */
   #takeOver(head: UnitHead, now: number): void {
     this.#seen = { head, isPrimaryAlive: true };
     const primary = new Primary(this.#options, this.#log, this.#out, Primary.begun(head, this.#log, this.#options.me));

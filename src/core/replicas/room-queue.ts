@@ -35,7 +35,7 @@ const NO_PEERS: readonly UnitOwner[] = [];
 export class RoomQueue {
   readonly #roomAt: (peer: UnitOwner) => PeerRoom;
   readonly #peers = new Map<number, readonly UnitOwner[]>();
-  /** In the order in which they came. */
+  /** Waiters in the order in which they came. */
   readonly #waiting = new Map<number, Waiter>();
   readonly #granted = new Map<number, readonly Need[]>();
 
@@ -47,7 +47,7 @@ export class RoomQueue {
     return [...this.#peers.values()].some((peers) => isIn(peers, one));
   }
 
-  /** Of all units, each once. */
+  /** Peers of all units, each once. */
   peers(): UnitOwner[] {
     return [...new Map([...this.#peers.values()].flat().map((peer) => [keyOfOwner(peer), peer])).values()];
   }
@@ -60,7 +60,7 @@ export class RoomQueue {
     return this.#peers.get(unit) ?? NO_PEERS;
   }
 
-  /** Gives those that are no peers of the unit any more; undefined when all are as before. */
+  /** Returns the former peers of the unit that are no longer its peers; undefined if all are as before. */
   setPeers(unit: number, peers: readonly UnitOwner[]): readonly UnitOwner[] | undefined {
     const before = this.peersOf(unit);
     // Nearly always: a machine gives the same list until it is another one.
@@ -106,7 +106,7 @@ export class RoomQueue {
   }
 
   /**
-   * It is placed now in these units, which may be fewer than it has asked for: to be told before the machines of the
+   * It is placed now in these units, which may be fewer than it has asked for. To be called before the machines of the
    * units place it. A peer that has come since the grant is sent it late.
    */
   place(id: number, payload: SharedPayload, placed: Iterable<PlacedPart>): void {

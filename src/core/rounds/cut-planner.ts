@@ -28,7 +28,7 @@ export type CutEvent =
   | { readonly type: 'rounds'; readonly highest: number }
   /** A cut was requested. */
   | { readonly type: 'asked' }
-  /** Training goes on to that round. */
+  /** Training continues to that round. */
   | { readonly type: 'goOn'; readonly until: number }
   | { readonly type: 'completed'; readonly round: number }
   /** `passed`: a pserver was past the round. */
@@ -165,7 +165,7 @@ class Planner implements CutPlanner {
     return before(until, { ...wanted, round: Math.max(wanted.round, highest + step) });
   }
 
-  /** A cut of round 0 is none to go back to. After one that was not written, `#againAt` says when. */
+  /** Nothing can go back to a cut of round 0. After one that was not written, `#againAt` says when. */
   #isFirstDue(highest: number): boolean {
     return this.#options.isFirstUrgent && this.#last === 0 && highest > 0 && this.#failures === 0;
   }
@@ -195,5 +195,5 @@ class Planner implements CutPlanner {
   }
 }
 
-/** The round at which training halts has a cut of its own. */
+/** The round at which training halts has a separate cut. */
 const before = (until: number, cut: PlannedCut): PlannedCut | undefined => (cut.round < until ? cut : undefined);

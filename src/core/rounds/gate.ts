@@ -25,7 +25,7 @@ export type LaneVerdict =
   | 'take'
   /** The round has it, or is past. */
   | 'duplicate'
-  /** The round has not begun here: the sender cannot have seen it begin. */
+  /** The round has not started here: the sender cannot have seen it begin. */
   | 'ahead'
   | 'otherTimeline';
 

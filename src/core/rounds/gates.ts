@@ -41,7 +41,7 @@ export interface UnitPosition {
 
 export interface RoundGates<Kept> {
   readonly timeline: number;
-  /** By their lowest units. */
+  /** Groups sorted by their lowest units. */
   groups(): readonly GateGroup<Kept>[];
   groupOf(unit: number): GateGroup<Kept>;
   /** The lowest of any unit: the current round. 0 without units. */
@@ -69,11 +69,11 @@ export interface RoundGates<Kept> {
 export interface GatesOptions<Kept> {
   readonly timeline: number;
   readonly lanes: number;
-  /** Of two groups that are at the same version and keep no lane; the first has the lowest unit. */
+  /** Merges what two groups keep that are at the same version and keep no lane; the first has the lowest unit. */
   readonly mergeKept: (first: Kept, second: Kept) => Kept;
 }
 
-/** Without units. */
+/** Starts without units. */
 export function createRoundGates<Kept>({ timeline, lanes, mergeKept }: GatesOptions<Kept>): RoundGates<Kept> {
   let groups: readonly GateGroup<Kept>[] = [];
   const versions = (): number[] => groups.map(({ gate }) => gate.version());

@@ -20,7 +20,7 @@ import { createRoundPace, type RoundPace } from './pace.ts';
 const MOST_HELPERS = 2;
 /** A lane is late at this age while too little is known of the rounds. */
 const FIRST_LATE_MS = 10_000;
-/** After so many times the age at which a lane is late: */
+/** Multiple of the age at which a lane is late, after which its helpers are replaced. */
 const VERY_LATE = 10;
 
 type RoundsEvent = Extract<LaneEvent, { type: 'rounds' }>;
@@ -49,11 +49,11 @@ class Dealer implements LaneDealer {
   readonly #pace: RoundPace;
   readonly #slowness = createSlowness();
   readonly #helpers = createLaneHelpers();
-  /** In the order in which they joined. */
+  /** Live trainers in the order in which they joined. */
   readonly #live = new Set<string>();
   /** Still in the roster, though they have left. */
   readonly #leaving = new Set<string>();
-  /** By round and lane. */
+  /** Keyed by round and lane. */
   readonly #failures = new Map<string, number>();
   /** The own trainer of each lane. Kept while too few trainers live, so that those who have lanes get them again. */
   #own: LaneOwners;
@@ -310,7 +310,7 @@ class Dealer implements LaneDealer {
     this.#keepHelpers((helper) => !silent.has(helper.trainer));
   }
 
-  /** One that stands by or is done with the round. */
+  /** A trainer that stands by or is done with the round. */
   #freeTrainer({ missing }: Round, but: readonly string[]): string | undefined {
     const busy = new Set<string>([...but, ...this.#own.filter((_, lane) => missing.has(lane)).map((owner) => owner!)]);
     const assigned = this.#own.flatMap((owner, lane) => [owner!, ...this.#helpersOf(lane)]);

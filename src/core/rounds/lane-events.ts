@@ -7,8 +7,8 @@ export interface LaneDealerOptions {
   /** No lane is late before this. */
   readonly floorMs: number;
   /**
-   * Of the first assignment; 1 unless given. A master that follows another starts without state: trainers ask it as
-   * if they knew none.
+   * Number of the first assignment; default 1. A master that follows another one starts without state, and trainers ask
+   * it as if they had no assignment.
    */
   readonly firstNumber?: number;
 }
@@ -17,7 +17,7 @@ export type LaneEvent =
   /** All live trainers; new ones in the order in which they joined. */
   | { readonly type: 'roster'; readonly trainers: readonly string[] }
   | { readonly type: 'joined' | 'gone'; readonly trainer: string }
-  /** It is about to leave, and says so: lanes that it has not computed are no failures. */
+  /** The trainer is about to leave, and says so: lanes that it has not computed are not failures. */
   | { readonly type: 'left'; readonly trainer: string }
   /**
    * The lowest version of all pservers and the lanes missing in those that have it. None missing means that no pserver
@@ -47,7 +47,7 @@ export type LaneEffect =
       readonly slow: string;
       readonly trainer: string;
     }
-  /** One more failure of a lane in this round; `failures` in all. `died`: its trainer is gone. */
+  /** One more failure of a lane in this round; `failures` in all. `died`: its trainer has left. */
   | {
       readonly type: 'failure';
       readonly round: number;

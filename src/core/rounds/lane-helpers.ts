@@ -2,7 +2,7 @@
 
 export interface Helper {
   readonly trainer: string;
-  /** It helps until so many rounds have passed in all. */
+  /** The trainer helps until this many rounds have passed in all. */
   readonly until: number;
 }
 
@@ -31,7 +31,7 @@ export function createLaneHelpers(): LaneHelpers {
   };
 }
 
-/** Of those that could help, the one with the least to do; of equal ones, the one that joined last. */
+/** The trainer with the least to do among those that could help; of equal ones, the one that joined last. */
 export function leastLoaded(
   live: ReadonlySet<string>,
   busy: ReadonlySet<string>,

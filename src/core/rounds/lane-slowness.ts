@@ -1,8 +1,8 @@
 /**
  * Which trainers of a job in sync mode were late recently. Each time one is, its late lane is computed by another
- * trainer as well for some rounds, the more rounds the more often it was late; one that is late again and again gets
- * fewer lanes. While it is helped, whether it is on time again cannot be seen: so help ends, and begins again when it
- * has to. Pure; rounds are counted as they pass, even those that are repeated after a rollback.
+ * trainer as well for some rounds, the more rounds the more often it was late; one that is late repeatedly gets fewer
+ * lanes. While it is helped, whether it is on time again cannot be seen: so help ends, and begins again when it has to.
+ * Pure; rounds are counted as they pass, even those that are repeated after a rollback.
  */
 
 /** Rounds that the first help is for; each further one is for twice as many. */

@@ -42,7 +42,7 @@ export interface LaneWork<Kept> {
   hasFailed(): boolean;
   /** Every unit of shards has the next version. */
   confirmed(): void;
-  /** In lane order. */
+  /** What is kept, in lane order. */
   kept(): readonly Kept[];
   next(): LaneStep;
 }

@@ -56,7 +56,7 @@ interface LaneTasks {
   readonly starts: Float64Array;
 }
 
-/** Passes whose tasks are kept at hand: the current one, and its neighbor at the change of pass. */
+/** Passes whose tasks are kept in memory: the current one, and its neighbor at the change of pass. */
 const PASSES_AT_HAND = 2;
 
 export function createRoundPlan(options: RoundPlanOptions): RoundPlan {

@@ -30,8 +30,8 @@ export interface ShardLedgers {
   /** The lowest push wanted by any shard; CLOSED when every shard has closed the task. */
   position(pass: number, task: number): number;
   /**
-   * Of each ledger in which the task is open, of which some may be equal: the next push wanted, and the good records
-   * below it. `only`: of the ledgers of these shards.
+   * For each ledger in which the task is open (some may be equal): the next push that is wanted, and the good records
+   * below it. `only`: the ledgers of these shards.
    */
   applied(pass: number, task: number, only?: readonly number[]): AppliedPushes[];
   /** The account of the shard that applied least. */
@@ -49,7 +49,7 @@ export interface ShardLedgers {
   /** Shards come, each with its encoded ledger; one without starts empty. Throws `CheckpointCorrupt`. */
   add(shards: readonly number[], saved: ReadonlyMap<number, Uint8Array>): void;
   remove(shards: readonly number[]): void;
-  /** Distinct ledgers: 1 unless a repair is under way, or some shards have yet to be told what the others were. */
+  /** Distinct ledgers: 1 unless a repair is in progress, or some shards do not know yet what the others were. */
   groups(): number;
 }
 
@@ -95,7 +95,7 @@ export function createShardLedgers(
         group.ledger.advance(push);
         group.encoded = undefined;
       }
-      // Where nothing is told to some shards alone, ledgers become equal only when a task is closed.
+      // If nothing is recorded for some shards alone, ledgers become equal only when a task is closed.
       if (push.last) groups.merge();
       else if (only !== undefined) groups.mergeIfMany();
     },

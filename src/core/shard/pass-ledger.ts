@@ -100,7 +100,7 @@ export class PassLedger {
     return this.#closedGood + this.#openGood;
   }
 
-  /** As `bitmapToText` writes it. */
+  /** The closed tasks, as `bitmapToText` writes them. */
   closedTasks(): string {
     return bitmapToText(this.#closed);
   }

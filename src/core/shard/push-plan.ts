@@ -12,7 +12,7 @@ export interface PushPlanOptions {
   readonly batchSize: number;
   /** Mini-batches of a push; 1 in sync mode. */
   readonly pushEvery: number;
-  /** Of one task: a task with more is never pushed. */
+  /** Limit for one task: a task with more bad records is never pushed. */
   readonly maxBadRecords: number;
 }
 

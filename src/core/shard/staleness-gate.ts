@@ -20,7 +20,7 @@
  */
 import { assert } from '../../base/assert.ts';
 
-/** All holders expire after so many times `patienceMs` without a new version. */
+/** All holders expire after this multiple of `patienceMs` without a new version. */
 const STANDSTILL_PATIENCES = 4;
 
 export interface GateOptions {
@@ -35,8 +35,8 @@ export interface PullRequested {
   readonly holder: number;
   readonly request: number;
   /**
-   * Pushes that will carry gradients of the pulled values; 0: the holder holds nothing any more. A trainer asks only
-   * after all its pushes were acknowledged.
+   * Pushes that will carry gradients of the pulled values; 0: the holder holds nothing. A trainer asks only after all
+   * its pushes were acknowledged.
    */
   readonly pushes: number;
   /** The oldest version that it still holds from an earlier pull and has not pushed. */

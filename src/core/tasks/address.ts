@@ -11,9 +11,9 @@ export type QueueName = 'train' | 'repair' | 'evaluate';
 
 export interface PassTask {
   /**
-   * Of `train` and `repair`: the pass, from 0, that the ledgers know the task's pushes by. Of `evaluate`: how often
-   * the parameters had been restored by then, which is the recovery number in async mode and the timeline in sync
-   * mode. So a late report about parameters that were replaced never counts for those that are evaluated now.
+   * For `train` and `repair`: the pass, from 0, by which the ledgers know the task's pushes. For `evaluate`: how often
+   * the parameters had been restored by then, which is the recovery number in async mode and the timeline in sync mode.
+   * A late report about replaced parameters therefore never counts for the current evaluation.
    */
   readonly pass: number;
   /** From 0: its number in the training data, or in the test data. */
@@ -23,7 +23,7 @@ export interface PassTask {
 /** One dispatch of a task. */
 export interface TaskAddress extends PassTask {
   readonly queue: QueueName;
-  /** From 1 for each task of the queue. */
+  /** Number of the attempt, counted from 1 for each task of the queue. */
   readonly attempt: number;
 }
 

@@ -13,7 +13,7 @@ export interface Attempt {
   readonly startPosition: number;
   /** When it was handed out or, once it is executed, when that first began. */
   since: number;
-  /** When it last brought its task further; before that, when it was handed out or first begun. */
+  /** When it last brought its task further; before that, when it was handed out or first started. */
   movedAt: number;
   /** How far it has come since: the next push wanted, as its trainer reports it. */
   position: number;
@@ -45,7 +45,7 @@ export function countWork(attempt: Attempt, at: number): void {
   attempt.countedAt = at;
 }
 
-/** Whether the attempt brought its task further: one that did is no failure, however it ends. */
+/** Whether the attempt brought its task further: one that did is not a failure, however it ends. */
 export const hasMoved = (attempt: Attempt): boolean => attempt.position > attempt.startPosition;
 
 export interface SavedOpenTask {

@@ -6,7 +6,7 @@ import { BLOCK_TASKS, type TaskBlock, type TaskSums } from './state.ts';
 export const blockOf = (task: number): number => Math.floor(task / BLOCK_TASKS);
 
 export interface BlockSource {
-  /** In the whole pass. */
+  /** Number of tasks in the whole pass. */
   readonly tasks: number;
   readonly isDone: (task: number) => boolean;
   readonly openAt: (task: number) => OpenTask | undefined;
@@ -32,7 +32,7 @@ export interface DecodedBlock {
   readonly open: readonly (readonly [task: number, saved: SavedOpenTask])[];
 }
 
-/** Undefined when the value does not fit a pass of so many tasks, or contradicts itself. */
+/** Undefined if the value does not fit a pass of `tasks` tasks, or contradicts itself. */
 export function decodeBlock(block: number, value: TaskBlock, tasks: number): DecodedBlock | undefined {
   const first = block * BLOCK_TASKS;
   if (!Number.isInteger(block) || first < 0 || first >= tasks) return undefined;

@@ -27,7 +27,7 @@ interface Asker {
   readonly most: number;
 }
 
-/** Of the tasks that are to do, the part that all trainers together are given beside their first ones. */
+/** All trainers together get at most one in this number of the remaining tasks, in addition to their first ones. */
 const GIVEN_PART = 2;
 
 export class Dealer {
@@ -72,7 +72,7 @@ export class Dealer {
     return due.length === 0 ? undefined : Math.min(...due);
   }
 
-  /** All requests that wait; none of them waits any longer. */
+  /** Drops and returns all requests that wait. */
   dismiss(): readonly number[] {
     const requests = [...this.#waiting.keys()];
     this.#waiting.clear();

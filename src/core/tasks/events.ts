@@ -17,7 +17,9 @@ export interface QueueConfig {
   readonly maxFailures: number;
   /** More discarded tasks fail the job. */
   readonly maxDiscarded: number;
-  /** Of work on one task; `auto` is three times the longest completed, never under the floor. */
+  /**
+   * Maximum duration of work on one task; `auto` is three times the longest completed one, and never below the floor.
+   */
   readonly timeoutMs: number | 'auto';
   readonly timeoutFloorMs: number;
   /** With fewer live trainers no task is handed out. */
@@ -67,7 +69,7 @@ export type QueueEvent =
       readonly phase: Phase;
     }
   | { readonly type: 'tick' }
-  /** So many passes may be trained, at least as many as before. */
+  /** Up to `until` passes may be trained, at least as many as before. */
   | { readonly type: 'goOn'; readonly until: number }
   /** The master was suspended until now: that time counts against no trainer. */
   | { readonly type: 'resumed' };
@@ -115,7 +117,7 @@ export interface LiveAttempt extends AttemptRef {
   readonly position: number;
   readonly executing: boolean;
   readonly ranMs: number;
-  /** When it was handed out or begun, on the clock of `step`. */
+  /** When it was handed out or started, on the clock of `step`. */
   readonly since: number;
 }
 
@@ -128,7 +130,7 @@ export interface TaskQueue {
   until(): number;
   /** Totals of each ended pass, and the sums so far of the current one. */
   totals(): { readonly ended: readonly PassTotals[]; readonly current: TaskSums };
-  /** Of the `train` queue: whether the task was done, not discarded, in a pass up to the current one. */
+  /** Whether a task of the `train` queue was done, not discarded, in a pass up to the current one. */
   isDone(pass: number, task: number): boolean;
   isLive(ref: AttemptRef): boolean;
   /** Age from which an attempt counts as slow; undefined while too little is known. */

@@ -19,7 +19,7 @@ export interface PassOptions {
   readonly seed: number;
   /** Tasks discarded before this pass, or in it before a master's restart: left out. */
   readonly discarded: Iterable<number>;
-  /** Of all passes. */
+  /** Unreported attempts of all passes. */
   readonly unreported: Unreported;
 }
 

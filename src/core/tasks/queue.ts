@@ -285,7 +285,7 @@ class Queue implements TaskQueue {
     for (const attempt of this.#pass.open.attempts()) this.#timeouts.watch(attempt);
   }
 
-  /** Its trainer may wait for a pserver: that is no failure. */
+  /** Its trainer may wait for a pserver: that is not a failure. */
   #takeBack(attempt: Attempt, now: number): void {
     const seconds = Math.round((now - attempt.movedAt) / 1000);
     const error = `attempt ${attempt.attempt} by ${attempt.trainer} made no progress for ${seconds} s`;
@@ -356,7 +356,7 @@ class Queue implements TaskQueue {
     this.#effects.push({ type: 'passEnded', pass: number, totals });
   }
 
-  /** A master that takes over goes on to where the one before was going. */
+  /** A master that takes over continues to the pass up to which its predecessor would have continued. */
   #goOn(until: number): void {
     this.#until = Math.min(this.#config.passes, Math.max(until, this.#until));
     const next = this.#pass.number + 1;

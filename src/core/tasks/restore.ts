@@ -5,7 +5,7 @@ import type { DiscardedTask, PassTotals, SavedQueue } from './state.ts';
 
 export interface RestoredQueue {
   readonly ended: readonly PassTotals[];
-  /** By task number. */
+  /** Keyed by task number. */
   readonly discards: ReadonlyMap<number, DiscardedTask>;
 }
 

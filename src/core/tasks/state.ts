@@ -7,7 +7,10 @@ import { addMetrics } from '../pass-metrics.ts';
 /** Tasks that share one store value. */
 export const BLOCK_TASKS = 256;
 
-/** Of the error and the place in the report of a discarded task: a task of many small files has a long list of them. */
+/**
+ * Maximum characters of the error and of the place in the report of a discarded task: many small files make a long
+ * list.
+ */
 export const DISCARD_TEXT_LENGTH = 4096;
 
 const count = z.int().min(0);
@@ -36,7 +39,7 @@ export const noSums = (): TaskSums => ({
   metrics: { records: 0, weight: 0, loss: 0, correct: 0, squaredError: 0 },
 });
 
-/** What is added up comes from outside: a sum that is no whole number any more could not be read back. */
+/** What is added up comes from outside: a sum that is no longer a whole number could not be read back. */
 const plus = (a: number, b: number): number => Math.min(Number.MAX_SAFE_INTEGER, a + b);
 
 export const addSums = (a: TaskSums, b: TaskSums): TaskSums => ({

@@ -11,7 +11,7 @@ export interface QueueTrainers {
    * in the order in which they joined. One that does neither keeps no place from the others.
    */
   active(holders: Iterable<string>, asking: Iterable<string>): ReadonlySet<string>;
-  /** That must join before any of them is active. */
+  /** Number of trainers that must join before any of them is active. */
   missing(): number;
 }
 

@@ -32,8 +32,8 @@ export class FailureDomains {
   }
 
   /**
-   * Whether more pservers can join these until there are `copies`, so that these are on as many hosts as any so many
-   * pservers can be, and in as many zones. A host is in one zone, so the one never costs the other.
+   * Whether more pservers can join these until there are `copies`, so that they are on as many hosts as that number of
+   * pservers can be, and in as many zones. A host is in one zone, so spreading over hosts never costs zones.
    */
   areApart(indexes: readonly number[], copies: number): boolean {
     const more = copies - indexes.length;

@@ -10,14 +10,14 @@ export const GROWN_MS = 5_000;
 export interface Due {
   /** Something is due. */
   readonly isDue: boolean;
-  /** What was begun has not ended yet. */
+  /** What was started has not ended yet. */
   readonly isMoving: boolean;
 }
 
 export class Growth {
   /** Nothing was due, and nothing moving, since the cluster changed. */
   #wasEven = false;
-  /** Since when something is due again. */
+  /** Time since which something is due again. */
   #sinceMs: number | undefined;
 
   /** Other pservers are there, or in another state. */

@@ -11,7 +11,7 @@ export interface UnitOwner {
 }
 
 /**
- * `lead`: the target is to lead the unit. `copy`: it is to have a backup copy of it, and the source goes on leading.
+ * `lead`: the target is to lead the unit. `copy`: it is to have a backup copy of it, and the source continues to lead.
  * From the seal on, the target follows by the replica link (core/replicas).
  */
 export type MovePurpose = 'lead' | 'copy';
@@ -19,11 +19,11 @@ export type MovePurpose = 'lead' | 'copy';
 export interface MoveName {
   readonly purpose: MovePurpose;
   readonly unit: number;
-  /** Of the unit's head while `source` leads it and the move is under way. */
+  /** Epoch of the unit's head while `source` leads the unit and the move is in progress. */
   readonly epoch: number;
   readonly source: UnitOwner;
   readonly target: UnitOwner;
-  /** Counted by the source within the epoch: after a move that was abandoned comes another one. */
+  /** Counted by the source within the epoch: after an abandoned move comes another one. */
   readonly attempt: number;
 }
 
@@ -61,8 +61,9 @@ export type MoveMessage<P> =
   /** The head names the target: it should look into the store now. */
   | { readonly type: 'moved'; readonly name: MoveName }
   /**
-   * The source goes on leading the unit, and the target is to have no copy by this move. Answered with `discarded`, and
-   * repeated until it is. A sealed copy for `copy` is abandoned only when it is in no head and cannot come into one.
+   * The source continues to lead the unit, and the target is to have no copy by this move. Answered with `discarded`,
+   * and repeated until it is. A sealed copy for `copy` is abandoned only when it is in no head and cannot come into
+   * one.
    */
   | { readonly type: 'abandon'; readonly name: MoveName };
 
@@ -75,10 +76,10 @@ export type MoveAnswer =
   | { readonly type: 'taken'; readonly name: MoveName; readonly next: number }
   /**
    * The copy is complete at `position`. For `lead` it takes no further update until the target leads the unit. For
-   * `copy` it has become a backup copy, which is no business of the move any more.
+   * `copy` it has become a backup copy, which the move no longer concerns.
    */
   | { readonly type: 'sealed'; readonly name: MoveName; readonly position: number }
-  /** The target has no copy for this move any more, and will not make one. */
+  /** The target has no copy for this move, and will not make one. */
   | { readonly type: 'discarded'; readonly name: MoveName };
 
 export const isSameOwner = (a: UnitOwner, b: UnitOwner): boolean => a.index === b.index && a.token === b.token;

@@ -6,7 +6,7 @@ export interface SourceOptions {
   readonly name: MoveName;
   /** Shards of the unit, ascending. */
   readonly shards: readonly number[];
-  /** Of a copy: the committed position of the unit when the move begins. */
+  /** For a copy: the committed position of the unit when the move starts. */
   readonly position?: number;
   /** Bytes that may be under way to the target, and bytes of updates that may wait before answers to them do. */
   readonly windowBytes: number;
@@ -94,20 +94,20 @@ export type SourceEvent<P> =
   /** May come after `caughtUp`. No save is running, and none begins before the next `abandoned` or `moved`. */
   | { readonly type: 'handOver' }
   /**
-   * Of a copy, after `caughtUp`: it ends with what is committed now. At the same moment the machine of the unit's
-   * replicas is told `join`. Ignored when the move was abandoned before.
+   * For a copy, after `caughtUp`: the copy ends with what is committed now. At the same moment the machine of the
+   * unit's replicas gets `join`. Ignored if the move was abandoned before.
    */
   | { readonly type: 'seal'; readonly position: number }
-  /** Of a sealed copy: it is in no head, and nothing that was proposed takes it into one (core/replicas). */
+  /** A sealed copy is in no head, and no proposed transaction will put it into one (core/replicas). */
   | { readonly type: 'joinFailed' }
-  /** Of a copy: it is in the head, or this pserver leads the unit no more. */
+  /** The copy is in the head, or this pserver no longer leads the unit. */
   | { readonly type: 'release' }
   /**
    * What became of the proposed transaction. `failed`: it was answered, and did nothing; `primary` is in the head that
    * the same transaction read.
    */
   | ({ readonly type: 'decided' } & Decision)
-  /** The store shows that the target's token is gone. */
+  /** The store shows that the target's token no longer exists. */
   | { readonly type: 'targetGone' }
   /**
    * The unit is to stay, or no copy to be made: the job is being stopped, the plan has changed. Ignored once the change
@@ -135,11 +135,11 @@ export type SourceEffect<P> =
   /** The target has the copy, exactly as it was at `seal`. */
   | { readonly type: 'copied' }
   /**
-   * The target does not confirm a sealed copy, or the copy is not wanted any more: the replicas are to end the join.
-   * Then `joinFailed` comes, or `release` if it was too late for that. Once.
+   * The target does not confirm a sealed copy, or the copy is no longer wanted: the replicas are to end the join. Then
+   * `joinFailed` comes, or `release` if it was too late for that. Once.
    */
   | { readonly type: 'unconfirmed'; readonly reason: string }
-  /** This pserver goes on leading the unit: requests that wait are judged again. */
+  /** This pserver continues to lead the unit: requests that wait are judged again. */
   | { readonly type: 'abandoned'; readonly reason: string }
   /** The target leads the unit: drop it. Requests that wait go to the target. */
   | { readonly type: 'moved' };

@@ -41,7 +41,7 @@ export class MoveSource<P> {
   readonly #options: SourceOptions;
   readonly #window: MoveWindow<P>;
   readonly #state: Omit<SourceState<P>, 'window' | 'held'>;
-  /** Of updates that are applied here and whose answers wait. */
+  /** Tickets of updates that are applied here and whose answers wait. */
   #held: number[];
   /** Filled during one step. */
   #effects: SourceEffect<P>[] = [];
@@ -316,7 +316,7 @@ export class MoveSource<P> {
     // The old try may still take effect. Only a transaction that is answered tells.
     if (event.outcome === 'unknown') this.#propose();
     else if (event.outcome === 'succeeded' || !isSameOwner(event.primary, source)) this.#moved();
-    // This try and all before it have failed for ever: they name a token that is gone.
+    // This try and all earlier ones have failed for ever: they name a token that no longer exists.
     else this.#giveUp('the target disconnected', now);
   }
 
@@ -350,7 +350,7 @@ export class MoveSource<P> {
     else if (phase === 'offering' || phase === 'copying' || phase === 'sealing') this.#giveUp(reason, now);
   }
 
-  /** This pserver goes on leading the unit. The target, if it lives, is told until it answers that it has no copy. */
+  /** This pserver continues to lead the unit. If the target lives, it is asked until it answers that it has no copy. */
   #giveUp(reason: string, now: number): void {
     this.#window.clear();
     this.#state.phase = this.#state.isTargetGone ? 'kept' : 'abandoning';

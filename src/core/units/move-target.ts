@@ -6,9 +6,9 @@
  * head by itself, too.
  *
  * A copy that is not sealed may be discarded at any time. One that is sealed is kept until the source abandons it, or
- * the store shows that the change cannot take effect any more: the source may have sent the change already.
+ * the store shows that the change can no longer take effect: the source may have sent the change already.
  *
- * While a copy for `copy` is made, the source goes on leading and may change the head. Once it is sealed it becomes a
+ * While a copy for `copy` is made, the source continues to lead and may change the head. Once it is sealed it becomes a
  * backup copy (core/replicas). From then on only two things are done about it here: its source may abandon it, and an
  * offer of another one ends it. Both show that it is in no head.
  *
@@ -56,7 +56,7 @@ export interface IncomingCopy {
 export interface TargetState {
   /** The newest that was seen in the store. */
   head: SeenHead | undefined;
-  /** Its primary was seen without its index. */
+  /** The primary was seen to have lost its index. */
   isPrimaryGone: boolean;
   /** The newest attempt under that head that was accepted or abandoned. */
   attempt: number;
@@ -73,7 +73,7 @@ export interface CopiedUnit {
 export interface SeenHead {
   readonly epoch: number;
   readonly primary: UnitOwner;
-  /** With the primary. */
+  /** The in-sync set, including the primary. */
   readonly inSync: readonly UnitOwner[];
 }
 
@@ -110,7 +110,7 @@ export type TargetEffect<P> =
   | { readonly type: 'lead'; readonly epoch: number }
   /** The copy is a backup copy from now on: complete, with what was committed up to `position`. */
   | ({ readonly type: 'copied' } & CopiedUnit)
-  /** The backup copy that this move has made is in no head, and of no use any more. It may be gone already. */
+  /** The backup copy that this move has made is in no head, and of no further use. It may have been freed already. */
   | { readonly type: 'abandoned'; readonly name: MoveName }
   /** Free the copy. */
   | { readonly type: 'discard'; readonly reason: string }
@@ -223,8 +223,8 @@ export class MoveTarget<P> {
   }
 
   /**
-   * By what the store says: a name in a message proves nothing. Of a source that is gone nothing more will be seen that
-   * ends the copy.
+   * Judged by what the store says, since a name in a message proves nothing. If the source has lost its token, nothing
+   * more will come that ends the copy.
    */
   #isNew({ unit, epoch, source, target, attempt }: MoveName): boolean {
     const { head, isPrimaryGone } = this.#state;
@@ -311,7 +311,7 @@ export class MoveTarget<P> {
     }
   }
 
-  /** To the replicas. */
+  /** Hands the copy over to the replicas. */
   #leave({ name, position }: IncomingCopy): void {
     this.#state.copied = { name, position };
     this.#state.copy = undefined;
@@ -340,7 +340,7 @@ export class MoveTarget<P> {
 
   #abandoned(name: MoveName): void {
     const { copy, copied } = this.#state;
-    // Its offer may come late.
+    // The offer of the move may come late.
     if (this.#isNew(name)) this.#state.attempt = name.attempt;
     if (copy !== undefined && isSameMove(copy.name, name)) this.#discard('the source keeps the unit');
     if (copied !== undefined && isSameMove(copied.name, name)) this.#forgetCopied();
@@ -355,7 +355,7 @@ export class MoveTarget<P> {
       this.#state.attempt = 0;
       this.#state.isPrimaryGone = false;
     }
-    // What was read before may be told after: an index that is lost does not come back to its process.
+    // Reads of the store may arrive out of order, but a lost index never comes back to its process.
     this.#state.isPrimaryGone ||= !isPrimaryAlive;
     this.#state.head = head;
     if (copy !== undefined) this.#judge(copy, head);

@@ -22,7 +22,7 @@ export class MoveWindow<P> {
   #first: number;
   #frames: WaitingFrame<P>[];
   #sent: number;
-  /** Of the frames under way, and of the updates that wait. */
+  /** Bytes of the frames in flight, and of the updates that wait. */
   #sentBytes = 0;
   #waitingUpdateBytes = 0;
 

@@ -1,8 +1,8 @@
 /**
  * Which pserver takes a unit that has no live primary. The one that led it last, as it has the files next to it; where
- * there was none, or that index is not wanted any more, the one that the plan gives it to (plan.ts). If that pserver
- * does not come in time, one of those that are live. Every pserver works this out for itself; only transactions on the
- * heads decide.
+ * there was none, or that index is no longer wanted, the one that the plan gives it to (plan.ts). If that pserver does
+ * not come in time, one of those that are live. Every pserver works this out for itself; only transactions on the heads
+ * decide.
  */
 import { type PlannedPserver, type PlannedUnit, planUnits } from './plan.ts';
 
@@ -18,11 +18,11 @@ export interface OrphanView {
   readonly orphans: readonly Orphan[];
   /** All other units of the job, with their leaders: who has little gets more. */
   readonly led: readonly PlannedUnit[];
-  /** Of the orphans. 0 while it is not known. */
+  /** Size of an orphan in bytes; 0 if unknown. */
   readonly bytesOf: (unit: number) => number;
   /** Live pservers; those that leave take nothing. */
   readonly live: readonly PlannedPserver[];
-  /** That the job should have. */
+  /** Number of pservers that the job should have. */
   readonly desired: number;
   readonly nowMs: number;
   /** How long a pserver that should take a unit is waited for. */
@@ -30,7 +30,7 @@ export interface OrphanView {
 }
 
 export interface OrphansFor {
-  /** To be taken by this pserver now. */
+  /** Units that this pserver is to take now. */
   readonly units: readonly number[];
   /** When to look again, if nothing changes before; undefined: then only after a change. */
   readonly againAtMs: number | undefined;

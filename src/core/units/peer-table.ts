@@ -10,9 +10,9 @@ import type { FailureDomains } from './failure-domains.ts';
 export type KeptWeight = (owner: number, peer: number) => number;
 
 export interface PeerOptions {
-  /** Those that may be peers. */
+  /** Pservers that may be peers. */
   readonly domains: FailureDomains;
-  /** Of each unit, the one that its owner has included; at most so many as there are pservers. */
+  /** Number of copies of each unit, including the primary's; at most the number of pservers. */
   readonly copies: number;
   readonly kept: KeptWeight;
 }

@@ -7,11 +7,11 @@ import { assert } from '../../base/assert.ts';
 
 export interface PlannedUnit {
   readonly unit: number;
-  /** Of parameters and optimizer state. 0 while it is not known. */
+  /** Bytes of parameters and optimizer state; 0 if unknown. */
   readonly bytes: number;
   /** Index of the live pserver that leads it. */
   readonly leader: number | undefined;
-  /** Index of the pserver that led it last, which may have its file at hand. */
+  /** Index of the pserver that led it last, which may have its file locally. */
   readonly last: number | undefined;
   /** Indexes of live pservers that have all of it: when it needs another leader, one of them becomes it at no cost. */
   readonly inSync?: readonly number[];
@@ -124,7 +124,7 @@ const isUneven = (heavy: number, light: number): boolean => heavy * 100 > light 
 
 /**
  * The unit closest to half the difference, which brings the two shares closest together. One of almost the whole
- * difference would only make the light share the heavy one: while a model grows, it would come back again and again.
+ * difference would only make the light share the heavy one: while a model grows, it would come back repeatedly.
  */
 function bestToMove(from: Share, difference: number): WeighedUnit | undefined {
   let best: WeighedUnit | undefined;

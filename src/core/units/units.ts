@@ -4,7 +4,7 @@
  */
 import { assert } from '../../base/assert.ts';
 
-/** A job has so many unless it says otherwise, and so many for each pserver that it may have. */
+/** Default number of units: this many, or `UNITS_A_PSERVER` for each pserver that the job may have. */
 const USUAL_UNITS = 64;
 export const UNITS_A_PSERVER = 4;
 
@@ -14,7 +14,7 @@ export interface Grouping {
   readonly units: number;
 }
 
-/** At most one a shard. */
+/** At most one unit per shard. */
 export const defaultUnits = (shards: number, maxPservers: number): number =>
   Math.min(shards, Math.max(USUAL_UNITS, UNITS_A_PSERVER * maxPservers));
 

@@ -24,7 +24,7 @@ export interface ColumnRecords {
 export interface RecordsSize {
   /** Indexed records of the task. */
   readonly records: number;
-  /** Of their text, those of values in the path of a file counted for each of its records. */
+  /** Bytes of their text. Values in the path of a file count for each of its records. */
   readonly bytes: number;
   readonly batchSize: number;
 }

@@ -20,7 +20,7 @@ interface Placed {
 export interface NumberColumn extends Placed {
   readonly type: 'number';
   readonly normalize: Normalization;
-  /** It is a category of so many parts of equal count, instead of a number. */
+  /** Number of quantile bins: makes the column a category of parts of equal count. */
   readonly quantiles?: number | undefined;
   /** What a missing one counts as; `mean` also sets an indicator. */
   readonly missing: 'mean' | 'zero' | 'error';
@@ -30,7 +30,7 @@ interface WithIds extends Placed {
   readonly ids: 'hash' | 'integer';
   /** Columns with the same one share ids. `hash`: by default the name of the column; `integer`: by default none. */
   readonly vocabulary?: string | undefined;
-  /** At most so many different ids. */
+  /** Maximum number of distinct ids. */
   readonly buckets?: number | undefined;
 }
 
@@ -57,7 +57,7 @@ export interface LabelColumn extends Placed {
   readonly negative?: readonly string[] | undefined;
   /** Texts of the classes 0, 1, …. */
   readonly classes?: readonly string[] | undefined;
-  /** Of each record: no field has it. */
+  /** Label of every record, for data without a label field. */
   readonly value?: 1 | undefined;
 }
 
@@ -75,7 +75,7 @@ export interface TimeColumn extends Placed {
   readonly type: 'time';
   /** One of `TIME_FORMATS`, or a pattern (`time-pattern.ts`). */
   readonly format: string;
-  /** Of texts without an offset: an IANA name, or ±hh:mm. */
+  /** Time zone of texts without an offset: an IANA name, or ±hh:mm. */
   readonly zone: string;
 }
 
@@ -129,9 +129,9 @@ export interface ColumnSlots {
   readonly numbers: readonly NumberColumn[];
   /** With exactly one id a record: what is missing has one, too. */
   readonly single: readonly CategoryColumn[];
-  /** With any number of ids a record. */
+  /** Columns with any number of ids per record. */
   readonly lists: readonly CategoryColumn[];
-  /** Whose values stay texts. */
+  /** Columns whose values stay texts. */
   readonly texts: readonly TimeColumn[];
 }
 

@@ -24,7 +24,7 @@ const NOTHING = new Uint8Array(0);
 /** Features of some records. */
 export interface PieceFeatures {
   readonly count: number;
-  /** Of each record, where its features end. */
+  /** For each record, where its features end. */
   readonly ends: Uint32Array;
   /** u32 halves. */
   readonly ids: Uint32Array;
@@ -38,7 +38,7 @@ type Maker =
   | {
       readonly kind: 'number';
       readonly slot: number;
-      /** Its id. */
+      /** Low and high half of its id. */
       readonly low: number;
       readonly high: number;
       /** Undefined when a missing one has no feature of its own. */
@@ -82,7 +82,7 @@ export class FeatureMaker {
     this.#allOnes = this.#makers.every(({ kind }) => kind !== 'number');
   }
 
-  /** Most features of so many records, whose lists have so many ids in all. */
+  /** Maximum number of features of `records` records whose lists have `listIds` ids in all. */
   mostFeatures(records: number, listIds: number): number {
     return this.#most * records + (this.#always < this.#makers.length ? listIds : 0);
   }
@@ -98,7 +98,7 @@ export class FeatureMaker {
       at: new Uint32Array(records),
     };
     into.at.set(ends.subarray(0, Math.max(0, records - 1)), 1);
-    // Column by column, each in a loop of its own: a column after the other goes behind what its records have.
+    // Column by column, each in a separate loop: a column after the other goes behind what its records have.
     const fields = readsFields ? new Uint16Array(count) : undefined;
     for (const [field, maker] of this.#makers.entries()) {
       const from = fields && into.at.slice();
@@ -113,7 +113,7 @@ export class FeatureMaker {
     return { count, ends, ids: into.ids, values: into.values, fields };
   }
 
-  /** Of each record, where its features end. */
+  /** For each record, where its features end. */
   #endsOf({ records, numbers, lists }: ColumnPiece): Uint32Array {
     const counts = new Uint32Array(records).fill(this.#always);
     for (const maker of this.#makers) {
@@ -134,7 +134,7 @@ export class FeatureMaker {
 interface Filled {
   readonly ids: Uint32Array;
   readonly values: Float32Array | undefined;
-  /** Of each record, where its next feature goes. */
+  /** For each record, where its next feature goes. */
   readonly at: Uint32Array;
 }
 

@@ -11,7 +11,7 @@ const PRIME_3 = 0x165667b19e3779f9n;
 const PRIME_4 = 0x85ebca77c2b2ae63n;
 const PRIME_5 = 0x27d4eb2f165667c5n;
 
-/** No text has this byte: what is missing has an id of its own in each vocabulary. */
+/** No text has this byte: what is missing has a separate id in each vocabulary. */
 const MISSING = Uint8Array.of(0xff);
 
 const rotate = (value: bigint, bits: bigint): bigint => ((value << bits) | (value >> (64n - bits))) & MASK;
@@ -71,7 +71,7 @@ export const numberedId = (value: bigint, seed: bigint): bigint => hash64(u64Byt
 export const crossId = (ids: readonly bigint[], seed: bigint, buckets?: number): bigint =>
   foldedId(hash64(u64Bytes(ids), seed), seed, buckets);
 
-/** One of so many ids. */
+/** The id of a hash: one of `buckets` ids, if there are buckets. */
 const foldedId = (hash: bigint, seed: bigint, buckets?: number): bigint =>
   buckets === undefined ? hash : numberedId(hash % BigInt(buckets), seed);
 

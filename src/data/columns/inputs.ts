@@ -18,17 +18,17 @@ export interface UsedColumns extends KnownColumns {
   readonly input: Model['input'];
   /** Whether it reads the fields of features. */
   readonly readsFields?: boolean | undefined;
-  /** Of input `columns`. */
+  /** Inputs of a model with input `columns`. */
   readonly reads?: ColumnInputs | undefined;
   /** The category whose value is the group of a record. */
   readonly groupBy?: string | undefined;
 }
 
 export interface InputMakers {
-  /** Of each sparse input. */
+  /** The maker of each sparse input. */
   readonly features: readonly FeatureMaker[];
   readonly hasFields: boolean;
-  /** Of the dense input, if there is one. */
+  /** The maker of the dense input, if there is one. */
   readonly rows: RowMaker | undefined;
   /** What a record takes at most in all inputs, besides ids of lists. */
   readonly perRecord: number;

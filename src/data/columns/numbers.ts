@@ -22,7 +22,7 @@ export function normalizer({ normalize }: NumberColumn, { mean, deviation, min, 
     case 'none':
       return (value) => value;
     case 'standard': {
-      // Of a column whose values are all the same, the distance is 0.
+      // If all values of a column are the same, the deviation is 0 and each value becomes 0.
       const scale = deviation > 0 ? deviation : 1;
       return (value) => bounded((value - mean) / scale);
     }

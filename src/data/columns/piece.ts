@@ -2,13 +2,13 @@
 import type { ColumnSlots } from './column.ts';
 
 export interface ListIds {
-  /** Of each record, where its ids begin and end, as indexes of `ids`. */
+  /** For each record, where its ids begin and end, as indexes of `ids`. */
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
 }
 
 export interface TextSpans {
-  /** Of each record, where its text begins and ends in `bytes`; the same where it has none. */
+  /** For each record, where its text begins and ends in `bytes`; equal if it has none. */
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
 }
@@ -20,25 +20,25 @@ export interface ColumnPiece {
   readonly weights: Float32Array | undefined;
   /** u32 halves, low first; `NO_GROUP` where a record has none. */
   readonly groups: Uint32Array | undefined;
-  /** Of each number column; NaN where a record has none. */
+  /** Numbers of each number column; NaN where a record has none. */
   readonly numbers: readonly Float32Array[];
-  /** Of each column with one id a record: u32 halves. */
+  /** Ids of each column with one id per record: u32 halves. */
   readonly single: readonly Uint32Array[];
   readonly lists: readonly ListIds[];
-  /** Those of all lists, in u32 halves. */
+  /** Ids of all lists, in u32 halves. */
   readonly listIds: Uint32Array;
-  /** Of each column whose values stay texts. */
+  /** Texts of each column whose values stay texts. */
   readonly texts: readonly TextSpans[];
   /** What the spans of texts are in. */
   readonly bytes: Uint8Array;
-  /** Of the column of type time, if there is one: ms since 1970 in UTC. A parser leaves them out (`times.ts`). */
+  /** Times of the column of type time, if there is one: ms since 1970 in UTC. A parser omits them (`times.ts`). */
   readonly times: Float64Array | undefined;
-  /** Of each record: its line, less that of the text it is in. */
+  /** Line of each record, relative to the first line of the text it is in. */
   readonly lines: Uint32Array;
-  /** Of each record: where it begins and ends in that text, its line break included. */
+  /** Where each record begins and ends in that text, including its line break. */
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
-  /** Of each record: its position in the file, where others are left out (`selection.ts`). */
+  /** Position of each record in the file, if only some records are selected (`selection.ts`). */
   readonly positions?: Float64Array | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Leaves out records of pieces that are none of a dataset, before anything is made of them. */
+/** Drops records of pieces that do not belong to a dataset, before anything is made from them. */
 import { assert } from '../../base/assert.ts';
 import { type Selection, type Selector, weightOf } from '../selection.ts';
 import type { BadRecord } from '../source.ts';
@@ -14,10 +14,10 @@ export class SelectingSink implements PieceSink {
   readonly #inner: PieceSink;
   readonly #selector: Selector;
   readonly #splitBy: SplitBy;
-  /** Of the next record. */
+  /** Position of the next record in the file. */
   #position: number;
 
-  /** `position`: of the first record that comes. */
+  /** `position`: that of the first record that comes. */
   constructor(inner: PieceSink, selector: Selector, splitBy: SplitBy, position: number) {
     this.#inner = inner;
     this.#selector = selector;

@@ -95,7 +95,7 @@ class ColumnStatistics {
       missing: this.#missing,
       mean: this.#mean,
       deviation: present === 0 ? 0 : Math.sqrt(this.#squares / present),
-      // Of JSON, as which this is kept, zeros have no sign: -0 + 0 is 0.
+      // In JSON, the format that statistics are kept in, zeros have no sign: -0 + 0 is 0.
       min: present === 0 ? 0 : this.#min + 0,
       max: present === 0 ? 0 : this.#max + 0,
       ...(this.#sample === undefined ? {} : { bounds: this.#sample.bounds(this.#quantiles!) }),
@@ -160,7 +160,7 @@ class Sample {
       this.#hashes[kept++] = this.#hashes[at]!;
     }
     this.#count = kept;
-    // All hashes may be small, if hardly: then the next half goes.
+    // All hashes may be small, though that is very unlikely: then the next half is dropped.
     if (kept === this.#values.length) this.#thin();
   }
 

@@ -6,14 +6,14 @@ type Field = (typeof FIELDS)[number];
 const NEEDS: Partial<Record<Field, Field>> = { mm: 'HH', ss: 'mm', SSS: 'ss' };
 
 export interface TimePattern {
-  /** In bytes. */
+  /** Length in bytes. */
   readonly length: number;
   /** Where the digits of each field begin. */
   readonly fields: Readonly<Partial<Record<Field, number>>>;
   readonly literals: readonly { readonly at: number; readonly byte: number }[];
 }
 
-/** The same letter over and over, or what is no letter. */
+/** Splits a pattern into runs of the same letter, and runs without letters. */
 const partsOf = (text: string): string[] => text.match(/([A-Za-z])\1*|[^A-Za-z]+/g) ?? [];
 
 const isField = (part: string): part is Field => FIELDS.some((field) => field === part);
@@ -38,7 +38,7 @@ export function patternFault(text: string): string | undefined {
   return /^[ \t]|[ \t]$/.test(text) ? 'remove the blanks around the pattern' : undefined;
 }
 
-/** Of a pattern without faults. */
+/** The fields of a pattern that has been checked. */
 export function patternOf(text: string): TimePattern {
   const fields: Partial<Record<Field, number>> = {};
   const literals: { at: number; byte: number }[] = [];

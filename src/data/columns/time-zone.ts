@@ -13,9 +13,9 @@ const SECOND_MS = 1000;
 const HOUR_MS = 3_600_000;
 /** No offset has ever been larger. */
 const MOST_HOURS = 16;
-/** Before it no zone has changed its offset. */
+/** The hour before which no zone has changed its offset. */
 const FIRST_HOUR = Date.UTC(1800, 0, 1) / HOUR_MS;
-/** Of hours, in a map: those of 60 years. */
+/** Maximum number of hours in a map: those of about 60 years. */
 const MOST_KNOWN = 1 << 19;
 const OFFSET = /^([+-])(?:(0\d|1[0-7]):([0-5]\d)|(18):(00))$/;
 
@@ -32,7 +32,7 @@ export function isZone(text: string): boolean {
 /** One for the process of each name: what is known of them stays. */
 const zones = new Map<string, Zone>();
 
-/** Of an IANA name or ±hh:mm that is one. */
+/** The zone of a valid IANA name or ±hh:mm. */
 export function zoneOf(text: string): Zone {
   const found = zones.get(text) ?? newZone(text);
   zones.set(text, found);
@@ -62,9 +62,9 @@ class FixedZone implements Zone {
 
 class NamedZone implements Zone {
   readonly #clock: Intl.DateTimeFormat;
-  /** At the beginning of hours of UTC. */
+  /** Offsets at the beginning of hours of UTC. */
   readonly #offsets = new Map<number, number>();
-  /** Of local hours in which it is the same for sure; NaN for others. */
+  /** Offsets of local hours in which the offset is certain to stay the same; NaN for other hours. */
   readonly #ofLocal = new Map<number, number>();
   #lastHour = Number.NaN;
   #lastOffset = 0;

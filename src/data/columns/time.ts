@@ -16,12 +16,12 @@ export const isTimeFormat = (format: string): boolean =>
 export type ReadTime = (bytes: Uint8Array, from: number, to: number) => number;
 
 const DAY_MS = 86_400_000;
-/** Of the years 0000 to 9999. */
+/** First and last millisecond of the years 0000 to 9999. */
 export const FIRST_MS = -62_167_219_200_000;
 export const LAST_MS = 253_402_300_799_999;
-/** Of years, months and days. */
+/** Bytes of year, month and day. */
 const DATE_BYTES = 10;
-/** T or blank, hours and minutes. */
+/** Bytes of T or a blank, hours and minutes. */
 const CLOCK_BYTES = 6;
 const SECOND_BYTES = 3;
 /** As in java.time. */
@@ -80,7 +80,7 @@ function two(bytes: Uint8Array, at: number): number {
 
 /** Days of a year before each of its months, 0-based. */
 const BEFORE_MONTH = Int32Array.of(0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365);
-/** Of the year 1970, counted as below. */
+/** Days before the year 1970, counted as below. */
 const EPOCH_DAYS = 865_259;
 
 /** Days since 1970; `NONE` when there is no such day. */
@@ -134,7 +134,7 @@ function isoReader(zone: Zone): ReadTime {
   };
 }
 
-/** Ms of `Z` or `±hh[:]mm`; `NONE` when it is none. */
+/** Offset of `Z` or `±hh[:]mm` in ms; `NONE` if the text is not an offset. */
 function offsetIn(bytes: Uint8Array, from: number, to: number): number {
   const sign = bytes[from];
   const length = to - from;

@@ -24,7 +24,7 @@ export class Times {
     const times = new Float64Array(records);
     for (let record = 0; record < records; record++) {
       const [start, end] = [starts[record]!, ends[record]!];
-      // That of the path is the same for all.
+      // A time in the path of the file is the same for all records.
       const isSame = record > 0 && start === starts[record - 1] && end === ends[record - 1];
       times[record] = isSame ? times[record - 1]! : this.#read(bytes, start, end);
     }

@@ -19,8 +19,8 @@ import type { Chunk, FileLayout, IndexedFile, TaskRecords } from '../source.ts';
 
 export interface Format {
   /**
-   * What its records are: `sparse`, features by id, or `dense`, rows of so many inputs. Of `columns` either is made,
-   * and what a model of columns reads.
+   * What its records are: `sparse`, features by id; `dense`, rows of a fixed number of inputs; or `columns`, from which
+   * either is made, or what a model of columns reads.
    */
   readonly input: Model['input'];
   /**
@@ -32,7 +32,7 @@ export interface Format {
   readonly hasOwnKeys?: true;
   /** Whether its features are of fields; those of columns are of the field of their column. */
   readonly hasFields: boolean;
-  /** Whether labels are in files of their own (`trainLabels` of the job); otherwise each record has its label. */
+  /** Whether labels are in separate files (`trainLabels` of the job); otherwise each record has its label. */
   readonly hasLabelFiles: boolean;
   /** Its files are Parquet, which is refused otherwise. */
   readonly takesParquet?: true;
@@ -59,18 +59,20 @@ export interface Format {
    * `DataInvalid`, `DataChanged`.
    */
   readFile?(content: Content, how: WholeFile, into: PieceSink): Promise<ReadFile>;
-  /** Of a file whose header says it, which must then be whole, and have the columns of the job. */
+  /**
+   * Number of records of a file whose header states it. The file must then be complete and have the columns of the job.
+   */
   countRecords?(place: DataPlace, path: string, columns?: ColumnSpec): Promise<number>;
   /**
-   * Of the blocks that `read` returns, for formats that cost something to parse: raise it when the same bytes would
-   * give another block. Without it no block is kept.
+   * Version of the blocks that `read` returns, for formats that are expensive to parse. Raise it if the same bytes
+   * would give another block. Without it no block is kept.
    */
   readonly parserVersion?: number;
-  /** The records of a task. Throws `DataChanged`, `DataInvalid`, `DataMissing`; a bad record is no error. */
+  /** The records of a task. Throws `DataChanged`, `DataInvalid`, `DataMissing`; a bad record is not an error. */
   read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<ParsedTask>;
   /**
-   * All records of a source of any size, for predictions: labels, weights, groups and times may be missing. Absent
-   * where a file is none that users have records to score in. Throws `DataInvalid`.
+   * All records of a source of any size, for predictions: labels, weights, groups and times may be missing. Absent for
+   * formats in which users do not have records to score. Throws `DataInvalid`.
    */
   openForward?(head: ForwardHead, options: ForwardOptions): ForwardReader;
   /** The same of a format whose files say at their end what is in them: they are read at any place. */
@@ -90,10 +92,10 @@ export interface ForwardHead {
 export const FORWARD_HEAD_BYTES = 1 << 20;
 
 export interface ForwardOptions extends Pick<ReadOptions, 'batchSize' | 'columns' | 'inputWidth' | 'readsFields'> {
-  /** For messages, and for columns in its path. */
+  /** Path of the file, for messages and for columns in the path. */
   readonly file: string;
   readonly mayHaveWeight: boolean;
-  /** Of the job's files, without a header: fields of a line. */
+  /** Fields per line in the job's files, for files without a header. */
   readonly fields: number | undefined;
   /** Columns whose texts are carried over: names of the header, or 1-based positions. Formats without columns: none. */
   readonly keep: readonly string[];
@@ -121,7 +123,7 @@ export interface RowsReader extends Pick<ForwardReader, 'kept'> {
 
 export interface ForwardGroup {
   readonly records: TaskRecords;
-  /** Of each record, bad ones included, the texts of the kept columns: bytes as Latin-1. Undefined: none are kept. */
+  /** For each record, including bad ones, the texts of the kept columns: bytes as Latin-1. Undefined: none are kept. */
   readonly kept?: readonly (readonly string[])[];
 }
 
@@ -168,7 +170,7 @@ export interface FoundFiles {
 export interface Bounds {
   /** Highest feature id + 1 (sparse), or inputs of a record (dense). */
   featureBound: bigint;
-  /** Highest field + 1; 0 where there are none. */
+  /** Highest field + 1; 0 if features do not have fields. */
   fieldBound: number;
   /** Highest whole label + 1, at most 2^53 - 1. */
   labelBound: number;
@@ -178,9 +180,9 @@ export interface Bounds {
 export interface Indexing {
   readonly cutter: ChunkCutter;
   readonly bounds: Bounds;
-  /** Called with the number of inflated bytes of each stretch read. */
+  /** Called with the number of decompressed bytes of each stretch read. */
   readonly onBytes: (count: number) => void;
-  /** Of formats with columns. */
+  /** Present for formats with columns. */
   readonly columns?: ColumnSpec | undefined;
   /** Which records of the files are records of the dataset; all without it. */
   readonly selection?: Selection | undefined;
@@ -207,9 +209,9 @@ export interface ReadOptions {
   readonly inputWidth: number;
   /** Whether the model reads the fields of features; of formats with columns, `columns` says it. */
   readonly readsFields?: boolean | undefined;
-  /** Of formats with columns. */
+  /** Present for formats with columns. */
   readonly columns?: ReadColumns | undefined;
-  /** As the index was made with. */
+  /** The selection that the index was made with. */
   readonly selection?: Selection | undefined;
   readonly times?: ReadTimes;
 }

@@ -107,7 +107,7 @@ function boundClasses({ bounds }: Indexing, { columns }: ColumnSpec): void {
   }
 }
 
-/** Of the records of the file, those of the dataset. `path`: by which positions decide. */
+/** Takes the selected records of the file. `path`: that by which positions decide. */
 export function selectedFor(sink: PieceSink, path: string, { columns, selection }: Indexing): PieceSink {
   if (selection === undefined || columns === undefined) return sink;
   return new SelectingSink(sink, new Selector(selection, path), splitBy(selection, columns.columns), 0);

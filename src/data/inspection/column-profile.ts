@@ -7,7 +7,7 @@ import type { TextKeys } from './text-keys.ts';
 import { MISSING_TEXTS, numberOf, shownText } from './texts.ts';
 import { timeOf } from './times.ts';
 
-/** What a few records have told of a column before all are read. */
+/** What a few records have shown about a column before all are read. */
 export interface ColumnGuess extends SourceColumn {
   /** It could be times of this format. */
   readonly time: string | undefined;
@@ -24,10 +24,10 @@ export interface FrequentText {
 
 /** Values of a second file that the first one lacks. */
 export interface NewValues {
-  /** Of the records whose value is known to be in the first file or not: so many, and so many of them are not. */
+  /** Number of records whose value is known to be in the first file or not, and of those of them whose value is not. */
   readonly known: number;
   readonly records: number;
-  /** Different ones of these, and some of them. */
+  /** Number of distinct new values, and examples of them. */
   readonly distinct: number;
   readonly examples: readonly string[];
 }
@@ -37,7 +37,9 @@ export interface ColumnFacts extends ColumnGuess {
   /** Records whose text is empty, and those of each text that may mean that there is no value. */
   readonly empty: number;
   readonly missingTexts: readonly FrequentText[];
-  /** Records with a number, a whole number, a time of the guessed format; a text that is no number and not missing. */
+  /**
+   * Records with a number, a whole number, a time of the guessed format; a text that is not a number and not missing.
+   */
   readonly numberRecords: number;
   readonly wholeRecords: number;
   readonly timeRecords: number;
@@ -54,9 +56,9 @@ export interface ColumnFacts extends ColumnGuess {
   /** Each number is above the one before. */
   readonly isAscending: boolean;
   readonly meanLength: number;
-  /** Of times: ms since 1970 in UTC; the last of five parts of the records begins at `late`. */
+  /** For times: ms since 1970 in UTC; the last fifth of the records begins at `late`. */
   readonly times: { readonly min: number; readonly max: number; readonly late: number } | undefined;
-  /** The share of records whose label follows from the text (`explainedBy`). */
+  /** The fraction of records whose label follows from the text (`explainedBy`). */
   readonly explained: number;
   readonly newValues: NewValues | undefined;
 }

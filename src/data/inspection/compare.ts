@@ -7,7 +7,7 @@ import { typeOf } from './types.ts';
 export interface ColumnDifference {
   readonly name: string;
   readonly newValues: NewValues | undefined;
-  /** Of numbers and times (ms since 1970): the ranges of both, where the second one's is not within the first one's. */
+  /** For numbers and times (ms since 1970): the ranges of both files, if the second range is not within the first. */
   readonly ranges: { readonly of: 'number' | 'time'; readonly first: Range; readonly second: Range } | undefined;
   /** Records without a value, where the first file has none. */
   readonly missing: number;

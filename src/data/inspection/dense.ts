@@ -8,7 +8,7 @@ export interface DenseLook {
   readonly path: string;
   readonly labelsPath: string;
   readonly records: number;
-  /** Of a record. */
+  /** Number of inputs per record. */
   readonly inputs: number;
   /** Records of each class. */
   readonly classes: readonly number[];

@@ -14,7 +14,7 @@ export interface TableDialect {
 
 /** Between the fields of interactions, as MovieLens has them. These have no quotes. */
 export const TWO_COLONS = '::';
-/** In the order of preference. */
+/** Delimiters in the order of preference. */
 const DELIMITERS = [',', '\t', ';', '|', ' ', TWO_COLONS];
 const QUOTES = ['"', "'", null];
 const COMMENTS = ['#', '|', '%'];
@@ -22,9 +22,9 @@ const RECORDS = 200;
 const LINES = 1000;
 /** Enough to see what a file looks like. */
 const FIRST_LINES = 8;
-/** A quoted text is hardly longer. */
+/** A quoted text is rarely longer. */
 const QUOTED_BYTES = 1 << 16;
-/** So many of the records have the same number of fields. */
+/** Minimum fraction of the records that have the same number of fields. */
 const LEAST_AGREEMENT = 0.9;
 
 interface Candidate {
@@ -47,7 +47,7 @@ export function dialectOf(path: string, bytes: Uint8Array, isWhole: boolean): Ta
       candidateOf(text, { delimiter, quote, comment }, isWhole),
     ),
   );
-  // Of equal ones the first stays first.
+  // The sort is stable: among equal candidates, the first one wins.
   const [best] = candidates
     .filter(({ fields, agreement }) => fields > 1 && agreement >= LEAST_AGREEMENT)
     .sort((a, b) => scoreOf(b) - scoreOf(a));

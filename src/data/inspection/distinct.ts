@@ -75,7 +75,7 @@ export class DistinctValues {
     return place < this.#count && this.#hashes[place] === hash;
   }
 
-  /** Of the smallest that is not below it. */
+  /** Place of the smallest hash that is not below `hash`. */
   #placeOf(hash: number): number {
     let low = 0;
     let high = this.#count;

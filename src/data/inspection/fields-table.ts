@@ -19,7 +19,7 @@ const IDS = ['user', 'item'];
 const RATED_FIELDS: readonly number[] = [3, 4];
 const WHOLE = /^\d+$/;
 
-/** Throws `DataInvalid` when it is no table. */
+/** Throws `DataInvalid` if the file is not a table. */
 export function fieldsTable(place: DataPlace, path: string, head: Head, onBytes: (count: number) => void): TableSource {
   const { form, rows, width, more } = firstRows(path, head);
   const first = Array.from({ length: width }, (_, at) => rows[0]?.[at] ?? '');

@@ -3,9 +3,9 @@
 /** What is known of one text; worked out once, when it first comes. */
 export interface Value {
   count: number;
-  /** NaN when it is none. */
+  /** The text as a number; NaN if it is not a number. */
   readonly number: number;
-  /** Ms since 1970; NaN when it is none. */
+  /** The text as a time, in ms since 1970; NaN if it is not a time. */
   readonly time: number;
   /** Whether another file has it; undefined when that is not known. */
   readonly isNew: boolean | undefined;
@@ -24,7 +24,7 @@ export class FrequentValues {
     this.#make = make;
   }
 
-  /** Its value, with one more record. */
+  /** Adds a record with the text, and returns its value. */
   add(text: string): Value {
     let value = this.#values.get(text);
     if (value === undefined) {
@@ -36,7 +36,7 @@ export class FrequentValues {
     return value;
   }
 
-  /** Those that are kept. */
+  /** Values that are kept. */
   all(): Iterable<Value> {
     return this.#values.values();
   }

@@ -1,13 +1,13 @@
 /** Whether the first record of a table has the names of its columns, and what is before its decimals. Pure. */
 import { isMissingNumber, numberOf } from './texts.ts';
 
-/** Of one column: the first text, and those below it. */
+/** The first text of a column, and the texts below it. */
 interface Column {
   readonly first: string;
   readonly below: readonly string[];
 }
 
-/** Names that are no values. */
+/** Texts that are names of columns, not values. */
 const NAME = /^(?:id|name|label|target|class|date|time|timestamp|text|age|user|item|price|type|value|x|y)$/i;
 const DECIMAL_COMMA = /^[+-]?\d+,\d+$/;
 /** Values that come again: a name would be among them if it were one. */
@@ -30,7 +30,7 @@ export function hasHeader(rows: readonly (readonly string[])[], decimal: '.' | '
   return new Set(first).size === first.length && first.every(isName) && looksNamed(columns);
 }
 
-/** Of columns without any number. */
+/** Whether the first record has names, for columns without any number. */
 function looksNamed(columns: readonly Column[]): boolean {
   if (columns.some(({ first }) => NAME.test(first))) return true;
   const isNew = columns.every(({ first, below }) => !below.includes(first));

@@ -53,7 +53,7 @@ export class NumberProfile {
     };
   }
 
-  /** The number that so many of the others are not above: of the sample, or the mean where that has none. */
+  /** The quantile of the numbers at `share`: of the sample, or the mean if the sample is empty. */
   part(share: number): number {
     const sorted = Float64Array.from(this.#kept()).sort();
     return sorted[Math.floor(share * (sorted.length - 1))] ?? this.#mean;

@@ -227,7 +227,7 @@ class IdProfile {
   }
 }
 
-/** Of ids that are spread evenly. */
+/** Expected collisions of ids that are spread evenly. */
 export function collisionsOf(
   values: number,
   isHashed: boolean,

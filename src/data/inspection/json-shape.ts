@@ -11,9 +11,9 @@ type JsonObject = Extract<Json, { readonly [key: string]: Json }>;
 interface KeyNode {
   readonly keys: readonly string[];
   readonly below: Map<string, KeyNode>;
-  /** Of its values that are not null. */
+  /** Kinds of its values that are not null. */
   readonly kinds: Set<Kind>;
-  /** Its number, of a column. */
+  /** Number of its column, if it is one. */
   column: number | undefined;
 }
 
@@ -26,7 +26,7 @@ export class JsonShape {
   #named: readonly SourceColumn[] = [];
   #known = 0;
 
-  /** Of the first records. */
+  /** Adds the keys of one of the first records. */
   learn(record: JsonObject): void {
     this.#learn(this.#root, record);
   }
@@ -73,7 +73,7 @@ export class JsonShape {
     });
   }
 
-  /** Of each column; undefined when a value is not what a column of the others can have. */
+  /** The text of each column; undefined if a value does not fit the kinds that the first records have there. */
   textsOf(record: JsonObject): readonly string[] | undefined {
     const texts = new Array<string>(this.#nodes.length).fill('');
     return this.#fill(this.#root, record, texts) ? texts : undefined;

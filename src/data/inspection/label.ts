@@ -1,4 +1,6 @@
-/** Which column of a table is the label, and which of its values are positive: a guess, which is always told. Pure. */
+/**
+ * Which column of a table is the label, and which of its values are positive: a guess, which is always reported. Pure.
+ */
 import type { ColumnFacts, FrequentText } from './column-profile.ts';
 import { withoutStray } from './stray-labels.ts';
 import { lastKey } from './texts.ts';
@@ -17,9 +19,9 @@ const NAMES = [
   /^(?:income|quality|species|diagnosis|purchase[d]?|bought|approved|spam|is_?spam|subscribed|exited)$/i,
   /(?:^|_)(?:label|target|class)$/i,
 ];
-/** Of a label, if no other column looks like one with two values. */
+/** Name of a label, if no other column looks like a label with two values. */
 const RATING = /(?:^|_)(?:rating|stars)$/i;
-/** A column without a usual name: so many values at most, each of so many records on average. */
+/** Limits for a column without a usual name: number of distinct values, and mean number of records of each. */
 const CLASSES = 100;
 const RECORDS_OF_CLASS = 5;
 const POSITIVE = /^(?:1|\+1|1\.0|yes|y|true|t|positive|pos|p|clicked|click|spam|fraud|good|malignant|m)$/i;
@@ -29,7 +31,7 @@ export function labelOf(facts: readonly ColumnFacts[]): LabelGuess | undefined {
   const columns = facts.map((column) => ({
     name: column.name,
     records: column.records,
-    // A list is no label.
+    // A list is not a label.
     distinct: column.isList ? 0 : typeOf(withoutStray(column).facts).distinct,
   }));
   for (const name of NAMES) {
@@ -84,7 +86,7 @@ export interface TwoLabels {
   readonly why: string;
 }
 
-/** Of a label with two values. */
+/** Which value of a label with two values is the positive one. */
 export function positiveOf([a, b]: readonly FrequentText[]): TwoLabels | undefined {
   if (a === undefined || b === undefined) return undefined;
   const isFirst = POSITIVE.test(a.text) && !POSITIVE.test(b.text);

@@ -2,18 +2,18 @@
 import { isMissingText } from './texts.ts';
 
 const SEPARATORS = ['|', ';', ',', ' '];
-/** So many of the texts have several values. */
+/** Minimum fraction of the texts that have several values. */
 const LEAST_LISTS = 0.3;
-/** Words of a name are separated by blanks, too: lists have more values, and hardly two are alike. */
+/** Words of a name are separated by blanks, too: lists have more values, and two lists are rarely the same. */
 const LEAST_BLANK_LISTS = 0.8;
 const LEAST_DIFFERENT = 0.5;
 const LEAST_TEXTS = 4;
-/** A value is in so many different lists, on average. */
+/** Minimum number of different lists that a value is in, on average. */
 const LEAST_SHARED = 1.5;
 
 /**
- * Of lists the numbers of values differ, and the same values come in other lists. `texts`: of some records;
- * `delimiter`: of the fields.
+ * Lists have different lengths, and share values with other lists. `texts`: those of some records; `delimiter`: that of
+ * the fields.
  */
 export function separatorOf(texts: readonly string[], delimiter: string): string | undefined {
   const filled = texts.filter((text) => !isMissingText(text));

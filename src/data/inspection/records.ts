@@ -6,9 +6,9 @@ import { FieldReader } from '../formats/csv/fields.ts';
 import type { DialectBytes } from '../formats/text/plan.ts';
 
 export interface RawRecord {
-  /** As Latin-1. */
+  /** Texts of the fields, as Latin-1. */
   readonly fields: readonly string[];
-  /** Of each field, whether quotes enclose it. */
+  /** For each field, whether quotes enclose it. */
   readonly quoted: readonly boolean[];
   /** 1-based. */
   readonly line: number;
@@ -25,7 +25,7 @@ export interface ReadRecords {
   /** Lines before it. */
   readonly lines: number;
   readonly isStopped: boolean;
-  /** That record has a quote which is not closed. */
+  /** The current record has a quote that is not closed. */
   readonly isOpen: boolean;
 }
 

@@ -24,11 +24,11 @@ export interface SparseLook {
   readonly ids: number;
   readonly areIdsExact: boolean;
   readonly highestId: string | undefined;
-  /** Of libffm: highest field + 1. */
+  /** Highest field + 1, for libffm. */
   readonly fields?: number;
-  /** The share of all ids up to the highest that a record has, on average. */
+  /** The mean fraction of all ids up to the highest that a record has. */
   readonly density: number;
-  /** Of the features of a second file: those whose ids the first one lacks. */
+  /** Features of a second file: those with a known answer, and those of them whose ids the first file lacks. */
   readonly newIds: { readonly known: number; readonly features: number } | undefined;
   readonly distinct: DistinctValues;
 }
@@ -127,7 +127,7 @@ class SparseReader {
       this.#fieldBound = fields.reduce((bound, field) => Math.max(bound, field + 1), this.#fieldBound);
     const { first } = this.#options;
     const view = Buffer.from(ids.buffer, ids.byteOffset, ids.byteLength);
-    /** Of each id, whether another file has it. */
+    /** For each id, whether the other file lacks it; undefined if unknown. */
     const isNew: (boolean | undefined)[] = [];
     for (let at = 0; at < count; at++) {
       const [low, high] = [view.readUInt32LE(8 * at), view.readUInt32LE(8 * at + 4)];

@@ -1,8 +1,8 @@
-/** Texts of a label that are mistakes: one odd text among hundreds is no class. Pure. */
+/** Texts of a label that are mistakes: one odd text among hundreds is not a class. Pure. */
 import type { ColumnFacts, FrequentText } from './column-profile.ts';
 import { isMissingText, numberOf } from './texts.ts';
 
-/** So many of the records at most have them. */
+/** Maximum fraction of the records that have them. */
 const FEW = 0.01;
 
 /**

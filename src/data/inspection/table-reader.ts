@@ -12,7 +12,7 @@ const KEPT_VALUES = 1 << 19;
 const LEAST_KEPT = 64;
 const MOST_KEPT = 4096;
 const SHOWN_BAD = 5;
-/** Labels that are told apart. */
+/** Number of labels that are distinguished. */
 const LABELS = 64;
 const NO_LABEL = -1;
 const LEAK = 0.99;
@@ -43,7 +43,7 @@ export interface ReaderOptions {
   readonly label?: number | undefined;
   /** Most records to take. */
   readonly records?: number | undefined;
-  /** Of a column, its values in another file. */
+  /** Values of a column in another file. */
   readonly firstOf?: (column: ColumnGuess, at: number) => DistinctValues | undefined;
 }
 

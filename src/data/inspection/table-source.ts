@@ -30,13 +30,13 @@ export interface SourceColumn {
   readonly isTime?: boolean | undefined;
 }
 
-/** Between the values of a list, in its text. */
+/** The separator between the values of a list, in its text. */
 export const LIST_SEPARATOR = '|';
 
 export interface RecordSink {
   /** Bytes as Latin-1; an empty one where there is no value. `fault`: why the record is bad. False: no more. */
   take(texts: readonly string[], line: number, fault: string | undefined): boolean;
-  /** So many records that are read by columns; those of a column are asked for at once. False: no more. */
+  /** Takes `records` records column by column; the texts of a column are requested together. False: no more. */
   takeColumns(records: number, textsOf: (column: number) => Promise<(record: number) => string>): Promise<boolean>;
 }
 
@@ -47,7 +47,7 @@ export interface TableSource {
   readonly columns: readonly SourceColumn[];
   /** Texts of the first good records, for guesses. */
   readonly rows: readonly (readonly string[])[];
-  /** Names of what is in records and is no column: some of them. */
+  /** Names of what is in records and is not a column: some of them. */
   readonly unlisted: readonly string[];
   read(sink: RecordSink): Promise<void>;
 }

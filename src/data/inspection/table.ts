@@ -18,7 +18,7 @@ export interface TableLook extends TableFacts {
   readonly label: { readonly column: number; readonly why: string } | undefined;
   /** Texts of the label that are rare, and none of its classes: the facts of its column are without them. */
   readonly strayLabels: readonly FrequentText[];
-  /** Some names of what is no column: the first records of JSON lack it, or there are too many. */
+  /** Some names of what is not a column: the first records of JSON lack it, or there are too many. */
   readonly unlisted: readonly string[];
 }
 
@@ -29,7 +29,7 @@ export interface LookOptions {
   readonly label?: string | undefined;
   /** A file that it is compared with. */
   readonly first?: TableLook | undefined;
-  /** Told of each stretch of bytes read. */
+  /** Called with the length of each stretch of bytes read. */
   readonly onBytes?: (count: number) => void;
 }
 
@@ -62,7 +62,7 @@ export async function lookAtTable(
 }
 
 function guessOf(column: SourceColumn, texts: readonly string[], form: TableForm): ColumnGuess {
-  // What is no user and no item is mostly a rating or a time.
+  // What is neither a user nor an item is mostly a rating or a time.
   const mayBeTime = form.format === 'interactions' && column.isId !== true;
   const guessed = timeFormatOf(texts, mayBeTime ? 'time' : column.hasName ? lastKey(column.name) : undefined);
   const time = column.isTime ? { format: 'iso', orElse: undefined } : guessed;

@@ -1,7 +1,7 @@
 /** Short keys of long texts. */
 import { hashOfText } from './distinct.ts';
 
-/** Longer texts are told apart by their hash. */
+/** Longer texts are distinguished by their hash. */
 const LONG = 256;
 /** Characters of the texts whose keys it remembers: two of the longest that a record may have. */
 const REMEMBERED_CHARACTERS = 2 ** 24;

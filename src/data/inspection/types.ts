@@ -4,9 +4,9 @@ import { isMissingText } from './texts.ts';
 
 export interface TypedColumn {
   readonly type: 'number' | 'category' | 'categories' | 'time' | 'ignore';
-  /** In a few words. */
+  /** The reason in a few words. */
   readonly why: string;
-  /** Its values name things: numbers among them are no quantities. */
+  /** Its values name things: numbers among them are not quantities. */
   readonly isCode: boolean;
   /** Its numbers are far from even: their parts by quantiles say more. */
   readonly isSkewed: boolean;
@@ -29,14 +29,14 @@ const FEW = 20;
 const LEAST_REPEATED = 5;
 /** Columns of fewer records say nothing of ids. */
 const LEAST_RECORDS = 100;
-/** So many of the records with a value have one of their own. */
+/** Minimum fraction of distinct values among the records that have a value. */
 const ALL_DIFFERENT = 0.95;
 const LONG_TEXT = 40;
-/** Of a column of numbers: texts that are mistakes. */
+/** In a column of numbers, at most this fraction of texts counts as mistakes. */
 const FEW_TEXTS = 0.01;
 /** Numbers that no f32 tells apart. */
 const LARGEST_NUMBER = 2 ** 53;
-/** Numbers that a column cannot be read as, among plain ones: below 1000 they are all the same. */
+/** Numbers that a column cannot be read as, among plain ones: below 1000 both forms look the same. */
 const OTHER_NUMBERS = [
   [/^[+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,3})(?:\.\d+)?$/, 'commas between thousands: write 1234 for 1,234'],
   [/^[+-]?\d+(?:,\d+)?$/, 'decimal commas: write 1.5 for 1,5'],
@@ -51,7 +51,7 @@ const SKEWED = 10;
 export function typeOf(facts: ColumnFacts): TypedColumn {
   const { records, empty, numberRecords, textRecords, timeRecords, missingTexts } = facts;
   const areNumbers = textRecords === 0 && numberRecords > 0;
-  // Among times as among numbers: a dash is no value.
+  // Among times, as among numbers, a dash is not a value.
   const isOfValues = areNumbers || (timeRecords > 0 && timeRecords === numberRecords + textRecords);
   const noValues = facts.isList ? [] : missingTexts.filter(({ text }) => isOfValues || isMissingText(text));
   const missing = empty + noValues.reduce((sum, { count }) => sum + count, 0);

@@ -8,8 +8,8 @@ const ROWS_BYTES = 8 * PAGE_BYTES;
 let instance: KernelInstance | undefined;
 
 /**
- * Of each of `count` rows of ids the id of their combination; `parts` has the first ones, the second ones, …. All in
- * u32 halves, low first.
+ * For each of `count` rows of ids, the id of their combination. `parts` has the first ids, the second ids, and so on,
+ * all in u32 halves, low first.
  */
 export function crossIds(parts: readonly Uint32Array[], count: number, seed: bigint, buckets = 0): Uint32Array {
   instance ??= new KernelInstance();

@@ -1,4 +1,4 @@
-/** Instances of the kernels, each with a memory of its own. */
+/** Instances of the kernels, each with separate memory. */
 import { LIMITS } from '../../base/limits.ts';
 import { kernelsBase64 } from '../generated/kernels.ts';
 import type { DataKernelExports } from './exports.ts';
@@ -33,5 +33,5 @@ export class KernelInstance {
   }
 }
 
-/** Up to where the next u64 may begin. */
+/** The next multiple of eight, where a u64 may begin. */
 export const roundUp = (bytes: number): number => Math.ceil(bytes / 8) * 8;

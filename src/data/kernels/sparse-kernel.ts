@@ -13,7 +13,7 @@ export { READ } from './exports.ts';
 const NEWLINE = 10;
 const TEXT_AT = FRAME_AT + PAGE_BYTES;
 
-/** Of `Frame` in `assembly/libsvm.ts`, as indexes of u32. */
+/** Places of the fields of `Frame` in `assembly/libsvm.ts`, as indexes of u32. */
 const FRAME = {
   at: 0,
   end: 1,
@@ -43,7 +43,7 @@ const FRAME = {
 } as const;
 const FRAME_WORDS = 25;
 
-/** As the kernels call them. */
+/** Numbers of the label rules in the kernels. */
 export const LABEL_RULES = { binary: 0, multiclass: 1, regression: 2 } as const;
 
 /** Some good records, besides their features. */
@@ -61,7 +61,7 @@ export interface RecordFacts {
 /** Features of these records. */
 export interface ReadFeatures {
   readonly features: number;
-  /** Of each record, where its features end. */
+  /** For each record, where its features end. */
   readonly ends: Uint32Array;
   /** u64 little-endian. */
   readonly ids: Uint8Array;

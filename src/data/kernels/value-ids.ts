@@ -17,12 +17,12 @@ function kernelWith(bytes: number): KernelInstance {
 
 export interface TextsToHash {
   readonly bytes: Uint8Array;
-  /** Of each text, where it is in `bytes`; others may be in between. */
+  /** For each text, where it is in `bytes`; others may be in between. */
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
 }
 
-/** Of each text its id, in u32 halves: as `categoryId`. */
+/** The id of each text, in u32 halves: as `categoryId`. */
 export function idsOfTexts({ bytes, starts, ends }: TextsToHash, seed: bigint, buckets = 0): Uint32Array {
   const ids = new Uint32Array(2 * starts.length);
   for (let from = 0; from < starts.length; ) {
@@ -62,7 +62,7 @@ function batchFrom(from: number, starts: Uint32Array, ends: Uint32Array) {
   return { to, low, high };
 }
 
-/** Of each whole number the id of its decimal text, in u32 halves. */
+/** The id of each whole number's decimal text, in u32 halves. */
 export function idsOfWholes(numbers: BigInt64Array | BigUint64Array, seed: bigint, buckets = 0): Uint32Array {
   const ids = new Uint32Array(2 * numbers.length);
   const isSigned = numbers instanceof BigInt64Array ? 1 : 0;

@@ -10,7 +10,9 @@ export interface Parts {
   readonly create: () => Decompressor;
   /** Where the next part begins, when one has ended; undefined when nothing follows. */
   readonly next: (ended: number, inflated: number) => Promise<number | undefined>;
-  /** The error for one that was thrown, in a part that begins at byte `start`, after so many bytes were inflated. */
+  /**
+   * Replaces an error that was thrown in a part that begins at byte `start`, after `inflated` bytes were decompressed.
+   */
   readonly explain: (cause: NodeJS.ErrnoException, start: number, inflated: number) => Promise<Error>;
 }
 

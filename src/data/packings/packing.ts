@@ -9,17 +9,17 @@ export interface Packing {
   unpack(packed: ForwardBytes, from: PackedSource): AsyncGenerator<Uint8Array>;
 }
 
-/** As many as any magic number has. */
+/** Length of the longest magic number. */
 export const MAGIC_BYTES = 4;
 
 export interface PackedSource {
-  /** For messages. */
+  /** Path of the file, for messages. */
   readonly path: string;
   /** Where what is packed can be read again, to say what is wrong with it. */
   readonly file?: Pick<DiskFile, 'read' | 'size'> | undefined;
   /** Lets the event loop turn, in a long search for what follows damage. */
   readonly turn?: (() => Promise<void>) | undefined;
-  /** Told of each corrupt chunk of a RecordIO file, which is left out; without it, one is an error. */
+  /** Called with each corrupt chunk of a RecordIO file, which is skipped; without it, a corrupt chunk is an error. */
   readonly onCorruptChunk?: ((chunk: CorruptChunk) => void) | undefined;
 }
 

@@ -7,18 +7,18 @@ import { InputBuilder } from './input-builder.ts';
 import { LineRuns } from './line-runs.ts';
 
 const MOST_U32 = 2 ** 32 - 1;
-/** Of a record without a group. */
+/** Group id of a record without a group. */
 const NO_GROUP_HALVES = [MOST_U32, MOST_U32] as const;
 
 export interface BlockSize {
-  /** At most so many, bad ones included. */
+  /** Maximum number of records, including bad ones. */
   readonly records: number;
-  /** Of each sparse input, at most so many. */
+  /** Maximum number of features of each sparse input. */
   readonly features: readonly number[];
   readonly batchSize: number;
   /** Whether the fields of features are kept. */
   readonly hasFields?: boolean | undefined;
-  /** Floats of the dense input, for each record; without it there is none. */
+  /** Floats of the dense input per record; absent if there is no dense input. */
   readonly width?: number | undefined;
 }
 
@@ -28,9 +28,9 @@ export class BlockBuilder {
   readonly #size: BlockSize;
   readonly #goods: Uint32Array;
   readonly #labels: Float32Array;
-  /** From the first weight on that is not 1. */
+  /** Present from the first weight on that is not 1. */
   #weights: Float32Array | undefined;
-  /** From the first group on. */
+  /** Present from the first group on. */
   #groups: Uint32Array | undefined;
   readonly #rows: Float32Array | undefined;
   #records = 0;
@@ -40,7 +40,7 @@ export class BlockBuilder {
   readonly #bad: BadRecord[] = [];
   readonly #badPositions: number[] = [];
   readonly #lines = new LineRuns();
-  /** Of the record that the plain parser reads. */
+  /** Weight and group of the record that the plain parser reads. */
   #weight = 1;
   #group: readonly [number, number] = NO_GROUP_HALVES;
 
@@ -68,7 +68,7 @@ export class BlockBuilder {
     return Math.min((this.#batch + 1) * this.#size.batchSize, this.#size.records) - this.#records;
   }
 
-  /** Of the first input. */
+  /** Features of the batch so far in the first input: the ends of the next records count from here. */
   get firstEnd(): number {
     return this.inputs[0]!.firstEnd;
   }
@@ -137,7 +137,7 @@ export class BlockBuilder {
     this.#endRecord(record.line);
   }
 
-  /** The record being read is none of the block. */
+  /** Drops the record being read, which does not belong to the block. */
   drop(): void {
     this.inputs[0]!.drop();
     this.#group = NO_GROUP_HALVES;

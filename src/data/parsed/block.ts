@@ -16,14 +16,14 @@ export interface ParsedBlock {
   readonly batchSize: number;
   /** By batch: good records before it; then all of them. */
   readonly goods: Uint32Array;
-  /** Of the good records. */
+  /** Labels of the good records. */
   readonly labels: Float32Array;
-  /** Of the good records; undefined when all are 1. */
+  /** Weights of the good records; undefined if all are 1. */
   readonly weights: Float32Array | undefined;
-  /** Of the good records, u64 little-endian; undefined when none has one. */
+  /** Groups of the good records, u64 little-endian; undefined if none has one. */
   readonly groups: Uint8Array | undefined;
   readonly sparse: readonly BlockFeatures[];
-  /** Of the good records; undefined when batches have no dense input. */
+  /** Numbers of the good records; undefined if batches have no dense input. */
   readonly dense: BlockRows | undefined;
   /** Indexed positions of the bad records, ascending. */
   readonly badPositions: Uint32Array;
@@ -39,11 +39,11 @@ export interface BlockFeatures {
   readonly starts: Uint32Array;
   /** For each batch one more than it has good records: where the features of each begin, from 0 in each batch. */
   readonly offsets: Uint32Array;
-  /** Of each feature: its id, as a number among the distinct ones of the batch. */
+  /** For each feature: the number of its id among the distinct ids of the batch. */
   readonly rows: Uint32Array;
   /** Undefined when all are 1. */
   readonly values: Float32Array | undefined;
-  /** Of each feature; undefined where no model reads them. */
+  /** Field of each feature; undefined if no model reads fields. */
   readonly fields?: Uint16Array | undefined;
   /** The distinct ids of each batch in order of first appearance, u64 little-endian. */
   readonly ids: Uint8Array;

@@ -42,7 +42,7 @@ export class ParsedCache {
     this.#kept = new KeptBytes(place, this.folder, options.bytes);
   }
 
-  /** The block of that key, of so many records, if it was made from these files as they are now. */
+  /** The block with that key and number of records, if it was made from these files as they are now. */
   async load(
     key: Buffer,
     records: number,
@@ -107,7 +107,7 @@ export class ParsedCache {
     if (file === undefined) return undefined;
     try {
       const size = await file.size();
-      // What is shorter or longer is no block of this program.
+      // A file that is shorter or longer is not a block of this program.
       const room = Math.min(Math.max(size, HEADER_BYTES), LIMITS.parsedBlockBytes);
       const bytes = Buffer.allocUnsafeSlow(room);
       return bytes.subarray(0, await file.read(bytes, 0));
@@ -116,7 +116,7 @@ export class ParsedCache {
     }
   }
 
-  /** A name of its own, renamed: under the final name a file is whole, even if others write it too. */
+  /** Written under a separate name, then renamed: under the final name a file is whole, even if others write it too. */
   async #write(path: string, bytes: Buffer): Promise<void> {
     const { disk, random } = this.#place.host;
     const partial = `${path}.${random.uuid()}.partial`;
@@ -138,7 +138,7 @@ export class ParsedCache {
   async #touch(name: string, path: string): Promise<void> {
     if (this.#used.has(name)) return;
     this.#used.add(name);
-    // Of a folder that cannot be written nothing is removed either.
+    // In a folder that cannot be written nothing is removed either.
     await this.#place.host.disk.touch(path).catch(() => {});
   }
 
@@ -156,7 +156,7 @@ export interface BlockIdentity {
   readonly batchSize: number;
   /** How columns are read, and which records: undefined where there are no columns, and all records are read. */
   readonly how?: unknown;
-  /** Of each chunk: where its data is, by name and by absolute path, and its numbers. */
+  /** For each chunk: where its data is, by name and by absolute path, and its numbers. */
   readonly chunks: readonly (readonly (string | number)[])[];
 }
 
@@ -167,7 +167,7 @@ export function blockKey({ format, parserVersion, labels, batchSize, how, chunks
   return createHash('sha256').update(JSON.stringify(all)).digest();
 }
 
-/** Of its large arrays. */
+/** Bytes of its large arrays. */
 const arrayBytes = ({ labels, weights, groups, sparse, dense }: ParsedBlock): number =>
   [
     ...[labels, weights, groups, dense?.values],

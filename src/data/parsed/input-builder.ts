@@ -8,7 +8,7 @@ import { type BlockFeatures, START } from './block.ts';
 export interface InputSize {
   readonly records: number;
   readonly batches: number;
-  /** At most so many. */
+  /** Maximum number of features. */
   readonly features: number;
   readonly hasFields: boolean;
 }
@@ -21,7 +21,7 @@ export class InputBuilder {
   /** Where the next offset goes. The first one of a batch is 0. */
   #nextOffset = 1;
   readonly #rows: Uint32Array;
-  /** From the first value on that is not 1. */
+  /** Present from the first value on that is not 1. */
   #values: Float32Array | undefined;
   readonly #fields: Uint16Array | undefined;
   #ids = new Uint8Array(8192);

@@ -15,7 +15,7 @@ export class KeptBytes {
   readonly #disk: DataPlace['host']['disk'];
   readonly #folder: string;
   readonly #most: number;
-  /** As last seen, and written here since. */
+  /** Bytes as last read from the folder; `#written` has those written here since. */
   #seen: number | undefined;
   #written = 0;
 
@@ -25,7 +25,7 @@ export class KeptBytes {
     this.#most = most;
   }
 
-  /** Makes room for a file of so many bytes. False when the disk has none. */
+  /** Makes room for a file of `bytes` bytes. False if the disk has no room. */
   async makeRoom(bytes: number): Promise<boolean> {
     const unseen = this.#written + bytes;
     const isKnown = this.#seen !== undefined && unseen <= this.#most * UNSEEN_FRACTION;

@@ -25,7 +25,7 @@ import {
 
 export interface KeptBlock {
   readonly block: ParsedBlock;
-  /** Of the files of the block, in the order of its key, when it was made. */
+  /** Facts about the files of the block when it was made, in the order of its key. */
   readonly sources: readonly SourceFacts[];
 }
 
@@ -127,7 +127,7 @@ function rowsOf(sections: Sections, width: number, good: number): BlockRows | un
   return floats && { width, values: f32(floats, width * good) };
 }
 
-/** Sums of so many kinds by turns: each begins with 0, and none falls. */
+/** Running sums of `kinds` kinds alternately: each kind starts with 0, and none falls. */
 function sums(all: Uint32Array, kinds: number): Uint32Array {
   for (let at = 0; at < all.length; at++) {
     check(at < kinds ? all[at] === 0 : all[at]! >= all[at - kinds]!, 'its batches are out of order');

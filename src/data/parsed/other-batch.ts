@@ -5,7 +5,7 @@ import { sparseKernel } from '../kernels/sparse-kernel.ts';
 import { type BlockFeatures, type BlockRows, countBelow, type ParsedBlock, START } from './block.ts';
 import { plainDistinct } from './input-builder.ts';
 
-/** Of each good record that is picked: which of the good ones it is, and which batch it is in. */
+/** For each good record that is picked: its number among the good ones, and the batch it is in. */
 interface Picked {
   readonly goods: Uint32Array;
   readonly batches: Uint32Array;

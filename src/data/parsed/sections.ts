@@ -1,11 +1,11 @@
 /**
  * The bytes of a block in the data cache: docs/data-cache.md. Little-endian; a header, a table of sections, and the
- * sections, each at a multiple of eight, so that a reader makes views of what it has read at one go.
+ * sections, each at a multiple of eight, so that a reader makes views of what it has read at once.
  */
 import { crc32 } from 'node:zlib';
 import { PaddletError } from '../../base/errors.ts';
 
-/** Raised when the bytes change; what a parser makes of data has a version of its own. */
+/** Raised when the bytes change; what a parser makes of data has a separate version. */
 export const BLOCK_VERSION = 3;
 const MAGIC = Buffer.from('PDLTDATA', 'latin1');
 export const HEADER_BYTES = 128;
@@ -139,7 +139,7 @@ export function section(sections: Sections, kind: number): Uint8Array {
   return bytes;
 }
 
-/** How many elements of so many bytes: as many as wanted, or as there are. */
+/** Number of elements of the given size: as many as wanted, or as there are. */
 export function countIn(
   bytes: Uint8Array,
   elementBytes: number,

@@ -1,4 +1,4 @@
-/** Leaves out records of libsvm text that are none of a dataset, before they are put into a block. */
+/** Drops records of libsvm text that do not belong to a dataset, before they are put into a block. */
 import type { ReadFeatures, RecordFacts, SparseKernel } from '../kernels/sparse-kernel.ts';
 import { type Selector, weightOf } from '../selection.ts';
 import type { BadRecord } from '../source.ts';
@@ -7,12 +7,12 @@ import type { BlockBuilder } from './block-builder.ts';
 export class SelectingBuilder {
   readonly #inner: BlockBuilder;
   readonly #selector: Selector;
-  /** Of the next record. */
+  /** Position of the next record in the file. */
   #position: number;
-  /** Of the record that the plain parser reads. */
+  /** Weight of the record that the plain parser reads. */
   #weight: number | undefined;
 
-  /** `position`: of the first record that comes. */
+  /** `position`: that of the first record that comes. */
   constructor(inner: BlockBuilder, selector: Selector, position: number) {
     this.#inner = inner;
     this.#selector = selector;
@@ -66,7 +66,7 @@ export class SelectingBuilder {
     this.#inner.good(label, line);
   }
 
-  /** `label`: as it is written, NaN if it is no number. */
+  /** `label`: as it is written, NaN if it is not a number. */
   bad(record: BadRecord, label = Number.NaN): void {
     this.#weight = undefined;
     const isKept = this.#selector.keeps({ position: this.#position++, label: label === -1 ? 0 : label });

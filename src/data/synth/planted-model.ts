@@ -10,9 +10,9 @@ export interface PlantedOptions {
   readonly features: number;
   /** Fields of a record; each has one feature with value 1. */
   readonly perRecord: number;
-  /** Of the fields, the first ones are numbers: the effect of a value grows, or shrinks, with its logarithm. */
+  /** Number of fields that are numbers, the first ones: the effect of a value grows, or shrinks, with its logarithm. */
   readonly numbers: number;
-  /** Share of the numbers that are missing: such a one has the mean effect of its field. */
+  /** Fraction of the numbers that are missing: a missing number has the mean effect of its field. */
   readonly missing: number;
   /** Width of the planted vectors; 0 plants a linear model. */
   readonly factors: number;
@@ -25,7 +25,7 @@ export interface PlantedRecord {
   /** Ascending; ids begin at 1, and 0 is a number that is missing. */
   readonly ids: Uint32Array;
   readonly label: 0 | 1;
-  /** Of the planted model, without the noise. */
+  /** Logit of the planted model, without the noise. */
   readonly logit: number;
 }
 

@@ -11,7 +11,7 @@ export type SynthFormat = (typeof SYNTH_FORMATS)[number];
 export interface RecordText {
   /** The first line; empty if there is none. */
   readonly head: string;
-  /** With its line break. */
+  /** The line of a record, with its line break. */
   readonly line: (record: PlantedRecord) => string;
 }
 

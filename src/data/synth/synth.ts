@@ -40,7 +40,7 @@ export interface SynthResult {
   readonly train: string;
   readonly test: string;
   readonly planted: string;
-  /** Of formats with columns: a job that trains on the files. */
+  /** Job file that trains on the files, for formats with columns. */
   readonly job?: string;
   readonly report: PlantedReport;
 }
@@ -49,7 +49,7 @@ export interface SynthResult {
 export interface PlantedReport {
   readonly options: SynthOptions;
   readonly trainPositives: number;
-  /** Of the planted model on the test file, computed as for any model. */
+  /** Metrics of the planted model on the test file, computed as for any model. */
   readonly test: FinishedMetrics;
 }
 

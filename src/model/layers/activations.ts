@@ -4,7 +4,7 @@ import type { Layer } from './layer.ts';
 
 interface Activation {
   readonly forward: (kernels: KernelExports, count: number, x: number, to: number) => void;
-  /** From the output y. */
+  /** Computes the gradient from the output y. */
   readonly backward: (kernels: KernelExports, count: number, y: number, gradient: number, to: number) => void;
 }
 

@@ -9,7 +9,7 @@ export interface Arena {
   readonly outputs: readonly number[];
   readonly gradients: readonly number[];
   readonly kept: readonly number[];
-  /** Of what a layer needs during a call. */
+  /** Address of what a layer needs only during a call. */
   readonly scratch: number;
   /** Room for the gradients of one layer that are added to others. */
   readonly spare: number;
@@ -27,10 +27,10 @@ export class NetworkMemory {
     this.#memory = new KeptMemory(memory);
   }
 
-  /** For so many records, or more. Throws `OutOfMemory`. */
+  /** The arena for at least this number of records. Throws `OutOfMemory`. */
   arenaFor(records: number): Arena {
     if (this.#arena !== undefined && records <= this.#records) return this.#arena;
-    // What there was is gone, even if there is no room for more.
+    // The former memory is given up, even if there is no room for more.
     this.#arena = undefined;
     const { byteLength } = this.#layOut(records, 0);
     const { arena } = this.#layOut(records, this.#memory.take(byteLength));

@@ -5,7 +5,7 @@ export interface ModelColumn {
   readonly name: string;
   /** A `number` is floats of each record, or one feature; others are features only. */
   readonly kind: 'number' | 'category' | 'cross';
-  /** Of a number: one, and one more for its indicator. */
+  /** Floats of a number column: one, or two if it has an indicator of missing values. */
   readonly floats: number;
 }
 

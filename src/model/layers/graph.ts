@@ -27,7 +27,7 @@ export interface Graph {
   readonly parameters: ParameterSpec;
   /** For each table, the sparse input of batches that it looks up. */
   readonly lookups: readonly number[];
-  /** Of each sparse input; undefined where the data has no columns. */
+  /** For each sparse input, its columns; undefined if the data has no columns. */
   readonly columns: readonly (readonly string[] | undefined)[];
   /** What a layer reads of the numbers of a record, if one does: how many, and of which columns. */
   readonly numbers: { readonly width: number; readonly columns: readonly string[] | undefined } | undefined;

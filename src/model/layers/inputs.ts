@@ -24,7 +24,7 @@ export function createNumbers(
 }
 
 export interface EmbeddingOptions {
-  /** Its name; by default that of the layer. */
+  /** Name of the table; default: the name of the layer. */
   readonly table?: string;
   /** Floats of a vector. */
   readonly vectorWidth: number;

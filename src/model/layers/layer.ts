@@ -10,10 +10,10 @@ export interface Layer {
   readonly name: string;
   /** Floats of its output for each record. */
   readonly width: number;
-  /** Of what is made of vectors of one width: that width. */
+  /** Width of the vectors that the output consists of, if all of them have the same width. */
   readonly vectorWidth?: number;
   readonly dense: readonly DenseSpec[];
-  /** Whose rows it looks up. */
+  /** The table whose rows the layer looks up. */
   readonly table?: LayerTable;
   /** Columns of the numbers that it reads; undefined where the data has no columns, or it reads none. */
   readonly numbers?: readonly string[] | undefined;
@@ -35,10 +35,10 @@ export interface LayerTable extends SparseSpec {
 export interface LayerRun {
   readonly records: number;
   readonly isTraining: boolean;
-  /** Of training. */
+  /** Place of the batch in training; undefined in evaluation. */
   readonly place: BatchPlace | undefined;
   readonly data: DataAddresses;
-  /** Of the layers that it reads. */
+  /** Addresses of the outputs of the layers that it reads. */
   readonly inputs: readonly number[];
   readonly output: number;
   /** Values of its dense parameters, in their order. */
@@ -48,12 +48,12 @@ export interface LayerRun {
 }
 
 export interface LayerBackward extends LayerRun {
-  /** Of its output. */
+  /** Address of the gradient of its output. */
   readonly gradient: number;
   /** Where those of its inputs go; 0: none is wanted. What is there is overwritten. */
   readonly inputGradients: readonly number[];
   readonly parameterGradients: readonly number[];
-  /** Of the rows that it has looked up. */
+  /** Address of the gradient of the rows that it looked up. */
   readonly tableGradient: number;
 }
 
@@ -79,5 +79,5 @@ export interface FeatureAddresses {
   readonly table: number;
 }
 
-/** Bytes of so many floats of each record, rounded up so that what follows is at a multiple of 16. */
+/** Bytes of `width` floats for each record, rounded up so that what follows is at a multiple of 16. */
 export const bytesOfRows = (records: number, width: number): number => Math.ceil((records * width) / 4) * 16;

@@ -21,7 +21,7 @@ interface NetworkOptions {
   readonly graph: Graph;
   readonly memory: ArrayMemory;
   readonly task: Model['task'];
-  /** Of the last layer. */
+  /** Width of the last layer. */
   readonly outputs: number;
 }
 
@@ -56,7 +56,7 @@ export class Network implements Pick<Model, 'step' | 'evaluate' | 'classProbabil
     const dense = parameters.map((parameter) => memory.floats(elementCount(parameter)));
     const sparse = tables.map(({ width }, table) => memory.floats(width * batch.sparse[graph.lookups[table]!]!.count));
     const { records } = batch;
-    // There is no mean of nothing, as batch normalization would want it.
+    // Batch normalization needs a mean, which no records do not have.
     if (records === 0) for (const gradient of [...dense, ...sparse]) gradient.fill(0);
     const gradients = { dense: dense.map(addressOf), sparse: sparse.map(addressOf) };
     const arena = this.#memory.arenaFor(records);

@@ -23,7 +23,7 @@ const learned = (name: string, width: number): Layer['dense'] => [
   { name: `${name}.bias`, shape: [width], initializer: { type: 'zeros' } },
 ];
 
-/** Bytes of so many f64, a multiple of 16. */
+/** Bytes of `count` f64, rounded up to a multiple of 16. */
 const doubles = (count: number): number => Math.ceil(count / 2) * 16;
 
 export function createLayerNorm(name: string, { epsilon = 1e-5 }: LayerNormOptions, { width }: Layer): Layer {

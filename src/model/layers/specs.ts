@@ -49,13 +49,13 @@ export type LayerSpec = LayerKind & {
 export interface LayerFacts {
   /** Numbers of a record, where the data has no columns. */
   readonly inputWidth: number;
-  /** Undefined where the data has none. */
+  /** Undefined if the data has no columns. */
   readonly columns?: readonly ModelColumn[] | undefined;
-  /** Of the model: 1, or one for each class. */
+  /** Number of outputs of the model: 1, or one for each class. */
   readonly outputs: number;
   /** Before the data is known: what it decides of widths may be otherwise. */
   readonly isOutline?: boolean | undefined;
-  /** Of the job. */
+  /** Seed of the job. */
   readonly seed: number;
 }
 

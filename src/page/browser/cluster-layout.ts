@@ -13,10 +13,10 @@ export type Room = (typeof ROOMS)[number]['room'];
 
 export interface Group {
   readonly room: Room;
-  /** Of its heading. */
+  /** Position of its heading. */
   readonly y: number;
   readonly boxes: readonly Box[];
-  /** Of a unit: undefined where they are too many to be drawn. */
+  /** Grid of a box's units; undefined if they are too many to be drawn. */
   readonly cell: CellGrid | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface CellGrid {
 
 export interface GroupWish {
   readonly hasHeading: boolean;
-  /** Of text, where there is room for all of them. */
+  /** Lines of text per box, if there is room for all of them. */
   readonly lines: number;
   readonly keys: readonly string[];
   /** The most that one box shows. */

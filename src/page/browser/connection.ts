@@ -92,7 +92,7 @@ export class Connection {
 
   #onClosed(): void {
     clearTimeout(this.#watchdog);
-    // One that closes slowly must not be told of twice.
+    // A connection that closes slowly must not be reported twice.
     if (this.#socket !== undefined) this.#socket.onclose = this.#socket.onmessage = null;
     this.#socket = undefined;
     const { link } = this.#view;

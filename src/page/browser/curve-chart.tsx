@@ -1,4 +1,4 @@
-/** A chart with a legend of its own: the values where the pointer is, else the latest. */
+/** A chart with a separate legend: the values where the pointer is, else the latest. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { type Chart, type ChartLine, chartText } from './charts.ts';
@@ -6,13 +6,13 @@ import { countText, metricText } from './format.ts';
 import { useWidth } from './width.ts';
 
 const HEIGHT = 170;
-/** Beside their colors. */
+/** Patterns that distinguish the curves in addition to their colors. */
 const DASHES: readonly (readonly number[])[] = [[], [5, 3], [2, 2], [8, 3, 2, 3]];
 const MOST_POINTS_MARKED = 30;
 
 export interface CurveChartProps {
   readonly chart: Chart;
-  /** Of all curves, so that each looks the same in every chart. */
+  /** Names of all curves, so that each curve looks the same in every chart. */
   readonly names: readonly string[];
 }
 
@@ -121,7 +121,7 @@ function optionsOf(
 const AXIS = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 4 });
 const axisText = (records: number): string => AXIS.format(records);
 
-/** Without the noise of binary fractions. */
+/** Rounds off the noise of binary fractions. */
 const tickText = (value: number): string => String(Number(value.toPrecision(6)));
 
 /** Changes with the scheme of the system: a canvas does not follow style sheets. */

@@ -5,7 +5,7 @@ import { CurveChart } from './curve-chart.tsx';
 import { countText, metricText } from './format.ts';
 import { Empty, Panel } from './parts.tsx';
 
-/** Of the table. */
+/** The table shows the newest points, at most this many. */
 const POINTS_TOLD = 20;
 
 export function Curves({ curves }: { readonly curves: readonly PageCurve[] }) {

@@ -14,7 +14,7 @@ export function durationText(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return `${whole} s`;
   if (whole < 3600) return parts(whole, 60, 'min', 's');
-  // What has hours is told in minutes, rounded before it is cut into parts.
+  // Times of hours are shown with minutes, rounded before they are cut into parts.
   const minutes = Math.round(whole / 60);
   if (minutes < 24 * 60) return parts(minutes, 60, 'h', 'min');
   return parts(Math.round(minutes / 60), 24, 'd', 'h');
@@ -27,7 +27,7 @@ function parts(count: number, size: number, large: string, small: string): strin
 
 export const agoText = (seconds: number): string => (seconds < 1 ? 'just now' : `${durationText(seconds)} ago`);
 
-/** In powers of 1000, as the commands do. */
+/** Bytes in powers of 1000, as the commands show them. */
 export function bytesText(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
   let value = bytes;
@@ -44,10 +44,10 @@ export function rateText(rate: number, of = 'records'): string {
   return `${rate < 10 && !Number.isInteger(rate) ? rate.toFixed(1) : countText(rate)} ${of}/s`;
 }
 
-/** Rounded down: 100 % is said of what is whole. */
+/** Rounded down, so that 100 % means complete. */
 export const percentText = (share: number): string => `${Math.floor(Math.min(1, Math.max(0, share)) * 1000) / 10} %`;
 
-/** Of a loss or another metric. */
+/** The text of a loss or another metric. */
 export function metricText(value: number): string {
   if (!Number.isFinite(value)) return String(value);
   const size = Math.abs(value);
@@ -55,7 +55,7 @@ export function metricText(value: number): string {
   return value.toFixed(size >= 1000 ? 1 : size >= 10 ? 2 : 4);
 }
 
-/** Of the viewer's day. */
+/** The time of day in the viewer's time zone. */
 export function clockText(seconds: number): string {
   return new Date(seconds * 1000).toLocaleTimeString('en-GB', { hour12: false });
 }

@@ -23,7 +23,7 @@ export function markOf({ state, slow }: Pick<PageProcess, 'state' | 'slow'>): Ma
 
 const trouble = (process: PageProcess): number => RANK.indexOf(markOf(process)) - (process.errors.length > 0 ? 0.5 : 0);
 
-/** All of them as they are, or so many of them: those with trouble before others, each kind in its order. */
+/** All processes as they are, or at most `most` of them: those with trouble before others, each kind in its order. */
 export function mostTroubled(processes: readonly PageProcess[], most: number): readonly PageProcess[] {
   if (processes.length <= most) return processes;
   return [...processes].sort((a, b) => trouble(a) - trouble(b)).slice(0, most);

@@ -37,7 +37,7 @@ const Refused = ({ message, shown }: { readonly message: string; readonly shown:
   </section>
 );
 
-/** In place of the job, without a token. */
+/** Shown in place of the job if the link has no token. */
 export function LinkHelp({ isBroken }: { readonly isBroken: boolean }) {
   return (
     <main class="help">

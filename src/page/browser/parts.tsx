@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks';
 export interface PanelProps {
   readonly id: string;
   readonly title: string;
-  /** Beside the title. */
+  /** A note beside the title. */
   readonly note?: ComponentChildren;
   readonly children: ComponentChildren;
 }

@@ -31,7 +31,7 @@ export interface ProcessBoxProps {
   readonly process: PageProcess;
   readonly box: Box;
   readonly group: Group;
-  /** Of a pserver. */
+  /** Units of a pserver; empty for other roles. */
   readonly cells: readonly UnitCell[];
 }
 

@@ -2,9 +2,9 @@
 import { type Box, HEADING, LANE, MARGIN } from './cluster-layout.ts';
 
 export interface Route {
-  /** Of an SVG path. */
+  /** Path of an SVG element. */
   readonly path: string;
-  /** Where it arrives: of the sign with its number. */
+  /** Position of the sign with the number of the route. */
   readonly sign: Point;
 }
 
@@ -14,7 +14,7 @@ export interface Point {
 }
 
 const CORNER = 5;
-/** Between lines of different groups, so that they can be told apart. */
+/** Distance between lines of different groups, so that they can be distinguished. */
 const APART = 4;
 
 /** `lane`: 0, 1, 2 and so on for the lines of different groups. `width`: of the picture. */

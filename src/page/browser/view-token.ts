@@ -3,7 +3,7 @@
 export type TokenInLink =
   | { readonly kind: 'token'; readonly token: string }
   | { readonly kind: 'none' }
-  /** As of a link that was cut short. */
+  /** The token of a link that was cut short. */
   | { readonly kind: 'broken' };
 
 export function tokenInLink(fragment: string): TokenInLink {

@@ -57,12 +57,12 @@ export class Cursor {
     if (!this.meets(expected)) this.#failed = true;
   }
 
-  /** Begins a map of so many pairs. */
+  /** Begins a map; returns the number of its pairs. */
   openMap(): number {
     return this.#head(MAP);
   }
 
-  /** Begins an array of so many items, at most `max`. */
+  /** Begins an array; returns the number of its items, at most `max`. */
   openList(max: number): number {
     const items = this.#head(ARRAY);
     if (items > max) this.#failed = true;
@@ -111,7 +111,9 @@ export class Cursor {
     return list;
   }
 
-  /** Of 1 to `maxCharacters` ASCII characters; `last` is the text read last in this place. */
+  /**
+   * A text of 1 to `maxCharacters` ASCII characters; `last` is the text last read in this place, to be reused if equal.
+   */
   text(maxCharacters: number, last: LastText): string {
     const length = this.#argument(this.#byte() - TEXT);
     if (this.#failed || length === 0 || length > maxCharacters || length > this.#end - this.#at) {

@@ -31,7 +31,7 @@ export interface FrameReceiverOptions {
   readonly pool: LandingPool;
   /** True if `onMoved` can be obeyed; else payloads for memory that moves are copied into it. */
   readonly canRedirect: () => boolean;
-  /** Nothing may be read any more to where `room` said last. */
+  /** Nothing may be read from now on to the place that `room` named last. */
   readonly onMoved: () => void;
 }
 
@@ -48,7 +48,7 @@ export class FrameReceiver implements MessageSink {
   #landing: Landing | undefined;
   /** The operating system can write to the landing. */
   #isDirect = false;
-  /** Of the payload. */
+  /** Bytes of the payload that have landed. */
   #landed = 0;
 
   constructor(options: FrameReceiverOptions) {
@@ -57,7 +57,7 @@ export class FrameReceiver implements MessageSink {
     this.#limits = options.limits;
   }
 
-  /** For the frames after this one. */
+  /** Sets the handlers and limits for the frames after this one. */
   handOver(handlers: FrameHandlers, limits: FrameLimits): void {
     this.#handlers = handlers;
     this.#limits = limits;

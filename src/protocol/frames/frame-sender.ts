@@ -28,8 +28,8 @@ export class FrameSender {
   }
 
   /**
-   * Queues a frame. `flushed` is called once, when the operating system has taken all of it or the connection is gone:
-   * from then on the segments are the caller's again.
+   * Queues a frame. `flushed` is called once, when the operating system has taken all of it or the connection is
+   * closed: from then on the caller may use the segments again.
    */
   send({ buffers, byteLength }: EncodedFrame, flushed: () => void): void {
     this.#queuedBytes += byteLength;
@@ -43,7 +43,7 @@ export class FrameSender {
   }
 
   /**
-   * Resolves when the operating system has taken all frames or the connection is gone; undefined when it has already.
+   * Resolves when the operating system has taken all frames or the connection is closed; undefined when it has already.
    */
   draining(): Promise<void> | undefined {
     if (this.#queuedFrames === 0) return undefined;

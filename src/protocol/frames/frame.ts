@@ -58,7 +58,7 @@ export interface FrameHead {
   /** The header is a valid one of a hot message. */
   readonly isChecked: boolean;
   readonly segmentLengths: readonly number[];
-  /** Of each segment, counted from the start of the payload; multiples of 8. */
+  /** Offset of each segment from the start of the payload; multiples of 8. */
   readonly segmentOffsets: readonly number[];
   readonly payloadBytes: number;
 }
@@ -108,7 +108,7 @@ interface Head {
 
 const HEAD_SLAB_BYTES = 64 * 1024;
 const MAX_SLAB_HEAD_BYTES = HEAD_SLAB_BYTES / 8;
-/** Small heads are cut from it: memory of their own costs more than all else that is done for a small frame. */
+/** Small heads are cut from it: separate memory would cost more than everything else that is done for a small frame. */
 let headSlab = Buffer.alloc(0);
 let headSlabUsed = 0;
 

@@ -24,7 +24,7 @@ const newSlab = (): Slab => ({ memory: Buffer.allocUnsafeSlow(SLAB_BYTES), used:
 
 interface SizeClass {
   readonly blocks: Buffer[];
-  /** The fewest free blocks since the last trim: so many were not needed. */
+  /** The fewest free blocks since the last trim: this many were not needed. */
   spare: number;
 }
 

@@ -16,10 +16,10 @@ export interface ReceivedFrame {
   readonly header: unknown;
   /** The header is a valid one of a hot message. */
   readonly isChecked: boolean;
-  /** Of the whole frame. */
+  /** Bytes of the whole frame. */
   readonly byteLength: number;
   readonly segmentCount: number;
-  /** Of all segments together. */
+  /** Bytes of all segments together. */
   readonly payloadBytes: number;
   segment(index: number): Uint8Array;
   free(): void;
@@ -44,7 +44,9 @@ export interface FrameHandlers {
 }
 
 export interface LinkHandlers extends FrameHandlers {
-  /** The peer broke RFC 6455. It was told so with a close frame; nothing more comes, and it has to be cut in time. */
+  /**
+   * The peer broke RFC 6455 and was sent a close frame; nothing more comes, and the connection has to be cut in time.
+   */
   onViolation(reason: string): void;
   /**
    * Called once, when the connection is over. `code` as in RFC 6455, 1006 when the connection was lost without a close
@@ -63,7 +65,7 @@ export interface Link {
   readonly bytesRead: number;
   /**
    * Sends one binary message, never copying large buffers. `flushed` is called once, when the operating system has
-   * taken all of it or the connection is gone: until then the buffers may not change.
+   * taken all of it or the connection is closed: until then the buffers may not change.
    */
   send(buffers: readonly Uint8Array[], byteLength: number, flushed: () => void): void;
   ping(): void;

@@ -5,7 +5,7 @@ export interface MessageSink {
   write(bytes: Uint8Array): void;
   /** Where the next bytes of the message may be put directly, at once; undefined to have them by `write`. */
   room(): Uint8Array | undefined;
-  /** So many bytes were put there. */
+  /** Reports that `byteLength` bytes were written there. */
   filled(byteLength: number): void;
   end(): void;
 }

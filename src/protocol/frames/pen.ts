@@ -58,13 +58,13 @@ export class Pen {
     this.#at = at + values.length;
   }
 
-  /** Begins a map, which has to have exactly so many keys. */
+  /** Begins a map, which must have exactly `pairs` keys. */
   openMap(value: PlainMap, pairs: number): void {
     if (sizeOf(value) !== pairs) this.#failed = true;
     this.#head(MAP, pairs);
   }
 
-  /** Begins an array of so many items. */
+  /** Begins an array of `items` items. */
   openList(items: number): void {
     this.#head(ARRAY, items);
   }
@@ -130,7 +130,7 @@ export class Pen {
     this.byte(major + items);
   }
 
-  /** In the shortest form. */
+  /** Writes the argument in its shortest form. */
   #argument(major: number, value: number): void {
     if (value < IN_1_BYTE) {
       this.byte(major + value);

@@ -9,11 +9,11 @@ import type { JoinToken } from './token.ts';
 export interface ClientJoinOptions {
   readonly open: OpenLink;
   readonly token: JoinToken;
-  /** Of the role, as the `Host` header of the handshake said it. */
+  /** Address of the role, as the `Host` header of the handshake names it. */
   readonly address: string;
   /** The connection, to be taken over at once. */
   readonly onJoined: (open: OpenLink) => void;
-  /** Called at most once. `refusal`: the role is reached, and trying again with the same token is of no use. */
+  /** Called at most once. `refusal`: the role was reached, and another attempt with the same token cannot succeed. */
   readonly onFailed: (reason: string, refusal?: PaddletError) => void;
   /** Gets what is a bug. */
   readonly onBug: (error: unknown) => void;
@@ -41,7 +41,7 @@ export class ClientJoin {
     this.#link.start();
   }
 
-  /** Nothing is called any more. */
+  /** After it nothing is called. */
   cancel(): void {
     this.#state = 'over';
     this.#link.terminate();

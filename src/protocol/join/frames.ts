@@ -6,7 +6,7 @@ import { bad, encodeFrame, type FrameLimits } from '../frames/frame.ts';
 import type { Link, ReceivedFrame } from '../frames/link.ts';
 import { toErrorHeader } from '../messages/error-header.ts';
 
-/** Of what strangers may send. */
+/** Limits for what strangers may send. */
 export const JOIN_LIMITS: FrameLimits = {
   frameBytes: LIMITS.joinFrameBytes,
   frameHeaderBytes: LIMITS.joinFrameBytes,

@@ -1,5 +1,5 @@
 /**
- * A role's side of joining: sends a challenge, takes one proof, and proves in turn that it knows the token too. Until
+ * A role's side of joining: sends a challenge, takes one proof, and then proves that it knows the token, too. Until
  * then a stranger may send one small frame and nothing else.
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';

@@ -8,5 +8,5 @@ export interface JoinToken {
   refresh(): Promise<Uint8Array | undefined>;
 }
 
-/** Of a process without a job: no connection can join. */
+/** Token of a process without a job: no connection can join. */
 export const NO_JOIN_TOKEN: JoinToken = { current: async () => undefined, refresh: async () => undefined };

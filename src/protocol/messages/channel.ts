@@ -40,11 +40,11 @@ export interface Received<H> {
   readonly payloadBytes?: number;
   free(): void;
   /**
-   * Of a request: memory with any content for the answer's segments, 8-byte aligned. The network takes it back, and
-   * uses it again, when the answer was sent; nothing may refer to it then. Networks without it leave it out.
+   * For a request: memory with any content for the answer's segments, 8-byte aligned. The network takes the memory back
+   * and reuses it after the answer is sent; nothing may refer to it then. Networks without such memory omit it.
    */
   readonly answerMemory?: (byteLength: number) => Uint8Array;
-  /** Of a request: those of its type behind it may begin, though it is not answered. Networks may leave it out. */
+  /** For a request: lets later requests of the same type start before this one is answered. Networks may omit it. */
   readonly letPass?: () => void;
 }
 
@@ -81,8 +81,9 @@ export interface Channel {
     options: RequestOptions,
   ): Promise<Received<Extract<ReplyHeader, { type: T }>>>;
   /**
-   * Resolves when the operating system has taken what is being sent, or the connection is gone; undefined when nothing
-   * is. Nothing is sent while the thread is busy: a caller that is about to keep it busy for long waits for this first.
+   * Resolves when the operating system has taken what is being sent, or the connection is closed; undefined when
+   * nothing is. Nothing is sent while the thread is busy: a caller that is about to keep it busy for long waits for
+   * this first.
    */
   sending(): Promise<void> | undefined;
   close(): void;
@@ -115,8 +116,8 @@ export interface Viewer {
   /** Path and query of its request. */
   readonly path: string;
   /**
-   * False when the text was left out: earlier ones are still on their way, or the viewer is gone. One whose token is no
-   * longer valid is refused.
+   * False if the text was skipped: earlier texts are still in flight, or the viewer disconnected. A viewer whose token
+   * is no longer valid is refused.
    */
   send(text: string): Promise<boolean>;
   /** Runs when the connection ends, at once if it has. */
@@ -126,7 +127,7 @@ export interface Viewer {
 export interface ListenOptions {
   /** `host:port`; port 0 takes a free one. `PortInUse` when it is taken. */
   readonly listen: string;
-  /** The host that other processes are told, when it is not the one that is listened on. */
+  /** The host that other processes get, if it differs from the host that is listened on. */
   readonly advertise?: string;
   /** Names of this role and origins of web pages that may ask beside its own. */
   readonly allow?: AllowedCallers;
@@ -134,7 +135,7 @@ export interface ListenOptions {
   readonly landing?: LandingAllocator;
   /** Answers GET requests on the same port; undefined is 404. */
   readonly http: (path: string) => Promise<HttpAnswer | undefined>;
-  /** Takes those that have proved to know the view token; without it there are none. Networks may leave it out. */
+  /** Takes viewers that have proved to know the view token; without it no viewer can join. Networks may omit it. */
   readonly onViewer?: (viewer: Viewer) => void;
   /** Refuses processes of a job at the handshake. */
   readonly takesViewersOnly?: boolean;

@@ -32,7 +32,7 @@ export const copyMessages = {
             /** Updates since the unit was last loaded from a file: that are applied, and that wait for copies. */
             committed: count,
             staged: count,
-            /** Without the primary's own. */
+            /** The copies, without the primary's own. */
             copies: z.array(copy).max(LIMITS.pservers),
           }),
         )
@@ -41,8 +41,8 @@ export const copyMessages = {
     },
   ),
   /**
-   * A digest of everything that is in a copy of a shard, when so many updates are applied to it: `position`. Without
-   * one, only the position is told. Answered when the copy is there, or after so long.
+   * A digest of everything in a copy of a shard at `position`, the number of updates applied to it. Without `position`,
+   * the answer has only the position. Answered when the copy is there, or after a time limit.
    */
   copyDigest: message(
     'copyDigest',

@@ -32,7 +32,7 @@ const layout = z.strictObject({
 
 /** Where the records of a task are. */
 export const taskChunks = {
-  /** The files that the chunks' `file` numbers mean: relative path, bytes and records of the inflated content. */
+  /** The files that the chunks' `file` numbers mean: relative path, bytes and records of the decompressed content. */
   files: z
     .array(
       z.strictObject({

@@ -38,7 +38,7 @@ interface MapOf<F extends Fields> {
 }
 interface ListOf<F extends Fields> {
   readonly kind: 'list';
-  /** Of the map that each item is. */
+  /** Fields of the map that each item is. */
   readonly fields: F;
   readonly max: number;
 }
@@ -78,7 +78,7 @@ export const text = (max: number): Text => ({ kind: 'text', max });
 export const decimal: Decimal = { kind: 'decimal' };
 export const choice = <T extends string>(...of: readonly T[]): Choice<T> => ({ kind: 'choice', of });
 export const mapOf = <F extends Fields>(fields: F): MapOf<F> => ({ kind: 'map', fields });
-/** At most `max` maps. */
+/** A list of at most `max` maps. */
 export const listOf = <F extends Fields>(max: number, fields: F): ListOf<F> => ({ kind: 'list', fields, max });
 /** At most `maxItems` whole numbers from 0 to `max`. */
 export const listOfCounts = (maxItems: number, max: number): ListOfCounts => ({ kind: 'counts', maxItems, max });
@@ -149,10 +149,10 @@ export interface Column {
   readonly isOptional: boolean;
   /** Largest number or most characters; of a list of maps, most items; 0 for other kinds. */
   readonly max: number;
-  /** Of a list of numbers. */
+  /** Maximum number of items in a list of numbers. */
   readonly maxItems: number;
   readonly choices: readonly string[];
-  /** Of a map, or of each item of a list. */
+  /** Fields of a map, or of each item of a list. */
   readonly columns: readonly Column[];
 }
 

@@ -49,9 +49,8 @@ export const HOT_MESSAGES = {
       ...ofJob,
       placement,
       /**
-       * Under a staleness bound of policy `wait`, to the first pserver: so many pushes will carry gradients of this
-       * pull (0: none, nothing is held any more); `since` is the oldest version that the trainer holds from before and
-       * has not pushed.
+       * Under a staleness bound of policy `wait`, to the first pserver: `pushes` pushes will carry gradients of this
+       * pull (0: nothing is held); `since` is the oldest version that the trainer holds from before and has not pushed.
        */
       hold: optional(mapOf({ trainer: name, pushes: count(), since: optional(count()) })),
       ...parts,
@@ -127,11 +126,11 @@ export const HOT_MESSAGES = {
       ...ofJob,
       primary: owner,
       member: owner,
-      /** Units whose copies at the member the primary has nothing to do with any more. */
+      /** Units whose copies at the member no longer belong to the primary. */
       left: listOfCounts(LIMITS.units, LIMITS.units - 1),
-      /** Of the update that is staged, counted by the primary from 1; 0 without one. */
+      /** Number of the staged update, counted by the primary from 1; 0 if nothing is staged. */
       order: count(),
-      /** The update was placed before the member was concerned. */
+      /** The update was placed before the member joined, or by a former primary. */
       late: flag,
       /** Closures and rounds are rare. */
       update: optional(usually({ type: choice('push'), ...placedPush }, updateHeader)),

@@ -53,7 +53,7 @@ const tasks = {
     {
       state: z.enum(['tasks', 'wait', 'finished']),
       tasks: z.array(dealtTask).min(1).max(LIMITS.tasksHeld).optional(),
-      /** Why there is none, for people. */
+      /** Why there is no task, for people. */
       reason: z.string().optional(),
       saveModel,
     },
@@ -133,14 +133,15 @@ const syncMode = {
   roundStuck: message('roundStuck', { ...ofJob, trainer: name, ...roundRef }, {}),
 };
 
-/** A model to write: passes count from 1. Each choice has a number of its own. */
+/** A model to write: passes count from 1. Each choice has a separate number. */
 const choice = z.int().min(1);
 const chosenPass = { pass: z.int().min(1), choice };
 
 const model = {
   /**
-   * May this trainer write the merged model? With `choice`: may it still, as it was told; asked within the block time
-   * it may. `chosen`: write the model after that pass; absent: another trainer does, or there is nothing to write.
+   * May this trainer write the merged model? With `choice`: may it still write the model of that choice; asked within
+   * the block time it may. `chosen`: write the model after that pass; absent: another trainer does, or there is nothing
+   * to write.
    */
   requestSaveModel: message(
     'requestSaveModel',

@@ -77,7 +77,10 @@ const ledgers = {
       ledgers: z.array(z.string().regex(/^[0-9a-f]*$/)).max(LIMITS.shards),
     },
   ),
-  /** Closes discarded tasks, of so many records, at the push they have reached: later pushes of them are dropped. */
+  /**
+   * Closes discarded tasks, which have `records` records, at the push they have reached: later pushes of them are
+   * dropped.
+   */
   closeTasks: message(
     'closeTasks',
     {
@@ -96,9 +99,8 @@ const checkpointAndAccount = {
    * Writes and publishes a checkpoint of all shards. A final one ends all pushes: only the master may ask for it
    * (`masterSecret`), and only when all tasks are closed (`WrongCounts`). `recovery`: the number under which all tasks
    * were found to be done; a final one under an older number is refused with `StaleRecovery`, as a pserver that was
-   * restored since has something to apply. `passes`: so many are trained, where that is fewer than the job has. The
-   * master of a job in sync mode answers the others too, with a cut; only to
-   * it no `placement` is named.
+   * restored since has something to apply. `passes`: the number of trained passes, if the job has more. The master of a
+   * job in sync mode answers the others too, with a cut; only to it no `placement` is named.
    */
   checkpoint: message(
     'checkpoint',
@@ -114,7 +116,7 @@ const checkpointAndAccount = {
       /** `running`: a save was under way already and this request is ignored. */
       outcome: z.enum(['saved', 'running']),
       saved: z.strictObject(savedFile).optional(),
-      /** From the master of a job in sync mode. */
+      /** Sent by the master of a job in sync mode. */
       cut: z.strictObject({ ...roundRef, files: savedFiles }).optional(),
     },
   ),
@@ -124,7 +126,10 @@ const checkpointAndAccount = {
     applied: count,
     discarded: count,
     duplicatePushes: count,
-    /** Of applied pushes whose staleness is known: how many, its sum and maximum; and pushes refused for it. */
+    /**
+     * Staleness of applied pushes for which it is known: their number, sum and maximum; and pushes refused for
+     * staleness.
+     */
     staleness: z.strictObject({ counted: count, sum: count, max: count, refused: count }),
     passes: z.array(z.strictObject({ pass: count, applied: count, closed: count })),
     /** Sync mode: records of the lanes taken and of their first duplicates, and of those; sums of metrics. */

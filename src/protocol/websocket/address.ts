@@ -11,7 +11,7 @@ export interface Address {
   readonly port: number;
 }
 
-/** Loopback, a free port: what a role listens on when it is told nothing. */
+/** Loopback, a free port: what a role listens on by default. */
 export const DEFAULT_LISTEN = '127.0.0.1:0';
 
 const HOST_NAME = /^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})$/;
@@ -42,7 +42,7 @@ function parseHost(text: string, host: string): string {
     return usable ? inner : refuse(text, 'the text in brackets is not an IPv6 address');
   }
   if (isIPv6(host) || host.includes(':')) return refuse(text, 'an IPv6 host needs brackets');
-  // 999.1.1.1 looks like a name, and is none.
+  // 999.1.1.1 looks like a host name, but is not valid in a URL.
   const usable = HOST_NAME.test(host) && URL.canParse(`ws://${host}/`);
   return usable ? host : refuse(text, 'the host is neither a name nor an address');
 }

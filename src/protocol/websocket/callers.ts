@@ -46,7 +46,7 @@ export class CallerRules {
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
 
-  /** `own`: the host that is listened on, and the one that other processes are told. */
+  /** `own`: the host that is listened on, and the host that other processes get. */
   constructor(own: readonly string[], allowed: AllowedCallers) {
     this.#own = new Set(own.filter((host) => !WILDCARDS.has(host)).map(lowerCase));
     this.#hosts = new Set(allowed.hosts.map(lowerCase));
@@ -59,7 +59,7 @@ export class CallerRules {
     const named = (v6 ?? name)?.toLowerCase();
     if (named === undefined) return FOREIGN_HOST;
     if (!this.#hosts.has(named)) {
-      // An address is no name: it cannot be made to lead elsewhere.
+      // An address is not a name: it cannot be made to lead elsewhere.
       const isOwn = this.#own.has(named) || isLoopback(named) || named === localAddress?.replace(/^::ffff:/, '');
       if (!isOwn) return FOREIGN_HOST;
       // A connection that was meant for another role could be passed on to this one.

@@ -81,8 +81,8 @@ export class ClientConnection {
   }
 
   /**
-   * False while sending `byteLength` more bytes would go over a bound of the connection, and once the server has sent
-   * a close frame: what is not sent to it any more is not lost.
+   * False while sending `byteLength` more bytes would go over a bound of the connection, and once the server has sent a
+   * close frame: what is no longer sent to it is not lost.
    */
   hasRoom(byteLength: number): boolean {
     if (this.#link?.isOpen !== true) return false;
@@ -90,7 +90,7 @@ export class ClientConnection {
     return this.#unanswered.size < requestsInFlight && this.#unansweredBytes + byteLength <= sendQueueBytes;
   }
 
-  /** Resolves when nothing is on its way out any more; undefined when nothing is. */
+  /** Resolves when everything has left; undefined when nothing is being sent. */
   sending(): Promise<void> | undefined {
     return this.#sender?.draining();
   }
@@ -104,7 +104,7 @@ export class ClientConnection {
     });
   }
 
-  /** Cuts the connection at once: nothing is sent any more, so that callers have their memory back. */
+  /** Cuts the connection at once: nothing more is sent, so that callers have their memory back. */
   end(reason: string): void {
     this.#reason ??= reason;
     this.#giveUp();

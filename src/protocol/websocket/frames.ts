@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer';
 export const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 export type Opcode = (typeof OPCODE)[keyof typeof OPCODE];
 
-/** Of RFC 6455. */
+/** Limits of RFC 6455. */
 export const LONGEST_HEADER_BYTES = 14;
 export const LONGEST_CONTROL_BYTES = 125;
 

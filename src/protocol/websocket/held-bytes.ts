@@ -1,6 +1,6 @@
 /**
  * What all connections of a role together make it hold: frames on their way in, requests that are not answered, answers
- * that are not read. Each connection has a bound of its own, and thousands of them together would take all memory.
+ * that are not read. Each connection has a separate bound, and thousands of them together would take all memory.
  *
  * Over the bound new requests are refused, and their clients try again: that is enough where clients read their
  * answers. A connection that holds something all the while is cut after some seconds: none keeps the others out.
@@ -38,13 +38,13 @@ export class HeldBytes {
     return holder;
   }
 
-  /** What it held counts no more, whenever it is let go of. */
+  /** What it held counts no more, whenever it is released. */
   leave(holder: Holder): void {
     this.#holders.delete(holder);
     holder.end();
   }
 
-  /** Whether so many bytes more may be held. When not, cuts those that have kept others out for long. */
+  /** Whether `byteLength` more bytes may be held. If not, cuts those that have blocked others for long. */
   hasRoom(byteLength: number): boolean {
     if (this.#bytes + byteLength <= this.#options.limit) return true;
     const { patienceMs } = this.#options;

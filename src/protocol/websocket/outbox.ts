@@ -51,7 +51,7 @@ export class Outbox {
     this.#bytes += bytes.length;
   }
 
-  /** Ends a message. `flushed` is called when the operating system has taken it, or the connection is gone. */
+  /** Ends a message. `flushed` is called when the operating system has taken it, or the connection is closed. */
   end(flushed: () => void): void {
     this.#flushed.push(flushed);
     if (this.#bytes >= BURST_BYTES || this.#flushed.length >= BURST_MESSAGES) {
@@ -105,7 +105,7 @@ export class Outbox {
     this.#cut = 0;
   }
 
-  /** What was copied so far becomes a piece of its own. */
+  /** What was copied so far becomes a separate piece. */
   #endPiece(): void {
     if (this.#batch === undefined || this.#used === this.#cut) return;
     this.#pieces.push(this.#batch.subarray(this.#cut, this.#used));

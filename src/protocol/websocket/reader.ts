@@ -11,7 +11,7 @@ export type ControlOpcode = typeof OPCODE.close | typeof OPCODE.ping | typeof OP
 export interface ReaderOptions {
   /** Frames of clients are masked, those of servers are not. */
   readonly side: 'client' | 'server';
-  /** Of all fragments of a message together. */
+  /** Maximum size of all fragments of a message together. */
   readonly maxMessageBytes: number;
   readonly sink: MessageSink;
   /** The payload is valid until the call returns. */
@@ -44,7 +44,7 @@ export class WebSocketReader {
     this.#maxMessageBytes = options.maxMessageBytes;
   }
 
-  /** For the messages after this one. */
+  /** Sets the limit for the messages after this one. */
   allow(maxMessageBytes: number): void {
     this.#maxMessageBytes = maxMessageBytes;
   }
@@ -190,7 +190,7 @@ export class WebSocketReader {
   }
 }
 
-/** Bytes of the header at `at`, as far as it can be told from what comes before `end`. */
+/** Bytes of the header at `at`, as far as the bytes before `end` show it. */
 function headerLength(bytes: Buffer, at: number, end: number): number {
   if (end - at < 2) return 2;
   const short = bytes[at + 1]! & 0x7f;

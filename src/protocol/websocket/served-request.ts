@@ -8,7 +8,7 @@ import type { Landing, Received } from '../messages/channel.ts';
 import { requestOf } from '../messages/parse.ts';
 
 export class ServedRequest implements Received<RequestHeader> {
-  /** Of the session: those of its type behind it may begin. */
+  /** Set by the session: lets later requests of the same type start. */
   onPass: (() => void) | undefined;
   /** When its handler was called; undefined until then. */
   begunMs: number | undefined;
@@ -43,7 +43,7 @@ export class ServedRequest implements Received<RequestHeader> {
     return this.#frame.requestId;
   }
 
-  /** Of the whole frame. */
+  /** Bytes of the whole frame. */
   get byteLength(): number {
     return this.#frame.byteLength;
   }
@@ -75,7 +75,7 @@ export class ServedRequest implements Received<RequestHeader> {
     this.#frame.free();
   }
 
-  /** The answer is sent, or never will be: neither the request nor what was lent is needed any more. */
+  /** The answer is sent, or never will be: the request and the lent memory are free again. */
   end(): void {
     this.#frame.free();
     if (this.#lent === undefined) return;

@@ -19,7 +19,7 @@ import { WAITING_REQUESTS, type Wire } from './wire-options.ts';
 export interface SessionOptions {
   readonly handler: RequestHandler;
   readonly landing: LandingAllocator | undefined;
-  /** Of all connections of the role. */
+  /** Bytes held by all connections of the role. */
   readonly held: HeldBytes;
 }
 
@@ -30,23 +30,23 @@ export class ServerSession implements Session {
   readonly #link: Link;
   readonly #options: SessionOptions;
   readonly #sender: FrameSender;
-  /** Received, not begun. */
+  /** Received, not started. */
   readonly #queue: ServedRequest[] = [];
-  /** Begun or queued, not answered. */
+  /** Started or queued, not answered. */
   #requests = 0;
   #requestBytes = 0;
-  /** Of the frame that is on its way. */
+  /** Size of the frame that is being received. */
   #incomingBytes = 0;
-  /** All of these, and the answers that are not read. */
+  /** All of these bytes, and those of answers that are not read. */
   readonly #holder: Holder;
-  /** It holds up all those behind it. */
+  /** The request that blocks all later ones. */
   #busy: ServedRequest | undefined;
   /** They hold up those of other types: they let pass, and are not answered. All are of one type. */
   readonly #passed = new Set<ServedRequest>();
   #draining = false;
   #closed = false;
   readonly #stopFirstFrame: Cancel;
-  /** Of a drain or a close that must not take for ever. */
+  /** Stops the time limit of a drain or a close. */
   #stopEnd: Cancel = () => {};
   readonly #stopLiveness: Cancel;
   readonly #onClosed = new Set<() => void>();
@@ -86,7 +86,7 @@ export class ServerSession implements Session {
     return () => void this.#onClosed.delete(run);
   }
 
-  /** Refuses what has not begun, lets what runs be answered, then closes the connection. */
+  /** Refuses what has not started, lets what runs be answered, then closes the connection. */
   drain(): void {
     this.#draining = true;
     this.#endBy(this.#wire.timing.drainTimeoutMs, 'drain took too long');
@@ -175,7 +175,7 @@ export class ServerSession implements Session {
     };
     request.begunMs = this.#wire.clock.monotonicMs();
     try {
-      // Before its handler, which takes it for valid.
+      // Read before the handler, which relies on a valid header.
       const { type } = request.header;
       const result = this.#options.handler(request, this);
       if (!(result instanceof Promise)) {
@@ -230,7 +230,7 @@ export class ServerSession implements Session {
     }
   }
 
-  /** Sends, and lets go of the request that this answers once its memory cannot be needed for the answer any more. */
+  /** Sends, and lets go of the request that this answers once its memory can no longer be needed for the answer. */
   #send(answer: Frame, request: ServedRequest | undefined): void {
     const encoded = prepare(answer, this.#wire.limits);
     if (request !== undefined) {
@@ -266,7 +266,7 @@ export class ServerSession implements Session {
     this.#closeWhenIdle();
   }
 
-  /** The stream of frames cannot be trusted any more. */
+  /** The stream of frames can no longer be trusted. */
   #refuseConnection(error: PaddletError): void {
     const { remoteAddress } = this;
     this.#wire.log.warn('bad frame, connection closed', { remoteAddress, peer: this.peer?.id, reason: error.message });

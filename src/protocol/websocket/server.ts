@@ -49,14 +49,14 @@ class WebSocketRoleServer implements Server {
   #unix: SocketServer | undefined;
   readonly #unixSockets = new WeakSet<Socket>();
   #unixConnections = 0;
-  /** By the sockets that they came on. */
+  /** Connections that have not joined, keyed by their sockets. */
   readonly #unjoined: UnjoinedConnections<Socket>;
   readonly #held: HeldBytes;
   #closing: Promise<void> | undefined;
   readonly #callers: CallerRules;
   readonly #refusals: RefusalLog;
   readonly #viewers: Viewers | undefined;
-  /** Kept, since the socket does not know it any more once it is closing, and a request may still come then. */
+  /** Kept, since the socket no longer knows it once it is closing, and a request may still come then. */
   #port = 0;
 
   constructor(wire: Wire, options: ListenOptions, host: string) {
@@ -272,7 +272,7 @@ class WebSocketRoleServer implements Server {
     return formatAddress({ host: socket.remoteAddress ?? 'unknown', port: socket.remotePort ?? 0 });
   }
 
-  /** From this machine. */
+  /** Whether the connection comes from this machine. */
   #isLocal(socket: Socket): boolean {
     return this.#unixSockets.has(socket) || isLoopback((socket.remoteAddress ?? '').replace(/^::ffff:/, ''));
   }

@@ -36,7 +36,7 @@ export interface SocketLinkOptions {
   readonly side: 'client' | 'server';
   /** A client's frames carry masks of zeros, as the server has agreed. */
   readonly zeroMask: boolean;
-  /** After joining. */
+  /** Limits after joining. */
   readonly limits: FrameLimits;
   readonly pool: LandingPool;
   /** Takes the socket over. */
@@ -134,7 +134,7 @@ export class SocketLink implements Link {
   terminate(): void {
     this.#reader.stop();
     this.#socket.destroy();
-    // Nothing is read after `destroy`, so nothing lands any more.
+    // Nothing is read after `destroy`, so nothing more lands.
     this.#frames.abort();
   }
 
@@ -241,7 +241,7 @@ export class SocketLink implements Link {
   #refuse(violation: Violation): void {
     this.#reader.stop();
     this.#frames.abort();
-    // A stranger may send so little that it may not know the limit: it is told.
+    // A stranger may send so little that it may not know the limit: the answer names it.
     if (!this.#hasJoined && violation.closeCode === CLOSE.tooLarge) {
       const most = `${JOIN_LIMITS.frameBytes} bytes before joining`;
       this.#handlers.onBadFrame(new PaddletError('FrameTooLarge', `${violation.message} of ${most}`));

@@ -13,7 +13,7 @@ import { assert } from '../../base/assert.ts';
 export interface ReadHandlers {
   /** Where the next bytes may be read to; undefined for anywhere. Asked once before each read. */
   room(): Uint8Array | undefined;
-  /** So many bytes were read there. */
+  /** Reports that `byteLength` bytes were read there. */
   filled(byteLength: number): void;
   /** Other bytes, which the handler may change; not valid after the call. */
   feed(bytes: Buffer): void;
@@ -104,7 +104,7 @@ export function dialDirect(options: NetConnectOpts): Dialed {
         const early = drain(socket);
         direct.handOver(handlers);
         if (early !== undefined) handlers.feed(early);
-        // Without this its end would not be told.
+        // Without this the end of the socket would not be reported.
         socket.resume();
       },
       canRedirect: canRedirect(socket),

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { LIMITS } from '../../base/limits.ts';
 import { isLoopback } from './address.ts';
 
-/** Of `sockaddr_un`, less the final zero. */
+/** Limit of `sockaddr_un`, without the final zero. */
 const LONGEST_PATH_BYTES = 107;
 const SWEPT_AGE_MS = 60_000;
 
@@ -41,7 +41,7 @@ export function claimUnixSocket(host: string, port: number): string | undefined 
 
 /**
  * Removes what roles that were killed left beside `own`, a socket that was just made: files that are a minute older and
- * that no process listens on. At most so many as to be done at once.
+ * that no process listens on. Removes only as many as can be done at once.
  */
 export async function sweepUnixSockets(own: string): Promise<void> {
   const madeMs = lstatSync(own, { throwIfNoEntry: false })?.mtimeMs ?? 0;

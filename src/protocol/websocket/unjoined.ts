@@ -1,11 +1,11 @@
 /**
- * Connections of strangers: all that have not proved to know the join token, plain HTTP among them. Each has so much
- * time, and there are at most so many: for one more the oldest is cut, as peers of the job join at once.
+ * Connections of strangers: all that have not proved to know the join token, plain HTTP among them. Their time and
+ * their number are limited: for one more the oldest is cut, as peers of the job join at once.
  */
 import type { Cancel, Clock } from '../../base/seams.ts';
 
 export interface Unjoined {
-  /** At once, whatever is on its way. */
+  /** Cuts the connection at once, whatever is in flight. */
   cut(): void;
   /** When what is on its way is sent. */
   end(): void;
@@ -20,7 +20,7 @@ export class UnjoinedConnections<Key> {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   readonly #limit: number;
-  /** In the order in which they came. */
+  /** All connections, in the order in which they came. */
   readonly #all = new Map<Key, Counted>();
 
   constructor(clock: Clock, { timeoutMs, limit }: { readonly timeoutMs: number; readonly limit: number }) {

@@ -47,7 +47,7 @@ export class Viewers {
     maxPayload: LIMITS.viewerTextBytes,
     handleProtocols: () => VIEW_SUBPROTOCOL,
   });
-  /** Those that have proved to know the token. */
+  /** Viewers that have proved to know the token. */
   readonly #joined = new Set<ViewerConnection>();
 
   constructor(options: ViewersOptions) {
@@ -158,7 +158,7 @@ class ViewerConnection implements Viewer {
     this.end(1008, error.code);
   }
 
-  /** For data that is not the proof. */
+  /** Refuses data that is not the proof. */
   refuseData(): void {
     this.refuse(new PaddletError('BadFrame', 'a viewer sends its proof, once, and nothing else'));
   }
@@ -210,7 +210,7 @@ class ViewerConnection implements Viewer {
     }
   }
 
-  /** Why the viewer may not look any more. */
+  /** Why the viewer may no longer look. */
   async #refusalNow(): Promise<PaddletError | undefined> {
     try {
       const known = await this.#wire.joinToken.current();

@@ -1,6 +1,4 @@
-/**
- * What the WebSocket network can be told, with defaults. Tests make limits small and times come from a clock of theirs.
- */
+/** Options of the WebSocket network, with defaults. Tests make limits small and pass their own clock. */
 import { assert } from '../../base/assert.ts';
 import type { Backoff } from '../../base/backoff.ts';
 import { PaddletError } from '../../base/errors.ts';
@@ -81,7 +79,8 @@ export interface WebSocketNetworkOptions {
   readonly joinToken: JoinToken;
   readonly masking?: Masking;
   /**
-   * Gets what a handler threw that is no PaddletError. The default throws it out of the event loop: the process dies.
+   * Called with what a handler threw if it is not a `PaddletError`. By default, throws it out of the event loop: the
+   * process dies.
    */
   readonly onBug?: (error: unknown) => void;
   readonly limits?: Partial<WireLimits>;
@@ -92,8 +91,8 @@ export interface WebSocketNetworkOptions {
   /** Counts up; of all connections of this process together. */
   readonly traffic?: WireTraffic;
   /**
-   * Is told of each request that was answered, from when its handler began; not of those that wait by design
-   * (`WAITING_REQUESTS`).
+   * Called for each request that was answered, with the time since its handler started; not for those that wait by
+   * design (`WAITING_REQUESTS`).
    */
   readonly onServed?: (type: RequestHeader['type'], tookMs: number) => void;
 }
@@ -102,7 +101,7 @@ export interface WebSocketNetworkOptions {
 export interface Wire extends Required<Omit<WebSocketNetworkOptions, 'limits' | 'timing'>> {
   readonly limits: WireLimits;
   readonly timing: WireTiming;
-  /** For payloads without a landing. */
+  /** Memory for payloads without a landing. */
   readonly pool: LandingPool;
 }
 

@@ -18,7 +18,7 @@ import { EvaluationResults } from '../master/evaluation.ts';
 import { EVALUATION_BATCH, evaluateTask } from '../trainer/tasks/evaluate-task.ts';
 import { parsedCacheOf } from '../trainer/tasks/task-files.ts';
 
-/** Of the first task with bad records, for a message. */
+/** Maximum number of bad records kept of the first task that has some, for a message. */
 const KEPT_BAD = 100;
 
 export interface EvaluateOptions {
@@ -29,9 +29,9 @@ export interface EvaluateOptions {
   readonly files: readonly string[];
   /** Label files of idx data. */
   readonly labels: readonly string[];
-  /** Of the files of the job; without it all records of the files are scored. */
+  /** The part of the job's files to score; without it all records of the files are scored. */
   readonly part?: Selection['part'] | undefined;
-  /** In place of that of the job. */
+  /** Replaces the `topK` of the job. */
   readonly topK?: number | undefined;
   /** Bad records are listed there; without it they are only logged. */
   readonly jobFolder?: string | undefined;

@@ -38,7 +38,7 @@ export class Predictor {
     const { make, take } = this.#options;
     const underWay: Promise<MadePart>[] = [];
     for (;;) {
-      // Of a file and with threads, nothing else looks at it.
+      // Nothing else checks the signal when a file is read and threads compute.
       throwIfAborted(signal);
       await this.#fill();
       for (const part of this.#waiting.slice(underWay.length)) {

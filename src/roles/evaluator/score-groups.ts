@@ -7,7 +7,7 @@ import type { TaskRecords } from '../../data/source.ts';
 import { type Batch, idsOf, type Model } from '../../model/model.ts';
 import { EVALUATION_BATCH } from '../trainer/tasks/evaluate-task.ts';
 
-/** Of bad records, for a message. */
+/** Maximum number of bad records in a message. */
 export const SHOWN_BAD = 5;
 
 export interface ScoredGroup {
@@ -22,7 +22,7 @@ export interface ScoredGroup {
 
 export interface Tally {
   readonly records: number;
-  /** Without a score. */
+  /** Number of records without a score. */
   readonly bad: number;
   /** Places of the first ones, at most `SHOWN_BAD`. */
   readonly firstBad: readonly string[];
@@ -123,7 +123,7 @@ function errorsOf(records: TaskRecords, scores: Float32Array, outputs: number): 
   return errors;
 }
 
-/** Of the first records without a score. */
+/** Places of the first records without a score, with the reason of each. */
 function placesOf(records: TaskRecords, errors: ReadonlyMap<number, string>): string[] {
   const bad = records.bad.values();
   return [...errors].slice(0, SHOWN_BAD).map(([position, error]) => {
@@ -132,7 +132,7 @@ function placesOf(records: TaskRecords, errors: ReadonlyMap<number, string>): st
   });
 }
 
-/** From the good records to all of them. */
+/** Moves the scores of good records to the positions of all records. */
 function spread(records: TaskRecords, scores: Float32Array, outputs: number): Float32Array {
   if (records.bad.length === 0) return scores;
   const all = new Float32Array(records.records * outputs);
@@ -157,7 +157,7 @@ async function unknownFeatures(
     const known = await knownIds(table, all);
     if (known.length === count) continue;
     let next = 0;
-    // Those that are known come in the same order.
+    // Known ids come in the same order as all ids.
     const isKnown = Uint8Array.from(all, (id) => (id === known[next] ? ++next && 1 : 0));
     for (let feature = 0; feature < rows.length; feature++) {
       if (isKnown[rows[feature]!] !== 0) continue;

@@ -7,7 +7,7 @@ import type { ProofOfDeath } from './proof-of-death.ts';
 
 export interface GuardedChild<Signal, End> {
   readonly ended: Promise<End>;
-  /** Settles when it has ended and all that it told has been read. */
+  /** Settles when it has ended and all its messages have been read. */
   readonly closed: Promise<void>;
   forward(signal: Signal): void;
 }

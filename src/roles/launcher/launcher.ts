@@ -1,5 +1,5 @@
 /**
- * `paddlet run`: every role of the cluster as a process of its own, restarted when it dies. The processes that are
+ * `paddlet run`: every role of the cluster as a separate process, restarted when it dies. The processes that are
  * wanted may change while the job runs. They are stopped in an order that loses nothing: trainers first, then pservers,
  * which save their parameters, then the master.
  */
@@ -87,7 +87,7 @@ class Launcher {
     void child.ended.then((end) => this.#onEnd(child, end));
   }
 
-  /** Starts what is missing, and lets go of what is not wanted any more. */
+  /** Starts what is missing, and lets go of what is no longer wanted. */
   #follow(): void {
     if (this.#stopping !== undefined) return;
     const { wanted, log } = this.#options;

@@ -1,6 +1,6 @@
 /**
- * Proof of death (docs/units.md). A parent that has waited for the exit of its child ends the very leases that this
- * child told it, so that what the child had is free at once and not after the lease time. Nothing else proves a death:
+ * Proof of death (docs/units.md). A parent that has waited for the exit of its child ends the very leases that the
+ * child reported, so that what the child had is free at once and not after the lease time. Nothing else proves a death:
  * a closed pipe does not, and the index of the child may be another process's by the time that the store answers.
  */
 import { isPaddletError } from '../../base/errors.ts';
@@ -15,7 +15,7 @@ export interface ProofOfDeathOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly url: string;
-  /** Asked for when the first child tells a lease, so that it is at hand when that child dies. */
+  /** Opened when the first child reports a lease, so that the store is available when that child dies. */
   readonly store: () => Promise<Pick<Store, 'leaseRevoke'>>;
 }
 
@@ -29,7 +29,7 @@ export interface ChildLife {
 export class ProofOfDeath {
   readonly #options: ProofOfDeathOptions;
   #store: ReturnType<ProofOfDeathOptions['store']> | undefined;
-  /** With the TTL of the lease. */
+  /** Calls in progress, each with the TTL of its lease. */
   readonly #underway = new Map<Promise<void>, number>();
   readonly #givenUp = new AbortController();
 
@@ -50,7 +50,7 @@ export class ProofOfDeath {
       told: (lease) => {
         if (lease.state === 'ended') held.delete(lease.leaseId);
         else held.set(lease.leaseId, lease);
-        // A store that cannot be opened is told of when it is needed.
+        // If the store cannot be opened, the error is reported when the store is needed.
         this.#open().catch(() => {});
         // The last words of a child may be read after its exit.
         endAll();

@@ -23,7 +23,7 @@ export type LaunchEnd =
   | { readonly how: 'stopped' }
   | { readonly how: 'failed'; readonly code: number; readonly by: string };
 
-/** `left`: it was not wanted any more. */
+/** `left`: it was no longer wanted. */
 export type ChildEnd = LaunchEnd | { readonly how: 'left' };
 
 export interface ChildOptions {
@@ -83,8 +83,8 @@ export class SupervisedChild {
   }
 
   /**
-   * It is not wanted any more, and not started again. A pserver learns that from the store by itself, and stays if that
-   * is taken back; a trainer is asked to leave.
+   * It is no longer wanted, and not started again. A pserver learns that from the store by itself, and stays if that is
+   * taken back; a trainer is asked to leave.
    */
   retire(): void {
     this.#isWanted = false;
@@ -152,7 +152,9 @@ export class SupervisedChild {
   }
 }
 
-/** All processes end with the code of the failure that ends the job. One that a signal ends had not begun its work. */
+/**
+ * All processes end with the code of the failure that ends the job. One that a signal ends had not started its work.
+ */
 function isCleanEnd({ code, signal }: ProcessEnd, run: LaunchEnd): boolean {
   const isOfJob = run.how === 'failed' && run.code === code;
   const isAsked = signal === 'SIGINT' || signal === 'SIGTERM';

@@ -66,7 +66,7 @@ export class WantedSizes {
 
   /**
    * Brings `current` up to date. Returns whether the job has ended; undefined when the store does not answer soon, or
-   * cannot be used any more.
+   * can no longer be used.
    */
   async look(): Promise<boolean | undefined> {
     const { store, keys, clock, log } = this.#options;

@@ -21,7 +21,7 @@ export interface WatchHealthOptions {
   readonly network: Network;
   readonly clock: Clock;
   readonly log: Log;
-  /** As it is wanted now. */
+  /** What the job needs now. */
   readonly needs: () => JobNeeds;
   /** Processes that this one started. */
   readonly children: () => readonly LiveChild[];

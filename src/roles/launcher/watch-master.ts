@@ -16,7 +16,7 @@ export interface WatchMasterOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly onProgress: (info: DirectingInfo) => void;
-  /** Of each master that is registered. */
+  /** Called with the address of each master that registers. */
   readonly onAddress: (address: string) => void;
 }
 

@@ -6,7 +6,7 @@ import { elementCount } from '../../tensor/blocks.ts';
 import { checkParameterSpec } from '../../tensor/check-options.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 
-/** Of dense bytes: hashing spreads blocks unevenly, and rows of tables travel with them. */
+/** Fraction of the dense bytes to add: hashing spreads blocks unevenly, and rows of tables travel with them. */
 const MARGIN = 0.1;
 /** Dense parameters that one pserver may have. A trainer pulls and pushes them in one frame. */
 const MOST_BYTES = LIMITS.frameBytes / (1 + MARGIN);

@@ -64,8 +64,9 @@ async function recorded(context: RoleContext, signal: AbortSignal): Promise<numb
 }
 
 /**
- * `status: down` for one that was up and is gone. The view is behind the store: what a pserver says that has claimed
- * the index since is not written over, so the transaction compares the claim and the record itself.
+ * Writes `status: down` for a pserver that was up and has lost its index. The view is behind the store: what a pserver
+ * says that has claimed the index since is not written over, so the transaction compares the claim and the record
+ * itself.
  */
 async function markGone(context: RoleContext, fence: Fence, index: number, stopSignal: AbortSignal): Promise<void> {
   const { keys, store } = context;

@@ -27,7 +27,7 @@ export interface Dataset {
   readonly tasks: readonly (readonly Chunk[])[];
   /** Records of each task, bad ones included. */
   readonly taskRecords: Uint32Array;
-  /** So many tasks of any kind have room in one answer. */
+  /** Maximum number of tasks of any kind in one answer. */
   readonly tasksAtOnce: number;
 }
 
@@ -61,7 +61,7 @@ export async function loadJobData(place: DataPlace, job: Job): Promise<JobData> 
   return { train: trained, test: tested };
 }
 
-/** For what is said of their labels. */
+/** The facts that messages about the labels need. */
 export const labelledRecords = ({ model, data }: Job, set: string, { index }: Dataset): LabelledRecords => ({
   set,
   records: index.records,
@@ -198,9 +198,9 @@ export function taskChunks(dataset: Dataset, task: number) {
   return { files: sent, chunks };
 }
 
-/** Of a header, for all that is not a task. */
+/** Part of a header that is reserved for everything but tasks. */
 const OTHER_BYTES = 64 * 1024;
-/** At most, of a chunk or a file without its path: names of fields, and numbers of nine bytes. */
+/** Maximum bytes of a chunk or a file without its path: names of fields, and numbers of nine bytes. */
 const FIELDS_BYTES = 128;
 const POSITION_BYTES = 3;
 
@@ -232,7 +232,7 @@ const listed = (parts: readonly string[]): string =>
 export function describeTask(dataset: Dataset, task: number): string {
   const parts = dataset.tasks[task]!.map((chunk) => {
     const file = dataset.index.files[chunk.file]!.path;
-    // Of a selection, records are counted without those that are left out.
+    // In a selection, a record's number does not count the records that are not selected, so the line is shown.
     if (chunk.position !== undefined) return `${file}, ${chunk.records} records from line ${chunk.firstLine} on`;
     return `${file} records ${chunk.firstRecord + 1} to ${chunk.firstRecord + chunk.records}`;
   });

@@ -1,6 +1,6 @@
 /**
- * The digests of the model as the pservers hold it: their streams, each in id order, are merged. What is hashed, and in
- * which order, is said in src/checkpoint/set/model-digest.ts.
+ * The digests of the model as the pservers hold it: their streams, each in id order, are merged.
+ * src/checkpoint/set/model-digest.ts defines what is hashed, and in which order.
  */
 import { createModelHasher, type Digests, inNameOrder, type ModelHasher } from '../../checkpoint/set/model-digest.ts';
 import type { PserverGroup } from '../../cluster/client/pserver-group.ts';

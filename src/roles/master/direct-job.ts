@@ -51,7 +51,7 @@ export async function directJob(options: DirectOptions): Promise<void> {
     if (crash.signal.aborted) throw crash.signal.reason;
     throw error;
   } finally {
-    // What was begun beside this ends, too.
+    // What was started beside this ends, too.
     crash.abort(interrupted());
     cancelStatus();
     for (const cancel of cancels.reverse()) cancel();
@@ -70,7 +70,7 @@ async function openState(work: JobWork, cancels: Cancel[]): Promise<MasterState>
   cancels.push(removeLeftovers({ ...work, folder: work.checkpointFolder, save: saverOf(work, training) }));
   saves = await openSavesOf(work, training);
   if (saves !== undefined) cancels.push(saves.cancel);
-  // Those that ended while they were being opened.
+  // Reports passes that ended while the saves were being opened.
   saves?.passesEnded(training.passesEnded());
   const shown: { state?: MasterState } = {};
   const tell = (event: TrainerEvent): void => tellAll(shown.state ?? { training, saves, evaluation: undefined }, event);

@@ -15,14 +15,14 @@ interface TaskSums extends CalibrationSums {
 
 export interface EvaluationOptions {
   readonly task: Model['task'];
-  /** Of the evaluation. */
+  /** Number of tasks of the evaluation. */
   readonly tasks: number;
-  /** Of how many records of a group the ranking is judged (binary models). */
+  /** Cutoff k of the ranking metrics (binary models with groups). */
   readonly topK: number;
   readonly exactRecords?: number;
 }
 
-/** Of which more are counted at a time than come: what is kept gets less until nothing is left. */
+/** Tasks counted into the histogram per task that comes: more than one, so that the kept scores shrink to none. */
 const POURED_AT_ONCE = 2;
 
 /**
@@ -48,8 +48,8 @@ export class EvaluationResults {
   }
 
   /**
-   * Of one task. A second result of it changes nothing: parameters do not change while tasks are evaluated, so it has
-   * the same bits, and a histogram cannot give back the first one.
+   * Adds the result of one task. A second result of the same task changes nothing: parameters do not change while tasks
+   * are evaluated, so it has the same bits, and a histogram cannot give back the first one.
    */
   add(number: number, scored: ScoredTask): void {
     const tasks = this.#sums.length;

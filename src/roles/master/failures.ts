@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/seams.ts';
 import type { FailureInfo } from '../../cluster/info.ts';
 
-/** Of a trainer that has reported nothing since. */
+/** Time after which the failure of a trainer that has reported nothing since is dropped. */
 const KEPT_MS = 60_000;
 const TEXT_LENGTH = 300;
 

@@ -39,7 +39,7 @@ export async function finishJob(work: JobWork, state: MasterState): Promise<void
         evaluations === undefined ? endOf(training.length) : await evaluations.halted(trained, training, signal);
       if (end === undefined) continue;
       state.saves?.trained(end.passes);
-      // Of this master's own time: what was trained before it, it did not measure.
+      // The rate covers this master's own time: it did not measure what was trained before.
       const applied = Math.max(0, (await orAborted(training.applied(), signal)) - appliedBefore);
       const recordsPerSecond = Math.round(applied / Math.max(trainedSeconds, 0.001));
       if (await conclude({ ...work, stopSignal: signal }, state, { trained, passes: end.passes, recordsPerSecond }))
@@ -57,7 +57,7 @@ export async function finishJob(work: JobWork, state: MasterState): Promise<void
 
 interface End {
   readonly trained: Trained;
-  /** So many were trained. */
+  /** Number of passes that were trained. */
   readonly passes: number;
   readonly recordsPerSecond: number;
 }
@@ -136,7 +136,7 @@ interface Ending {
   readonly history: History;
 }
 
-/** No save of the queue or the curves is on its way any more. */
+/** Publishes the result, after all saves of the queue and the curves have ended. */
 async function publishResult(
   { context, fence }: JobWork,
   { result, history }: Ending,

@@ -14,7 +14,7 @@ export interface MasterInfoSource {
   waits(what: string): void;
   waitingFor(): string;
   enters(phase: JobPhase): void;
-  /** Undefined: none any more. */
+  /** Undefined: no hook runs from now on. */
   runsHook(hook: Pick<HookInfo, 'name' | 'command'> | undefined): void;
   passEnded(pass: Omit<EndedPass, 'facts'>): void;
   /** How many there are, by the store. */

@@ -21,7 +21,7 @@ export interface DirectOptions {
   readonly place: DataPlace;
   readonly checkpointFolder: string;
   readonly fence: Fence;
-  /** By which pservers know this master. */
+  /** The secret by which pservers recognize this master. */
   readonly secret: string;
   readonly lease: HeldLease;
   /** The job ended, was asked to stop, or the lock was lost. */
@@ -39,6 +39,6 @@ export interface JobWork extends DirectOptions {
   readonly view: PlacementView;
   readonly model: Model;
   readonly onFatal: (error: unknown) => void;
-  /** Of anything that trainers wait for. */
+  /** Notified when anything changes that trainers wait for. */
   readonly changed: Signal;
 }

@@ -1,6 +1,6 @@
 /**
- * Pservers that the job does not want any more leave nothing behind. Each deletes its own files and keys when the
- * others have saved its units; the master asks them to save, and does the rest for one that died on the way.
+ * Pservers that the job no longer wants leave nothing behind. Each deletes its own files and keys when the others have
+ * saved its units; the master asks them to save, and does the rest for one that died on the way.
  */
 import { type Backoff, backoffMs } from '../../base/backoff.ts';
 import { isPaddletError } from '../../base/errors.ts';
@@ -22,7 +22,7 @@ export interface LeftoversOptions {
   readonly context: RoleContext;
   readonly fence: Fence;
   readonly view: Pick<PlacementView, 'changed' | 'version' | 'isLoaded' | 'desired' | 'liveIndexes' | 'current'>;
-  /** Of the checkpoints. Files that are on the disk of another machine stay there until its index is used again. */
+  /** Folder of the checkpoints. Files on the disk of another machine stay there until the index is used again. */
   readonly folder: string;
   /** Has the pservers save; undefined when they are saving already. */
   readonly save: (signal: AbortSignal) => Promise<unknown>;
@@ -32,7 +32,7 @@ export interface LeftoversOptions {
 /** Between two requests to save, since one may not be enough. */
 const SAVE_AGAIN: Backoff = { firstMs: 1_000, capMs: 60_000 };
 
-/** Until cancelled. */
+/** Removes what is left of unwanted pservers, until cancelled. */
 export function removeLeftovers(options: LeftoversOptions): Cancel {
   const stop = new AbortController();
   const leftovers = new Leftovers(options, stop.signal);
@@ -109,7 +109,7 @@ class Leftovers {
     return left.length > 0;
   }
 
-  /** Indexes of which there is an entry, a parting snapshot or a record. */
+  /** Indexes that have an entry, a parting snapshot or a record. */
   async #recorded(): Promise<number[]> {
     const { keys } = this.#options.context;
     const { files, partings } = await this.#readFiles();
@@ -119,7 +119,7 @@ class Leftovers {
     return [...new Set([...indexes, ...recorded])].sort((a, b) => a - b);
   }
 
-  /** Of one that is not live. */
+  /** Removes what is left of an index that is not live. */
   async #remove(index: number): Promise<boolean> {
     const { context, fence, folder } = this.#options;
     const also = [{ key: context.keys.ps(index), createRevision: 0n }];

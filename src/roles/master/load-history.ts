@@ -12,7 +12,7 @@ export async function readHistory(store: Store, keys: Keys): Promise<History> {
   return entry === undefined ? NO_HISTORY : parseHistory(entry.key, entry.value);
 }
 
-/** Of a master: curves that cannot be read begin again, as training needs none. */
+/** The curves for a master. If they cannot be read they start again, since training does not need them. */
 export async function loadHistory({ store, keys, ...context }: RoleContext, signal: AbortSignal): Promise<History> {
   try {
     return await retryStore({ ...context, store, keys }, () => readHistory(store, keys), signal);

@@ -11,7 +11,7 @@ import type { KeyValue } from '../../store/store.ts';
 
 export interface LockClaim {
   readonly lease: HeldLease;
-  /** What is said of the owner. */
+  /** Facts about the owner, for others to read. */
   readonly holder: Record<string, unknown>;
   readonly secret: string;
 }

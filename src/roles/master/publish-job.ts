@@ -35,7 +35,7 @@ export interface PublishOptions {
   readonly job: Job;
   readonly dataDir: string;
   readonly loadData: () => Promise<JobData>;
-  /** As this master found it under the lock. */
+  /** The state of the job that this master found under the lock. */
   readonly standing: Exclude<Standing, { readonly kind: 'ended' }>;
   /** Ends waiting for the pservers of a job that is to have more passes. */
   readonly stopSignal: AbortSignal;

@@ -57,7 +57,7 @@ interface Before {
   readonly evaluation: KeyValue | undefined;
 }
 
-/** Under the fence: nothing of it changes any more but by this master, except that a pserver may fail the job. */
+/** Under the fence: only this master changes these keys from now on, except that a pserver may fail the job. */
 async function readBefore({ context, fence, record }: RaisePassesOptions): Promise<Before> {
   const { keys, store } = context;
   const read = [keys.job, keys.psDesired, keys.passesDesired, keys.tasksState, keys.result, keys.evaluation];
@@ -73,7 +73,7 @@ async function readBefore({ context, fence, record }: RaisePassesOptions): Promi
   return { passes: now.job.training.passes, number, state, result, evaluation };
 }
 
-/** Those of a finished job leave by themselves. */
+/** Pservers of a finished job leave by themselves. */
 async function pserversLeave({ context, record, stopSignal }: RaisePassesOptions, isFinished: boolean): Promise<void> {
   const { keys, host } = context;
   let names = '';

@@ -61,7 +61,7 @@ interface ResultOptions extends Pick<ConcludeOptions, 'passes' | 'evaluation' | 
 /** What differs between the modes, and what was made of the model. */
 export interface ModeResult
   extends Pick<JobResult, 'tasks' | 'records' | 'staleness' | 'modelDigest' | 'stateDigest' | 'checkpoints'> {
-  /** Of the last pass. */
+  /** Sums of the last pass. */
   readonly train: MetricSums | undefined;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The master's side of saving the merged model: a choice is in the store before a trainer is told of it
+ * The master's side of saving the merged model: a choice is in the store before a trainer gets it
  * (core/save-election.ts).
  */
 import * as z from 'zod';
@@ -25,7 +25,7 @@ const electionSchema = z.strictObject({
 /** A block time may be so long for any `cluster.leaseTtl`. */
 const BLOCK_MS = 60_000;
 
-/** So many failures to write one model, for example on full disks, fail the job. */
+/** This number of failures to write one model, for example on full disks, fails the job. */
 const FATAL_FAILURES = 5;
 
 /** What a trainer asks, and what became of the model. */
@@ -36,7 +36,7 @@ export interface Saves {
   request(ask: SaveRequest): Promise<SaveAnswer['chosen']>;
   ended(outcome: SaveOutcome): Promise<void>;
   passesEnded(passes: number): void;
-  /** The model is final, after so many passes. */
+  /** The model is final, after `passes` passes. */
   trained(passes: number): void;
   /** It is not, after all. */
   overtaken(): void;
@@ -50,16 +50,15 @@ export interface Saves {
 export interface SavesOptions {
   readonly context: RoleContext;
   readonly fence: Fence;
-  /** Of the job. */
+  /** Passes of the job. */
   readonly passes: number;
-  /** So many have ended. */
+  /** Number of passes that have ended. */
   readonly ended: number;
-  /** Of the job. */
   readonly leaseTtlMs: number;
   readonly stopSignal: AbortSignal;
-  /** Notified when trainers that wait are to be told, and when a model is saved. */
+  /** Notified when waiting trainers need a new answer, and when a model is saved. */
   readonly changed: Signal;
-  /** Of the parameters and their state, in all pservers: at least what is to be written. */
+  /** Bytes of the parameters and their state in all pservers: at least the bytes to be written. */
   readonly modelBytes: () => Promise<number>;
   readonly onFatal: (error: unknown) => void;
 }
@@ -107,7 +106,7 @@ class StoredSaves implements Saves {
       log.info(`trainer ${trainer} saves the model after pass ${chosen?.pass}`);
       this.#store();
     }
-    // Even a trainer that asks once more while the choice is being stored is not told before.
+    // Even a trainer that asks once more while the choice is being stored gets no answer before.
     await this.#stored;
     return chosen;
   }

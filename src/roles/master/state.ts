@@ -24,9 +24,9 @@ export interface MasterState {
   readonly trainers: LiveTrainers;
   readonly failures: Failures;
   readonly training: TaskTraining | LaneTraining;
-  /** Of jobs whose model is written after each pass. */
+  /** Present for jobs whose model is written after each pass. */
   readonly saves: Saves | undefined;
-  /** Of jobs that are evaluated while they train. */
+  /** Present for jobs that are evaluated while they train. */
   readonly evaluations: Evaluations | undefined;
   /** Present while the test file is being evaluated, after the last pass. */
   evaluation: Evaluation | undefined;

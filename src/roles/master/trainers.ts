@@ -90,7 +90,7 @@ export function followTrainers(
     reports,
     quietMs: () => host.clock.monotonicMs() - movedMs,
     heard: (trainer, report) => {
-      // Of any other name nothing would tell that it has left.
+      // Ignores other names: nothing would show that such a trainer has left.
       if (!addresses.has(trainer)) return;
       if (report.records > (reports.get(trainer)?.records ?? 0)) movedMs = host.clock.monotonicMs();
       reports.set(trainer, report);

@@ -40,7 +40,7 @@ export interface Trained {
   /** Has the pservers save what they have; in sync mode they have. Names the files that have all shards. */
   save(signal: AbortSignal): Promise<readonly KeptFile[]>;
   conclude(options: ConcludeOptions): Promise<JobResult>;
-  /** `overtaken` is not needed any longer. */
+  /** Ends the use of `overtaken`. */
   release(): void;
 }
 
@@ -69,7 +69,7 @@ export interface Training {
   evaluated(point: EvaluationPoint): Promise<void>;
   /** The curves, once nothing more is trained: as they are saved. */
   history(): History;
-  /** For `info`. */
+  /** The part of `info` about training. */
   describe(): TrainingInfo;
   /** Trainers that wait for work of the passes are to ask again. */
   wake(): void;
@@ -91,7 +91,7 @@ export interface TrainingOptions {
   readonly stopSignal: AbortSignal;
   readonly isHeld: () => boolean;
   readonly onPassEnded: (pass: EndedPass) => void;
-  /** So many in all; told more than once. */
+  /** `passes`: the number of ended passes in all; may be called more than once with it. */
   readonly onPassesEnded: (passes: number) => void;
   /** What trainers wait for has changed. */
   readonly onChanged: () => void;
@@ -99,7 +99,7 @@ export interface TrainingOptions {
 }
 
 export interface EndedPass {
-  /** From 0. */
+  /** Number of the pass, counted from 0. */
   readonly pass: number;
   /** Mean over its records; undefined when there are none, or the sums are lost. */
   readonly loss: number | undefined;

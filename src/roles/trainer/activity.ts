@@ -8,7 +8,7 @@ import type { MetricSums } from '../../model/model.ts';
 
 export interface ActivityReport {
   readonly executing: (TaskAddress & { position: number }) | undefined;
-  /** Of the loop that trains: work that interrupts it is not told to the master. */
+  /** Phase of the loop that trains; work that interrupts the loop is not reported to the master. */
   readonly phase: Phase;
   /** Records trained on since the start of this process. */
   readonly records: number;
@@ -27,11 +27,11 @@ export interface Activity {
   position(of: { readonly pass: number; readonly task: number }, push: number): void;
   trained(records: number, metrics: MetricSums | undefined): void;
   report(): ActivityReport;
-  /** As it is, even when it is not finite. */
+  /** Mean loss of the latest records, even if it is not finite. */
   latestLoss(): number | undefined;
   sawBadGradient(): void;
   badGradients(): number;
-  /** For how long it has been in this phase. */
+  /** Time in the current phase, in milliseconds. */
   phaseMs(): number;
   /** For work of the thread that interrupts the loop: reading a kept task, parsing, routing ids. */
   readonly times: Pick<PhaseTimes<TrainerTime>, 'during'>;
@@ -74,7 +74,7 @@ export function createActivity(clock: Clock): Activity {
       if (executing !== undefined && isSameAttempt(executing, attempt)) stopping?.abort();
     },
     end() {
-      // Of two tasks without a batch in between the first one counts.
+      // If two tasks end without a batch in between, the end of the first one counts.
       if (executing !== undefined) endedMs ??= clock.monotonicMs();
       executing = undefined;
       enter('idle');

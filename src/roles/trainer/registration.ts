@@ -14,7 +14,7 @@ export interface RegistrationOptions {
   readonly address: string;
   readonly record: Pick<JobRecord, 'id'>;
   readonly ttlMs: number;
-  /** The store cannot be used any more. */
+  /** The store can no longer be used. */
   readonly onFatal: (error: Error) => void;
 }
 

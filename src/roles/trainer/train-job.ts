@@ -85,7 +85,7 @@ export async function trainJob(context: RoleContext, options: TrainJobOptions): 
   }
 }
 
-/** Of the dense values that a trainer exchanges with a pserver for each mini-batch, those that TCP's buffers hold. */
+/** Limits of the dense bytes per pserver and mini-batch for which TCP's buffers help: they hold these bytes. */
 const BUFFERED_BYTES = { least: 256 * 1024, most: 4 * 1024 * 1024 };
 
 /**

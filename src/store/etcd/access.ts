@@ -3,7 +3,7 @@ import type { SecureContextOptions } from 'node:tls';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { PaddletError } from '../../base/errors.ts';
 
-/** As PEM text. */
+/** Keys and certificates as PEM text. */
 export interface StoreTls {
   /** Authorities that the server's certificate must come from; without them those that Node trusts. */
   readonly ca?: string | undefined;
@@ -23,7 +23,7 @@ export interface StoreCredentials {
 }
 
 export interface EtcdAccess {
-  /** Of the transport: plain TCP, or TLS with the certificates of the server and the client. */
+  /** Credentials of the transport: plain TCP, or TLS with the certificates of the server and the client. */
   readonly credentials: ChannelCredentials;
   /** The same for `node:tls`; undefined for plain TCP. */
   readonly tls: SecureContextOptions | undefined;

@@ -57,7 +57,7 @@ export class EtcdMember implements ICallable<EtcdMember> {
   /** By service, on one connection; made again after a reset. */
   #clients = new Map<ServiceName, ServiceClient>();
   #generation = 0;
-  /** Of the user; asked for once, and again when the server refuses it. Each member has tokens of its own. */
+  /** Token of the user. It is requested once, and again when the server refuses it. Each member has separate tokens. */
   #token: Promise<string> | undefined;
 
   constructor(options: MemberOptions) {
@@ -91,7 +91,7 @@ export class EtcdMember implements ICallable<EtcdMember> {
   /** What a failed stream means is decided by its reader, which knows whether it had ended the stream itself. */
   markFailed(): void {}
 
-  /** Renews the lease on a stream of its own, which is etcd's only way. Throws `EtcdCallError`. */
+  /** Renews the lease on a separate stream, which is etcd's only way. Throws `EtcdCallError`. */
   async keepAlive(leaseId: bigint): Promise<ILeaseKeepAliveResponse> {
     const stream = await this.lease.leaseKeepAlive();
     return this.#limited<ILeaseKeepAliveResponse>((done) => {

@@ -10,7 +10,7 @@ export interface Unreachable {
   readonly host: string;
   readonly access: Pick<EtcdAccess, 'tls'>;
   readonly clock: Clock;
-  /** To find the reason in; a host that is silent for as long is said to be. */
+  /** Time limit for finding the reason; a host that stays silent that long is reported as silent. */
   readonly limitMs: number;
   /** Finds the address of a name; that of Node by default. */
   readonly resolve?: (name: string) => Promise<unknown>;

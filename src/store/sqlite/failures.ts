@@ -116,7 +116,7 @@ export function storeInvalid(path: string, why: string, cause?: unknown): Paddle
   return new PaddletError('StoreInvalid', `store ${path} cannot be used: ${why}`, { cause });
 }
 
-/** Of Node's errors; empty for others. */
+/** The code of one of Node's errors; empty for other errors. */
 export const systemCode = (error: unknown): string => String((error as { code?: unknown } | undefined)?.code ?? '');
 
 /** Bytes that a process without privileges may still write to the disk of the folder; 0 when it cannot be asked. */

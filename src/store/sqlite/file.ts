@@ -24,7 +24,10 @@ import {
 
 /** "PDLT": marks the file as a paddlet store. */
 const APPLICATION_ID = 0x50444c54;
-/** Of the tables (docs/store-keys.md, "The SQLite file"), not of the keys in them. Kept in `PRAGMA user_version`. */
+/**
+ * Version of the tables (docs/store-keys.md, "The SQLite file"), not of the keys in them. Kept in `PRAGMA
+ * user_version`.
+ */
 const LAYOUT_VERSION = 2;
 /** How long one statement may block this process on a lock; longer waits happen between turns of the event loop. */
 const LOCK_WAIT_MS = 10;
@@ -206,8 +209,8 @@ function tryOpen(path: string, access: StoreAccess): SqliteFile {
 }
 
 /**
- * Reads without creating anything. SQLite would make the files `-wal` and `-shm` and leave them behind, unless it is
- * told that no process changes the file: that is so while there is no `-wal`, and enough for commands that read once.
+ * Reads without creating anything. SQLite would make the files `-wal` and `-shm` and leave them behind, unless it knows
+ * that no process changes the file, as is the case while there is no `-wal`, and enough for commands that read once.
  */
 function tryReading(path: string): SqliteFile {
   const url = pathToFileURL(path);
@@ -259,7 +262,9 @@ function createTables(db: DatabaseSync): void {
   db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${LAYOUT_VERSION}`);
 }
 
-/** Device and inode of what is at the path; undefined when nothing is. `StoreUnavailable` when that cannot be told. */
+/**
+ * Device and inode of what is at the path; undefined when nothing is. `StoreUnavailable` when that cannot be found out.
+ */
 export function fileIdOf(path: string): string | undefined {
   try {
     const stat = statSync(path, { bigint: true });

@@ -19,7 +19,7 @@ export interface ObservedLease {
 }
 
 interface Count extends ObservedLease {
-  /** Since when it has been seen unchanged. */
+  /** Time since which the lease has been seen unchanged. */
   sinceMs: number;
   /** When a write had gone through, late in the count. */
   provenMs: number | undefined;

@@ -46,7 +46,7 @@ export class SqliteWriter {
   #queue: Write[] = [];
   #cancelFlush: Cancel | undefined;
   #untrimmed = 0n;
-  /** Since when the lock has been refused. */
+  /** Time since which the lock has been refused. */
   #lockedSinceMs: number | undefined;
 
   constructor(options: SqliteWriterOptions) {

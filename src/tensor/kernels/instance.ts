@@ -14,9 +14,7 @@ export interface KernelInstance {
 
 let compiled: WebAssembly.Module | undefined;
 
-/**
- * A fresh instance with a memory of its own, which grows up to `maximumPages`; `grown` is called at once when it has.
- */
+/** A fresh instance with separate memory, which grows up to `maximumPages`; `grown` is called at once when it has. */
 export function instantiateKernels(
   maximumPages: number = LIMITS.kernelMemoryPages,
   grown = (): void => {},

@@ -204,9 +204,7 @@ describe('the file', () => {
     ]);
     const { out, err } = await paddlet('init', '--data', 'data.csv');
     expect(err).toBe('');
-    expect(
-      out,
-    ).toBe(`wrote job.yaml: lr on 1 column; label label: by its name; its values fit a binary model
+    expect(out).toBe(`wrote job.yaml: lr on 1 column; label label: by its name; its values fit a binary model
 next: paddlet doctor job.yaml
       paddlet run job.yaml
       paddlet predict data --data FILE

@@ -114,8 +114,14 @@ test('predict takes csv with another delimiter', async () => {
   const refused = await semicolon();
   expect(JSON.parse(refused.out).error.hint).toContain('for predict, pass --delimiter');
   for (const [words, message] of [
-    [['--format', 'csv', '--delimiter', '5'], '--delimiter "5": expected one ASCII character that is neither a letter nor a digit'],
-    [['--format', 'csv', '--delimiter', '.'], '--delimiter ".": "." may be part of a number: expected another character'],
+    [
+      ['--format', 'csv', '--delimiter', '5'],
+      '--delimiter "5": expected one ASCII character that is neither a letter nor a digit',
+    ],
+    [
+      ['--format', 'csv', '--delimiter', '.'],
+      '--delimiter ".": "." may be part of a number: expected another character',
+    ],
     [['--format', 'jsonl', '--delimiter', ';'], '--delimiter is for csv files, and the input is jsonl'],
   ] as const) {
     const { code, out } = await predict('semicolon.csv', ...words);

@@ -40,7 +40,7 @@ export type Metadata = Readonly<Record<string, string>>;
 
 export interface Header {
   readonly metadata: ReadonlyMap<string, string>;
-  /** In the order of their data. */
+  /** Tensors in the order of their data. */
   readonly tensors: ReadonlyMap<string, TensorInfo>;
 }
 

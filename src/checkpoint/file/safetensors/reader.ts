@@ -16,7 +16,7 @@ import {
 } from './header.ts';
 
 export interface Safetensors extends Header {
-  /** Its path, for messages. */
+  /** Path of the file, for messages. */
   readonly name: string;
   readonly file: DiskFile;
   readonly bytes: number;

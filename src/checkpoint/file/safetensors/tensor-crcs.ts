@@ -3,7 +3,7 @@ import * as z from 'zod';
 
 export const TENSOR_CRCS = 'tensorCrc32';
 
-/** Its length depends on the names alone. */
+/** The length of the text depends on the names alone. */
 export const tensorCrcsText = (crcs: ReadonlyMap<string, number>): string =>
   JSON.stringify(Object.fromEntries([...crcs].map(([name, crc]) => [name, crc.toString(16).padStart(8, '0')])));
 

@@ -36,11 +36,11 @@ export interface WrittenTensor extends TensorInfo {
   readonly crc32: number;
 }
 
-/** Waits as long as the writer should pause before writing so many bytes more. */
+/** Waits as long as the writer should pause before it writes `bytes` more bytes. */
 export type Pace = (bytes: number) => Promise<void>;
 
 export interface SafetensorsWriter {
-  /** In the order of their data. */
+  /** Tensors in the order of their data. */
   readonly tensors: readonly WrittenTensor[];
   append(tensor: NewTensor | StreamedTensor): Promise<void>;
   /** Fills the header and syncs the file; its size in bytes. */

@@ -68,6 +68,6 @@ function* jsonLines({ body, from, to, first }: ReadRange): Generator<string> {
   yield lines.join('');
 }
 
-/** False when its reader is gone, or it has failed, which `main` reports. */
+/** False if the reader closed the pipe, or if writing failed, which `main` reports. */
 const write = (text: string | Uint8Array): Promise<boolean> =>
   new Promise((resolve) => process.stdout.write(text, (error) => resolve(error == null)));

@@ -33,9 +33,9 @@ export interface Section {
 export interface BlockHead {
   readonly bytes: number;
   readonly records: number;
-  /** Of these, how many are good. */
+  /** Number of these records that are good. */
   readonly good: number;
-  /** Of the first record, in the file. */
+  /** Position of the first record in the file. */
   readonly position: number;
 }
 
@@ -73,7 +73,7 @@ export function encodeBlock(
   return block;
 }
 
-/** `bytes`: at least `HEAD_BYTES` of a block. Undefined when they are none. */
+/** `bytes`: at least `HEAD_BYTES` of a block. Undefined if they are not a block. */
 export function headOf(bytes: Buffer): BlockHead | undefined {
   const total = bytes.readUInt32LE(HEAD.bytes);
   const position = bytes.readBigUInt64LE(HEAD.position);

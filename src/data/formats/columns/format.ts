@@ -63,7 +63,7 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
   return times.during('parse', () => into.finish());
 }
 
-/** Of the file that the columns were made of. Throws `DataInvalid`. */
+/** Path of the file that the columns were made from. Throws `DataInvalid`. */
 async function sourceOf(files: OpenFiles, { file, offset }: Chunk): Promise<string> {
   const path = files.path(file);
   const frame = await files.bytes(file, 0, Math.min(FRAME_BYTES, offset));

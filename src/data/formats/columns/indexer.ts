@@ -24,7 +24,7 @@ export const indexColumns = (
   return indexEach(place, found, into, read, open);
 };
 
-/** As `Format.readFile`. `watch` is told of the bytes of each block, before and after its records. */
+/** As `Format.readFile`. `watch` sees the bytes of each block, before and after its records. */
 export async function readColumns(
   content: Content,
   { columns, labels, onBytes, beforeRead = async () => {} }: WholeFile,
@@ -42,7 +42,7 @@ export async function readColumns(
     to: content.bytes,
     async read(at: number, wanted: number) {
       await beforeRead();
-      // The records before were passed on: their bytes are not needed any more.
+      // The records before were passed on: their bytes are no longer needed.
       if (room.length < wanted) room = new Uint8Array(wanted);
       return room.subarray(0, await content.file.read(room.subarray(0, wanted), at));
     },

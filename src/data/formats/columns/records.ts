@@ -51,7 +51,7 @@ export class BlockRecords {
   readonly #block: Block;
   readonly #plan: BlockPlan;
   readonly #piece: ColumnPiece;
-  /** Of each record, its number among the good ones of the block; -1 of those that are bad. */
+  /** For each record, its number among the good ones of the block; -1 if it is bad. */
   readonly #goodAt: Int32Array;
   readonly #reasons = new Map<number, string>();
   readonly #offset: number;
@@ -92,7 +92,7 @@ export class BlockRecords {
     return { file: this.#plan.file, line, byteOffset: this.#offset, reason: this.#reasons.get(record)! };
   }
 
-  /** Those that were bad when the file was made. */
+  /** Takes the records that were bad when the file was made. */
   #takeBad(bytes: Buffer): void {
     const { records, good } = this.#block;
     let bad: readonly (readonly [number, string])[] = [];
@@ -145,7 +145,7 @@ export class BlockRecords {
     });
   }
 
-  /** For the first reason that there is. */
+  /** Keeps only the first reason of a record. */
   #refuse(good: number, reason: string): void {
     const record = this.#piece.lines[good]!;
     this.#goodAt[record] = -1;

@@ -22,7 +22,7 @@ export interface ColumnsSource {
   readonly columns: ColumnSpec;
   readonly readFile: NonNullable<Format['readFile']>;
   readonly onBytes: (count: number) => void;
-  /** Whether the file stands for its source: then reasons of bad records need not say where that is. */
+  /** Whether the file replaces its source: then reasons of bad records need not say where the source is. */
   readonly isCopy?: boolean;
 }
 

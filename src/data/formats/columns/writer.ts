@@ -7,11 +7,11 @@ import type { BadRecord } from '../../source.ts';
 import { BLOCK_RECORDS, encodeBlock, SECTION, type Section } from './block.ts';
 import { kept } from './header.ts';
 
-/** A block ends when the ids of its lists take so many bytes. */
+/** A block ends when the ids of its lists take this number of bytes. */
 const LIST_BYTES = 1 << 20;
 /** What the lists of a record may take: no block is larger than a record of text may be. */
 const MOST_LIST_BYTES = LIMITS.recordBytes / 2;
-/** At most, of what each record has. */
+/** Maximum bytes of what each record has. */
 const FIXED_BYTES = LIMITS.recordBytes / 4;
 const VALUE_BYTES = 8;
 
@@ -34,7 +34,7 @@ export class BlockWriter implements PieceSink {
     this.#open = new OpenBlock(spec, this.#perBlock);
   }
 
-  /** Of the records so far. */
+  /** Number of records so far. */
   get records(): number {
     return this.#position + this.#open.records;
   }
@@ -104,7 +104,7 @@ class OpenBlock {
   readonly #badPositions: number[] = [];
   readonly #badReasons: string[] = [];
 
-  /** With room for so many records. */
+  /** `room`: number of records that it has room for. */
   constructor(spec: ColumnSpec, room: number) {
     this.#spec = spec;
     const { numbers, single, lists } = slotsOf(spec.columns);

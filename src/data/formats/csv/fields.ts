@@ -1,6 +1,6 @@
 /**
  * Fields of CSV text (RFC 4180). A quote opens a field only at its beginning; in quotes, delimiters and line breaks are
- * ordinary, and two quotes are one. Blanks around a field are no part of it, those in quotes are.
+ * ordinary, and two quotes are one. Blanks around a field do not belong to it; blanks in quotes do.
  */
 
 import { NEWLINE } from '../../ascii.ts';
@@ -46,11 +46,11 @@ function endOfField(bytes: Uint8Array, from: number, delimiter: number, isDouble
 /** Reads one field after the other. */
 export class FieldReader {
   readonly bytes: Uint8Array;
-  /** The next field begins so many bytes behind the end of one. */
+  /** Bytes between the end of a field and the start of the next. */
   readonly delimiterBytes: 1 | 2;
   readonly #delimiter: number;
   readonly #isRun: boolean;
-  /** What is no blank, though it looks like one. */
+  /** A byte that looks like a blank, but is not treated as one. */
   readonly #notBlank: number;
   readonly #quote: number;
   /** The content of the field read last: [from, to) of `content`. */
@@ -59,7 +59,7 @@ export class FieldReader {
   to = 0;
   /** Where its delimiter or its line break is, or the end of the text. */
   end = 0;
-  /** It is no field: blanks that divide, and nothing behind them. */
+  /** Set at blanks that divide with nothing after them, which are not a field. */
   isNone = false;
   /** Line breaks in it. */
   breaks = 0;
@@ -119,7 +119,7 @@ export class FieldReader {
     if (isOpen) close = bytes.length;
     this.from = open + 1;
     this.to = close;
-    // Of the field alone: the next line break may be far behind it.
+    // Searches the field alone: the next line break may be far behind it.
     const quoted = bytes.subarray(this.from, isOpen ? this.from : close);
     for (let at = quoted.indexOf(NEWLINE); at >= 0; at = quoted.indexOf(NEWLINE, at + 1)) this.breaks += 1;
     if (doubled > 0) this.#unescape(doubled);
@@ -169,7 +169,7 @@ export class LineEnd {
     return this.#state === 'quoted';
   }
 
-  /** Where the line ends in the bytes that follow, behind its line break; undefined when it goes on behind them. */
+  /** Where the line ends in the bytes that follow, after its line break; undefined if the line continues after them. */
   find(bytes: Uint8Array): number | undefined {
     const [delimiter, quote] = [this.#delimiter, this.#quote];
     let state = this.#state;

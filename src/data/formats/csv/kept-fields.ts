@@ -46,11 +46,11 @@ function keptFields(
   });
 }
 
-/** Of a field without a header. */
+/** Name of a field in a file without a header. */
 const nameAt = (columns: ColumnSpec['columns'], field: number): string =>
   columns.find((column) => column.type !== 'cross' && column.position === field + 1)?.name ?? `field${field + 1}`;
 
-/** Without a copy of the bytes. */
+/** Decodes a range without a copy of the bytes. */
 const latin1 = ({ buffer, byteOffset }: Uint8Array, from: number, to: number): string =>
   Buffer.from(buffer, byteOffset + from, to - from).toString('latin1');
 
@@ -65,7 +65,7 @@ class FieldTexts implements KeptTexts {
     this.#last = Math.max(...fields);
   }
 
-  /** Of the line in [start, end): empty where it has no such field, or is too long to be looked at. */
+  /** Texts of the line in [start, end): empty where the line lacks the field, or is too long to be read. */
   of(start: number, end: number): string[] {
     const reader = this.#reader;
     const texts: string[] = this.#fields.map(() => '');

@@ -18,7 +18,7 @@ export interface HeadReading {
   readonly most?: number | undefined;
 }
 
-/** The first line of a file with values has to end within so many bytes. */
+/** Maximum bytes of the first line of a file with values. */
 export const HEAD_BYTES = FORWARD_HEAD_BYTES;
 const DELIMITERS = [',', '\t', ';', '|'];
 const SHOWN_NAMES = 12;
@@ -51,7 +51,7 @@ export function headOf(
   if (at >= bytes.length && isWhole) return undefined;
   const { texts, end, breaks, fault } = fieldsOf(bytes, at, dialect, how.most);
   if (!isWhole && end >= bytes.length) {
-    // Fewer than a header may have: it goes on behind them.
+    // The bytes are fewer than a header may have: the header continues after them.
     if (bytes.length < HEAD_BYTES) return undefined;
     throw new PaddletError('DataInvalid', `${path}:${line}: the first line does not end within ${HEAD_BYTES} bytes`, {
       hint: 'check that the file is csv text, and that data.csv.quote is right',
@@ -146,7 +146,7 @@ function refuseSamePlace(columns: readonly FieldColumn[], positions: readonly nu
 const shorten = (text: string): string =>
   text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
 
-/** For a line that is not divided. */
+/** The hint for a line that is not divided. */
 function delimiterHint(
   texts: readonly string[],
   { dialect }: ColumnSpec,

@@ -59,7 +59,7 @@ export class CsvLineReader implements LineReader {
       const target = targets[field];
       isHeader &&= (this.#names.get(field)?.compare(reader.content, reader.from, reader.to) ?? 0) === 0;
       field += 1;
-      // Of a line that is too long nothing is made: it may be 16 MiB of one value.
+      // Reads no value of a line that is too long: it may be 16 MiB of one value.
       const isLong = reader.end - start > LIMITS.recordBytes;
       const isTaken = target !== undefined && !isLong && reason === undefined && reader.fault === undefined;
       if (isTaken) reason = this.#values.take(target, reader.content, reader.from, reader.to);

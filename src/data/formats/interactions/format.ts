@@ -49,10 +49,10 @@ export const interactionsForm: TextForm = {
     keptIn(file, keep, { ...head, layout: { ...head.layout, fields: LIMITS.columns } }, spec),
 };
 
-/** Up to the last one that a column is of. */
+/** Number of fields up to the last one that a column has. */
 const fieldsRead = (positions: readonly number[]): number => 1 + Math.max(0, ...positions);
 
-/** Without a header. */
+/** Positions of the columns in a file without a header. */
 const positionsOf = (spec: ColumnSpec): number[] => fieldColumns(spec).map(({ position = 0 }) => position - 1);
 
 export const interactionsFormat = textFormat(interactionsForm, 'position', 4);

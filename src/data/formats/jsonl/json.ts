@@ -42,7 +42,7 @@ export function jsonOf(bytes: Uint8Array): Json {
   throw faulty(`not valid JSON at character ${fault + before + 1}`);
 }
 
-/** `fault`: where it is no JSON, if that is known. */
+/** `fault`: where the text stops being JSON, if known. */
 function parsedOf(text: string): { readonly value: Json } | { readonly fault: number | undefined } {
   try {
     return {

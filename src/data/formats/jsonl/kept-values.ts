@@ -29,7 +29,7 @@ export function keptIn(_file: string, keep: readonly string[], _head: FileHead, 
   };
 }
 
-/** Null for what is no JSON: it is a bad record, and has no values. */
+/** Null for text that is not JSON: such a record is bad, and has no values. */
 export function recordIn(line: Uint8Array): Json {
   if (line.length > LIMITS.recordBytes) return null;
   try {

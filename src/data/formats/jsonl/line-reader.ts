@@ -85,7 +85,7 @@ function* textsOf(values: readonly Json[]): Generator<Uint8Array> {
 
 const EXPECTED: Readonly<Record<string, string>> = { number: 'a number', categories: 'an array or a text' };
 
-/** Of what is no text: truth is 1. A number is as it is written, so that -0 stays what it is. */
+/** A value that is not a text, as a number: true is 1. A number stays as it is written, so that -0 stays -0. */
 function numberText(value: Json): string | undefined {
   if (typeof value === 'boolean') return value ? '1' : '0';
   return isRawNumber(value) ? value.rawJSON : undefined;

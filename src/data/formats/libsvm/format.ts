@@ -149,7 +149,7 @@ async function parseChunk(
     const end = at === chunk.bytes ? bytes.length : bytes.lastIndexOf(NEWLINE) + 1;
     const text = bytes.subarray(0, end);
     held = bytes.subarray(end);
-    // Of the last slice the sum comes first: nothing is known to be as it was indexed before.
+    // The checksum is compared before the last slice is parsed: until then nothing shows that the bytes are as indexed.
     if (at === chunk.bytes && crc !== chunk.crc32) return false;
     if (held.length > 2 * LIMITS.recordBytes) return false;
     if (end === 0) continue;

@@ -19,7 +19,7 @@ const SMALL_ID_DIGITS = 9;
 const GROUP = Buffer.from('qid:');
 const MOST_U32 = 2 ** 32 - 1;
 
-/** Of the first bad records the text is kept, to show it and to see what the file looks like. */
+/** Number of bad records whose text is kept, to show it and to see what the file looks like. */
 const SHOWN_RECORDS = 8;
 const SHOWN_BYTES = 4096;
 
@@ -27,7 +27,7 @@ export interface TextPart {
   readonly file: string;
   /** Whole lines; what follows [0, length) is not read. */
   readonly bytes: Uint8Array;
-  /** Of `bytes[0]` in the file's content. */
+  /** Offset of `bytes[0]` in the file's content. */
   readonly offset: number;
   readonly firstLine: number;
   /** Whether features are `field:id:value`. */
@@ -40,7 +40,7 @@ export interface RecordSink {
   startPart(file: string): void;
   /** Adds a feature to the record being read; its id in two u32 halves. `field`: 0 where the text has none. */
   feature(low: number, high: number, value: number, field: number): void;
-  /** Of the record being read; without them it counts 1, and has no group. */
+  /** Weight and group of the record being read; without them it has weight 1 and no group. */
   weight(value: number): void;
   group(low: number, high: number): void;
   /** Features of the record being read, so far. */
@@ -48,7 +48,7 @@ export interface RecordSink {
   readonly badRecords: number;
   /** Both end the record being read; of a bad one nothing stays. */
   good(label: number, line: number): void;
-  /** `label`: as it is written, NaN if it is no number. */
+  /** `label`: as it is written, NaN if it is not a number. */
   bad(record: BadRecord, label?: number): void;
 }
 
@@ -63,7 +63,7 @@ export function parseLibsvm(part: TextPart, rule: LabelRule, into: RecordSink): 
   for (let start = 0; start < part.bytes.length; line++) start = parser.line(start, line) + 1;
 }
 
-/** The label of the record in [from, to), whatever follows it; NaN if it is no number. */
+/** The label of the record in [from, to), whatever follows it; NaN if it is not a number. */
 export function writtenLabel(bytes: Uint8Array, from: number, to: number): number {
   let end = from;
   while (end < to && bytes[end]! > HASH && bytes[end] !== COLON) end++;
@@ -141,14 +141,14 @@ export class LineParser {
     return undefined;
   }
 
-  /** Of the label in the token [from, to): before its weight, where it may have one. */
+  /** Where the label in the token [from, to) ends: before its weight, if it may have one. */
   private labelEnd(from: number, to: number): number {
     if (this.rule.mayHaveWeight !== true) return to;
     const colon = this.bytes.subarray(from, to).indexOf(COLON);
     return colon < 0 ? to : from + colon;
   }
 
-  /** The number in [from, to); false when it is none, or that of no group. */
+  /** Reads the number in [from, to); false if it is not a number, or is not a valid group. */
   private group(from: number, to: number): boolean {
     const { bytes, id } = this;
     if (!parseU64(bytes, from, to, id) || (id.low === MOST_U32 && id.high === MOST_U32)) return false;

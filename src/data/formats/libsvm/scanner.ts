@@ -76,7 +76,7 @@ class TextScanner {
   private readonly bounds: Bounds;
   private readonly selector: Selector | undefined;
   private readonly hasFields: boolean;
-  /** Of the next record in the file, those counted that are left out. */
+  /** Position of the next record in the file, counting the records that are not selected. */
   private position = 0;
   private readonly id = { low: 0, high: 0 };
   /** Ids below it, read as f64, cannot raise the feature bound. */

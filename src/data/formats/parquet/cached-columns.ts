@@ -16,10 +16,10 @@ import { countColumns } from '../columns/indexer.ts';
 import { asWritten, writeColumns } from '../columns/write-file.ts';
 import { readParquet } from './reader.ts';
 
-/** Of the name of a file, in that of its columns: names have a bound. */
+/** Characters of a file's name in the name of its columns, since names have a maximum length. */
 const NAME_CHARACTERS = 64;
 
-/** Raise this when the same file would become other columns. */
+/** Raise this if the same file would become other columns. */
 const COLUMNS_VERSION = 2;
 
 /** By the file, and by what decides the values of its columns: not by what a job makes of these. */
@@ -66,7 +66,7 @@ export async function openColumns(place: DataPlace, path: string, columns: Colum
   }
 }
 
-/** Another process may do the same: the first one that is done removes what others have begun. */
+/** Another process may do the same: the first one that is done removes what others have started. */
 async function makeColumns(
   place: DataPlace,
   path: string,
@@ -88,7 +88,7 @@ async function makeColumns(
     // Only the cache is written to.
     const isOfCache = error instanceof Error && 'syscall' in error && error.syscall !== 'read';
     if (!isOfCache) throw error;
-    // If another process was faster, it has removed what this one has begun.
+    // If another process was faster, it has removed what this one has started.
     if (!(await disk.exists(cached))) throw cacheFailed(dirname(cached), error);
   } finally {
     await content.file.close();

@@ -3,13 +3,13 @@ import { unscaledOf } from './refined.ts';
 import type { Leaf, TimeUnit } from './schema.ts';
 import type { Values } from './values.ts';
 
-/** Undefined where it is a float that is no number, which means that there is none. */
+/** The text of a value; undefined for a float that is NaN, which means a missing value. */
 export type TextAt = (at: number) => Uint8Array | undefined;
 
 const PER_SECOND: Readonly<Record<TimeUnit, bigint>> = { ms: 1000n, us: 1_000_000n, ns: 1_000_000_000n };
 const DECIMALS: Readonly<Record<TimeUnit, number>> = { ms: 3, us: 6, ns: 9 };
 const DAY_MS = 86_400_000;
-/** As many digits as any f32 needs. */
+/** Maximum number of digits that an f32 needs. */
 const F32_DIGITS = 9;
 
 export function textsOf({ meaning }: Leaf, values: Values): TextAt {
@@ -47,7 +47,7 @@ export function textsOf({ meaning }: Leaf, values: Values): TextAt {
   }
 }
 
-/** Of a whole number its digits, however many. */
+/** A whole number is written with all its digits. */
 const floatText = (value: number): string => (Number.isInteger(value) ? String(BigInt(value)) : String(value));
 
 /** The number of fewest digits that is the same f32. */

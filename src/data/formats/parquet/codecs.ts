@@ -27,7 +27,7 @@ export const isKnownCodec = (codec: string): codec is CompressionCodec => Object
 
 /** `size`: of what comes out, which the caller has bounded. Throws a `Fault`. */
 export function decompressed(codec: CompressionCodec, bytes: Uint8Array, size: number): Uint8Array {
-  // Some writers compress nothing to nothing, which is no valid stream.
+  // Some writers compress nothing to nothing, which is not a valid stream.
   if (size === 0) return new Uint8Array(0);
   let result: Uint8Array;
   try {

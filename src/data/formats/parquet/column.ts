@@ -116,7 +116,7 @@ class ColumnBuilder {
   readonly #capacity: number;
   #nulls: Uint8Array | undefined;
   #elements = 0;
-  /** Rows that have begun. */
+  /** Rows that have started. */
   #row = 0;
 
   constructor(
@@ -186,7 +186,7 @@ class ColumnBuilder {
     const [first, end, known] = [this.#elements, this.#elements + values, this.#dictionaryValues];
     const width = content[0];
     if (width === undefined) throw new Fault('it ends before its indexes');
-    // Of 0 bits, some writers write no run.
+    // Some writers write no run for indexes of 0 bits.
     if (width > 0) decodeHybrid(content.subarray(1), width, indexes, first, values);
     let largest = 0;
     for (let at = first; at < end; at++) if (indexes[at]! > largest) largest = indexes[at]!;

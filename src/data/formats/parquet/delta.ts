@@ -39,7 +39,7 @@ export function decodeDeltas(bytes: Uint8Array, at: number, into: Deltas): numbe
   return reader.at;
 }
 
-/** Packed integers of so many bits, from a byte of the view on. */
+/** Packed integers of `width` bits, from a byte of the view on. */
 interface Packed {
   readonly view: DataView;
   readonly at: number;
@@ -62,7 +62,7 @@ function store(into: Deltas, at: number, value: bigint): void {
   else into[at] = BigInt.asIntN(64, value);
 }
 
-/** Of differences of 32-bit integers only the low half counts. */
+/** Decodes differences of 32-bit integers, for which only the low half counts. */
 function small(packed: Packed, least: bigint, before: bigint, into: Int32Array, first: number, count: number): bigint {
   const low = Number(BigInt.asIntN(32, least));
   const { view, at, width } = packed;
@@ -102,7 +102,7 @@ function large(
   return BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low));
 }
 
-/** Up to 32 bits, as a signed number if there are 32. The view goes on behind them. */
+/** Up to 32 bits, as a signed number if there are 32. The view continues after them. */
 function bitsAt(view: DataView, at: number, bit: number, width: number): number {
   const from = at + (bit >>> 3);
   const shift = bit & 7;

@@ -14,7 +14,7 @@ export type ReadBytes = (offset: number, count: number) => Promise<Uint8Array>;
 
 export interface RowGroup {
   readonly rows: number;
-  /** Of its first row, in the file. */
+  /** Position of its first row in the file. */
   readonly firstRow: number;
   /** Checked when one is read: a file may have very many. */
   readonly chunks: FileMetaData['row_groups'][number]['columns'];

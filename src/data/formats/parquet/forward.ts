@@ -40,7 +40,7 @@ export async function openRows(content: Content, options: ForwardOptions): Promi
     for (const leaf of kept) texts.push(rowTexts(leaf, await readColumn(footer, group, leaf, read)));
     return { records, texts: kept.length === 0 ? undefined : { of: (row) => texts.map((textOf) => textOf(row)) } };
   };
-  // Of one row group there are several parts.
+  // A row group has several parts, so the last decoded group is kept.
   let last: { readonly group: number; readonly decoded: Promise<ReadGroup> } | undefined;
   return {
     kept: keep,

@@ -21,7 +21,7 @@ export class GroupRecords {
     this.#firstRow = firstRow;
   }
 
-  /** In the order of the plan. */
+  /** To be called in the order of the plan. */
   add(target: Target, values: RowValues): void {
     this.#values.set(keyOf(target), values);
     for (const [row, fault] of values.faults) if (!this.#faults.has(row)) this.#faults.set(row, fault);
@@ -62,7 +62,7 @@ export class GroupRecords {
     return true;
   }
 
-  /** Of a time in the path of the file. */
+  /** What is wrong with a time in the path of the file; undefined if nothing is. */
   #timeFault({ record }: RecordValues): string | undefined {
     const { times, constants } = this.#plan;
     if (times === undefined || !constants.some(({ target }) => target.kind === 'text')) return undefined;

@@ -78,7 +78,7 @@ function unpackIndexes(
 ): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const mask = width === 32 ? 0xffff_ffff : 2 ** width - 1;
-  // So many that each load is of bytes that are there.
+  // As many values as can be loaded without reading past the end of the bytes.
   const near = width === 0 ? count : Math.min(count, Math.max(0, Math.floor(((bytes.length - at - 4) * 8) / width)));
   let number = 0;
   if (width > 0 && width <= ONE_LOAD_BITS) {

@@ -8,14 +8,14 @@ import { lengthAt } from './values.ts';
 export interface PageLevels {
   /** Entries of the page: an empty list is one, too. */
   readonly count: number;
-  /** Of lists: 0 where a row begins. */
+  /** For lists: 0 where a row begins. */
   readonly repetitions?: Uint8Array;
   readonly definitions?: Uint8Array;
   /** Rows, or elements of lists. */
   readonly elements: number;
-  /** Of these, how many are not null. */
+  /** Number of these that are not null. */
   readonly values: number;
-  /** Of each element, 1 or 0; absent where none can be null. */
+  /** For each element, 1 or 0; absent if none can be null. */
   readonly present?: Uint8Array;
   /** The values behind the levels. */
   readonly content: Uint8Array;

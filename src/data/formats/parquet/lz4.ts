@@ -3,10 +3,10 @@ import { Fault } from './fault.ts';
 
 const LEAST_MATCH = 4;
 const HADOOP_HEAD_BYTES = 8;
-/** Up to so many bytes are copied one by one, which is faster than a call. */
+/** Up to this many bytes are copied one by one, which is faster than a call. */
 const SHORT = 24;
 
-/** Of one block. Throws a `Fault` unless it has so many bytes. */
+/** Decompresses one block. Throws a `Fault` unless it has `size` bytes. */
 export function decompressedLz4(bytes: Uint8Array, size: number): Uint8Array {
   const into = new Uint8Array(size);
   let [at, to] = [0, 0];

@@ -36,7 +36,9 @@ export class Booleans implements ValueBuilder {
   }
 }
 
-/** Of a fixed width in the file, 4 or 8 bytes, which is that of the array but for decimals. */
+/**
+ * Gathers numbers with a fixed width of 4 or 8 bytes in the file. The array has the same width, except for decimals.
+ */
 export class NumberBuilder implements ValueBuilder {
   readonly #storage: Storage;
   readonly #width: 4 | 8;

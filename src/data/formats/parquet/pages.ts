@@ -8,11 +8,11 @@ import { Fault } from './fault.ts';
 import { endOfStruct } from './thrift.ts';
 
 interface PageBase {
-  /** Of its header, in the chunk. */
+  /** Offset of its header in the chunk. */
   readonly at: number;
   /** As in the file, compressed, and with the levels. */
   readonly body: Uint8Array;
-  /** Of the body when it is decompressed. */
+  /** Bytes of the decompressed body. */
   readonly size: number;
   readonly crc: number | undefined;
   readonly values: number;
@@ -28,7 +28,7 @@ export interface DataPageV1 extends PageBase {
   readonly kind: 'v1';
 }
 
-/** Its levels are not compressed. */
+/** A page whose levels are not compressed. */
 export interface DataPageV2 extends PageBase {
   readonly kind: 'v2';
   readonly repetitionBytes: number;
@@ -49,7 +49,7 @@ export class PageFault extends Fault {
   }
 }
 
-/** Of a chunk with so many values. Throws a `PageFault`. */
+/** The pages of a chunk that has `values` values. Throws a `PageFault`. */
 export function pagesOf(
   chunk: Uint8Array,
   values: number,

@@ -48,7 +48,7 @@ function storeShort(bytes: Uint8Array, start: number, end: number, halves: Uint3
   halves[to + 1] = high;
 }
 
-/** Of an INT96: nanoseconds of a day, and its Julian number. */
+/** Microseconds since 1970 of an INT96, which has the nanoseconds of a day and the Julian number of the day. */
 function microsecondsAt(view: DataView, at: number): bigint {
   const days = BigInt(view.getUint32(at + 8, true) - JULIAN_DAY_OF_1970);
   return days * MICROSECONDS_A_DAY + view.getBigUint64(at, true) / 1000n;

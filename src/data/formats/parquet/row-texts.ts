@@ -21,7 +21,7 @@ export function rowTexts(leaf: Leaf, { values, indexes, nulls }: ColumnValues): 
   return (row) => (nulls !== undefined && nulls[row] !== 0 ? '' : textFor(row));
 }
 
-/** Of a list the texts of its values, with `separator` between them; no more than one record may have. */
+/** The texts of a list's values, with `separator` between them; at most as many as one record may have. */
 export function listTexts(leaf: Leaf, column: ColumnValues, separator: string): (row: number) => string {
   const elementText = rowTexts(leaf, column);
   const { listOffsets } = column;

@@ -14,7 +14,7 @@ export type Meaning =
   | { readonly kind: 'timestamp'; readonly unit: TimeUnit; readonly isUtc: boolean }
   /** Days since 1970. */
   | { readonly kind: 'date' }
-  /** Since midnight. */
+  /** Time since midnight. */
   | { readonly kind: 'time'; readonly unit: TimeUnit };
 
 /** The arrays that its values come in (`values.ts`). */
@@ -25,7 +25,7 @@ export type Physical = NonNullable<SchemaElement['type']>;
 export interface Leaf {
   /** Names from the root, with points between them; of a list, those above what makes it one. */
   readonly name: string;
-  /** Of the column chunks of a row group, which is its own. */
+  /** Index of its chunk among the column chunks of a row group. */
   readonly index: number;
   readonly path: readonly string[];
   readonly physical: Physical;

@@ -4,21 +4,21 @@ import type { Target, ValuePlan } from '../text/plan.ts';
 import { RecordValues } from '../text/values.ts';
 import type { ColumnValues } from './column.ts';
 
-/** Of some values. What a faulty one has otherwise says nothing. */
+/** What some values become. What a faulty value becomes has no meaning. */
 export interface Taken {
   /** Numbers, labels, weights, times. */
   readonly floats?: Float32Array | Float64Array;
   /** Ids, in u32 halves. */
   readonly halves?: Uint32Array;
-  /** Of lists: the ids of each value, in u32 halves. Without it each value has one id. */
+  /** For lists: the ids of each value, in u32 halves. Without it each value has one id. */
   readonly lists?: readonly (readonly number[])[];
-  /** Of lists: 1 where a value is none. */
+  /** For lists: 1 where a value is empty. */
   readonly empty?: Uint8Array;
-  /** By value. */
+  /** Reasons of faulty values, keyed by value. */
   readonly faults: ReadonlyMap<number, string>;
 }
 
-/** Of each row of a row group. */
+/** The values of each row of a row group. */
 export interface RowValues {
   readonly floats?: Float32Array | Float64Array;
   readonly halves?: Uint32Array;
@@ -29,7 +29,7 @@ export interface RowValues {
 export interface RowLists {
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
-  /** Of all rows, in u32 halves. */
+  /** Ids of all rows, in u32 halves. */
   readonly ids: Uint32Array;
 }
 
@@ -38,7 +38,7 @@ export function rowsOf(target: Target, taken: Taken, column: ColumnValues, plan:
   const { rows, indexes, nulls } = column;
   const { floats, halves } = taken;
   if (indexes === undefined && nulls === undefined) {
-    // Each row has a value of its own: they are as they are.
+    // If each row has a separate value, the values are those of the rows.
     return { ...(floats && { floats }), ...(halves && { halves }), faults: taken.faults };
   }
   const none = noneOf(target, plan);

@@ -53,7 +53,7 @@ function* missingAmong({ array }: Numbers, missing: ReadonlySet<number>): Genera
   for (let at = 0; at < array.length; at++) if (missing.has(Number(array[at]!))) yield at;
 }
 
-/** `none`: which of the values are no value. */
+/** `none`: numbers of the values that mean a missing value. */
 function withNone(target: OfIds, halves: Uint32Array, none: Iterable<number>): Taken {
   const empty = target.kind === 'list' ? new Uint8Array(halves.length / 2) : undefined;
   const [low, high] = target.kind === 'single' ? halvesOf(missingId(target.seed)) : NO_GROUP;
@@ -86,7 +86,7 @@ function* emptySpans({ starts, ends }: Spans): Generator<number> {
   for (let at = 0; at < starts.length; at++) if (starts[at] === ends[at]) yield at;
 }
 
-/** Those that are a text of what is missing. */
+/** Values whose text means a missing value. */
 function missingSpans({ bytes, starts, ends }: Spans, { missing }: ValuePlan): number[] {
   const longest = Math.max(-1, ...missing.map(({ length }) => length));
   const none: number[] = [];
@@ -102,7 +102,7 @@ function missingSpans({ bytes, starts, ends }: Spans, { missing }: ValuePlan): n
   return none;
 }
 
-/** In 64 bits each. */
+/** The whole numbers as 64-bit integers. */
 function wideOf(values: Numbers): BigInt64Array | BigUint64Array | undefined {
   switch (values.kind) {
     case 'i64':

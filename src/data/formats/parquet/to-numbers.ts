@@ -44,7 +44,7 @@ export function numbersOf(
 export function missingNumbers(plan: ValuePlan): ReadonlySet<number> | undefined {
   const texts = plan.missing.map((text) => textOf(text, 0, text.length)).filter((text) => SPOKEN.test(text));
   const numbers = texts.map(Number);
-  // Another text than that of the number is no value's.
+  // No value has a text that differs from the text of its number.
   const areAll = numbers.every((number, at) => Number.isSafeInteger(number) && String(number) === texts[at]);
   return areAll ? new Set(numbers) : undefined;
 }

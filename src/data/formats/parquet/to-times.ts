@@ -15,7 +15,7 @@ export function timesOf(target: Target & { kind: 'text' }, leaf: Leaf, values: V
   return (mayBeMissing(plan) ? undefined : instantsOf(target, leaf, values)) ?? byText(target, leaf, values, plan);
 }
 
-/** Of timestamps and dates that say which instant they are. */
+/** Times of timestamps and dates that state an instant; undefined for other values. */
 function instantsOf({ column }: Target & { kind: 'text' }, { meaning }: Leaf, values: Values): Taken | undefined {
   const isInstant = (meaning.kind === 'timestamp' && meaning.isUtc) || column.zone === 'UTC';
   if (!isInstant || values.kind === 'bytes') return undefined;

@@ -5,7 +5,7 @@ import { Fault } from './fault.ts';
 export interface Spans {
   readonly kind: 'bytes';
   readonly bytes: Uint8Array;
-  /** Of each value, where it is in `bytes`: there may be other bytes in between. Both are 0 of one that is null. */
+  /** For each value, where it is in `bytes`: there may be other bytes in between. Both are 0 for a null. */
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
 }
@@ -33,7 +33,7 @@ export interface ValueBuilder {
   finish(): Values;
 }
 
-/** Values of so many bytes each, one after the other. */
+/** Values of `width` bytes each, one after the other. */
 export function fixedBytes(encoding: Encoding, bytes: Uint8Array, count: number, width: number): Uint8Array {
   const total = count * width;
   if (encoding !== 'PLAIN' && encoding !== 'BYTE_STREAM_SPLIT') throw unknownEncoding(encoding);

@@ -47,6 +47,6 @@ export interface Kept {
 }
 
 export interface KeptTexts {
-  /** Of the line in [start, end): bytes as Latin-1, empty where it has none. */
+  /** Texts of the line in [start, end): bytes as Latin-1, empty where the line has none. */
   of(start: number, end: number): string[];
 }

@@ -104,7 +104,7 @@ async function read(
   return times.during('parse', () => into.finish());
 }
 
-/** Of the records of a chunk, those of the dataset. */
+/** Takes the selected records of a chunk. */
 function selected(into: PieceSink, chunk: Chunk, file: string, { columns, selection }: ReadOptions): PieceSink {
   if (selection === undefined || columns === undefined) return into;
   const from = positionOf(chunk, file);

@@ -51,7 +51,7 @@ function textSource(
     from: 0,
     roomAt(at) {
       const left = text.length - at;
-      // Of few long lines no more is allocated than they need.
+      // Few long lines need less room than a batch.
       const records = Math.min(batchSize, Math.max(1, Math.ceil((left + 1) / form.leastBytes)));
       return { records, bytes: left + records * pathBytes(file, columns) };
     },

@@ -78,7 +78,7 @@ export class GroupSink implements PieceSink {
     this.#took(group, end);
   }
 
-  /** Of all records so far. */
+  /** Groups of all records so far. */
   groups(): readonly ForwardGroup[] {
     this.#end();
     return this.#ready;

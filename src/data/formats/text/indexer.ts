@@ -33,7 +33,7 @@ export async function indexText(
 
 const NO_WATCH: SliceWatch = { show() {}, retire() {}, interrupt() {} };
 
-/** As `Format.readFile`. `watch` is told of the bytes that are read. */
+/** As `Format.readFile`. `watch` sees the bytes that are read. */
 export async function readWhole(
   form: TextForm,
   content: Content,

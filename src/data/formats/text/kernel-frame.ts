@@ -1,6 +1,6 @@
 /** What a call of the kernel is given and what it leaves. */
 
-/** Of `Frame` in `assembly/frame.ts`, as indexes of u32. */
+/** Places of the fields of `Frame` in `assembly/frame.ts`, as indexes of u32. */
 export const FRAME = {
   at: 0,
   end: 1,

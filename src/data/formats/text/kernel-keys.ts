@@ -4,7 +4,7 @@ import { FRAME } from './kernel-frame.ts';
 import { FIELD_BYTES, KEY_WORDS, type PlanPlaces } from './kernel-places.ts';
 import type { ObjectKey } from './plan.ts';
 
-/** Of `Key` in `assembly/frame.ts`, as indexes of u32. */
+/** Places of the fields of `Key` in `assembly/frame.ts`, as indexes of u32. */
 const KEY = { parent: 0, from: 1, length: 2, field: 3 } as const;
 
 export function writeKeys(

@@ -9,7 +9,7 @@ import { writeKeys } from './kernel-keys.ts';
 import { FIELD_BYTES, LABEL_TEXT_WORDS, labelledTexts, type PlanPlaces, textsOf } from './kernel-places.ts';
 import { type DialectBytes, type LabelTexts, type LinePlan, labelNumber, type Target } from './plan.ts';
 
-/** Of `Field`, as indexes of u32 and of u64. */
+/** Places of the fields of `Field`, as indexes of u32 and of u64. */
 const FIELD = { kind: 0, out: 1, outEnds: 2, separator: 3, most: 4, isWhole: 5, isHashed: 6 } as const;
 const FIELD_U64 = { seed: 4, missingId: 5, buckets: 6 } as const;
 const KINDS = {
@@ -26,15 +26,15 @@ const KINDS = {
   text: 10,
 } as const;
 
-/** Of `LabelText`, as indexes of u32. */
+/** Places of the fields of `LabelText`, as indexes of u32. */
 const LABEL_TEXT = { from: 0, length: 1, label: 2, isUsed: 3 } as const;
-/** As an index of f64. */
+/** Place of the label's number in `LabelText`, as an index of f64. */
 const LABEL_TEXT_NUMBER = 2;
 
 /** No byte. */
 const NONE = 0xffff_ffff;
 const ONE_VALUE = { separator: undefined, maxLength: 1 } as const;
-/** Lengths of texts that have a bit of their own; longer ones share the last. */
+/** Lengths of texts that have a separate bit; longer ones share the last. */
 const LONGEST_KNOWN = 63;
 
 /** Writes the plan to the memory and to the frame. Ids of lists that no field has, u32 halves. */
@@ -166,7 +166,7 @@ function writeLabelTexts(
     labels[entry + LABEL_TEXT.label] = label;
     table[entry + LABEL_TEXT.isUsed] = 1;
     const number = labelNumber(text, 0, text.length, dialect) ?? Number.NaN;
-    // If a number stands for several labels, the plain form reports it.
+    // If several labels have the same number, the plain form reports it.
     numbers[entry / 2 + LABEL_TEXT_NUMBER] = texts?.numbers.get(number) === label ? number : Number.NaN;
     at += text.length;
   }

@@ -3,22 +3,22 @@ import { LIMITS } from '../../../base/limits.ts';
 import { roundUp } from '../../kernels/instance.ts';
 import type { LabelTexts, LinePlan } from './plan.ts';
 
-/** Of `Field` in `assembly/frame.ts`. */
+/** Size of `Field` in `assembly/frame.ts`. */
 export const FIELD_BYTES = 56;
-/** Of `LabelText`, in u32. */
+/** Size of `LabelText`, in u32. */
 export const LABEL_TEXT_WORDS = 6;
-/** Of `Key`, in u32. */
+/** Size of `Key`, in u32. */
 export const KEY_WORDS = 8;
-/** For the columns together. */
+/** Room for all columns together. */
 const COLUMN_BYTES = 32 * 1024 * 1024;
-/** Label, weight, group, line, start and end of a record. */
+/** Bytes of label, weight, group, line, start and end of a record. */
 const RECORD_BYTES = 28;
 /** Between columns: without it, the values of a record would all compete for the same lines of a cache. */
 const GAP_BYTES = 64;
 
 /** Where the columns are. */
 export interface PlanPlaces {
-  /** Room for so many records. */
+  /** Room for this number of records. */
   readonly most: number;
   readonly labels: number;
   readonly weights: number;
@@ -33,7 +33,7 @@ export interface PlanPlaces {
   readonly missing: number;
   readonly missingBytes: number;
   readonly labelTexts: number;
-  /** Those of the table, a power of two. */
+  /** Places of the table of labels, a power of two. */
   readonly labelPlaces: number;
   readonly labelBytes: number;
   /** The whole record, then those of the form; where they are by their hash; their texts. */
@@ -45,7 +45,7 @@ export interface PlanPlaces {
   readonly texts: readonly { readonly starts: number; readonly ends: number }[];
   /** The bytes of texts that no field has; behind them is what is read. */
   readonly textBytes: number;
-  /** Of everything. */
+  /** End of all the places. */
   readonly end: number;
 }
 
@@ -59,11 +59,11 @@ export const labelledTexts = (texts: LabelTexts | undefined): (readonly [latin1:
   ...(texts?.name === undefined ? [] : [[texts.name, Number.NaN] as const]),
 ];
 
-/** At most so many bytes of texts that no field has. */
+/** Maximum bytes of texts that no field has. */
 const constantTextBytes = ({ constants }: LinePlan): number =>
   constants.reduce((sum, { target, text }) => sum + (target.kind === 'text' ? Buffer.byteLength(text) : 0), 0);
 
-/** Of a table with as many free places as others, so that a search ends soon. */
+/** Size of a table that has at least as many free places as entries, so that a search ends soon. */
 function tableSize(entries: number): number {
   let places = 1;
   while (places < 2 * entries) places *= 2;

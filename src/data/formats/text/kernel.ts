@@ -41,7 +41,7 @@ export class TextKernel {
     const end = from + text.length + (isEnded ? 0 : 1);
     this.#textBytes = text.length;
     this.#ids = roundUp(end + BEHIND_BYTES);
-    // Between two ids there is a byte.
+    // Each id takes at least two bytes, since a separator is between two ids.
     const most = this.#constantIds.length / 2 + (this.#hasLists() ? Math.ceil((text.length + 1) / 2) : 0);
     this.#instance.reserve(this.#ids + 8 * most);
     const bytes = new Uint8Array(this.#instance.buffer);
@@ -71,7 +71,7 @@ export class TextKernel {
     return this.#frame()[FRAME.line]!;
   }
 
-  /** Leaves out so many lines; the last one ends at `end`. */
+  /** Skips `lines` lines; the last one ends at `end`. */
   skip(end: number, lines: number): void {
     const frame = this.#frame();
     // The line break that was added ends a line that is left out.

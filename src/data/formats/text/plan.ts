@@ -50,15 +50,15 @@ export type Target =
     };
 
 export interface LabelTexts {
-  /** By the bytes of the text, as Latin-1. */
+  /** Keyed by the bytes of the text, as Latin-1. */
   readonly labels: ReadonlyMap<string, number>;
   /** By the number that a text of `labels` is: a text that is the same number has that label, as `4.0` for `4`. */
   readonly numbers: ReadonlyMap<number, number>;
-  /** Of all other texts; NaN when they are bad. */
+  /** Label of all other texts; NaN if they are bad. */
   readonly other: number;
   /** The name of the column: among all other texts the plain form looks at it, as the header may be there again. */
   readonly name: string | undefined;
-  /** For messages. */
+  /** Known texts, for messages. */
   readonly known: readonly string[];
 }
 
@@ -71,7 +71,7 @@ export interface ValuePlan {
   readonly targets: readonly (Target | undefined)[];
   /** Columns whose value is in the path, with that value. */
   readonly constants: readonly { readonly target: Target; readonly text: string; readonly from: 'folder' | 'job' }[];
-  /** As bytes. */
+  /** Texts that mean a missing value, as bytes. */
   readonly missing: readonly Uint8Array[];
   readonly labels: LabelRule;
   readonly hasWeights: boolean;
@@ -92,13 +92,13 @@ export interface LineForm {
   readonly keys: readonly ObjectKey[];
   /** Lines that are not UTF-8 are for the plain form. */
   readonly isUtf8: boolean;
-  /** What follows the last field of a line that is read is no part of the record. */
+  /** What follows the last field of a line that is read is not a part of the record. */
   readonly hasRest?: boolean;
   /** A record has no fewer bytes than that, with its line break. */
   readonly leastBytes: number;
   /** The plain form. */
   reader(text: LineText, plan: LinePlan): LineReader;
-  /** Of a line that is too long to be held. */
+  /** Finds the end of a line that is too long to be held. */
   lineEnd(): LineEndFinder;
   /** Where the last record that is whole ends. The text begins with one. */
   wholeRecords(text: Uint8Array): number;
@@ -109,10 +109,10 @@ export interface DialectBytes {
   readonly delimiter: number;
   /** It divides only where it is there twice. */
   readonly isDouble?: boolean;
-  /** Several in a row are one, and those at the beginning of a line are none. */
+  /** Several delimiters in a row count as one, and those at the beginning of a line do not count. */
   readonly isRun?: boolean;
   readonly quote: number;
-  /** A line that begins with it is no record. */
+  /** A line that begins with this byte is not a record. */
   readonly comment: number;
   readonly decimal: number;
 }
@@ -121,14 +121,14 @@ export interface ObjectKey {
   /** The object that has it: 0 for that of the line, n for the value of the nth key of the list, which is before it. */
   readonly parent: number;
   readonly text: Uint8Array;
-  /** Of its value, which is an object otherwise. */
+  /** Field of its value; undefined if the value is an object. */
   readonly field: number | undefined;
 }
 
 export interface LineText {
   readonly file: string;
   readonly bytes: Uint8Array;
-  /** Of `bytes[0]` in the file's content. */
+  /** Offset of `bytes[0]` in the file's content. */
   readonly offset: number;
   readonly firstLine: number;
 }
@@ -225,7 +225,7 @@ function targetOf(
   }
 }
 
-/** Bytes of each record that are in the path: at most so many. */
+/** Maximum bytes of each record that are in the path. */
 export const pathBytes = (path: string, { columns }: ColumnSpec): number =>
   columns.some((column) => column.type !== 'cross' && column.from === 'folder') ? 2 * path.length : 0;
 
@@ -244,7 +244,7 @@ export function folderValue(path: string, name: string): string {
   try {
     return decodeURIComponent(value);
   } catch {
-    // It is no escaped text: it stands for itself.
+    // It is not an escaped text, so it is taken literally.
     return value;
   }
 }
@@ -284,7 +284,7 @@ function labelNumbers(entries: readonly (readonly [string, number])[], dialect: 
 /** Numbers from here on are not compared: different texts may be the same f64. */
 const MOST_LABEL_NUMBER = 2 ** 53;
 
-/** The number that the text of a label is; undefined when it is none that can be compared. */
+/** The number of a label's text; undefined if it is not a number that can be compared. */
 export function labelNumber(
   content: Uint8Array,
   from: number,
@@ -296,7 +296,7 @@ export function labelNumber(
   return Math.abs(number) < MOST_LABEL_NUMBER ? number + 0 : undefined;
 }
 
-/** NaN when the text is no number. */
+/** NaN when the text is not a number. */
 export function numberOf(
   content: Uint8Array,
   from: number,
@@ -304,7 +304,7 @@ export function numberOf(
   { decimal }: Pick<DialectBytes, 'decimal'>,
 ): number {
   if (decimal !== COMMA) return parseDecimal(content, from, to);
-  // A copy: `slice` of a Buffer is none.
+  // Makes a copy, which `slice` of a Buffer does not.
   const text = Uint8Array.from(content.subarray(from, to));
   if (text.includes(POINT)) return Number.NaN;
   const comma = text.indexOf(COMMA);

@@ -11,7 +11,7 @@ import { textKernel } from './kernel.ts';
 import type { Line, LinePlan, LineReader, LineText } from './plan.ts';
 import { badRecord } from './values.ts';
 
-/** Of the first bad records the text is kept, to show it and to see what the file looks like. */
+/** Number of bad records whose text is kept, to show it and to see what the file looks like. */
 const SHOWN_RECORDS = 8;
 
 /** How far some text was read. */
@@ -26,7 +26,7 @@ export interface ReadText {
 
 /**
  * Reads lines until the text ends. Its last line is whole: it has its line break, or the file ends there. Throws
- * nothing: what is no record of the plan is a bad record.
+ * nothing: what does not fit the plan is a bad record.
  */
 export function readText(text: LineText, plan: LinePlan, into: PieceSink): ReadText {
   const { bytes } = text;

@@ -23,7 +23,7 @@ export interface Stretch {
 export interface SliceWatch {
   /** Before the records that end in a slice are read: its bytes, and those of the lines that it ends, at `offset`. */
   show(slice: Uint8Array, lines: Uint8Array, offset: number, isLast: boolean): void;
-  /** Bytes before this one are not needed any more. */
+  /** Bytes before this one are no longer needed. */
   retire(to: number): void;
   /** The bytes of a line that is too long follow: they are not shown as those of a record. */
   interrupt(): void;

@@ -21,7 +21,7 @@ export interface RecordPlace {
   readonly end: number;
 }
 
-/** Makes one record after the other. What is wrong with a value is said in a text, as of a bad record. */
+/** Makes one record after the other. What is wrong with a value is returned as a text, as for a bad record. */
 export class RecordValues {
   readonly #plan: ValuePlan;
   readonly #record: OneRecord;
@@ -189,7 +189,7 @@ export class RecordValues {
   }
 
   *#divided(content: Uint8Array, from: number, to: number, separator: number): Generator<Uint8Array> {
-    // Of the field alone: the next separator may be far behind it.
+    // Searches the field alone: the next separator may be far behind it.
     const field = content.subarray(0, to);
     for (let start = from; start <= to; ) {
       const found = separator < 0 ? -1 : field.indexOf(separator, start);
@@ -199,7 +199,7 @@ export class RecordValues {
     }
   }
 
-  /** Of a list whose values are divided already; empty ones are none. */
+  /** Takes a list whose values are divided already; empty values are skipped. */
   takeList({ column, slot, seed }: Target & { kind: 'list' }, texts: Iterable<Uint8Array>): string | undefined {
     const ids = this.#record.lists[slot]!;
     const most = column.type === 'categories' ? column.maxLength : 1;
@@ -238,7 +238,7 @@ export function badRecord(
   return { file, line: firstLine + line, byteOffset: offset + start, reason, text };
 }
 
-/** Undefined when it is no whole number, and has to be one. */
+/** Undefined if the text must be a whole number and is not. */
 function idOf({ ids, buckets }: CategoryColumn, seed: bigint | undefined, text: Uint8Array): bigint | undefined {
   if (ids === 'hash') return categoryId(text, seed!, buckets);
   const whole = wholeNumber(text);

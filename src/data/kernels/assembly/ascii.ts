@@ -34,7 +34,7 @@ const POWERS = memory.data<f64>([
   return byte == SPACE || byte == 9 || byte == 13;
 }
 
-/** Of a token, in a text that ends in a line break. */
+/** Whether a token ends here, in a text that ends in a line break. */
 @inline export function isEnd(byte: u32): bool {
   return byte <= HASH && (byte == SPACE || byte == NEWLINE || byte == HASH || byte == 9 || byte == 13);
 }
@@ -46,7 +46,7 @@ export let isExact: bool = false;
 
 /**
  * The number in the token at `from`, which may end at a `stop`, too, such that its f32 is that of the correctly rounded
- * f64. NaN when it is no number, not one that ends with the token, or one for the plain form: too long, too large or
+ * f64. NaN when it is not a number, not one that ends with the token, or one for the plain form: too long, too large or
  * small, or too near to the middle of two f32.
  */
 export function parseNumber(from: usize, stop: u32 = NEWLINE, point: u32 = POINT): f64 {

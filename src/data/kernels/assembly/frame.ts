@@ -1,6 +1,6 @@
 // What lines of text are read by, and to where. `formats/text/kernel-memory.ts` writes it.
 
-/** As of a record without a group. */
+/** Group id of a record without a group. */
 export const NO_GROUP: u64 = u64.MAX_VALUE;
 
 /** What a call is given and what it leaves, at an address; `formats/text/kernel-frame.ts` has the same numbers. */
@@ -34,9 +34,9 @@ export class Frame {
   /** `LabelText`s, at their hash or the next free place; `labelMask` is their number less one. */
   labelTexts: u32;
   labelMask: u32;
-  /** Of a text that is not among them; NaN when it is bad. */
+  /** Label of a text that is not among them; NaN if such a text is bad. */
   labelOther: f32;
-  /** Of each record: its line, where it begins and where it ends in the text. */
+  /** For each record: its line, and where it begins and ends in the text. */
   lines: u32;
   starts: u32;
   ends: u32;
@@ -45,7 +45,7 @@ export class Frame {
   idCount: u32;
   /** What was read. */
   records: u32;
-  /** From where the spans of texts count. */
+  /** Position from which the spans of texts count. */
   spansFrom: u32;
   /** Bit n: a text of what is missing has n bytes; bit 63: 63 or more. */
   missingLengths: u64;
@@ -56,9 +56,9 @@ export class Frame {
   keyMask: u32;
   /** How many of them have a field. */
   leafCount: u32;
-  /** Of the record that is read: keys that it has bear it. */
+  /** Stamp of the record that is being read: the keys that the record has carry the stamp. */
   stamp: u32;
-  /** How many of those with a field bear it. */
+  /** Number of keys with a field that carry the stamp. */
   taken: u32;
   /** Whether a number may be a text of what is missing. */
   numbersMayMiss: u32;
@@ -78,7 +78,7 @@ export class Field {
   out: u32;
   /** `LIST`: `out` has where the ids of each record begin, this where they end. `TEXT`: the same of bytes. */
   outEnds: u32;
-  /** `LIST`: the byte between ids, above 255 where there is none; at most so many ids. */
+  /** `LIST`: the byte between ids, above 255 if there is none; and the maximum number of ids. */
   separator: u32;
   most: u32;
   /** `LIST`: whether they are whole numbers, whether these are hashed. */
@@ -99,12 +99,12 @@ export const FIELD_BYTES: usize = offsetof<Field>();
 export class Key {
   /** The object that has it. */
   parent: u32;
-  /** Its text. */
+  /** Start and length of its text. */
   from: u32;
   length: u32;
   /** The `Field` of its value; 0 when its value is an object. */
   field: u32;
-  /** Of the record that had it last. */
+  /** Stamp of the record that had the key last. */
   stamp: u32;
   /** The key that came behind it then, and the first one in its object: they will probably come again. */
   next: u32;
@@ -120,7 +120,7 @@ export class LabelText {
   length: u32;
   label: f32;
   isUsed: u32;
-  /** The number that the text is; NaN when it is none. */
+  /** The number that the text is; NaN if it is not a number. */
   number: f64;
 }
 

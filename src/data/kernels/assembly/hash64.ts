@@ -24,13 +24,13 @@ const PRIME_5: u64 = 0x27d4eb2f165667c5;
   return x ^ (x >> 32);
 }
 
-/** Of `length` bytes at `from`. */
+/** Hash of `length` bytes at `from`. */
 @inline export function hash64(from: usize, length: usize, seed: u64): u64 {
   // Most texts are short, and many ids have eight bytes.
   return length == 8 ? hashOf8(load<u64>(from), seed) : hashOfAny(from, length, seed);
 }
 
-/** Of the eight bytes of a number, little-endian. */
+/** Hash of the eight bytes of a number, little-endian. */
 @inline export function hashOf8(value: u64, seed: u64): u64 {
   return finish(step8(seed + PRIME_5 + 8, value));
 }
@@ -94,7 +94,7 @@ export function hashSpans(
     const place = <usize>i << 2;
     const from = load<u32>(starts + place);
     const length = load<u32>(ends + place) - from;
-    // An empty one may be anywhere: a load that is not needed may be made all the same.
+    // An empty one may be anywhere: a load that is not needed may be made anyway.
     const hash = hash64(length == 0 ? out : bytes + from, length, seed);
     store<u64>(out + (<usize>i << 3), foldedId(hash, seed, buckets));
   }
@@ -104,11 +104,11 @@ const HUNDRED_MILLIONS: u64 = 100_000_000;
 const ZEROS: u64 = 0x3030303030303030;
 /** Numbers that are written before their texts are hashed: bytes that were just written are slow to read. */
 const WRITTEN: u32 = 64;
-/** Of a text: room for a sign, and three times eight digits, more than a u64 has. */
+/** Places in a text: room for a sign, and three times eight digits, more than a u64 has. */
 const FIRST_DIGIT: usize = 8;
 const TEXT_BYTES: usize = FIRST_DIGIT + 24;
 const texts = memory.data(2048);
-/** Of each text, where it begins. */
+/** Where each text begins. */
 const begins = memory.data(256);
 
 /**
@@ -135,7 +135,7 @@ const begins = memory.data(256);
   store<u64>(first, a | ZEROS);
   store<u64>(first, b | ZEROS, 8);
   store<u64>(first, c | ZEROS, 16);
-  // Of 0 the last digit counts.
+  // For 0, the last digit counts.
   const zeros: u64 = a != 0 ? ctz(a) >> 3 : b != 0 ? 8 + (ctz(b) >> 3) : c != 0 ? 16 + (ctz(c) >> 3) : 23;
   let at = first + <usize>zeros;
   if (isNegative) store<u8>(--at, 45);

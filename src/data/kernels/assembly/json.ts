@@ -48,7 +48,7 @@ const DIGITS = memory.data<u8>([48, 49]);
 
 /** Where the line ends that begins at `start`; 0 when it is unusual. */
 export function parseJsonRecord(frame: Frame, start: usize, record: u32): usize {
-  // Without fields all records are bad.
+  // If no column has a field, all records are bad.
   if (load<u8>(start) != OPEN_BRACE || frame.fieldCount == 0) return 0;
   frame.stamp++;
   if (frame.stamp == 0) forgetStamps(frame);
@@ -178,7 +178,7 @@ function readValue(frame: Frame, key: Key, start: usize, record: u32): usize {
 
 /** The array whose first value comes at `start`, or its end: a list of ids. Where it ends; 0 when it is unusual. */
 function readArray(frame: Frame, field: Field, start: usize, record: u32): usize {
-  // Without a separator it is of one value.
+  // A list without a separator has one value.
   if (field.kind != LIST || field.separator > 255) return 0;
   store<u32>(<usize>field.out + (<usize>record << 2), frame.idCount);
   const most = frame.idCount + field.most;
@@ -223,7 +223,9 @@ function readArray(frame: Frame, field: Field, start: usize, record: u32): usize
 /** Behind the quote that ends the text read last. */
 let behindText: usize = 0;
 
-/** Where the text ends that begins at `from`; 0 when it has no end, or is none. Up to 15 bytes after it are read. */
+/**
+ * Where the text that begins at `from` ends; 0 if it has no end, or is not a text. Up to 15 bytes after it are read.
+ */
 @inline function textEnd(from: usize): usize {
   const stop = stringStop(from);
   const byte = <u32>load<u8>(stop);
@@ -269,7 +271,7 @@ function unescapedEnd(start: usize): usize {
 
 const NO_HEX: u32 = 0xffffffff;
 
-/** Of four digits; `NO_HEX` when one is none. */
+/** Code of four hexadecimal digits; `NO_HEX` if one of the bytes is not a digit. */
 function hexAt(from: usize): u32 {
   let code: u32 = 0;
   for (let at = from; at < from + 4; at++) {
@@ -317,7 +319,7 @@ function storeUtf8(at: usize, code: u32): usize {
   return byte == N || byte == BIG_N || byte == BIG_I || (byte == MINUS && <u32>load<u8>(at, 1) == BIG_I);
 }
 
-/** Where `null`, `NaN`, `Infinity` or `-Infinity` ends; 0 when it is none of them. */
+/** Where `null`, `NaN`, `Infinity` or `-Infinity` ends; 0 for anything else. */
 function noneEnd(start: usize): usize {
   const byte = <u32>load<u8>(start);
   if (byte == N) return literalEnd(start);
@@ -326,17 +328,17 @@ function noneEnd(start: usize): usize {
   return (load<u64>(at, 1) & SEVEN_BYTES) == AFTER_I ? at + 8 : 0;
 }
 
-/** Where `true`, `false` or `null` ends; 0 when it is none of them. What follows a value is seen elsewhere. */
+/** Where `true`, `false` or `null` ends; 0 for anything else. What follows a value is checked elsewhere. */
 function literalEnd(at: usize): usize {
   const four = load<u32>(at);
   if (four == TRUE || four == NULL) return at + 4;
   return four == BEGIN_OF_FALSE && load<u8>(at, 4) == E ? at + 5 : 0;
 }
 
-/** Of the number that ended last: it has neither decimals nor an exponent, and is not -0. */
+/** Whether the number that ended last has neither decimals nor an exponent, and is not -0. */
 let isWholeNumber: bool = false;
 
-/** Where the number ends that begins at `from`; 0 when it is none. */
+/** Where the number that begins at `from` ends; 0 if it is not a number. */
 function numberTo(from: usize): usize {
   let at = from;
   const isNegative = load<u8>(at) == MINUS;
@@ -371,7 +373,7 @@ function numberTo(from: usize): usize {
   return at;
 }
 
-/** Where a value ends that is not read; 0 when it is no JSON, or deeper than others. */
+/** Where a value that is not read ends; 0 if it is not JSON, or is nested too deeply. */
 function skipValue(start: usize, depth: u32): usize {
   const byte = <u32>load<u8>(start);
   if (byte == QUOTE) return skipText(start + 1);
@@ -402,7 +404,7 @@ function skipValue(start: usize, depth: u32): usize {
   }
 }
 
-/** Behind the quote that ends the text; 0 when it does not end, or has what is no escape. */
+/** Position after the quote that ends the text; 0 if the text does not end, or has an invalid escape. */
 function skipText(from: usize): usize {
   let at = from;
   while (true) {

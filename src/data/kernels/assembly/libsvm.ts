@@ -5,7 +5,7 @@ import { COLON, HASH, isBlank, isEnd, isExact, NEWLINE, numberEnd, parseNumber }
 
 /** `qid:`, as it is in memory. */
 const GROUP: u32 = 0x3a646971;
-/** As of a record without a group. */
+/** Group id of a record without a group. */
 const NO_GROUP: u64 = u64.MAX_VALUE;
 
 /** What a call is given and what it leaves, at an address; `kernels/sparse-kernel.ts` has the same numbers. */
@@ -14,7 +14,7 @@ class Frame {
   /** The text: where the next line begins, and its end, after a line break. */
   at: u32;
   end: u32;
-  /** Of the line at `at`. */
+  /** Number of the line at `at`. */
   line: u32;
   /** Records still to be read. */
   quota: u32;
@@ -104,7 +104,7 @@ export function parseLines(frame: Frame): u32 {
     let group = NO_GROUP;
     if (!isUnusual) {
       while (isBlank(load<u8>(at))) at++;
-      // A line break or more follows, so that four bytes are there; those of the next line are no `qid:`.
+      // At least a line break follows, so that four bytes are there; bytes of the next line cannot complete a `qid:`.
       if (load<u8>(at) == 113 && load<u32>(at) == GROUP) {
         at += 4;
         group = parseGroup(at);
@@ -204,13 +204,13 @@ function lineEnd(from: usize): usize {
   return at;
 }
 
-/** Whether so many digits, no or more than 19, are a u64; `id` is what wrapped arithmetic made of them. */
+/** Whether this number of digits, none or more than 19, is a u64; `id` is the result of wrapped arithmetic. */
 function fits(from: usize, digits: usize, id: u64): bool {
   // A number of 20 digits from 2^64 on, and below 2 · 10^19, wraps to less than 10^19.
   return digits == 20 && load<u8>(from) == 49 && id >= 10000000000000000000;
 }
 
-/** The number at `from`; `NO_GROUP` when it is none, or is for the plain form. */
+/** The number at `from`; `NO_GROUP` if it is not a number, or is left to the plain form. */
 function parseGroup(from: usize): u64 {
   let group: u64 = 0;
   let at = from;
@@ -223,7 +223,7 @@ function parseGroup(from: usize): u64 {
   return at != from && at - from <= 19 && isEnd(byte) ? group : NO_GROUP;
 }
 
-/** The number at `from` before a colon; `u32.MAX_VALUE` when it is none, or is for the plain form. */
+/** The number at `from` before a colon; `u32.MAX_VALUE` if it is not a number, or is left to the plain form. */
 function parseField(from: usize): u32 {
   let field: u32 = 0;
   let at = from;

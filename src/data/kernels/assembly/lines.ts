@@ -23,7 +23,7 @@ export function parseInteractions(frame: Frame): u32 {
   return readLines(frame, INTERACTIONS);
 }
 
-/** Reads records until one of the three. Inlined, each form has a loop of its own. */
+/** Reads records until one of the three. Inlined, each form has a separate loop. */
 @inline
 function readLines(frame: Frame, form: u32): u32 {
   const end = <usize>frame.end;

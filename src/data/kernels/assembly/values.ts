@@ -20,7 +20,7 @@ import {
 } from './frame';
 import { foldedId, hash64 } from './hash64';
 
-/** A group of so many digits is below 2^64 - 1. */
+/** A group with at most this many digits is below 2^64 - 1. */
 const GROUP_DIGITS: usize = 19;
 /** Numbers from here on are not compared: different texts may be the same f64. */
 const MOST_LABEL_NUMBER: f64 = 9007199254740992;

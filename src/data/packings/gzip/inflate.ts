@@ -18,7 +18,7 @@ export const gzipPacking: Packing = {
       const blocks = new FileBlocks(inOrder(packed));
       yield* inflateParts(blocks, {
         create: () => createGunzip({ chunkSize: OUTPUT_BYTES }),
-        // zlib goes on from one member to the next by itself, and stops at the first zero between two.
+        // zlib continues from one member to the next by itself, and stops at the first zero between two members.
         next: (ended) => blocks.afterZeros(ended),
         explain: (cause, _, inflated) => unreadable(source, cause, inflated),
       });

@@ -9,12 +9,12 @@ import { type ScanOptions, scanChunks } from './scan.ts';
 import { corruptChunk } from './unpack.ts';
 
 export interface ListedChunk {
-  /** From 1 on. */
+  /** Number of the chunk, counted from 1. */
   readonly chunk: number;
   readonly offset: number;
-  /** Of the file, up to the next chunk. */
+  /** Bytes in the file up to the next chunk. */
   readonly bytes: number;
-  /** As its header says: undefined when that is damaged, as the next one. */
+  /** Read from the header, as is the compressor: undefined if the header is damaged. */
   readonly records?: number;
   readonly compressor?: string;
   /** What is wrong with it. */

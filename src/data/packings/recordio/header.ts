@@ -2,21 +2,21 @@
 import { LIMITS } from '../../../base/limits.ts';
 
 export const HEADER_BYTES = 20;
-/** Of each record: its length in the body of a chunk. */
+/** Bytes of the length that each record has in the body of a chunk. */
 export const LENGTH_BYTES = 4;
 const MAGIC = 0x01020304;
 export const MAGIC_TEXT = Buffer.of(4, 3, 2, 1);
 
-/** By their numbers. */
+/** Compressors; the index is the number in the header. */
 export const COMPRESSORS = ['none', 'snappy', 'gzip'] as const;
 export type Compressor = (typeof COMPRESSORS)[number];
 
 export interface ChunkHeader {
-  /** Of the body as it is in the file. */
+  /** CRC-32 of the body as it is in the file. */
   readonly crc32: number;
   /** A number of `COMPRESSORS`, unless another program knows more of them. */
   readonly compressor: number;
-  /** Of the body as it is in the file. */
+  /** Bytes of the body as it is in the file. */
   readonly bytes: number;
   readonly records: number;
 }

@@ -10,10 +10,13 @@ import { type Compressor, LENGTH_BYTES } from './header.ts';
 const SLICE_BYTES = 1 << 20;
 
 export interface PackOptions {
-  /** For messages. */
+  /** Path of the text, for messages. */
   readonly path: string;
   readonly compressor: Compressor;
-  /** A chunk ends when its records and their lengths have so many bytes before compression, or are so many. */
+  /**
+   * A chunk ends when its records and their lengths have `chunkBytes` bytes before compression, or at `chunkRecords`
+   * records.
+   */
   readonly chunkBytes: number;
   readonly chunkRecords: number;
 }
@@ -49,7 +52,7 @@ export async function packLines(text: ForwardBytes, options: PackOptions, append
   return packed;
 }
 
-/** Without their line breaks. */
+/** The lines without their line breaks. */
 async function* linesIn(text: ForwardBytes, path: string): AsyncGenerator<Uint8Array> {
   let open: Uint8Array = new Uint8Array(0);
   for (let slice = await text.take(SLICE_BYTES); slice.length > 0; slice = await text.take(SLICE_BYTES)) {

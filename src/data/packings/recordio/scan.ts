@@ -17,7 +17,7 @@ export interface ScannedChunk {
 }
 
 const SEARCHED_BYTES = 1 << 20;
-/** In a search nothing else may be waited for: after so many places that look like chunks the event loop turns. */
+/** A search waits for nothing else, so the event loop turns after this many places that look like chunks. */
 const CHECKS_PER_TURN = 1 << 12;
 
 export interface ScanOptions {
@@ -54,9 +54,9 @@ interface Scan {
   readonly input: ForwardBytes;
   readonly most: number;
   readonly turn: ScanOptions['turn'];
-  /** Of the next byte. */
+  /** Offset of the next byte. */
   offset: number;
-  /** Bytes that were read as those of a chunk, and are none. */
+  /** Bytes that were read as those of a chunk, but are not a chunk. */
   inVain: number;
 }
 

@@ -3,7 +3,10 @@ import { maskedCrc32c } from '../../../base/crc32c.ts';
 import { compressedSnappy, snappyBytes, uncompressedSnappy } from '../../snappy.ts';
 
 const BLOCK_BYTES = 1 << 16;
-/** Of a stream: a hundred times what blocks of this size need. Some writers flush after each record. */
+/**
+ * Maximum number of frames in a stream: a hundred times what blocks of this size need. Some writers flush after each
+ * record.
+ */
 const MOST_FRAMES = 2 ** 18;
 const HEADER_BYTES = 4;
 const CRC_BYTES = 4;

@@ -8,7 +8,7 @@ import { inflateParts, OUTPUT_BYTES } from '../inflate-bytes.ts';
 import { MAGIC_BYTES, type Packing } from '../packing.ts';
 
 const FRAME = 0xfd2fb528;
-/** With any last four bits. */
+/** Magic number of a skippable frame; its last four bits are arbitrary. */
 const SKIPPABLE = 0x184d2a50;
 
 const PARAMS = { [constants.ZSTD_d_windowLogMax]: LIMITS.zstdWindowLog };

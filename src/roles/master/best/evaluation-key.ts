@@ -16,7 +16,7 @@ export interface EvaluationKeyOptions {
 
 export class EvaluationKey {
   readonly #options: EvaluationKeyOptions;
-  /** Of the value; 0n when there is none. */
+  /** Revision of the value; 0n if there is none. */
   #revision: bigint;
 
   constructor(options: EvaluationKeyOptions, found: KeyValue | undefined) {

@@ -1,7 +1,7 @@
 /**
  * Evaluation while a job trains (src/core/evaluation-points.ts): training halts at each point until what the pservers
- * have is saved, and the files have a name that keeps them. It goes on while those files are scored. At the next point
- * the scores are known: then the job goes on, or ends there.
+ * have is saved, and the files have a name that keeps them. Training continues while those files are scored. At the
+ * next point the scores are known: then the job continues, or ends there.
  */
 import { assert } from '../../../base/assert.ts';
 import { backoffMs } from '../../../base/backoff.ts';
@@ -40,7 +40,7 @@ export interface EvaluationsOptions {
   readonly record: JobRecord;
   readonly fence: Fence;
   readonly keeper: ModelKeeper;
-  /** Of the job. */
+  /** When and how the job is evaluated. */
   readonly rule: NonNullable<Job['evaluation']>;
   readonly stopSignal: AbortSignal;
   readonly onFatal: (error: unknown) => void;
@@ -52,8 +52,8 @@ export interface Evaluations {
   /** What a master before has left is scored, or removed. */
   begin(training: Training): void;
   /**
-   * Training has halted: saves the model. Where the job ends, if that is there; undefined when training goes on, or
-   * what was saved is of a state that is gone.
+   * Training has halted: saves the model. Returns where the job ends, if it ends there; undefined if training
+   * continues, or if the saved state was rolled back.
    */
   halted(trained: Trained, training: Training, signal: AbortSignal): Promise<Reached | undefined>;
   /** What training that has halted waits for; undefined where the job ends. */
@@ -170,7 +170,7 @@ class StoredEvaluations implements Evaluations {
     return followed;
   }
 
-  /** Returns when no saved model is without scores, and what is not kept any more is removed. */
+  /** Returns when no saved model is without scores, and what is no longer kept is removed. */
   async #scored(training: Training, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options.context.host;
     const quiet = logWaiting(clock, log, () => this.waitReason() ?? 'what is kept of models');
@@ -243,7 +243,7 @@ class StoredEvaluations implements Evaluations {
     }
   }
 
-  /** False when the state that training had halted with is gone. */
+  /** False if the state in which training had halted was rolled back. */
   async #store(next: EvaluationState, halted: Pick<Trained, 'unchanged'> | undefined): Promise<boolean> {
     if (!(await this.#key.write(JSON.stringify(next), halted?.unchanged))) return false;
     this.#state = next;

@@ -15,11 +15,11 @@ export interface KeptJob {
 export interface ModelKeeper {
   /** Adds files to those of that name. `CheckpointMissing` when one is missing, or the disk's own errors. */
   keep(name: string, files: readonly KeptFile[]): Promise<void>;
-  /** Of all that is kept of the job. */
+  /** Names of all models of the job that are kept. */
   names(): Promise<readonly string[]>;
   remove(name: string): Promise<void>;
   score(name: string, signal: AbortSignal): Promise<Metrics>;
-  /** Where it is kept. */
+  /** Path of the folder that has the model. */
   pathOf(name: string): string;
 }
 
@@ -44,7 +44,7 @@ export async function keepModel({ keeper, host, name, save, signal }: KeepOption
       return;
     } catch (error) {
       const isMissing = isPaddletError(error, 'CheckpointMissing');
-      // Of the disk, which may have room again.
+      // The error is of the disk, which may have room again later.
       const isOfDisk = isPaddletError(error, 'CheckpointNotWritten') || (!isPaddletError(error) && hasCode(error));
       if (isMissing) missing += 1;
       if (!isOfDisk && !(isMissing && missing < MISSING_TRIES)) throw error;

@@ -30,14 +30,14 @@ export interface Cuts {
   observe(highest: number): void;
   /** A cut as soon as can be; undefined when one is being taken already. */
   request(signal: AbortSignal): Promise<TakenCut | undefined>;
-  /** Training goes on and halts at that round; cuts of later rounds are not taken. */
+  /** Training continues and halts at that round; cuts of later rounds are not taken. */
   goOn(until: number): void;
   /**
-   * Of the round at which training halts, which every pserver has: tried until the disks take it. `Interrupted` when
-   * all are set back.
+   * Takes the cut of the round at which training halts, which every pserver has reached: repeated until the disks
+   * accept the cut. Throws `Interrupted` if all pservers are set back.
    */
   last(signal: AbortSignal): Promise<LastCut>;
-  /** Since this master took over. */
+  /** Counts since this master took over. */
   counts(): { readonly complete: number; readonly givenUp: number };
   /** The round that is being saved. */
   running(): number | undefined;
@@ -155,7 +155,7 @@ class CutTaker implements Cuts {
       const { message, hint } = outcome.error;
       context.host.log.error(`the cut of round ${round} was not written: ${message}`, { hint });
     }
-    // The planner is told of a new timeline by `#followTimeline`.
+    // `#followTimeline` submits a new timeline to the planner.
     if (outcome.type === 'declined') this.#step({ type: 'declined', passed: outcome.passed });
     else if (outcome.type !== 'overtaken') this.#finish(outcome, round);
   }

@@ -11,7 +11,7 @@ import { ignoreAfter, type TrainingOptions } from '../training.ts';
 import { passAt } from './pass-report.ts';
 
 export interface RoundHistory {
-  /** As it is saved. */
+  /** The history as it is saved. */
   current(): History;
   /** All pservers have this version. */
   observe(version: number): void;
@@ -26,7 +26,7 @@ export function createRoundHistory(options: TrainingOptions, plan: RoundPlan, sa
   const { passes } = record.job.training;
   const pipeline = createSavePipeline(options);
   let history = saved;
-  /** Of the newest point, and passes that have ended, when it was last asked. */
+  /** Round of the newest point, and passes that had ended, when the pservers were last asked. */
   let asked = { round: saved.train.at(-1)?.round ?? 0, ended: (saved.passes.at(-1)?.pass ?? -1) + 1 };
   let turn: Promise<void> = Promise.resolve();
   let isTaking = false;

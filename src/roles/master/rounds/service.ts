@@ -27,7 +27,7 @@ export interface LanesAsker {
   /** Number of the assignment that it knows. */
   readonly known: number;
   readonly maxWaitMs: number;
-  /** Its connection has ended. */
+  /** Aborts when the connection of the trainer has ended. */
   readonly closed: AbortSignal;
 }
 
@@ -86,7 +86,7 @@ class Service implements LaneService {
   #cancelTick: Cancel = () => {};
   #done = false;
   #until: number;
-  /** Before the live trainers are known none is told to give up the lanes that another master gave it. */
+  /** Until the live trainers are known, no trainer is asked to give up the lanes that another master gave it. */
   #isRosterKnown = false;
   /** Changes that the dealer knows nothing of. */
   #otherChanges = 0;

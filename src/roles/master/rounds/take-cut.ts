@@ -25,7 +25,7 @@ export interface TakenCut {
 }
 
 export interface LastCut extends TakenCut {
-  /** Of the key of the cut. */
+  /** Revision of the key of the cut. */
   readonly modRevision: bigint;
 }
 

@@ -1,4 +1,4 @@
-/** The version of each pserver of a job in sync mode: asked in turn, by long polls for the next version. */
+/** The version of each pserver of a job in sync mode, from long polls for the next version, one after the other. */
 
 import { backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
@@ -10,7 +10,7 @@ import type { PlacedPserver, PlacementView } from '../../../cluster/placement/pl
 import { createSignal, pauseOrAborted, type Signal, unlessStopped } from '../../../cluster/waiting.ts';
 import { sameStamp } from '../../../core/placement.ts';
 
-/** As one pserver says. */
+/** The position that one pserver reports. */
 export interface PserverPosition {
   readonly index: number;
   readonly timeline: number;
@@ -22,7 +22,7 @@ export interface PserverPosition {
   readonly sinceMs: number;
 }
 
-/** Of all pservers, on the timeline that the store has. */
+/** Position of all pservers, on the timeline that the store has. */
 export interface RoundPosition {
   readonly timeline: number;
   /** The lowest, and the highest. */
@@ -36,7 +36,7 @@ export interface RoundsWatch {
   readonly changed: Signal;
   /** Undefined while a pserver is missing, does not answer, or is on its way to another timeline. */
   current(): RoundPosition | undefined;
-  /** Those that answered last time, by index. */
+  /** Positions of the pservers that answered last time, by index. */
   pservers(): readonly PserverPosition[];
   /** Indexes of those that answered last that their lease is not certainly held. */
   suspended(): readonly number[];
@@ -183,7 +183,7 @@ class Watch implements RoundsWatch {
     this.changed.notify();
   }
 
-  /** With the units that it leads now. */
+  /** The pserver with the units that it leads now. */
   #asPlaced(pserver: PlacedPserver): PlacedPserver {
     const placed = this.#options.view.current()?.pservers ?? [];
     return placed.find(({ index, token }) => index === pserver.index && token === pserver.token) ?? pserver;

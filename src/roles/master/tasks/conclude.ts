@@ -59,7 +59,7 @@ export async function conclude(options: ConcludeTasksOptions): Promise<JobResult
     shards: record.job.cluster.shards,
     signal: stopSignal,
   });
-  // Of the pserver that applied least: a record counts when every shard has it.
+  // The pserver that applied least decides: a record counts once every shard has it.
   const { applied, discarded } = accounts.reduce((least, one) => (one.applied < least.applied ? one : least));
   const { ended } = options.service.queue.totals();
   const sums = totalSums(ended.map((totals) => totals.sums));

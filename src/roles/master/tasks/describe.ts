@@ -34,7 +34,10 @@ export function describeTasks({ options, service, repairs, recoveries }: TasksSt
   };
 }
 
-/** Of `records` in each of the ended passes; a discarded task is left out of its pass and of those after it. */
+/**
+ * Records that no task reported, of `records` in each ended pass. Discarded tasks do not count in their pass and later
+ * ones.
+ */
 function lostIn(ended: readonly PassTotals[], discarded: readonly DiscardedTask[], records: number): number {
   return ended.reduce((lost, { sums }, pass) => {
     const leftOut = discarded.filter((task) => task.pass <= pass).reduce((sum, task) => sum + task.records, 0);

@@ -10,7 +10,7 @@ import type { TaskService } from './service.ts';
 export interface FindUnclosed {
   readonly record: JobRecord;
   readonly group: PserverGroup;
-  /** Its queue says what is done. */
+  /** The queue of this service shows which tasks are done. */
   readonly training: TaskService;
   readonly stopSignal: AbortSignal;
 }
@@ -23,8 +23,8 @@ export interface UnclosedTasks {
 }
 
 /**
- * Tasks of that pass and later ones that are done in the queue and that some shard lacks. Stops after a pass when so
- * many are found: all of a long job do not fit into memory.
+ * Tasks of that pass and later ones that are done in the queue and that some shard lacks. Stops after the pass in which
+ * enough are found: all of a long job may not fit into memory.
  */
 export async function findUnclosed(
   options: FindUnclosed,

@@ -27,7 +27,7 @@ const atLeast = (sums: MetricSums, least: MetricSums): MetricSums => ({
 export class TaskHistory {
   readonly #clock: Clock;
   #history: History;
-  /** Of all tasks that are done. */
+  /** Sums of all tasks that are done. */
   #sums: MetricSums;
 
   /** `saved` by the masters before, with the queue as they left it. A pass may have ended without its point. */

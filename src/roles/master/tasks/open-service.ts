@@ -26,7 +26,7 @@ export interface TrainingService {
   readonly evaluated: (point: EvaluationPoint) => Promise<void>;
 }
 
-/** With the queue that is saved, or a new one. */
+/** Opens the service with the saved queue, or with a new one. */
 export async function openTrainingService(options: TrainingOptions, onEnded: () => void): Promise<TrainingService> {
   const { context, record, dataset, fence, stopSignal, onFatal, group } = options;
   const { log, clock } = context.host;

@@ -51,7 +51,7 @@ const numberAtEnd = (key: string): number => Number(key.slice(key.lastIndexOf('/
 
 export type QueueOp = { readonly put: string; readonly value: string } | { readonly deletePrefix: string };
 
-/** Of the queue, or the curves that are made of it. */
+/** A change of the queue, or of the curves that are made from it. */
 export type MasterChange = QueueChange | { readonly kind: 'history'; readonly text: string };
 
 export function opOf(keys: Keys, change: MasterChange): QueueOp {

@@ -54,7 +54,7 @@ export const reconciledSchema = z.strictObject({
 export type Reconciled = z.infer<typeof reconciledSchema>;
 export type RepairSums = Omit<Reconciled, 'number'>;
 
-/** So many replays, and still tasks that are not closed: the trainer that reports them does not push them. */
+/** If tasks are still not closed after this many replays, the trainer that reports them does not push them. */
 const MOST_REPLAYS = 5;
 
 export interface RepairsOptions extends FindUnclosed {
@@ -63,7 +63,7 @@ export interface RepairsOptions extends FindUnclosed {
   readonly taskRecords: Uint32Array;
   readonly describeTask: (task: number) => string;
   readonly recoveries: RecoveryView;
-  /** A slice ends after the pass in which so many tasks are found. */
+  /** A slice ends after the pass in which this number of tasks is found. */
   readonly enoughTasks?: number;
   /** Live trainers, for a new batch. */
   readonly roster: () => readonly string[];
@@ -149,8 +149,8 @@ class RepairLoop {
   }
 
   /**
-   * How many tasks were not closed. Ends early when another pserver was restored in the meantime. `WrongCounts` when
-   * there are some after so many replays.
+   * How many tasks were not closed. Ends early when another pserver was restored in the meantime. Throws `WrongCounts`
+   * if some are left after `MOST_REPLAYS` replays.
    */
   async #replayUnclosed(number: number, replays: number): Promise<number> {
     const { enoughTasks = LIMITS.repairedTasks } = this.#options;

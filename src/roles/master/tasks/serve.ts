@@ -48,7 +48,7 @@ export async function answerTasks(
   }
 }
 
-/** Of a header, only what names the attempt. */
+/** The fields of a header that name the attempt, and no others. */
 const refOf = ({ queue, pass, task, attempt, trainer }: AttemptRef): AttemptRef => {
   return { queue, pass, task, attempt, trainer };
 };
@@ -125,14 +125,17 @@ async function finishTasks(state: MasterState, { trainer, ends }: HeaderOf<'fini
   return { header: { type: 'finishTasks', refused } };
 }
 
-/** Throws what is no matter of one task: a bug, or that this master cannot answer now. */
+/** Throws errors that are not about one task: a bug, or that this master cannot answer now. */
 function refusalOf(error: unknown): PaddletError {
   if (!isPaddletError(error) || error.action === 'retry') throw error;
   return error;
 }
 
 interface Asker extends TaskAsker {
-  /** What it was when the trainer asked: a change since, even while its answer was made, it is told at once. */
+  /**
+   * The work when the trainer asked: if it has changed since, even while the answer was made, the trainer is answered
+   * at once.
+   */
   readonly before: OpenWork;
 }
 
@@ -193,7 +196,7 @@ async function changeSince(state: MasterState, { before, maxWaitMs, closed }: As
   await untilOrLate(state.changed, hasChanged, { clock: state.clock, maxWaitMs, signal: closed });
 }
 
-/** A trainer that asks for work is told that a model is to be saved. */
+/** Adds to the answer that a model is to be saved. */
 function withSaveHint(state: MasterState, reply: Reply): Reply {
   const { header } = reply;
   if (header.type !== 'getTasks' || state.saves?.isWanted() !== true) return reply;

@@ -20,7 +20,7 @@ export interface TaskAsker {
   /** Tasks that it takes. */
   readonly most: number;
   readonly maxWaitMs: number;
-  /** Its connection is closed. */
+  /** Aborts when the connection of the trainer is closed. */
   readonly closed: AbortSignal;
 }
 
@@ -53,7 +53,7 @@ export interface TaskServiceOptions {
   readonly queue: TaskQueue;
   /** Undefined for a queue that is not saved. */
   readonly pipeline: SavePipeline | undefined;
-  /** Of the queue of training: it is saved with it. */
+  /** History of the training queue, saved together with it. */
   readonly history?: TaskHistory;
   /** False while the master is cut off from the store: then no time counts against a trainer. */
   readonly isHeld: () => boolean;
@@ -63,7 +63,7 @@ export interface TaskServiceOptions {
   readonly onPassEnded: (pass: number, totals: PassTotals) => void;
 }
 
-/** Of one request: one effect, or one for each task that is dealt. */
+/** The effects that answer one request: one, or one for each task that is dealt. */
 type Answer = readonly [QueueEffect, ...QueueEffect[]];
 
 /** A request that waits for its answer. */
@@ -88,7 +88,7 @@ class Service implements TaskService {
   readonly #askers = new Map<number, Asker>();
   /** Requests that the queue has not answered yet: an answer that waits for its save can no longer be cancelled. */
   readonly #cancellable = new Set<number>();
-  /** How those that wait for a task are told to ask again. */
+  /** Makes those that wait for a task ask again. */
   readonly #waiting = new Set<() => void>();
   #lastRequest = 0;
   #cancelTick: Cancel = () => {};

@@ -121,7 +121,7 @@ async function waitUntilTrained({ options, service, repairs, recoveries }: Tasks
   };
   for (;;) {
     const recovery = await changed.until(isDone, stopSignal);
-    // Of a task that was discarded a push may be on its way: once the task is closed everywhere, none is applied.
+    // A push of a discarded task may still be in flight: once the task is closed everywhere, no such push is applied.
     await closeDiscarded(group, service.queue, service.queue.discarded(), stopSignal);
     await repairs.check();
     if (isDone()?.number === recovery.number) return trainedAt(options, { service, repairs, recoveries, recovery });

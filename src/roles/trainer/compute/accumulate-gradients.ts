@@ -12,11 +12,11 @@ import { uniteIds } from './id-union.ts';
 
 export interface Contribution {
   readonly batch: Batch;
-  /** Undefined when the batch has no good record. Its arrays are its own until the gradients were pushed. */
+  /** Undefined if the batch has no good record. Nothing else uses its arrays until the gradients were pushed. */
   readonly step: StepResult | undefined;
-  /** Of the values that the gradient was computed from. */
+  /** Versions of the values from which the gradient was computed. */
   readonly versions: PulledVersions;
-  /** When the values were pulled for this batch alone. */
+  /** Set if the values were pulled for this batch alone. */
   readonly routed: RoutedIds | undefined;
 }
 

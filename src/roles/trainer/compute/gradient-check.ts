@@ -25,7 +25,10 @@ export class GradientCheck {
   readonly #onBad: () => void;
   #bad = 0;
 
-  /** Statistics are no gradients: they have no part in the norm. `onBad` hears of each gradient that is not finite. */
+  /**
+   * Statistics are not gradients: they do not count in the norm. `onBad` is called for each gradient that is not
+   * finite.
+   */
   constructor(rules: GradientRules, log: Pick<Log, 'warn'>, dense: readonly DenseSpec[], onBad: () => void = () => {}) {
     this.#rules = rules;
     this.#dense = dense;

@@ -36,7 +36,7 @@ export function uniteIds(router: IdRouter, model: Pick<Model, 'lookups'>, batche
 
 interface InputUnion {
   readonly ids: IdList;
-  /** By batch. */
+  /** Indexed by batch. */
   readonly positions: readonly Uint32Array[];
 }
 

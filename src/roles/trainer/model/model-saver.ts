@@ -21,7 +21,7 @@ type Outcome = { readonly path: string } | { readonly error: string };
 export interface ModelSaver {
   /** Returns at once: false when this trainer cannot save the model yet. */
   wanted(): boolean;
-  /** Resolves when no model is being saved any more. */
+  /** Resolves when no model is being saved. */
   settled(): Promise<void>;
 }
 
@@ -59,7 +59,7 @@ class Saver {
     const { stopSignal, onFatal } = this.#options;
     if (stopSignal.aborted) return false;
     if (this.#running !== undefined) {
-      // The master has no chosen trainer: the model that is being saved here may not be wanted any more.
+      // The master has no chosen trainer: the model that is being saved here may no longer be wanted.
       this.#recheck?.();
       return false;
     }
@@ -117,7 +117,7 @@ class Saver {
     }
   }
 
-  /** Aborts the saving when another trainer was chosen, or when what is being saved is not the model any more. */
+  /** Aborts the saving when another trainer was chosen, or when what is being saved is no longer the model. */
   async #keep({ choice }: Choice, lost: AbortController): Promise<void> {
     if ((await this.#request(choice)) === undefined) lost.abort();
   }

@@ -1,4 +1,4 @@
-/** Repeats a request at intervals, and at once when told to, never two at a time. */
+/** Repeats a request at intervals, and at once on demand, never two at a time. */
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Cancel, Clock } from '../../../base/seams.ts';
 

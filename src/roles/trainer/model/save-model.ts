@@ -75,7 +75,7 @@ export async function saveModel(options: SaveModelOptions): Promise<string> {
   return path;
 }
 
-/** Removes unfinished files of this pass, and of those before, which are not wanted any more. */
+/** Removes unfinished files of this pass, and of those before, which are no longer wanted. */
 async function removeUnfinished(disk: Disk, folder: string, job: string, pass: number): Promise<void> {
   for (const found of await disk.list(folder)) {
     const unfinished = /^(.*)-pass-(\d+)\.safetensors\..+\.part$/.exec(found);

@@ -5,7 +5,7 @@
 import type { LaneDelivery } from '../../../cluster/client/lane-sender.ts';
 import { freeStep, type Model, type StepResult } from '../../../model/model.ts';
 
-/** Of the model's memory, which has values and batches, too. */
+/** Maximum part of the model's memory for kept lanes; values and batches are in the same memory. */
 export const MOST_KEPT_BYTES = 512 * 1024 * 1024;
 
 type Arrays = Pick<StepResult, 'dense' | 'sparse'>;
@@ -29,7 +29,7 @@ export class KeptLanes {
     this.#bytes += bytesOfLane(delivery);
   }
 
-  /** Gives back all others: nothing sends them any more. */
+  /** Gives back all other lanes, which nothing sends from now on. */
   restrict(to: readonly LaneDelivery[]): void {
     const staying = new Set(to);
     for (const delivery of this.#kept) {

@@ -66,7 +66,7 @@ const bytesOfRows = (model: Pick<Model, 'lookups' | 'parameters'>, batch: Batch)
 
 export interface ComputedWith {
   readonly timeline: number;
-  /** For each of the unions. */
+  /** The pulled values of each union. */
   readonly pulled: readonly PulledList[];
   readonly gradientCheck: GradientCheck;
   readonly kept: Pick<KeptLanes, 'hasRoom'>;

@@ -250,7 +250,7 @@ class RoundLoop {
       lanes,
     );
     if (isPast) this.#confirmed();
-    // Lanes that share a list are pushed under routes of their own.
+    // Lanes that share a list are pushed under separate routes.
     ready.batches.unions.forEach(({ positions }, list) => {
       if (positions.length > 1) ready.pulled[list]!.routed.release();
     });
@@ -347,6 +347,6 @@ class RoundLoop {
 
 const listsOf = ({ unions }: LaneBatches): (readonly IdList[])[] => unions.map(({ ids }) => ids);
 
-/** An error that asking for the position again does not help, and that is no interruption. */
+/** An error that is not an interruption, and that asking for the position again does not fix. */
 const isFatal = (error: unknown): error is PaddletError =>
   isPaddletError(error) && error.action === 'fatal' && error.code !== 'Interrupted';

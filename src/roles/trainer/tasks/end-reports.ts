@@ -1,6 +1,6 @@
 /**
- * Tells the master which tasks are done, several in one request. What is done while the trainer has other tasks waits
- * a little for more; the master saves what it is told together.
+ * Tells the master which tasks are done, several in one request. What is done while the trainer has other tasks waits a
+ * little for more; the master saves the reports of one request together.
  */
 import type { Cancel, Clock } from '../../../base/seams.ts';
 import { jobFields } from '../../../cluster/client/job-fields.ts';
@@ -53,8 +53,8 @@ export class EndReports {
   }
 
   /**
-   * On leaving: what is to be told still, if anything, before the other tasks are given back; the master takes what
-   * comes first. The promises of these ends are not settled.
+   * On leaving: the ends that are still to be reported, if any, before the other tasks are given back; the master takes
+   * the first report. The promises of these ends are not settled.
    */
   close() {
     this.#cancelTimer?.();

@@ -1,7 +1,8 @@
 /**
  * Asks the master for tasks and processes them one after the other. While one is computed, those after it are read and
  * their first values are pulled, and those before it are finished: their last pushes are acknowledged, and the master
- * is told. An error of a task is reported for its attempt; only an error of the whole job, or a stop, ends the loop.
+ * gets a report. An error of a task is reported for its attempt; only an error of the whole job, or a stop, ends the
+ * loop.
  */
 import { failPoint } from '../../../base/fail-points.ts';
 import { LIMITS } from '../../../base/limits.ts';
@@ -17,11 +18,11 @@ import type { TaskLoopOptions } from './loop-options.ts';
 import { reportFailure, returned } from './report-end.ts';
 import { RepeatTask, TaskTrainer } from './task-trainer.ts';
 
-/** Tasks whose last pushes are on their way, or that the master is told of, at a time. */
+/** Maximum number of tasks whose last pushes or reports are in flight. */
 const MOST_FINISHING = 3;
 /** Tasks that are read ahead: as many as take this time together, so that no hand-out is waited for. */
 const AHEAD_MS = 40;
-/** With the one that is computed. */
+/** Leaves a place for the task that is being computed. */
 const MOST_AHEAD = LIMITS.tasksHeld - MOST_FINISHING - 1;
 const NEVER = new AbortController().signal;
 
@@ -40,14 +41,14 @@ class TaskLoop {
   readonly #trainer: TaskTrainer;
   readonly #reading: TaskReading;
   readonly #held: HeldTask[] = [];
-  /** Those that come next. */
+  /** Tasks that come next. */
   readonly #upcoming: HeldTask[] = [];
   #isFetching = false;
   /** The job needs no more work. */
   #isDone = false;
   /** How long the last one took. */
   #taskMs = Number.POSITIVE_INFINITY;
-  /** To be run once more. */
+  /** Tasks that are to be run once more. */
   readonly #again: HeldTask[] = [];
   readonly #finishing = new Set<HeldTask>();
   #failure: { readonly error: unknown } | undefined;
@@ -89,7 +90,7 @@ class TaskLoop {
     await Promise.all([this.#reading.close(), ...messages.map((message) => message && master.tell(message))]);
   }
 
-  /** Throws what has failed and is no failure of a task. */
+  /** Throws what has failed and is not a failure of a task. */
   #next(): HeldTask | 'none' | undefined {
     if (this.#failure !== undefined) throw this.#failure.error;
     const again = this.#again.shift();
@@ -101,7 +102,7 @@ class TaskLoop {
     return task;
   }
 
-  /** Asks for tasks when fewer than half of those to be read ahead are left. What is done is told before. */
+  /** Asks for tasks when fewer than half of those to be read ahead are left. Reports finished tasks first. */
   #fetch(): void {
     const ahead = this.#ahead();
     if (this.#isFetching || this.#isDone || this.#upcoming.length > (ahead - 1) / 2) return;
@@ -178,7 +179,7 @@ class TaskLoop {
     }
   }
 
-  /** The try has ended without the task being done. Throws what is no failure of the task. */
+  /** The try has ended without the task being done. Throws what is not a failure of the task. */
   async #ended(task: HeldTask, error: unknown): Promise<void> {
     if (error instanceof RepeatTask) {
       this.#again.push(task);

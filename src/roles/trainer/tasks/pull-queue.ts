@@ -1,7 +1,7 @@
 /**
- * Values on their way to a trainer: of the mini-batches that it computes next, task after task, in the order in which
- * they are computed. So many groups of batches are pulled ahead of the one that is computed. A push takes the next pull
- * along; what no push takes is pulled by itself.
+ * Values in flight to a trainer, for the mini-batches that it computes next, task after task, in that order. A fixed
+ * number of groups of batches are pulled ahead of the current group. A push carries the next pull; a pull that no push
+ * carries is sent by itself.
  */
 import { assert } from '../../../base/assert.ts';
 import type { ParameterClient, Pulled, PulledVersions } from '../../../cluster/client/parameter-client.ts';
@@ -13,7 +13,7 @@ export interface PulledGroup {
   readonly pulled: Pulled;
 }
 
-/** A pull that a push takes along. */
+/** A pull that a push carries. */
 export interface TakenAlong {
   readonly group: BatchGroup;
   arrived(pulled: Pulled): void;
@@ -32,9 +32,9 @@ export interface PullQueueOptions {
 /** What a task pulls. */
 export interface SourceOptions {
   readonly groups: Iterator<BatchGroup>;
-  /** Of values that are pulled and not pushed yet (staleness policy `wait`). */
+  /** Versions of values that are pulled and not pushed yet (staleness policy `wait`). */
   readonly holding: () => PulledVersions | undefined;
-  /** Aborts when the task is not to be trained any more. */
+  /** Aborts when the task is no longer to be trained. */
   readonly signal: AbortSignal;
 }
 
@@ -46,7 +46,7 @@ interface Asked {
 
 export class PullQueue {
   readonly #options: PullQueueOptions;
-  /** In the order in which they are computed. */
+  /** Sources in the order in which they are computed. */
   #sources: PullSource[] = [];
 
   constructor(options: PullQueueOptions) {
@@ -121,14 +121,14 @@ export class PullQueue {
   }
 }
 
-/** Of one task. */
+/** The groups of one task. */
 export class PullSource {
   readonly options: SourceOptions;
   /** Others may ask for its groups. To be set by its queue. */
   isDue: boolean;
   readonly #queue: PullQueue;
   #next: BatchGroup | undefined;
-  /** Its next group could not be made. */
+  /** Set if its next group could not be made. */
   #failure: { readonly error: unknown } | undefined;
   #asked: Asked[] = [];
   #isClosed = false;
@@ -188,7 +188,7 @@ export class PullSource {
     return { group: asked.group, pulled };
   }
 
-  /** What was asked for is not wanted any more. */
+  /** What was asked for is no longer wanted. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -23,13 +23,13 @@ export class Pushes {
     this.#onTheirWay.add(one);
   }
 
-  /** Throws what the first one that failed has thrown, when none is on its way any more. */
+  /** Throws the error of the first push that failed, after all pushes have ended. */
   async room(): Promise<void> {
     while (this.#failure === undefined && this.#onTheirWay.size >= this.#most) await Promise.race(this.#onTheirWay);
     if (this.#failure !== undefined) await this.settled();
   }
 
-  /** None is on its way any more. Throws as `room` does. */
+  /** Resolves when no push is in flight. Throws as `room` does. */
   async settled(): Promise<void> {
     await Promise.all(this.#onTheirWay);
     if (this.#failure !== undefined) throw this.#failure.error;

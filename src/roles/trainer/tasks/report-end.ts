@@ -1,4 +1,4 @@
-/** What the master is told of a task that this trainer has not finished. */
+/** What the trainer reports to the master about a task that it has not finished. */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import { jobFields } from '../../../cluster/client/job-fields.ts';
 import { interrupted } from '../../../cluster/waiting.ts';
@@ -7,12 +7,12 @@ import { failureTexts } from '../failure-texts.ts';
 import { addressOf, type HeldTask } from './dealt-task.ts';
 import type { TaskLoopOptions } from './loop-options.ts';
 
-/** Throws what is no failure of the task: a bug, and that the trainer is to end. */
+/** Throws what is not a failure of the task: a bug, and that the trainer is to end. */
 export async function reportFailure(options: TaskLoopOptions, task: HeldTask, error: unknown): Promise<void> {
   const { stopSignal, context, master } = options;
   const { log } = context.host;
   if (!isPaddletError(error)) throw error;
-  // The trainer ends: the error of the task does not matter any more.
+  // The trainer ends: the error of the task no longer matters.
   if (stopSignal.aborted) throw interrupted();
   const which = `task ${task.dealt.task} of pass ${task.dealt.pass + 1}`;
   if (task.stopping.signal.aborted) {

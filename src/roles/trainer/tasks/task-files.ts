@@ -28,7 +28,7 @@ interface OpenFiles {
 export interface TaskFilesOptions {
   /** Records of a mini-batch, as they will be asked for. */
   readonly batchSize: number;
-  /** Of the job's files. */
+  /** The part of the job's files to read. */
   readonly part: Selection['part'];
   /** Tasks that were parsed before. */
   readonly cache?: ParsedCache | undefined;

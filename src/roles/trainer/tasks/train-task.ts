@@ -156,7 +156,7 @@ export class TaskTraining {
     const header = { pass, task, push, last, good: records.goodBefore(end), used };
     const next = gated ? undefined : pulls.takeAlong();
     const pushing = client.push(header, gradients, signal, next?.group.union.ids);
-    // However it ends: no request reads the gradients any more.
+    // However the push ends, no request reads the gradients afterwards.
     pushing.then(
       ({ pulled }) => {
         this.#free(contributions);
@@ -169,7 +169,7 @@ export class TaskTraining {
       },
     );
     this.#pushes.send(pushing, ({ duplicate, recovery }) => {
-      // Of several pushes on their way only the last one says under which number the task is closed.
+      // Among several pushes in flight, only the last one reports the recovery number under which the task is closed.
       if (last) this.#progress.recovery = recovery;
       if (duplicate) this.#progress.duplicate += count;
       activity.position(this.#progress, push + 1);

@@ -42,8 +42,8 @@ function writePowers(logits: usize, classes: u32, powers: usize, highest: f64): 
 }
 
 /**
- * Adds a record, so many times as its weight says, and stores its score, the probability of its class, unless `score`
- * is 0. `powers` has room for f64[classes]: the probability of class c is then powers[c] / the number that is returned.
+ * Adds a record, multiplied by its weight, and stores its score, the probability of its class, unless `score` is 0.
+ * `powers` has room for f64[classes]: the probability of class c is then powers[c] / the number that is returned.
  */
 export function addClasses(
   logits: usize,
@@ -79,7 +79,7 @@ export function storeClasses(sums: usize): void {
   store<f64>(sums, squaredError, 24);
 }
 
-/** The probability of each class, as f32. That of a label has the bits of its score. */
+/** The probability of each class, as f32. The probability of a label has the bits of its score. */
 export function writeProbabilities(logits: usize, classes: u32, powers: usize, to: usize): void {
   const highest = <f64>load<f32>(logits + (largestLogit(logits, classes) << 2));
   const total = writePowers(logits, classes, powers, highest);

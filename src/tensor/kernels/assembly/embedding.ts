@@ -23,7 +23,7 @@ function writeShares(fields: usize, first: u32, end: u32, slots: u32, isMean: bo
   }
 }
 
-/** to += scale × from, a row. */
+/** Adds to a row: to += scale × from. */
 @inline function addScaled(width: u32, scale: f32, from: usize, to: usize): void {
   const scales = f32x4.splat(scale);
   const end = to + (width << 2);

@@ -72,7 +72,7 @@ function scale(values: usize, xs: usize, from: u32, to: u32, isNormalized: bool)
     store<f32>(xs + (at << 2), x);
     squares += <f64>x * <f64>x;
   }
-  // Of values that are all 0, nothing changes.
+  // Values that are all 0 have norm 0 and stay as they are.
   if (!isNormalized || squares == 0) return;
   const norm = sqrt(squares);
   for (let at = from; at < to; at++) {

@@ -15,7 +15,7 @@
   return mix64(id ^ tableHash);
 }
 
-/** From the high half. */
+/** The shard is decided by the high half of the hash. */
 @inline export function shardOfHash(hash: u64, shards: u32): u32 {
   return <u32>(((hash >> 32) * <u64>shards) >> 32);
 }
@@ -36,7 +36,7 @@
   return <u32>(u64.MAX_VALUE >> <u64>shift);
 }
 
-/** The shift for an index of so many entries, a power of two from 2 on. */
+/** The shift for an index of `entries` entries, a power of two of at least 2. */
 @inline export function shiftFor(entries: u32): u32 {
   return 32 + clz(entries - 1);
 }

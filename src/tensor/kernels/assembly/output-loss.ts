@@ -32,10 +32,9 @@ export function startLoss(): void {
 }
 
 /**
- * Adds a record with output z, so many times as its weight says; returns its score: the probability
- * p = 1 / (1 + e^−z) (binary) or z (regression). The log loss −(y ln p + (1 − y) ln(1 − p)) is
- * max(z, 0) − y z + ln(1 + e^−|z|), which loses no digits when p is near 0 or 1. dloss/dz is score − label for both
- * tasks.
+ * Adds a record with output z, multiplied by its weight; returns its score: the probability p = 1 / (1 + e^−z) (binary)
+ * or z (regression). The log loss −(y ln p + (1 − y) ln(1 − p)) is max(z, 0) − y z + ln(1 + e^−|z|), which loses no
+ * digits when p is near 0 or 1. dloss/dz is score − label for both tasks.
  */
 export function addOutput(z: f64, label: f64, weight: f64, isBinary: bool): f64 {
   totalWeight += weight;

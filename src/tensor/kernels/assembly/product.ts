@@ -148,7 +148,7 @@ function tile(a: usize, b: usize, depth: u32, to: usize, row: usize): void {
 
 // A dense layer, Y = X W: `inputs` X [records × width], `weights` W [width × units], both one row behind the other.
 
-/** Bytes of scratch of the three functions below, for at most so many records. */
+/** Bytes of scratch that the three functions below need, for at most `records` records. */
 export function denseScratch(records: u32, width: u32, units: u32): f64 {
   const forward = productScratch(records, width);
   const backward = max<f64>(productScratch(records, units), productScratch(width, records));

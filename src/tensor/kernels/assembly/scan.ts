@@ -17,7 +17,10 @@ export function firstNotFinite(floats: usize, count: u32): i32 {
   return -1;
 }
 
-/** Of the floats from `at` up to `end`, a multiple of 16 of them. Two operations for four floats, and no branch. */
+/**
+ * The largest exponent of the floats from `at` to `end`, a multiple of 16 floats. Two operations for four floats, no
+ * branch.
+ */
 @inline function largestExponent(at: usize, end: usize): u32 {
   const mask = i32x4.splat(EXPONENT);
   let a = i32x4.splat(0);

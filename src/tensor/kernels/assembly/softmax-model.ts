@@ -96,8 +96,8 @@ export function stepSoftmax(
 }
 
 /**
- * The probability of each class, as f32: `probabilities` has room for records × classes. That of a label has the bits
- * of its score.
+ * The probability of each class, as f32: `probabilities` has room for records × classes. The probability of a label has
+ * the bits of its score.
  */
 export function predictSoftmax(
   records: u32,

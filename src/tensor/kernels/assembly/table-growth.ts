@@ -48,7 +48,7 @@ let touched: u32 = 1;
   store<u32>(part, pending + 1, P_PENDING);
 }
 
-/** Makes room for all expected rows, or answers false; either way nothing is expected any more. */
+/** Makes room for all expected rows, or answers false; in both cases no row is expected afterwards. */
 export function reservePending(): bool {
   let ok = true;
   while (touched != 1) {
