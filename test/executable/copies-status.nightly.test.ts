@@ -40,7 +40,7 @@ test('copies of units are shown, compared while the job trains, and counted', as
   await store.until((entries) => entries.has('/tasks/passes/0'), running);
   await eventually(async () => statusSchema.parse(await place.json('status', ...WHERE)));
   verificationSchema.parse(await place.json('status', '--verify', ...WHERE));
-  const { out } = await place.paddlet('status', '-o', 'wide', ...WHERE);
+  const { out } = await place.paddlet('status', '--wide', ...WHERE);
   expect(out).toMatch(new RegExp(`^copies: ${2 * UNITS} of ${2 * UNITS} in sync`, 'm'));
   expect(out.match(/^ +\d+ +\d +\d+ {2}\d( \(\d+ updates? behind\))?$/gm)).toHaveLength(UNITS);
   await expectMidRun(store);
