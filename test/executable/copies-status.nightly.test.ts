@@ -54,7 +54,9 @@ test('copies of units are shown, compared while the job trains, and counted', as
     );
     const sumOf = (series: string): number =>
       metrics
-        .flatMap((text) => new RegExp(`^${series}\\{role="pserver \\d"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? [])
+        .flatMap(
+          (text) => new RegExp(`^${series}\\{.*role="pserver",index="\\d"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? [],
+        )
         .reduce((sum, count) => sum + Number(count), 0);
     const counts = ['promotions_total', 'failover_seconds_count'].map((name) => sumOf(`paddlet_pserver_${name}`));
     expect(counts).toEqual([UNITS / PSERVERS, UNITS / PSERVERS]);
