@@ -11,7 +11,8 @@ const COPIED = {
   ...JOB,
   cluster: { ...JOB.cluster, pservers: PSERVERS, replicas: 2, units: UNITS, leaseTtl: '15s' },
 };
-const SLOWLY = 'trainer.dealt:delay=100';
+/** The job lasts for several times what the commands take. */
+const SLOWLY = 'trainer.dealt:delay=250';
 const WHERE = ['--dir', JOB_FOLDER];
 
 const copy = z.strictObject({ index: z.int(), state: z.literal('inSync'), behind: z.int().min(0) });
