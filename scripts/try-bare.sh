@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 tests='' users='root user' suite=bookworm
 while [ $# -gt 0 ]; do
   case $1 in
-    --quick) tests='test/scripts test/executable/executable.test.ts test/executable/install.test.ts' ;;
+    --quick) tests='test/scripts test/executable/executable.test.ts test/executable/install.nightly.test.ts' ;;
     --tests) tests=$2; shift ;;
     --as) users=$2; shift ;;
     --suite) suite=$2; shift ;;

@@ -265,7 +265,7 @@ export class Cluster {
 }
 
 /** A killed pserver that the job does not want any more, and of which nothing is left to hand over. */
-const REFUSED_INDEX = ': the job wants ';
+export const REFUSED_INDEX = 'error Usage: --index ';
 
 const passedOn = (): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('PADDLET_LOG')));

@@ -2,7 +2,7 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { readJobRecord } from '../../src/cluster/job/job-record.ts';
 import { deleteJob } from '../../src/commands/run/reset-job.ts';
 import { createClock } from '../../src/host/clock.ts';
@@ -140,6 +140,33 @@ test.each([0, 1])(
     const { code, out } = await deleting(job, '--yes');
     expect([code, out]).toEqual([0, 'deleted the job small\n']);
     expect(readdirSync(join(job.cwd, '.paddlet'))).toEqual([]);
+  },
+);
+
+test.each([false, true])(
+  'a deletion that ends between the files and the keys can be repeated, with --store %s',
+  async (isByStore) => {
+    const job = await storedJob('small');
+    const { store } = job;
+    await endJob(job);
+    const write = store.txn.bind(store);
+    const spied = vi.spyOn(store, 'txn').mockImplementation((txn) => {
+      if (txn.then.some((op) => 'deletePrefix' in op)) throw new Error('killed');
+      return write(txn);
+    });
+    const tried = deleteJob({
+      ...{ clock: createClock(), log: SILENT, disk: createDisk(), store, keys },
+      ...{ network: {} as Network, signal: new AbortController().signal, leaseTtlMs: 0 },
+      folder: join(job.folder, 'checkpoints'),
+    });
+    await expect(tried).rejects.toThrow('killed');
+    spied.mockRestore();
+    // Empty folders.
+    expect(readdirSync(join(job.folder, 'checkpoints'), { recursive: true })).toEqual(['0', '1']);
+    expect((await store.get(keys.result))?.value).toBe('{}');
+    expect((await deleting(job, ...(isByStore ? ['--store', job.url] : []), '--yes')).code).toBe(0);
+    if (isByStore) expect((await store.range({ prefix: '/' })).entries).toEqual([]);
+    expect(readdirSync(join(job.cwd, '.paddlet'))).toEqual(isByStore ? ['small'] : []);
   },
 );
 

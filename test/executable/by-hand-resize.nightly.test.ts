@@ -36,7 +36,9 @@ describe.skipIf(reason !== undefined)(`on etcd${reason === undefined ? '' : ` ($
     await store.until((entries) => entries.has('/checkpoints/0') || entries.has('/tasks/passes/0'), master);
 
     const resize = place.start('resize', ['resize', '--pservers', '3', '--store', etcd.url, '--json']);
-    const [, command] = await resize.said(/to be started[^\n]*\n[^\n]*? paddlet (pserver --index [^\n]+)\n/);
+    const [, command] = await resize.said(
+      /to be started[^\n]*\n[^\n]*? paddlet (pserver --index .+) host=\S+ pid=\d+\n/,
+    );
     expect(command).toBe(`pserver --index 2 --store ${etcd.url}`);
     const added = place.start('pserver 2', [...command!.split(' '), '--dir', HAND_FOLDER]);
     const { code, out } = await resize.ended;

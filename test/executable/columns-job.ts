@@ -7,10 +7,12 @@ import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import { referenceOf } from '../sync/reference-loop.ts';
 import { type Place, resultOf } from './harness.ts';
 import { JOB } from './planted-job.ts';
-import { liveOne, startRun } from './run.ts';
+import { type LiveProcess, liveProcesses, oneOf, startRun } from './run.ts';
 import { cutOf, SLOWLY } from './sync-job.ts';
 
 export const RECORDS = 700;
+/** A master, a pserver and a trainer, as `expectPlainAfterKills` starts them. */
+const PROCESSES = 3;
 const NAMES = ['age', 'income', 'city', 'tags', 'weight', 'clicked'];
 
 function rows(): string[][] {
@@ -97,7 +99,7 @@ export const jobOf = (
  */
 export async function expectPlainAfterKills(
   place: Place,
-  roles: readonly Parameters<typeof liveOne>[1][],
+  roles: readonly LiveProcess['role'][],
   passes: number,
   model?: Parameters<typeof jobOf>[4],
 ): Promise<void> {
@@ -106,9 +108,11 @@ export async function expectPlainAfterKills(
   const job = { ...rest, name: JOB.name, training: { ...training, passes }, checkpoint: { interval: '200ms' } };
   writeFileSync(place.path('killed.yaml'), JSON.stringify(job));
   const { running, store } = await startRun(place, place.path('killed.yaml'), SLOWLY);
+  // All found before the first kill: asking after the dead takes time, in which the job goes on.
+  const processes = await liveProcesses(place, PROCESSES);
   for (const role of roles) {
     await cutOf(store, (await cutOf(store, 1)) + 1);
-    process.kill((await liveOne(place, role)).pid, 'SIGKILL');
+    process.kill(oneOf(processes, role).pid, 'SIGKILL');
     await running.said(new RegExp(`${role}.* ended \\(SIGKILL\\)`));
   }
   const result = await resultOf(running);

@@ -11,7 +11,8 @@ const COPIED = {
   ...JOB,
   cluster: { ...JOB.cluster, pservers: PSERVERS, replicas: 2, units: UNITS, leaseTtl: '15s' },
 };
-const SLOWLY = 'trainer.dealt:delay=100';
+/** The job lasts for several times what the commands take. */
+const SLOWLY = 'trainer.dealt:delay=250';
 const WHERE = ['--dir', JOB_FOLDER];
 
 const copy = z.strictObject({ index: z.int(), state: z.literal('inSync'), behind: z.int().min(0) });
@@ -40,7 +41,7 @@ test('copies of units are shown, compared while the job trains, and counted', as
   await store.until((entries) => entries.has('/tasks/passes/0'), running);
   await eventually(async () => statusSchema.parse(await place.json('status', ...WHERE)));
   verificationSchema.parse(await place.json('status', '--verify', ...WHERE));
-  const { out } = await place.paddlet('status', '-o', 'wide', ...WHERE);
+  const { out } = await place.paddlet('status', '--wide', ...WHERE);
   expect(out).toMatch(new RegExp(`^copies: ${2 * UNITS} of ${2 * UNITS} in sync`, 'm'));
   expect(out.match(/^ +\d+ +\d +\d+ {2}\d( \(\d+ updates? behind\))?$/gm)).toHaveLength(UNITS);
   await expectMidRun(store);
@@ -54,7 +55,9 @@ test('copies of units are shown, compared while the job trains, and counted', as
     );
     const sumOf = (series: string): number =>
       metrics
-        .flatMap((text) => new RegExp(`^${series}\\{role="pserver \\d"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? [])
+        .flatMap(
+          (text) => new RegExp(`^${series}\\{.*role="pserver",index="\\d"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? [],
+        )
         .reduce((sum, count) => sum + Number(count), 0);
     const counts = ['promotions_total', 'failover_seconds_count'].map((name) => sumOf(`paddlet_pserver_${name}`));
     expect(counts).toEqual([UNITS / PSERVERS, UNITS / PSERVERS]);

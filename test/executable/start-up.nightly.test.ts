@@ -6,7 +6,7 @@ import { whyNoEtcd } from '../etcd-server.ts';
 import { HAND_FOLDER, startByHand } from './by-hand.ts';
 import { startEtcd } from './etcd.ts';
 import { openPlace, resultOf } from './harness.ts';
-import { expectWhole, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
+import { expectWhole, JOB, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
 
 const USAGE = 2;
 const INTERRUPTED = 130;
@@ -31,7 +31,7 @@ test('a port in use is named', async () => {
   }
 });
 
-test('an index held by a live pserver is waited for, saying so, then refused; the job notices nothing', async () => {
+test('an index held by a live pserver and the deletion of a live job wait, then are refused; the job goes on', async () => {
   const place = openPlace();
   const url = `sqlite:${place.path('store.db')}`;
   // More passes than there is time for: it is running when the second pserver comes and when it goes.
@@ -43,9 +43,17 @@ test('an index held by a live pserver is waited for, saying so, then refused; th
   const before = await store.tasksDone();
   const second = cluster.again('pserver 0');
   await second.said(/waiting for index 0: held by 127\.0\.0\.1:\d+; waiting for its lease to end, in case it is dead/);
+  // No `paddlet run` has locked the folder: only the roles say that they are alive.
+  const deletion = place.start('jobs delete', ['jobs', 'delete', JOB.name, '--store', url, '--yes']);
   const { code, err } = await second.ended;
   expect(code).toBe(USAGE);
   expect(err).toMatch(new RegExp(`^error IndexTaken: index 0 is held by a live pserver at ${holder?.value}`, 'm'));
+  const deleted = await deletion.ended;
+  expect([deleted.code, deleted.out]).toEqual([USAGE, '']);
+  expect(deleted.err).toMatch(/^error JobConflict: processes of the job are running: .*\/ps\/0 = 127\.0\.0\.1:\d+/m);
+  expect(deleted.err).toContain(
+    `hint: stop the job first with \`paddlet stop --store ${url} --chroot /paddlet/${JOB.name}\``,
+  );
 
   expect(await store.tasksDone()).toBeGreaterThan(before);
   expect(await store.get('/ps/0')).toEqual(holder);

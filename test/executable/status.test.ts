@@ -7,6 +7,7 @@ import { openPlace, resultOf } from './harness.ts';
 import { JOB, plantedJob, TASKS_PER_PASS, UNHURRIED_JOB } from './planted-job.ts';
 import { eventually, expectMidRun, JOB_FOLDER, type LiveProcess, liveProcesses, ROLES, startRun } from './run.ts';
 
+const USAGE = 2;
 const JOB_FAILED = 6;
 /** The looks in mid-run come after the first of them. */
 const PASSES = 6;
@@ -181,6 +182,11 @@ test('in mid-run and at the end: health, metrics, status and evaluate', async ()
   const tooShort = await place.paddlet('status', ...where, '--until', 'done', '--timeout', '50ms');
   expect(tooShort.code).toBe(JOB_FAILED);
   expect(tooShort.err).toMatch(/^error RequestTimeout: the job was not done within 0\.05 s/m);
+  await expectMidRun(store, TASKS);
+
+  const deleted = await place.paddlet('jobs', 'delete', JOB_FOLDER, '--yes');
+  expect([deleted.code, deleted.out]).toEqual([USAGE, '']);
+  expect(deleted.err).toMatch(/^error JobConflict: a `paddlet run` works in \S+; nothing was deleted/m);
   await expectMidRun(store, TASKS);
 
   await place.json('stop', ...where);

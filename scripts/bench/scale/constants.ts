@@ -16,7 +16,7 @@ export const FLOAT_BYTES = 4;
 
 /**
  * Frame and header of a push that takes a pull along, and of its answer: what `encodeFrame` makes of them, in
- * test/scripts/bench/scale/costs.test.ts.
+ * test/scripts/bench/scale/simulate.test.ts.
  */
 export const PUSH_HEADER_BYTES = 336;
 export const ANSWER_HEADER_BYTES = 80;
