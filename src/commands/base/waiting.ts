@@ -31,7 +31,7 @@ export async function startWait(text: string, wanted: boolean): Promise<Wait> {
 export interface Progress {
   /** `notes` follow the bar, as many as there is room for: loss, records per second, time left. */
   update(done: number, total: number, notes?: string | readonly Note[]): void;
-  end(text?: string): void;
+  end(): void;
 }
 
 const SHOW_AFTER_MS = 2000;
@@ -46,7 +46,8 @@ export function startProgress(title: string, wanted: boolean): Progress {
 
 function animated(title: string, wanted: boolean): Progress {
   const startMs = performance.now();
-  let wait: Promise<Wait> | undefined;
+  let wait: Promise<void> | undefined;
+  let shown: Wait | undefined;
   let line = title;
   let ended = false;
   return {
@@ -54,14 +55,16 @@ function animated(title: string, wanted: boolean): Progress {
       const columns = columnsOf(process.stderr) - SPINNER_COLUMNS - 1;
       line = progressLine({ title, done, total, notes: asNotes(notes) }, columns);
       if (ended || performance.now() - startMs < SHOW_AFTER_MS) return;
-      wait ??= startWait(line, wanted);
-      void wait.then((shown) => {
-        if (!ended) shown.text(line);
+      wait ??= startWait(line, wanted).then((started) => {
+        shown = started;
+        if (ended) shown.done();
       });
+      shown?.text(line);
     },
-    end: (text) => {
+    // At once: what is printed next must not be on the line of the bar.
+    end: () => {
+      if (!ended) shown?.done();
       ended = true;
-      void wait?.then((shown) => shown.done(text));
     },
   };
 }

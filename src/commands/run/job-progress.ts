@@ -18,8 +18,9 @@ export function createProgressMeter(): (info: DirectingInfo, now: number) => Job
   return (info, now) => {
     const { passes, phase } = info;
     if (phase === 'evaluating') {
+      // The bar is about training, and stays full.
       const { done, total } = info.evaluation ?? { done: 0, total: 1 };
-      return { done, total, notes: [{ text: 'evaluating on the test files', rank: 0 }] };
+      return { done: 1, total: 1, notes: [{ text: `evaluating on the test files: task ${done}/${total}`, rank: 0 }] };
     }
     if (phase === 'concluding') return { done: 1, total: 1, notes: [{ text: 'writing final checkpoints', rank: 0 }] };
     const position = positionOf(info);

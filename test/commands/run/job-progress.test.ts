@@ -65,9 +65,9 @@ describe('the progress of a job', () => {
     expect(
       meter({ ...rounds(80, 4_000), phase: 'evaluating', evaluation: taskCounts({ total: 8, done: 2 }) }, 0),
     ).toEqual({
-      done: 2,
-      total: 8,
-      note: 'evaluating on the test files',
+      done: 1,
+      total: 1,
+      note: 'evaluating on the test files: task 2/8',
     });
     expect(meter({ ...rounds(80, 4_000), phase: 'concluding' }, 0).done).toBe(1);
   });
