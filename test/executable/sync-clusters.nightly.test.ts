@@ -3,7 +3,10 @@ import { expect, test } from 'vitest';
 import { openPlace, resultOf } from './harness.ts';
 import { plantedJob } from './planted-job.ts';
 import { eventually, JOB_FOLDER, startRun } from './run.ts';
-import { cutIn, cutOf, expectPlain, finish, plainLoop, SLOWLY, SYNC } from './sync-job.ts';
+import { cutIn, cutOf, expectPlain, finish, plainLoop, SYNC } from './sync-job.ts';
+
+/** The job does not end before it is stopped. */
+const VERY_SLOWLY = 'round.applied:delay=300';
 
 test.each([
   ['one trainer and one pserver', ['cluster.trainers=1', 'cluster.pservers=1']],
@@ -22,10 +25,10 @@ test('another seed makes other bits', async () => {
 
 test('stopped in mid-run, restored to three pservers, and gone on with', async () => {
   const place = openPlace();
-  const { running, store, args } = await startRun(place, await plantedJob(place, SYNC), SLOWLY);
+  const { running, store, args } = await startRun(place, await plantedJob(place, SYNC), VERY_SLOWLY);
   await cutOf(store, 1);
   await eventually(async () => {
-    const { out } = await place.paddlet('status', '--dir', JOB_FOLDER);
+    const { out } = await place.paddlet('status', '--wide', '--dir', JOB_FOLDER);
     expect(out).toMatch(/^pserver +0 .* [1-9]\d* shards, [1-9]\d* rows, \d+\.\d MB, round [1-9]\d*$/m);
     expect(out).toMatch(/^trainer .* \w+, [1-9]\d* records(, loss \d\.\d{4})?$/m);
   });
