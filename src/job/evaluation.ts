@@ -12,7 +12,7 @@ export const evaluationFields = {
     ),
   everyRounds: countOf(1, 2 ** 40)
     .optional()
-    .describe('Sync mode: rounds between two evaluations. Excludes `everyPasses`.'),
+    .describe('Sync mode: rounds between two evaluations. Cannot be combined with `everyPasses`.'),
   data: paths.optional().describe('Held-out files. Default: the test files, or the test records of `data.split`.'),
   labels: paths
     .optional()
@@ -28,5 +28,5 @@ export const evaluationFields = {
     ),
   minDelta: notNegative()
     .default(0)
-    .describe('Smallest improvement: the metric of a better model must differ by more than this.'),
+    .describe('Minimum improvement: a better model must improve the metric by more than this value.'),
 };

@@ -34,11 +34,13 @@ export const dataFields = {
     .describe('idx only: the label file of each test file, in the same order. Default: found by name.'),
   recordsPerTask: countOf(1, 2 ** 31 - 1)
     .default(1000)
-    .describe('Records per task. A task is the unit of work of a trainer, and is repeated if the trainer dies.'),
+    .describe(
+      'Records per task. A task is the unit of work of a trainer. If the trainer dies, the master hands the task out again.',
+    ),
   shuffle: z
     .enum(['tasks', 'records'])
     .default('tasks')
-    .describe('What is shuffled in each pass: the tasks, or also the records within each task.'),
+    .describe('What paddlet shuffles in each pass: only the order of the tasks, or also the records within each task.'),
   split: splitSchema.optional().describe('Holds out training records as test records.'),
   negativeSampling: negativeSamplingSchema
     .optional()
@@ -46,34 +48,34 @@ export const dataFields = {
   columns: columnsSchema.optional(),
   groupBy: columnName
     .optional()
-    .describe('Formats with columns: the category whose value is the group of a record, for metrics by group.'),
+    .describe("Formats with columns: column of type category whose value is the record's group, for metrics by group."),
   missing: missingSchema
     .optional()
-    .describe('Formats with columns: texts that mean a missing value. Default: the empty text.'),
+    .describe('Formats with columns: strings that mean a missing value. Default: the empty string.'),
   csv: dialectSchema.optional().describe('Syntax of csv, tsv and interactions files.'),
   labelWeights: z
     .boolean()
     .default(false)
-    .describe('libsvm, libfm and libffm only: whether a label may have a weight, as in `1:0.5`.'),
+    .describe('libsvm, libfm and libffm only: whether labels may have weights, as in `1:0.5`.'),
   topK: countOf(1, LIMITS.topK)
     .optional()
-    .describe('Cutoff k of `hitRate` and `ndcg`. Binary models with groups only. Default: 10.'),
+    .describe('Cutoff k of `hitRate` and `ndcg`, for binary models with groups. Default: 10.'),
   corruptChunks: z
     .enum(['fail', 'skip'])
     .default('fail')
-    .describe('What to do with a corrupt chunk of a RecordIO file: fail the job, or skip the chunk with a warning.'),
+    .describe('What to do about a corrupt chunk of a RecordIO file: fail the job, or skip the chunk and warn.'),
   maxBadRecords: countOf(0, 2 ** 31 - 1)
     .default(0)
-    .describe('Number of invalid records that paddlet skips and lists in each task. With one more, the task fails.'),
+    .describe(
+      'Maximum number of bad records per task. paddlet skips and lists bad records. If a task has more, the task fails.',
+    ),
   cache: z
     .enum(['on', 'off'])
     .default('on')
-    .describe('Whether paddlet parses each task of text once and caches it for later passes. The model is the same.'),
+    .describe('Whether to cache parsed records, so that later passes do not parse text again. The model is the same.'),
   cacheBytes: countOf(2 ** 20, 2 ** 50)
     .default(2 ** 34)
-    .describe(
-      "Maximum size of the parsed tasks in a host's cache folder, in bytes. The least recently used are deleted first.",
-    ),
+    .describe("Maximum size of a host's cached tasks, in bytes. Least recently used tasks are deleted first."),
 };
 
 const binaryOrRegression = () =>
@@ -99,7 +101,10 @@ export const modelSchema = z.discriminatedUnion('type', [
     task: binaryOrRegression(),
     saveDir,
   }),
-  z.strictObject({ type: z.literal('softmax').describe('Multinomial logistic regression on dense inputs.'), saveDir }),
+  z.strictObject({
+    type: z.literal('softmax').describe('Multinomial logistic regression on idx or numeric columns.'),
+    saveDir,
+  }),
   z.strictObject({
     type: z.literal('fm').describe('Factorization machine of degree two.'),
     factors: countOf(1, 1024).default(8).describe("Length of each feature's factor vector, in floats."),
@@ -114,13 +119,13 @@ export const modelSchema = z.discriminatedUnion('type', [
       .describe('Length of the vector that each feature has for each field, in floats.'),
     initScale: notNegative()
       .default(1)
-      .describe('Initial values of the vectors are uniform from 0 to this, divided by √factors.'),
-    normalize: z.boolean().default(true).describe("Whether each record's values are divided by their L2 norm."),
+      .describe("The vectors' initial values are uniform from 0 to initScale / √factors."),
+    normalize: z.boolean().default(true).describe("Whether to divide each record's values by their L2 norm."),
     task: binaryOrRegression(),
     saveDir,
   }),
   z.strictObject({
-    type: z.literal('mlp').describe('Multilayer perceptron on dense inputs: idx, or columns of numbers.'),
+    type: z.literal('mlp').describe('Multilayer perceptron on idx or numeric columns.'),
     ...tower,
     task: anyTask('multiclass'),
     saveDir,
@@ -144,7 +149,7 @@ export const modelSchema = z.discriminatedUnion('type', [
     saveDir,
   }),
   z.strictObject({
-    type: z.literal('layers').describe('The layers that `layers` lists.'),
+    type: z.literal('layers').describe('Layers of your choice, listed in `layers`.'),
     task: anyTask('binary'),
     layers: layersSchema,
     saveDir,
@@ -156,11 +161,11 @@ const learningRate = (value: number) => positive().default(value).describe('Step
 const l2 = () =>
   notNegative()
     .default(0)
-    .describe('Weight of the L2 penalty: an update adds l2 · value to the gradient of each value that it touches.');
+    .describe('Weight of the L2 penalty: an update adds l2 · value to the gradient of each value that it changes.');
 const epsilon = (value: number) =>
   positive().default(value).describe('Added to the denominator of a step, to prevent division by zero.');
-const beta1 = () => rate().default(0.9).describe('Decay rate of the mean of gradients.');
-const beta2 = () => rate().default(0.999).describe('Decay rate of the mean of squared gradients.');
+const beta1 = () => rate().default(0.9).describe('Decay rate of the running mean of the gradients.');
+const beta2 = () => rate().default(0.999).describe('Decay rate of the running mean of the squared gradients.');
 
 export const optimizerSchema = z.discriminatedUnion('type', [
   z.strictObject({
@@ -171,7 +176,7 @@ export const optimizerSchema = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('momentum').describe('Gradient descent with momentum.'),
     learningRate: learningRate(0.01),
-    momentum: rate().default(0.9).describe('Fraction of the previous step to keep.'),
+    momentum: rate().default(0.9).describe('Fraction of the previous step that is added to the next step.'),
     l2: l2(),
   }),
   z.strictObject({
@@ -204,8 +209,14 @@ export const optimizerSchema = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('ftrl').describe('FTRL-proximal.'),
     alpha: positive().default(0.1).describe('Step size.'),
-    beta: notNegative().default(1).describe('Smooths the step size of rare features.'),
-    lambda1: notNegative().default(0).describe('Weight of the L1 penalty, which keeps rare features at zero.'),
+    beta: notNegative()
+      .default(1)
+      .describe(
+        'Added to the denominator of the step size. A larger value makes the first steps of a feature smaller.',
+      ),
+    lambda1: notNegative()
+      .default(0)
+      .describe('Weight of the L1 penalty, which keeps the weights of rare features at zero.'),
     lambda2: notNegative().default(0).describe('Weight of the L2 penalty.'),
   }),
 ]);
@@ -220,10 +231,10 @@ const byParameter = (what: string) =>
     .default({});
 
 export const tablesSchema = byParameter('table').describe(
-  'Optimizers of sparse tables, by name: w of lr; w and v of fm, ffm, wide_deep and deepfm. Default: `optimizer`.',
+  "Optimizers of sparse tables: w for lr; w and v for fm, ffm, wide_deep and deepfm; for `layers`, the tables of the model's linear and embedding layers, by layer name. Default: `optimizer`.",
 );
 export const blocksSchema = byParameter('parameter').describe(
-  'Optimizers of dense parameters, by name: bias of lr, fm and ffm; W and b of softmax; hidden1.W, … of deep models. Default: `optimizer`.',
+  'Optimizers of dense parameters: bias for lr, fm and ffm; W and b for softmax; for deep models, the parameters of their layers, such as hidden1.W. Default: `optimizer`.',
 );
 
 const stalenessFields = {
@@ -234,7 +245,7 @@ const stalenessFields = {
     .enum(['wait', 'refuse', 'scale'])
     .default('wait')
     .describe(
-      'How paddlet enforces the bound: `wait` delays pulls, `refuse` refuses stale pushes, `scale` scales down their learning rate.',
+      'How paddlet enforces the bound: delay pulls (`wait`), refuse stale pushes (`refuse`), or lower the learning rate of stale pushes (`scale`).',
     ),
 };
 
@@ -243,7 +254,7 @@ export const trainingFields = {
     .enum(['async', 'sync'])
     .default('async')
     .describe(
-      'How gradients are applied: `async`, each as it arrives; `sync`, in rounds, with bitwise reproducible results.',
+      'When gradients are applied: each gradient as it arrives (`async`), or all gradients of a round together (`sync`), with bitwise reproducible results.',
     ),
   passes: countOf(1, LIMITS.passes).default(1).describe('Passes (epochs) over the training data.'),
   batchSize: countOf(1, LIMITS.batchRecords).default(128).describe('Records per mini-batch.'),
@@ -252,7 +263,7 @@ export const trainingFields = {
     .describe('Mini-batches whose gradients are summed into one push. A sum never spans two tasks.'),
   pullEvery: countOf(1, 1_000_000)
     .default(1)
-    .describe('Mini-batches that are computed from one pull of the parameters.'),
+    .describe('Mini-batches for which a trainer uses the same pulled parameters.'),
   pullAhead: countOf(0, LIMITS.pullAhead)
     .optional()
     .describe(
@@ -266,17 +277,17 @@ export const trainingFields = {
     ),
   seed: countOf(0, 2 ** 32 - 1)
     .default(1)
-    .describe('Seed of initial values and of shuffling.'),
+    .describe('Seed of initial values, shuffling, dropout, test splits and negative sampling.'),
   onBadGradient: z
     .enum(['fail', 'clip'])
     .default('fail')
     .describe(
-      'What to do if a gradient has NaN or infinite values: `fail` the job, or count them as 0 (`clip`, which requires ' +
+      'What to do if a gradient contains NaN or infinite values: fail the job, or set these values to 0 (`clip`, which requires ' +
         '`maxGradientNorm`).',
     ),
   maxGradientNorm: positive()
     .optional()
-    .describe('Maximum L2 norm of every gradient; a larger gradient is scaled down to it.'),
+    .describe('Maximum L2 norm of each gradient; larger gradients are scaled down to this norm.'),
   classWeights: z
     .record(z.string(), positive().max(LIMITS.classWeight))
     .optional()
@@ -294,26 +305,26 @@ export const clusterCounts = {
     .describe('Number of parameter servers. `paddlet resize` changes it while the job runs.'),
   minPservers: countOf(1, LIMITS.pservers)
     .default(1)
-    .describe('Minimum number of pservers for `paddlet resize` and `paddlet restore`.'),
+    .describe('Minimum number of pservers that `paddlet resize` and `paddlet restore` accept.'),
   maxPservers: countOf(1, LIMITS.pservers)
     .optional()
     .describe(
-      'Maximum number of pservers for `paddlet resize` and `paddlet restore`; at most `units`. Default: a quarter of `units`, or `pservers` if that is more.',
+      'Maximum number of pservers that `paddlet resize` and `paddlet restore` accept; at most `units`. Default: a quarter of `units`, or `pservers` if that is larger.',
     ),
   trainers: countOf(1, LIMITS.trainers)
     .default(1)
     .describe('Number of trainers that `paddlet run` starts. `paddlet resize` changes it while the job runs.'),
   minTrainers: countOf(1, LIMITS.trainers)
     .default(1)
-    .describe('Minimum number of live trainers. With fewer, the job waits.'),
+    .describe('Minimum number of live trainers. If fewer are alive, the job waits.'),
   maxTrainers: countOf(1, LIMITS.trainers)
     .default(LIMITS.trainers)
-    .describe('Maximum number of trainers that train at once. Others stand by.'),
-  shards: countOf(1, LIMITS.shards).default(512).describe('Number of partitions of the parameters.'),
+    .describe('Maximum number of trainers that train at once; further trainers stand by.'),
+  shards: countOf(1, LIMITS.shards).default(512).describe('Number of shards (partitions of the parameters).'),
   units: countOf(1, LIMITS.units)
     .optional()
     .describe(
-      'Number of groups of shards that move together. Default: 64, or 4 × `maxPservers` if that is more, or `shards` if that is less.',
+      'Number of units (groups of shards that move together). Default: 64, or 4 × `maxPservers` if that is larger; at most `shards`.',
     ),
   replicas: countOf(1, LIMITS.replicas)
     .default(1)
@@ -322,7 +333,7 @@ export const clusterCounts = {
     ),
   minInSync: countOf(1, LIMITS.replicas)
     .default(1)
-    .describe('Copies that must have a push before it is acknowledged. With fewer live copies, pushes wait.'),
+    .describe('Number of copies that must have a push before it is acknowledged. If fewer are alive, pushes wait.'),
 };
 export const leaseTtl = duration(1000, HOUR_MS)
   .default('5s')
@@ -331,7 +342,7 @@ export const leaseTtl = duration(1000, HOUR_MS)
 export const taskCounts = {
   maxFailures: countOf(0, 1_000_000)
     .default(3)
-    .describe('Failures that a task may have in a pass. After one more, paddlet discards the task.'),
+    .describe('Failures that a task may have in a pass. After one more failure, paddlet discards the task.'),
   maxDiscarded: countOf(0, LIMITS.tasks)
     .default(0)
     .describe('Tasks that may be discarded. After one more, the job fails.'),
@@ -340,25 +351,23 @@ export const taskTimeout = z
   .union([z.literal('auto'), duration(100, 24 * HOUR_MS)])
   .default('auto')
   .describe(
-    'Maximum duration of one attempt at a task; 100ms to 24h. `auto` is a multiple of the measured duration of tasks.',
+    'Maximum duration of one attempt at a task; 100ms to 24h. `auto`: three times the longest finished attempt.',
   );
 export const timeoutFloor = duration(100, 24 * HOUR_MS)
   .default('30s')
-  .describe('Lower limit of the `auto` timeout; 100ms to 24h.');
+  .describe('Minimum of the `auto` timeout; 100ms to 24h.');
 
 export const checkpointFields = {
   dir: folder
     .optional()
     .describe(
-      "Folder of the checkpoints. In a cluster of several machines, a folder that all of them share. Default: the job's folder.",
+      "Folder of the checkpoints. If the job runs on several machines, all of them must share this folder. Default: the job's folder.",
     ),
   keep: countOf(0, 1000).default(1).describe('Number of older checkpoints that each pserver keeps besides the newest.'),
-  everyPasses: countOf(1, 1_000_000)
-    .optional()
-    .describe('Also save after this number of passes since the last such save.'),
+  everyPasses: countOf(1, 1_000_000).optional().describe('Passes after which each pserver also saves.'),
   everyBatches: countOf(1, 2 ** 40)
     .optional()
-    .describe('Also save after this number of applied mini-batches since the last such save.'),
+    .describe('Applied mini-batches after which each pserver also saves.'),
   maxBytesPerSecond: countOf(1024, 2 ** 40)
     .optional()
     .describe(
@@ -369,7 +378,7 @@ export const checkpointInterval = z
   .union([z.literal('off'), duration(100, 24 * HOUR_MS)])
   .default('10m')
   .describe(
-    'Time from the end of one checkpoint of a pserver to the next; 100ms to 24h. `off` disables saving by time.',
+    "Time from the end of a pserver's checkpoint to the start of the next one; 100ms to 24h. `off` disables saving by time.",
   );
 
 const commands = () => z.array(z.string().min(1).max(LIMITS.hookCharacters)).max(LIMITS.hookCommands).default([]);
@@ -382,9 +391,7 @@ export const hookFields = {
 };
 
 export const warmStartFields = {
-  from: folder.describe(
-    'Checkpoint folder of the other job, or its job folder. A relative path starts at the data folder.',
-  ),
+  from: folder.describe("The other job's checkpoint folder or job folder. A relative path starts at the data folder."),
   vars: z
     .array(z.string().min(1).max(LIMITS.parameterNameBytes))
     .min(1)
@@ -395,12 +402,12 @@ export const warmStartFields = {
     .boolean()
     .default(true)
     .describe(
-      'Whether to load the optimizer state too. Each loaded parameter then needs an optimizer of the same type.',
+      'Whether to load the optimizer state too. If so, each loaded parameter needs the same optimizer type in both jobs.',
     ),
   missing: z
     .enum(['fail', 'initialize', 'zero'])
     .default('fail')
     .describe(
-      'What to do with selected parameters that the checkpoint lacks: refuse the job, use their initial values, or use zero.',
+      'What to do if the checkpoint lacks a selected parameter: refuse the job, use the initial values, or use zero.',
     ),
 };

@@ -14,7 +14,9 @@ const layerName = z
   .regex(/^[A-Za-z][\w.-]*$/, 'expected a letter, then letters, digits, ., _ and -');
 const columnNames = z.array(z.string().min(1).max(LIMITS.columnNameCharacters)).min(1).max(LIMITS.columns);
 
-const pooling = z.enum(['sum', 'mean']).describe('How the vectors of a column with several values are combined.');
+const pooling = z
+  .enum(['sum', 'mean'])
+  .describe('Whether to add or average the vectors if a column has several values.');
 const initStddev = z.number().min(0).describe("Standard deviation of the vectors' initial values.");
 const dropoutRate = share().describe('Dropout rate: fraction of the inputs that a training step sets to 0.');
 

@@ -14,12 +14,12 @@ export const splitSchema = z.strictObject({
   test: share
     .optional()
     .describe(
-      'Fraction of the training records to hold out as test records, chosen by hash; above 0, below 1. Excludes `data.test`.',
+      'Fraction of the training records to hold out as test records, chosen by hash; above 0, below 1. Cannot be combined with `data.test`.',
     ),
   by: columnName
     .optional()
     .describe(
-      'With `test`: a column of type category or group. Records with the same value stay on the same side of the split.',
+      'Column of type category or group: records with the same value stay on the same side of the split. Requires `test`.',
     ),
   from: z
     .string()
@@ -27,7 +27,7 @@ export const splitSchema = z.strictObject({
     .max(LIMITS.columnNameCharacters)
     .optional()
     .describe(
-      'Instead of `test`: records at or after this time, such as `2024-06-01`, are the test records. Needs a column of type time.',
+      'Instead of `test`: records at or after this time, such as `2024-06-01`, are the test records. Requires a column of type time.',
     ),
 });
 
@@ -37,7 +37,7 @@ export const negativeSamplingSchema = z.strictObject({
     .enum(['weight', 'none'])
     .default('weight')
     .describe(
-      '`weight`: each negative that is kept counts 1 / `rate`, so that predictions stay calibrated. `none`: it counts once.',
+      'Weight of each kept record with label 0. `weight`: 1 / `rate`, so that predictions stay calibrated. `none`: 1.',
     ),
 });
 
