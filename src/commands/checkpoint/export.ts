@@ -13,10 +13,13 @@ export default class CheckpointExportCommand extends PaddletCommand<typeof Check
   static override summary = 'Write a checkpoint as one model file: safetensors, npz or CSV';
   static override description =
     `Merges the files of all pservers, and sorts the rows of each table by id. The arrays are named sparse/TABLE/ids,
-sparse/TABLE/values and dense/NAME/values. With --state, the optimizer state (slot.NAME) and update counts (steps) are
-added. CSV output is a new folder with one file for each table and dense parameter. If only one is selected and
---output ends in .csv, the output is a single file. The command first checks the files of the checkpoint for damage.
-The write is atomic, and memory use is bounded.`;
+sparse/TABLE/values and dense/NAME/values. With --state, the optimizer state (slot.NAME) and the update counts (steps)
+are added.
+
+CSV output is a new folder with one file for each table and dense parameter. If --vars selects a single table or dense
+parameter, and --output ends in .csv, the output is a single file.
+
+The command first checks the files of the checkpoint for damage. The write is atomic, and memory use is bounded.`;
   static override examples = [
     {
       command: '<%= config.bin %> checkpoint export clicks --as safetensors --output model.safetensors',

@@ -23,9 +23,9 @@ const SHOWN_VALUES = 20;
 export default class DataInspect extends PaddletCommand<typeof DataInspect> {
   static override summary = 'Show what a data file contains, and how paddlet would read it';
   static override description =
-    `Reads the file once. If the file is a table (CSV, JSON lines, Parquet), first shows the syntax of the file. Then
-shows each column with the type that fits, the missing and distinct values, and the most frequent values or the range.
-Also reports columns that nearly equal the label. Before that, paddlet unpacks gzip, zstd and RecordIO files.
+    `Reads the file once, and unpacks gzip, zstd and RecordIO files. If the file is a table (CSV, JSON lines, Parquet),
+first shows the syntax of the file. Then shows each column with the type that fits, the missing and distinct values,
+and the most frequent values or the range. Also reports columns that nearly equal the label.
 
 With a second file, shows the values and ranges that do not occur in the first file. With a job file, shows the columns
 as the job reads them.`;

@@ -67,7 +67,7 @@ may use the folder of a job; to follow the run from another terminal, use --atta
     },
     {
       command: '<%= config.bin %> run examples/a9a-lr.yaml --attach',
-      description: 'From another terminal, show the progress of the run of this job.',
+      description: "From another terminal, show the progress of this job's run.",
     },
   ];
   static override args = { job: Args.string({ required: true, description: 'Job file (YAML).' }) };

@@ -10,8 +10,8 @@ const PIECE_RECORDS = 1000;
 export default class DataRecordioCat extends PaddletCommand<typeof DataRecordioCat> {
   static override summary = 'Print records of a RecordIO file, one per line';
   static override description =
-    `Prints the records as a job reads them. If a chunk contains none of the requested records, paddlet reads only its
-header. paddlet checks all other chunks for damage.`;
+    `Prints the records as a job reads them. If a chunk contains none of the requested records, paddlet reads only the
+header of the chunk. paddlet checks all other chunks for damage.`;
   static override examples = [
     { command: '<%= config.bin %> data recordio cat log.recordio', description: 'Print all records of a file.' },
     {
