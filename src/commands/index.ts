@@ -23,7 +23,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   ),
   entry('train', 'predict', 'Score each record of a file with a trained model', () => import('./predict/index.ts')),
   entry('cluster', 'master', 'Publish a job and hand out its tasks', () => import('./master.ts')),
-  entry('cluster', 'pserver', 'Hold and serve a part of the parameters', () => import('./pserver.ts')),
+  entry('cluster', 'pserver', "Hold and serve a part of the model's parameters", () => import('./pserver.ts')),
   entry('cluster', 'trainer', 'Train on the tasks that the master hands out', () => import('./trainer.ts')),
   entry(
     'cluster',
@@ -33,7 +33,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   ),
   entry('cluster', 'why', 'Explain why a job makes no progress', () => import('./why/index.ts')),
   entry('cluster', 'top', 'Show what each process of a job is doing, live', () => import('./top/index.ts')),
-  entry('cluster', 'logs', 'Show the logs of a job that runs on this machine', () => import('./logs/index.ts')),
+  entry(
+    'cluster',
+    'logs',
+    'Show the logs of a job that `paddlet run` started on this machine',
+    () => import('./logs/index.ts'),
+  ),
   entry('cluster', 'history', 'Show the loss and the metrics of a job over time', () => import('./history/index.ts')),
   entry(
     'cluster',
@@ -50,7 +55,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('cluster', 'token:view', "Print the link of a running job's web page", () => import('./token/view.ts')),
   entry('cluster', 'token:rotate', 'Replace the join token of a job', () => import('./token/rotate.ts')),
   entry('cluster', 'jobs', 'List jobs with their state, progress and size', () => import('./jobs/index.ts')),
-  entry('cluster', 'jobs:delete', 'Delete a job with its checkpoints and its folder', () => import('./jobs/delete.ts')),
+  entry(
+    'cluster',
+    'jobs:delete',
+    'Delete a job, including its checkpoints and its folder',
+    () => import('./jobs/delete.ts'),
+  ),
   entry('cluster', 'stop', 'Stop a job cleanly so that it can be resumed', () => import('./stop/index.ts')),
   entry(
     'checkpoints',
@@ -86,7 +96,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry(
     'checkpoints',
     'checkpoint:forget',
-    'Let a pserver continue without its lost checkpoint files',
+    'Let a job continue without lost checkpoint files',
     () => import('./checkpoint/forget.ts'),
   ),
   entry(
@@ -98,10 +108,15 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry(
     'data',
     'data:index',
-    'Index data files: count records, find feature and label bounds',
+    'Index data files: count records, and find the ranges of features and labels',
     () => import('./data/index.ts'),
   ),
-  entry('data', 'data:convert', 'Convert text or Parquet files to files of columns', () => import('./data/convert.ts')),
+  entry(
+    'data',
+    'data:convert',
+    "Convert text or Parquet files to paddlet's columns format",
+    () => import('./data/convert.ts'),
+  ),
   entry(
     'data',
     'data:inspect',

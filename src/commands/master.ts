@@ -17,9 +17,9 @@ import { pageOfMaster } from './page/page-of-master.ts';
 export default class MasterCommand extends RoleCommand<typeof MasterCommand> {
   static override summary = 'Publish a job and hand out its tasks';
   static override description =
-    `Writes the job to the store, where pservers and trainers read it, and hands out its tasks until all passes are
-done. Additional masters stand by; if the active master dies, one of them takes over. Run the same command again to
-resume.`;
+    `Writes the job to the store, where pservers and trainers read it, and hands out tasks to the trainers until all
+passes are done. Additional masters stand by; if the active master dies, a standby master takes over. To resume a job
+that was stopped, run the same command again.`;
   static override examples = [
     {
       command: '<%= config.bin %> master examples/a9a-lr.yaml --store etcd://127.0.0.1:2379',

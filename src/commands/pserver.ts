@@ -11,15 +11,19 @@ import { runGuarded } from './base/run-guarded.ts';
 import { jobFlags } from './base-command.ts';
 
 export default class PserverCommand extends RoleCommand<typeof PserverCommand> {
-  static override summary = 'Hold and serve a part of the parameters';
+  static override summary = "Hold and serve a part of the model's parameters";
   static override description =
-    `Claims an index, takes units of shards, applies pushes and answers pulls. On Ctrl-C the pserver saves its
-parameters; run it again to resume from there.
+    `A pserver (parameter server) claims an index and takes its share of the model: several units, each a group of
+shards. It applies the gradients that trainers push, and answers their pulls. On Ctrl-C, the pserver saves its
+parameters and exits; to resume, run the same command again.
 
-On SIGTERM the pserver hands its units over to the other pservers, if they can take them, and saves the rest. When the
-job is resized to fewer pservers, those with the highest indexes hand over their units and exit with 0.
+On SIGTERM, the pserver hands over its units to the other pservers, if they can take them, and saves the rest.
+When the job is resized to fewer pservers, the pservers with the highest indexes hand over their units and exit with
+code 0.
 
---host-label and --zone only describe the pserver. While each unit has one copy, they do not change its placement.`;
+--host-label and --zone say where the pserver runs. If units have several copies (cluster.replicas), the copies of a
+unit are placed on different machines, and in different zones, where possible. If units have one copy, the two flags do
+not change the placement.`;
   static override examples = [
     {
       command: '<%= config.bin %> pserver --index 0 --store etcd://127.0.0.1:2379',
@@ -41,21 +45,20 @@ job is resized to fewer pservers, those with the highest indexes hand over their
     index: Flags.integer({
       min: 0,
       helpValue: 'N',
-      description: 'Index to claim. Default: the first free one.',
+      description:
+        'Index to claim. Default: the first free index; if all are taken, the pserver waits for a free index.',
     }),
-    'host-label': labelFlag(
-      'Name of this machine, which status shows. The name does not change the placement of units.',
-    ),
+    'host-label': labelFlag('Name of this machine. `paddlet status --wide` shows the name.'),
     zone: labelFlag(
-      'Name of the failure domain, such as a rack, which status shows. The name does not change the placement of units.',
+      'Name of the failure domain of this machine, such as a rack. `paddlet status --wide` shows the name.',
     ),
     'leave-timeout': durationFlag(
       '20s',
-      'Longest time to hand over units after SIGTERM. The pserver then saves the remaining units.',
+      'Longest time to spend on handing over units after SIGTERM. The pserver then saves the units that remain.',
     ),
     guard: Flags.boolean({
       description:
-        'Run the pserver as the child of a small process that ends its lease when the pserver dies. Others then need not wait for cluster.leaseTtl. Signals to the guard reach the pserver; SIGKILL of either process ends both without a save.',
+        "Run the pserver under a guard: a small parent process that ends the pserver's lease as soon as the pserver dies. The job then recovers without waiting for cluster.leaseTtl. The guard forwards signals to the pserver. If either process is killed with SIGKILL, both end, and the pserver does not save.",
     }),
   };
 

@@ -9,8 +9,8 @@ import { cacheFlags, dataFlagsElse, jobFlags } from './base-command.ts';
 export default class TrainerCommand extends RoleCommand<typeof TrainerCommand> {
   static override summary = 'Train on the tasks that the master hands out';
   static override description =
-    `Reads records, computes gradients and pushes them to the pservers. Any number of trainers may join and leave at
-any time. On Ctrl-C a trainer returns its tasks to the master.`;
+    `Reads records, computes gradients and pushes the gradients to the pservers. Trainers may join and leave at any
+time, in any number. On Ctrl-C, the trainer returns its tasks to the master and exits.`;
   static override examples = [
     {
       command: '<%= config.bin %> trainer --store etcd://127.0.0.1:2379',
@@ -18,13 +18,13 @@ any time. On Ctrl-C a trainer returns its tasks to the master.`;
     },
     {
       command: 'PADDLET_STORE=etcd://etcd:2379 <%= config.bin %> trainer --data-dir /mnt/data',
-      description: 'Add a trainer on a machine where the data is in another folder than on the master.',
+      description: 'Add a trainer on a machine that keeps the data in another folder than the master.',
     },
   ];
   static override args = jobArg;
   static override flags = {
     ...jobFlags,
-    ...dataFlagsElse('the data folder of the master'),
+    ...dataFlagsElse('the folder that the master uses'),
     ...cacheFlags,
     ...roleFlags,
   };

@@ -57,7 +57,7 @@ test.each([
   ['run', 'argument JOB is missing: Job file (YAML)', SEE('run')],
   [
     'data inspect',
-    'argument FILE is missing: File to inspect; the first file of a folder or glob',
+    'argument FILE is missing: File, folder or glob; paddlet inspects only the first file',
     SEE('data inspect'),
   ],
   ['run job.yaml extra', 'unexpected argument: extra', SEE('run')],

@@ -24,12 +24,12 @@ export function logLevelFlag(initial: LogLevel, facts: LogLevelFacts) {
 export const everyFlags = {
   json: Flags.boolean({
     char: 'j',
-    description: 'Print the result or the error as JSON on stdout.',
+    description: 'Print the result, or the error if the command fails, as JSON on stdout.',
     helpGroup: 'GLOBAL',
   }),
   'log-level': logLevelFlag('info', {
     env: 'PADDLET_LOG_LEVEL',
-    description: 'Lowest level of the log entries to write to stderr.',
+    description: 'Minimum level of the log entries to write to stderr.',
     helpGroup: 'GLOBAL',
   }),
   'log-format': Flags.option({
@@ -59,14 +59,14 @@ export const jobFlags = {
     helpValue: 'PREFIX',
     parse: chrootPrefix,
     description:
-      "Prefix of the job's keys in the store. Default: the prefix of the only job there; for a new job, /paddlet/NAME.",
+      "Prefix of the job's keys in the store. Default: /paddlet/ followed by the job's name; if the command line does not name a job, the prefix of the only job.",
     helpGroup: 'STORE',
   }),
   dir: Flags.string({
     helpValue: 'FOLDER',
     parse: localFolder,
     description:
-      'Folder of the job. It holds logs, checkpoints and, without --store, store.db. Default: ./.paddlet/NAME.',
+      "Folder of the job. The folder contains the logs, the checkpoints and, if --store is not given, the store (store.db). Default: ./.paddlet/ followed by the job's name.",
     helpGroup: 'STORE',
   }),
 };
@@ -77,11 +77,11 @@ export const dataFlagsElse = (otherwise: string) => ({
     env: 'PADDLET_DATA',
     helpValue: 'FOLDER',
     parse: localFolder,
-    description: `Folder that relative data paths start from. Default: ${otherwise}.`,
+    description: `Folder in which relative paths of data files start. Default: ${otherwise}.`,
   }),
 });
 
-export const dataFlags = dataFlagsElse('the folder of the job file');
+export const dataFlags = dataFlagsElse('the folder that contains the job file');
 
 /** Where decompressed files and indexes are kept. */
 export const cacheFlags = {
@@ -90,7 +90,8 @@ export const cacheFlags = {
     helpValue: 'FOLDER',
     parse: localFolder,
     default: '.paddlet/cache',
-    description: 'Folder for decompressed data files, indexes and parsed tasks, which all jobs share.',
+    description:
+      'Folder of the cache that all jobs share. The cache contains decompressed data files, indexes and parsed tasks.',
   }),
 };
 
@@ -102,7 +103,7 @@ export const setFlags = {
     multipleNonGreedy: true,
     default: [],
     helpValue: 'FIELD=VALUE',
-    description: 'Field of the job file to override, such as training.passes=3. May be repeated.',
+    description: 'Field of the job file to override and its new value, such as training.passes=3. May be repeated.',
   }),
 };
 
@@ -111,5 +112,5 @@ export const labelsFlag = Flags.string({
   multiple: true,
   multipleNonGreedy: true,
   helpValue: 'FILE',
-  description: 'Label file of an idx data file, in the order of the data files. May be repeated.',
+  description: 'Label file that belongs to an idx data file. May be repeated, in the order of the data files.',
 });

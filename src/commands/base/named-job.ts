@@ -12,7 +12,8 @@ export const jobArg = {
   job: Args.string({
     // Oclif would take what is piped in for the name.
     ignoreStdin: true,
-    description: 'Name of the job, or path of its folder. Default: the only job in ./.paddlet or in the store.',
+    description:
+      'Name of the job, or path of its folder. Default: the only job in ./.paddlet, or, if --store is given, in the store.',
   }),
 };
 
@@ -29,7 +30,7 @@ export const modelArg = {
   model: Args.string({
     ignoreStdin: true,
     description:
-      'Name or folder of a job, or path of a checkpoint folder or a merged model. Default: the only job in ./.paddlet or in the store.',
+      "Name of a job, or path of a job's folder, a checkpoint folder or a merged model. Default: the only job in ./.paddlet, or, if --store is given, in the store.",
   }),
 };
 
@@ -37,7 +38,7 @@ export const modelArg = {
 export const pathArg = {
   path: Args.string({
     description:
-      'Name or folder of a job, or path of a checkpoint folder or file. Default: the only job in ./.paddlet or in the store.',
+      "Name of a job, or path of a job's folder, a checkpoint folder or a checkpoint file. Default: the only job in ./.paddlet, or, if --store is given, in the store.",
   }),
 };
 

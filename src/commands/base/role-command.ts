@@ -38,7 +38,7 @@ import { type CredentialFlags, storeCredentials } from './store-credentials.ts';
 export const exposeFlags = {
   'expose-metrics': Flags.boolean({
     env: 'PADDLET_EXPOSE_METRICS',
-    description: 'Answer GET /metrics without the join token, to everyone who can reach the port.',
+    description: 'Serve GET /metrics without the join token: anyone who can reach the port can read the metrics.',
   }),
 };
 
@@ -74,7 +74,8 @@ export const roleFlags = {
   ...listenFlags,
   advertise: Flags.string({
     helpValue: 'HOST',
-    description: 'Host name or address at which other processes reach this process. Default: the host of --listen.',
+    description:
+      'Host name or address at which other processes reach this process. Default: the host of --listen; if that is 0.0.0.0 or ::, the host name of this machine.',
   }),
 };
 

@@ -12,7 +12,8 @@ export const credentialFlags = {
   'store-user': Flags.string({
     env: 'PADDLET_STORE_USER',
     helpValue: 'NAME',
-    description: 'Name of the etcd user. The password comes from PADDLET_STORE_PASSWORD or --store-password-file.',
+    description:
+      'Name of the etcd user to log in as. The password comes from the variable PADDLET_STORE_PASSWORD or the file --store-password-file.',
     helpGroup,
   }),
   'store-password-file': Flags.string({
@@ -23,13 +24,13 @@ export const credentialFlags = {
   }),
   'store-ca': pem(
     'PADDLET_STORE_CA',
-    'PEM file of the authority that signs the certificates of etcds:// servers. Default: the public authorities.',
+    'PEM file with the certificate authority that paddlet trusts for etcds:// servers. Default: the public certificate authorities.',
   ),
   'store-cert': pem(
     'PADDLET_STORE_CERT',
-    'PEM file with the certificate of this client for etcds:// servers. Requires --store-key.',
+    'PEM file with the client certificate that paddlet presents to etcds:// servers. Requires --store-key.',
   ),
-  'store-key': pem('PADDLET_STORE_KEY', 'PEM file with the private key of --store-cert.'),
+  'store-key': pem('PADDLET_STORE_KEY', 'PEM file with the private key of the certificate in --store-cert.'),
 };
 
 export const PASSWORD_VARIABLE = 'PADDLET_STORE_PASSWORD';

@@ -10,9 +10,9 @@ import { bytesText } from './inspection-text.ts';
 export default class CheckpointDiffCommand extends PaddletCommand<typeof CheckpointDiffCommand> {
   static override summary = 'Compare the values of two checkpoints';
   static override description =
-    `Shows the rows added, removed and changed in each table and dense parameter. Also shows the Euclidean distance
-over the rows that both checkpoints have. The two checkpoints may come from different jobs and numbers of pservers.
-Optimizer state is not compared. Memory use is bounded.`;
+    `Shows how many rows were added, removed and changed in each table and dense parameter. Also shows the Euclidean
+distance between the two checkpoints, over the rows that both contain. The checkpoints may come from different jobs,
+and from different numbers of pservers. The command does not compare optimizer state. Memory use is bounded.`;
   static override examples = [
     {
       command: '<%= config.bin %> checkpoint diff /backup/clicks clicks',
@@ -20,17 +20,18 @@ Optimizer state is not compared. Memory use is bounded.`;
     },
     {
       command: '<%= config.bin %> checkpoint diff a/0/5f0c… a/0/77e1… --vars "emb*" --json',
-      description: 'Compare some tables of two files of one pserver, and print JSON for a script.',
+      description:
+        'Compare the tables whose names start with emb in two files of pserver 0, and print JSON for a script.',
     },
   ];
   static override args = {
     before: Args.string({
       required: true,
-      description: 'Older side: name or folder of a job, or path of a checkpoint folder or file.',
+      description: 'Older checkpoint: a job, or a checkpoint folder or file.',
     }),
     after: Args.string({
       required: true,
-      description: 'Newer side: name or folder of a job, or path of a checkpoint folder or file.',
+      description: 'Newer checkpoint: a job, or a checkpoint folder or file.',
     }),
   };
   static override flags = { ...ofJobFlags, ...varsFlags };

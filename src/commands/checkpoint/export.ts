@@ -12,9 +12,14 @@ import { bytesText } from './inspection-text.ts';
 export default class CheckpointExportCommand extends PaddletCommand<typeof CheckpointExportCommand> {
   static override summary = 'Write a checkpoint as one model file: safetensors, npz or CSV';
   static override description =
-    `Merges the files of all pservers and sorts the rows of each table by id. The arrays are named sparse/TABLE/ids,
-sparse/TABLE/values and dense/NAME/values; with --state also slot.NAME and steps. CSV output is a new folder with one
-file per variable. The source files are checked for damage first. The write is atomic, and memory use is bounded.`;
+    `Merges the files of all pservers, and sorts the rows of each table by id. The arrays are named sparse/TABLE/ids,
+sparse/TABLE/values and dense/NAME/values. With --state, the optimizer state (slot.NAME) and the update counts (steps)
+are added.
+
+CSV output is a new folder with one file for each table and dense parameter. If --vars selects a single table or dense
+parameter, and --output ends in .csv, the output is a single file.
+
+The command first checks the files of the checkpoint for damage. The write is atomic, and memory use is bounded.`;
   static override examples = [
     {
       command: '<%= config.bin %> checkpoint export clicks --as safetensors --output model.safetensors',
@@ -26,7 +31,7 @@ file per variable. The source files are checked for damage first. The write is a
     },
     {
       command: '<%= config.bin %> checkpoint export clicks --as csv --vars w --output w.csv --json',
-      description: 'Export one table as text with the columns id, v0, v1, …',
+      description: 'Export the table w as one CSV file with the columns id, v0, v1, …',
     },
   ];
   static override args = pathArg;
@@ -40,7 +45,7 @@ file per variable. The source files are checked for damage first. The write is a
       char: 'o',
       required: true,
       helpValue: 'PATH',
-      description: 'File to write; for CSV, a new folder.',
+      description: 'File to write, or for CSV a new folder.',
     }),
     state: Flags.boolean({ description: 'Include optimizer state and update counts.' }),
     replace: Flags.boolean({ description: 'Overwrite existing files.' }),

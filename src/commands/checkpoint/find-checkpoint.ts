@@ -27,14 +27,14 @@ export const varsFlags = {
     multipleNonGreedy: true,
     default: [],
     helpValue: 'PATTERN',
-    description: 'Name of the parameters and tables to include; * and ? are wildcards. May be repeated. Default: all.',
+    description: 'Name of a table or dense parameter to include; * and ? are wildcards. May be repeated. Default: all.',
   }),
 };
 
 export const ofJobFlags = {
   'job-id': Flags.string({
     helpValue: 'ID',
-    description: 'Id or name of the job. Required when several jobs share a checkpoint folder.',
+    description: 'Id or name of the job whose checkpoints to read. Required if several jobs share a checkpoint folder.',
   }),
 };
 

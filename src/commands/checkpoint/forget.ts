@@ -6,17 +6,18 @@ import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 
 export default class CheckpointForgetCommand extends PaddletCommand<typeof CheckpointForgetCommand> {
-  static override summary = 'Let a pserver continue without its lost checkpoint files';
+  static override summary = 'Let a job continue without lost checkpoint files';
   static override description =
-    `A pserver that starts and cannot find its published files waits for them. This command tells the pserver to
-continue without the missing files. Files that it can find are still loaded.
+    `If a pserver takes over shards but cannot find the published files that contain them, it waits for the files. This
+command gives up the files of one pserver that are lost for good. All pservers then continue without the files that
+they cannot find; files that they can find are still loaded.
 
-The lost training is done again. In async mode, these are the finished tasks that this pserver lacks. In sync mode,
-these are the rounds since an older cut, on all pservers.`;
+The job repeats the training that was lost. In async mode, trainers repeat the finished tasks whose updates were lost.
+In sync mode, all pservers go back to an older cut, and the job repeats the rounds since then.`;
   static override examples = [
     {
       command: '<%= config.bin %> checkpoint forget clicks --index 0',
-      description: 'Let pserver 0 of the job clicks continue after its files were lost for good.',
+      description: 'Continue the job clicks after the files of pserver 0 were lost for good.',
     },
   ];
   static override args = jobArg;
@@ -27,7 +28,7 @@ these are the rounds since an older cut, on all pservers.`;
       min: 0,
       required: true,
       helpValue: 'N',
-      description: 'Index of the pserver whose files are lost.',
+      description: 'Index of the pserver whose published files are lost.',
     }),
   };
 

@@ -12,10 +12,10 @@ import { inspectionText } from './inspection-text.ts';
 export default class CheckpointInspectCommand extends PaddletCommand<typeof CheckpointInspectCommand> {
   static override summary = 'Show what a checkpoint contains';
   static override description =
-    `Shows shapes, rows, bytes, minimum, maximum, mean, norm, counts of NaN and infinity, and the training position.
-Each table also has a digest that depends neither on the order of the rows nor on the number of files. The command
-reads the values of all shards once, in bounded memory. It does not check the files for damage: use paddlet checkpoint
-verify.`;
+    `Shows the training position, and for each table and dense parameter its shape, rows, bytes, minimum, maximum,
+mean, norm, and counts of NaN and infinity. Also shows a digest of each table, which depends neither on the order of
+the rows nor on the number of files. The command reads the values of all shards once, in bounded memory. The command
+does not check the files for damage; use \`paddlet checkpoint verify\` for that.`;
   static override examples = [
     {
       command: '<%= config.bin %> checkpoint inspect clicks',
@@ -23,11 +23,12 @@ verify.`;
     },
     {
       command: '<%= config.bin %> checkpoint inspect /backup/clicks --vars "emb*" --top 10',
-      description: 'Show some tables of a checkpoint folder, each with its ten rows of the largest norms.',
+      description:
+        'Show the tables whose names start with emb, and the ten rows of each table that have the largest norms.',
     },
     {
       command: '<%= config.bin %> checkpoint inspect clicks --store etcd://h1:2379 --digest --json',
-      description: 'Print the facts of a running job as JSON, with modelDigest and stateDigest.',
+      description: 'Print the same for a job in etcd as JSON, with modelDigest and stateDigest.',
     },
   ];
   static override args = pathArg;
@@ -41,10 +42,11 @@ verify.`;
       min: 0,
       max: 10_000,
       helpValue: 'N',
-      description: 'Number of rows to show of each table, those with the largest norms.',
+      description: 'Number of rows to show from each table: those with the largest norms.',
     }),
     digest: Flags.boolean({
-      description: 'Compute modelDigest and stateDigest, as in the result of a job. Reads the values a second time.',
+      description:
+        'Also compute modelDigest and stateDigest, which the result of a job contains. The command then reads the values a second time.',
     }),
   };
 

@@ -10,8 +10,9 @@ export default class CheckpointLsCommand extends PaddletCommand<typeof Checkpoin
   static override description =
     `Lists the checkpoints of each pserver, newest first. Reads only the headers of the files.
 
-The state "clean" means that no update was applied after the checkpoint. The state "opened" means that a pserver has
-loaded a clean checkpoint and applied updates since. A checkpoint without a state was written during training.`;
+The state "clean" means that the pserver applied no updates after it wrote the checkpoint. The state "opened" means
+that a pserver has since loaded a clean checkpoint and applied updates. If a checkpoint has no state, it was written
+during training.`;
   static override examples = [
     { command: '<%= config.bin %> checkpoint ls clicks', description: 'List the checkpoints of the job clicks.' },
     {

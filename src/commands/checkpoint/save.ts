@@ -9,9 +9,9 @@ import { type SavedCut, type SavedFile, saveNow } from './save-now.ts';
 export default class CheckpointSaveCommand extends PaddletCommand<typeof CheckpointSaveCommand> {
   static override summary = 'Save the parameters of a running job now';
   static override description =
-    `Each pserver writes a checkpoint of its shards and publishes it, while training continues. A pserver that is
-already saving ignores the request and reports that. In sync mode the master makes all pservers save the same round: a
-cut.`;
+    `Each pserver writes a checkpoint of its shards and publishes the checkpoint, while training continues. If a
+pserver is already saving, it ignores the request, and the command reports this. In sync mode, the master makes all
+pservers save the state after the same round. Such a set of checkpoints is called a cut.`;
   static override examples = [
     { command: '<%= config.bin %> checkpoint save clicks', description: 'Save the job clicks.' },
     {
@@ -22,7 +22,10 @@ cut.`;
   static override args = jobArg;
   static override flags = {
     ...jobFlags,
-    timeout: durationFlag('10m', 'Longest time to wait for the checkpoints. The store must answer within 10s.'),
+    timeout: durationFlag(
+      '10m',
+      'Longest time to wait until the checkpoints are written. The store must answer within 10s.',
+    ),
   };
 
   override async execute(): Promise<void> {

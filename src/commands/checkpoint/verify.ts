@@ -15,14 +15,14 @@ const COMPARED = { md5: 'MD5', checksums: 'checksums in the file', nothing: 'not
 export default class CheckpointVerifyCommand extends PaddletCommand<typeof CheckpointVerifyCommand> {
   static override summary = 'Check a checkpoint for damage';
   static override description =
-    `Reads every file completely and compares it with its published MD5 or with the checksums inside. Checks that ids
-and blocks are in the right shards, that all files belong to one job, and that no shard is missing. PATH may also be a
-merged model. A safetensors file without checksums is reported as unchecked. The exit code is 7 if the checkpoint is
-damaged.`;
+    `Reads every file completely, and compares the file with its published MD5 or with the checksums that it contains.
+Checks that ids and blocks are in the right shards, that all files belong to one job, and that no shard is missing.
+PATH may also be a merged model. If a safetensors file has no checksums, the command reports it as unchecked. The exit
+code is 7 if the checkpoint is damaged.`;
   static override examples = [
     {
       command: '<%= config.bin %> checkpoint verify clicks',
-      description: 'Check all generations of the job clicks.',
+      description: 'Check all checkpoints of the job clicks.',
     },
     {
       command: '<%= config.bin %> checkpoint verify /backup/clicks --json',

@@ -10,17 +10,18 @@ const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript };
 export default class Completion extends PaddletCommand<typeof Completion> {
   static override summary = 'Print a completion script for bash, zsh or fish';
   static override description =
-    `Completes commands, flags, the values of flags that have a fixed set, and file names. The script comes from this
-executable and needs nothing else; install it again after an update. The shell reads the script when it starts.`;
+    `The script completes commands, flags, file names, and the values of flags that accept a fixed set of values. The
+script does not need other files. After an update of paddlet, install the script again. The shell reads the script when
+the shell starts.`;
   static override examples = [
     {
       command: '<%= config.bin %> completion bash > ~/.local/share/bash-completion/completions/paddlet',
       description:
-        'Install for bash with the package bash-completion; without the package, source the script in ~/.bashrc.',
+        'Install for bash, if the package bash-completion is installed. Otherwise, source the script in ~/.bashrc.',
     },
     {
       command: '<%= config.bin %> completion zsh > ~/.zfunc/_paddlet',
-      description: 'Install for zsh, with `fpath+=(~/.zfunc)` before `compinit` in ~/.zshrc.',
+      description: 'Install for zsh. In ~/.zshrc, add `fpath+=(~/.zfunc)` before `compinit`.',
     },
     {
       command: '<%= config.bin %> completion fish > ~/.config/fish/completions/paddlet.fish',
@@ -31,7 +32,7 @@ executable and needs nothing else; install it again after an update. The shell r
     shell: Args.string({
       required: true,
       options: Object.keys(SCRIPTS),
-      description: 'Shell that will read the script: bash, zsh or fish.',
+      description: 'Shell for which to print the script: bash, zsh or fish.',
     }),
   };
   static override flags = {};

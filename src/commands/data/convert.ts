@@ -20,11 +20,12 @@ interface Written extends Converted {
 }
 
 export default class DataConvertCommand extends PaddletCommand<typeof DataConvertCommand> {
-  static override summary = 'Convert text or Parquet files to files of columns';
+  static override summary = "Convert text or Parquet files to paddlet's columns format";
   static override description =
-    `Parses each file once, and writes its columns as a job reads them: numbers, ids of categories, labels. Jobs with
-data.format: columns read these files without parsing, with any statistics, normalization and crosses. The settings
-that decide ids and labels stay fixed. Bad records keep their place.`;
+    `Parses each file once, and writes the values of its columns in the form that a job trains on: numbers, category
+ids and labels. A job with \`data.format: columns\` then reads the new files without parsing. Such a job may change the
+normalization, the quantiles and the crosses, but not the settings that determine ids and labels. Bad records keep
+their place.`;
   static override examples = [
     {
       command: '<%= config.bin %> data convert log.csv --job clicks.yaml --output columns',
@@ -32,7 +33,8 @@ that decide ids and labels stay fixed. Bad records keep their place.`;
     },
     {
       command: "<%= config.bin %> data convert 'log/*/*.csv.gz' --job clicks.yaml --output columns --json",
-      description: 'Convert all files of a glob into the same folders below columns, and print JSON for a script.',
+      description:
+        'Convert all files that match a glob, keep their folders below columns, and print JSON for a script.',
     },
   ];
   static override strict = false;

@@ -21,14 +21,14 @@ interface Requested extends Omit<IndexRequest, 'what'> {
 }
 
 export default class DataIndexCommand extends PaddletCommand<typeof DataIndexCommand> {
-  static override summary = 'Index data files: count records, find feature and label bounds';
+  static override summary = 'Index data files: count records, and find the ranges of features and labels';
   static override description =
-    `Reads the files once and keeps the index in the cache, where a job that trains on them finds it. Files with the
-same digest give the same tasks. Single bad records are counted as records here; training reports them. A file that
-begins with records of another format is refused.
+    `Reads the files once, and writes the index to the cache. A job that trains on these files then finds the index
+there. If two indexes have the same digest, the files are divided into the same tasks. The index counts bad records
+like all other records; only training reports them. paddlet refuses a file whose first records are in another format.
 
-With --job, paddlet indexes the files as training files of that job. Format, columns, split, sampling, label weights
-and records per task come from the job file.`;
+With --job, paddlet indexes the files as training files of that job. The format, columns, split, sampling, label
+weights and records per task come from the job file.`;
   static override examples = [
     { command: '<%= config.bin %> data index a9a/a9a.gz --format libsvm', description: 'Index one file.' },
     {
@@ -37,11 +37,11 @@ and records per task come from the job file.`;
     },
     {
       command: '<%= config.bin %> data index log.csv --job clicks.yaml',
-      description: 'Index a CSV file with the columns of a job.',
+      description: 'Index a CSV file whose columns a job file defines.',
     },
     {
       command: '<%= config.bin %> data index mnist/train-images-idx3-ubyte.gz --format idx --json',
-      description: 'Index idx files, whose label files are found by name, and print JSON for a script.',
+      description: 'Index an idx file, whose label file paddlet finds by name, and print JSON for a script.',
     },
   ];
   static override strict = false;
@@ -53,7 +53,7 @@ and records per task come from the job file.`;
     ...cacheFlags,
     format: Flags.option({
       options: DATA_FORMATS,
-      description: 'Format of the input. Formats with columns need --job instead.',
+      description: 'Format of the input. For formats with columns, such as csv, use --job instead.',
       exclusive: ['job'],
     })(),
     job: Flags.string({
@@ -63,13 +63,13 @@ and records per task come from the job file.`;
     }),
     labels: labelsFlag,
     'label-weights': Flags.boolean({
-      description: 'Accept labels with a weight, such as 1:0.5 (data.labelWeights of a job).',
+      description: 'Accept labels with a weight, such as 1:0.5, like data.labelWeights in a job file.',
     }),
     'records-per-task': Flags.integer({
       min: 1,
       max: 2 ** 31 - 1,
       helpValue: 'N',
-      description: 'Number of records per task (data.recordsPerTask of a job). Default: 1000.',
+      description: 'Number of records per task, like data.recordsPerTask in a job file. Default: 1000.',
     }),
   };
 

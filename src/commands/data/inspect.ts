@@ -23,17 +23,17 @@ const SHOWN_VALUES = 20;
 export default class DataInspect extends PaddletCommand<typeof DataInspect> {
   static override summary = 'Show what a data file contains, and how paddlet would read it';
   static override description =
-    `Reads the file once. The syntax of a table (CSV, JSON lines, Parquet) is shown first. Then each column is shown
-with the type that fits, its missing and distinct values, and its most frequent values or its range. Columns that
-nearly equal the label are reported. Packed files (gzip, zstd, RecordIO) are unpacked first.
+    `Reads the file once, and unpacks gzip, zstd and RecordIO files. If the file is a table (CSV, JSON lines, Parquet),
+first shows the syntax of the file. Then shows each column with the type that fits, the missing and distinct values,
+and the most frequent values or the range. Also reports columns that nearly equal the label.
 
-With a second file, shows the values and ranges that the first file lacks. With a job file, shows the columns as the
-job reads them.`;
+With a second file, shows the values and ranges that do not occur in the first file. With a job file, shows the columns
+as the job reads them.`;
   static override examples = [
-    { command: '<%= config.bin %> data inspect adult/adult.data.gz', description: 'Show what one file contains.' },
+    { command: '<%= config.bin %> data inspect adult/adult.data.gz', description: 'Show what a file contains.' },
     {
       command: '<%= config.bin %> data inspect adult/adult.data.gz adult/adult.test.gz',
-      description: 'Also show what is new in a second file.',
+      description: 'Also show what a second file contains that the first file does not.',
     },
     {
       command: '<%= config.bin %> data inspect adult/adult.data.gz --job examples/adult-lr.yaml --json',
@@ -41,7 +41,10 @@ job reads them.`;
     },
   ];
   static override args = {
-    file: Args.string({ required: true, description: 'File to inspect; the first file of a folder or glob.' }),
+    file: Args.string({
+      required: true,
+      description: 'File, folder or glob; paddlet inspects only the first file.',
+    }),
     // Text that waits on stdin is not a file name.
     other: Args.string({ ignoreStdin: true, description: 'File to compare with FILE.' }),
   };
@@ -51,18 +54,18 @@ job reads them.`;
     job: Flags.string({
       helpValue: 'FILE',
       description:
-        'Job file that defines the format and the columns of the data. Its format must be csv, tsv, interactions, jsonl or parquet.',
+        'Job file that defines the format and the columns of the data. The format must be csv, tsv, interactions, jsonl or parquet.',
     }),
     label: Flags.string({
       helpValue: 'NAME',
-      description: 'Name of the column that is the label. Default: guessed from the names and the values.',
+      description: 'Name of the label column. Default: guessed from the names and values of the columns.',
       exclusive: ['job'],
     }),
     rows: Flags.integer({
       min: 1,
       max: 2 ** 53 - 1,
       helpValue: 'N',
-      description: 'Number of records to read, from the first one. Default: all.',
+      description: 'Number of records to read, starting with the first. Default: all.',
     }),
   };
 

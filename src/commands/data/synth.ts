@@ -11,14 +11,14 @@ const MOST_FEATURES = 50_000_000;
 export default class DataSynth extends PaddletCommand<typeof DataSynth> {
   static override summary = 'Generate a data set from a planted model';
   static override description =
-    `Writes training records, test records and planted.json; with --as csv, tsv or jsonl also job.yaml, which trains
-on them. The records resemble click logs. Their labels are drawn from a known factorization machine, the planted
-model. planted.json has the metrics of that model on the test file: the best result to expect from training. The same
-flags give the same bytes.`;
+    `Writes training records, test records and planted.json. With --as csv, tsv or jsonl, also writes job.yaml, a job
+file that trains on these records. The records resemble click logs. Their labels are drawn from a known factorization
+machine, the planted model. planted.json contains the metrics of the planted model on the test records: the best result
+that training can be expected to reach. The same flags always give the same bytes.`;
   static override examples = [
     {
       command: '<%= config.bin %> data synth --output data/synth',
-      description: 'Generate the data of examples/synth-fm.yaml.',
+      description: 'Generate the data that examples/synth-fm.yaml trains on.',
     },
     {
       command: '<%= config.bin %> data synth --output big --records 5000000 --features 1000000 --per-record 39',
@@ -28,7 +28,7 @@ flags give the same bytes.`;
       command:
         '<%= config.bin %> data synth --output log --as csv --per-record 39 --numbers 13 --features 390000 --factors 0',
       description:
-        'Generate a click log with 13 numbers and 26 categories, for paddlet run log/job.yaml --data-dir log.',
+        'Generate a click log with 13 numeric and 26 categorical columns. To train on it: paddlet run log/job.yaml --data-dir log.',
     },
   ];
   static override flags = {
@@ -54,29 +54,30 @@ flags give the same bytes.`;
       default: SYNTH_DEFAULTS.features,
       min: 1,
       max: MOST_FEATURES,
-      description: 'Number of distinct features.',
+      description: 'Number of distinct features in the data set.',
     }),
     'per-record': Flags.integer({
       default: SYNTH_DEFAULTS.perRecord,
       min: 1,
       max: 10_000,
-      description: 'Number of features per record.',
+      description: 'Number of features in each record.',
     }),
     as: Flags.option({
       options: SYNTH_FORMATS,
       default: SYNTH_DEFAULTS.format,
-      description: 'Format of the output. Formats of tables have a label and one column for each feature of a record.',
+      description:
+        'Format of the output. Files in csv, tsv and jsonl have a label column and one column for each feature of a record.',
     })(),
     numbers: Flags.integer({
       default: SYNTH_DEFAULTS.numbers,
       min: 0,
       max: 10_000,
-      description: 'Number of columns that are numbers; the other columns are categories.',
+      description: 'Number of numeric columns; the other columns are categorical.',
     }),
     missing: Flags.string({
       default: String(SYNTH_DEFAULTS.missing),
       helpValue: 'SHARE',
-      description: 'Fraction of the values in columns of numbers that are missing; from 0 to below 1.',
+      description: 'Fraction of values to leave missing in numeric columns; at least 0 and below 1.',
     }),
     factors: Flags.integer({
       default: SYNTH_DEFAULTS.factors,
@@ -87,14 +88,14 @@ flags give the same bytes.`;
     noise: Flags.string({
       default: String(SYNTH_DEFAULTS.noise),
       helpValue: 'NUMBER',
-      description: 'Standard deviation of the noise added to each logit.',
+      description: "Standard deviation of the noise that is added to each record's logit.",
     }),
     seed: Flags.integer({
       default: SYNTH_DEFAULTS.seed,
       min: 0,
       max: 2 ** 32 - 1,
       helpValue: 'N',
-      description: 'Seed of the random numbers.',
+      description: 'Seed of the random number generator.',
     }),
   };
 

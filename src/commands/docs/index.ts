@@ -9,14 +9,15 @@ import { titleOf, topicText } from './topic.ts';
 export default class Docs extends PaddletCommand<typeof Docs> {
   static override summary = 'Show the documents and manual pages that come with paddlet';
   static override description =
-    `Without a topic, lists all topics. A topic is a document, or a heading of a document such as operations#sync-
-mode. On a terminal, the pager named by the variable PAGER shows the text, if PAGER is set.`;
+    `Without a topic, lists all topics. A topic is a document, such as operations, or a heading of a document, such as
+operations#sync-mode. If the environment variable PAGER is set and stdout is a terminal, that pager shows the text.`;
   static override examples = [
     { command: '<%= config.bin %> docs job-file', description: 'Show the reference of the job file.' },
     { command: '<%= config.bin %> docs operations#sync-mode', description: 'Show the text under one heading.' },
     {
       command: '<%= config.bin %> docs --man data index > paddlet-data-index.1',
-      description: 'Write the manual page of a command in roff for man; without a command, the page of paddlet.',
+      description:
+        'Write the manual page of `data index` to a file. Without a command, --man prints the page of paddlet itself.',
     },
   ];
   // A command or a topic may have two words.
@@ -28,7 +29,7 @@ mode. On a terminal, the pager named by the variable PAGER shows the text, if PA
     }),
   };
   static override flags = {
-    man: Flags.boolean({ description: 'Print the manual page of a command, or of paddlet itself, in roff.' }),
+    man: Flags.boolean({ description: 'Print the manual page of a command, or of paddlet itself, in roff format.' }),
   };
 
   override async execute(): Promise<void> {

@@ -15,8 +15,9 @@ import { type Check, type CheckResult, runCheck } from './check.ts';
 export default class Doctor extends PaddletCommand<typeof Doctor> {
   static override summary = 'Check that this machine can run paddlet, and report problems';
   static override description =
-    `Checks memory, kernels, network, disk and a store. With a job file, also checks the job and its data. Leaves
-nothing behind except an empty folder. The exit code is the code of the first check that failed.`;
+    `Checks the memory, the kernels, the network, the disk and a store. With a job file, also checks the job and its
+data. The command leaves nothing behind except an empty folder. The exit code is that of the first check that failed,
+or 0.`;
   static override examples = [
     { command: '<%= config.bin %> doctor', description: 'Check this machine.' },
     {
@@ -25,11 +26,11 @@ nothing behind except an empty folder. The exit code is the code of the first ch
     },
     {
       command: '<%= config.bin %> doctor --schema > job.schema.json',
-      description: 'Write the JSON Schema of job files for an editor.',
+      description: 'Write the JSON Schema of job files, which an editor can use to check them.',
     },
   ];
   static override args = {
-    job: Args.string({ description: 'Job file (YAML) to check, together with its data.' }),
+    job: Args.string({ description: 'Job file (YAML) to check; paddlet also checks the data of the job.' }),
   };
   static override flags = {
     ...storeFlags,
@@ -41,7 +42,7 @@ nothing behind except an empty folder. The exit code is the code of the first ch
       default: '.paddlet',
       helpValue: 'FOLDER',
       parse: localFolder,
-      description: 'Folder for the files of jobs, which must be writable.',
+      description: 'Folder in which jobs keep their files; paddlet checks that the folder is writable.',
     }),
     schema: Flags.boolean({ description: 'Print the JSON Schema of job files and exit.' }),
   };

@@ -3,7 +3,8 @@ import { PaddletError } from '../../base/errors.ts';
 
 /** For commands that score with the model of a job. */
 export const bestFlag = Flags.boolean({
-  description: 'Use the best model of a job that is evaluated while it trains, instead of the newest model.',
+  description:
+    "Use the job's best model instead of the newest model. Only for jobs that are evaluated while they train (evaluation in the job file).",
 });
 
 export const bestOfNoJob = (path: string): PaddletError =>

@@ -19,35 +19,35 @@ import { type Score, type Scored, scoreBest, scoreModel } from './score-model.ts
 export default class EvaluateCommand extends PaddletCommand<typeof EvaluateCommand> {
   static override summary = 'Compute the metrics of a trained model on data files';
   static override description =
-    `Computes logloss, AUC, accuracy, RMSE or calibration of the model; with groups also hit rate and NDCG. While the
-job runs, the parameters come from its pservers, and afterwards from its checkpoints. If MODEL is a checkpoint folder
-or a merged model, its files suffice: neither store nor cluster is needed. The job is not changed.`;
+    `Computes the metrics that suit the model, such as log loss, AUC, accuracy, RMSE and calibration. If the records
+have groups, such as users, also computes hit rate and NDCG. While the job runs, the command reads the parameters from
+its pservers; afterwards, from its checkpoints. If MODEL is a checkpoint folder or a merged model, the command needs
+neither a store nor a running job. The command does not change the job.`;
   static override examples = [
     {
       command: '<%= config.bin %> evaluate clicks',
-      description: 'Evaluate the job clicks on its own test files.',
+      description: 'Evaluate the model of the job clicks on the test data of the job.',
     },
     {
       command: '<%= config.bin %> evaluate a9a-lr --data a9a/a9a.gz --json',
-      description: 'Evaluate the job a9a-lr on another file, and print JSON for a script.',
+      description: 'Evaluate the model of the job a9a-lr on another file, and print JSON for a script.',
     },
     {
       command: '<%= config.bin %> evaluate /backup/clicks --data monday.csv',
-      description: 'Evaluate a copy of a checkpoint folder, without the store of its job.',
+      description: 'Evaluate a copy of a checkpoint folder; the store of the job is not needed.',
     },
   ];
   static override args = modelArg;
   static override flags = {
     ...jobFlags,
     timeout: durationFlag('60s', 'Longest time to wait for each answer from the store or the pservers.'),
-    ...dataFlagsElse('the data folder of the master'),
+    ...dataFlagsElse('the folder that the master uses'),
     ...cacheFlags,
     data: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
       helpValue: 'FILE',
-      description:
-        'File, folder or glob to score. May be repeated. Default: the test files or the test split of the job.',
+      description: "File, folder or glob to score. May be repeated. Default: the job's test files, or its test split.",
     }),
     labels: labelsFlag,
     'top-k': Flags.integer({
@@ -55,7 +55,7 @@ or a merged model, its files suffice: neither store nor cluster is needed. The j
       max: LIMITS.topK,
       helpValue: 'N',
       description:
-        'Cutoff k of hit rate and NDCG: the number of top records of each group. Default: data.topK of the job.',
+        'Cutoff k of hit rate and NDCG: the number of highest-scored records that count in each group. Default: data.topK of the job.',
     }),
     best: bestFlag,
   };

@@ -13,12 +13,12 @@ interface Topic {
 
 export const TOPICS: Readonly<Record<string, Topic>> = {
   store: {
-    summary: 'Explain how commands find a job, and the flags of the store',
+    summary: 'Explain how commands find a job, and the flags that select a store',
     usage: '[JOB] [FLAGS]',
     description: `All processes of a job coordinate through a store: etcd in a cluster, or one SQLite file on one machine.
-A command finds the job by its argument JOB: a name, or the path of the job's folder. Without --store, the name is that of
-a folder in ./.paddlet, where paddlet run keeps its jobs. With --store, the name is that of a job in the store. Without
-JOB, a command takes the only job that is there.`,
+The argument JOB of a command is the name of a job, or the path of the job's folder. If --store is not given, the name is
+that of a folder in ./.paddlet, where \`paddlet run\` keeps its jobs. If --store is given, the name is that of a job in the
+store. If JOB is omitted, a command uses the only job in ./.paddlet or in the store.`,
     flags: jobFlags,
     examples: [
       { command: '<%= config.bin %> status clicks', description: 'Show the job in ./.paddlet/clicks.' },
@@ -28,22 +28,24 @@ JOB, a command takes the only job that is there.`,
       },
       {
         command: '$ PADDLET_STORE=etcd://10.0.0.5:2379 <%= config.bin %> pserver clicks',
-        description: 'Take the store from the environment.',
+        description: 'Start a pserver that reads the URL of the store from the environment.',
       },
     ],
   },
   flags: {
-    summary: 'Explain the flags of every command: output and logs',
+    summary: 'Explain the flags for output and logs, which every command has',
     usage: '[FLAGS]',
-    description: `Results go to stdout; logs, progress and errors go to stderr. paddlet uses colors, tables and progress
-bars on a terminal only, and no colors if NO_COLOR is set. The exit code is 0 if all is done, and 130 if interrupted.
-Errors: 1 a bug, 2 usage or job file, 3 data, 4 store, 9 machine. Failures in training: 5 lease lost, 6 job failed,
-7 parameters lost, 8 tasks discarded. See paddlet docs operations#exit-codes.`,
+    description: `Results go to stdout; logs, progress and errors go to stderr. paddlet shows colors and progress bars
+only on a terminal, and never shows colors if NO_COLOR is set.
+
+The exit code is 0 if the command succeeded, and 130 if it was interrupted. Exit codes of errors: 1 bug in paddlet, 2 usage
+or job file, 3 data, 4 store, 9 machine. Exit codes of failed training: 5 lease lost, 6 job failed, 7 parameters lost,
+8 tasks discarded. See paddlet docs operations#exit-codes.`,
     flags: everyFlags,
     examples: [
       {
         command: '<%= config.bin %> status clicks --json | jq .records',
-        description: 'Print the record accounting of the job in a script.',
+        description: 'Print the record counts of the job for a script.',
       },
       {
         command: '<%= config.bin %> run clicks.yaml --log-level warn --log-format json 2>run.log',

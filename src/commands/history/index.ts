@@ -16,14 +16,14 @@ import { writeEvents } from './write-events.ts';
 export default class HistoryCommand extends PaddletCommand<typeof HistoryCommand> {
   static override summary = 'Show the loss and the metrics of a job over time';
   static override description =
-    `Shows points of training at even distances, and the points of each pass and each evaluation. The job may be
-running or finished. With --as jsonl, prints one JSON object per line. With --as tensorboard, writes an event file to
-the folder --output.`;
+    `Shows the training loss and metrics at evenly spaced points, and the metrics of each pass and each evaluation. If
+there are too many points, some are left out. The job may be running or finished. With --as jsonl, prints one JSON
+object per line. With --as tensorboard, writes an event file to the folder that --output specifies.`;
   static override examples = [
-    { command: '<%= config.bin %> history clicks', description: 'Show the points of the job clicks.' },
+    { command: '<%= config.bin %> history clicks', description: 'Show the loss and the metrics of the job clicks.' },
     {
       command: '<%= config.bin %> history clicks --as tensorboard --output runs/clicks',
-      description: 'Write a run for TensorBoard, beside other runs in the folder runs.',
+      description: 'Write an event file for TensorBoard, which compares all runs in the folder runs.',
     },
   ];
   static override args = jobArg;
@@ -39,7 +39,7 @@ the folder --output.`;
       char: 'o',
       helpValue: 'FOLDER',
       parse: localFolder,
-      description: 'Folder to write to, with --as tensorboard only.',
+      description: 'Folder in which to write the event file. Only for --as tensorboard.',
     }),
   };
 

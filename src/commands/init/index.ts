@@ -17,18 +17,18 @@ const DEFAULT_OUTPUT = 'job.yaml';
 export default class Init extends PaddletCommand<typeof Init> {
   static override summary = 'Write a job file for a data file';
   static override description =
-    `Inspects the data as paddlet data inspect does, and writes a job file with its format, columns, label and model.
-Each guess is explained in a comment. Read the job file before you train.`;
+    `Inspects the data as \`paddlet data inspect\` does, and writes a job file that specifies the format, the columns,
+the label and the model. Comments in the file explain each guess. Review the job file before you train.`;
   static override examples = [
     { command: '<%= config.bin %> init --data adult/adult.data.gz', description: 'Write job.yaml.' },
     {
       command:
         '<%= config.bin %> init --data adult/adult.data.gz --test adult/adult.test.gz --model fm --output adult-fm.yaml',
-      description: 'Write adult-fm.yaml with separate test files and another model.',
+      description: 'Write adult-fm.yaml, with a separate test file and a chosen model.',
     },
     {
       command: '<%= config.bin %> init --data log.csv --label clicked --output -',
-      description: 'Print the job file for a given label column.',
+      description: 'Choose the label column, and print the job file instead of writing it.',
     },
   ];
   static override flags = {
@@ -37,19 +37,19 @@ Each guess is explained in a comment. Read the job file before you train.`;
     data: Flags.string({
       required: true,
       helpValue: 'FILE',
-      description: 'File, folder or glob to train on; paddlet inspects the first file.',
+      description: 'File, folder or glob of training data. paddlet inspects only the first file.',
     }),
     test: Flags.string({
       helpValue: 'FILE',
-      description: 'File, folder or glob to test on. Default: a held-out part of the training data.',
+      description: 'File, folder or glob of test data. Default: paddlet holds out a part of the training data.',
     }),
     model: Flags.option({
       options: NAMED_MODELS,
-      description: 'Model to train. Default: a model that suits the label.',
+      description: 'Model to train. Default: chosen to suit the label.',
     })(),
     label: Flags.string({
       helpValue: 'NAME',
-      description: 'Name of the column that is the label. Default: guessed from the names and the values.',
+      description: 'Name of the label column. Default: guessed from the names and values of the columns.',
     }),
     output: Flags.string({
       char: 'o',
@@ -60,13 +60,14 @@ Each guess is explained in a comment. Read the job file before you train.`;
     replace: Flags.boolean({ description: 'Overwrite existing files.' }),
     name: Flags.string({
       helpValue: 'NAME',
-      description: 'Name of the job. Default: the name of the job file; for job.yaml and stdout, the name of the data.',
+      description:
+        'Name of the job. Default: the name of the job file without its extension; if --output is job.yaml or -, the name of the data.',
     }),
     rows: Flags.integer({
       min: 1,
       max: 2 ** 53 - 1,
       helpValue: 'N',
-      description: 'Number of records to read, from the first one. Default: all.',
+      description: 'Number of records to read, starting with the first. Default: all.',
     }),
   };
 

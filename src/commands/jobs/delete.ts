@@ -20,11 +20,12 @@ import { deleteJob } from '../run/reset-job.ts';
 import { removeEmptyStore, removeJobEntries } from './remove-folder.ts';
 
 export default class JobsDeleteCommand extends PaddletCommand<typeof JobsDeleteCommand> {
-  static override summary = 'Delete a job with its checkpoints and its folder';
+  static override summary = 'Delete a job, including its checkpoints and its folder';
   static override description =
-    `Deletes a job that is not running: its keys in the store, its checkpoints and its folder. Asks first; without a
-terminal, --yes is required. Files that paddlet did not write are kept. With --store, deletes the keys and the
-checkpoints in the folder checkpoint.dir. If the command is interrupted, run it again.`;
+    `Deletes a job that is not running: its keys in the store, its checkpoints and its folder. The command asks first;
+if it cannot ask on a terminal, --yes is required. Files that paddlet did not write are kept. With --store, the command
+deletes the keys, and the checkpoints in the folder checkpoint.dir of the job. If the command is interrupted, run it
+again.`;
   static override examples = [
     { command: '<%= config.bin %> jobs delete clicks', description: 'Delete the job in ./.paddlet/clicks.' },
     {
@@ -35,7 +36,7 @@ checkpoints in the folder checkpoint.dir. If the command is interrupted, run it 
   static override args = neededJobArg;
   static override flags = {
     ...jobFlags,
-    yes: Flags.boolean({ description: 'Delete without asking. Required without a terminal.' }),
+    yes: Flags.boolean({ description: 'Delete without asking. Required if paddlet cannot ask on a terminal.' }),
     timeout: storeTimeoutFlag,
   };
 

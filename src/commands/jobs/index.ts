@@ -9,9 +9,12 @@ import { type JobRow, type JobRowProgress, jobRows } from './rows.ts';
 export default class JobsCommand extends PaddletCommand<typeof JobsCommand> {
   static override summary = 'List jobs with their state, progress and size';
   static override description =
-    `Lists the jobs in ./.paddlet, or all jobs of a store. Changes nothing. If a store is damaged or locked, its row
-shows the error. The last time is when the job ended. If the job has not ended, it is the time of its last log entry
-or checkpoint. With --store, the size is the size of the checkpoints.`;
+    `Lists the jobs in ./.paddlet, or, with --store, all jobs in that store. The command changes nothing. If the store
+of a job is damaged or locked, the row of the job shows the error.
+
+The column "last alive" shows when the job ended. If the job has not ended, the column shows the time of the last log
+entry or checkpoint. The column "size" shows the size of the job's folder and checkpoints; with --store, only of the
+checkpoints.`;
   static override examples = [
     { command: '<%= config.bin %> jobs', description: 'List the jobs in ./.paddlet.' },
     {

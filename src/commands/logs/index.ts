@@ -18,17 +18,21 @@ const LOOK_MS = 300;
 const DEFAULT_LINES = 100;
 
 /** In place of the global flag, whose type it has: an intersection of both types would be `unknown`. */
-const LEVEL = { 'log-level': logLevelFlag('debug', { description: 'Lowest level of the log entries to show.' }) };
+const LEVEL = { 'log-level': logLevelFlag('debug', { description: 'Minimum level of the log entries to show.' }) };
 
 export default class LogsCommand extends PaddletCommand<typeof LogsCommand> {
-  static override summary = 'Show the logs of a job that runs on this machine';
+  static override summary = 'Show the logs of a job that `paddlet run` started on this machine';
   static override description =
-    `Prints the log files that paddlet run keeps in the folder of the job, merged in order of time. With --follow,
-also prints new entries until the run ends. Roles that were started by hand log to their own stderr.`;
+    `Prints the log files that \`paddlet run\` keeps in the folder of the job, merged in chronological order. With
+--follow, also prints new entries until the run ends. The command does not show the logs of roles that you start
+yourself: these roles log to their own stderr.`;
   static override examples = [
     { command: '<%= config.bin %> logs clicks -f', description: 'Follow the logs of all processes of the job clicks.' },
-    { command: '<%= config.bin %> logs clicks trainer 1 --lines all', description: 'Show all entries of one trainer.' },
-    { command: '<%= config.bin %> logs clicks pserver', description: 'Show the last entries of the pservers.' },
+    {
+      command: '<%= config.bin %> logs clicks trainer 1 --lines all',
+      description: 'Show all log entries of trainer 1.',
+    },
+    { command: '<%= config.bin %> logs clicks pserver', description: 'Show the last log entries of all pservers.' },
     { command: '<%= config.bin %> logs clicks --log-level warn', description: 'Show only warnings and errors.' },
   ];
   static override args = {
@@ -40,9 +44,9 @@ also prints new entries until the run ends. Roles that were started by hand log 
     dir: Flags.string({
       helpValue: 'FOLDER',
       parse: localFolder,
-      description: 'Folder of the job. Default: the only folder in ./.paddlet with logs.',
+      description: 'Folder of the job. Default: the only folder in ./.paddlet that contains logs.',
     }),
-    follow: Flags.boolean({ char: 'f', description: 'Print new entries until the run ends.' }),
+    follow: Flags.boolean({ char: 'f', description: 'Also print new entries until the run ends.' }),
     lines: Flags.string({
       char: 'n',
       helpValue: 'NUMBER',
@@ -51,7 +55,7 @@ also prints new entries until the run ends. Roles that were started by hand log 
         linesOf(text);
         return text;
       },
-      description: 'Number of past entries to show; `all` shows every entry.',
+      description: 'Number of past entries to show, from all logs together; `all` shows every entry.',
     }),
     ...(LEVEL as object),
   };

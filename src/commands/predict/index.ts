@@ -45,17 +45,18 @@ const SCORED_FORMATS = formatsWhere(({ openForward, openRows }) => (openForward 
 export default class PredictCommand extends PaddletCommand<typeof PredictCommand> {
   static override summary = 'Score each record of a file with a trained model';
   static override description =
-    `Writes one line for each record of a file or of stdin, in the same order. The line has the probability (binary),
-the value (regression), or the probability of each class. Labels may be missing. A record that paddlet cannot read
-has no score; the summary shows the first reasons, and --errors writes all of them.
+    `Writes one line for each record of a file or of stdin, in the order of the input. The line contains the predicted
+probability (binary classification), the predicted value (regression), or the probability of each class (multiclass).
+The records need no labels. A record that paddlet cannot parse gets no score; the summary lists the first reasons, and
+--errors writes all reasons to the output.
 
-While the job runs, the parameters come from its pservers, and afterwards from its checkpoints. If MODEL is a
-checkpoint folder or a merged model, its files suffice: neither store nor cluster is needed. paddlet recognizes gzip,
-zstd and RecordIO. Memory use is bounded, and the job is not changed.`;
+While the job runs, the command reads the parameters from its pservers; afterwards, from its checkpoints. If MODEL is a
+checkpoint folder or a merged model, the command needs neither a store nor a running job. paddlet detects and unpacks
+gzip, zstd and RecordIO. Memory use does not depend on the size of the file. The command does not change the job.`;
   static override examples = [
     {
       command: '<%= config.bin %> predict clicks --data new.csv --keep id --output scores.csv',
-      description: "Score new.csv and copy each record's id.",
+      description: 'Score new.csv, and copy the column id to the output.',
     },
     {
       command: 'zcat log.gz | <%= config.bin %> predict clicks --data - --format csv --as jsonl | head',
@@ -67,7 +68,7 @@ zstd and RecordIO. Memory use is bounded, and the job is not changed.`;
     },
     {
       command: '<%= config.bin %> predict /backup/clicks --data new.csv --output scores.csv',
-      description: 'Score with a copy of a checkpoint folder, without the store of its job.',
+      description: 'Score with a copy of a checkpoint folder; the store of the job is not needed.',
     },
   ];
   static override args = modelArg;
@@ -90,7 +91,7 @@ zstd and RecordIO. Memory use is bounded, and the job is not changed.`;
       default: [],
       helpValue: 'COLUMN',
       description:
-        'Column to copy to the output: its name; for csv, tsv and interactions also its position, otherwise its path. May be repeated.',
+        'Column of the input to copy to the output, by name. Positions from 1 also work for csv, tsv and interactions; paths also work for jsonl and parquet. May be repeated.',
     }),
     output: Flags.string({
       char: 'o',
@@ -101,10 +102,11 @@ zstd and RecordIO. Memory use is bounded, and the job is not changed.`;
     as: Flags.option({
       options: OUTPUT_FORMATS,
       description:
-        'Format of the output. Default: taken from the extension of --output (.jsonl, .parquet), otherwise csv.',
+        'Format of the output. Default: given by the extension of --output (.jsonl or .parquet), otherwise csv.',
     })(),
     errors: Flags.boolean({
-      description: 'Write why a record has no score: as column error, or in JSON lines as a key of such records.',
+      description:
+        'Also write why a record has no score: in an additional column error, or in jsonl as the key error of that record.',
     }),
     replace: Flags.boolean({ description: 'Overwrite existing files.' }),
     best: bestFlag,
@@ -113,11 +115,12 @@ zstd and RecordIO. Memory use is bounded, and the job is not changed.`;
       max: 64,
       default: 1,
       helpValue: 'N',
-      description: 'Number of threads that read and score. The output is the same for any number.',
+      description:
+        'Number of threads that read and score records. The output does not depend on the number of threads.',
     }),
     strict: Flags.boolean({
       description:
-        'Exit with code 3 if the input has no records, a record has no score, or a column is always empty. All scores are still written.',
+        'Exit with code 3 if the input contains no records, if a record has no score, or if a column is empty in all records. All scores are still written.',
     }),
   };
 

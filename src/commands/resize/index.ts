@@ -22,21 +22,22 @@ import { watchResize } from './watch-resize.ts';
 export default class ResizeCommand extends PaddletCommand<typeof ResizeCommand> {
   static override summary = 'Change the number of pservers or trainers of a job while it runs';
   static override description =
-    `Training continues while units of shards move, one after the other, until the pservers are even within 10 %. If
-the number of pservers shrinks, those with the highest indexes hand over all units and leave. Under \`paddlet run\`, the
-launcher starts and stops the processes. Elsewhere this command says which processes to start.
+    `Changes the number of processes while training continues. Units (groups of shards) move one after another until
+every pserver holds the same amount of parameters, to within 10 %. If the number of pservers decreases, the pservers
+with the highest indexes hand over all their units and exit. If \`paddlet run\` started the job, it also starts and
+stops the processes. Otherwise, this command prints which processes to start.
 
-The command returns when the resize is complete. If it is interrupted, the resize continues. Another resize, even back
-to the old numbers, is possible at any time.`;
+The command returns when the resize is complete. If you interrupt the command, the resize continues. You can resize
+again at any time, even back to the old numbers.`;
   static override examples = [
-    { command: '<%= config.bin %> resize clicks --pservers 4', description: 'Resize the job clicks to four pservers.' },
+    { command: '<%= config.bin %> resize clicks --pservers 4', description: 'Change the job clicks to four pservers.' },
     {
       command: '<%= config.bin %> resize clicks --pservers 2 --trainers 6 --store etcd://127.0.0.1:2379 --json',
-      description: 'Change both numbers of a job in etcd, and print JSON for a script.',
+      description: 'Change the numbers of pservers and trainers of a job in etcd, and print JSON for a script.',
     },
     {
       command: '<%= config.bin %> resize clicks --trainers 1 --no-wait',
-      description: 'Only request the resize; `<%= config.bin %> status` shows its progress.',
+      description: 'Request the resize and return; `<%= config.bin %> status` shows the progress of the resize.',
     },
   ];
   static override args = jobArg;
@@ -46,19 +47,21 @@ to the old numbers, is possible at any time.`;
       min: 1,
       max: LIMITS.pservers,
       helpValue: 'N',
-      description: 'Number of pservers, from cluster.minPservers to cluster.maxPservers of the job.',
+      description: 'New number of pservers, between cluster.minPservers and cluster.maxPservers of the job.',
     }),
     trainers: Flags.integer({
       min: 1,
       max: LIMITS.trainers,
       helpValue: 'N',
-      description: 'Number of trainers, from cluster.minTrainers to cluster.maxTrainers of the job.',
+      description: 'New number of trainers, between cluster.minTrainers and cluster.maxTrainers of the job.',
     }),
     timeout: durationFlag(
       '10m',
       'Longest time to wait until the resize is complete. The store must answer within 10s.',
     ),
-    'no-wait': Flags.boolean({ description: 'Return as soon as the request is in the store.' }),
+    'no-wait': Flags.boolean({
+      description: 'Return as soon as the request is in the store; do not wait until it is carried out.',
+    }),
   };
 
   override async execute(): Promise<ExitCode> {

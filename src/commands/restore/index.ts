@@ -18,12 +18,12 @@ import { type Publishing, type RestoreRequest, type RestoreSource, withFiles, wi
 export default class RestoreCommand extends PaddletCommand<typeof RestoreCommand> {
   static override summary = 'Redistribute a checkpoint to another number of pservers';
   static override description =
-    `Writes the shards of a checkpoint to new files, one for each pserver, with optimizer state and training
-positions. Proves by row counts and digests that nothing was lost.
+    `Writes the shards of a checkpoint to new files, one for each pserver, with optimizer state and training positions.
+Compares row counts and digests to prove that nothing was lost.
 
-If a job is given (JOB, --store, --dir or --chroot), the new files become its checkpoints in one transaction. The
-transaction is refused while a pserver is running. The pservers that start next load the new files. If no job is
-given, the command only writes files.`;
+If a job is given (JOB, --store, --dir or --chroot), the new files become the job's checkpoints in one transaction.
+paddlet refuses to do this while a pserver of the job is running. Pservers that start afterwards load the new files. If
+no job is given, the command only writes files.`;
   static override examples = [
     {
       command: '<%= config.bin %> restore clicks --pservers 3',
@@ -31,12 +31,12 @@ given, the command only writes files.`;
     },
     {
       command: '<%= config.bin %> restore --from /backup/clicks --to /new/clicks --pservers 8 --vars "emb*" --dry-run',
-      description: 'Show the plan to write some tables of a backup to a new folder.',
+      description: 'Show how the command would write some tables of a backup to a new folder.',
     },
     {
       command:
         '<%= config.bin %> restore clicks --from /backup/clicks --store etcd://h1:2379 --to /shared/clicks --pservers 4 --json',
-      description: "Take a job back to a backup, where /shared/clicks is the job's checkpoint.dir.",
+      description: "Roll a job back to a backup; /shared/clicks is the job's checkpoint.dir.",
     },
   ];
   static override args = jobArg;
@@ -52,21 +52,21 @@ given, the command only writes files.`;
     to: Flags.string({
       helpValue: 'FOLDER',
       description:
-        "Folder for the new files. Required, and new, if the files are not published. Default: the job's checkpoint folder.",
+        "Folder in which to write the new files. If the files are not published, --to is required, and the folder must be new or empty. Default: the job's checkpoint folder.",
     }),
     pservers: Flags.integer({
       required: true,
       min: 1,
       max: LIMITS.pservers,
       helpValue: 'N',
-      description: 'Number of pservers.',
+      description: 'New number of pservers.',
     }),
     publish: Flags.boolean({
       allowNo: true,
       description:
-        "Make the new files the job's checkpoints. Default: yes if JOB, --store, --dir or --chroot is given.",
+        "Make the new files the job's checkpoints; --no-publish only writes the files. Default: yes if JOB, --store, --dir or --chroot is given.",
     }),
-    'dry-run': Flags.boolean({ description: 'Show the plan without starting or writing anything.' }),
+    'dry-run': Flags.boolean({ description: 'Show what the command would do, without doing it.' }),
     'lease-wait': durationFlag('0s', 'Longest time to wait for the leases of dead pservers to expire.'),
   };
 

@@ -47,10 +47,10 @@ import { WorkingFolder } from './working-folder.ts';
 export default class RunCommand extends PaddletCommand<typeof RunCommand> {
   static override summary = 'Run a whole cluster on this machine and train a job';
   static override description =
-    `Starts a master, the pservers and the trainers of the job as processes, restarts failed processes, shows
-progress, and prints the result. Ctrl-C stops cleanly; run the same command again to resume. If the job is finished,
-the command only prints the result. A higher training.passes continues a finished job. Only one run may work in a
-folder; --attach shows it on another terminal.`;
+    `Starts a master, pservers and trainers as processes on this machine, restarts processes that fail, shows progress,
+and prints the result. Ctrl-C stops the job cleanly; run the same command again to resume. If the job is finished, the
+command only prints the result. To continue a finished job, raise training.passes. Only one \`paddlet run\` at a time
+may use the folder of a job; to follow the run from another terminal, use --attach.`;
   static override examples = [
     { command: '<%= config.bin %> run examples/synth-fm.yaml', description: 'Train a job.' },
     {
@@ -59,15 +59,15 @@ folder; --attach shows it on another terminal.`;
     },
     {
       command: '<%= config.bin %> run examples/a9a-lr.yaml --fresh --json',
-      description: 'Start over, and print JSON for a script.',
+      description: 'Delete the earlier run, start over, and print JSON for a script.',
     },
     {
       command: '<%= config.bin %> run examples/a9a-lr.yaml --dry-run',
-      description: 'Show the plan: records, tasks, batches, memory, checkpoints.',
+      description: 'Show what the run would do: records, tasks, batches, memory, checkpoints.',
     },
     {
       command: '<%= config.bin %> run examples/a9a-lr.yaml --attach',
-      description: 'On another terminal, show the run that works in the folder of this job.',
+      description: "From another terminal, show the progress of this job's run.",
     },
   ];
   static override args = { job: Args.string({ required: true, description: 'Job file (YAML).' }) };
@@ -80,31 +80,32 @@ folder; --attach shows it on another terminal.`;
     ...exposeFlags,
     fresh: Flags.boolean({
       description:
-        'Delete an earlier run of this job with its checkpoints, and start over. Asks first if that run is not finished.',
+        'Delete the earlier run of this job, including its checkpoints, and start over. If the earlier run is not finished, paddlet asks first.',
     }),
     yes: Flags.boolean({
       dependsOn: ['fresh'],
-      description: 'Delete without asking. Applies to an unfinished job that --fresh deletes.',
+      description: 'Delete without asking. Requires --fresh, which otherwise asks before it deletes an unfinished run.',
     }),
     'stop-timeout': durationFlag(
       '60s',
-      'Longest time to wait for processes to exit, for example after Ctrl-C. Then they are killed, and unsaved work is computed again.',
+      'Longest time to wait for processes to exit, for example after Ctrl-C. paddlet then kills them; when the job resumes, it repeats the work that was not saved.',
     ),
     'log-bytes': Flags.integer({
       env: 'PADDLET_LOG_BYTES',
       default: LIMITS.logFileBytes,
       min: LIMITS.leastLogFileBytes,
       helpValue: 'BYTES',
-      description: `Size in bytes at which a log file is rotated; ${LIMITS.oldLogFiles} old files are kept.`,
+      description: `Size in bytes at which paddlet rotates a log file. paddlet keeps ${LIMITS.oldLogFiles} rotated files of each log.`,
     }),
     'dry-run': Flags.boolean({
       exclusive: ['attach'],
       description:
-        'Show the plan without starting or writing anything. The plan has the size of the model and the amount of work.',
+        'Show what the command would do, without doing it. The plan includes the size of the model and the amount of work. Only the index of the data is written, to the cache.',
     }),
     attach: Flags.boolean({
       exclusive: ['fresh'],
-      description: 'Show the run that another process started in this folder. Ctrl-C ends only the display.',
+      description:
+        'Show the progress of a run that another process started in the same folder. Ctrl-C ends only the display.',
     }),
   };
 

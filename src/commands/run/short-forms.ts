@@ -6,13 +6,13 @@ const FIELDS = { trainers: 'cluster.trainers', pservers: 'cluster.pservers', pas
 
 type ShortForm = keyof typeof FIELDS;
 
-const shortForm = (name: ShortForm) =>
-  Flags.string({ helpValue: 'N', description: `Number of ${name}. The same as --set ${FIELDS[name]}=N.` });
+const shortForm = (name: ShortForm, what: string) =>
+  Flags.string({ helpValue: 'N', description: `Number of ${what}. The same as --set ${FIELDS[name]}=N.` });
 
 export const shortFormFlags = {
-  trainers: shortForm('trainers'),
-  pservers: shortForm('pservers'),
-  passes: shortForm('passes'),
+  trainers: shortForm('trainers', 'trainers'),
+  pservers: shortForm('pservers', 'pservers'),
+  passes: shortForm('passes', 'passes over the training data'),
 };
 
 /** What `--set` and the short forms override. Throws `Usage` when both set a field. */

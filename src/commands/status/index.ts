@@ -28,11 +28,13 @@ export default class StatusCommand extends PaddletCommand<typeof StatusCommand> 
   static override summary = 'Show the status of a job, or wait until it runs or has ended';
   static override description =
     `Shows the job, its progress and its live processes. With --until running, returns when a master, all pservers and
-a trainer are working. With --until done, returns when the job has ended; the exit code is then the code of the job.
+at least one trainer are working. With --until done, returns when the job has ended. The exit code is then 0 if the job
+succeeded; otherwise, it is the exit code of the failure.
 
-With --verify, compares all copies of each unit of a job with cluster.replicas of 2 or more, bit by bit. When all
-copies have applied the same updates, each computes a digest of its parameters, optimizer state and record accounting.
-Training continues. The exit code is 7 if copies differ, and 6 if some could not be compared in time.`;
+With --verify, checks that all copies of each unit are bitwise equal. The job must have cluster.replicas of 2 or more.
+Once all copies of a unit have applied the same updates, each copy computes a digest, and paddlet compares the digests.
+A digest covers the parameters, the optimizer state and the record accounting. Training continues. The exit code is 7
+if copies differ, and 6 if some copies could not be compared in time.`;
   static override examples = [
     { command: '<%= config.bin %> status clicks', description: 'Show the status of the job clicks.' },
     {
@@ -41,11 +43,11 @@ Training continues. The exit code is 7 if copies differ, and 6 if some could not
     },
     {
       command: '<%= config.bin %> status clicks --watch',
-      description: 'Show the status repeatedly until the job has ended.',
+      description: 'Show the status and refresh it until the job has ended.',
     },
     {
       command: '<%= config.bin %> status clicks --verify --timeout 5m',
-      description: 'Check that all copies of the parameters are equal, within five minutes for each unit.',
+      description: 'Check that all copies of the parameters are equal; wait up to five minutes for each unit.',
     },
   ];
   static override args = jobArg;
@@ -53,7 +55,8 @@ Training continues. The exit code is 7 if copies differ, and 6 if some could not
     ...jobFlags,
     until: Flags.option({
       options: ['running', 'done'] as const,
-      description: 'Wait until all roles are working (running), or until the job has ended (done).',
+      description:
+        'State to wait for: running (a master, all pservers and a trainer are working) or done (the job has ended).',
     })(),
     wide: Flags.boolean({
       description: 'Also show the machine, label, zone and lease of each process, and the copies of each unit.',
@@ -61,16 +64,16 @@ Training continues. The exit code is 7 if copies differ, and 6 if some could not
     watch: Flags.boolean({
       char: 'w',
       exclusive: ['until', 'verify'],
-      description: 'Refresh the status until the job has ended; q or Ctrl-C ends the display earlier.',
+      description: 'Refresh the status until the job has ended. Press q or Ctrl-C to quit earlier.',
     }),
-    interval: durationFlag('2s', 'Time between refreshes. Requires --watch.'),
+    interval: durationFlag('2s', 'Time between refreshes. Applies only with --watch.'),
     verify: Flags.boolean({
       exclusive: ['until', 'wide'],
-      description: 'Compare all copies of each unit.',
+      description: 'Check that all copies of each unit are equal.',
     }),
     timeout: durationFlag(
       '60s',
-      'Longest time to wait with --until, and for each unit with --verify. Otherwise the store must answer within 10s.',
+      'Longest time to wait for the state of --until, or for each unit that --verify compares. Without --until and --verify, the store must answer within 10s.',
     ),
   };
 

@@ -15,8 +15,8 @@ import { requestStop, warnUnreadable } from './request-stop.ts';
 export default class StopCommand extends PaddletCommand<typeof StopCommand> {
   static override summary = 'Stop a job cleanly so that it can be resumed';
   static override description =
-    `Asks every process of the job to exit: trainers return their tasks, and pservers save their parameters. Returns
-when all processes have exited. Start the job again to resume it.`;
+    `Asks every process of the job to exit: trainers return their tasks to the master, and pservers save their
+parameters. The command returns when all processes have exited. To resume the job, start it again.`;
   static override examples = [
     { command: '<%= config.bin %> stop clicks', description: 'Stop the job clicks.' },
     {
@@ -28,7 +28,9 @@ when all processes have exited. Start the job again to resume it.`;
   static override flags = {
     ...jobFlags,
     timeout: durationFlag('60s', 'Longest time to wait for the processes to exit. The store must answer within 10s.'),
-    'no-wait': Flags.boolean({ description: 'Return as soon as the request is in the store.' }),
+    'no-wait': Flags.boolean({
+      description: 'Return as soon as the request is in the store; do not wait until it is carried out.',
+    }),
   };
 
   override async execute(): Promise<ExitCode> {

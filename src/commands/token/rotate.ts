@@ -7,8 +7,9 @@ import { rotateToken } from './rotate-token.ts';
 export default class TokenRotateCommand extends PaddletCommand<typeof TokenRotateCommand> {
   static override summary = 'Replace the join token of a job';
   static override description =
-    `Writes another join token to the store. Running processes adopt it: existing connections keep working, and new
-connections need the new token. The old token no longer works. Rotate the token if someone may have read it.`;
+    `The join token is the secret that the processes of a job need to connect to each other. This command writes a new
+join token to the store. Running processes adopt the new token: existing connections keep working, and new connections
+need the new token. The old token no longer works. Rotate the token if someone else may have read it.`;
   static override examples = [
     { command: '<%= config.bin %> token rotate clicks', description: 'Replace the join token of the job clicks.' },
     {

@@ -9,9 +9,9 @@ import { jobFlags, PaddletCommand } from '../base-command.ts';
 export default class TokenViewCommand extends PaddletCommand<typeof TokenViewCommand> {
   static override summary = "Print the link of a running job's web page";
   static override description =
-    `The master of a job serves a page that shows the job. The link contains the view token: a browser with this token
-can read the page, but cannot change anything. Keep the link as secret as a password. The link no longer works after
-paddlet token rotate.`;
+    `The master of a running job serves a web page that shows the job. The link contains the view token: anyone who has
+the link can read the page, but cannot change anything. Keep the link as secret as a password. \`paddlet token rotate\`
+makes the link invalid.`;
   static override examples = [
     { command: '<%= config.bin %> token view clicks', description: 'Print the link of the job clicks.' },
     {

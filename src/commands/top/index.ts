@@ -21,14 +21,17 @@ const FIRST_INTERVAL_MS = 500;
 export default class TopCommand extends PaddletCommand<typeof TopCommand> {
   static override summary = 'Show what each process of a job is doing, live';
   static override description =
-    `Shows each process of the job with its speed and how it spent its time since the last refresh. Stragglers are
-marked. The lines above show the progress of the job and what holds it up (see paddlet why). The display ends with the
-job, with q, or with Ctrl-C.`;
+    `Shows a table of the processes of the job: the speed of each process, and how the process spent its time since the
+last refresh. Stragglers are marked. The lines above the table show the progress of the job and what holds the job up
+(see \`paddlet why\`). The display closes when the job ends, or when you press q or Ctrl-C.`;
   static override examples = [
-    { command: '<%= config.bin %> top clicks', description: 'Show the processes of the job clicks every two seconds.' },
+    {
+      command: '<%= config.bin %> top clicks',
+      description: 'Show the processes of the job clicks, and refresh the display every two seconds.',
+    },
     {
       command: '<%= config.bin %> top clicks --count 1 --json',
-      description: 'Print one refresh as JSON for a script.',
+      description: 'Print the processes once, as JSON for a script.',
     },
   ];
   static override args = jobArg;
@@ -38,7 +41,7 @@ job, with q, or with Ctrl-C.`;
     count: Flags.integer({
       min: 1,
       helpValue: 'NUMBER',
-      description: 'Exit after this number of refreshes. Default: no limit.',
+      description: 'Number of refreshes after which to exit. Default: no limit.',
     }),
     timeout: storeTimeoutFlag,
   };

@@ -20,9 +20,10 @@ import { StoreFeeds, type StoreFeedsOptions } from './store-feeds.ts';
 export default class UiCommand extends PaddletCommand<typeof UiCommand> {
   static override summary = 'Serve a web page of all jobs in a store, including finished jobs';
   static override description =
-    `Prints a link and serves the page until Ctrl-C. The page shows progress, curves, the cluster, what holds it up,
-and the last log lines. It changes nothing. The link works while this command runs, and only on this machine unless
---listen names another address.`;
+    `Prints a link, and serves the page until you press Ctrl-C. For each job, the page shows the progress, the training
+curves, the processes, what holds the job up, and the last log lines. The page is read-only. JOB is the job that the
+page shows first. The link works only while this command runs. Other machines can use the link only if --listen
+specifies an address that they can reach.`;
   static override examples = [
     { command: '<%= config.bin %> ui clicks --open', description: 'Open the page of the job clicks in the browser.' },
     {
@@ -31,14 +32,14 @@ and the last log lines. It changes nothing. The link works while this command ru
     },
     {
       command: '<%= config.bin %> ui clicks --listen 0.0.0.0:8080',
-      description: 'Serve the page to browsers on other machines; everyone with the link can read the page.',
+      description: 'Serve the page to browsers on other machines; anyone who has the link can read the page.',
     },
   ];
   static override args = jobArg;
   static override flags = {
     ...jobFlags,
     ...listenFlags,
-    open: Flags.boolean({ description: 'Open the page in the browser on this machine.' }),
+    open: Flags.boolean({ description: "Open the page in this machine's browser." }),
     timeout: storeTimeoutFlag,
   };
 

@@ -13,15 +13,15 @@ import { type Answer, answerOf, storeAway, whyText } from './answer.ts';
 export default class WhyCommand extends PaddletCommand<typeof WhyCommand> {
   static override summary = 'Explain why a job makes no progress';
   static override description =
-    `Asks the store and every process of the job once. Prints one sentence for each thing that holds the job up: the
-role, the phase, the task and the records. The cause comes first, and its consequences follow.
+    `Queries the store and every process of the job once. Prints one sentence for each thing that holds the job up. The
+sentence says which role, phase, task and records are affected. The cause comes first, followed by its consequences.
 
-The command changes nothing. The exit code is 0 whatever the answer is.`;
+The command changes nothing. The exit code is 0, whether or not something holds the job up.`;
   static override examples = [
     { command: '<%= config.bin %> why clicks', description: 'Explain why the job clicks makes no progress.' },
     {
       command: '<%= config.bin %> why clicks --store etcd://127.0.0.1:2379 --json | jq -r ".causes[0].sentence"',
-      description: 'Print only the cause, for a script.',
+      description: 'Print only the first cause, for a script.',
     },
   ];
   static override args = jobArg;

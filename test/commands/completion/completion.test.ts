@@ -122,7 +122,7 @@ describe.runIf(isThere('zsh'))('zsh', () => {
 describe.runIf(isThere('fish'))('fish', () => {
   test.each([
     ['paddlet checkpoint ins', 'inspect\tShow what a checkpoint contains'],
-    ['paddlet run --fr', '--fresh\tDelete an earlier run of this job with its checkpoints, and start over'],
+    ['paddlet run --fr', '--fresh\tDelete the earlier run of this job, including its checkpoints, and start over'],
     ['paddlet completion z', 'zsh'],
     ['paddlet data recordio l', 'list\tList the chunks of a RecordIO file, and check them'],
     ['paddlet run my', 'my job.yaml'],

@@ -10,13 +10,13 @@ const PIECE_RECORDS = 1000;
 export default class DataRecordioCat extends PaddletCommand<typeof DataRecordioCat> {
   static override summary = 'Print records of a RecordIO file, one per line';
   static override description =
-    `Prints the records as a job reads them. Chunks without requested records are skipped: only their headers are
-read. All other chunks are checked.`;
+    `Prints the records as a job reads them. If a chunk contains none of the requested records, paddlet reads only the
+header of the chunk. paddlet checks all other chunks for damage.`;
   static override examples = [
     { command: '<%= config.bin %> data recordio cat log.recordio', description: 'Print all records of a file.' },
     {
       command: '<%= config.bin %> data recordio cat log.recordio --from 1000001 --count 10',
-      description: 'Print ten records after the first million.',
+      description: 'Print the ten records that follow the first million.',
     },
   ];
   static override args = { file: Args.string({ required: true, description: 'RecordIO file to read.' }) };
@@ -26,7 +26,7 @@ read. All other chunks are checked.`;
       max: 2 ** 53 - 1,
       default: 1,
       helpValue: 'N',
-      description: 'Number of the first record to print; the first record of the file is 1.',
+      description: 'Number of the first record to print; the first record of the file has number 1.',
     }),
     count: Flags.integer({
       min: 0,

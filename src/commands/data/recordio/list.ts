@@ -8,8 +8,8 @@ import { openRecordio } from './open.ts';
 export default class DataRecordioList extends PaddletCommand<typeof DataRecordioList> {
   static override summary = 'List the chunks of a RecordIO file and check them';
   static override description =
-    `Shows where each chunk begins, what its header contains, and what is wrong with it. Reads the whole file. If a
-chunk is corrupt, the list is still complete, and the exit code is 3.`;
+    `Shows where each chunk begins, what the header of the chunk contains, and what is wrong with the chunk. Reads the
+whole file. If a chunk is corrupt, the command still lists all chunks, and exits with code 3.`;
   static override examples = [
     { command: '<%= config.bin %> data recordio list log.recordio', description: 'List the chunks of a file.' },
     {

@@ -22,16 +22,16 @@ const USUAL_RECORDS = 100_000;
 export default class DataRecordioPack extends PaddletCommand<typeof DataRecordioPack> {
   static override summary = 'Pack the lines of a text file into a RecordIO file';
   static override description =
-    `Each line becomes a record, including empty lines. The write is atomic. A job that trains on the RecordIO file
-gets the same model as from the text.`;
+    `Each line becomes a record, even if the line is empty. The write is atomic. A job trains the same model on the
+RecordIO file as on the text file.`;
   static override examples = [
     {
       command: '<%= config.bin %> data recordio pack log.csv -o log.recordio',
-      description: 'Pack a file into chunks of 1 MiB that snappy compresses.',
+      description: 'Pack a file into chunks of 1 MiB, compressed with snappy.',
     },
     {
       command: 'zcat log.jsonl.gz | <%= config.bin %> data recordio pack - -o log.recordio --compressor gzip',
-      description: 'Pack the text that comes through a pipe.',
+      description: 'Pack text from a pipe.',
     },
   ];
   static override args = {
@@ -51,14 +51,14 @@ gets the same model as from the text.`;
       default: USUAL_BYTES,
       helpValue: 'N',
       description:
-        'Size in bytes at which a chunk ends, before compression; each record has four bytes for its length.',
+        'Size of a chunk before compression, in bytes; paddlet ends the chunk at this size. Each record takes four additional bytes for its length.',
     }),
     'chunk-records': Flags.integer({
       min: 1,
       max: MOST_RECORDS,
       default: USUAL_RECORDS,
       helpValue: 'N',
-      description: 'Number of records at which a chunk ends.',
+      description: 'Number of records in a chunk; paddlet ends the chunk at this number.',
     }),
   };
 
