@@ -36,7 +36,7 @@ export async function loadJob(options: LoadJobOptions): Promise<LoadedJob> {
   const path = resolve(options.path);
   if (options.path === '') {
     throw new PaddletError('Usage', 'the path of the job file is empty', {
-      hint: 'name a file; a shell variable may be unset',
+      hint: 'give the path of a job file; a shell variable in the command may be unset',
     });
   }
   const text = await readText(options.disk, path, options.path);

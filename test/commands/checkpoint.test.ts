@@ -100,7 +100,7 @@ describe('checkpoint commands', () => {
     expect(two.result.proof).toEqual(result.proof);
     expect((await json('checkpoint', 'diff', 'a', 'two')).result.same).toBe(true);
     const again = await paddlet('restore', '--from', 'three', '--to', 'two', '--pservers', '2');
-    expect([again.code, again.err]).toEqual([2, expect.stringContaining('not an empty folder')]);
+    expect([again.code, again.err]).toEqual([2, expect.stringContaining('expected a new or empty folder')]);
   });
 
   test('export, and not over what is there', async () => {

@@ -141,7 +141,7 @@ flags give the same bytes.`;
     }
     const missing = Number(this.flags.missing);
     if (this.flags.missing.trim() === '' || !(missing >= 0 && missing < 1)) {
-      throw new PaddletError('Usage', `--missing ${this.flags.missing}: expected a fraction from 0 to below 1`);
+      throw new PaddletError('Usage', `--missing ${this.flags.missing}: expected a number of at least 0 and below 1`);
     }
     const testRecords = this.flags['test-records'];
     return { records, testRecords, features, perRecord, numbers, missing, factors, noise, seed, format };

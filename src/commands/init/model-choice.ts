@@ -48,7 +48,7 @@ export function chooseModel(look: TableLook, wanted: NamedModel | undefined, tes
   if (distinct < 2) refuse('has only one value', OTHER_LABEL);
   const hasNumbers = look.columns.some((column, place) => place !== at && isDense(column, typeOf(column)));
   if (wanted !== undefined && isOfNumbers(wanted) && !hasNumbers) {
-    throw new PaddletError('Usage', `${wanted} takes only numbers, but no column has numbers`, { hint: OTHER });
+    throw new PaddletError('Usage', `${wanted} needs numeric columns, but no column is numeric`, { hint: OTHER });
   }
   const areInteractions = look.columns.some(({ isId }) => isId);
   // A rating depends on the pair, which lr does not see.

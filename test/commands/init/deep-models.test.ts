@@ -108,7 +108,11 @@ test.each([
     'names.csv',
     'the label label has 499 values, but deepfm predicts one of two values, or a number\nhint: name another column with --label',
   ],
-  ['deepfm', 'numbers.csv', 'deepfm multiplies categories, but numbers.csv has none\nhint: use --model wide_deep'],
+  [
+    'deepfm',
+    'numbers.csv',
+    'deepfm needs columns of categories, but numbers.csv has none\nhint: use --model wide_deep',
+  ],
   [
     'wide_deep',
     'a.libsvm',

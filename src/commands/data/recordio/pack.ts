@@ -69,7 +69,7 @@ gets the same model as from the text.`;
     refuseEmpty([output], 'the flag --output');
     if (output === STANDARD) {
       throw new PaddletError('Usage', '--output - is not a file', {
-        hint: 'name a file: paddlet writes it atomically',
+        hint: 'give the path of a file: paddlet writes it atomically',
       });
     }
     const host = this.host();

@@ -14,7 +14,7 @@ export function openIdxForward(head: ForwardHead, options: ForwardOptions): Forw
   if (header.width !== width) {
     throw new PaddletError(
       'DataInvalid',
-      `expected ${width} inputs per record in ${file}, as the model takes, got ${header.width}`,
+      `expected ${width} inputs per record in ${file}, as the model expects, got ${header.width}`,
     );
   }
   const perPart = Math.min(batchSize, Math.max(1, Math.floor(sliceBytes / width)));

@@ -136,7 +136,7 @@ describe('what a job cannot read so', () => {
     [
       'another type',
       changed('x', category('x')),
-      'column x of log.columns was converted with type "number", the job has "category"',
+      'column x of log.columns was converted with type "number", but the job has "category"',
     ],
     ['another vocabulary', changed('c', category('c', { vocabulary: 'v' })), 'with vocabulary "c", the job has "v"'],
     ['buckets', changed('i', category('i', { ids: 'integer', buckets: 9 })), 'with vocabulary none, the job has "i"'],
