@@ -97,7 +97,7 @@ function unreadable(shown: string, error: unknown): unknown {
   }[code ?? ''];
   if (why === undefined) return error;
   const whereTo = notLocal(shown) ?? 'write a job file with `paddlet init --data FILE`, or start from one in examples/';
-  const hint = { ENOENT: whereTo, EISDIR: 'name the job file in the folder' }[code ?? ''];
+  const hint = { ENOENT: whereTo, EISDIR: 'give the path of the job file in the folder' }[code ?? ''];
   return new PaddletError('JobInvalid', `job file ${shown}: ${why}`, {
     cause: error,
     ...(hint === undefined ? {} : { hint }),

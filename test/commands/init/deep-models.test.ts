@@ -92,7 +92,7 @@ test('wide_deep takes numbers alone', async () => {
 });
 
 test.each([
-  ['mlp', 'names.csv', 'the label label has 499 values: too many classes\nhint: name another column with --label'],
+  ['mlp', 'names.csv', 'the label label has 499 values: too many classes\nhint: choose another column with --label'],
   [
     'softmax',
     'prices.csv',
@@ -106,7 +106,7 @@ test.each([
   [
     'deepfm',
     'names.csv',
-    'the label label has 499 values, but deepfm predicts one of two values, or a number\nhint: name another column with --label',
+    'the label label has 499 values, but deepfm predicts one of two values, or a number\nhint: choose another column with --label',
   ],
   [
     'deepfm',

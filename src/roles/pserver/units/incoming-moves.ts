@@ -60,7 +60,7 @@ export class IncomingMoves {
   async received(message: FromSource): Promise<readonly MoveAnswer[]> {
     const { unit, source } = nameOf(message);
     const { job, me } = this.#options;
-    if (unit >= job.units) throw new PaddletError('BadMessage', `unit ${unit}: the job has only ${job.units} units`);
+    if (unit >= job.units) throw new PaddletError('BadMessage', `unit ${unit}: the job has ${job.units} units`);
     if (source.index === me.index)
       throw new PaddletError('BadMessage', `unit ${unit}: the source of the move is also its target`);
     const move = this.#moveOf(unit);
