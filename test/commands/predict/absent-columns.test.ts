@@ -76,7 +76,7 @@ test('predict and evaluate refuse a column that no training record lacked', asyn
   const other = await runCommand(['evaluate', 'model', '--data-dir', '.', '--data', 'renamed.jsonl'], {
     cwd,
   });
-  expect([other.code, other.err]).toEqual([0, expect.stringContaining('no record has a value of columns town, tags')]);
+  expect([other.code, other.err]).toEqual([0, expect.stringContaining('no record has a value for columns town, tags')]);
 });
 
 test('doctor and run look at training and test files', async () => {

@@ -231,7 +231,7 @@ test('what cannot be kept or read is refused, with what to do', async () => {
     refusal({ format: 'csv' }),
   ]);
   expect(refusals).toEqual([
-    expect.stringMatching(/^DataInvalid: a\.parquet has no column hal; did you mean half\? it has half, id,/),
+    expect.stringMatching(/^DataInvalid: a\.parquet has no column hal; did you mean half\? its columns are half, id,/),
     expect.stringMatching(/^DataInvalid: column list contains lists, which --keep does not support; /),
     expect.stringMatching(/^DataInvalid: page\.parquet: row group 0, column half.*; the file is damaged/),
     expect.stringMatching(/^DataInvalid: footer\.parquet: it does not end with PAR1/),
