@@ -123,7 +123,7 @@ function parseItem(item: string, hands: FailHands): Armed & { readonly point: Fa
   const { point = '', action, value, hit: first, more } = ITEM.exec(item)?.groups ?? {};
   const wrong = (why: string): PaddletError =>
     new PaddletError('Usage', `PADDLET_FAIL: ${JSON.stringify(item)}: ${why}`, {
-      hint: 'write point:kill, point:delay=MS or point:error[=CODE], with @N or @N+ for the Nth hit (paddlet docs fail-points)',
+      hint: 'write point:kill, point:delay=MS or point:error[=CODE]; add @N for the Nth hit only, or @N+ for the Nth hit and all later ones (paddlet docs fail-points)',
     });
   if (action === undefined) throw wrong('expected the form point:action');
   if (!isFailPoint(point)) throw wrong(`unknown point ${point}`);

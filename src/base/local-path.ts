@@ -14,7 +14,7 @@ function homeFolder(path: string): string {
   try {
     return homedir();
   } catch (cause) {
-    throw new PaddletError('Usage', `${path}: this user has no home folder for ~`, {
+    throw new PaddletError('Usage', `${path}: cannot expand ~: this user has no home folder`, {
       hint: 'set HOME, or write the path in full',
       cause,
     });

@@ -26,7 +26,7 @@ export interface AbsentColumns {
 /** Throws `DataInvalid` if no training record has a value, and no file says that there is such a column. */
 export function refuseUntrained({ hasOwnKeys }: { readonly hasOwnKeys?: true }, absent: readonly string[]): void {
   if (absent.length === 0 || hasOwnKeys !== true) return;
-  throw new PaddletError('DataInvalid', `no record of the training files has a value of ${namesOf(absent)}`, {
+  throw new PaddletError('DataInvalid', `no record of the training files has a value for ${namesOf(absent)}`, {
     hint: `${COMPARE_KEYS}, or remove the column from the job`,
   });
 }
@@ -35,6 +35,6 @@ export function refuseUntrained({ hasOwnKeys }: { readonly hasOwnKeys?: true }, 
 export function refuseAbsent({ where, absent, complete, written }: AbsentColumns): void {
   const refused = absent.filter((column) => complete.includes(column));
   if (refused.length === 0) return;
-  const what = `no record of ${where} has a value of ${namesOf(refused)}, which no training record lacks`;
+  const what = `no record of ${where} has a value for ${namesOf(refused)}, but every training record has one`;
   throw new PaddletError('DataInvalid', written === undefined ? what : `${what}; ${written}`, { hint: COMPARE_KEYS });
 }

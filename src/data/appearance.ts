@@ -56,7 +56,7 @@ function isBinary(lines: readonly string[]): boolean {
 }
 
 const columnsHint = (format: string): string =>
-  `set data.format to ${format}, and say in data.columns what the columns are, as \`paddlet init\` does`;
+  `set data.format to ${format}, and describe the columns in data.columns, as \`paddlet init\` does`;
 
 /** Signs that a file is not text of any format. The first match counts. */
 const NO_TEXT: readonly Test[] = [
@@ -66,18 +66,18 @@ const NO_TEXT: readonly Test[] = [
   ],
   [
     begins(0, 0, 8),
-    { what: 'an idx file (MNIST)', hint: 'set data.format to idx, and model.type to one for dense inputs' },
+    { what: 'an idx file (MNIST)', hint: 'set data.format to idx, and model.type to softmax, mlp or layers' },
   ],
   [
     ([line = '']) => /^\s*<(?:!doctype|html|\?xml)/i.test(line),
-    { what: 'a web page', hint: 'the download failed: fetch the file again and check it' },
+    { what: 'a web page', hint: 'the download probably failed: download the file again' },
   ],
   [isBinary, { what: 'a binary file', hint: 'check the path and data.format' }],
 ];
 
 const HAS_NULS: Appearance = {
   what: 'text with NUL bytes',
-  hint: "remove them: tr -d '\\000' < OLD > NEW",
+  hint: "remove the NUL bytes: tr -d '\\000' < OLD > NEW",
 };
 const NULS: Test = [(lines) => lines.some((line) => line.includes('\0')), HAS_NULS];
 export const NUL_REASON = 'a NUL byte, which no text has';
@@ -161,7 +161,7 @@ const OTHER_TEXT: readonly Test[] = [
     all((line) => WEIGHTED.test(line)),
     {
       what: 'libsvm without labels, or with weights (label:weight)',
-      hint: 'write the labels; for weights, from 0 on, set data.labelWeights to true (data index: --label-weights)',
+      hint: 'add the labels; for weights, which must be at least 0, set data.labelWeights to true (data index: --label-weights)',
     },
   ],
   LIBFFM,
@@ -188,28 +188,28 @@ const OTHER_TEXT: readonly Test[] = [
     all((line) => RANKING.test(line)),
     {
       what: 'ranking data (qid:)',
-      hint: 'write the labels of model.task: paddlet does not train ranking models; keep qid: for metrics by group',
+      hint: 'write labels that fit model.task: paddlet does not train ranking models; keep qid: for metrics by group',
     },
   ],
   [
     all((line) => VALUELESS.test(line)),
     {
       what: 'libsvm with ids without values, or with a header line',
-      hint: 'write id:1 for an id alone, and remove a first line with counts',
+      hint: 'write an id without a value as id:1, and remove a header line with counts',
     },
   ],
   [
     (lines) => all((line) => RECORD.test(line) && !BINARY_LABEL.test(line))(lines) && twoLabels(lines),
     {
       what: 'libsvm with labels that the model does not accept',
-      hint: 'write the labels of two classes as 1 and 0; if the labels are numbers, set model.task to regression',
+      hint: 'write the labels of two classes as 1 and 0; if the labels are quantities, set model.task to regression',
     },
   ],
   [
     all((line) => RECORD.test(line) && !BINARY_LABEL.test(line)),
     {
       what: 'libsvm with labels that the model does not accept',
-      hint: 'set model.task to regression if the labels are numbers; otherwise correct them, or raise data.maxBadRecords',
+      hint: 'if the labels are quantities, set model.task to regression; otherwise correct the labels, or raise data.maxBadRecords',
     },
   ],
   [separatedBy('\t'), { what: 'tab-separated values (TSV)', hint: columnsHint('tsv') }],

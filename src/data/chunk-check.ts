@@ -34,7 +34,7 @@ export const changed = (file: string, chunk: Chunk): PaddletError =>
     'DataChanged',
     `${file} has changed since it was indexed (bytes ${chunk.offset} to ${chunk.offset + chunk.bytes})`,
     {
-      hint: 'put the file back as it was, or start a new job: a job trains on unchanged data',
+      hint: 'restore the original file, or start a new job: the data of a job must not change',
     },
   );
 

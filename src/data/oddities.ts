@@ -86,7 +86,7 @@ export function sharedOddities(trained: readonly string[], tested: readonly stri
   return [
     {
       message: `${path}${others} is both a training and a test file: the test metrics count records that the model was trained on`,
-      hint: 'name other files in data.test, or hold records out with data.split',
+      hint: 'use other files for data.test, or hold out records with data.split',
     },
   ];
 }
@@ -101,7 +101,7 @@ export function coarseOddities(statistics: readonly NumberStatistics[] = []): Od
     const step = 2 ** (Math.floor(Math.log2(Math.max(-min, max))) - FLOAT_BITS);
     if (min === max || !(deviation < LEAST_STEPS * step)) return [];
     return {
-      message: `column ${name} has numbers from ${min} to ${max}, where 32-bit floats are ${step} apart`,
+      message: `column ${name} contains numbers from ${min} to ${max}, a range in which 32-bit floats are ${step} apart`,
       hint: `subtract about ${min} from the numbers in the files; otherwise the model sees rounded numbers`,
     };
   });
@@ -115,8 +115,8 @@ export function odditiesOf(
   const has = (trait: 'hasZero' | 'hasMinusOne' | 'hasOther'): boolean => all.some((traits) => traits[trait]);
   const odd: Oddity[] = all.flatMap(({ skippedChunks, withoutFeatures, absentColumns, absentIn }) => [
     ...skippedChunks.map(({ path, chunks, records }) => ({
-      message: `${path} is read without ${chunks} corrupt ${chunks === 1 ? 'chunk' : 'chunks'} (records: ${records})`,
-      hint: 'list them with `paddlet data recordio list`; to refuse them, set data.corruptChunks: fail',
+      message: `paddlet skips ${chunks} corrupt ${chunks === 1 ? 'chunk' : 'chunks'} of ${path} (records: ${records})`,
+      hint: 'list the chunks with `paddlet data recordio list`; to fail instead, set data.corruptChunks: fail',
     })),
     ...withoutFeatures.map((file) => ({
       message: `no record of ${file} has a feature`,
@@ -124,15 +124,15 @@ export function odditiesOf(
     })),
     ...(absentColumns.length === 0
       ? []
-      : [{ message: `no record has a value of ${namesOf(absentColumns)}`, hint: COMPARE_KEYS }]),
+      : [{ message: `no record has a value for ${namesOf(absentColumns)}`, hint: COMPARE_KEYS }]),
     ...absentIn.map(({ path, columns: absent }) => ({
-      message: `no record of ${path} has a value of ${namesOf(absent)}, which other files have`,
+      message: `no record of ${path} has a value for ${namesOf(absent)}, but other files do`,
       hint: COMPARE_KEYS,
     })),
   ]);
   if (has('hasZero') && has('hasMinusOne') && (task === undefined ? !has('hasOther') : task === 'binary')) {
     odd.push({
-      message: 'the data has labels 0 and labels -1: a binary model treats both as negative',
+      message: 'the data contains both the label 0 and the label -1: a binary model treats both as negative',
       hint: 'if 0 means unlabeled or another class, remove these records, or correct their labels',
     });
   }

@@ -65,7 +65,7 @@ export async function oneLabelWithTexts(
   const texts = await textsOf(place, source);
   return texts === ''
     ? odd
-    : { ...odd, message: `${odd.message}; column ${column.name} begins with the texts ${texts}` };
+    : { ...odd, message: `${odd.message}; the first records have these values in column ${column.name}: ${texts}` };
 }
 
 /** Throws `DataInvalid` if a classifier would be trained on one class; the message has the texts of the labels. */

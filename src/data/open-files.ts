@@ -79,12 +79,12 @@ export class OpenFiles {
       if (content.bytes !== indexed.bytes) {
         throw new PaddletError(
           'DataChanged',
-          `expected ${indexed.bytes} bytes in ${indexed.path}, as indexed, got ${content.bytes}`,
+          `expected ${indexed.bytes} bytes in ${indexed.path}, its size when it was indexed, got ${content.bytes}`,
         );
       }
       assert(offset + count <= indexed.bytes, 'the range is in the file');
       const got = await content.file.read(bytes, offset);
-      if (got < count) throw new PaddletError('DataChanged', `${indexed.path} has become shorter than it was indexed`);
+      if (got < count) throw new PaddletError('DataChanged', `${indexed.path} is shorter than when it was indexed`);
       return bytes;
     } finally {
       one.reads -= 1;

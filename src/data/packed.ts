@@ -9,12 +9,12 @@ export interface Appearance {
 }
 
 export const EXPECTED = 'a libsvm record is a line "label id:value id:value …"';
-export const convert = (from: string): string => `convert it: ${EXPECTED}; data.format has no ${from}`;
+export const convert = (from: string): string => `convert it: ${EXPECTED}; data.format does not support ${from}`;
 
-const PACK_AS_GZIP = 'unpack it, or pack it as gzip or zstd, which paddlet reads';
-const ZIP: Appearance = { what: 'a zip archive', hint: `${PACK_AS_GZIP} as it is` };
+const PACK_AS_GZIP = 'decompress it, or compress it with gzip or zstd, which paddlet reads directly';
+const ZIP: Appearance = { what: 'a zip archive', hint: PACK_AS_GZIP };
 const BZIP2: Appearance = { what: 'a bzip2 file', hint: PACK_AS_GZIP };
-const TAR: Appearance = { what: 'a tar archive', hint: 'unpack it, and name the folder' };
+const TAR: Appearance = { what: 'a tar archive', hint: 'unpack it, and give the path of the folder' };
 
 const PARQUET: Appearance = {
   what: 'a Parquet file',

@@ -65,7 +65,7 @@ async function filesOf(place: DataPlace, entry: string): Promise<string[]> {
 
 const noFiles = (folder: string): PaddletError =>
   new PaddletError('DataMissing', `no data files in folder ${folder}`, {
-    hint: 'put data files into the folder; hidden files and files whose name begins with _ do not count',
+    hint: 'put data files into the folder; paddlet ignores hidden files and files whose name begins with _',
   });
 
 const noFile = (path: string): PaddletError =>

@@ -122,7 +122,7 @@ function refused(folder: string, cause: unknown): PaddletError {
   return new PaddletError('SystemRefused', `the folder ${folder} cannot be written to: ${why}`, {
     hint: isFull
       ? `free space in ${folder}, or choose another folder with --dir`
-      : 'make it writable for this user, or choose another one with --dir',
+      : 'make the folder writable for this user, or choose another folder with --dir',
     cause,
   });
 }

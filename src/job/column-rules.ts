@@ -107,7 +107,9 @@ function missingLabels(columns: readonly Column[], missing: readonly string[], f
     const texts = [column.positive, column.negative, column.classes].flatMap((all) => all ?? []);
     const both = texts.find((text) => missing.includes(text));
     if (both === undefined) return [];
-    return [{ path: ['columns', column.name], message: `${JSON.stringify(both)} is also in ${field}` }];
+    return [
+      { path: ['columns', column.name], message: `the label ${JSON.stringify(both)} is also listed in ${field}` },
+    ];
   });
 }
 
@@ -132,7 +134,7 @@ function placingRules(columns: readonly Column[], format: DataFormat): ColumnRul
       if (allowed.includes(field) || column[field as keyof Column] === undefined) return [];
       const said = field === 'value' ? 'its files contain the labels' : 'its files define it';
       const why = placing === 'name' ? said : `expected ${allowed.slice(0, 2).join(' or ')}`;
-      return [{ path: ['columns', column.name, field], message: `not for format ${format}: ${why}` }];
+      return [{ path: ['columns', column.name, field], message: `not supported for format ${format}: ${why}` }];
     }),
   );
 }

@@ -36,7 +36,7 @@ export async function loadJob(options: LoadJobOptions): Promise<LoadedJob> {
   const path = resolve(options.path);
   if (options.path === '') {
     throw new PaddletError('Usage', 'the path of the job file is empty', {
-      hint: 'name a file; a shell variable may be unset',
+      hint: 'give the path of a job file; a shell variable in the command may be unset',
     });
   }
   const text = await readText(options.disk, path, options.path);
@@ -97,7 +97,7 @@ function unreadable(shown: string, error: unknown): unknown {
   }[code ?? ''];
   if (why === undefined) return error;
   const whereTo = notLocal(shown) ?? 'write a job file with `paddlet init --data FILE`, or start from one in examples/';
-  const hint = { ENOENT: whereTo, EISDIR: 'name the job file in the folder' }[code ?? ''];
+  const hint = { ENOENT: whereTo, EISDIR: 'give the path of the job file in the folder' }[code ?? ''];
   return new PaddletError('JobInvalid', `job file ${shown}: ${why}`, {
     cause: error,
     ...(hint === undefined ? {} : { hint }),

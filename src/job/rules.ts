@@ -79,10 +79,10 @@ function clusterRules({ cluster }: JobFile): RuleBroken[] {
 /** Each pserver can have a unit, and each unit has a shard. */
 function unitRules({ units, shards }: JobFile['cluster'], maxPservers: number): RuleBroken[] {
   if (units !== undefined && units > shards) {
-    return [{ path: ['cluster', 'units'], message: `expected at most shards (${shards})` }];
+    return [{ path: ['cluster', 'units'], message: `expected at most ${shards} (cluster.shards)` }];
   }
   if (maxPservers <= (units ?? shards)) return [];
-  const most = units === undefined ? `shards (${shards})` : `units (${units})`;
+  const most = units === undefined ? `${shards} (cluster.shards)` : `${units} (cluster.units)`;
   return [{ path: ['cluster', 'maxPservers'], message: `expected at most ${most}` }];
 }
 
@@ -102,7 +102,7 @@ const countOf = (paths: string | string[] | undefined): number =>
 function labelRules({ data }: JobFile): RuleBroken[] {
   const broken: RuleBroken[] = [];
   if (data.labelWeights && formatOf(data.format).hasLabelFiles) {
-    const message = `not for format ${data.format}, which has separate label files`;
+    const message = `not supported for format ${data.format}, which has separate label files`;
     broken.push({ path: ['data', 'labelWeights'], message });
   }
   for (const [files, labels] of [
@@ -169,7 +169,7 @@ function syncRules({ training, tasks }: JobFile): RuleBroken[] {
   if (training.pullAhead !== undefined && training.pullAhead > 0) {
     broken.push({
       path: ['training', 'pullAhead'],
-      message: 'in sync mode a round starts when the previous round ends',
+      message: 'expected 0: in sync mode a round starts only when the previous round ends',
     });
   }
   for (const field of ['pushEvery', 'pullEvery'] as const) {
@@ -225,7 +225,7 @@ function columnRules({ data, model }: JobFile, { input: reads, task }: ModelOutl
     broken.push({ path: ['data', 'missing'], atKey: true, message: 'data.csv.missing already sets this' });
   }
   if (data.labelWeights) {
-    const message = `not for format ${format}: use a column of type weight`;
+    const message = `not supported for format ${format}: use a column of type weight`;
     broken.push({ path: ['data', 'labelWeights'], message });
   }
   if (columns === undefined) {

@@ -14,7 +14,7 @@ export function selectionRules({ data, model }: JobFile): Broken[] {
   const refuse = (field: string[], message: string): void => void broken.push({ path: ['data', ...field], message });
   for (const field of ['split', 'negativeSampling'] as const) {
     const isHere = data[field] !== undefined;
-    if (isHere && formatOf(data.format).input === 'dense') refuse([field], `not for format ${data.format}`);
+    if (isHere && formatOf(data.format).input === 'dense') refuse([field], `not supported for format ${data.format}`);
   }
   const task = taskOf(model);
   if (data.negativeSampling !== undefined && task !== 'binary') {

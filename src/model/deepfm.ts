@@ -22,9 +22,9 @@ export function deepFmLayers(columns: readonly ModelColumn[], options: Partial<D
   if (vectors.length < 2) {
     throw new PaddletError(
       'JobInvalid',
-      `expected at least two columns with vectors for deepfm, got ${vectors.length}`,
+      `expected at least two columns with embedding vectors for deepfm, got ${vectors.length}`,
       {
-        hint: 'name two categories, or numbers with quantiles, in model.columns.deep, or use model.type wide_deep',
+        hint: 'list two columns of categories, or of numbers with quantiles, in model.columns.deep, or use model.type wide_deep',
       },
     );
   }

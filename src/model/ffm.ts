@@ -79,7 +79,10 @@ function widthOf(fields: number, factors: number): number {
   if (width >= 1 && width <= LIMITS.rowWidth) return width;
   const message = `expected 1 to ${LIMITS.rowWidth} floats per row for ffm, got ${width}: ${fields} fields × ${factors} factors`;
   throw new PaddletError('DataInvalid', message, {
-    hint: fields === 0 ? 'check that the records have features' : 'number the fields from 0 on, or lower model.factors',
+    hint:
+      fields === 0
+        ? 'check that the records have features'
+        : 'number the fields from 0 without gaps, or lower model.factors',
   });
 }
 

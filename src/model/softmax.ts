@@ -20,7 +20,7 @@ export function createSoftmax(shape: Shape): Model {
   if (inputWidth < 1 || classes < 2) {
     throw new PaddletError(
       'DataInvalid',
-      `softmax needs inputs and classes, but the data has ${inputWidth} and ${classes}`,
+      `softmax needs inputs and two or more classes, but the data has ${inputWidth} inputs and ${classes} classes`,
     );
   }
   const memory = new ArrayMemory();

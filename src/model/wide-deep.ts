@@ -88,8 +88,8 @@ export function deepPart(
   tower: TowerOptions,
 ): readonly LayerSpec[] {
   if (vectors.length + numbers.length === 0) {
-    throw new PaddletError('JobInvalid', 'the tower does not have an input column', {
-      hint: 'name columns in model.columns.deep',
+    throw new PaddletError('JobInvalid', 'the deep part of the model does not have an input column', {
+      hint: 'list columns in model.columns.deep',
     });
   }
   const from = [...(vectors.length === 0 ? [] : ['v']), ...(numbers.length === 0 ? [] : ['numbers'])];

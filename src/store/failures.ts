@@ -3,7 +3,7 @@ import { PaddletError } from '../base/errors.ts';
 
 export const leaseGone = (leaseId: bigint): PaddletError =>
   new PaddletError('LeaseGone', `lease ${leaseId} has ended`, {
-    hint: 'its owner was cut off from the store for longer than its TTL',
+    hint: 'the process that owns the lease was cut off from the store for longer than the TTL of the lease',
   });
 
 export const compacted = (from: bigint, until: bigint): PaddletError =>

@@ -34,6 +34,6 @@ export async function fencedTxn(store: Store, fence: Fence, txn: FencedTxn): Pro
 function fenceGone(fence: Fence, newToken: bigint | undefined): PaddletError {
   const now = newToken === undefined ? 'the key has no owner now' : `the owner now has token ${newToken}`;
   return new PaddletError('LeaseGone', `${fence.key} is no longer owned by token ${fence.token}: ${now}`, {
-    hint: 'its owner was cut off from the store for longer than its lease',
+    hint: 'the process that owned the key was cut off from the store for longer than its lease',
   });
 }

@@ -112,7 +112,7 @@ test('logs take a job, a role, or both', async () => {
   expect(await out('master', '--dir', '.paddlet/far')).toBe('far master\n');
   expect((await run('logs', 'trainer', '1')).err).toContain('hint: name one: `paddlet logs far trainer 1`');
   expect((await run('logs', 'smal')).err).toContain('hint: did you mean `paddlet logs small`?');
-  expect((await run('logs', 'small', 'trainer', 'x')).err).toContain('expected the number of a trainer, found x');
+  expect((await run('logs', 'small', 'trainer', 'x')).err).toContain('expected the number of a trainer, got x');
   expect((await run('logs', 'trainer', '1', '2')).err).toContain('unexpected argument: 2');
 });
 

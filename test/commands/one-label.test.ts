@@ -28,7 +28,7 @@ async function judged() {
   return { data, codes: [doctor.code, run.code], error: JSON.parse(run.out).error, warnings: run.err };
 }
 
-const TEXTS = 'column label begins with the texts "no" (2), "Yes" (1)';
+const TEXTS = 'the first records have these values in column label: "no" (2), "Yes" (1)';
 
 test.each([
   ['positive that no text is', { positive: ['yes'] }, `all 3 training records have label 0; ${TEXTS}`],
@@ -61,7 +61,7 @@ test('classes and labels that are numbers', async () => {
     [
       { format: 'csv', train: 'a.csv', columns: classes },
       'softmax',
-      'have label 1; column label begins with the texts "2" (2)',
+      'have label 1; the first records have these values in column label: "2" (2)',
     ],
     [{ format: 'libsvm', train: 'a.libsvm' }, 'fm', 'all 3 training records have label 0'],
   ] as const) {

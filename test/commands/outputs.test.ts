@@ -138,7 +138,7 @@ test('what is no data or job file: each says what to do', async () => {
     [['data', 'index', 'folder', '--format', 'libsvm'], 'no data files in folder', /hidden files/],
     [['data', 'index', 'comments', '--format', 'libsvm'], 'no records in comments', /comments/],
     [['data', 'index', '/dev/null', '--format', 'libsvm'], '/dev/null is neither a file', /to a file/],
-    [['run', 'folder'], 'job file folder: is a folder', /name the job file/],
+    [['run', 'folder'], 'job file folder: is a folder', /give the path of the job file/],
   ] as const) {
     const { code, err } = await runCommand(argv, { cwd });
     expect([code, err]).toEqual([argv[0] === 'run' ? 2 : 3, expect.stringContaining(message)]);

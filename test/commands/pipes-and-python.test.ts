@@ -26,7 +26,8 @@ writeFileSync(
 );
 execFileSync('mkfifo', [join(cwd, 'pipe')]);
 
-const ROUNDED = 'column seen has numbers from 1704067200 to 1704067328, where 32-bit floats are 128 apart';
+const ROUNDED =
+  'column seen contains numbers from 1704067200 to 1704067328, a range in which 32-bit floats are 128 apart';
 
 test.each([['doctor'], ['run', '--dry-run']])('%s reads a job file from a pipe once', async (...args) => {
   const [command = '', ...flags] = args;

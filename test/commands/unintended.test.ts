@@ -58,7 +58,7 @@ test('a NUL byte makes its line a bad record, not the file a binary one', async 
   for (const name of ['first.csv', 'header.csv']) file(`${name}.yaml`, job(name));
   const { out: checked } = await run('doctor', 'first.csv.yaml');
   expect(checked).toContain('first.csv:2: a NUL byte, which no text has, at character 4');
-  expect(checked).toMatch(/seems to be text with NUL bytes\n.*hint: remove them: tr -d/);
+  expect(checked).toMatch(/seems to be text with NUL bytes\n.*hint: remove the NUL bytes: tr -d/);
   const refused = 'header.csv:1:7: expected the header, found a NUL byte';
   for (const words of [
     ['data', 'inspect', 'header.csv'],
@@ -68,7 +68,7 @@ test('a NUL byte makes its line a bad record, not the file a binary one', async 
     const { code, out, err } = await run(...words);
     expect(code).not.toBe(0);
     expect(out + err).toContain(refused);
-    expect(out + err).toContain("hint: remove them: tr -d '\\000' < OLD > NEW");
+    expect(out + err).toContain("hint: remove the NUL bytes: tr -d '\\000' < OLD > NEW");
   }
 });
 

@@ -134,7 +134,7 @@ test.each([[1], [10], [MIB]])('%i zeros, then something else: where it begins', 
     const [opened] = await refusals(place);
     expect(opened).toMatchObject({
       code: 'DataInvalid',
-      message: `${join(place.folder, 'a.gz')}: ${rest.length} bytes follow the gzip data from byte ${from} on; the data before are whole (${FIRST.length} decompressed bytes)`,
+      message: `${join(place.folder, 'a.gz')}: ${rest.length} bytes that are not gzip data follow at byte ${from}; the data before that byte is complete (${FIRST.length} decompressed bytes)`,
     });
   }
 });
@@ -149,7 +149,7 @@ test.each([
     for (const { code, message } of await refusals(place)) {
       expect(code).toBe('DataInvalid');
       expect(message).toMatch(why);
-      const sound = `the data before are whole (${FIRST.length} decompressed bytes)`;
+      const sound = `the data before that byte is complete (${FIRST.length} decompressed bytes)`;
       expect(message).toContain(`(in the part that begins at byte ${member.length + padding}; ${sound})`);
     }
   }

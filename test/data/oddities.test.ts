@@ -42,7 +42,9 @@ test.each([
   const all: Traits[] = [];
   for (const file of files) all.push(await traitsOf({ file }));
   const isOdd = (task?: string): boolean =>
-    told(all, task === undefined ? {} : { task }).some((message) => message.includes('labels 0 and labels -1'));
+    told(all, task === undefined ? {} : { task }).some((message) =>
+      message.includes('both the label 0 and the label -1'),
+    );
   expect({ binary: isOdd('binary'), unknown: isOdd(), regression: isOdd('regression') }).toEqual(expected);
 });
 

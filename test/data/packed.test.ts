@@ -39,7 +39,7 @@ test.each(PACKED)('%s is refused, however it is opened', async (what, content) =
       await expect(open(place, name)).rejects.toMatchObject({
         code: 'DataInvalid',
         message: `${name} is ${what}`,
-        hint: expect.stringMatching(/unpack|set data.format to parquet/),
+        hint: expect.stringMatching(/unpack|decompress|set data.format to parquet/),
       });
     }
   }

@@ -236,10 +236,10 @@ describe('reading tasks of idx files', () => {
     expect((await buildIndex(place, { ...request, what: 'p', labels: ['q'] })).files).toMatchObject([pair]);
     await expect(buildIndex(place, { ...request, what: 'p' })).rejects.toMatchObject({ code: 'DataMissing' });
     await expect(buildIndex(place, { ...request, what: ['p'], labels: ['q', 'q'] })).rejects.toThrow(
-      '1 files of images, but 2 of labels',
+      'expected as many files of labels as of images, got 2 and 1',
     );
     await expect(buildIndex(place, { ...request, what: 'q', labels: ['p'] })).rejects.toThrow(
-      'q holds labels, not images',
+      'q contains labels, not images',
     );
   });
 
@@ -264,7 +264,7 @@ describe('reading tasks of idx files', () => {
       inputWidth: 7,
       batchSize: 3,
     });
-    await expect(reader.read(tasks[0]!)).rejects.toThrow('as the model takes, got 6');
+    await expect(reader.read(tasks[0]!)).rejects.toThrow('as the model expects, got 6');
     await reader.close();
   });
 

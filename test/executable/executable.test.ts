@@ -98,6 +98,6 @@ test.skipIf(!isRoot)('says that only ~ needs a home folder (skipped unless root)
   const { code, out, err } = await aloneIn({ uid: UNLISTED }, 'status', '--dir', '~/job');
   expect({ code, out }).toEqual({ code: 2, out: '' });
   expect(err).toBe(
-    'error Usage: --dir: ~/job: this user has no home folder for ~\nhint: set HOME, or write the path in full\n',
+    'error Usage: --dir: ~/job: cannot expand ~: this user has no home folder\nhint: set HOME, or write the path in full\n',
   );
 });

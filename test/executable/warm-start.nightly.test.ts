@@ -74,7 +74,7 @@ test('a checkpoint that does not fit is refused with exit code 2, a damaged one 
   const misfit = place.writeJob(run('fm', 1, { model, warmStart: { from: 'one' } }), 'fm.yaml');
   const refused = await place.paddlet('run', misfit, '--dir', 'two');
   expect(refused).toMatchObject({ code: 2 });
-  expect(refused.err).toMatch(/does not fit the job: v is missing; the checkpoint has bias, w/);
+  expect(refused.err).toMatch(/does not fit the job: v is missing; the checkpoint contains bias, w/);
   const nowhere = place.writeJob(run('nowhere', 1, { warmStart: { from: 'none' } }), 'nowhere.yaml');
   expect(await place.paddlet('run', nowhere, '--dir', 'three')).toMatchObject({ code: 7 });
 });

@@ -8,9 +8,9 @@ const load = (cluster: string) =>
 test.each([
   ['{ pservers: 2, minPservers: 3 }', 'job.yaml:4:22: cluster.pservers: expected at least minPservers (3)'],
   ['{ pservers: 3, maxPservers: 2 }', 'job.yaml:4:22: cluster.pservers: expected at most maxPservers (2)'],
-  ['{ shards: 4, units: 5 }', 'job.yaml:4:30: cluster.units: expected at most shards (4)'],
-  ['{ units: 4, maxPservers: 5 }', 'job.yaml:4:35: cluster.maxPservers: expected at most units (4)'],
-  ['{ shards: 4, maxPservers: 5 }', 'job.yaml:4:36: cluster.maxPservers: expected at most shards (4)'],
+  ['{ shards: 4, units: 5 }', 'job.yaml:4:30: cluster.units: expected at most 4 (cluster.shards)'],
+  ['{ units: 4, maxPservers: 5 }', 'job.yaml:4:35: cluster.maxPservers: expected at most 4 (cluster.units)'],
+  ['{ shards: 4, maxPservers: 5 }', 'job.yaml:4:36: cluster.maxPservers: expected at most 4 (cluster.shards)'],
   ['{ pservers: 2, maxPservers: 2, replicas: 3 }', 'cluster.replicas: expected at most maxPservers (2)'],
   ['{ replicas: 6 }', 'cluster.replicas: '],
   ['{ replicas: 2, minInSync: 3 }', 'cluster.minInSync: expected at most replicas (2)'],

@@ -215,7 +215,7 @@ describe('rules between columns', () => {
     [
       'a label that is missing',
       "x: number\ny: { type: label, positive: [yes, ''] }",
-      '7:8: data.columns.y: "" is also in csv.missing',
+      '7:8: data.columns.y: the label "" is also listed in csv.missing',
     ],
     [
       'a sign between whole numbers',
@@ -294,7 +294,7 @@ describe('rules between columns', () => {
     [
       'weights of labels',
       XY,
-      '3:50: data.labelWeights: not for format csv: use a column of type weight',
+      '3:50: data.labelWeights: not supported for format csv: use a column of type weight',
       { data: 'labelWeights: true' },
     ],
   ])('%s', (_, columns, message, how) => {
@@ -320,8 +320,8 @@ describe('rules between columns', () => {
       [
         'job.yaml has 3 errors',
         '4:3: data.csv: only for format csv, tsv or interactions',
-        '6:34: data.columns.x.position: not for format columns: its files define it',
-        '7:32: data.columns.c.from: not for format columns: its files define it',
+        '6:34: data.columns.x.position: not supported for format columns: its files define it',
+        '7:32: data.columns.c.from: not supported for format columns: its files define it',
       ].join('\n  '),
     );
     const missing = 'name: a\nmodel: { type: lr }\ndata: { format: libsvm, train: a, missing: ["?"] }\n';

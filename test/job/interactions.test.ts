@@ -49,7 +49,10 @@ test.each([
   ],
   ['columns: { a: category, y: { type: label, value: 1, positive: ["1"] } }', 'not with value, which sets the label'],
   ['columns: { a: category, y: { type: label, value: 0 } }', 'data.columns.y.value: expected 1'],
-  ['columns: { user: { type: category, path: a.b } }', 'not for format interactions: expected position or from'],
+  [
+    'columns: { user: { type: category, path: a.b } }',
+    'not supported for format interactions: expected position or from',
+  ],
 ])('%s', (data, message) => {
   expect(() => load(data)).toThrow(message);
 });
@@ -65,7 +68,9 @@ test('one label for all records is for binary models, in files without labels', 
   expect(() => job('jsonl', 'regression')).toThrow(
     'data.columns.y: expected a column of type label: all records have label 1',
   );
-  expect(() => job('columns', 'binary')).toThrow('data.columns.y.value: not for format columns: its files contain');
+  expect(() => job('columns', 'binary')).toThrow(
+    'data.columns.y.value: not supported for format columns: its files contain',
+  );
 });
 
 test('only interactions have a delimiter of two characters, and only columns a category to group by', () => {

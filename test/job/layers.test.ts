@@ -30,12 +30,12 @@ test.each<[string, string, string]>([
   [
     'no column for the tower',
     TABLE.replace('a: category, x: number, ', '').replace('lr }', 'wide_deep }'),
-    'model.type: the tower does not have an input column',
+    'model.type: the deep part of the model does not have an input column',
   ],
   [
     'a machine of one vector',
     TABLE.replace('lr }', 'deepfm }'),
-    'model.type: expected at least two columns with vectors for deepfm, got 1',
+    'model.type: expected at least two columns with embedding vectors for deepfm, got 1',
   ],
   [
     'a column that a layer does not find',

@@ -14,12 +14,12 @@ test.each<[string, string, string, How?]>([
   [
     'a path of fields',
     'y: label\nx: { type: number, path: a.b }',
-    '7:30: data.columns.x.path: not for format csv: expected position or from',
+    '7:30: data.columns.x.path: not supported for format csv: expected position or from',
   ],
   [
     'a position of keys',
     'y: label\nx: { type: number, position: 2 }',
-    '7:34: data.columns.x.position: not for format jsonl: expected path or from',
+    '7:34: data.columns.x.position: not supported for format jsonl: expected path or from',
     { format: 'jsonl' },
   ],
   [

@@ -64,5 +64,7 @@ it('more than the bound leaves room for are refused', () => {
   const bound = { bound: 4, policy: 'refuse' };
   expect(load(bound, { pullAhead: 4 }).training.pullAhead).toBe(4);
   expect(() => load(bound, { pullAhead: 5 })).toThrow(/training.pullAhead is 5, but this bound allows at most 4/);
-  expect(() => load(undefined, { mode: 'sync', pullAhead: 1 })).toThrow(/pullAhead: in sync mode a round starts/);
+  expect(() => load(undefined, { mode: 'sync', pullAhead: 1 })).toThrow(
+    /pullAhead: expected 0: in sync mode a round starts/,
+  );
 });

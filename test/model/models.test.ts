@@ -131,7 +131,7 @@ describe('softmax', () => {
 
   test('data without classes does not suit', () => {
     expect(() => createModel({ type: 'softmax' }, { inputWidth: 5, classes: 1, fields: 0, seed: 1 })).toThrow(
-      'needs inputs and classes',
+      'needs inputs and two or more classes',
     );
   });
 });

@@ -9,7 +9,7 @@ export const VIEWING: readonly Mutation[] = [
   {
     rule: 'a viewer proves to know the view token',
     file: FILE,
-    find: "return isRight(known) ? known : new PaddletError('JoinRefused', 'the link has not the view token of this job');",
+    find: "return isRight(known) ? known : new PaddletError('JoinRefused', 'the link lacks the view token of this job');",
     replace: 'return known;',
     tests: TESTS,
   },

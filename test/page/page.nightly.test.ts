@@ -137,7 +137,7 @@ describe.skipIf(program === undefined)('the page in a browser (skipped without C
   test('a wrong token is refused, and the page says what to do', async () => {
     const server = await serve(SAMPLES.training);
     const { page } = await open(server.url, `#view=${'00'.repeat(32)}`);
-    await page.getByRole('alert').getByText('the link has not the view token of this job').waitFor();
+    await page.getByRole('alert').getByText('the link lacks the view token of this job').waitFor();
     await page.getByText('paddlet ui').waitFor();
     await page.getByText('paddlet token rotate').waitFor();
     expect(await page.getByText('Nothing is blocking the job.').count()).toBe(0);

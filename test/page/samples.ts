@@ -110,7 +110,7 @@ const dead: PageJob = {
   why: [
     {
       sentence: 'Pserver 1 does not answer; 8 units have no primary.',
-      hint: 'if it is dead, its lease ends within 10s, and a standby takes its place',
+      hint: 'if it is dead, its lease expires within 10s, and then a standby takes its place',
     },
     { sentence: 'Trainers wait for pserver 1.', hint: 'they go on when its units have a primary' },
   ],

@@ -78,7 +78,7 @@ async function readModelFile(file: DiskFile, path: string): Promise<ModelFile> {
   if (version !== MODEL_FORMAT_VERSION && version !== UNCHECKED_FORMAT_VERSION) {
     const known = `${UNCHECKED_FORMAT_VERSION} and ${MODEL_FORMAT_VERSION}`;
     const message = `${path}: expected a model of format version ${known}, got version ${version}`;
-    throw new PaddletError('VersionMismatch', message, { hint: 'use the paddlet that wrote it' });
+    throw new PaddletError('VersionMismatch', message, { hint: 'use the paddlet version that wrote the file' });
   }
   const parsed = metadataSchema.safeParse(Object.fromEntries(source.metadata));
   if (!parsed.success) {

@@ -219,6 +219,6 @@ function expectVersion(version: string | undefined, file: string): void {
   throw new PaddletError(
     'VersionMismatch',
     `${file}: expected a checkpoint of format version ${FORMAT_VERSION}, got version ${found}`,
-    { hint: 'use the paddlet that wrote it', details: { found, expected: FORMAT_VERSION } },
+    { hint: 'use the paddlet version that wrote the file', details: { found, expected: FORMAT_VERSION } },
   );
 }

@@ -90,13 +90,13 @@ export const isFull = (error: unknown): boolean =>
 
 /** Reads back what was just written. A disk that lost it is for the operator to fix: no checkpoint was damaged. */
 async function readBack(disk: Disk, path: string, bytes: number): Promise<FileDigest> {
-  const lost = 'the disk returned other bytes than paddlet wrote: check the disk, or save elsewhere';
+  const lost = 'paddlet read back different bytes than it wrote: check the disk, or save elsewhere';
   const digest = await digestPath(disk, path).catch((error: unknown) => {
     if (!isPaddletError(error, 'CheckpointCorrupt', 'CheckpointMissing')) throw error;
     // The next owner of the index removes what an owner before it had not finished.
     const hint =
       error.code === 'CheckpointMissing'
-        ? 'another process removed it: another pserver may own the index by now'
+        ? 'another process removed the file: another pserver may now own the index'
         : lost;
     throw new PaddletError('CheckpointNotWritten', error.message, { hint, cause: error });
   });

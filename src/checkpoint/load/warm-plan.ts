@@ -69,8 +69,8 @@ export async function planWarmStart(set: CheckpointSet, options: PlanWarmOptions
   const known = new Set([...facts.parameters.dense, ...facts.parameters.sparse].map((one) => one.name));
   const missing = chosen.filter((one) => !known.has(one));
   if (missing.length > 0 && wish.missing === 'fail') {
-    throw misfit(`${missing.join(', ')} is missing; the checkpoint has ${[...known].join(', ')}`, wish.from, {
-      hint: 'choose others with warmStart.vars, or set warmStart.missing to initialize or zero',
+    throw misfit(`${missing.join(', ')} is missing; the checkpoint contains ${[...known].join(', ')}`, wish.from, {
+      hint: 'choose other variables with warmStart.vars, or set warmStart.missing to initialize or zero',
     });
   }
   const taken = new Set(chosen.filter((one) => known.has(one)));
@@ -107,7 +107,7 @@ function chooseNames(names: readonly string[], patterns: readonly string[]): str
         'JobInvalid',
         `warmStart.vars: ${pattern} does not match a parameter or table of the model`,
         {
-          hint: `the model has ${names.join(', ')}`,
+          hint: `choose from the parameters and tables of the model: ${names.join(', ')}`,
         },
       );
     }

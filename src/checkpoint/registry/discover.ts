@@ -34,8 +34,8 @@ export async function findFiles(disk: Disk, path: string): Promise<FolderFiles> 
     const index = parseIndex(basename(path));
     return { folder: undefined, ...filesOfIndex(path, index, names) };
   }
-  throw new PaddletError('CheckpointMissing', `${path}: the folder has no checkpoints`, {
-    hint: 'name a checkpoint file, or a folder that has a folder for each pserver: 0, 1, …',
+  throw new PaddletError('CheckpointMissing', `${path}: the folder contains no checkpoints`, {
+    hint: 'give the path of a checkpoint file, or of a folder that contains a folder for each pserver: 0, 1, …',
   });
 }
 

@@ -41,15 +41,15 @@ export async function forgetFiles(store: Store, keys: Keys, index: number): Prom
   if (told > 0) return files;
   throw new PaddletError(
     'JobUnknown',
-    `no pserver is running, so none waits for the checkpoint files of pserver ${index}`,
+    `no pserver is running, so none can be told to continue without the checkpoint files of pserver ${index}`,
     {
-      hint: 'start the pservers; if one waits for lost files, repeat this command',
+      hint: 'start the pservers; if one then waits for lost files, run this command again',
     },
   );
 }
 
 const neverLived = (index: number): PaddletError =>
-  new PaddletError('JobUnknown', `no pserver has index ${index}, and no file is published for it`);
+  new PaddletError('JobUnknown', `no pserver ${index} is running, and no checkpoint file is published for this index`);
 
 async function publishedFor(store: Store, keys: Keys, index: number): Promise<string[]> {
   const { entry } = await readEntry(store, keys.checkpoint(index));

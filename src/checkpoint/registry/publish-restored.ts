@@ -57,9 +57,13 @@ export async function publishRestored(options: PublishRestoredOptions): Promise<
   const { store, keys, quiet, generations } = options;
   const { compares, ops } = transactionOf(options);
   if (compares.length > LIMITS.storeTxnOps || ops.length > LIMITS.storeTxnOps) {
-    throw new PaddletError('Usage', `one transaction of the store cannot hold ${generations.length} pservers`, {
-      hint: 'restore between at most 60 pservers, or omit --store, which has no such limit',
-    });
+    throw new PaddletError(
+      'Usage',
+      `a restore to ${generations.length} pservers needs more operations than one store transaction allows`,
+      {
+        hint: 'restore from at most 60 pservers to at most 60, or only write the files: --no-publish --to FOLDER',
+      },
+    );
   }
   let isDoubtful = false;
   try {
@@ -80,8 +84,8 @@ export async function publishRestored(options: PublishRestoredOptions): Promise<
     if (live.length > 0) throw pserversLive(live);
     throw new PaddletError('JobConflict', `${quiet.job.key}: the job's checkpoints have changed since they were read`, {
       hint: isDoubtful
-        ? 'the store did not confirm the new files: check with paddlet checkpoint ls'
-        : 'another process changed the job at the same time; paddlet published nothing',
+        ? 'the store did not confirm the new files: check with `paddlet checkpoint ls` whether they were published'
+        : 'another process changed the job at the same time, so paddlet published nothing; run the command again',
     });
   } catch (error) {
     throw isDoubtful && isPaddletError(error) ? doubtful(error) : error;

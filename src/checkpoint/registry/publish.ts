@@ -110,7 +110,7 @@ async function update(
   }
   throw new PaddletError(
     'StoreInvalid',
-    `${key}: other processes changed the key during all ${CONFLICT_ATTEMPTS} attempts`,
+    `${key}: other processes changed the key during each of ${CONFLICT_ATTEMPTS} attempts to write it`,
   );
 }
 

@@ -69,7 +69,7 @@ async function readJob({ store, keys }: RestoreAccess): Promise<Omit<QuietJob, '
 export function pserversLive(live: readonly KeyValue[]): PaddletError {
   const names = live.map(({ key, value }) => `${key} (${value})`).join(', ');
   return new PaddletError('JobConflict', `pservers are alive: ${names}`, {
-    hint: 'stop the job first (paddlet stop); --lease-wait waits until the leases of dead pservers expire',
+    hint: 'stop the job first (`paddlet stop`); if these pservers are dead, pass --lease-wait TIME to wait until their leases expire',
     details: { pservers: live.map(({ key, value }) => ({ key, address: value })) },
   });
 }

@@ -223,10 +223,14 @@ async function expectSame(before: Proof, options: RestoreOptions, made: readonly
     expectWhole(set);
     const after = await proofOf(set, all(set.facts.parameters), options);
     if (JSON.stringify(after) === JSON.stringify(before)) return;
-    throw new PaddletError('CheckpointNotWritten', 'the new files differ from the old ones; paddlet removed them', {
-      hint: 'check the disk: it returned other bytes than paddlet wrote',
-      details: { before, after },
-    });
+    throw new PaddletError(
+      'CheckpointNotWritten',
+      'the new files differ from the old ones; paddlet removed the new files',
+      {
+        hint: 'check the disk: paddlet read back different bytes than it wrote',
+        details: { before, after },
+      },
+    );
   } finally {
     await set.close();
   }

@@ -125,9 +125,13 @@ const isNewer = (a: ShardPosition, b: ShardPosition): boolean =>
 export function expectSameJob(a: CheckpointReader, b: CheckpointReader): void {
   if (a.facts.jobId !== b.facts.jobId) {
     const [one, other] = [a, b].map(({ facts }) => `${facts.jobName} (${facts.jobId})`);
-    throw new PaddletError('CheckpointCorrupt', `${b.path} belongs to job ${other}, but ${a.path} to job ${one}`, {
-      hint: 'name a folder with the files of one job, or choose the job with --job-id',
-    });
+    throw new PaddletError(
+      'CheckpointCorrupt',
+      `${b.path} belongs to job ${other}, but ${a.path} belongs to job ${one}`,
+      {
+        hint: 'give a folder that contains the files of only one job, or choose the job with --job-id',
+      },
+    );
   }
   const difference = differenceOf(b.facts, a.facts);
   if (difference !== undefined) throw corrupt(b.path, `different ${difference.part} than ${a.path}`);
@@ -139,8 +143,8 @@ export function expectWhole({ missing, facts }: CheckpointSet): void {
   const which = formatShards(missing);
   throw new PaddletError(
     'CheckpointMissing',
-    `${missing.length} of ${facts.shards} shards are in none of the files: ${which.length > 200 ? `${which.slice(0, 200)}…` : which}`,
-    { hint: 'name the folder that has the files of all pservers of the job' },
+    `${missing.length} of ${facts.shards} shards are not in any of the files: ${which.length > 200 ? `${which.slice(0, 200)}…` : which}`,
+    { hint: 'give the folder that contains the files of all pservers of the job' },
   );
 }
 

@@ -77,6 +77,6 @@ function parseHead(bytes: Uint8Array): z.infer<typeof headSchema> {
   try {
     return headSchema.parse(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)));
   } catch (cause) {
-    throw new PaddletError('CheckpointCorrupt', 'its ledger cannot be read', { cause });
+    throw new PaddletError('CheckpointCorrupt', 'its ledger of applied tasks cannot be parsed', { cause });
   }
 }

@@ -160,7 +160,7 @@ export async function contentProblems(
   if (published !== undefined) {
     const bytes = await file.size();
     if (published.bytes !== undefined && bytes !== published.bytes) {
-      return [{ part: 'file', message: `expected ${published.bytes} bytes as published, got ${bytes}` }];
+      return [{ part: 'file', message: `expected ${published.bytes} bytes, the published size, got ${bytes}` }];
     }
     let done = 0;
     const { md5 } = await digestFile(file, path, (total) => {
@@ -172,11 +172,14 @@ export async function contentProblems(
     if (parts.length > 0) return parts;
     if ((await isHeaderIntact(await readSafetensors(file, path))) === undefined) {
       return [
-        { part: 'header', message: `expected MD5 ${published.md5} as published, got ${md5}; the tensors are intact` },
+        { part: 'header', message: `expected the published MD5 ${published.md5}, got ${md5}; the tensors are intact` },
       ];
     }
     return [
-      { part: 'file', message: `intact, but another file: expected MD5 ${published.md5} as published, got ${md5}` },
+      {
+        part: 'file',
+        message: `the file is intact, but it is not the published file: expected MD5 ${published.md5}, got ${md5}`,
+      },
     ];
   }
   return damagedParts(file, path, watched);

@@ -64,6 +64,8 @@ function recordOf(facts: Carrying & MadeFor, path: string): JobRecord {
   const expected = { parameters: trainedSpecOf(record), seed: training.seed, shards: cluster.shards };
   const difference = differenceOf(facts, expected);
   if (difference === undefined) return record;
-  const message = `${path}: different ${difference.part} than the model of its job: ${difference.found}`;
-  throw new PaddletError('CheckpointCorrupt', message, { hint: 'export all variables: omit --vars' });
+  const message = `${path}: expected the ${difference.part} of the model of its job, got ${difference.found}`;
+  throw new PaddletError('CheckpointCorrupt', message, {
+    hint: 'export all variables: run `paddlet checkpoint export` without --vars',
+  });
 }

@@ -191,7 +191,7 @@ class Slice implements PserverSlice {
   scatter(answer: Answer, into: PulledValues, wanted = this.fields.dense.length + this.fields.sparse.length): number {
     const { spec } = this.#source;
     const { dense } = this.fields;
-    if (answer.segmentCount !== wanted) throw badAnswer(`${answer.segmentCount} segments, not ${wanted}`);
+    if (answer.segmentCount !== wanted) throw badAnswer(`expected ${wanted} segments, got ${answer.segmentCount}`);
     let index = 0;
     for (const { parameter: p } of dense) {
       const blocks = this.#blocks(p);
@@ -246,7 +246,8 @@ function floatsIn(answer: Answer, index: number, length: number): Float32Array {
   return new Float32Array(bytes.buffer, bytes.byteOffset, length);
 }
 
-const badAnswer = (why: string): PaddletError => new PaddletError('BadMessage', `the answer to a pull has ${why}`);
+const badAnswer = (why: string): PaddletError =>
+  new PaddletError('BadMessage', `the answer to a pull is malformed: ${why}`);
 
 const floatsOf = (spec: DenseSpec, blocks: Uint32Array): number =>
   blocks.reduce((sum, block) => sum + blockLength(spec, block), 0);

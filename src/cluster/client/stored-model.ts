@@ -41,9 +41,9 @@ export async function openStoredModel(options: StoredModelOptions): Promise<Loca
   if (missing.length > 0) {
     throw new PaddletError(
       'CheckpointMissing',
-      `${folder} has no usable checkpoint of ${missing.length} of ${shards} shards`,
+      `${folder} contains no usable checkpoint for ${missing.length} of the ${shards} shards`,
       {
-        hint: 'name the folder of the job with --dir; a job writes its checkpoints at its end and on a clean stop',
+        hint: 'give the folder of the job with --dir; a job writes its checkpoints at its end and on a clean stop',
       },
     );
   }

@@ -24,7 +24,7 @@ export function recordCarriedIn({ jobId, job }: Carrying, file: string): JobReco
       'VersionMismatch',
       `${file}: does not contain the record of its job, which predictions need`,
       {
-        hint: 'an earlier paddlet wrote the file: name the job with --dir or --store, or use a newer checkpoint',
+        hint: 'an earlier version of paddlet wrote the file: choose the job with --dir or --store, or use a newer checkpoint',
       },
     );
   }
@@ -44,6 +44,10 @@ function parseCarried(job: string, file: string): JobRecord {
       throw new PaddletError('CheckpointCorrupt', cause.message, { cause });
     if (!isPaddletError(cause, 'VersionMismatch')) throw cause;
     const { message, details } = cause;
-    throw new PaddletError('VersionMismatch', message, { cause, details, hint: 'use the paddlet that wrote the file' });
+    throw new PaddletError('VersionMismatch', message, {
+      cause,
+      details,
+      hint: 'use the paddlet version that wrote the file',
+    });
   }
 }

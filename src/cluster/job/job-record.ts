@@ -116,7 +116,10 @@ export function parseJobRecord(key: string, value: string): JobRecord {
   const job = parseJob(record.job);
   const { shards } = job.cluster;
   if (record.units > shards) {
-    throw new PaddletError('StoreValueInvalid', `${key}: ${record.units} units of ${shards} shards`);
+    throw new PaddletError(
+      'StoreValueInvalid',
+      `${key}: expected at most ${shards} units, one per shard, got ${record.units}`,
+    );
   }
   const fault = statisticsFault(job, record.train.columns?.statistics ?? []);
   if (fault !== undefined) throw new PaddletError('StoreValueInvalid', `${key}: ${fault}`);
@@ -142,7 +145,7 @@ const versionSchema = z.object({ version: count });
 const otherVersion = (key: string, version: number): PaddletError =>
   new PaddletError(
     'VersionMismatch',
-    `expected record version ${JOB_RECORD_VERSION} of the job at ${key}, got version ${version}`,
+    `expected version ${JOB_RECORD_VERSION} of the job record at ${key}, got version ${version}`,
     {
       hint: 'finish the job with the paddlet version that started it, or start it over with `paddlet run JOB --fresh`',
       details: { found: version, expected: JOB_RECORD_VERSION },

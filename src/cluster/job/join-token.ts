@@ -22,7 +22,7 @@ const HEX = /^(?:[0-9a-f]{2})+$/;
 export function parseJoinToken({ key, value }: Pick<KeyValue, 'key' | 'value'>): Uint8Array {
   if (value.length === 2 * LIMITS.joinTokenBytes && HEX.test(value)) return Uint8Array.from(Buffer.from(value, 'hex'));
   throw new PaddletError('StoreValueInvalid', `${key}: expected ${LIMITS.joinTokenBytes} bytes in hexadecimal`, {
-    hint: 'write a new one with `paddlet token rotate`',
+    hint: 'write a new token with `paddlet token rotate`',
   });
 }
 

@@ -28,9 +28,9 @@ export function refuseOtherColumns({ there, here, loaded, from }: WarmColumns): 
   if (loaded.length === 0) return;
   const [old, own] = [there.record.job.data, here.record.job.data];
   const refuse = (what: string, before: unknown, now: unknown): never => {
-    const values = `${JSON.stringify(before) ?? 'none'} in the job of ${from}, ${JSON.stringify(now) ?? 'none'} in this one`;
+    const values = `${JSON.stringify(before) ?? 'none'} in the job of ${from}, ${JSON.stringify(now) ?? 'none'} in this job`;
     throw new PaddletError('JobInvalid', `warmStart: ${what}: ${values}`, {
-      hint: 'write data.columns and model as in that job, or exclude the dependent parameters with warmStart.vars',
+      hint: 'copy data.columns and model from that job, or use warmStart.vars to leave out the parameters that depend on them',
     });
   };
   const compare = (what: string, before: unknown, now: unknown): void => {

@@ -104,5 +104,8 @@ function decidedOf({ from }: HeadProposal, isMade: boolean, now: StoredHead): De
 /** Only a person deletes the head of a unit that a process with a claim has a copy of. */
 function storedIn({ context }: ChangeHeads, { unit, head, modRevision }: ChangedHead): StoredHead {
   if (head !== undefined) return { unit, head, modRevision };
-  throw new PaddletError('StoreValueInvalid', `${context.keys.head(unit)}: the head was removed`);
+  throw new PaddletError(
+    'StoreValueInvalid',
+    `${context.keys.head(unit)}: the head of the unit was removed from the store`,
+  );
 }

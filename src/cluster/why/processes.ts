@@ -16,7 +16,7 @@ export function storeCauses({ processes, record }: Seen): Cause[] {
     causes.push({
       kind: 'store',
       sentence: `${whoText(told.map(({ process }) => process))} wait for ${first.text}.`,
-      hint: 'check that the store runs, that its disk has free space, and that these processes reach it',
+      hint: 'check that the store runs, that its disk has free space, and that these processes can reach it',
     });
   }
   const ttl = seconds(record.job.cluster.leaseTtlMs);
@@ -27,7 +27,7 @@ export function storeCauses({ processes, record }: Seen): Cause[] {
     causes.push({
       kind: 'lease',
       sentence: `${nameOf(process)} waits for ${text ?? 'the store to renew its lease'}; ${state}.`,
-      hint: `without a renewal the lease ends within ${ttl}, and the process with it`,
+      hint: `if the lease is not renewed within ${ttl}, it expires and the process ends`,
     });
   }
   return causes;
@@ -78,12 +78,12 @@ export function silentCauses({ processes, record }: Seen): Cause[] {
       const { address, answer } = process;
       if (answer.kind === 'none' && answer.replacedBy !== undefined) {
         const sentence = `${nameOf(process)} has ended: ${answer.replacedBy} has its address ${address}${has}.`;
-        return { kind: process.role, sentence, hint: `its lease ends within ${ttl}, and ${effect}` };
+        return { kind: process.role, sentence, hint: `its lease expires within ${ttl}, and then ${effect}` };
       }
       return {
         kind: process.role,
         sentence: `${nameOf(process)} at ${address} does not answer: it is dead, stopped, cut off or busy${has}.`,
-        hint: `if it is dead, its lease ends within ${ttl}, and ${effect}; if it is busy for longer, raise cluster.leaseTtl`,
+        hint: `if it is dead, its lease expires within ${ttl}, and then ${effect}; if it is only busy, raise cluster.leaseTtl`,
       };
     });
 }
@@ -91,7 +91,7 @@ export function silentCauses({ processes, record }: Seen): Cause[] {
 const EFFECTS = {
   pserver: 'another process takes its place',
   master: 'a standby or a newly started master takes over',
-  trainer: 'others get its work',
+  trainer: 'other trainers get its work',
 } as const;
 
 /** Too few of a role, or too few copies. */
@@ -102,14 +102,14 @@ export function missingCauses({ processes, record, spread }: Seen): Cause[] {
     causes.push({
       kind: 'pservers',
       sentence: `${absentText({ spread, record })}: requests to ${counted(spread.orphans, 'unit')} wait.`,
-      hint: 'start the missing pservers with `paddlet pserver`; a `paddlet run` starts them by itself',
+      hint: 'start the missing pservers with `paddlet pserver`; under `paddlet run` they start automatically',
     });
   }
   if (!processes.some(({ role }) => role === 'master')) {
     causes.push({
       kind: 'master',
       sentence: 'No master is running: no work is handed out.',
-      hint: 'start one with `paddlet master JOB`; a `paddlet run` starts it by itself',
+      hint: 'start a master with `paddlet master JOB`; under `paddlet run` it starts automatically',
     });
   }
   causes.push(...copiesCauses({ record, spread }));
@@ -119,7 +119,7 @@ export function missingCauses({ processes, record, spread }: Seen): Cause[] {
     causes.push({
       kind: 'trainers',
       sentence: `${trainers} of ${counted(cluster.minTrainers, 'trainer')} are running; the master hands out work when all are.`,
-      hint: 'start trainers, or lower cluster.minTrainers and start the job again',
+      hint: 'start more trainers, or lower cluster.minTrainers and start the job again',
     });
   }
   return causes;
@@ -150,7 +150,7 @@ function copiesCauses({ record, spread }: Pick<Seen, 'record' | 'spread'>): Caus
     {
       kind: 'copies',
       sentence: `Pushes wait for ${minInSync} copies in sync (cluster.minInSync), and ${has}: ${example} of ${replicas}.`,
-      hint: 'start pservers, or look in their logs for why the copies are missing',
+      hint: 'start more pservers, or read in their logs why the copies are missing',
     },
   ];
 }

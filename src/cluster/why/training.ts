@@ -27,7 +27,8 @@ export function failureCauses(seen: Seen): Cause[] {
       return {
         kind: 'data',
         sentence: `Trainer ${shortId(trainer)} failed at ${what}${again}: ${code}: ${oneLine(error)}.`,
-        hint: code === 'DataMissing' ? 'give the trainer the data folder with --data-dir' : 'see its log',
+        hint:
+          code === 'DataMissing' ? 'give the trainer the data folder with --data-dir' : 'read the log of this trainer',
       };
     });
 }
@@ -74,7 +75,7 @@ export function stalenessCauses(seen: Seen): Cause[] {
         sentence:
           `Trainer ${shortId(slowest.trainer)} has pushed nothing for ${seconds(slowest.silentMs)}${which}: ` +
           `${waits} at the staleness bound of ${staleness?.bound}.`,
-        hint: 'raise training.staleness.bound to let the others continue',
+        hint: 'raise training.staleness.bound to let the other trainers continue',
       },
     ];
   });
@@ -96,7 +97,7 @@ export function barrierCauses(seen: Seen): Cause[] {
     {
       kind: 'barrier',
       sentence: `Round ${round} waits ${seconds(waitedMs)} for ${who}: ${first.what}${more}.`,
-      hint: 'if a trainer is free, the master gives it the late lane as well',
+      hint: 'if another trainer is free, the master hands the late lane to that trainer as well',
     },
   ];
 }

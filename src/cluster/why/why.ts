@@ -57,5 +57,5 @@ export function whyOf(seen: SeenJob): Cause[] {
 const STOPPING: Cause = {
   kind: 'stopping',
   sentence: 'The job is stopping: its processes save their state.',
-  hint: 'resume it with `paddlet run` or by starting a master',
+  hint: 'when the job has stopped, resume it with `paddlet run` or `paddlet master JOB`',
 };

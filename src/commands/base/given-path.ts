@@ -5,5 +5,7 @@ export function refuseEmpty(paths: readonly string[], argument: string): void {
   const at = paths.indexOf('');
   if (at < 0) return;
   const which = paths.length === 1 ? argument : `${argument} (number ${at + 1} of ${paths.length})`;
-  throw new PaddletError('Usage', `${which} is empty`, { hint: 'name a file; a shell variable may be unset' });
+  throw new PaddletError('Usage', `${which} is empty`, {
+    hint: 'give the path of a job file; a shell variable in the command may be unset',
+  });
 }

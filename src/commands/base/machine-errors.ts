@@ -8,7 +8,7 @@ const HINTS: Readonly<Record<string, string>> = {
   ENOENT: 'check the path',
   ENOTDIR: 'a part of the path is a file: choose another folder',
   EEXIST: 'a file or a broken link has this name: choose another folder',
-  EISDIR: 'it is a folder: name a file',
+  EISDIR: 'the path is a folder: give the path of a file',
   ELOOP: 'check the symbolic links in the path',
   ENAMETOOLONG: 'choose a shorter path',
   ENOSPC: 'the disk is full: free space, or choose another folder',

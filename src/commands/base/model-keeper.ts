@@ -41,7 +41,7 @@ export const modelKeeperOf =
 const asMissing = (folder: string) => (error: unknown) => {
   if (!isAbsent(error)) throw error;
   throw new PaddletError('CheckpointMissing', `a checkpoint of a pserver is missing: ${(error as Error).message}`, {
-    hint: `master and pservers of a job with \`evaluation\` share the checkpoint folder (${folder}): see checkpoint.dir`,
+    hint: `with \`evaluation\`, the master must have the checkpoint folder of the pservers (${folder}): set checkpoint.dir to a shared folder`,
     cause: error,
   });
 };
@@ -78,7 +78,7 @@ async function score(options: ModelKeeperOptions, record: KeptJob['record'], kep
   const isOfModel = failed !== undefined && CODES[failed.code].action === 'fatal' && failed.code !== 'Interrupted';
   const why = failed?.message ?? (code === null ? `it was ended by ${signal}` : `exit code ${code}`);
   throw new PaddletError(isOfModel ? failed.code : 'EvaluationFailed', `${kept.path} could not be evaluated: ${why}`, {
-    hint: failed?.hint ?? 'see the output in the log of the master',
+    hint: failed?.hint ?? 'read the output of the evaluation in the log of the master',
   });
 }
 

@@ -35,7 +35,7 @@ function checkNumber(flag: string, number: number | undefined, { min, max, of }:
   const field = `cluster.${bound}${of}`;
   throw new PaddletError('Usage', `${flag} ${number}: ${field} of the job is ${value}`, {
     hint:
-      `choose ${min} to ${max}; to change ${field}, start a new job: ` +
-      'start over (`paddlet run --fresh`), or load the parameters of this job (warmStart)',
+      `choose ${min} to ${max}; to change ${field}, start the job over (\`paddlet run --fresh\`), ` +
+      'or start a new job with the parameters of this one (warmStart)',
   });
 }

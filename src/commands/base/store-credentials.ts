@@ -53,7 +53,7 @@ export function storeCredentials(url: string, flags: CredentialFlags): StoreCred
   if (name === undefined) return { tls };
   if (!hasPassword) {
     throw new PaddletError('Usage', `--store-user ${name} needs a password`, {
-      hint: `set ${PASSWORD_VARIABLE}, or name a file with --store-password-file`,
+      hint: `set ${PASSWORD_VARIABLE}, or pass --store-password-file FILE`,
     });
   }
   return { tls, user: { name, password } };

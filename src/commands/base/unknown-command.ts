@@ -44,8 +44,8 @@ export function unknownCommand(words: readonly string[], ids: readonly string[])
   const isInner = words.length > 2 && groups.includes(inner);
   const [first = '', second] = isInner ? [inner, words[2]] : words;
   if (/^(-j|--(json|log-level|log-format))\b/.test(first))
-    return new PaddletError('Usage', `${first} comes before the command`, {
-      hint: 'put it after the command: paddlet COMMAND [FLAGS]',
+    return new PaddletError('Usage', `${first} must come after the command`, {
+      hint: 'write all flags after the command: paddlet COMMAND [FLAGS]',
     });
   const meant = meantBy(first, second, names);
   const all = groups.includes(first)

@@ -89,6 +89,8 @@ export function refuseValues(
   for (const word of end < 0 ? argv : argv.slice(0, end)) {
     const name = /^--([^=]+)=/.exec(word)?.[1];
     if (name === undefined || flags[name]?.type !== 'boolean') continue;
-    throw new PaddletError('Usage', `--${name} takes no value`, { hint: `write --${name}, or leave it out` });
+    throw new PaddletError('Usage', `--${name} takes no value`, {
+      hint: `write --${name} without a value, or omit it`,
+    });
   }
 }

@@ -91,6 +91,6 @@ and from different numbers of pservers. The command does not compare optimizer s
 function warnOfMissing(log: Log, from: string, { missing, facts }: CheckpointSet): void {
   if (missing.length === 0) return;
   log.warn(
-    `${from}: ${missing.length} of ${facts.shards} shards are in none of the files, and their rows count as absent`,
+    `${from}: ${missing.length} of ${facts.shards} shards are not in any of the files, so their rows count as absent`,
   );
 }

@@ -88,7 +88,7 @@ export async function findCheckpoint(options: FindOptions): Promise<FoundCheckpo
       },
     );
   }
-  if (flags.chroot !== undefined) throw new PaddletError('Usage', '--chroot and a path exclude each other');
+  if (flags.chroot !== undefined) throw new PaddletError('Usage', '--chroot cannot be combined with a path');
   const found = await findFiles(host.disk, resolve(path));
   const jobId = flags['job-id'];
   const files = jobId === undefined ? found.files : await filesOfJob(host.disk, found.files, jobId);

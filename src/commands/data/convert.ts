@@ -68,7 +68,7 @@ their place.`;
     const columns = columnSpecOf(job);
     if (columns === undefined || !isConverted(formatOf(format))) {
       throw new PaddletError('Usage', `${jobPath} has data.format ${format}, expected ${eitherOf(isConverted)}`, {
-        hint: 'use a format with columns; other formats cannot be converted, and columns files already are',
+        hint: 'set data.format to one of these; other formats cannot be converted, and columns files are already converted',
       });
     }
     const place = {
@@ -121,7 +121,7 @@ function targetsOf(paths: readonly string[], folder: string): { from: string; to
     const other = sources.get(to);
     if (other !== undefined) {
       throw new PaddletError('Usage', `${other} and ${from} would both be written to ${to}`, {
-        hint: 'convert them into different folders, or name them relative to --data-dir',
+        hint: 'convert them into different folders, or write their paths relative to --data-dir',
       });
     }
     sources.set(to, from);

@@ -118,8 +118,8 @@ weights and records per task come from the job file.`;
     if (formatOf(format).input !== 'columns') {
       return { format, recordsPerTask, mayHaveWeight: weights, corruptChunks: 'fail' };
     }
-    throw new PaddletError('Usage', `the columns of ${format} files are in a job file`, {
-      hint: 'name it with --job FILE, in place of --format',
+    throw new PaddletError('Usage', `a job file must describe the columns of ${format} files`, {
+      hint: 'pass --job FILE instead of --format',
     });
   }
 

@@ -107,7 +107,7 @@ as the job reads them.`;
         'DataInvalid',
         `expected two files of the same kind, got ${look.kind} (${file}) and ${second.kind} (${other})`,
         {
-          hint: 'name two files of the same format',
+          hint: 'give two files of the same format',
         },
       );
     }
@@ -121,7 +121,7 @@ as the job reads them.`;
     const { file, other } = this.args;
     if (other !== undefined) {
       throw new PaddletError('Usage', `--job ${path}: expected one file, got ${other} as well`, {
-        hint: 'compare two files without --job',
+        hint: 'to compare two files, omit --job',
       });
     }
     const { job } = await loadJob({ disk: place.host.disk, path, sets: [] });
@@ -129,12 +129,12 @@ as the job reads them.`;
     const { format } = job.data;
     if (spec === undefined) {
       throw new PaddletError('Usage', `${path} has no columns: its format is ${format}`, {
-        hint: 'inspect the file without --job',
+        hint: 'omit --job',
       });
     }
     if (!isConverted(formatOf(format))) {
       throw new PaddletError('Usage', `${path} has data.format ${format}, expected ${eitherOf(isConverted)}`, {
-        hint: 'inspect the file that was converted, with the job that converted it',
+        hint: 'inspect the original file (the input of `paddlet data convert`), with the job file that was used to convert it',
       });
     }
     const options = { records: this.flags.rows, onBytes };

@@ -153,7 +153,7 @@ function notesOf({ columns, label, leaks, bad, strayLabels, path, form, unlisted
       ? [
           isWithout
             ? 'The job does not have a label: every record is a positive example (label 1).'
-            : 'No column looks like the label: name it with --label.',
+            : 'No column looks like the label: choose one with --label.',
         ]
       : [`The label seems to be ${labelled.name}: ${label?.why}.`]),
     ...leaks.map((name) => `${name} nearly equals the label: it may be known only afterwards.`),

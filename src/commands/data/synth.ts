@@ -142,7 +142,7 @@ that training can be expected to reach. The same flags always give the same byte
     }
     const missing = Number(this.flags.missing);
     if (this.flags.missing.trim() === '' || !(missing >= 0 && missing < 1)) {
-      throw new PaddletError('Usage', `--missing ${this.flags.missing}: expected a fraction from 0 to below 1`);
+      throw new PaddletError('Usage', `--missing ${this.flags.missing}: expected a number of at least 0 and below 1`);
     }
     const testRecords = this.flags['test-records'];
     return { records, testRecords, features, perRecord, numbers, missing, factors, noise, seed, format };

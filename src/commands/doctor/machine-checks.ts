@@ -37,7 +37,7 @@ function memory(): { status: 'ok' | 'warn'; detail: string; hint?: string } {
   const limit = memoryLimitBytes === undefined ? '' : `, of which this process may use ${gb(memoryLimitBytes)}`;
   const detail = `${cores} cores, ${gb(memoryBytes)}${limit}`;
   if ((memoryLimitBytes ?? memoryBytes) >= LEAST_MEMORY_BYTES) return { status: 'ok', detail };
-  return { status: 'warn', detail, hint: 'a small cluster on one machine needs about 1 GB' };
+  return { status: 'warn', detail, hint: 'a small cluster on one machine needs about 1 GB of memory' };
 }
 
 /** Applies one gradient and reads the values back: WebAssembly with SIMD is available and computes correctly. */
@@ -83,7 +83,11 @@ async function network(host: Host): Promise<{ status: 'ok'; detail: string }> {
   try {
     const answer = await fetch(`http://127.0.0.1:${server.port}/healthz`, { headers: { connection: 'close' } });
     const body = await answer.text();
-    if (body !== 'ok') throw new PaddletError('Internal', `a port on 127.0.0.1 answered ${answer.status} ${body}`);
+    if (body !== 'ok')
+      throw new PaddletError(
+        'Internal',
+        `expected the answer ok from a port on 127.0.0.1, got ${answer.status} ${body}`,
+      );
     return { status: 'ok', detail: `opened port ${server.port} on 127.0.0.1 and reached it over HTTP` };
   } finally {
     await server.close();
@@ -111,7 +115,7 @@ async function disk(
   const free = await freeDiskBytes(folder);
   const detail = `wrote, synced and renamed a file in ${folder}; ${gb(free)} free`;
   if (free >= LEAST_DISK_BYTES) return { status: 'ok', detail };
-  return { status: 'warn', detail, hint: 'checkpoints and decompressed data need space' };
+  return { status: 'warn', detail, hint: 'free disk space: checkpoints and decompressed data need it' };
 }
 
 /** For a job whose store is a file in its folder: makes such a store, and changes it as the processes of a job do. */

@@ -8,6 +8,6 @@ export const bestFlag = Flags.boolean({
 });
 
 export const bestOfNoJob = (path: string): PaddletError =>
-  new PaddletError('Usage', `${path} is a checkpoint, and --best means one that a job keeps`, {
-    hint: 'name the job, or leave --best out',
+  new PaddletError('Usage', `--best selects the best model that a job keeps, but ${path} is a checkpoint`, {
+    hint: 'give the job instead of the checkpoint, or omit --best',
   });

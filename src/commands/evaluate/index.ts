@@ -102,7 +102,7 @@ neither a store nor a running job. The command does not change the job.`;
     const isSplit = flags.data === undefined && split !== undefined;
     const files = flags.data ?? (isSplit ? train : test);
     if (files.length === 0) {
-      throw new PaddletError('Usage', 'the job has no test files', { hint: 'name files with --data' });
+      throw new PaddletError('Usage', 'the job has no test files', { hint: 'pass the files with --data' });
     }
     const labels = flags.labels ?? (flags.data === undefined ? testLabels : []);
     const place = {

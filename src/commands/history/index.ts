@@ -67,6 +67,10 @@ object per line. With --as tensorboard, writes an event file to the folder that 
 }
 
 const outOnly = (): PaddletError =>
-  new PaddletError('Usage', '--output is the folder of the event file that --as tensorboard writes', {
-    hint: 'give both, or neither',
-  });
+  new PaddletError(
+    'Usage',
+    '--output and --as tensorboard must be used together: --output is the folder of the event file',
+    {
+      hint: 'pass both flags, or neither',
+    },
+  );

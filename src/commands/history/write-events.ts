@@ -49,6 +49,6 @@ async function checkOwn(disk: Host['disk'], path: string, begin: Buffer): Promis
     await file.close();
   }
   throw new PaddletError('Usage', `${path} already exists and belongs to another job`, {
-    hint: 'name another folder with --output',
+    hint: 'choose another folder with --output',
   });
 }

@@ -77,18 +77,18 @@ the label and the model. Comments in the file explain each guess. Review the job
     refuseEmpty(test === undefined ? [] : [test], '--test');
     refuseEmpty([output], '--output');
     if (json && output === STDOUT) {
-      throw new PaddletError('Usage', '--json and --output -: expected one of them', {
-        hint: 'write the job to a file',
+      throw new PaddletError('Usage', '--json and --output - cannot be combined: both write to stdout', {
+        hint: 'write the job to a file: --output FILE',
       });
     }
     const host = this.host();
     const found = output === STDOUT ? undefined : await host.disk.inspect(resolve(output));
     if (found !== undefined && found.kind !== 'file') {
-      throw new PaddletError('Usage', `${output} is not a file`, { hint: 'name a file, or - for stdout' });
+      throw new PaddletError('Usage', `${output} is not a file`, { hint: 'give the path of a file, or - for stdout' });
     }
     if (found !== undefined && !replace) {
       throw new PaddletError('Usage', `${output} exists already`, {
-        hint: 'name another file with --output, or overwrite it with --replace',
+        hint: 'choose another file with --output, or overwrite this file with --replace',
       });
     }
     const { name, text, summary } = await this.write(host);

@@ -145,7 +145,7 @@ function dataPart(wanted: WantedJob): DataPart {
   if (testLook !== undefined && formatOf(testLook) !== formatOf(look)) {
     throw new PaddletError(
       'Usage',
-      `expected test files in the format of ${look.path}, but ${testLook.path} has another`,
+      `expected test files in the format of ${look.path}, but ${testLook.path} has another format`,
       {
         hint: 'write the test files in the format of the training files',
       },
@@ -180,7 +180,7 @@ function tablePart(
     throw new PaddletError('Usage', `no column of ${look.path} looks like a label`, {
       hint:
         names.length > 0
-          ? `name one with --label: ${names.join(', ')}`
+          ? `choose a column with --label: ${names.join(', ')}`
           : 'add negative examples and a label column: see the example in `paddlet docs data`',
     });
   }
@@ -192,8 +192,8 @@ function tablePart(
     });
   }
   if (model.type === 'deepfm' && categories === 0) {
-    throw new PaddletError('Usage', `deepfm multiplies categories, but ${look.path} has none`, {
-      hint: 'use --model wide_deep or --model mlp, which take numbers alone',
+    throw new PaddletError('Usage', `deepfm needs columns of categories, but ${look.path} has none`, {
+      hint: 'use --model wide_deep or --model mlp, which work with numeric columns alone',
     });
   }
   refuseNotWritable(look);
@@ -246,7 +246,7 @@ function sparsePart({ test, model: wanted }: WantedJob, look: SparseLook, format
   if (isOfNumbers(model)) {
     throw new PaddletError(
       'Usage',
-      `${model} does not support ${format} text: it needs columns of numbers, or idx files`,
+      `${model} does not support ${format} text: it needs numeric columns, or idx files`,
       {
         hint: 'use --model lr or --model fm',
       },
@@ -258,7 +258,7 @@ function sparsePart({ test, model: wanted }: WantedJob, look: SparseLook, format
     });
   }
   if (model === 'ffm' && format === 'libsvm') {
-    throw new PaddletError('Usage', 'ffm reads the fields of features, but libsvm text does not have fields', {
+    throw new PaddletError('Usage', 'ffm needs a field for each feature, but libsvm text does not have fields', {
       hint: 'use --model lr or --model fm, or write the data as libffm or CSV',
     });
   }
@@ -267,7 +267,7 @@ function sparsePart({ test, model: wanted }: WantedJob, look: SparseLook, format
   if (!isBinary && distinctLabels === 2) {
     throw new PaddletError(
       'Usage',
-      `the labels of ${look.path} are ${labels.map(({ label }) => label).join(' and ')}`,
+      `expected the labels of ${look.path} to be 1 and 0, got ${labels.map(({ label }) => label).join(' and ')}`,
       {
         hint: 'write the labels of two classes as 1 and 0',
       },

@@ -25,9 +25,9 @@ const ENDING = /[.,;\s]+$/;
 /** Models of numbers only. */
 export const isOfNumbers = (type: NamedModel): boolean => type === 'softmax' || type === 'mlp';
 
-const OTHER_LABEL = 'name another column with --label';
+const OTHER_LABEL = 'choose another column with --label';
 const OTHER = 'choose another model with --model lr or --model fm, or another label with --label';
-const SOFTMAX = 'use --model softmax or mlp, which take columns of numbers, or name another label with --label';
+const SOFTMAX = 'use --model softmax or mlp, which take numeric columns, or choose another label with --label';
 
 /** Truth values of formats that have them count as 1 and 0 where a number is expected. */
 export const isTruth = ({ stored }: ColumnFacts): boolean => stored === 'boolean';
@@ -48,7 +48,7 @@ export function chooseModel(look: TableLook, wanted: NamedModel | undefined, tes
   if (distinct < 2) refuse('has only one value', OTHER_LABEL);
   const hasNumbers = look.columns.some((column, place) => place !== at && isDense(column, typeOf(column)));
   if (wanted !== undefined && isOfNumbers(wanted) && !hasNumbers) {
-    throw new PaddletError('Usage', `${wanted} takes only numbers, but no column has numbers`, { hint: OTHER });
+    throw new PaddletError('Usage', `${wanted} needs numeric columns, but no column is numeric`, { hint: OTHER });
   }
   const areInteractions = look.columns.some(({ isId }) => isId);
   // A rating depends on the pair, which lr does not see.

@@ -176,7 +176,7 @@ function wantedOf({ job, role, number }: Words): Wanted & { readonly job: string
   if (more !== undefined) throw new PaddletError('Usage', `unexpected argument: ${more}`, { hint: ORDER });
   if (count === undefined) return { job: isRole ? undefined : job, role: which };
   if (!/^\d{1,9}$/.test(count)) {
-    throw new PaddletError('Usage', `expected the number of a ${which}, found ${count}`, { hint: ORDER });
+    throw new PaddletError('Usage', `expected the number of a ${which}, got ${count}`, { hint: ORDER });
   }
   return { job: isRole ? undefined : job, role: which, number: Number(count) };
 }

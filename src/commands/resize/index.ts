@@ -70,7 +70,7 @@ again at any time, even back to the old numbers.`;
     const asked: SizesAsked = { pservers: flags.pservers, trainers: flags.trainers };
     if (asked.pservers === undefined && asked.trainers === undefined) {
       throw new PaddletError('Usage', 'nothing to change: --pservers and --trainers are missing', {
-        hint: 'give the wanted number, as in `paddlet resize --pservers 4`',
+        hint: 'pass the new number, as in `paddlet resize --pservers 4`',
       });
     }
     const host = this.host('resize');
@@ -157,20 +157,20 @@ function onceEach(say: (what: string) => void): (waitingFor: readonly string[]) 
   };
 }
 
-const GOES_ON = 'the job continues to these numbers without this command';
+const GOES_ON = 'the resize continues without this command';
 
 const abandoned = ({ pservers, trainers }: Sizes): PaddletError =>
   new PaddletError(
     'Interrupted',
     `interrupted: ${GOES_ON} (${counted(pservers, 'pserver')}, ${counted(trainers, 'trainer')})`,
     {
-      hint: 'to watch it, run the same command again; to undo it, resize to the previous numbers',
+      hint: 'to watch the resize, run the same command again; to undo it, resize to the previous numbers',
     },
   );
 
 const tooLate = (waitingFor: string, timeout: string): PaddletError =>
-  new PaddletError('RequestTimeout', `not in place within ${timeout}: waiting for ${waitingFor}`, {
-    hint: `${GOES_ON}; to wait longer, run the command again with a higher --timeout; \`paddlet status\` shows how far it is`,
+  new PaddletError('RequestTimeout', `the resize was not complete within ${timeout}: waiting for ${waitingFor}`, {
+    hint: `${GOES_ON}; to wait longer, run the command again with a higher --timeout; \`paddlet status\` shows its progress`,
   });
 
 const superseded = ({ record }: OpenJob): PaddletError =>

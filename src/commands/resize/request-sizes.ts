@@ -96,10 +96,10 @@ const gone = ({ job }: JobRecord): PaddletError =>
 
 const hasEnded = ({ job }: JobRecord): PaddletError =>
   new PaddletError('JobConflict', `job ${job.name} has ended: it has no processes to resize`, {
-    hint: 'check it with `paddlet status`; more passes continue a finished job (`paddlet run`, training.passes)',
+    hint: 'check the job with `paddlet status`; to continue a finished job, raise training.passes and use `paddlet run`',
   });
 
 const unknownOutcome = ({ keys }: ResizableJob): PaddletError =>
   new PaddletError('StoreUnknownOutcome', `${keys.psDesired} changed before the store confirmed the new number`, {
-    hint: 'another resize may have come in between: check with `paddlet status`, then ask again',
+    hint: 'another resize may have changed the number: check with `paddlet status`, and repeat this command if needed',
   });

@@ -113,13 +113,13 @@ async function filesAt(
 async function newFolder(disk: Disk, to: string | undefined): Promise<string> {
   if (to === undefined) {
     throw new PaddletError('Usage', '--to is missing', {
-      hint: 'name a new folder, or the job with --store or --dir',
+      hint: 'give a new folder with --to, or the job with --store or --dir',
     });
   }
   const folder = resolve(to);
   const facts = await disk.inspect(folder);
   if (facts !== undefined && (facts.kind !== 'folder' || (await disk.list(folder)).length > 0)) {
-    throw new PaddletError('Usage', `--to ${folder}: exists and is not an empty folder`);
+    throw new PaddletError('Usage', `--to ${folder}: expected a new or empty folder`);
   }
   return folder;
 }
@@ -129,7 +129,7 @@ function folderOfJob({ checkpointFolder }: OpenJob, to: string | undefined): str
   if (to === undefined || resolve(to) === checkpointFolder) return checkpointFolder;
   const message = `--to ${resolve(to)}: the pservers of this job load from ${checkpointFolder}`;
   throw new PaddletError('Usage', message, {
-    hint: 'omit --to, or add --no-publish to only write files; without checkpoint.dir in the job, --dir says where it is',
+    hint: 'omit --to, or add --no-publish to only write files; if the job does not set checkpoint.dir, choose the folder with --dir',
   });
 }
 

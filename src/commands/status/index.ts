@@ -196,13 +196,13 @@ if copies differ, and 6 if some copies could not be compared in time.`;
 }
 
 const notCopied = (): PaddletError =>
-  new PaddletError('Usage', 'units of this job have one copy: there is nothing to compare', {
-    hint: 'cluster.replicas of the job says how many copies units have',
+  new PaddletError('Usage', 'each unit of this job has only one copy, so there is nothing to compare', {
+    hint: 'cluster.replicas in the job file sets the number of copies',
   });
 
 const notRunning = (): PaddletError =>
   new PaddletError('Usage', 'no pserver of this job is running, so no copies can be compared', {
-    hint: '`paddlet checkpoint verify` checks its checkpoints',
+    hint: 'to check the checkpoints of the job, use `paddlet checkpoint verify`',
   });
 
 /** Neither a file that no role has created yet is the store's fault, nor a limit too short for one answer. */

@@ -46,7 +46,7 @@ export function warnUnreadable(log: Log, { key, value }: KeyValue): void {
   } catch (error) {
     if (!isPaddletError(error)) throw error;
     log.warn(`asked the job to stop, but this paddlet cannot read the job: ${error.message}`, {
-      hint: error.hint ?? 'processes of another version may run it; `paddlet run --fresh` removes it',
+      hint: error.hint ?? 'processes of another version may run the job; `paddlet run --fresh` deletes it',
     });
   }
 }

@@ -39,5 +39,5 @@ makes the link invalid.`;
 
 const noMaster = (job: string): PaddletError =>
   new PaddletError('JobUnknown', `no master of job ${job} is registered, so its page is not served`, {
-    hint: '`paddlet ui` serves the page of a job that does not run',
+    hint: 'to see the page of a job that is not running, use `paddlet ui`',
   });

@@ -39,7 +39,7 @@ export const storeAway = (url: string, { message, hint }: PaddletError): Answer 
       sentence: message.startsWith(`store ${url}`)
         ? `The ${oneLine(message)}.`
         : `The store ${url} does not answer: ${oneLine(message)}.`,
-      hint: hint ?? 'start it, or check the address and the network',
+      hint: hint ?? 'start the store, or check its address and the network',
     },
   ],
 });

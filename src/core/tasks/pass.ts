@@ -127,7 +127,7 @@ export class TaskPass {
     if (saved === undefined) {
       throw new PaddletError(
         'StoreValueInvalid',
-        `tasks of pass ${this.number}, block ${block}: do not belong to this job`,
+        `tasks of pass ${this.number}: block ${block} does not belong to this job`,
       );
     }
     this.#blockSums[block] = value.sums;

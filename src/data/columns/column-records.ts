@@ -36,7 +36,7 @@ export function columnRecords(columns: UsedColumns, { records, bytes, batchSize 
       'DataInvalid',
       `a task has too many inputs: ${records} records of up to ${perRecord} inputs`,
       {
-        hint: `at most ${LIMITS.taskInputs} in all: lower data.recordsPerTask`,
+        hint: `lower data.recordsPerTask: a task can have at most ${LIMITS.taskInputs} inputs`,
       },
     );
   }

@@ -59,8 +59,8 @@ export function dialectOf(path: string, bytes: Uint8Array, isWhole: boolean): Ta
       hint:
         looks?.hint ??
         (lines.every((line) => line === '' || line.includes(TWO_COLONS))
-          ? 'for fields separated by "::", set data.format: interactions and data.csv.delimiter: "::"; a user and an item come first'
-          : 'separate fields by one comma, tab, semicolon, bar or blank; `paddlet docs data` lists all formats'),
+          ? 'for fields separated by "::", set data.format: interactions and data.csv.delimiter: "::"; the first two fields must be a user and an item'
+          : 'separate the fields with a single comma, tab, semicolon, vertical bar or space; `paddlet docs data` lists all formats'),
     });
   }
   return isHeader(text, best) ? { ...best.dialect, comment: undefined } : best.dialect;

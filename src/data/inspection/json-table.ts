@@ -32,7 +32,7 @@ export function jsonTable(place: DataPlace, path: string, head: Head, onBytes: (
   }
   shape.settle();
   if (shape.columns.length === 0) {
-    throw new PaddletError('DataInvalid', `${path}: no line at its beginning is a JSON object with keys`, {
+    throw new PaddletError('DataInvalid', `${path}: none of the first lines is a JSON object with keys`, {
       hint: 'write one JSON object per line (paddlet docs data)',
     });
   }

@@ -27,8 +27,8 @@ const WEIGHTED = new RegExp(`^\\s*${NUMBER}:`);
 export function kindOf(path: string, { bytes, isWhole, magic }: Beginning): Kind {
   if (isParquet(magic)) return 'parquet';
   if (COLUMNS.every((byte, at) => magic[at] === byte)) {
-    throw new PaddletError('DataInvalid', `${path} is a file of columns, which \`paddlet data convert\` has written`, {
-      hint: 'inspect the file that it was converted from; to train on it, set data.format: columns',
+    throw new PaddletError('DataInvalid', `${path} is a columns file, which \`paddlet data convert\` wrote`, {
+      hint: 'inspect the original file (the input of `paddlet data convert`); to train on this file, set data.format: columns',
     });
   }
   if (IDX.every((byte, at) => magic[at] === byte)) return 'idx';
@@ -36,7 +36,7 @@ export function kindOf(path: string, { bytes, isWhole, magic }: Beginning): Kind
   const lines = firstLines(bytes);
   if (lines.length === 0) {
     throw new PaddletError('DataInvalid', isWhole ? `${path} has no records` : `${path}: the first line is too long`, {
-      hint: isWhole ? 'name a file with data' : 'check that the file is text with lines',
+      hint: isWhole ? 'choose a file that contains records' : 'check that the file is text with line breaks',
     });
   }
   for (const kind of ['libsvm', 'libffm'] as const) {

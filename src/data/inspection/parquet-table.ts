@@ -20,7 +20,7 @@ export async function parquetTable(
   const readBytes = bytesOf(file, onBytes);
   const footer = await readFooter(path, bytes, readBytes);
   if (footer.rows === 0 || footer.leaves.length === 0) {
-    throw new PaddletError('DataInvalid', `${path} has no records`, { hint: 'name a file with data' });
+    throw new PaddletError('DataInvalid', `${path} has no records`, { hint: 'choose a file that contains records' });
   }
   const leaves = footer.leaves.slice(0, LIMITS.columns);
   const once = new Set<string>();

@@ -97,7 +97,7 @@ export async function readAllRecords(
     if (read(held.length === 0 ? block : Buffer.concat([held, block]), false)) return;
     if (held.length <= LIMITS.recordBytes) continue;
     throw new PaddletError('DataInvalid', `${path}:${firstLine}: no record ends within ${LIMITS.recordBytes} bytes`, {
-      hint: isOpen ? NOT_CLOSED : 'check that the file is text with lines',
+      hint: isOpen ? NOT_CLOSED : 'check that the file is text with line breaks',
     });
   }
   if (read(held, true) || !isOpen) return;
@@ -106,4 +106,4 @@ export async function readAllRecords(
   });
 }
 
-const NOT_CLOSED = 'write a quote in a quoted text twice, or set data.csv.quote to none';
+const NOT_CLOSED = 'double each quote inside a quoted field, or set data.csv.quote to none';

@@ -105,15 +105,22 @@ function checkOptions(options: SynthOptions): void {
     throw new PaddletError('Usage', `factors must be a whole number from 0 to ${LIMITS.syntheticFactors}`);
   }
   if (format === 'libffm' && perRecord > LIMITS.fields) {
-    throw new PaddletError('Usage', `perRecord must be at most ${LIMITS.fields}, the fields that libffm may have`);
+    throw new PaddletError(
+      'Usage',
+      `perRecord must be at most ${LIMITS.fields}, the number of fields that libffm allows`,
+    );
   }
   if (!Number.isInteger(numbers) || numbers < 0 || numbers > perRecord) {
-    throw new PaddletError('Usage', `numbers must be a whole number from 0 to ${perRecord}, the fields of a record`);
+    throw new PaddletError(
+      'Usage',
+      `numbers must be a whole number from 0 to ${perRecord}, the number of fields of a record`,
+    );
   }
   if (numbers > 0 && (format === 'libsvm' || format === 'libffm')) {
     throw new PaddletError('Usage', 'numbers need format csv, tsv or jsonl: in other formats all fields are ids');
   }
-  if (!(missing >= 0 && missing < 1)) throw new PaddletError('Usage', 'missing must be a fraction from 0 to below 1');
+  if (!(missing >= 0 && missing < 1))
+    throw new PaddletError('Usage', 'missing must be a number of at least 0 and below 1');
   if (!Number.isFinite(noise) || noise < 0) throw new PaddletError('Usage', 'noise must be a number of at least 0');
 }
 

@@ -62,7 +62,7 @@ export function createGraph(specs: readonly LayerSpec[], facts: LayerFacts): Gra
     refuse(`expected the number of outputs of the last layer, ${last.name}, to be ${outputs}, got ${last.width}`, hint);
   }
   const unused = names.find((_, number) => number < layers.length - 1 && !inputs.some((own) => own.includes(number)));
-  if (unused !== undefined) refuse(`no other layer reads the layer ${unused}`, 'name it in `from` of a later layer');
+  if (unused !== undefined) refuse(`no other layer reads the layer ${unused}`, 'list it in `from` of a later layer');
   const readers = layers.filter((_, number) => specs[number]!.type === 'numbers');
   if (readers.length > 1) refuse(`expected at most one layer of type numbers, got ${readers.length}`);
   const graph = placed(layers, inputs);

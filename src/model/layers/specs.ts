@@ -107,7 +107,7 @@ export function createLayer(name: string, spec: LayerSpec, inputs: readonly Laye
           'JobInvalid',
           `expected two or more vectors for the layer ${name}, but ${input.name} has ${has}`,
           {
-            hint: 'give the embedding two or more columns; for data without columns use model.type fm',
+            hint: 'list two or more columns in the embedding; for data without columns use model.type fm',
           },
         );
       }

@@ -234,7 +234,7 @@ export class ClientConnection {
 
 function answerOf(frame: ReceivedFrame, type: string): Received<ReplyHeader> {
   const header = replyOf(frame);
-  if (header.type !== type) throw new PaddletError('BadMessage', `${type} was answered by ${header.type}`);
+  if (header.type !== type) throw new PaddletError('BadMessage', `expected an answer to ${type}, got ${header.type}`);
   return new Answer(header, frame);
 }
 

@@ -140,7 +140,7 @@ export class ServerSession implements Session {
   #overloaded(): PaddletError {
     const { requestsInFlight, sendQueueBytes, heldBytes } = this.#wire.limits;
     const ofOne = `expected at most ${requestsInFlight} requests and ${sendQueueBytes} bytes unanswered on a connection`;
-    return new PaddletError('Overloaded', `${ofOne}, all of them ${heldBytes} bytes unanswered and unread`);
+    return new PaddletError('Overloaded', `${ofOne}, and ${heldBytes} bytes unanswered or unread on all connections`);
   }
 
   /** Begins requests while there is room for their answers, whose size is not known before they are made. */
@@ -215,7 +215,7 @@ export class ServerSession implements Session {
       this.#answerError(request.requestId, error, request);
       return;
     }
-    const internal = new PaddletError('Internal', 'the peer met a bug; its log has the stack');
+    const internal = new PaddletError('Internal', 'the peer hit a bug; its log contains the stack trace');
     this.#answerError(request.requestId, internal, request);
     this.#wire.onBug(error);
   }

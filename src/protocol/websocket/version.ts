@@ -45,7 +45,7 @@ export const isPeerOfOtherVersion = (error: unknown): boolean =>
   isPaddletError(error, 'VersionMismatch') && error.details.theirs !== undefined;
 
 export const wrongVersion = (address: string, theirs: string): PaddletError =>
-  new PaddletError('VersionMismatch', `expected ${SUBPROTOCOL} of the peer at ${address}, got ${theirs}`, {
+  new PaddletError('VersionMismatch', `expected the peer at ${address} to speak ${SUBPROTOCOL}, got ${theirs}`, {
     hint: 'run the same version of paddlet in all processes of a job',
     details: { theirs, ours: SUBPROTOCOL },
   });

@@ -61,7 +61,7 @@ export class Viewers {
         ...{ host: request.headers.host ?? '', path: (request.url ?? '').slice(0, LIMITS.viewerPathCharacters) },
         onJoined: () => {
           if (this.#joined.size >= LIMITS.viewers) {
-            connection.refuse(new PaddletError('Overloaded', `${LIMITS.viewers} browsers look at this job already`));
+            connection.refuse(new PaddletError('Overloaded', `${LIMITS.viewers} browsers already show this job`));
             return;
           }
           onJoined();
@@ -202,8 +202,8 @@ class ViewerConnection implements Viewer {
       let known = await joinToken.current();
       // It may have been changed, and the viewer knows it before this process does.
       if (known === undefined || !isRight(known)) known = await joinToken.refresh();
-      if (known === undefined) return new PaddletError('NotReady', 'this process knows no job yet');
-      return isRight(known) ? known : new PaddletError('JoinRefused', 'the link has not the view token of this job');
+      if (known === undefined) return new PaddletError('NotReady', 'this process does not know its job yet');
+      return isRight(known) ? known : new PaddletError('JoinRefused', 'the link lacks the view token of this job');
     } catch (error) {
       if (isPaddletError(error)) return new PaddletError('NotReady', `the join token cannot be read: ${error.code}`);
       throw error;
@@ -216,7 +216,10 @@ class ViewerConnection implements Viewer {
       const known = await this.#wire.joinToken.current();
       if (isSameToken(known, this.#token)) return undefined;
       if (known === undefined) return new PaddletError('NotReady', 'the join token is no longer known');
-      return new PaddletError('JoinRefused', 'the token of this job was changed: a new link is needed');
+      return new PaddletError(
+        'JoinRefused',
+        'the token of this job was changed: get a new link with `paddlet token view`',
+      );
     } catch (error) {
       if (isPaddletError(error)) return new PaddletError('NotReady', `the join token cannot be read: ${error.code}`);
       throw error;

@@ -179,7 +179,7 @@ class Launcher {
       log.warn(`${names} did not end in time and was killed: the job has ended, so nothing is lost`);
     else {
       log.error(`${names} did not stop in time and was killed: training resumes from the last checkpoint`, {
-        hint: 'see the warnings above; for models that take long to save raise --stop-timeout',
+        hint: 'read the warnings above; if the model takes long to save, raise --stop-timeout',
       });
     }
   }

@@ -32,9 +32,9 @@ export function checkModel({ model, cluster }: Pick<Job, 'model' | 'cluster'>, s
   const more = least > LIMITS.pservers ? [] : [`set ${pservers} to ${least} or more`];
   throw new PaddletError(
     'JobInvalid',
-    `dense parameters have ${mebibytes(total)} in all, the largest is ${largest.name} of shape ` +
-      `[${largest.shape.join(', ')}] with ${mebibytes(largest.bytes)}: cluster.minPservers is ${minPservers}, ` +
-      `and each pserver takes ${mebibytes(MOST_BYTES)}`,
+    `the dense parameters take ${mebibytes(total)} in all (the largest is ${largest.name} of shape ` +
+      `[${largest.shape.join(', ')}] with ${mebibytes(largest.bytes)}), but cluster.minPservers is ${minPservers}, ` +
+      `and each pserver can hold at most ${mebibytes(MOST_BYTES)}`,
     { hint: [...smaller, ...more].join(', or ') },
   );
 }

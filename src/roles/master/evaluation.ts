@@ -53,7 +53,8 @@ export class EvaluationResults {
    */
   add(number: number, scored: ScoredTask): void {
     const tasks = this.#sums.length;
-    if (number >= tasks) throw new PaddletError('BadMessage', `evaluation task ${number}: the evaluation has ${tasks}`);
+    if (number >= tasks)
+      throw new PaddletError('BadMessage', `evaluation task ${number}: the evaluation has only ${tasks} tasks`);
     checkScores(this.#task, number, scored);
     if (this.#sums[number] !== undefined) return;
     this.#sums[number] = { metrics: scored.metrics, ...calibrationSums(scored) };
@@ -99,7 +100,10 @@ function checkScores(model: Model['task'], task: number, { metrics, ...scored }:
     throw new PaddletError('BadMessage', `evaluation task ${task}: ${found} for ${records} records`);
   }
   if (weights === undefined && metrics.weight !== records) {
-    throw new PaddletError('BadMessage', `evaluation task ${task}: ${records} records of weight ${metrics.weight}`);
+    throw new PaddletError(
+      'BadMessage',
+      `evaluation task ${task}: expected weight ${records} for ${records} records without weights, got ${metrics.weight}`,
+    );
   }
   if (![scores, labels, weights ?? []].every((floats) => floats.every(Number.isFinite))) {
     throw new PaddletError('BadMessage', `evaluation task ${task}: a score, label or weight is not a finite number`);

@@ -94,7 +94,7 @@ async function runHook(options: HookOptions, { phase, number, command, env }: Ho
     const said =
       lines.length === 0 ? 'the command printed nothing' : `the last lines of its output:\n${lines.join('\n')}`;
     throw new PaddletError('HookFailed', `${name} (${command}) ${how}; ${said}`, {
-      hint: 'fix the command and start the job again (run --fresh)',
+      hint: 'fix the command, and start the job over (`paddlet run --fresh`)',
     });
   }
   await note(options, key, { state: 'done', since });

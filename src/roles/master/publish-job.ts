@@ -114,7 +114,7 @@ function refuseUnknownClasses(record: JobRecord): void {
   const unknown = Object.keys(training.classWeights ?? {}).find((name) => Number(name) >= classes);
   if (unknown === undefined) return;
   throw new PaddletError('JobInvalid', `training.classWeights.${unknown}: the data has no class ${unknown}`, {
-    hint: `its classes are 0 to ${classes - 1}`,
+    hint: `the classes of the data are 0 to ${classes - 1}`,
   });
 }
 
@@ -127,7 +127,7 @@ function publishable(key: string, record: JobRecord): string {
     if (!isPaddletError(cause, 'StoreValueInvalid')) throw cause;
     throw new PaddletError('JobInvalid', `job ${record.job.name} cannot be published: ${cause.message}`, {
       cause,
-      hint: 'paddlet cannot store the named field of the job or of its data; nothing was written',
+      hint: 'paddlet cannot store the value of this field, and wrote nothing: change the job file or the data',
     });
   }
   return value;
@@ -180,9 +180,13 @@ function warnOfOtherColumns({ host }: NewJob['context'], there: JobRecord, here:
 function refuseOtherVectors({ job: { model: there } }: JobRecord, model: Job['model'], from: string): void {
   const nameOf = (of: Job['model']): string => ('factors' in of ? `${of.type} with ${of.factors} factors` : of.type);
   if (![there.type, model.type].includes('ffm') || nameOf(there) === nameOf(model)) return;
-  throw new PaddletError('JobInvalid', `warmStart: v in ${from} is of ${nameOf(there)}, the job is ${nameOf(model)}`, {
-    hint: 'leave v out of warmStart.vars',
-  });
+  throw new PaddletError(
+    'JobInvalid',
+    `warmStart: v in ${from} belongs to ${nameOf(there)}, but the model of this job is ${nameOf(model)}`,
+    {
+      hint: 'leave v out of warmStart.vars',
+    },
+  );
 }
 
 /** The record of the job of the checkpoint. Files without one that can be read are taken by shapes alone. */
@@ -238,7 +242,7 @@ export function refuseChangedData(record: JobRecord, data: JobData): void {
     'DataChanged',
     `the ${changed.join(' and ')} data has changed since job ${record.job.name} started`,
     {
-      hint: 'put the files back, or start the job again (run --fresh)',
+      hint: 'restore the original files, or start the job over (`paddlet run --fresh`)',
     },
   );
 }

@@ -86,7 +86,7 @@ async function pserversLeave({ context, record, stopSignal }: RaisePassesOptions
   const left = await untilNoneLeft(context, keys.psPrefix, { patienceMs, signal: stopSignal, onLeft }).finally(quiet);
   if (left.size === 0) return;
   throw new PaddletError('JobConflict', `pservers are alive: ${names}; ${record.job.name} cannot get more passes now`, {
-    hint: 'stop the whole job first (paddlet stop), then start the master with the new number, then the others',
+    hint: 'stop the whole job first (`paddlet stop`), then start the master with the new training.passes, then the other processes',
   });
 }
 

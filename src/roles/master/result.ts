@@ -49,7 +49,7 @@ export function checkAccount(
 
 const wrongAccount = (why: string): PaddletError =>
   new PaddletError('WrongCounts', `the record counts do not add up: ${why}`, {
-    hint: 'a trainer reported other counts than it pushed; the last checkpoints have the parameters',
+    hint: 'a trainer reported different counts than it pushed; the last checkpoints contain the parameters',
   });
 
 interface ResultOptions extends Pick<ConcludeOptions, 'passes' | 'evaluation' | 'testMetrics' | 'recordsPerSecond'> {

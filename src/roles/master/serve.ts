@@ -21,7 +21,7 @@ export function createHandler(
     if (now === undefined) throw new PaddletError('NotReady', 'this master does not have the lock');
     if (header.job !== now.record.id) throw new PaddletError('WrongJob', 'this master directs another job');
     if (header.batchPlanId !== now.record.batchPlanId)
-      throw new PaddletError('WrongBatchPlan', 'the batch plan of the request is not that of the job');
+      throw new PaddletError('WrongBatchPlan', 'the batch plan of the request differs from the batch plan of the job');
     checkHeld(now);
     const reply = await answer(now, request, session).catch(asSuspended);
     // It may have waited long, as for a task: another master may have the lock by now.
@@ -69,4 +69,5 @@ async function answer(state: MasterState, request: Received<RequestHeader>, sess
   }
 }
 
-const wrongRole = (type: string): PaddletError => new PaddletError('WrongRole', `a master does not answer '${type}'`);
+const wrongRole = (type: string): PaddletError =>
+  new PaddletError('WrongRole', `a master does not handle '${type}' requests`);

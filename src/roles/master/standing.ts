@@ -86,7 +86,7 @@ function conflict(job: Job, differences: readonly JobDifference[], end: JobEnd |
   );
   const resized = end === undefined ? differences.find(({ field }) => field === PSERVERS) : undefined;
   const fewer = differences.some(({ field, before, after }) => field === PASSES && Number(after) < Number(before));
-  return new PaddletError('JobConflict', `${whatItIs(job, end)} with other settings:\n${lines.join('\n')}`, {
+  return new PaddletError('JobConflict', `${whatItIs(job, end)} with different settings:\n${lines.join('\n')}`, {
     hint: fewer
       ? tooFew(job, end)
       : `${resized === undefined ? '' : asResized(resized)}undo the change, ${ELSE}${isFailed(end) ? '' : MORE_PASSES}`,
@@ -99,8 +99,8 @@ const PASSES = 'training.passes';
 /** The number of pservers is changed while the job runs, not by its file. */
 const asResized = ({ after }: JobDifference): string =>
   `to change the number, start the job unchanged and use \`paddlet resize --pservers ${after}\`; otherwise `;
-const ELSE = 'give the job another name, or start it again (run --fresh)';
-const MORE_PASSES = `; only ${PASSES} can be raised, without other changes: then the job continues`;
+const ELSE = 'give the job another name, or start it over (`paddlet run --fresh`)';
+const MORE_PASSES = `; if you only raise ${PASSES}, the job continues`;
 
 const isFailed = (end: JobEnd | undefined): boolean => end !== undefined && 'failure' in end;
 

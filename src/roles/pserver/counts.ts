@@ -31,7 +31,7 @@ export function checkCounts({ plan, ledgers, onContradiction }: CountsOf, push: 
 
 export const contradiction = (task: Pick<PushPosition, 'pass' | 'task'>, why: string): PaddletError =>
   new PaddletError('WrongCounts', `two attempts at ${nameOf(task)} count its records differently: ${why}`, {
-    hint: 'a trainer reads other data than the others, or is not a paddlet trainer: look for it in the logs of the trainers',
+    hint: 'one trainer reads different data than the other trainers, or is not a paddlet trainer: find it in the logs of the trainers',
   });
 
 const nameOf = ({ pass, task }: Pick<PushPosition, 'pass' | 'task'>): string => `task ${task} in pass ${pass}`;

@@ -131,7 +131,8 @@ function denseFloats({ dense }: ParameterSpec, parameter: number, blocks: Uint32
   const count = blockCount(spec);
   let floats = 0;
   for (const block of blocks) {
-    if (block >= count) throw new PaddletError('BadMessage', `block ${block} of ${spec.name}: it has ${count}`);
+    if (block >= count)
+      throw new PaddletError('BadMessage', `block ${block} of ${spec.name}: the parameter has only ${count} blocks`);
     floats += blockLength(spec, block);
   }
   return floats;

@@ -69,7 +69,7 @@ const HANDLERS: { readonly [T in JobType]: Handler<T> } = {
 
 /** Of messages to the master. */
 function refuse(_: Serving, { header }: Request<JobType>): never {
-  throw new PaddletError('WrongRole', `a pserver does not answer '${header.type}': ask the master`);
+  throw new PaddletError('WrongRole', `a pserver does not handle '${header.type}' requests: send them to the master`);
 }
 
 export interface Handled {
@@ -175,7 +175,7 @@ function checkJob(job: Pick<ServedJob, 'id' | 'batchPlanId'>, header: Header<Job
     throw new PaddletError('WrongJob', 'this pserver serves another job');
   }
   if (header.batchPlanId === job.batchPlanId) return;
-  throw new PaddletError('WrongBatchPlan', 'the batch plan of the request is not that of the job', {
+  throw new PaddletError('WrongBatchPlan', 'the batch plan of the request differs from the batch plan of the job', {
     hint: 'keep batchSize, pushEvery, recordsPerTask, seed and the data as they were when the job started',
   });
 }
@@ -223,7 +223,10 @@ function checkFinal(serving: Serving, { masterSecret, recovery, passes }: Header
   serving.checkMaster(masterSecret);
   const current = serving.recovery();
   if (recovery !== undefined && recovery < current) {
-    throw new PaddletError('StaleRecovery', `all tasks were done under recovery ${recovery}, but it is ${current} now`);
+    throw new PaddletError(
+      'StaleRecovery',
+      `all tasks were done under recovery ${recovery}, but the current recovery is ${current}`,
+    );
   }
   const { committed } = serving.shards;
   const complete = committed.watermark();

@@ -80,6 +80,6 @@ function ended(watch: JobWatch): RoleEnd {
 function createHandler(info: () => TrainerInfo): RequestHandler {
   return ({ header }) => {
     if (header.type === 'info') return { header: { type: 'info', info: info() } };
-    throw new PaddletError('WrongRole', `a trainer does not answer '${header.type}'`);
+    throw new PaddletError('WrongRole', `a trainer does not handle '${header.type}' requests`);
   };
 }

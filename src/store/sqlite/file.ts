@@ -115,7 +115,7 @@ function prepareFile(path: string, access: StoreAccess): void {
   const network = networkFileSystem(statfsSync(folder).type);
   if (network !== undefined) {
     throw new PaddletError('StoreInvalid', `store ${path} is on a network file system (${network})`, {
-      hint: 'put it on a local disk; for several machines use etcd://',
+      hint: 'put the store on a local disk; for a job on several machines, use an etcd:// store',
     });
   }
   if (isCreated) attempt(path, () => createPrivately(path));
@@ -142,7 +142,7 @@ function attempt(path: string, make: () => void): void {
     if (TRANSIENT.has(code)) throw unavailable(troubleOf('failing', path, message), error);
     throw new PaddletError('StoreInvalid', `store ${path} cannot be created: ${message}`, {
       cause: error,
-      hint: 'choose another folder for it, or make that one accessible to this user',
+      hint: 'choose another folder for the store, or make this folder accessible to this user',
     });
   }
 }
@@ -162,7 +162,7 @@ function openFailure(path: string, error: SqliteError): Error {
 
 const forbidden = (path: string, needed: string, cause: unknown): PaddletError =>
   new PaddletError('StoreInvalid', `store ${path} cannot be used: permission denied for ${needed}`, {
-    hint: `run it as the user who owns the store, or make ${needed} readable and writable for this user`,
+    hint: `run paddlet as the user who owns the store, or make ${needed} readable and writable for this user`,
     cause,
   });
 
@@ -232,7 +232,7 @@ function opened(db: DatabaseSync, path: string, isReadOnly: boolean): SqliteFile
 
 const noStore = (path: string, why: string): PaddletError =>
   new PaddletError('JobUnknown', `no store at ${path}: ${why}`, {
-    hint: 'check --store or --dir; `paddlet run JOB` or the first role of a job creates it',
+    hint: 'check --store or --dir; `paddlet run JOB` or the first role of a job creates the store',
   });
 
 function checkOurs(db: DatabaseSync, path: string): 'empty' | 'ours' {
@@ -250,7 +250,7 @@ const otherLayout = (path: string, version: number): PaddletError =>
     'VersionMismatch',
     `expected layout version ${LAYOUT_VERSION} of store ${path}, got version ${version}`,
     {
-      hint: 'finish its jobs with the paddlet version that made the file, or delete the file to start them over',
+      hint: 'finish the jobs in this store with the paddlet version that made it, or delete the file to start the jobs over',
       details: { found: version, expected: LAYOUT_VERSION },
     },
   );

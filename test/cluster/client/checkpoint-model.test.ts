@@ -126,9 +126,13 @@ describe('a model from files', () => {
 
   it('is refused where there is no checkpoint, or only a part of one', async () => {
     await expect(open('/nowhere')).rejects.toMatchObject({ code: 'CheckpointMissing' });
-    await refused('/models', 'CheckpointMissing', 'the folder has no checkpoints');
+    await refused('/models', 'CheckpointMissing', 'the folder contains no checkpoints');
     await refused(saved.refs[1]!.path, 'CheckpointMissing', '4 of 8 shards');
-    await refused(await exported('/models/some', ['w']), 'CheckpointCorrupt', 'different parameters');
+    await refused(
+      await exported('/models/some', ['w']),
+      'CheckpointCorrupt',
+      'expected the parameters of the model of its job',
+    );
   });
 
   it('is refused where files are of several jobs, or have no record of theirs', async () => {

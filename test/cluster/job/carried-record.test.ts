@@ -46,7 +46,7 @@ describe('the record that a checkpoint carries', () => {
     expect(refusal({ job: JSON.stringify({ ...record, version }) })).toMatchObject({
       code: 'VersionMismatch',
       message: expect.stringContaining('some/file'),
-      hint: 'use the paddlet that wrote the file',
+      hint: 'use the paddlet version that wrote the file',
     });
     expect(refusal({ job: carriedRecord(record), jobId: 'another' })).toMatchObject({
       code: 'CheckpointCorrupt',

@@ -26,7 +26,7 @@ it.each([1, 2, JOB_RECORD_VERSION + 1])(
     const error = refusal({ version, id: 'x', created: 1, dataDir: '/', cut: 'c', job: {} });
     expect(error).toMatchObject({ code: 'VersionMismatch', details: { found: version, expected: JOB_RECORD_VERSION } });
     expect(error.message).toBe(
-      `expected record version ${JOB_RECORD_VERSION} of the job at ${KEY}, got version ${version}`,
+      `expected version ${JOB_RECORD_VERSION} of the job record at ${KEY}, got version ${version}`,
     );
     expect(error.hint).toContain('--fresh');
   },

@@ -112,7 +112,7 @@ describe('what it says', () => {
     await expect(scoreBy(said)).rejects.toMatchObject({
       code: 'EvaluationFailed',
       message: `/job/check points/kept/${NAME}/pass-2 could not be evaluated: ${why}`,
-      hint: 'see the output in the log of the master',
+      hint: 'read the output of the evaluation in the log of the master',
     });
   });
 
@@ -167,7 +167,7 @@ describe('files', () => {
     const { keeper } = keeperThat({});
     await expect(keeper.keep('pass-2', [file])).rejects.toMatchObject({
       code: 'CheckpointMissing',
-      hint: expect.stringContaining('share the checkpoint folder (/job/check points): see checkpoint.dir'),
+      hint: expect.stringContaining('the checkpoint folder of the pservers (/job/check points): set checkpoint.dir'),
     });
     disk.failNext('link', 'EACCES');
     await expect(keeper.keep('pass-2', [file])).rejects.toMatchObject({ code: 'EACCES' });

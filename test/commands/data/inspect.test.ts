@@ -123,7 +123,7 @@ clicked  label                        0 75 %, 1 25 %
     [['a.csv', 'c.libsvm'], 3, 'expected two files of the same kind, got table (a.csv) and libsvm (c.libsvm)'],
     [['a.csv', '--label', 'x'], 2, 'a.csv does not have a column x'],
     [['none.csv'], 3, 'no such data file'],
-    [['made.columns'], 3, 'made.columns is a file of columns, which `paddlet data convert` has written'],
+    [['made.columns'], 3, 'made.columns is a columns file, which `paddlet data convert` wrote'],
     [[''], 2, 'the argument FILE is empty'],
   ])('%j is an error', async (args, code, message) => {
     const ran = await paddlet('data', 'inspect', ...args);

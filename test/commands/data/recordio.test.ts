@@ -37,7 +37,10 @@ test('JSON of more records than are written at a time', async () => {
 
 test('the standard output is no file to pack to', async () => {
   const ran = await place().recordio('pack', 'text', '-o', '-');
-  expect([ran.code, ran.err]).toEqual([2, expect.stringContaining('--output - is not a file\nhint: name a file')]);
+  expect([ran.code, ran.err]).toEqual([
+    2,
+    expect.stringContaining('--output - is not a file\nhint: give the path of a file'),
+  ]);
 });
 
 test('a chunk that is cut off is not passed over', async () => {

@@ -61,7 +61,7 @@ test('labels 0 and -1, in one file or in two, are a warning for a binary model',
   const three = `${GOOD}-1 3:1\n`;
   const warning = {
     status: 'warn',
-    detail: expect.stringContaining('labels 0 and labels -1'),
+    detail: expect.stringContaining('both the label 0 and the label -1'),
     hint: expect.anything(),
   };
   expect(await check({ train: three })).toMatchObject(warning);

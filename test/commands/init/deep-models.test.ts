@@ -92,7 +92,7 @@ test('wide_deep takes numbers alone', async () => {
 });
 
 test.each([
-  ['mlp', 'names.csv', 'the label label has 499 values: too many classes\nhint: name another column with --label'],
+  ['mlp', 'names.csv', 'the label label has 499 values: too many classes\nhint: choose another column with --label'],
   [
     'softmax',
     'prices.csv',
@@ -106,9 +106,13 @@ test.each([
   [
     'deepfm',
     'names.csv',
-    'the label label has 499 values, but deepfm predicts one of two values, or a number\nhint: name another column with --label',
+    'the label label has 499 values, but deepfm predicts one of two values, or a number\nhint: choose another column with --label',
   ],
-  ['deepfm', 'numbers.csv', 'deepfm multiplies categories, but numbers.csv has none\nhint: use --model wide_deep'],
+  [
+    'deepfm',
+    'numbers.csv',
+    'deepfm needs columns of categories, but numbers.csv has none\nhint: use --model wide_deep',
+  ],
   [
     'wide_deep',
     'a.libsvm',

@@ -189,7 +189,7 @@ test('of fields with two colons between them are of interactions', async () => {
 
   // Ids are no numbers to a model of numbers.
   const dense = await paddlet('init', '--data', 'ratings.dat', '--model', 'softmax', '--output', '-');
-  expect([dense.code, dense.err]).toEqual([2, expect.stringContaining('no column has numbers')]);
+  expect([dense.code, dense.err]).toEqual([2, expect.stringContaining('no column is numeric')]);
   file(
     'alone.dat',
     repeat(60, (at) => `${at % 9}::${at % 7}::${978_300_760 + 60 * at}`),

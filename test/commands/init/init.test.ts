@@ -214,12 +214,15 @@ next: paddlet doctor job.yaml
     const again = await paddlet('init', '--data', 'data.csv', '--model', 'fm');
     expect(again).toMatchObject({ code: 2, out: '' });
     expect(again.err).toContain(
-      'job.yaml exists already\nhint: name another file with --output, or overwrite it with --replace',
+      'job.yaml exists already\nhint: choose another file with --output, or overwrite this file with --replace',
     );
     expect(readFileSync(join(cwd, 'job.yaml'), 'utf8')).toBe(written);
     execFileSync('mkfifo', [join(cwd, 'pipe')]);
     const pipe = await paddlet('init', '--data', 'data.csv', '--output', 'pipe', '--replace');
-    expect([pipe.code, pipe.err]).toEqual([2, expect.stringContaining('pipe is not a file\nhint: name a file')]);
+    expect([pipe.code, pipe.err]).toEqual([
+      2,
+      expect.stringContaining('pipe is not a file\nhint: give the path of a file'),
+    ]);
     const forced = await paddlet('init', '--data', 'data.csv', '--model', 'fm', '--replace', '--json');
     expect(JSON.parse(forced.out)).toMatchObject({
       path: 'job.yaml',
@@ -238,18 +241,18 @@ next: paddlet doctor job.yaml
     [
       ['three.csv', '--model', 'softmax', '--label', 'town'],
       2,
-      'softmax takes only numbers, but no column has numbers',
+      'softmax needs numeric columns, but no column is numeric',
     ],
     [['reals.csv'], 2, 'no column of reals.csv looks like a label'],
-    [['two.libsvm'], 2, 'the labels of two.libsvm are 1 and 2'],
+    [['two.libsvm'], 2, 'expected the labels of two.libsvm to be 1 and 0, got 1 and 2'],
     [['two.libsvm', '--model', 'softmax'], 2, 'softmax does not support libsvm text'],
-    [['two.libsvm', '--model', 'ffm'], 2, 'ffm reads the fields of features'],
+    [['two.libsvm', '--model', 'ffm'], 2, 'ffm needs a field for each feature'],
     [
       ['three.csv', '--test', 'two.libsvm'],
       2,
       'expected test files in the format of three.csv, but two.libsvm has another',
     ],
-    [['three.csv', '--json', '--output', '-'], 2, '--json and --output -: expected one of them'],
+    [['three.csv', '--json', '--output', '-'], 2, '--json and --output - cannot be combined: both write to stdout'],
   ])('%j is refused, and nothing is written', async (args, code, message) => {
     file('three.csv', ['town,kind', ...repeat(60, (at) => `t${at % 2},k${at % 3}`)]);
     file('reals.csv', ['a,b', ...repeat(60, (at) => `${at / 3},${at / 7}`)]);

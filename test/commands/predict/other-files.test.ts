@@ -60,7 +60,7 @@ test('predict names columns that may be missing, and counts unknown features by 
 });
 
 test('predict and evaluate refuse a column that no training record lacked', async () => {
-  const message = 'no record of nested.jsonl has a value of column ad, which no training record lacks';
+  const message = 'no record of nested.jsonl has a value for column ad, but every training record has one';
   const toFile = await predict('nested.jsonl', '--output', 'scores.csv');
   expect([toFile.code, JSON.parse(toFile.out).error]).toEqual([3, expect.objectContaining({ message })]);
   const toPipe = await runCommand(['predict', './model', '--data', 'nested.jsonl'], { cwd });
@@ -76,7 +76,7 @@ test('predict and evaluate refuse a column that no training record lacked', asyn
   const other = await runCommand(['evaluate', 'model', '--data-dir', '.', '--data', 'renamed.jsonl'], {
     cwd,
   });
-  expect([other.code, other.err]).toEqual([0, expect.stringContaining('no record has a value of columns town, tags')]);
+  expect([other.code, other.err]).toEqual([0, expect.stringContaining('no record has a value for columns town, tags')]);
 });
 
 test('doctor and run look at training and test files', async () => {
@@ -88,18 +88,18 @@ test('doctor and run look at training and test files', async () => {
     const { detail } = JSON.parse(doctor.out).checks.find(({ name }: { name: string }) => name === 'data');
     return { codes: [doctor.code, run.code], detail, message: JSON.parse(run.out).error?.message };
   };
-  const untrained = 'no record of the training files has a value of column ad';
+  const untrained = 'no record of the training files has a value for column ad';
   expect(await judged({ train: 'nested.jsonl' })).toEqual({ codes: [3, 3], detail: untrained, message: untrained });
   write('train.jsonl', [
     { u: { ad: 1 }, town: 'a', tags: ['x'], y: 1 },
     { u: { ad: 2 }, town: 'b', y: 0 },
   ]);
-  const untested = 'no record of the test files has a value of column ad, which no training record lacks';
+  const untested = 'no record of the test files has a value for column ad, but every training record has one';
   const tested = await judged({ train: 'train.jsonl', test: 'nested.jsonl' });
   expect(tested).toEqual({ codes: [3, 3], detail: untested, message: untested });
   const later = await judged({ train: ['nested.jsonl', 'train.jsonl'] });
   expect(later.codes).toEqual([0, 0]);
-  expect(later.detail).toContain('no record of nested.jsonl has a value of column ad, which other files have');
+  expect(later.detail).toContain('no record of nested.jsonl has a value for column ad, but other files do');
 });
 
 test('predict takes csv with another delimiter', async () => {

@@ -231,11 +231,13 @@ test('what cannot be kept or read is refused, with what to do', async () => {
     refusal({ format: 'csv' }),
   ]);
   expect(refusals).toEqual([
-    expect.stringMatching(/^DataInvalid: a\.parquet has no column hal; did you mean half\? it has half, id,/),
-    expect.stringMatching(/^DataInvalid: column list has lists, which cannot be kept; /),
+    expect.stringMatching(/^DataInvalid: a\.parquet has no column hal; did you mean half\? its columns are half, id,/),
+    expect.stringMatching(/^DataInvalid: column list contains lists, which --keep does not support; /),
     expect.stringMatching(/^DataInvalid: page\.parquet: row group 0, column half.*; the file is damaged/),
     expect.stringMatching(/^DataInvalid: footer\.parquet: it does not end with PAR1/),
-    expect.stringMatching(/^DataInvalid: packed\.parquet is packed, as by gzip; unpack it/),
+    expect.stringMatching(
+      /^DataInvalid: the whole file packed\.parquet is compressed, for example with gzip; decompress it/,
+    ),
     expect.stringMatching(/^DataInvalid: a\.csv is not a Parquet file/),
     expect.stringMatching(/a\.parquet is a Parquet file; set data.format to parquet .*predict: --format parquet/),
   ]);

@@ -94,7 +94,7 @@ describe('numbers outside the bounds of the job are refused', () => {
     expect(pservers()).toBe(String(most));
     await expect(request({ pservers: most + 1 }, record)).rejects.toMatchObject({
       message: `--pservers ${most + 1}: cluster.maxPservers of the job is ${most}`,
-      hint: expect.stringMatching(/to change cluster.maxPservers, start a new job: .*--fresh/),
+      hint: expect.stringMatching(/to change cluster.maxPservers, start the job over .*--fresh/),
     });
   });
 });

@@ -116,7 +116,7 @@ test('a job that exists: shown, continued, refused or begun again, and left as i
   expect(await planned('--passes', '6')).toMatchObject({ would: 'continue', plan: { work: { total: 18 } } });
   expect(await planned('--fresh')).toMatchObject({ would: 'startOver' });
   const refused = await run('--dry-run', '--set', 'training.batchSize=1');
-  expect(refused.err).toContain('error JobConflict: job small is finished; it was trained with other settings');
+  expect(refused.err).toContain('error JobConflict: job small is finished; it was trained with different settings');
   expect(stateOf(cwd)).toEqual(before);
   expect(refused).toEqual(await run('--set', 'training.batchSize=1'));
 });

@@ -21,7 +21,7 @@ it('has the cause, what to do, and then what follows from it', () => {
 it('of a store that does not answer, says so once', () => {
   const url = 'etcd://here:1';
   const away = (message: string): string => whyText(storeAway(url, new PaddletError('StoreUnavailable', message)));
-  const hint = '\n  start it, or check the address and the network';
+  const hint = '\n  start the store, or check its address and the network';
   expect(away(`store ${url} did not answer within 2 s`)).toBe(`The store ${url} did not answer within 2 s.${hint}`);
   expect(away('the disk is full')).toBe(`The store ${url} does not answer: the disk is full.${hint}`);
 });

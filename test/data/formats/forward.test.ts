@@ -177,8 +177,8 @@ test('idx: images without their labels', async () => {
   ]);
   expect(groups).toEqual([2, 1]);
   const refused = (bytes: Uint8Array, inputWidth = 2) => readForward('idx', bytes, { inputWidth });
-  await expect(refused(file, 3)).rejects.toThrow('expected 3 inputs per record in in, as the model takes, got 2');
+  await expect(refused(file, 3)).rejects.toThrow('expected 3 inputs per record in in, as the model expects, got 2');
   await expect(refused(file.subarray(0, 21))).rejects.toThrow('in ends before its 3 images');
   await expect(refused(Uint8Array.of(...file, 1))).rejects.toThrow('in has more bytes after its 3 images');
-  await expect(refused(Uint8Array.of(0, 0, 8, 1, 0, 0, 0, 0))).rejects.toThrow('in holds labels, not images');
+  await expect(refused(Uint8Array.of(0, 0, 8, 1, 0, 0, 0, 0))).rejects.toThrow('in contains labels, not images');
 });

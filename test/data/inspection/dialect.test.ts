@@ -55,7 +55,7 @@ describe('dialectOf', () => {
     const lines = '1::10\n1::20\n2::10\nx::\n:: \n'.replaceAll('1::', 'a b::');
     expect(() => guess(lines)).toThrow(expect.objectContaining({ hint: expect.stringContaining('interactions') }));
     expect(() => guess(`${lines}a,b\n`)).toThrow(
-      expect.objectContaining({ hint: expect.stringContaining('by one comma') }),
+      expect.objectContaining({ hint: expect.stringContaining('with a single comma') }),
     );
   });
 });

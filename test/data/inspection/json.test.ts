@@ -177,8 +177,8 @@ describe('records', () => {
     ['[1, 2]\n[3, 4]\n', 'file has an array on each line'],
     ['[{"a": 1},\n {"a": 2}]\n', 'file is one JSON array'],
     ['{"a": 1,\n "b": 2}\n', 'file is JSON with records over several lines'],
-    ['{}\n{}\n', 'no line at its beginning is a JSON object with keys'],
-    ['{nope}\n{nope}\n', 'no line at its beginning is a JSON object with keys'],
+    ['{}\n{}\n', 'none of the first lines is a JSON object with keys'],
+    ['{nope}\n{nope}\n', 'none of the first lines is a JSON object with keys'],
   ])('of another form are an error: %j', async (text, message) => {
     if (message === undefined) expect((await look(text)).bad.records).toBe(1);
     else await expect(look(text)).rejects.toThrow(message);

@@ -98,8 +98,8 @@ describe('made data', () => {
 
   test.each([
     [{ numbers: 11, format: 'csv' }, 'numbers must be a whole number from 0 to 10'],
-    [{ missing: 1 }, 'missing must be a fraction'],
-    [{ missing: Number.NaN }, 'missing must be a fraction'],
+    [{ missing: 1 }, 'missing must be a number of at least 0 and below 1'],
+    [{ missing: Number.NaN }, 'missing must be a number of at least 0 and below 1'],
     [{ numbers: 2 }, 'numbers need format csv, tsv or jsonl'],
     [{ records: 0 }, 'records must be'],
     [{ perRecord: 1.5 }, 'perRecord must be'],

@@ -82,7 +82,7 @@ describeOnEveryPath('versions', () => {
     const expected = {
       code: 'VersionMismatch',
       action: 'fatal',
-      message: `expected paddlet.v4 of the peer at ${address}, got ${theirs}`,
+      message: `expected the peer at ${address} to speak paddlet.v4, got ${theirs}`,
       hint: expect.stringContaining('same version'),
       details: { theirs, ours: 'paddlet.v4' },
     };

@@ -62,7 +62,7 @@ it('has weights only of classes that the data has', async () => {
   await expect(published).rejects.toMatchObject({
     code: 'JobInvalid',
     message: 'training.classWeights.3: the data has no class 3',
-    hint: 'its classes are 0 to 2',
+    hint: 'the classes of the data are 0 to 2',
   });
   expect(await read()).toBeUndefined();
 });
@@ -82,8 +82,8 @@ describe('dense parameters that one pserver may have', () => {
     await expect(published).rejects.toMatchObject({
       code: 'JobInvalid',
       message:
-        'dense parameters have 268.4 MiB in all, the largest is hidden2.W of shape [8000, 8000] with 244.1 MiB: ' +
-        'cluster.minPservers is 1, and each pserver takes 232.7 MiB',
+        'the dense parameters take 268.4 MiB in all (the largest is hidden2.W of shape [8000, 8000] with 244.1 MiB), but ' +
+        'cluster.minPservers is 1, and each pserver can hold at most 232.7 MiB',
       hint: 'lower model.hidden, or set cluster.minPservers to 2 or more',
     });
     expect(await read()).toBeUndefined();
@@ -124,5 +124,8 @@ it('is told with warnings of data that can hardly be meant', async () => {
   const traits = { ...noTraits(), withoutFeatures: ['a.weight'], hasZero: true, hasOne: true, hasMinusOne: true };
   const { published, warnings } = publish({ traits });
   await published;
-  expect(warnings).toEqual([expect.stringContaining('a.weight'), expect.stringContaining('labels 0 and labels -1')]);
+  expect(warnings).toEqual([
+    expect.stringContaining('a.weight'),
+    expect.stringContaining('both the label 0 and the label -1'),
+  ]);
 });

@@ -49,7 +49,7 @@ describe('an unfinished one', () => {
   it('is refused with fewer', async () => {
     await refused(withPasses(3)).toMatchObject({
       code: 'JobConflict',
-      message: 'job test was started with other settings:\n  training.passes: 4 → 3',
+      message: 'job test was started with different settings:\n  training.passes: 4 → 3',
       hint: expect.stringContaining('the job has 4 passes, and training.passes can only be raised'),
     });
   });
@@ -57,8 +57,8 @@ describe('an unfinished one', () => {
   it('is refused with other settings', async () => {
     await refused(changed).toMatchObject({
       code: 'JobConflict',
-      message: 'job test was started with other settings:\n  training.batchSize: 128 → 7',
-      hint: expect.stringContaining('only training.passes can be raised'),
+      message: 'job test was started with different settings:\n  training.batchSize: 128 → 7',
+      hint: expect.stringContaining('if you only raise training.passes, the job continues'),
     });
   });
 });
@@ -82,7 +82,7 @@ describe('a finished one', () => {
   it('is refused with fewer than are done', async () => {
     await refused(withPasses(3)).toMatchObject({
       code: 'JobConflict',
-      message: 'job test is finished; it was trained with other settings:\n  training.passes: 4 → 3',
+      message: 'job test is finished; it was trained with different settings:\n  training.passes: 4 → 3',
       hint: expect.stringMatching(/^4 passes are done.*--fresh/),
     });
   });

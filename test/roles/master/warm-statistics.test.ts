@@ -89,7 +89,7 @@ it('takes over no vectors that another model has, though they are as wide', asyn
   const there = withModel(fm);
   await expect(published(carriedRecord(there), { there, model: ffm })).rejects.toMatchObject({
     code: 'JobInvalid',
-    message: 'warmStart: v in /old is of fm with 12 factors, the job is ffm with 4 factors',
+    message: 'warmStart: v in /old belongs to fm with 12 factors, but the model of this job is ffm with 4 factors',
   });
   const { record } = await published(carriedRecord(there), { there, model: fm });
   expect(record.warmStart?.loaded.map(({ name }) => name)).toContain('v');

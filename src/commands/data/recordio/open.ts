@@ -14,6 +14,6 @@ export async function openRecordio(host: Host, path: string): Promise<DiskFile> 
   }
   if (facts.kind === 'file') return await host.disk.open(resolve(path));
   throw new PaddletError('DataInvalid', `${path} is not a file`, {
-    hint: 'name a file: paddlet reads chunks at any position',
+    hint: 'give the path of a file: paddlet reads chunks at any position',
   });
 }

@@ -69,7 +69,7 @@ RecordIO file as on the text file.`;
     refuseEmpty([output], 'the flag --output');
     if (output === STANDARD) {
       throw new PaddletError('Usage', '--output - is not a file', {
-        hint: 'name a file: paddlet writes it atomically',
+        hint: 'give the path of a file: paddlet writes it atomically',
       });
     }
     const host = this.host();

@@ -86,8 +86,8 @@ const listOf = (given: readonly string[] | undefined): string[] | undefined => g
 /** Bytes of the whole header, by those of its frame. Throws `DataInvalid`. */
 export function headerBytes(path: string, frame: Buffer): number {
   if (frame.length < FRAME_BYTES || !MAGIC.equals(frame.subarray(0, MAGIC.length))) {
-    throw new PaddletError('DataInvalid', `${path} is not a file of columns`, {
-      hint: 'make a file of columns with `paddlet data convert`, or set data.format to the format of the file',
+    throw new PaddletError('DataInvalid', `${path} is not a columns file`, {
+      hint: 'make a columns file with `paddlet data convert`, or set data.format to the format of the file',
     });
   }
   const version = frame.readUInt32LE(FRAME.version);
@@ -129,7 +129,7 @@ export function layoutOf(path: string, header: FileHeader, spec: ColumnSpec): Fi
     if (found < 0) {
       const names = header.columns.map(({ name }) => name).join(', ');
       throw new PaddletError('DataInvalid', `${path} does not have a column ${column.name}; its columns are ${names}`, {
-        hint: `a column must be in data.columns when the file is converted, from ${header.source}`,
+        hint: `convert ${header.source} again with a job file that has this column in data.columns`,
       });
     }
     refuseOther(path, header, header.columns[found]!, fileColumn(column));
@@ -156,7 +156,7 @@ function refuseOther(path: string, { source }: FileHeader, found: FileColumn, ex
   if (differs === undefined) return;
   const shown = (column: FileColumn): string => JSON.stringify(column[differs]) ?? 'none';
   const what = `column ${found.name} of ${path} was converted with ${differs} ${shown(found)}`;
-  throw new PaddletError('DataInvalid', `${what}, the job has ${shown(expected)}`, {
-    hint: `convert ${source} again with this job, or set data.columns.${found.name} as it was`,
+  throw new PaddletError('DataInvalid', `${what}, but the job has ${shown(expected)}`, {
+    hint: `convert ${source} again with this job, or change data.columns.${found.name} back to its settings in that conversion`,
   });
 }

@@ -43,7 +43,7 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
       const width = chunk.bytes / chunk.records;
       throw new PaddletError(
         'DataInvalid',
-        `expected ${inputWidth} inputs per record in ${file}, as the model takes, got ${width}`,
+        `expected ${inputWidth} inputs per record in ${file}, as the model expects, got ${width}`,
       );
     }
     assert(chunk.offset === IMAGES_HEADER_BYTES + chunk.firstRecord * inputWidth, 'the chunk begins at its record');

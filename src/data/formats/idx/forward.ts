@@ -10,11 +10,11 @@ export function openIdxForward(head: ForwardHead, options: ForwardOptions): Forw
   const { file, inputWidth: width, batchSize, sliceBytes = SLICE_BYTES } = options;
   const header = headerIn(file, head.bytes.subarray(0, IMAGES_HEADER_BYTES));
   const { kind, count } = header;
-  if (kind !== 'images') throw invalid(file, `holds ${kind}, not images`);
+  if (kind !== 'images') throw invalid(file, `contains ${kind}, not images`);
   if (header.width !== width) {
     throw new PaddletError(
       'DataInvalid',
-      `expected ${width} inputs per record in ${file}, as the model takes, got ${header.width}`,
+      `expected ${width} inputs per record in ${file}, as the model expects, got ${header.width}`,
     );
   }
   const perPart = Math.min(batchSize, Math.max(1, Math.floor(sliceBytes / width)));

@@ -41,7 +41,10 @@ async function indexPair(
   const header = await readHeader(images, 'images');
   const { count } = await readHeader(labels, 'labels');
   if (header.count !== count) {
-    throw new PaddletError('DataInvalid', `${images.path} has ${header.count} images, ${labels.path} ${count} labels`);
+    throw new PaddletError(
+      'DataInvalid',
+      `${images.path} contains ${header.count} images, but ${labels.path} contains ${count} labels`,
+    );
   }
   if (bounds.featureBound !== 0n && bounds.featureBound !== BigInt(header.width)) {
     throw new PaddletError(
@@ -74,7 +77,7 @@ async function indexPair(
 async function readHeader(content: Content, kind: IdxHeader['kind']): Promise<IdxHeader> {
   const header = await readIdxHeader(content);
   if (header.kind === kind) return header;
-  throw new PaddletError('DataInvalid', `${content.path} holds ${header.kind}, not ${kind}`);
+  throw new PaddletError('DataInvalid', `${content.path} contains ${header.kind}, not ${kind}`);
 }
 
 async function cutImages(

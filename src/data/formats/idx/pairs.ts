@@ -23,7 +23,10 @@ export async function pairsOf(place: DataPlace, wanted: WantedFiles): Promise<Pa
 async function listedPairs(place: DataPlace, { what, labels = [] }: WantedFiles): Promise<Pair[]> {
   const images = typeof what === 'string' ? [what] : what;
   if (images.length !== labels.length) {
-    throw new PaddletError('DataInvalid', `${images.length} files of images, but ${labels.length} of labels`);
+    throw new PaddletError(
+      'DataInvalid',
+      `expected as many files of labels as of images, got ${labels.length} and ${images.length}`,
+    );
   }
   const pairs: Pair[] = [];
   for (const [at, path] of images.entries()) {
@@ -35,8 +38,8 @@ async function listedPairs(place: DataPlace, { what, labels = [] }: WantedFiles)
 async function oneFile(place: DataPlace, path: string): Promise<string> {
   const [file, more] = await resolveFiles(place, path);
   if (file === undefined || more !== undefined) {
-    throw new PaddletError('DataInvalid', `${path} is more than one file`, {
-      hint: 'list the images and labels file by file',
+    throw new PaddletError('DataInvalid', `${path} matches more than one file`, {
+      hint: 'list each file of images and each file of labels',
     });
   }
   return file;
@@ -64,7 +67,7 @@ async function foundPairs(place: DataPlace, { what }: WantedFiles): Promise<Pair
   }
   const [unused] = labels;
   if (unused !== undefined)
-    throw new PaddletError('DataInvalid', `${unused} holds labels, but its images are not listed`);
+    throw new PaddletError('DataInvalid', `${unused} contains labels, but the file with their images is not listed`);
   return pairs;
 }
 
@@ -75,7 +78,7 @@ async function labelsBeside(place: DataPlace, images: string): Promise<string> {
     'DataMissing',
     `no label file for ${images}${path === undefined ? '' : `: ${path} does not exist`}`,
     {
-      hint: 'list the labels, or name the files as MNIST does: …-images-idx3-ubyte and …-labels-idx1-ubyte',
+      hint: 'list the files of labels, or name all files as MNIST does: …-images-idx3-ubyte and …-labels-idx1-ubyte',
     },
   );
 }

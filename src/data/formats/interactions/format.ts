@@ -21,7 +21,7 @@ const DELIMITERS = ['\t', '::', ',', ';', '|', ' '];
 export const interactionsForm: TextForm = {
   headOf(path, bytes, isWhole, spec) {
     if (!spec.dialect.header && TYPED_NAMES.test(Buffer.from(bytes.subarray(0, FIRST_BYTES)).toString('latin1'))) {
-      throw new PaddletError('DataInvalid', `${path}:1: a line of names, as RecBole writes it`, {
+      throw new PaddletError('DataInvalid', `${path}:1: expected a record, found a header line as RecBole writes it`, {
         hint: 'set data.csv.header to true',
       });
     }

@@ -28,7 +28,7 @@ export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: 
   const other = formOf(first, second);
   if (other !== undefined) {
     throw new PaddletError('DataInvalid', `${path} ${other.what}, not an object on each line`, {
-      hint: `write it as JSON lines: jq -c ${other.filter} OLD > NEW`,
+      hint: `convert it to JSON lines: jq -c ${other.filter} OLD > NEW`,
     });
   }
   return { layout: layoutByPath(spec), names: undefined, offset, line: 1 };

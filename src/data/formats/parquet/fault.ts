@@ -6,9 +6,11 @@ export class Fault extends Error {
 }
 
 export const damaged = (place: string, fault: string): PaddletError =>
-  new PaddletError('DataInvalid', `${place}: ${fault}`, { hint: 'the file is damaged: copy it or write it again' });
+  new PaddletError('DataInvalid', `${place}: ${fault}`, {
+    hint: 'the file is damaged: copy it again, or write it again',
+  });
 
 export const unsupported = (place: string, what: string): PaddletError =>
   new PaddletError('DataInvalid', `${place}: ${what}`, {
-    hint: 'write the file again without it, or leave the column out of data.columns',
+    hint: 'write the file again without this feature, or leave the column out of data.columns',
   });

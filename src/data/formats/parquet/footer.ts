@@ -130,10 +130,10 @@ export function leafNamed({ path, leaves }: Footer, name: string): Leaf {
     const near = nearName(name, names);
     const shown = names.slice(0, SHOWN_NAMES).join(', ');
     throw new PaddletError('DataInvalid', `${path} has no column ${name}`, {
-      hint: `${near === undefined ? '' : `did you mean ${near}? `}it has ${shown}${names.length > SHOWN_NAMES ? ', …' : ''}`,
+      hint: `${near === undefined ? '' : `did you mean ${near}? `}its columns are ${shown}${names.length > SHOWN_NAMES ? ', …' : ''}`,
     });
   }
-  if (other !== undefined) throw unsupported(path, `column ${name} is there twice`);
+  if (other !== undefined) throw unsupported(path, `it has two columns named ${name}`);
   if (leaf.unsupported !== undefined) throw unsupported(path, `column ${name} cannot be read: ${leaf.unsupported}`);
   return leaf;
 }
@@ -143,7 +143,7 @@ const SHOWN_NAMES = 50;
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
 
 const encrypted = (path: string): PaddletError =>
-  new PaddletError('DataInvalid', `${path} is encrypted`, { hint: 'write it again without encryption' });
+  new PaddletError('DataInvalid', `${path} is encrypted`, { hint: 'write the file again without encryption' });
 
 const noParquet = (path: string, reason: string): PaddletError =>
   new PaddletError('DataInvalid', `${path} is not a Parquet file: ${reason}`, {

@@ -75,8 +75,8 @@ async function refuseAnyPacking({ path, file }: Content): Promise<void> {
   const first = new Uint8Array(MAGIC_BYTES);
   await file.read(first, 0);
   if (!isPacked(first)) return;
-  throw new PaddletError('DataInvalid', `${path} is packed, as by gzip`, {
-    hint: 'unpack it: what is in a Parquet file is compressed already',
+  throw new PaddletError('DataInvalid', `the whole file ${path} is compressed, for example with gzip`, {
+    hint: 'decompress it: the columns of a Parquet file are already compressed',
   });
 }
 
@@ -85,8 +85,8 @@ function keptLeaf(name: string, columns: ReadColumns, named: (name: string) => L
   const column = fieldColumns(columns).find((each) => each.name === name);
   const leaf = named(column === undefined ? name : pathOf(column).join('.'));
   if (leaf.element === undefined) return leaf;
-  throw new PaddletError('DataInvalid', `column ${leaf.name} has lists, which cannot be kept`, {
-    hint: 'keep columns with one value a row',
+  throw new PaddletError('DataInvalid', `column ${leaf.name} contains lists, which --keep does not support`, {
+    hint: 'keep only columns with one value per row',
   });
 }
 

@@ -90,7 +90,9 @@ export async function readGroup(
     values += more;
     if (values <= LIMITS.parquetGroupValues) return;
     const what = `its row group ${group} has more than ${LIMITS.parquetGroupValues} values of the columns of the job`;
-    throw new PaddletError('DataInvalid', `${footer.path}: ${what}`, { hint: 'write it with smaller row groups' });
+    throw new PaddletError('DataInvalid', `${footer.path}: ${what}`, {
+      hint: 'write the file again with smaller row groups',
+    });
   };
   count(rows * (columns.length + others));
   const records = new GroupRecords(plan, rows, firstRow);

@@ -73,7 +73,7 @@ const changing = (path: string): PaddletError =>
 
 export function openQuote(path: string, { line, column }: Stopped & { kind: 'open' }): PaddletError {
   return new PaddletError('DataInvalid', `${path}:${line}:${column}: this quote is not closed`, {
-    hint: 'write a quote in a quoted text twice, or set data.csv.quote to none if quotes are ordinary characters',
+    hint: 'double each quote inside a quoted field, or set data.csv.quote to none if quotes are ordinary characters',
   });
 }
 
@@ -87,7 +87,7 @@ function refuseOtherWidth(first: LaidOut, { path, layout }: LaidOut): void {
   if (first.layout.fields === layout.fields) return;
   throw new PaddletError(
     'DataInvalid',
-    `${path} has ${layout.fields} fields a line, ${first.path} has ${first.layout.fields}`,
-    { hint: 'without a header all files have the same columns' },
+    `${path} has ${layout.fields} fields per line, but ${first.path} has ${first.layout.fields}`,
+    { hint: 'if the files have no header, all of them must have the same columns' },
   );
 }

@@ -237,7 +237,7 @@ export function folderValue(path: string, name: string): string {
     .findLast((part) => part.startsWith(`${name}=`));
   if (folder === undefined) {
     throw new PaddletError('DataInvalid', `no folder in ${path} is named ${name}=…`, {
-      hint: `the column ${name} is read from the path (from: folder)`,
+      hint: `put the file in a folder ${name}=VALUE: the column ${name} is read from the path (from: folder)`,
     });
   }
   const value = folder.slice(name.length + 1);

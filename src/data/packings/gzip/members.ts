@@ -23,15 +23,15 @@ export async function brokenGzip(path: string, file: Readable, cause: Error): Pr
   const { upTo, inflated } = await wholeMembers(file);
   const begins = new Uint8Array(3);
   const next = begins.subarray(0, await file.read(begins, upTo));
-  const sound = `the data before are whole (${inflated} decompressed bytes)`;
+  const sound = `the data before that byte is complete (${inflated} decompressed bytes)`;
   if (upTo > 0 && !(next[0] === 31 && next[1] === 139 && next[2] === 8)) {
     const more = (await file.size()) - upTo;
     return new PaddletError(
       'DataInvalid',
-      `${path}: ${more} bytes follow the gzip data from byte ${upTo} on; ${sound}`,
+      `${path}: ${more} bytes that are not gzip data follow at byte ${upTo}; ${sound}`,
       {
         cause,
-        hint: `if nothing is missing, cut them off: head -c ${upTo} OLD > NEW`,
+        hint: `if no data is missing, remove these bytes: head -c ${upTo} OLD > NEW`,
       },
     );
   }

@@ -73,7 +73,7 @@ async function refuseOther(file: DiskFile, path: string): Promise<void> {
   const first = await bytesAt(file, 0, HEADER_BYTES);
   if (first.length === 0 || beginsChunk(first)) return;
   throw new PaddletError('DataInvalid', `${path} is not a RecordIO file`, {
-    hint: 'unpack the file if it is packed; make a RecordIO file with `paddlet data recordio pack`',
+    hint: 'decompress the file if it is compressed; make a RecordIO file with `paddlet data recordio pack`',
   });
 }
 

@@ -45,9 +45,9 @@ async function nextFrame(path: string, blocks: FileBlocks, at: number, inflated:
   }
   if (first.length === 0) return undefined;
   if (isFrame(first)) return at;
-  const sound = `the data before are whole (${inflated} decompressed bytes)`;
-  throw new PaddletError('DataInvalid', `${path}: other bytes follow the zstd data from byte ${at} on; ${sound}`, {
-    hint: `if nothing is missing, cut them off: head -c ${at} OLD > NEW`,
+  const sound = `the data before that byte is complete (${inflated} decompressed bytes)`;
+  throw new PaddletError('DataInvalid', `${path}: bytes that are not zstd data follow at byte ${at}; ${sound}`, {
+    hint: `if no data is missing, remove these bytes: head -c ${at} OLD > NEW`,
   });
 }
 
@@ -57,10 +57,14 @@ function explained(path: string, cause: NodeJS.ErrnoException, start: number, in
   const where = `in the part that begins at byte ${start}, after ${inflated} decompressed bytes`;
   if (cause.code === 'ZSTD_error_frameParameter_windowTooLarge') {
     const most = `${2 ** LIMITS.zstdWindowLog} bytes`;
-    return new PaddletError('DataInvalid', `${path}: its window has more than ${most} (${where})`, {
-      cause,
-      hint: `write it again with zstd --long=${LIMITS.zstdWindowLog}, or less`,
-    });
+    return new PaddletError(
+      'DataInvalid',
+      `${path}: expected a zstd window of at most ${most}, got a larger one (${where})`,
+      {
+        cause,
+        hint: `compress the data again with zstd --long=${LIMITS.zstdWindowLog}, or a lower value`,
+      },
+    );
   }
   return new PaddletError('DataInvalid', `${path} is not a valid zstd file: ${cause.message} (${where})`, {
     cause,

@@ -38,6 +38,6 @@ export class EvaluationKey {
     if (now === before) return false;
     // A try whose outcome was unknown has landed.
     if (answer.results[0]?.value === value) return true;
-    throw new PaddletError('StoreInvalid', `another process than the master changed ${keys.evaluation}`);
+    throw new PaddletError('StoreInvalid', `a process other than the master changed ${keys.evaluation}`);
   }
 }

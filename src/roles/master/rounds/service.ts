@@ -126,7 +126,7 @@ class Service implements LaneService {
   failed({ trainer, round, lane, code, error, hint, data }: FailLane): string | undefined {
     const { context, describe, record, onFatal } = this.#options;
     const { lanes } = record.job.training;
-    if (lane >= lanes) throw new PaddletError('BadMessage', `lane ${lane}: the job has ${lanes}`);
+    if (lane >= lanes) throw new PaddletError('BadMessage', `lane ${lane}: the job has only ${lanes} lanes`);
     const fault = dataFaultOf({ code, data });
     if (!this.#dealer.hasLane(trainer, round, lane)) {
       context.host.log.warn(

@@ -81,7 +81,7 @@ async function askClosed(
   const bitmaps = ledgers.map((text) => {
     const bitmap = bitmapFromText(text, record.train.tasks);
     if (bitmap !== undefined) return bitmap;
-    throw new PaddletError('BadMessage', `pserver ${pserver.index}: a bitmap of another size`);
+    throw new PaddletError('BadMessage', `pserver ${pserver.index}: its bitmap has the wrong size`);
   });
   return { watermark, ledgers: bitmaps };
 }

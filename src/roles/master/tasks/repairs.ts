@@ -212,7 +212,7 @@ class RepairLoop {
 
 const notClosed = (tasks: number): PaddletError =>
   new PaddletError('WrongCounts', `a shard still lacks ${tasks} finished tasks after ${MOST_REPLAYS} replays`, {
-    hint: 'a trainer reports tasks that it does not push: check that every trainer is a paddlet trainer',
+    hint: 'a trainer reports tasks as finished that it did not push: check that every trainer is a paddlet trainer',
   });
 
 function openRepairService(options: RepairsOptions, tasks: readonly PassTask[], onEnded: () => void): TaskService {

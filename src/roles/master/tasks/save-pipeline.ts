@@ -105,7 +105,7 @@ export function createSavePipeline({ context, fence, stopSignal, onFatal }: Save
       const found = await readTail();
       if (found.revision === before.revision) return undefined;
       if (found.value === value) return found;
-      throw new PaddletError('StoreInvalid', `another process than the master changed ${keys.tasksState}`);
+      throw new PaddletError('StoreInvalid', `a process other than the master changed ${keys.tasksState}`);
     };
     let isDoubtful = false;
     tail = await retryStore(

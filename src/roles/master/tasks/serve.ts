@@ -100,7 +100,10 @@ async function finishTask(state: MasterState, trainer: string, end: TaskEnd): Pr
   }
   const now = training.recovery();
   if (end.recovery < now) {
-    throw new PaddletError('StaleRecovery', `acknowledged under recovery ${end.recovery}, it is ${now} now`);
+    throw new PaddletError(
+      'StaleRecovery',
+      `the pushes were acknowledged under recovery ${end.recovery}, but the current recovery is ${now}`,
+    );
   }
   const { read, good, bad, duplicate, metrics } = end;
   const records = training.dataset.taskRecords[end.task] ?? 0;

@@ -81,7 +81,7 @@ export class DiskTrouble {
     if (isFull(error)) return this.#full(await this.#freeBytes(), error);
     if (error.code === 'ENOENT' && this.#isFolderKnown) {
       return new PaddletError('CheckpointNotWritten', `the checkpoint folder ${folder} has vanished`, {
-        hint: 'mount the folder again; if its files are lost, create it again, empty',
+        hint: 'mount the folder again; if its files are lost, create the folder again and leave it empty',
         cause: error,
       });
     }
@@ -97,7 +97,7 @@ export class DiskTrouble {
     const needed = `${least > expectedBytes() ? 'at least' : 'about'} ${Math.max(least, expectedBytes())} bytes`;
     const message = `the disk of ${folder} is full: a checkpoint needs ${needed}, ${free ?? 'an unknown number'} are free`;
     return new PaddletError('CheckpointNotWritten', message, {
-      hint: 'free space there; paddlet tries again until the checkpoint fits',
+      hint: 'free space on this disk; paddlet tries again until the checkpoint fits',
       ...(cause === undefined ? {} : { cause }),
     });
   }

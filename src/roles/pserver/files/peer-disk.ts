@@ -199,7 +199,10 @@ const outOfReach = (path: string, { index, address }: LivePserver, error: Paddle
   );
 
 const anotherPart = ({ path }: PeerPath): PaddletError =>
-  new PaddletError('BadMessage', `${path}: the answer has another part than requested, or a part of another file`);
+  new PaddletError(
+    'BadMessage',
+    `${path}: the answer contains a different part than requested, or a part of a different file`,
+  );
 
 const readOnly = ({ path }: PeerPath): Error =>
   Object.assign(new Error(`EROFS: a file of another pserver is read-only: ${path}`), { code: 'EROFS' });

@@ -54,7 +54,7 @@ async function loadOnceFound(
     if (isPaddletError(error, 'CheckpointMissing')) return loadOnceFound(options, plan, shards);
     if (!isPaddletError(error, 'CheckpointCorrupt')) throw error;
     throw new PaddletError('CheckpointCorrupt', `the warm start from job ${plan.job}: ${error.message}`, {
-      hint: `put an undamaged copy of the file back, and start this job over; ${KEEP}`,
+      hint: `restore an undamaged copy of the file, and start this job over; ${KEEP}`,
       cause: error,
     });
   }

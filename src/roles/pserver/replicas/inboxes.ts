@@ -56,7 +56,7 @@ export class Inboxes {
     if (frames === undefined) {
       from.session = undefined;
       refuse(from);
-      throw new PaddletError('Overloaded', `pserver ${primary.index} sends more than it has room for here`);
+      throw new PaddletError('Overloaded', `pserver ${primary.index} sent more than this pserver has room for`);
     }
     // There is room for it now, and the request may end before it is committed.
     for (const { frame } of frames) if (frame.type === 'stage') frame.update.payload.own();
@@ -120,4 +120,4 @@ function refuse(from: Primary): void {
   from.waiting = [];
 }
 
-const otherConnection = (): PaddletError => new PaddletError('NotReady', 'another connection counts by now');
+const otherConnection = (): PaddletError => new PaddletError('NotReady', 'another connection has replaced this one');

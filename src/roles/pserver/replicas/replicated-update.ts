@@ -102,7 +102,11 @@ export class ReplicatedUpdate implements SharedPayload {
 
 function tooLarge(byteLength: number): PaddletError {
   const most = LIMITS.replicatedBytes;
-  return new PaddletError('FrameTooLarge', `the update has ${byteLength} bytes, the copies of units take ${most}`, {
-    hint: 'push smaller mini-batches, or spread the model over more pservers',
-  });
+  return new PaddletError(
+    'FrameTooLarge',
+    `expected an update of at most ${most} bytes for units with copies, got ${byteLength}`,
+    {
+      hint: 'push smaller mini-batches, or spread the model over more pservers',
+    },
+  );
 }

@@ -22,11 +22,11 @@ export function checkLane(of: LaneCountsOf, header: LaneHeader): void {
   const { round, lane, batch, records, metrics } = header;
   // Empty lanes are right there for all that the plan knows: with them, anyone could go beyond the end of the job.
   if (batches.placeOf(round) === undefined) {
-    throw new PaddletError('BadMessage', `lane ${lane} of round ${round}: the last round of the job is before it`);
+    throw new PaddletError('BadMessage', `lane ${lane} of round ${round}: the job ends before this round`);
   }
   const planned = batches.batchOf(round, lane);
   if (!isSameBatch(planned, batch)) {
-    throw new PaddletError('BadMessage', `lane ${lane} of round ${round}: the plan has another mini-batch`);
+    throw new PaddletError('BadMessage', `lane ${lane} of round ${round}: the plan has a different mini-batch`);
   }
   if (metrics.records !== records) throw wrong(header, `${records} records, but metrics of ${metrics.records}`);
   const why = whyWrongMetrics(metrics);

@@ -19,7 +19,11 @@ export function roundAhead(gates: Gates, round: number): PaddletError {
 
 export function versionGone(gates: Gates, wanted: number): PaddletError {
   const version = gates.version();
-  return new PaddletError('VersionGone', `version ${wanted} is past: ${version} here`, { details: { version } });
+  return new PaddletError(
+    'VersionGone',
+    `version ${wanted} is no longer available: the current version is ${version}`,
+    { details: { version } },
+  );
 }
 
 export function pending(gates: Gates, wanted: number): PaddletError {

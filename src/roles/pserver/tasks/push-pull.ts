@@ -27,7 +27,8 @@ function answerPull(serving: Serving, request: Request<'pull'>): Reply {
 }
 
 export function push(serving: Serving, request: Request<'push'>, session: Session): Reply | Promise<Reply> {
-  if (serving.rounds !== undefined) throw new PaddletError('BadMessage', 'this job is in sync mode: push lanes');
+  if (serving.rounds !== undefined)
+    throw new PaddletError('BadMessage', 'this job is in sync mode: send pushLane instead of push');
   const { replicas } = serving;
   if (replicas !== undefined) return pushToCopies(serving, replicas, request, session);
   const ready = (): Promise<void> | undefined => serving.moves?.wait('update') ?? serving.beforeUpdate();
@@ -68,7 +69,7 @@ function judgePush(serving: Serving, header: Header<'push'>): 'duplicate' | Want
   if (verdict.outcome === 'early') {
     throw new PaddletError(
       'PushOutOfOrder',
-      `push ${header.push} of task ${header.task} in pass ${header.pass}: push ${verdict.want} is wanted next`,
+      `push ${header.push} of task ${header.task} in pass ${header.pass}: expected push ${verdict.want} next`,
       { details: { want: verdict.want } },
     );
   }

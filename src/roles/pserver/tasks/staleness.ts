@@ -81,10 +81,15 @@ export function createStaleness(options: StalenessOptions): Staleness {
       if (verdict.outcome === 'refuse') {
         refused += 1;
         metrics.tooStale();
-        const age = staleness === undefined ? 'another state of the shards' : `${staleness} updates ago`;
-        throw new PaddletError('TooStale', `push ${push} was computed from ${age}, the bound is ${rule?.bound}`, {
-          details: { push, ...(staleness === undefined ? {} : { staleness }) },
-        });
+        const age =
+          staleness === undefined ? 'another state of the shards' : `values that are ${staleness} updates old`;
+        throw new PaddletError(
+          'TooStale',
+          `push ${push} was computed from ${age}; the staleness bound is ${rule?.bound}`,
+          {
+            details: { push, ...(staleness === undefined ? {} : { staleness }) },
+          },
+        );
       }
       if (staleness !== undefined) {
         counted += 1;

@@ -200,10 +200,10 @@ export class IncomingMove {
 
 function asPiece(payload: MovePayload): CopyPiece {
   if ('header' in payload) return payload;
-  throw new PaddletError('BadMessage', 'an update comes as a piece of a shard');
+  throw new PaddletError('BadMessage', 'expected a piece of a shard, got an update');
 }
 
 function asUpdate(payload: MovePayload): ForwardedUpdate {
   if ('type' in payload) return payload;
-  throw new PaddletError('BadMessage', 'a piece of a shard comes as an update');
+  throw new PaddletError('BadMessage', 'expected an update, got a piece of a shard');
 }

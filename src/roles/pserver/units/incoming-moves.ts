@@ -60,8 +60,9 @@ export class IncomingMoves {
   async received(message: FromSource): Promise<readonly MoveAnswer[]> {
     const { unit, source } = nameOf(message);
     const { job, me } = this.#options;
-    if (unit >= job.units) throw new PaddletError('BadMessage', `unit ${unit}: the job has ${job.units}`);
-    if (source.index === me.index) throw new PaddletError('BadMessage', `unit ${unit} comes from its own target`);
+    if (unit >= job.units) throw new PaddletError('BadMessage', `unit ${unit}: the job has ${job.units} units`);
+    if (source.index === me.index)
+      throw new PaddletError('BadMessage', `unit ${unit}: the source of the move is also its target`);
     const move = this.#moveOf(unit);
     if (message.type !== 'offer') return move.received(message);
     // By what the store says now: the view may be behind, and a name proves nothing.

@@ -81,7 +81,7 @@ interface Encoded {
 export function decodeMove(job: MovedJob, request: Received<MoveRequest>): FromSource {
   const { header, segmentCount } = request;
   const { move } = header;
-  if (move.unit >= job.units) throw new PaddletError('BadMessage', `unit ${move.unit}: the job has ${job.units}`);
+  if (move.unit >= job.units) throw new PaddletError('BadMessage', `unit ${move.unit}: the job has ${job.units} units`);
   if (header.type === 'moveFrame') {
     const { number, content } = header;
     const arrived = Array.from({ length: segmentCount }, (_, at) => request.segment(at));

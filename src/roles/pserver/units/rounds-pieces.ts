@@ -162,4 +162,4 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
 }
 
 const unfit = (what: string): PaddletError =>
-  new PaddletError('BadMessage', `old values do not fit the ${what} that they are of`);
+  new PaddletError('BadMessage', `old values do not fit the ${what} that they belong to`);

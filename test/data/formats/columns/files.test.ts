@@ -136,15 +136,23 @@ describe('what a job cannot read so', () => {
     [
       'another type',
       changed('x', category('x')),
-      'column x of log.columns was converted with type "number", the job has "category"',
+      'column x of log.columns was converted with type "number", but the job has "category"',
     ],
-    ['another vocabulary', changed('c', category('c', { vocabulary: 'v' })), 'with vocabulary "c", the job has "v"'],
-    ['buckets', changed('i', category('i', { ids: 'integer', buckets: 9 })), 'with vocabulary none, the job has "i"'],
-    ['another separator', changed('l', list('l', { separator: ';' })), 'with separator "|", the job has ";"'],
+    [
+      'another vocabulary',
+      changed('c', category('c', { vocabulary: 'v' })),
+      'with vocabulary "c", but the job has "v"',
+    ],
+    [
+      'buckets',
+      changed('i', category('i', { ids: 'integer', buckets: 9 })),
+      'with vocabulary none, but the job has "i"',
+    ],
+    ['another separator', changed('l', list('l', { separator: ';' })), 'with separator "|", but the job has ";"'],
     [
       'other labels',
       changed('y', { name: 'y', type: 'label', positive: ['yes'] }),
-      'with positive ["yes","ja"], the job has ["yes"]',
+      'with positive ["yes","ja"], but the job has ["yes"]',
     ],
   ])('%s', async (_, spec, message) => {
     const place = await converted();

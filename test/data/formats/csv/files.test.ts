@@ -327,7 +327,7 @@ describe('files without headers', () => {
     ]) {
       await expect(indexOf(placeWith(files), { spec })).rejects.toMatchObject({
         code: 'DataInvalid',
-        message: 'c.csv has 3 fields a line, b.csv has 2',
+        message: 'c.csv has 3 fields per line, but b.csv has 2',
       });
     }
   });

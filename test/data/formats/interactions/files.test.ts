@@ -28,7 +28,7 @@ test('a header of RecBole is no interaction', async () => {
   const text = 'user_id:token\titem_id:token\trating:float\nann\tx\t5\n';
   await expect(readOf(text)).rejects.toMatchObject({
     code: 'DataInvalid',
-    message: 'x:1: a line of names, as RecBole writes it',
+    message: 'x:1: expected a record, found a header line as RecBole writes it',
     hint: 'set data.csv.header to true',
   });
   expect(await readOf(text, 'csv: { header: true }')).toMatchObject({ labels: [1], bad: [] });

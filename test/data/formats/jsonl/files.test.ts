@@ -248,7 +248,7 @@ test('a column of which no record has a value is told of', async () => {
   const request = { what: 'a.jsonl', format: 'jsonl', recordsPerTask: 10, columns: { columns, dialect: CSV } } as const;
   const { traits } = await buildIndex(place, request);
   expect(traits).toMatchObject({ absentColumns: ['y', 'c', 'l', 'i'], completeColumns: [], absentIn: [] });
-  expect(odditiesOf([traits]).map(({ message }) => message)).toEqual(['no record has a value of columns y, c, l, i']);
+  expect(odditiesOf([traits]).map(({ message }) => message)).toEqual(['no record has a value for columns y, c, l, i']);
 });
 
 describe('what is no file of JSON lines', () => {

@@ -257,7 +257,7 @@ describe('columns that cannot be had', () => {
       { 1: 1, 3: 0, 4: 'x' },
     ];
     const file = craftedFile({ pages: [], schema, file: { 4: [] } });
-    expect(await refusal(columnOf(file, 'x'))).toBe('f: column x is there twice');
+    expect(await refusal(columnOf(file, 'x'))).toBe('f: it has two columns named x');
   });
 
   test.each([

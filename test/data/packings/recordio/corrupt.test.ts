@@ -184,7 +184,7 @@ test('the index tells what is left out, and neither it nor the cache is taken fo
     const { traits, records } = await loadOrBuildIndex(skipping(place), { ...request, recordsPerTask });
     expect({ records, skippedChunks: traits.skippedChunks }).toEqual({ records: 3, skippedChunks });
     expect(odditiesOf([traits]).map(({ message }) => message)).toEqual([
-      'a is read without 2 corrupt chunks (records: 6)',
+      'paddlet skips 2 corrupt chunks of a (records: 6)',
     ]);
   }
   // Once, as the file is unpacked once.

@@ -54,11 +54,21 @@ test.each([
     'unexpected',
   ],
   ['a wrong check sum', [whole, damaged], whole.length, "doesn't match checksum"],
-  ['a window of 2 GiB', [whole, windowed(31)], whole.length, 'its window has more than 134217728 bytes'],
+  [
+    'a window of 2 GiB',
+    [whole, windowed(31)],
+    whole.length,
+    'expected a zstd window of at most 134217728 bytes, got a larger one',
+  ],
   ['skipped bytes that never come', [whole, skippable(9).subarray(0, 12)], whole.length, 'unexpected end of file'],
   ['a magic number and nothing else', [whole, whole.subarray(0, 4)], whole.length, 'unexpected end of file'],
-  ['text behind it', [whole, Buffer.from('1 1:1\n')], whole.length, 'other bytes follow the zstd data'],
-  ['two bytes behind it', [whole, skippable(1), Buffer.of(40, 181)], whole.length + 9, 'other bytes follow'],
+  ['text behind it', [whole, Buffer.from('1 1:1\n')], whole.length, 'bytes that are not zstd data follow'],
+  [
+    'two bytes behind it',
+    [whole, skippable(1), Buffer.of(40, 181)],
+    whole.length + 9,
+    'bytes that are not zstd data follow',
+  ],
 ])('%s: an error that says where', async (_, parts, at, why) => {
   const place = placeOf(...parts);
   for (const read of [() => textOf(place), () => contentOf(Buffer.concat(parts))]) {

@@ -225,6 +225,6 @@ describe('a lane that fails', () => {
         error: '',
         data: true,
       }),
-    ).toThrow('the job has 2');
+    ).toThrow('the job has only 2 lanes');
   });
 });

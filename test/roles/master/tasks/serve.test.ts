@@ -378,7 +378,7 @@ describe('counts of a report', () => {
       ['and 1.5 groups for 1', [NONE, new Uint8Array(12)]],
       ['expected weights of at least 0', [floats(-1), NONE]],
       ['is not a finite number', [floats(Number.POSITIVE_INFINITY), NONE]],
-      ['1 records of weight 1.5', [NONE, NONE]],
+      ['expected weight 1 for 1 records without weights, got 1.5', [NONE, NONE]],
     ] as const) {
       const refused = { code: 'BadMessage', message: expect.stringContaining(what) };
       await expect(send(...segments)).rejects.toMatchObject(refused);

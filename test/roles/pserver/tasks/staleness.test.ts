@@ -45,6 +45,6 @@ it('compares versions told under former stamps when units have only moved since'
   });
   const shards = { stamp: { revision: '5' }, isComparable: (revision: string) => ['4', '5'].includes(revision) };
   expect(staleness.judge(shards, { revision: '4', version: 8 }, 0)).toBe(1);
-  expect(() => staleness.judge(shards, { revision: '4', version: 7 }, 0)).toThrow('3 updates ago');
+  expect(() => staleness.judge(shards, { revision: '4', version: 7 }, 0)).toThrow('3 updates old');
   expect(() => staleness.judge(shards, { revision: '3', version: 9 }, 0)).toThrow('another state of the shards');
 });
