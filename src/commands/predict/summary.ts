@@ -64,7 +64,7 @@ export function summaryText(summary: Summary): string {
     if (more > 0) lines.push(`  and ${count(more)} more columns`);
   }
   if (absentColumns.length > 0) {
-    lines.push(`no record has a value of ${namesOf(absentColumns)}: all count as missing; ${COMPARE_KEYS}`);
+    lines.push(`no record has a value for ${namesOf(absentColumns)}: all count as missing; ${COMPARE_KEYS}`);
   }
   return lines.join('\n');
 }

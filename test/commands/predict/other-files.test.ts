@@ -55,7 +55,7 @@ test('predict names columns that may be missing, and counts unknown features by 
   const strict = await runCommand(['predict', './model', '--data', 'renamed.jsonl', '--strict'], { cwd });
   expect([strict.code, strict.err]).toEqual([
     3,
-    expect.stringContaining('no record has a value of columns town, tags'),
+    expect.stringContaining('no record has a value for columns town, tags'),
   ]);
 });
 
