@@ -80,7 +80,7 @@ const noneSelected = (paths: readonly string[], { part, split }: Selection): Pad
   const what =
     split === undefined ? 'data.negativeSampling removes every record' : `data.split leaves no ${part} records`;
   return new PaddletError('DataInvalid', `${what} of ${paths.join(', ')}`, {
-    hint: 'check the files, their labels and times with `paddlet doctor JOB`',
+    hint: 'run `paddlet doctor JOB` to check the files, and the labels and times in them',
   });
 };
 

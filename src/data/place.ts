@@ -70,7 +70,7 @@ const noFiles = (folder: string): PaddletError =>
 
 const noFile = (path: string): PaddletError =>
   new PaddletError('DataMissing', `${path} is neither a file nor a folder`, {
-    hint: 'write the data to a file: several processes read it more than once',
+    hint: 'write the data to a regular file: several processes read it, and more than once',
   });
 
 /** What other programs take as the name of a data file. */

@@ -333,11 +333,11 @@ export const clusterCounts = {
     ),
   minInSync: countOf(1, LIMITS.replicas)
     .default(1)
-    .describe('Number of copies that must have a push before it is acknowledged. If fewer are alive, pushes wait.'),
+    .describe('Number of copies that must have received a push before paddlet acknowledges it. If fewer are alive, pushes wait.'),
 };
 export const leaseTtl = duration(1000, HOUR_MS)
   .default('5s')
-  .describe('Time after which a silent process loses what it owns; 1s to 1h.');
+  .describe('Time without a lease renewal after which a process loses its index and its tasks; 1s to 1h.');
 
 export const taskCounts = {
   maxFailures: countOf(0, 1_000_000)

@@ -137,7 +137,7 @@ test('what is no data or job file: each says what to do', async () => {
   for (const [argv, message, hint] of [
     [['data', 'index', 'folder', '--format', 'libsvm'], 'no data files in folder', /hidden files/],
     [['data', 'index', 'comments', '--format', 'libsvm'], 'no records in comments', /comments/],
-    [['data', 'index', '/dev/null', '--format', 'libsvm'], '/dev/null is neither a file', /to a file/],
+    [['data', 'index', '/dev/null', '--format', 'libsvm'], '/dev/null is neither a file', /to a regular file/],
     [['run', 'folder'], 'job file folder: is a folder', /give the path of the job file/],
   ] as const) {
     const { code, err } = await runCommand(argv, { cwd });

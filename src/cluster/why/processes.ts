@@ -16,7 +16,7 @@ export function storeCauses({ processes, record }: Seen): Cause[] {
     causes.push({
       kind: 'store',
       sentence: `${whoText(told.map(({ process }) => process))} wait for ${first.text}.`,
-      hint: 'check that the store runs, that its disk has free space, and that these processes can reach it',
+      hint: 'check that the store is running and has free disk space, and that these processes can reach it',
     });
   }
   const ttl = seconds(record.job.cluster.leaseTtlMs);

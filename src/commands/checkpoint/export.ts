@@ -23,7 +23,7 @@ The command first checks the files of the checkpoint for damage. The write is at
   static override examples = [
     {
       command: '<%= config.bin %> checkpoint export clicks --as safetensors --output model.safetensors',
-      description: 'Export the newest checkpoints of the job clicks.',
+      description: 'Export the newest checkpoints of the job `clicks`.',
     },
     {
       command: '<%= config.bin %> checkpoint export /backup/clicks --as npz --output clicks.npz --state',

@@ -17,7 +17,7 @@ In sync mode, all pservers go back to an older cut, and the job repeats the roun
   static override examples = [
     {
       command: '<%= config.bin %> checkpoint forget clicks --index 0',
-      description: 'Continue the job clicks after the files of pserver 0 were lost for good.',
+      description: 'Continue the job `clicks` after the files of pserver 0 were lost for good.',
     },
   ];
   static override args = jobArg;

@@ -19,7 +19,7 @@ does not check the files for damage; use \`paddlet checkpoint verify\` for that.
   static override examples = [
     {
       command: '<%= config.bin %> checkpoint inspect clicks',
-      description: 'Show the newest checkpoints of the job clicks.',
+      description: 'Show the newest checkpoints of the job `clicks`.',
     },
     {
       command: '<%= config.bin %> checkpoint inspect /backup/clicks --vars "emb*" --top 10',

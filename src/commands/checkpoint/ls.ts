@@ -14,7 +14,7 @@ The state "clean" means that the pserver applied no updates after it wrote the c
 that a pserver has since loaded a clean checkpoint and applied updates. If a checkpoint has no state, it was written
 during training.`;
   static override examples = [
-    { command: '<%= config.bin %> checkpoint ls clicks', description: 'List the checkpoints of the job clicks.' },
+    { command: '<%= config.bin %> checkpoint ls clicks', description: 'List the checkpoints of the job `clicks`.' },
     {
       command: '<%= config.bin %> checkpoint ls /backup/clicks --json',
       description: 'List the checkpoints in a folder as JSON for a script.',

@@ -13,7 +13,7 @@ export default class CheckpointSaveCommand extends PaddletCommand<typeof Checkpo
 pserver is already saving, it ignores the request, and the command reports this. In sync mode, the master makes all
 pservers save the state after the same round. Such a set of checkpoints is called a cut.`;
   static override examples = [
-    { command: '<%= config.bin %> checkpoint save clicks', description: 'Save the job clicks.' },
+    { command: '<%= config.bin %> checkpoint save clicks', description: 'Save the job `clicks`.' },
     {
       command: '<%= config.bin %> checkpoint save clicks --store etcd://127.0.0.1:2379 --json',
       description: 'Save a job in etcd, and print JSON for a script.',

@@ -22,7 +22,7 @@ code is 7 if the checkpoint is damaged.`;
   static override examples = [
     {
       command: '<%= config.bin %> checkpoint verify clicks',
-      description: 'Check all checkpoints of the job clicks.',
+      description: 'Check all checkpoints of the job `clicks`.',
     },
     {
       command: '<%= config.bin %> checkpoint verify /backup/clicks --json',

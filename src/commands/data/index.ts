@@ -41,7 +41,7 @@ weights and records per task come from the job file.`;
     },
     {
       command: '<%= config.bin %> data index mnist/train-images-idx3-ubyte.gz --format idx --json',
-      description: 'Index an idx file, whose label file paddlet finds by name, and print JSON for a script.',
+      description: 'Index an idx file and print JSON for a script. paddlet finds the label file by its name.',
     },
   ];
   static override strict = false;

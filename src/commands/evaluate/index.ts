@@ -26,7 +26,7 @@ neither a store nor a running job. The command does not change the job.`;
   static override examples = [
     {
       command: '<%= config.bin %> evaluate clicks',
-      description: 'Evaluate the model of the job clicks on the test data of the job.',
+      description: 'Evaluate the model of the job `clicks` on the test data of the job.',
     },
     {
       command: '<%= config.bin %> evaluate a9a-lr --data a9a/a9a.gz --json',

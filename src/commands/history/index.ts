@@ -20,7 +20,7 @@ export default class HistoryCommand extends PaddletCommand<typeof HistoryCommand
 there are too many points, some are left out. The job may be running or finished. With --as jsonl, prints one JSON
 object per line. With --as tensorboard, writes an event file to the folder that --output specifies.`;
   static override examples = [
-    { command: '<%= config.bin %> history clicks', description: 'Show the loss and the metrics of the job clicks.' },
+    { command: '<%= config.bin %> history clicks', description: 'Show the loss and the metrics of the job `clicks`.' },
     {
       command: '<%= config.bin %> history clicks --as tensorboard --output runs/clicks',
       description: 'Write an event file for TensorBoard, which compares all runs in the folder runs.',

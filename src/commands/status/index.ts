@@ -36,7 +36,7 @@ Once all copies of a unit have applied the same updates, each copy computes a di
 A digest covers the parameters, the optimizer state and the record accounting. Training continues. The exit code is 7
 if copies differ, and 6 if some copies could not be compared in time.`;
   static override examples = [
-    { command: '<%= config.bin %> status clicks', description: 'Show the status of the job clicks.' },
+    { command: '<%= config.bin %> status clicks', description: 'Show the status of the job `clicks`.' },
     {
       command: '<%= config.bin %> status clicks --store etcd://127.0.0.1:2379 --until done --timeout 1h --json',
       description: 'Wait until the job has ended, then print its status as JSON.',

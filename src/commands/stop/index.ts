@@ -18,7 +18,7 @@ export default class StopCommand extends PaddletCommand<typeof StopCommand> {
     `Asks every process of the job to exit: trainers return their tasks to the master, and pservers save their
 parameters. The command returns when all processes have exited. To resume the job, start it again.`;
   static override examples = [
-    { command: '<%= config.bin %> stop clicks', description: 'Stop the job clicks.' },
+    { command: '<%= config.bin %> stop clicks', description: 'Stop the job `clicks`.' },
     {
       command: '<%= config.bin %> stop a9a-lr --store etcd://127.0.0.1:2379',
       description: 'Stop one of several jobs in the same store.',

@@ -11,7 +11,7 @@ export default class TokenRotateCommand extends PaddletCommand<typeof TokenRotat
 join token to the store. Running processes adopt the new token: existing connections keep working, and new connections
 need the new token. The old token no longer works. Rotate the token if someone else may have read it.`;
   static override examples = [
-    { command: '<%= config.bin %> token rotate clicks', description: 'Replace the join token of the job clicks.' },
+    { command: '<%= config.bin %> token rotate clicks', description: 'Replace the join token of the job `clicks`.' },
     {
       command: '<%= config.bin %> token rotate a9a-lr --store etcd://127.0.0.1:2379',
       description: 'Replace the join token of one of several jobs in the same store.',

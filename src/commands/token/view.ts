@@ -13,7 +13,7 @@ export default class TokenViewCommand extends PaddletCommand<typeof TokenViewCom
 the link can read the page, but cannot change anything. Keep the link as secret as a password. \`paddlet token rotate\`
 makes the link invalid.`;
   static override examples = [
-    { command: '<%= config.bin %> token view clicks', description: 'Print the link of the job clicks.' },
+    { command: '<%= config.bin %> token view clicks', description: 'Print the link of the job `clicks`.' },
     {
       command: '<%= config.bin %> token view a9a-lr --store etcd://127.0.0.1:2379',
       description: 'Print the link of one of several jobs in the same store.',

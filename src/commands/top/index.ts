@@ -27,7 +27,7 @@ last refresh. Stragglers are marked. The lines above the table show the progress
   static override examples = [
     {
       command: '<%= config.bin %> top clicks',
-      description: 'Show the processes of the job clicks, and refresh the display every two seconds.',
+      description: 'Show the processes of the job `clicks`, and refresh the display every two seconds.',
     },
     {
       command: '<%= config.bin %> top clicks --count 1 --json',

@@ -25,7 +25,7 @@ curves, the processes, what holds the job up, and the last log lines. The page i
 page shows first. The link works only while this command runs. Other machines can use the link only if --listen
 specifies an address that they can reach.`;
   static override examples = [
-    { command: '<%= config.bin %> ui clicks --open', description: 'Open the page of the job clicks in the browser.' },
+    { command: '<%= config.bin %> ui clicks --open', description: 'Open the page of the job `clicks` in the browser.' },
     {
       command: '<%= config.bin %> ui --store etcd://127.0.0.1:2379',
       description: 'Serve the page of all jobs in a store.',

@@ -18,7 +18,7 @@ sentence says which role, phase, task and records are affected. The cause comes 
 
 The command changes nothing. The exit code is 0, whether or not something holds the job up.`;
   static override examples = [
-    { command: '<%= config.bin %> why clicks', description: 'Explain why the job clicks makes no progress.' },
+    { command: '<%= config.bin %> why clicks', description: 'Explain why the job `clicks` is not making progress.' },
     {
       command: '<%= config.bin %> why clicks --store etcd://127.0.0.1:2379 --json | jq -r ".causes[0].sentence"',
       description: 'Print only the first cause, for a script.',

@@ -135,7 +135,7 @@ class TaskLedger implements Ledger {
     if (good > records) {
       throw new PaddletError(
         'BadMessage',
-        `task ${task} of pass ${pass} cannot be closed with ${records} records: ${good} of its records are applied`,
+        `task ${task} of pass ${pass} cannot be closed with ${records} records: ${good} of its records have already been applied`,
       );
     }
     this.#closeTask(pass, task, good, records - good);

@@ -68,6 +68,6 @@ function explained(path: string, cause: NodeJS.ErrnoException, start: number, in
   }
   return new PaddletError('DataInvalid', `${path} is not a valid zstd file: ${cause.message} (${where})`, {
     cause,
-    hint: 'check the file with zstd -t, and fetch it again',
+    hint: 'run `zstd -t` on the file; if it reports an error, copy the file again from its source',
   });
 }
