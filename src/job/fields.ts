@@ -333,7 +333,9 @@ export const clusterCounts = {
     ),
   minInSync: countOf(1, LIMITS.replicas)
     .default(1)
-    .describe('Number of copies that must have received a push before paddlet acknowledges it. If fewer are alive, pushes wait.'),
+    .describe(
+      'Number of copies that must have received a push before paddlet acknowledges it. If fewer are alive, pushes wait.',
+    ),
 };
 export const leaseTtl = duration(1000, HOUR_MS)
   .default('5s')

@@ -46,7 +46,7 @@ export function startProgress(title: string, wanted: boolean): Progress {
 
 function animated(title: string, wanted: boolean): Progress {
   const startMs = performance.now();
-  let wait: Promise<void> | undefined;
+  let isStarting = false;
   let shown: Wait | undefined;
   let line = title;
   let ended = false;
@@ -55,10 +55,13 @@ function animated(title: string, wanted: boolean): Progress {
       const columns = columnsOf(process.stderr) - SPINNER_COLUMNS - 1;
       line = progressLine({ title, done, total, notes: asNotes(notes) }, columns);
       if (ended || performance.now() - startMs < SHOW_AFTER_MS) return;
-      wait ??= startWait(line, wanted).then((started) => {
-        shown = started;
-        if (ended) shown.done();
-      });
+      if (!isStarting) {
+        isStarting = true;
+        void startWait(line, wanted).then((started) => {
+          shown = started;
+          if (ended) shown.done();
+        });
+      }
       shown?.text(line);
     },
     // At once: what is printed next must not be on the line of the bar.

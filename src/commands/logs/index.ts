@@ -27,7 +27,10 @@ export default class LogsCommand extends PaddletCommand<typeof LogsCommand> {
 --follow, also prints new entries until the run ends. The command does not show the logs of roles that you start
 yourself: these roles log to their own stderr.`;
   static override examples = [
-    { command: '<%= config.bin %> logs clicks -f', description: 'Follow the logs of all processes of the job `clicks`.' },
+    {
+      command: '<%= config.bin %> logs clicks -f',
+      description: 'Follow the logs of all processes of the job `clicks`.',
+    },
     {
       command: '<%= config.bin %> logs clicks trainer 1 --lines all',
       description: 'Show all log entries of trainer 1.',

@@ -30,7 +30,10 @@ stops the processes. Otherwise, this command prints which processes to start.
 The command returns when the resize is complete. If you interrupt the command, the resize continues. You can resize
 again at any time, even back to the old numbers.`;
   static override examples = [
-    { command: '<%= config.bin %> resize clicks --pservers 4', description: 'Change the job `clicks` to four pservers.' },
+    {
+      command: '<%= config.bin %> resize clicks --pservers 4',
+      description: 'Change the job `clicks` to four pservers.',
+    },
     {
       command: '<%= config.bin %> resize clicks --pservers 2 --trainers 6 --store etcd://127.0.0.1:2379 --json',
       description: 'Change the numbers of pservers and trainers of a job in etcd, and print JSON for a script.',

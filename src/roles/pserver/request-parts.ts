@@ -165,5 +165,8 @@ function idSegment(request: Received<RequestHeader>, index: number): Uint8Array 
 }
 
 function unknownParameter(what: string, number: number, count: number): PaddletError {
-  return new PaddletError('UnknownParameter', `${what} ${number} does not exist: the model has ${count}, numbered from 0`);
+  return new PaddletError(
+    'UnknownParameter',
+    `${what} ${number} does not exist: the model has ${count}, numbered from 0`,
+  );
 }
