@@ -52,7 +52,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     'Serve a web page of all jobs in a store, including finished jobs',
     () => import('./ui/index.ts'),
   ),
-  entry('cluster', 'token:view', "Print the link of a running job's web page", () => import('./token/view.ts')),
+  entry('cluster', 'token:view', "Print the link to a running job's web page", () => import('./token/view.ts')),
   entry('cluster', 'token:rotate', 'Replace the join token of a job', () => import('./token/rotate.ts')),
   entry('cluster', 'jobs', 'List jobs with their state, progress and size', () => import('./jobs/index.ts')),
   entry(
@@ -102,7 +102,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry(
     'checkpoints',
     'restore',
-    'Redistribute a checkpoint to another number of pservers',
+    'Redistribute a checkpoint across a different number of pservers',
     () => import('./restore/index.ts'),
   ),
   entry(

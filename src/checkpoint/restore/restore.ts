@@ -1,6 +1,6 @@
 /**
- * Distributes the shards of a checkpoint to another number of pservers: new files, in a new folder or beside the old
- * ones, and the proof that they hold what the old ones hold. Nothing is published here. Bounded memory.
+ * Distributes the shards of a checkpoint across a different number of pservers: writes new files, in a new folder or
+ * beside the old ones, and proves that they hold what the old ones hold. Publishes nothing. Bounded memory.
  */
 import { PaddletError } from '../../base/errors.ts';
 import type { Clock, Disk, Random } from '../../base/seams.ts';

@@ -16,7 +16,7 @@ import { planText, restoredText } from './restore-text.ts';
 import { type Publishing, type RestoreRequest, type RestoreSource, withFiles, withJobFiles } from './source.ts';
 
 export default class RestoreCommand extends PaddletCommand<typeof RestoreCommand> {
-  static override summary = 'Redistribute a checkpoint to another number of pservers';
+  static override summary = 'Redistribute a checkpoint across a different number of pservers';
   static override description =
     `Writes the shards of a checkpoint to new files, one for each pserver, with optimizer state and training positions.
 Compares row counts and digests to prove that nothing was lost.

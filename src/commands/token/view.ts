@@ -7,16 +7,16 @@ import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 
 export default class TokenViewCommand extends PaddletCommand<typeof TokenViewCommand> {
-  static override summary = "Print the link of a running job's web page";
+  static override summary = "Print the link to a running job's web page";
   static override description =
     `The master of a running job serves a web page that shows the job. The link contains the view token: anyone who has
 the link can read the page, but cannot change anything. Keep the link as secret as a password. \`paddlet token rotate\`
 makes the link invalid.`;
   static override examples = [
-    { command: '<%= config.bin %> token view clicks', description: 'Print the link of the job `clicks`.' },
+    { command: '<%= config.bin %> token view clicks', description: 'Print the link to the page of the job `clicks`.' },
     {
       command: '<%= config.bin %> token view a9a-lr --store etcd://127.0.0.1:2379',
-      description: 'Print the link of one of several jobs in the same store.',
+      description: 'Print the link to the page of one of several jobs in the same store.',
     },
   ];
   static override args = jobArg;

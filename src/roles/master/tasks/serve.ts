@@ -96,7 +96,7 @@ async function finishTask(state: MasterState, trainer: string, end: TaskEnd): Pr
   const { training } = state;
   const ref = refOf({ ...end, trainer });
   if (end.queue === 'evaluate' || training.mode === 'sync') {
-    throw new PaddletError('BadMessage', 'finishTasks ends tasks of training or of a repair');
+    throw new PaddletError('BadMessage', 'finishTasks is only for training and repair tasks of a job in async mode');
   }
   const now = training.recovery();
   if (end.recovery < now) {
@@ -228,7 +228,7 @@ async function finishEvaluation(
   header: HeaderOf<'finishEvaluation'>,
   request: Received<RequestHeader>,
 ): Promise<void> {
-  if (header.queue !== 'evaluate') throw new PaddletError('BadMessage', 'finishEvaluation ends a task of evaluation');
+  if (header.queue !== 'evaluate') throw new PaddletError('BadMessage', 'finishEvaluation is only for evaluation tasks');
   const service = serviceOf(state, 'evaluate');
   const ref = refOf(header);
   const { metrics, bad, task } = header;
