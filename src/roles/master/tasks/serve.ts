@@ -228,7 +228,8 @@ async function finishEvaluation(
   header: HeaderOf<'finishEvaluation'>,
   request: Received<RequestHeader>,
 ): Promise<void> {
-  if (header.queue !== 'evaluate') throw new PaddletError('BadMessage', 'finishEvaluation is only for evaluation tasks');
+  if (header.queue !== 'evaluate')
+    throw new PaddletError('BadMessage', 'finishEvaluation is only for evaluation tasks');
   const service = serviceOf(state, 'evaluate');
   const ref = refOf(header);
   const { metrics, bad, task } = header;
