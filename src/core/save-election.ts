@@ -50,8 +50,8 @@ export interface SaveAnswer {
 export interface SaveElection {
   request(trainer: string, blockMs: number, now: number): SaveAnswer;
   /**
-   * Extends that choice by a block time. Not chosen when it is not the newest choice, its model is no longer wanted, or
-   * its whole time is over.
+   * Extends that choice by a block time. Answers "not chosen" if a newer choice exists, the model is no longer wanted,
+   * or the whole time of the choice is over.
    */
   keep(choice: number, now: number): SaveAnswer;
   /** The model of that choice is written. False when it was known to be written, or is not wanted. */

@@ -48,7 +48,7 @@ export interface LoadedParts {
   readonly parts: readonly LoadedPart[];
   /** What was wrong with each file that is not usable, naming file and part. */
   readonly unusable: ReadonlyMap<PublishedFile, PaddletError>;
-  /** Shards that were not loaded: there is no file of them, or the first one is not usable. */
+  /** Shards that were not loaded: no file contains them, or the first such file cannot be used. */
   readonly left: readonly number[];
 }
 

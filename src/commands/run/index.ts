@@ -133,7 +133,7 @@ may use the folder of a job; to follow the run from another terminal, use --atta
     }
     const working = await WorkingFolder.open(host, folder, loaded.job.name);
     try {
-      // Before the store is created: a job whose data is refused leaves nothing behind.
+      // Before the store is created: a run whose data is refused leaves no job behind.
       const indexed = flags.store === undefined && !hasStore(folder) ? await this.indexData(host, loaded) : undefined;
       const code = await this.withStore(parts, (run) => this.start(run, working, indexed));
       working.ended(code);
