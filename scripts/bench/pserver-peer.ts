@@ -16,11 +16,11 @@ import { type LedUnit, type PlacementStamp, stampOf } from '../../src/core/place
 import { createPushPlan } from '../../src/core/shard/push-plan.ts';
 import { createClock } from '../../src/host/clock.ts';
 import type { Channel, Network } from '../../src/protocol/messages/channel.ts';
+import { OwnedShards } from '../../src/roles/pserver/held/owned-shards.ts';
 import { landInParameters } from '../../src/roles/pserver/landing.ts';
 import { registerPserverMetrics } from '../../src/roles/pserver/metrics.ts';
 import { createHandler } from '../../src/roles/pserver/serve.ts';
 import { createServing } from '../../src/roles/pserver/serving.ts';
-import { OwnedShards } from '../../src/roles/pserver/shards.ts';
 import { createIdRouter, type IdRouter } from '../../src/tensor/id-router.ts';
 import { type OptimizerSpec, trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
@@ -80,9 +80,13 @@ export async function listenAsPserver({
     ...{ batchSize, pushEvery: 1 },
   });
   for (const shard of units) parameters.addShard(shard);
-  const shards = new OwnedShards({ spec, shards: SHARDS, units: SHARDS, tasks: TASKS }, firstHeads(units), {
-    ...{ parameters, ledgers: new Map(), seqs: new Map() },
-  });
+  const shards = new OwnedShards(
+    { spec: trainedSpec(spec, { optimizer: SGD }), shards: SHARDS, units: SHARDS, tasks: TASKS },
+    firstHeads(units),
+    {
+      ...{ parameters, ledgers: new Map(), seqs: new Map() },
+    },
+  );
   const serving = createServing({
     host: { clock: realClock, log: silent },
     job: { id: JOB.job, batchPlanId: JOB.batchPlanId, spec, units: SHARDS, tasks: TASKS, passes: 1_000_000, plan },

@@ -100,7 +100,8 @@ export interface ParameterMemoryStats {
 /** What a push may do to a shard it touches. */
 export const SHARD_ACTION = { absent: 0, apply: 1, skip: 2 } as const;
 
-export interface Parameters {
+/** Parameter memory that is read, filled and emptied. Updates are applied through `Parameters`. */
+export interface ParameterMemory {
   /** Makes the shard present and empty: dense blocks at their initial values, no rows. */
   addShard(shard: number): void;
   /** A hint that this number of bytes will be put in: makes room for them at once if possible. */
@@ -119,24 +120,6 @@ export interface Parameters {
   pullSparse(table: number, ids: Uint8Array, into: Uint8Array): void;
   /** Values of blocks, one after the other. Throws `WrongShard`. */
   pullDense(parameter: number, blocks: Uint32Array, into: Uint8Array): void;
-
-  /**
-   * Checks everything (ids and blocks in present shards, sizes, finite gradients: `WrongShard`, `BadMessage`,
-   * `BadGradient`), then applies everything, or throws and has changed nothing. `actions[shard]` is a SHARD_ACTION:
-   * parts of shards marked `skip` are skipped (duplicates by the ledger), `absent` refuses the push.
-   * A table or parameter comes in one part, and an id once in it: else `BadMessage`. Applying creates rows. The
-   * learning rate is multiplied by `rateScale`, 1 when absent; that of a statistic is not. FTRL has no rate: where a
-   * parameter has FTRL, the scale must be 1.
-   */
-  push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale?: number): void;
-
-  /** As `push`, and gives the values before it. No shard of the parts is skipped. */
-  pushKeeping(
-    sparse: readonly SparsePart[],
-    dense: readonly DensePart[],
-    actions: Uint8Array,
-    rateScale?: number,
-  ): OldParts;
 
   /**
    * Runs `use` with the sum of the lanes (lane-fold.ts). A push of its parts by `use` finds rows where the pulls of the
@@ -167,6 +150,27 @@ export interface Parameters {
   adoptRows(table: number, rows: ShardRows, shards: readonly number[]): void;
 
   stats(shard?: number): ParameterMemoryStats;
+}
+
+/** With updates. On a pserver only `Held` applies them (src/roles/pserver/held/held.ts). */
+export interface Parameters extends ParameterMemory {
+  /**
+   * Checks everything (ids and blocks in present shards, sizes, finite gradients: `WrongShard`, `BadMessage`,
+   * `BadGradient`), then applies everything, or throws and has changed nothing. `actions[shard]` is a SHARD_ACTION:
+   * parts of shards marked `skip` are skipped (duplicates by the ledger), `absent` refuses the push.
+   * A table or parameter comes in one part, and an id once in it: else `BadMessage`. Applying creates rows. The
+   * learning rate is multiplied by `rateScale`, 1 when absent; that of a statistic is not. FTRL has no rate: where a
+   * parameter has FTRL, the scale must be 1.
+   */
+  push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale?: number): void;
+
+  /** As `push`, and gives the values before it. No shard of the parts is skipped. */
+  pushKeeping(
+    sparse: readonly SparsePart[],
+    dense: readonly DensePart[],
+    actions: Uint8Array,
+    rateScale?: number,
+  ): OldParts;
 }
 
 export interface ParametersOptions {

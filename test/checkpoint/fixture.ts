@@ -9,7 +9,7 @@ import { type Generation, generationOf } from '../../src/checkpoint/registry/ent
 import { newestFirst } from '../../src/checkpoint/registry/newest.ts';
 import { blockShards } from '../../src/tensor/blocks.ts';
 import { type OptimizerChoice, type OptimizerSpec, optimizerLayout, trainedSpec } from '../../src/tensor/optimizer.ts';
-import type { Parameters, ShardRows } from '../../src/tensor/parameters.ts';
+import type { ParameterMemory, Parameters, ShardRows } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
@@ -151,7 +151,7 @@ export async function save(options: SaveOptions): Promise<Generation> {
 }
 
 /** Everything in the memory, comparable. */
-export function contentOf(parameters: Parameters, job: ExpectedJob = jobOf()): unknown {
+export function contentOf(parameters: ParameterMemory, job: ExpectedJob = jobOf()): unknown {
   const meta = metaOf(job);
   return parameters.shards().map((shard) => {
     const moment = { shard, epoch: 0, seq: 0, ledger: new Uint8Array(0) };
@@ -167,7 +167,7 @@ export interface LoadUsable {
   readonly disk: Disk;
   readonly place: FilePlace;
   readonly expected: ExpectedJob;
-  readonly into: Parameters;
+  readonly into: ParameterMemory;
   /** Default: all but 5. */
   readonly shards?: readonly number[];
 }

@@ -1,7 +1,7 @@
 /** Short ways to make parameters and to look into them. */
 import { blockCount } from '../../src/tensor/blocks.ts';
 import { type OptimizerChoice, type OptimizerSpec, trainedSpec } from '../../src/tensor/optimizer.ts';
-import type { DensePart, Parameters, SparsePart } from '../../src/tensor/parameters.ts';
+import type { DensePart, ParameterMemory, Parameters, SparsePart } from '../../src/tensor/parameters.ts';
 import { SHARD_ACTION } from '../../src/tensor/parameters.ts';
 import type { DenseSpec, ParameterSpec } from '../../src/tensor/spec.ts';
 import { createParameters, type WasmParametersOptions } from '../../src/tensor/wasm-parameters.ts';
@@ -71,7 +71,7 @@ const hex = (array: ArrayBufferView): string =>
   Buffer.from(array.buffer, array.byteOffset, array.byteLength).toString('hex');
 
 /** Everything there is, for comparing: rows and blocks of every present shard, with their state, as bits. */
-export function everything(parameters: Parameters, tables: number): unknown {
+export function everything(parameters: ParameterMemory, tables: number): unknown {
   return parameters.shards().map((shard) => ({
     shard,
     blocks: parameters.exportBlocks(shard).map(({ values, slots, ...rest }) => ({

@@ -8,7 +8,7 @@ import { LIMITS } from '../../base/limits.ts';
 import type { Disk, DiskFile } from '../../base/seams.ts';
 import { blockLength, blockShards, denseBlockFloats } from '../../tensor/blocks.ts';
 import type { Trained, TrainedSpec } from '../../tensor/optimizer.ts';
-import type { Parameters } from '../../tensor/parameters.ts';
+import type { ParameterMemory } from '../../tensor/parameters.ts';
 import type { DenseSpec } from '../../tensor/spec.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
 import { corrupt, openFile, withFile } from '../file/files.ts';
@@ -65,7 +65,7 @@ export interface ModelFile {
   /** Names of the tensors that are not as they were written. Reads all of the file; nothing without checksums. */
   damaged(onBytes?: (bytes: number) => void): Promise<string[]>;
   /** All shards, without the state of optimizers: for pulls only. Throws `CheckpointCorrupt`. */
-  load(): Promise<Parameters>;
+  load(): Promise<ParameterMemory>;
 }
 
 export const NOT_AS_WRITTEN = 'its bytes changed after it was written (wrong CRC-32)';
@@ -130,7 +130,7 @@ async function loadModel(
   source: Safetensors,
   { parameters, seed, shards: count }: ModelFacts,
   { tables, dense }: Layout,
-): Promise<Parameters> {
+): Promise<ParameterMemory> {
   const into = createParameters({ spec: withoutState(parameters), seed, shards: count });
   const shards = Array.from({ length: count }, (_, shard) => shard);
   for (const shard of shards) into.addShard(shard);
@@ -147,7 +147,7 @@ type TableToLoad = Layout['tables'][number] & {
   readonly table: number;
   readonly width: number;
   readonly shards: readonly number[];
-  readonly into: Parameters;
+  readonly into: ParameterMemory;
 };
 
 async function loadTable(
@@ -171,7 +171,7 @@ interface DenseToLoad {
   readonly parameter: number;
   readonly spec: Trained<DenseSpec>;
   readonly shards: number;
-  readonly into: Parameters;
+  readonly into: ParameterMemory;
 }
 
 async function loadDense(source: Safetensors, { tensor, parameter, spec, shards, into }: DenseToLoad): Promise<void> {

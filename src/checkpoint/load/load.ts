@@ -3,7 +3,7 @@ import { assert } from '../../base/assert.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Disk } from '../../base/seams.ts';
 import { blockShards } from '../../tensor/blocks.ts';
-import type { Parameters } from '../../tensor/parameters.ts';
+import type { ParameterMemory } from '../../tensor/parameters.ts';
 import { corrupt, openFile, withFile } from '../file/files.ts';
 import type { FileFacts, ShardPosition } from '../file/format.ts';
 import { differenceOf, type MadeFor } from '../file/made-for.ts';
@@ -25,7 +25,7 @@ export interface LoadOptions {
   readonly place: FilePlace;
   readonly expected: ExpectedJob;
   /** Has none of the shards yet; afterwards all of them, or after an error none. */
-  readonly into: Parameters;
+  readonly into: ParameterMemory;
   /** Undefined: all that the file has. */
   readonly shards?: readonly number[];
   readonly progress?: Progress;
@@ -220,7 +220,7 @@ export async function loadShards(
   return { facts: reader.facts, positions, ledgers };
 }
 
-async function loadBlocks(reader: CheckpointReader, shards: readonly number[], into: Parameters): Promise<void> {
+async function loadBlocks(reader: CheckpointReader, shards: readonly number[], into: ParameterMemory): Promise<void> {
   const expected = blocksByShard(reader.facts);
   for (const shard of shards) {
     let found = 0;

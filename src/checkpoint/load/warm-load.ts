@@ -7,7 +7,7 @@ import type { Disk } from '../../base/seams.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import { freshState } from '../../tensor/fresh-state.ts';
 import { type OptimizerSpec, optimizerLayout, type TrainedSpec } from '../../tensor/optimizer.ts';
-import type { DenseBlock, Parameters, ShardRows } from '../../tensor/parameters.ts';
+import type { DenseBlock, ParameterMemory, ShardRows } from '../../tensor/parameters.ts';
 import { corrupt } from '../file/files.ts';
 import { readBlock } from '../file/reader.ts';
 import { createRowBuffers, rowBytes, rowPieces, VALUES_ONLY } from '../file/row-pieces.ts';
@@ -25,7 +25,7 @@ export interface WarmLoadOptions {
   readonly shardCount: number;
   /** Shards that are present and at their initial values. */
   readonly shards: readonly number[];
-  readonly into: Parameters;
+  readonly into: ParameterMemory;
 }
 
 /** What went into these shards: rows of a table, blocks of a dense parameter. */
@@ -100,7 +100,7 @@ async function loadTable(set: CheckpointSet, table: number, options: WarmLoadOpt
   return { name, rows, bytes: rows * rowBytes(width, state) };
 }
 
-const rowsOf = (parameters: Parameters, shards: readonly number[]): number =>
+const rowsOf = (parameters: ParameterMemory, shards: readonly number[]): number =>
   shards.reduce((sum, shard) => sum + parameters.stats(shard).rows, 0);
 
 function fresh(optimizer: OptimizerSpec, { ids, values }: ShardRows): ShardRows {

@@ -2,7 +2,7 @@
 import type { PulledValues } from '../../model/model.ts';
 import { blockCount, elementCount } from '../../tensor/blocks.ts';
 import type { IdList } from '../../tensor/id-router.ts';
-import type { Parameters } from '../../tensor/parameters.ts';
+import type { ParameterMemory } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { ParameterClient } from './parameter-client.ts';
 
@@ -11,12 +11,12 @@ export interface LocalPulls extends Pick<ParameterClient, 'pull'> {
   knownIds(table: number, ids: BigUint64Array): BigUint64Array;
 }
 
-export const localPulls = (parameters: Parameters, spec: ParameterSpec): LocalPulls => ({
+export const localPulls = (parameters: ParameterMemory, spec: ParameterSpec): LocalPulls => ({
   pull: async (ids) => pullLocally(parameters, spec, ids),
   knownIds: (table, ids) => parameters.existingIds(table, ids),
 });
 
-function pullLocally(parameters: Parameters, spec: ParameterSpec, idsOf: readonly IdList[]): PulledValues {
+function pullLocally(parameters: ParameterMemory, spec: ParameterSpec, idsOf: readonly IdList[]): PulledValues {
   const dense = spec.dense.map((one, parameter) => {
     const values = new Float32Array(elementCount(one));
     const blocks = Uint32Array.from({ length: blockCount(one) }, (_, block) => block);

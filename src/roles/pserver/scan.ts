@@ -8,7 +8,7 @@ import type { ReplyHeader, RequestHeader } from '../../protocol/messages/all-mes
 import type { Outgoing } from '../../protocol/messages/channel.ts';
 import type { ShardRows } from '../../tensor/parameters.ts';
 import { checkStamp } from './checks.ts';
-import type { OwnedShards } from './shards.ts';
+import type { OwnedShards } from './held/owned-shards.ts';
 import { TableScan } from './table-scan.ts';
 
 type ScanRows = Extract<RequestHeader, { type: 'scanRows' }>;

@@ -8,11 +8,11 @@ import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { MasterSecret } from '../../cluster/placement/master-secret.ts';
 import type { PushPlan } from '../../core/shard/push-plan.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
+import type { OwnedShards } from './held/owned-shards.ts';
 import type { PserverMetrics } from './metrics.ts';
 import type { ServedReplicas } from './replicas/served-replicas.ts';
 import type { Rounds } from './rounds/rounds.ts';
 import { Scanner } from './scan.ts';
-import type { OwnedShards } from './shards.ts';
 import { createStaleness, type Staleness } from './tasks/staleness.ts';
 import type { Moves } from './units/moves.ts';
 

@@ -1,30 +1,8 @@
-/** Sync mode: what a unit takes along to another pserver beside the state of its shards, and what goes after it. */
+/** Sync mode: what a unit takes along to another pserver beside the state of its shards. */
 import type { PassMetrics } from '../../core/pass-metrics.ts';
-import type { PushPosition } from '../../core/shard/ledger.ts';
-import type { MetricSums } from '../../model/model.ts';
-import type { RoundGradients } from '../../tensor/parameters.ts';
+import type { OldValues } from './held/pre-image.ts';
 import type { OwnedHead } from './owned-heads.ts';
-
-interface OldBlocks {
-  readonly parameter: number;
-  readonly blocks: Uint32Array;
-  /** One after the other, f32. */
-  readonly values: Uint8Array;
-}
-
-interface OldRows {
-  readonly table: number;
-  /** Each once, u64 little-endian. */
-  readonly ids: Uint8Array;
-  /** One row for each id; a row that did not exist has its initial value, as in the answer to a pull. */
-  readonly values: Uint8Array;
-}
-
-/** What a round changed, as it was before. A parameter or table comes once. */
-export interface OldValues {
-  readonly dense: readonly OldBlocks[];
-  readonly sparse: readonly OldRows[];
-}
+import type { RoundUpdate } from './update/update.ts';
 
 /** Lanes are not in it: their trainers have them. */
 export interface UnitRounds {
@@ -39,22 +17,10 @@ export interface TimedRounds extends UnitRounds {
   readonly timeline: number;
 }
 
-/** A round that all shards of a unit have applied. */
-export interface ForwardedRound extends RoundGradients {
-  readonly type: 'round';
-  readonly timeline: number;
-  /** The unit is at the version above it now. */
-  readonly round: number;
-  /** In the order of their lanes. Lanes without a mini-batch are left out. */
-  readonly batches: readonly { readonly position: PushPosition; readonly metrics: MetricSums }[];
-}
-
 /** What the moves of units ask of the rounds of a pserver. */
 export interface MovedRounds {
   /** Undefined while all shards go back to a cut. */
   timeline(): number | undefined;
-  /** What the learning rate is multiplied by in that round: the same for all copies. */
-  rateShareOf(round: number): number;
   /** Of a unit that is led, as far as it concerns these shards. */
   stateOf(unit: number, shards: readonly number[]): TimedRounds;
   /** The unit has come; its shards are owned already. */
@@ -70,7 +36,7 @@ export interface MovedRounds {
 /** What the copies of units ask of the rounds of a pserver. */
 export interface CopiedRounds extends MovedRounds {
   /** All copies of these units, which are led here, have the round. */
-  commit(units: readonly number[], round: ForwardedRound): void;
+  commit(units: readonly number[], round: RoundUpdate): void;
   /** The unit is led here, and has yet to be loaded from the cut. */
   isOutdated(unit: number): boolean;
 }

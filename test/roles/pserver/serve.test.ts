@@ -4,8 +4,8 @@ import type { MoveAnswer, MoveName } from '../../../src/core/units/move-messages
 import type { RequestHeader } from '../../../src/protocol/messages/all-messages.ts';
 import { createHandler } from '../../../src/roles/pserver/serve.ts';
 import type { Serving } from '../../../src/roles/pserver/serving.ts';
-import type { ForwardedUpdate } from '../../../src/roles/pserver/units/forwarded-update.ts';
 import type { FromSource } from '../../../src/roles/pserver/units/incoming-move.ts';
+import type { Update } from '../../../src/roles/pserver/update/update.ts';
 import { uuidOf } from '../../checkpoint/fixture.ts';
 import { stateOf } from '../master/tasks/service-rig.ts';
 import {
@@ -171,7 +171,7 @@ describe('while a unit is handed over', () => {
   /** Settled when the unit stays or is gone. */
   let settled: PromiseWithResolvers<void>;
   let waitsFor: readonly string[];
-  let forwarded: ForwardedUpdate[];
+  let forwarded: Update[];
   let taken: PromiseWithResolvers<void> | undefined;
   const moving = (): Serving =>
     serving({

@@ -5,12 +5,13 @@ import { stampOf } from '../../../src/core/placement.ts';
 import { createPushPlan } from '../../../src/core/shard/push-plan.ts';
 import type { ReplyHeader, RequestHeader } from '../../../src/protocol/messages/all-messages.ts';
 import type { Session } from '../../../src/protocol/messages/channel.ts';
+import { OwnedShards } from '../../../src/roles/pserver/held/owned-shards.ts';
 import { registerPserverMetrics } from '../../../src/roles/pserver/metrics.ts';
 import { createHandler } from '../../../src/roles/pserver/serve.ts';
 import { createServing, type Serving, type ServingOptions } from '../../../src/roles/pserver/serving.ts';
-import { OwnedShards } from '../../../src/roles/pserver/shards.ts';
+import { trainedSpec } from '../../../src/tensor/optimizer.ts';
 import { FakeClock, SILENT } from '../../store/support.ts';
-import { makeParameters, table } from '../../tensor/fixture.ts';
+import { makeParameters, SGD, table } from '../../tensor/fixture.ts';
 import { ownedHeads } from './owned-heads.ts';
 
 export const SPEC = table(2);
@@ -34,7 +35,7 @@ export let shards: OwnedShards;
 export function resetServed(): void {
   state = { held: true, frozen: false, applied: 0, contradictions: [] };
   const parameters = makeParameters({ spec: SPEC, shards: 2 });
-  const job = { spec: SPEC, shards: 2, units: 2, tasks: 3 };
+  const job = { spec: trainedSpec(SPEC, { optimizer: SGD }), shards: 2, units: 2, tasks: 3 };
   shards = new OwnedShards(job, ownedHeads(HEADS), { parameters, ledgers: new Map(), seqs: new Map() });
 }
 

@@ -6,12 +6,12 @@ import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import type { ExpectedJob } from '../../../checkpoint/load/load.ts';
 import { loadWarmStart, type WarmLoaded } from '../../../checkpoint/load/warm-load.ts';
 import type { WarmPlan } from '../../../checkpoint/load/warm-plan.ts';
-import type { Parameters } from '../../../tensor/parameters.ts';
+import type { ParameterMemory } from '../../../tensor/parameters.ts';
 import { type FileWait, type Look, untilFound, type WaitedFor, whyIncomplete } from './wait-for-files.ts';
 
 export interface WarmStartOptions extends FileWait {
   readonly expected: ExpectedJob;
-  readonly into: Parameters;
+  readonly into: ParameterMemory;
   /** Undefined: shards without a state keep their initial values. */
   readonly warmStart: WarmPlan | undefined;
 }

@@ -4,13 +4,13 @@
  */
 import { failPoint } from '../../../base/fail-points.ts';
 import { shardsOfUnits } from '../../../core/units/units.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 import type { WorkTimes } from '../metrics.ts';
-import type { OwnedShards } from '../shards.ts';
 import type { CopiedRounds } from '../unit-rounds.ts';
-import type { ForwardedUpdate } from '../units/forwarded-update.ts';
+import type { UnitParts } from '../update/parts.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
+import type { Update } from '../update/update.ts';
 import type { CopiedUnits } from './copied-units.ts';
-import type { UnitParts } from './part-sizes.ts';
-import type { ReplicatedUpdate } from './replicated-update.ts';
 
 export interface CommittedUpdatesOptions {
   readonly of: UnitParts;
@@ -20,7 +20,7 @@ export interface CommittedUpdatesOptions {
   /** In sync mode. */
   readonly rounds?: Pick<CopiedRounds, 'commit'> | undefined;
   /** Units that are led here have applied the update just now, and nothing has happened since. */
-  readonly onApplied: (payload: ReplicatedUpdate, units: readonly number[]) => void;
+  readonly onApplied: (payload: SharedUpdate, units: readonly number[]) => void;
   /** The units, led here or not, have had the update just now, and not the next one. */
   readonly onEach: (units: readonly number[]) => void;
   /** The update does not fit the copies of these units. */
@@ -30,13 +30,13 @@ export interface CommittedUpdatesOptions {
 export class CommittedUpdates {
   readonly #options: CommittedUpdatesOptions;
   /** Not applied yet. Each unit has them in the order of their numbers. */
-  #units = new Map<ReplicatedUpdate, number[]>();
+  #units = new Map<SharedUpdate, number[]>();
 
   constructor(options: CommittedUpdatesOptions) {
     this.#options = options;
   }
 
-  add(unit: number, payload: ReplicatedUpdate): void {
+  add(unit: number, payload: SharedUpdate): void {
     const units = this.#units.get(payload);
     if (units === undefined) this.#units.set(payload, [unit]);
     else units.push(unit);
@@ -53,7 +53,7 @@ export class CommittedUpdates {
     }
   }
 
-  #apply(payload: ReplicatedUpdate, units: readonly number[]): void {
+  #apply(payload: SharedUpdate, units: readonly number[]): void {
     const { owned, copied, times, onApplied, onUnfit } = this.#options;
     const [led, others]: [number[], number[]] = [[], []];
     for (const unit of [...units].sort((a, b) => a - b)) (owned.heads.of(unit) === undefined ? others : led).push(unit);
@@ -62,31 +62,15 @@ export class CommittedUpdates {
       onApplied(payload, led);
     }
     if (others.length === 0) return;
-    const unfit = copied.apply(others, payload.partOf(others));
+    const unfit = copied.apply(others, payload);
     if (unfit.length > 0) onUnfit(unfit);
   }
 
   /** It was judged and checked when it was placed, and is of these units alone. */
-  #lead(units: readonly number[], update: ForwardedUpdate): void {
+  #lead(units: readonly number[], update: Update): void {
     const { of, owned } = this.#options;
-    switch (update.type) {
-      case 'push': {
-        const { shards } = update;
-        const applying = shards.length === owned.numbers.length ? undefined : shards;
-        owned.parameters.push(update.sparse, update.dense, owned.actions(applying), update.rateScale);
-        failPoint('copies.committed');
-        owned.ledgers.advance(update.push, applying);
-        owned.advance(applying, false);
-        return;
-      }
-      case 'close': {
-        const shards = shardsOfUnits(units, of);
-        for (const { pass, task, records } of update.tasks) owned.close(pass, task, records, shards);
-        return;
-      }
-      case 'round':
-        this.#options.rounds!.commit(units, update);
-        return;
-    }
+    if (update.type === 'round') this.#options.rounds!.commit(units, update);
+    else owned.apply(update, shardsOfUnits(units, of));
+    if (update.type === 'push') failPoint('copies.committed');
   }
 }

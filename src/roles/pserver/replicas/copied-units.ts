@@ -5,26 +5,28 @@
 import { assert } from '../../../base/assert.ts';
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Log } from '../../../base/seams.ts';
-import { createIdRouter } from '../../../tensor/id-router.ts';
-import type { Parameters } from '../../../tensor/parameters.ts';
-import { PreImage } from '../pre-image.ts';
-import type { OwnedShards, ShardPositions } from '../shards.ts';
+import type { IdRouter } from '../../../tensor/id-router.ts';
+import type { ParameterMemory } from '../../../tensor/parameters.ts';
+import type { Held, ShardPositions } from '../held/held.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
+import { PreImage } from '../held/pre-image.ts';
 import type { TimedRounds } from '../unit-rounds.ts';
-import { CopiedShards, type CopiedShardsOptions } from '../units/copied-shards.ts';
-import type { ForwardedUpdate } from '../units/forwarded-update.ts';
 import type { FilledCopy } from '../units/incoming-unit.ts';
 import { afterRound, whyNotNext } from '../units/next-round.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
+import type { Update } from '../update/update.ts';
 
-export interface CopiedUnitsOptions extends CopiedShardsOptions {
+export interface CopiedUnitsOptions {
   readonly log: Log;
-  readonly owned: Pick<OwnedShards, 'parameters' | 'shardsOf'>;
+  readonly router: IdRouter;
+  readonly owned: OwnedShards;
   /** In sync mode: the timeline of this pserver; undefined while it goes back to a cut. */
   readonly timeline?: (() => number | undefined) | undefined;
 }
 
 interface CopiedUnit {
   /** In which its shards are present: it is another one after all have gone back to a cut. */
-  readonly parameters: Parameters;
+  readonly parameters: ParameterMemory;
   readonly shards: readonly number[];
   /** In sync mode. The old values may be those of several units. */
   rounds: TimedRounds | undefined;
@@ -32,12 +34,12 @@ interface CopiedUnit {
 
 export class CopiedUnits {
   readonly #options: CopiedUnitsOptions;
-  readonly #shards: CopiedShards;
+  readonly #held: Held;
   readonly #units = new Map<number, CopiedUnit>();
 
   constructor(options: CopiedUnitsOptions) {
     this.#options = options;
-    this.#shards = new CopiedShards(options);
+    this.#held = options.owned.beside();
   }
 
   /** Ascending. */
@@ -56,21 +58,23 @@ export class CopiedUnits {
       `the shards of unit ${unit} are present`,
     );
     assert((timeline === undefined) === (rounds === undefined), 'in sync mode a copy is in a round');
-    this.#shards.add(shards, positions);
+    this.#held.hold(shards, positions);
     this.#units.set(unit, { parameters, shards, rounds });
   }
 
   /**
-   * One update, to these units of those that it concerns: once for all of them. Gives the units that it does not fit;
-   * nothing of it was applied to those. A copy that is outdated takes nothing: who leads with it loads the unit.
+   * Applies one update to these units of those that it concerns, once for all of them. Gives the units that it does not
+   * fit; nothing of it was applied to those. An outdated copy takes nothing: the pserver that leads with it loads the
+   * unit.
    */
-  apply(concerned: readonly number[], update: ForwardedUpdate): number[] {
+  apply(concerned: readonly number[], shared: Pick<SharedUpdate, 'partOf'>): number[] {
     const units = concerned.filter((unit) => !this.#isOutdated(unit));
     if (units.length === 0) return [];
+    const update = shared.partOf(units);
     // Nearly always it fits all, and equal copies are judged as one.
-    const unfit = this.#whyUnfit(units, update) === undefined ? [] : this.#unfitOf(units, update);
+    const unfit = this.#whyUnfit(units, update) === undefined ? [] : this.#unfitOf(units, shared);
     const fit = unfit.length === 0 ? units : units.filter((unit) => !unfit.includes(unit));
-    const why = fit.length === 0 ? undefined : this.#apply(fit, update);
+    const why = fit.length === 0 ? undefined : this.#apply(fit, shared.partOf(fit));
     if (why === undefined) return unfit;
     this.#warn(fit, update, why);
     return [...units];
@@ -78,7 +82,7 @@ export class CopiedUnits {
 
   /** For `OwnedShards.add`. */
   positions(unit: number): ShardPositions {
-    return this.#shards.positions(this.#copyOf(unit).shards);
+    return this.#held.positions(this.#copyOf(unit).shards);
   }
 
   /**
@@ -88,16 +92,16 @@ export class CopiedUnits {
   momentOf(shard: number): { readonly seq: number; readonly ledger: () => Uint8Array } | undefined {
     for (const [unit, { shards }] of this.#units)
       if (shards.includes(shard) && this.#isOutdated(unit)) return undefined;
-    const seq = this.#shards.seqOf(shard);
-    return seq === undefined ? undefined : { seq, ledger: () => this.#shards.ledgerOf(shard) };
+    const seq = this.#held.seqOf(shard);
+    return seq === undefined ? undefined : { seq, ledger: () => this.#held.ledgers.encode(shard) };
   }
 
   /** In sync mode: where the unit is in the rounds, and on which timeline. */
   rounds(unit: number): TimedRounds | undefined {
     const { shards, rounds } = this.#copyOf(unit);
     if (rounds?.previous === undefined) return rounds;
-    const { spec, shards: count } = this.#options;
-    const of = { spec, shards: count, router: createIdRouter({ shards: count }) };
+    const { owned, router } = this.#options;
+    const of = { ...owned.job, router };
     return { ...rounds, previous: new PreImage(of, rounds.previous).partOf(shards).old };
   }
 
@@ -109,7 +113,7 @@ export class CopiedUnits {
 
   /** This pserver leads the unit from now on: its memory stays. */
   release(unit: number): void {
-    this.#shards.remove(this.#copyOf(unit).shards);
+    this.#held.letGo(this.#copyOf(unit).shards);
     this.#units.delete(unit);
   }
 
@@ -130,24 +134,25 @@ export class CopiedUnits {
     return units.flatMap((unit) => this.#copyOf(unit).shards);
   }
 
-  #unfitOf(units: readonly number[], update: ForwardedUpdate): number[] {
+  #unfitOf(units: readonly number[], shared: Pick<SharedUpdate, 'partOf'>): number[] {
     return units.filter((unit) => {
+      const update = shared.partOf([unit]);
       const why = this.#whyUnfit([unit], update);
       if (why !== undefined) this.#warn([unit], update, why);
       return why !== undefined;
     });
   }
 
-  #whyUnfit(units: readonly number[], update: ForwardedUpdate): string | undefined {
+  #whyUnfit(units: readonly number[], update: Update): string | undefined {
     for (const unit of units) {
       const why = this.#whyNotNext(unit, update);
       if (why !== undefined) return why;
     }
-    return this.#shards.whyUnfit(this.#shardsOf(units), update);
+    return this.#held.whyUnfit(update, this.#shardsOf(units));
   }
 
   /** By what each unit has of its own. */
-  #whyNotNext(unit: number, update: ForwardedUpdate): string | undefined {
+  #whyNotNext(unit: number, update: Update): string | undefined {
     const { owned, timeline } = this.#options;
     const copy = this.#units.get(unit);
     if (copy === undefined) return 'this pserver does not have a copy of the unit';
@@ -159,10 +164,9 @@ export class CopiedUnits {
   }
 
   /** Gives why it cannot be applied. Then nothing was changed. */
-  #apply(units: readonly number[], update: ForwardedUpdate): string | undefined {
-    const { parameters } = this.#options.owned;
+  #apply(units: readonly number[], update: Update): string | undefined {
     try {
-      const previous = this.#shards.apply(parameters, this.#shardsOf(units), update);
+      const previous = this.#held.apply(update, this.#shardsOf(units));
       if (update.type !== 'round') return undefined;
       for (const copy of units.map((unit) => this.#copyOf(unit)))
         copy.rounds = afterRound(copy.rounds!, update, previous!);
@@ -173,7 +177,7 @@ export class CopiedUnits {
     }
   }
 
-  #warn(units: readonly number[], { type }: ForwardedUpdate, why: string): void {
+  #warn(units: readonly number[], { type }: Update, why: string): void {
     this.#options.log.warn(`a ${type} does not fit copies of units: ${why}`, { units });
   }
 }

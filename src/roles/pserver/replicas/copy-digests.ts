@@ -7,7 +7,7 @@ import { LIMITS } from '../../../base/limits.ts';
 import type { Cancel, Clock } from '../../../base/seams.ts';
 import { shardDigest } from '../../../checkpoint/set/shard-digest.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
-import type { OwnedShards } from '../shards.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 import type { CopiedUnits } from './copied-units.ts';
 
 export interface CopyDigestsOptions {

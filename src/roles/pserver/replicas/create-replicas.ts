@@ -4,13 +4,13 @@ import { createIdRouter } from '../../../tensor/id-router.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
 import type { MovesOptions } from '../units/moves.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
 import { CountedChanges } from './counted-changes.ts';
 import { connectPeer } from './peer-connection.ts';
 import type { ConnectPeer } from './peer-connections.ts';
 import { peerProtocol } from './peer-protocol.ts';
 import { PserverReplicas, type PserverReplicasOptions } from './pserver-replicas.ts';
 import { ReplicaObserver } from './replica-observer.ts';
-import type { ReplicatedUpdate } from './replicated-update.ts';
 import { ShownHeads } from './shown-heads.ts';
 
 type Own = 'owned' | 'withoutSaves' | 'rounds' | 'onLed' | 'onChanged' | 'onCopyEnded' | 'onRecovery';
@@ -24,7 +24,7 @@ export function createReplicas(options: CreateReplicas): PserverReplicas {
   const { units, train, job } = record;
   const me = { index, token: fence.token.toString() };
   const fields = jobFields(record);
-  const connect: ConnectPeer<ReplicatedUpdate> = (link) =>
+  const connect: ConnectPeer<SharedUpdate> = (link) =>
     connectPeer({
       ...{ context, silenceMs: leaseTtlMs, onFatal },
       protocol: peerProtocol(fields, { primary: me, member: { index: link.peer.index, token: link.peer.token } }),

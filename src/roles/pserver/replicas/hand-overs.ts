@@ -1,10 +1,10 @@
 /** Units that are to be led by another member (docs/units.md). No save is running while a unit is handed over. */
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
 import type { UnitMachines } from './machines.ts';
-import type { ReplicatedUpdate } from './replicated-update.ts';
 
 export interface HandOversOptions {
-  readonly machines: UnitMachines<ReplicatedUpdate>;
+  readonly machines: UnitMachines<SharedUpdate>;
   /** Resolves when no save is running. None begins until the given function is called. */
   readonly withoutSaves: () => Promise<() => void>;
   /** The unit stays here, or is led by another one. */

@@ -9,17 +9,17 @@ import { PeerInbox } from '../../../core/replicas/peer-inbox.ts';
 import type { BatchAnswer, LinkFrame, PeerBatch } from '../../../core/replicas/peer-link.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { Session } from '../../../protocol/messages/channel.ts';
-import type { ReplicatedUpdate } from './replicated-update.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
 
 export interface InboxesOptions {
   readonly room: BackupRoomOptions;
   readonly hasCopy: (unit: number) => boolean;
   /** To the machine of its unit. What that answers comes later, and then `giveAnswers` is called. */
-  readonly onFrame: (frame: LinkFrame<ReplicatedUpdate>) => void;
+  readonly onFrame: (frame: LinkFrame<SharedUpdate>) => void;
 }
 
 interface Primary {
-  readonly inbox: PeerInbox<ReplicatedUpdate>;
+  readonly inbox: PeerInbox<SharedUpdate>;
   /** Of the newest connection. */
   session: Session | undefined;
   /** The batches on it, in order. */
@@ -49,7 +49,7 @@ export class Inboxes {
   }
 
   /** Throws `Overloaded` when the primary goes beyond its window: its connection is then of no use. */
-  received(primary: UnitOwner, batch: PeerBatch<ReplicatedUpdate>, session: Session): Promise<BatchAnswer> {
+  received(primary: UnitOwner, batch: PeerBatch<SharedUpdate>, session: Session): Promise<BatchAnswer> {
     const from = this.#primaries.get(keyOfOwner(primary));
     if (from === undefined || from.session !== session) throw otherConnection();
     const frames = from.inbox.received(batch);
@@ -76,7 +76,7 @@ export class Inboxes {
   }
 
   /** The copy has these staged, and nothing else. */
-  keep(unit: number, staged: readonly PlacedUpdate<ReplicatedUpdate>[]): void {
+  keep(unit: number, staged: readonly PlacedUpdate<SharedUpdate>[]): void {
     for (const { inbox } of this.#primaries.values()) inbox.room.keep(unit, staged);
   }
 

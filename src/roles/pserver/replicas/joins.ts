@@ -6,11 +6,11 @@ import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
 import { isIn } from '../../../core/replicas/messages.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { CopyFor, CopyMaker, MadeCopies } from '../units/backup-copies.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
 import type { UnitMachines } from './machines.ts';
-import type { ReplicatedUpdate } from './replicated-update.ts';
 
 export interface JoinsOptions {
-  readonly machines: UnitMachines<ReplicatedUpdate>;
+  readonly machines: UnitMachines<SharedUpdate>;
   /** They begin later than this. */
   readonly copies: () => MadeCopies;
   /** There is another copy in the head, or one less on its way. */

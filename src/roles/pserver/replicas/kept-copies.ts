@@ -4,12 +4,12 @@ import { Replica } from '../../../core/replicas/replica.ts';
 import { isSameMove, type MoveName } from '../../../core/units/move-messages.ts';
 import type { CopyKeeper } from '../units/backup-copies.ts';
 import type { FilledCopy } from '../units/incoming-unit.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
 import type { CopiedUnits } from './copied-units.ts';
 import type { UnitMachines } from './machines.ts';
-import type { ReplicatedUpdate } from './replicated-update.ts';
 
 export interface KeptCopiesOptions {
-  readonly machines: UnitMachines<ReplicatedUpdate>;
+  readonly machines: UnitMachines<SharedUpdate>;
   readonly copied: CopiedUnits;
   /** There is a copy. */
   readonly onKept: (unit: number) => void;

@@ -9,14 +9,14 @@ import { retryStore } from '../../../cluster/ownership.ts';
 import { isCountedOn, parseHead } from '../../../cluster/placement/heads.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { TimedRounds } from '../unit-rounds.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
 import type { CopiedUnits } from './copied-units.ts';
 import type { UnitMachines } from './machines.ts';
-import type { ReplicatedUpdate } from './replicated-update.ts';
 
 export interface LastCopiesOptions {
   readonly context: RoleContext;
   readonly me: UnitOwner;
-  readonly machines: Pick<UnitMachines<ReplicatedUpdate>, 'of' | 'unapplied'>;
+  readonly machines: Pick<UnitMachines<SharedUpdate>, 'of' | 'unapplied'>;
   readonly copied: Pick<CopiedUnits, 'units' | 'apply' | 'positions' | 'rounds'>;
 }
 
@@ -67,8 +67,7 @@ export class LastCopies {
     const { machines, copied } = this.#options;
     const standing = machines.of(unit)?.standing ?? 'none';
     const isComplete =
-      standing !== 'none' &&
-      machines.unapplied(unit).every((payload) => copied.apply([unit], payload.partOf([unit])).length === 0);
+      standing !== 'none' && machines.unapplied(unit).every((payload) => copied.apply([unit], payload).length === 0);
     this.#completed.set(unit, isComplete);
     return isComplete;
   }

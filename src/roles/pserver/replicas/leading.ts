@@ -2,10 +2,11 @@
 import { PaddletError } from '../../../base/errors.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 import type { OwnedHead } from '../owned-heads.ts';
-import type { OwnedShards } from '../shards.ts';
 import type { CopiedRounds } from '../unit-rounds.ts';
 import type { MadeCopies } from '../units/backup-copies.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
 import type { CopiedUnits } from './copied-units.ts';
 import type { HandOvers } from './hand-overs.ts';
 import type { Inboxes } from './inboxes.ts';
@@ -13,7 +14,6 @@ import type { KnownHeads } from './known-heads.ts';
 import type { LinksHost } from './links-host.ts';
 import type { UnitMachines } from './machines.ts';
 import type { PlacedUpdates } from './placed-updates.ts';
-import type { ReplicatedUpdate } from './replicated-update.ts';
 
 export interface LeadingOptions {
   readonly context: Pick<RoleContext, 'host' | 'keys'>;
@@ -21,8 +21,8 @@ export interface LeadingOptions {
   readonly owned: OwnedShards;
   readonly copied: CopiedUnits;
   readonly known: KnownHeads;
-  readonly machines: UnitMachines<ReplicatedUpdate>;
-  readonly host: Pick<LinksHost<ReplicatedUpdate>, 'stepped'>;
+  readonly machines: UnitMachines<SharedUpdate>;
+  readonly host: Pick<LinksHost<SharedUpdate>, 'stepped'>;
   readonly inboxes: Pick<Inboxes, 'hasNone'>;
   readonly placed: Pick<PlacedUpdates, 'lost'>;
   readonly handOvers: Pick<HandOvers, 'isBegun'>;

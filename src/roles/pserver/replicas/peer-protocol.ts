@@ -1,14 +1,14 @@
 /** What a connection between a primary and a backup carries, as requests (docs/protocol.md). */
 import type { Channel, RequestOptions } from '../../../protocol/messages/channel.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
 import type { PeerProtocol } from './peer-connection.ts';
 import { type BatchEnds, decodeAnswers, encodeBatch } from './replicate-codec.ts';
-import type { ReplicatedUpdate } from './replicated-update.ts';
 
 /** `job`: the fields that every request has. */
 export const peerProtocol = (
   job: { readonly job: string; readonly batchPlanId: string },
   ends: BatchEnds,
-): PeerProtocol<ReplicatedUpdate> => ({
+): PeerProtocol<SharedUpdate> => ({
   async open(channel: Channel, options: RequestOptions) {
     const { primary, member } = ends;
     const reply = await channel.request({ header: { type: 'openReplicas', ...job, primary, member } }, options);

@@ -4,13 +4,13 @@
  */
 import { isSameName, type UpdateName } from '../../../core/replicas/messages.ts';
 import type { PlacedPart } from '../../../core/replicas/room-queue.ts';
-import type { ReplicatedUpdate } from './replicated-update.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
 
 /** `failed`: not every unit has committed it, as far as this process knows. */
 export type PlacedOutcome = 'committed' | 'failed';
 
 interface Placed {
-  readonly payload: ReplicatedUpdate;
+  readonly payload: SharedUpdate;
   /** Units in which it is not decided. */
   readonly open: Set<number>;
   isCommittedSomewhere: boolean;
@@ -27,7 +27,7 @@ interface Part {
 }
 
 export class PlacedUpdates {
-  readonly #byPayload = new Map<ReplicatedUpdate, Placed>();
+  readonly #byPayload = new Map<SharedUpdate, Placed>();
   /** In the order of their places. */
   readonly #byUnit = new Map<number, Part[]>();
 
@@ -37,7 +37,7 @@ export class PlacedUpdates {
 
   /** `onEnd` is called once, at the moment at which the last unit has decided. */
   add(
-    payload: ReplicatedUpdate,
+    payload: SharedUpdate,
     parts: readonly PlacedPart[],
     onEnd: (isCommittedSomewhere: boolean) => void,
   ): Promise<PlacedOutcome> {
@@ -55,7 +55,7 @@ export class PlacedUpdates {
   }
 
   /** These units have applied it. */
-  applied(payload: ReplicatedUpdate, units: readonly number[], wait: Promise<void> | undefined): void {
+  applied(payload: SharedUpdate, units: readonly number[], wait: Promise<void> | undefined): void {
     const placed = this.#byPayload.get(payload);
     if (placed === undefined) return;
     placed.isCommittedSomewhere = true;

@@ -4,21 +4,21 @@
  * have come a second time, or the units may be others.
  */
 import { PaddletError } from '../../../base/errors.ts';
-import type { OwnedShards } from '../shards.ts';
-import type { ForwardedUpdate } from '../units/forwarded-update.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
+import type { Update } from '../update/update.ts';
 import type { LinksHost, TakeRoom } from './links-host.ts';
 import type { UnitMachines } from './machines.ts';
 import { type PlacedOutcome, PlacedUpdates } from './placed-updates.ts';
-import type { ReplicatedUpdate } from './replicated-update.ts';
 import { TaskTurns } from './task-turns.ts';
 
 export interface PlaceRequest {
   /** It has no place yet. */
-  readonly payload: ReplicatedUpdate;
+  readonly payload: SharedUpdate;
   /** Whether what was judged of it holds still. */
   readonly isStill: () => boolean;
   /** The update as it is placed. What it throws is the answer. */
-  readonly make: () => ForwardedUpdate;
+  readonly make: () => Update;
   /** It raises the version of the shards. */
   readonly isCounted: boolean;
 }
@@ -28,8 +28,8 @@ export type PlacingOutcome = PlacedOutcome | 'again';
 
 export interface PlacingOptions {
   readonly owned: OwnedShards;
-  readonly host: Pick<LinksHost<ReplicatedUpdate>, 'ask'>;
-  readonly machines: UnitMachines<ReplicatedUpdate>;
+  readonly host: Pick<LinksHost<SharedUpdate>, 'ask'>;
+  readonly machines: UnitMachines<SharedUpdate>;
 }
 
 export class Placing {
@@ -84,7 +84,7 @@ export class Placing {
     this.updates.lostAll();
   }
 
-  #place(request: PlaceRequest, takeRoom: TakeRoom<ReplicatedUpdate>): Promise<PlacedOutcome> | undefined {
+  #place(request: PlaceRequest, takeRoom: TakeRoom<SharedUpdate>): Promise<PlacedOutcome> | undefined {
     const { payload, isStill, make, isCounted } = request;
     const { machines, owned } = this.#options;
     if (!isStill() || !this.#areAdmitted(payload.units)) return undefined;
@@ -95,7 +95,7 @@ export class Placing {
     const placed = this.updates.add(payload, parts, (isCommittedSomewhere) => {
       if (!isCounted) return;
       this.#counted -= 1;
-      if (isCommittedSomewhere) owned.advance([]);
+      if (isCommittedSomewhere) owned.raiseVersion();
     });
     for (const { unit } of parts) machines.step(unit, { type: 'place', payload });
     return placed;

@@ -16,12 +16,13 @@ import type { LinkFrame } from '../../../core/replicas/peer-link.ts';
 import { Replica } from '../../../core/replicas/replica.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 import type { WorkTimes } from '../metrics.ts';
 import type { OwnedHead } from '../owned-heads.ts';
-import type { OwnedShards } from '../shards.ts';
 import type { CopiedRounds } from '../unit-rounds.ts';
 import type { MadeCopies } from '../units/backup-copies.ts';
 import type { CopyActions } from '../units/copy-duties.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
 import { CommittedUpdates } from './committed-updates.ts';
 import { CopiedUnits } from './copied-units.ts';
 import { CopyDigests } from './copy-digests.ts';
@@ -35,13 +36,12 @@ import { LastCopies } from './last-copies.ts';
 import { Leading } from './leading.ts';
 import { LinksHost } from './links-host.ts';
 import { type MachineStep, UnitMachines } from './machines.ts';
-import { roomFor } from './part-sizes.ts';
 import type { ConnectPeer } from './peer-connections.ts';
 import { Placing } from './placing.ts';
 import { Presence } from './presence.ts';
 import type { ReplicaObserver } from './replica-observer.ts';
 import type { ReplicatedJob } from './replicate-codec.ts';
-import type { ReplicatedUpdate } from './replicated-update.ts';
+import { roomFor } from './room.ts';
 import { SeenHeads } from './seen-heads.ts';
 import type { ServedReplicas } from './served-replicas.ts';
 import { Standing } from './standing.ts';
@@ -58,7 +58,7 @@ export interface PserverReplicasOptions {
   /** That the job may have. */
   readonly mostPservers: number;
   readonly view: Pick<PlacementView, 'units' | 'live' | 'changed' | 'version'>;
-  readonly connect: ConnectPeer<ReplicatedUpdate>;
+  readonly connect: ConnectPeer<SharedUpdate>;
   readonly observer: ReplicaObserver;
   readonly times: WorkTimes;
   readonly withoutSaves: () => Promise<() => void>;
@@ -75,8 +75,8 @@ export interface PserverReplicasOptions {
 
 const MOST_UNDER_WAY = 4;
 
-type Step = MachineStep<ReplicatedUpdate>;
-type Effect = ReplicaEffect<ReplicatedUpdate>;
+type Step = MachineStep<SharedUpdate>;
+type Effect = ReplicaEffect<SharedUpdate>;
 
 export class PserverReplicas implements CopyActions, ServedReplicas {
   readonly me: UnitOwner;
@@ -84,7 +84,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   readonly owned: OwnedShards;
   /** Of units that others lead. */
   readonly copied: CopiedUnits;
-  readonly machines: UnitMachines<ReplicatedUpdate>;
+  readonly machines: UnitMachines<SharedUpdate>;
   readonly placing: Placing;
   readonly joins: Joins;
   readonly keeper: KeptCopies;
@@ -96,7 +96,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   readonly #options: PserverReplicasOptions;
   readonly #known = new KnownHeads();
   readonly #presence: Presence;
-  readonly #host: LinksHost<ReplicatedUpdate>;
+  readonly #host: LinksHost<SharedUpdate>;
   readonly #committed: CommittedUpdates;
   readonly #proposals: HeadProposals;
   readonly #seen: SeenHeads;
@@ -118,9 +118,8 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.owned = owned;
     this.#ending = AbortSignal.any([this.#stopped.signal, lease.lost]);
     this.copied = new CopiedUnits({
-      ...{ log, owned, spec, shards: job.shards, tasks: job.tasks },
+      ...{ log, owned, router: job.router },
       timeline: rounds && (() => rounds.timeline()),
-      rateShareOf: rounds && ((round) => rounds.rateShareOf(round)),
     });
     this.digests = new CopyDigests({ clock, spec, owned, copied: this.copied });
     this.machines = new UnitMachines({
@@ -148,8 +147,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.inboxes = new Inboxes({
       room: roomFor(job.units, mostPservers),
       hasCopy: (unit) => machines.of(unit) !== undefined,
-      onFrame: ({ link, frame }: LinkFrame<ReplicatedUpdate>) =>
-        machines.step(link.unit, { type: 'frame', link, frame }),
+      onFrame: ({ link, frame }: LinkFrame<SharedUpdate>) => machines.step(link.unit, { type: 'frame', link, frame }),
     });
     this.placing = new Placing({ owned, host: this.#host, machines });
     this.#committed = new CommittedUpdates({
@@ -360,8 +358,8 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     );
   }
 
-  #applied(payload: ReplicatedUpdate, units: readonly number[]): void {
-    const wait = this.#copies!.applied(() => payload.partOf(units), units);
+  #applied(payload: SharedUpdate, units: readonly number[]): void {
+    const wait = this.#copies!.applied(() => payload, units);
     this.placing.updates.applied(payload, units, wait?.catch(asSuspended));
   }
 

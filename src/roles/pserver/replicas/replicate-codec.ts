@@ -9,18 +9,17 @@ import type { BatchAnswer, LinkFrame, PeerBatch } from '../../../core/replicas/p
 import { isSameOwner, type UnitOwner } from '../../../core/units/move-messages.ts';
 import type { ReplyHeader, RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import type { Outgoing, Received } from '../../../protocol/messages/channel.ts';
-import type { ForwardedUpdate } from '../units/forwarded-update.ts';
-import { decodeUpdate, encodeUpdate, expectSegments, type MovedTasks } from '../units/payload-codec.ts';
-import { checkGradients } from './check-gradients.ts';
+import { decodeUpdate, encodeUpdate, expectSegments, type UpdatedJob } from '../update/codec.ts';
+import type { UnitParts } from '../update/parts.ts';
+import { SharedUpdate } from '../update/shared-update.ts';
+import type { Update } from '../update/update.ts';
 import { packAnswers, packFrames, type UnitFrame, unpackAnswers, unpackFrames } from './frame-rows.ts';
-import type { UnitParts } from './part-sizes.ts';
-import { ReplicatedUpdate } from './replicated-update.ts';
 
 export type ReplicateRequest = Extract<RequestHeader, { type: 'replicate' }>;
 export type ReplicateReply = Extract<ReplyHeader, { type: 'replicate' }>;
 
 /** What a batch must agree with. */
-export interface ReplicatedJob extends UnitParts, MovedTasks {}
+export interface ReplicatedJob extends UnitParts, UpdatedJob {}
 
 /** Of all links that a batch has frames of. */
 export interface BatchEnds {
@@ -30,7 +29,7 @@ export interface BatchEnds {
 
 export interface DecodedBatch extends BatchEnds {
   /** What is staged is borrowed from the request: `own` it when there is room for it. */
-  readonly batch: PeerBatch<ReplicatedUpdate>;
+  readonly batch: PeerBatch<SharedUpdate>;
 }
 
 /** Frames, and tails. */
@@ -42,7 +41,7 @@ const OWN_SEGMENTS = 2;
 export function encodeBatch(
   job: { readonly job: string; readonly batchPlanId: string },
   { primary, member }: BatchEnds,
-  batch: PeerBatch<ReplicatedUpdate>,
+  batch: PeerBatch<SharedUpdate>,
 ): Outgoing<ReplicateRequest> {
   assert(
     batch.frames.every(({ link }) => isSameOwner(link.primary, primary) && isSameOwner(link.member, member)),
@@ -59,13 +58,13 @@ export function encodeBatch(
   };
 }
 
-function unitFrame({ link: { unit, epoch }, frame }: LinkFrame<ReplicatedUpdate>): UnitFrame {
+function unitFrame({ link: { unit, epoch }, frame }: LinkFrame<SharedUpdate>): UnitFrame {
   if (frame.type !== 'stage') return { unit, epoch, frame };
   return { unit, epoch, frame: { type: 'stage', name: frame.update.name, committed: frame.committed } };
 }
 
 /** What the stages of the batch share, of their units. */
-function stagedPart({ frames }: PeerBatch<ReplicatedUpdate>): ForwardedUpdate | undefined {
+function stagedPart({ frames }: PeerBatch<SharedUpdate>): Update | undefined {
   const staged = frames.flatMap(({ link, frame }) =>
     frame.type === 'stage' ? [{ unit: link.unit, payload: frame.update.payload }] : [],
   );
@@ -94,8 +93,8 @@ export function decodeBatch(job: ReplicatedJob, request: Received<ReplicateReque
 function linkFrame(
   { unit, epoch, frame }: UnitFrame,
   ends: BatchEnds,
-  payload: ReplicatedUpdate | undefined,
-): LinkFrame<ReplicatedUpdate> {
+  payload: SharedUpdate | undefined,
+): LinkFrame<SharedUpdate> {
   const link: LinkName = { unit, epoch, ...ends };
   if (frame.type !== 'stage') return { link, frame };
   const { name, committed } = frame;
@@ -108,7 +107,7 @@ function decodePayload(
   staged: readonly number[],
   arrived: readonly Uint8Array[],
   ownOrder: number,
-): ReplicatedUpdate | undefined {
+): SharedUpdate | undefined {
   if (header === undefined || staged.length === 0) {
     if (header !== undefined || staged.length > 0) throw bad('an update and its stages come together');
     if (order !== 0 || late) throw bad('what is not staged has no order, and is not late');
@@ -117,9 +116,9 @@ function decodePayload(
   }
   if (order === 0) throw bad('what is staged has an order');
   const update = decodeUpdate(job, header, arrived);
-  if (update.type !== 'close') checkGradients(job.spec, update);
   if (update.type === 'push') checkShards(job, update.shards);
-  const payload = new ReplicatedUpdate({ of: job, order: ownOrder, update, units: staged });
+  const payload = new SharedUpdate({ of: job, order: ownOrder, update, units: staged });
+  payload.checkFrame();
   checkConcerned(payload, update, staged);
   return payload;
 }
@@ -131,7 +130,7 @@ function checkShards({ shards }: ReplicatedJob, applying: readonly number[]): vo
 }
 
 /** The update is exactly of the units that stage it. */
-function checkConcerned(payload: ReplicatedUpdate, update: ForwardedUpdate, staged: readonly number[]): void {
+function checkConcerned(payload: SharedUpdate, update: Update, staged: readonly number[]): void {
   if (payload.units.length !== staged.length) throw bad('a unit stages an update that none of its shards applies');
   const isWhole = update.type !== 'push' || (payload.update as typeof update).shards.length === update.shards.length;
   if (!isWhole || payload.hasOthers) throw bad('an update has shards, rows or blocks of units that do not stage it');

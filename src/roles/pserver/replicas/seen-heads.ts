@@ -7,9 +7,9 @@ import type { RoleContext } from '../../../cluster/context.ts';
 import type { PlacementView } from '../../../cluster/placement/placement-view.ts';
 import type { StoredHead } from '../../../cluster/placement/propose-heads.ts';
 import { readHead } from '../units/read-head.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
 import { type KnownHeads, unitHeadOf } from './known-heads.ts';
 import type { UnitMachines } from './machines.ts';
-import type { ReplicatedUpdate } from './replicated-update.ts';
 
 export interface SeenHeadsOptions {
   readonly context: RoleContext;
@@ -17,7 +17,7 @@ export interface SeenHeadsOptions {
   readonly lost: AbortSignal;
   readonly view: Pick<PlacementView, 'units'>;
   readonly known: KnownHeads;
-  readonly machines: UnitMachines<ReplicatedUpdate>;
+  readonly machines: UnitMachines<SharedUpdate>;
   readonly onRecovery: (number: number) => void;
   /** Told for each unit, whether there is a machine or not. */
   readonly onSeen: (head: StoredHead, isPrimaryAlive: boolean) => void;

@@ -1,6 +1,7 @@
 /** What requests are answered from, where units have copies. */
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
-import type { OwnedShards } from '../shards.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
 import type { CopiedUnits } from './copied-units.ts';
 import type { CopyDigests } from './copy-digests.ts';
 import type { Inboxes } from './inboxes.ts';
@@ -8,7 +9,6 @@ import type { Joins } from './joins.ts';
 import type { UnitMachines } from './machines.ts';
 import type { Placing } from './placing.ts';
 import type { ReplicatedJob } from './replicate-codec.ts';
-import type { ReplicatedUpdate } from './replicated-update.ts';
 
 export interface ServedReplicas {
   /**
@@ -23,7 +23,7 @@ export interface ServedReplicas {
   readonly inboxes: Pick<Inboxes, 'opened' | 'received'>;
   readonly digests: Pick<CopyDigests, 'of'>;
   /** What is told of the copies. */
-  readonly machines: Pick<UnitMachines<ReplicatedUpdate>, 'units' | 'of'>;
+  readonly machines: Pick<UnitMachines<SharedUpdate>, 'units' | 'of'>;
   readonly joins: Pick<Joins, 'making'>;
   /** Copies that are here, of units that others lead. */
   readonly copied: Pick<CopiedUnits, 'units' | 'positions'>;

@@ -2,15 +2,15 @@
 import { asSuspended } from '../../../cluster/as-suspended.ts';
 import type { Signal } from '../../../cluster/waiting.ts';
 import { keyOfOwner } from '../../../core/replicas/messages.ts';
-import type { OwnedShards } from '../shards.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 import type { CopiedRounds } from '../unit-rounds.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
 import type { HandOvers } from './hand-overs.ts';
 import type { UnitMachines } from './machines.ts';
 import type { PlacedUpdates } from './placed-updates.ts';
-import type { ReplicatedUpdate } from './replicated-update.ts';
 
 export interface StandingOptions {
-  readonly machines: UnitMachines<ReplicatedUpdate>;
+  readonly machines: UnitMachines<SharedUpdate>;
   readonly owned: Pick<OwnedShards, 'heads'>;
   readonly placed: Pick<PlacedUpdates, 'size'>;
   readonly handOvers: Pick<HandOvers, 'to'>;

@@ -7,12 +7,12 @@ import { isCountedOn } from '../../../cluster/placement/heads.ts';
 import { logWaiting, type Signal, untilOrLate } from '../../../cluster/waiting.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { OwnedHead } from '../owned-heads.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
 import type { UnitMachines } from './machines.ts';
-import type { ReplicatedUpdate } from './replicated-update.ts';
 
 export interface CopiesHere {
   readonly me: UnitOwner;
-  readonly machines: Pick<UnitMachines<ReplicatedUpdate>, 'units' | 'of'>;
+  readonly machines: Pick<UnitMachines<SharedUpdate>, 'units' | 'of'>;
   /** Notified after each turn. */
   readonly changed: Signal;
   headOf(unit: number): OwnedHead | undefined;

@@ -6,7 +6,7 @@ import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file
 import type { PassMetrics } from '../../../core/pass-metrics.ts';
 import type { RoundGradients } from '../../../tensor/parameters.ts';
 import type { SnapshotSource } from '../files/snapshots.ts';
-import type { OwnedShards } from '../shards.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 import { type RoundView, viewRound } from './round-view.ts';
 
 export interface CutSave {

@@ -5,15 +5,15 @@
 import type { PassMetrics } from '../../../core/pass-metrics.ts';
 import type { GateGroup } from '../../../core/rounds/gates.ts';
 import { partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
-import type { PreImage } from '../pre-image.ts';
-import type { ForwardedRound } from '../unit-rounds.ts';
+import type { PreImage } from '../held/pre-image.ts';
+import type { RoundUpdate } from '../update/update.ts';
 import type { Lane } from './lanes.ts';
 
 export interface KeptRounds {
   /** By lane number: of the current round, with the parts of the group's shards. */
   readonly lanes: (Lane | undefined)[];
   /** Of all lanes, while the round waits until all copies of the units have it. The lanes have no gradients then. */
-  sum?: ForwardedRound | undefined;
+  sum?: RoundUpdate | undefined;
   /** Together the version before the current one, for as long as a trainer may pull it. */
   previous: readonly PreImage[];
   /**

@@ -4,9 +4,9 @@ import type { PushPosition } from '../../../core/shard/ledger.ts';
 import type { MetricSums } from '../../../model/model.ts';
 import type { DensePart, LaneGradients } from '../../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 import { gradientParts } from '../request-parts.ts';
 import type { Header, Request } from '../requests.ts';
-import type { OwnedShards } from '../shards.ts';
 import type { CopiedLane, LaneMemory } from './lane-memory.ts';
 
 export interface Lane extends LaneGradients, CopiedLane {
@@ -43,7 +43,7 @@ export function readLane(
   if (header.records === 0 && request.segmentCount > 0) throw badLane(header.lane, 'gradients of no record');
   const arrived = gradientParts(request);
   if (header.records > 0) checkBlocks({ spec, shards }, header.lane, arrived.dense);
-  shards.parameters.check(arrived.sparse, arrived.dense, shards.actions(undefined));
+  shards.check(arrived);
   return {
     records: header.records,
     metrics: header.metrics,

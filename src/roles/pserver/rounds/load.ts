@@ -12,10 +12,10 @@ import type { WarmPlan } from '../../../checkpoint/load/warm-plan.ts';
 import type { Generation } from '../../../checkpoint/registry/entry.ts';
 import type { Rest } from '../../../cluster/placement/heads.ts';
 import { unitOf } from '../../../core/units/units.ts';
-import type { Parameters } from '../../../tensor/parameters.ts';
+import type { ParameterMemory } from '../../../tensor/parameters.ts';
 import type { FileWait } from '../files/wait-for-files.ts';
 import { warmUp } from '../files/warm-start.ts';
-import type { ShardPositions } from '../shards.ts';
+import type { ShardPositions } from '../held/held.ts';
 
 export interface LoadRoundsOptions extends FileWait {
   readonly expected: ExpectedJob;
@@ -26,7 +26,7 @@ export interface LoadRoundsOptions extends FileWait {
   /** How long it is waited for copies that are being written down. */
   readonly partingLimitMs: number;
   /** None of the shards to be loaded is present. After an error some may be. */
-  readonly into: Parameters;
+  readonly into: ParameterMemory;
 }
 
 /** Units, with all their shards present. */

@@ -4,9 +4,9 @@
  * since a copy has failed, is placed again: no trainer is asked for its lane a second time.
  */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
-import { ReplicatedUpdate } from '../replicas/replicated-update.ts';
 import type { ServedReplicas } from '../replicas/served-replicas.ts';
-import type { ForwardedRound } from '../unit-rounds.ts';
+import { SharedUpdate } from '../update/shared-update.ts';
+import type { RoundUpdate } from '../update/update.ts';
 import type { UnitGroup } from './kept-rounds.ts';
 import type { RoundGroups } from './round-groups.ts';
 
@@ -40,7 +40,7 @@ export class PlacedRounds {
   }
 
   /** Until no unit is left that waits: those that another process leads by then get their lanes again there. */
-  async #place(units: readonly number[], sum: ForwardedRound): Promise<void> {
+  async #place(units: readonly number[], sum: RoundUpdate): Promise<void> {
     for (;;) {
       const waiting = this.#waiting(units, sum);
       if (waiting.length === 0) return;
@@ -49,7 +49,7 @@ export class PlacedRounds {
   }
 
   /** Ends when every unit has decided, or the sum was not placed. */
-  async #placeIn(units: readonly number[], sum: ForwardedRound): Promise<void> {
+  async #placeIn(units: readonly number[], sum: RoundUpdate): Promise<void> {
     const { placing } = this.#options.replicas;
     const payload = this.#payloadOf(units, sum);
     if (payload === undefined) {
@@ -62,16 +62,18 @@ export class PlacedRounds {
   }
 
   /** Undefined when it is too large for all these units together. */
-  #payloadOf(units: readonly number[], sum: ForwardedRound): ReplicatedUpdate | undefined {
+  #payloadOf(units: readonly number[], sum: RoundUpdate): SharedUpdate | undefined {
     try {
-      return new ReplicatedUpdate({ of: this.#options.replicas.job, update: sum, units });
+      const payload = new SharedUpdate({ of: this.#options.replicas.job, update: sum, units });
+      payload.checkFrame();
+      return payload;
     } catch (error) {
       if (units.length > 1 && isPaddletError(error, 'FrameTooLarge')) return undefined;
       throw error;
     }
   }
 
-  #waiting(units: readonly number[], sum: ForwardedRound): number[] {
+  #waiting(units: readonly number[], sum: RoundUpdate): number[] {
     const { groups, isFrozen } = this.#options;
     return isFrozen() ? [] : groups.waitingFor(sum, units);
   }

@@ -12,9 +12,10 @@ import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { LaneSum, RoundGradients } from '../../../tensor/parameters.ts';
 import type { ShardParts } from '../../../tensor/shard-parts.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
-import { applyKeeping, PreImage } from '../pre-image.ts';
-import type { OwnedShards } from '../shards.ts';
-import type { ForwardedRound, OldValues, TimedRounds, UnitRounds } from '../unit-rounds.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
+import { type OldValues, PreImage } from '../held/pre-image.ts';
+import type { TimedRounds, UnitRounds } from '../unit-rounds.ts';
+import type { RoundUpdate } from '../update/update.ts';
 import {
   type KeptRounds,
   keptAt,
@@ -35,8 +36,6 @@ export interface RoundGroupsOptions {
   readonly grouping: Grouping;
   readonly router: IdRouter;
   readonly shards: OwnedShards;
-  /** What the learning rate is multiplied by in that round. */
-  readonly rateShareOf: (round: number) => number;
   /** Where each unit is, as it was loaded. */
   readonly loaded: ReadonlyMap<number, RoundsMeta>;
 }
@@ -130,11 +129,7 @@ export class RoundGroups {
    * before it changes anything. `applied` is told how to get what is forwarded to the targets of moves: at once or
    * never.
    */
-  apply<T>(
-    group: UnitGroup,
-    before: (gradients: RoundGradients) => void,
-    applied: (make: () => ForwardedRound) => T,
-  ): T {
+  apply<T>(group: UnitGroup, before: (gradients: RoundGradients) => void, applied: (make: () => RoundUpdate) => T): T {
     const { parameters } = this.#options.shards;
     const of = this.#roundOf(group);
     const lanes = lanesOf(group.kept);
@@ -149,12 +144,11 @@ export class RoundGroups {
    * Folds the round, of which the group has all lanes, to be applied when all copies of the units have the sum. Throws
    * what `Parameters.check` throws.
    */
-  takeSum(group: UnitGroup): ForwardedRound {
+  takeSum(group: UnitGroup): RoundUpdate {
     const { shards } = this.#options;
     const { parameters } = shards;
     const checked = (sum: LaneSum): RoundGradients => {
-      const { sparse, dense } = sum.parts();
-      parameters.check(sparse, dense, shards.actions(this.shardsOf(group)));
+      shards.check(sum.parts(), this.shardsOf(group));
       return sum.copy();
     };
     const sum = { ...this.#roundOf(group), ...parameters.withSum(lanesOf(group.kept), checked) };
@@ -167,13 +161,13 @@ export class RoundGroups {
   }
 
   /** Those of the units that wait until their copies have the sum. */
-  waitingFor(sum: ForwardedRound, units: readonly number[]): number[] {
+  waitingFor(sum: RoundUpdate, units: readonly number[]): number[] {
     const group = this.gates.groups().find(({ kept }) => kept.sum === sum);
     return group === undefined ? [] : units.filter((unit) => group.units.includes(unit));
   }
 
   /** All copies of these units have the sum: a part of the one that was taken. */
-  commit(units: readonly number[], round: ForwardedRound, before: (gradients: RoundGradients) => void): void {
+  commit(units: readonly number[], round: RoundUpdate, before: (gradients: RoundGradients) => void): void {
     const group = this.gates.groupOf(units[0]!);
     assert(
       group.kept.sum?.round === round.round && units.every((unit) => group.units.includes(unit)),
@@ -183,7 +177,7 @@ export class RoundGroups {
   }
 
   /** The round that the group has all lanes of, those of the group's shards alone, without its gradients. */
-  #roundOf({ gate, kept }: UnitGroup): Omit<ForwardedRound, keyof RoundGradients> {
+  #roundOf({ gate, kept }: UnitGroup): Omit<RoundUpdate, keyof RoundGradients> {
     const batches = lanesOf(kept).flatMap(({ position, metrics }) =>
       position === undefined ? [] : [{ position, metrics }],
     );
@@ -194,20 +188,17 @@ export class RoundGroups {
   #apply(
     group: UnitGroup,
     units: readonly number[],
-    round: ForwardedRound,
+    round: RoundUpdate,
     before: (gradients: RoundGradients) => void,
   ): void {
-    const { shards, lanes, rateShareOf } = this.#options;
-    const { parameters, ledgers } = shards;
+    const { shards, lanes } = this.#options;
     const isWhole = units.length === group.units.length;
     const only = isWhole ? this.shardsOf(group) : this.#shardsOf(units);
     before(round);
-    const share = rateShareOf(round.round);
-    const previous = [applyKeeping(this.#parts, parameters, round, shards.actions(undefined), share)];
+    const previous = [new PreImage(this.#parts, shards.apply(round, only)!)];
+    shards.raiseVersion();
     failPoint('round.applied');
-    for (const { position } of round.batches) ledgers.advance(position, only);
     const metrics = addRound(group.kept.metrics, round.round + 1, round.batches);
-    shards.advance(only);
     if (isWhole) {
       group.kept.lanes.fill(undefined);
       Object.assign(group.kept, { previous, metrics, sum: undefined });

@@ -1,10 +1,10 @@
 /** Sync mode: the moves of this pserver's units, each with its place in the rounds. */
 import { jobFields } from '../../../cluster/client/job-fields.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import { copiesOf } from '../replicas/create-replicas.ts';
 import type { PserverReplicas } from '../replicas/pserver-replicas.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
-import type { OwnedShards } from '../shards.ts';
 import type { CopiedRounds } from '../unit-rounds.ts';
 import { connectMove } from '../units/move-connection.ts';
 import { PserverMoves } from '../units/moves.ts';
@@ -56,7 +56,6 @@ export function startRoundMoves(
 /** What moves and copies ask of the rounds, under whichever timeline. */
 export const roundsOfMoves = (rounds: MovingRounds): CopiedRounds => ({
   timeline: () => (rounds.isGoingBack() ? undefined : rounds.state().timeline),
-  rateShareOf: (round) => rounds.state().rounds.rateShareOf(round),
   stateOf: (unit, shards) => rounds.state().rounds.stateOf(unit, shards),
   add: (unit, at) => rounds.state().rounds.add(unit, at),
   remove: (unit) => rounds.state().rounds.remove(unit),

@@ -4,7 +4,7 @@
  * kept first, once.
  */
 import type { Capturable } from '../../../checkpoint/file/capture.ts';
-import type { DenseBlock, Parameters, RoundGradients, ShardRows } from '../../../tensor/parameters.ts';
+import type { DenseBlock, ParameterMemory, RoundGradients, ShardRows } from '../../../tensor/parameters.ts';
 
 export interface RoundView extends Capturable {
   /** To be called before a round is applied that changes these. */
@@ -17,7 +17,7 @@ interface KeptTable {
 }
 
 /** The view is of the round at which it is made. */
-export function viewRound(parameters: Parameters): RoundView {
+export function viewRound(parameters: ParameterMemory): RoundView {
   const tables = new Map<number, KeptTable>();
   const blocks = new Map<string, DenseBlock>();
   return {
@@ -54,7 +54,7 @@ function keptOf(tables: Map<number, KeptTable>, table: number): KeptTable {
 /** A copy: the bytes may be unaligned. */
 const idsIn = (bytes: Uint8Array): BigUint64Array => new BigUint64Array(new Uint8Array(bytes).buffer);
 
-function keepRows(parameters: Parameters, table: number, ids: BigUint64Array, { places }: KeptTable): void {
+function keepRows(parameters: ParameterMemory, table: number, ids: BigUint64Array, { places }: KeptTable): void {
   const fresh = ids.filter((id) => !places.has(id));
   const rows = parameters.readRows(table, parameters.existingIds(table, fresh));
   for (const id of fresh) places.set(id, undefined);

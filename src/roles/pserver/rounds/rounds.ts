@@ -13,12 +13,13 @@ import type { RoundGates } from '../../../core/rounds/gates.ts';
 import type { Session } from '../../../protocol/messages/channel.ts';
 import { checkHeld, checkStamp } from '../checks.ts';
 import type { SnapshotSource } from '../files/snapshots.ts';
+import { withOldValues } from '../held/pre-image.ts';
 import type { WorkTimes } from '../metrics.ts';
-import { withOldValues } from '../pre-image.ts';
 import { readValues, type ValueSource } from '../request-parts.ts';
 import type { Header, Reply, Request } from '../requests.ts';
-import type { ForwardedRound, TimedRounds, UnitRounds } from '../unit-rounds.ts';
+import type { TimedRounds, UnitRounds } from '../unit-rounds.ts';
 import type { Moves } from '../units/moves.ts';
+import type { RoundUpdate } from '../update/update.ts';
 import { type CutSave, CutSaves } from './cut-saves.ts';
 import type { KeptRounds } from './kept-rounds.ts';
 import { type LaneAnswer, LanePushes, type LanePushesOptions } from './lane-pushes.ts';
@@ -154,11 +155,6 @@ export class Rounds {
     return this.#lanes.observed();
   }
 
-  /** What the learning rate is multiplied by in that round. */
-  rateShareOf(round: number): number {
-    return this.#options.rateShareOf(round);
-  }
-
   stateOf(unit: number, shards?: readonly number[]): TimedRounds {
     return this.#groups.stateOf(unit, shards);
   }
@@ -174,7 +170,7 @@ export class Rounds {
   }
 
   /** All copies of these units have the round, which waited for that. */
-  commit(units: readonly number[], round: ForwardedRound): void {
+  commit(units: readonly number[], round: RoundUpdate): void {
     try {
       this.#groups.commit(units, round, (gradients) => this.#cuts.beforeRound(gradients));
     } catch (error) {

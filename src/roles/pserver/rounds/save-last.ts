@@ -7,8 +7,8 @@ import type { ShardMoment } from '../../../checkpoint/file/capture.ts';
 import type { RoundsMeta } from '../../../checkpoint/file/format.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import type { SnapshotSource, Snapshots } from '../files/snapshots.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 import type { LastCopy } from '../replicas/last-copies.ts';
-import type { OwnedShards } from '../shards.ts';
 import type { Rounds } from './rounds.ts';
 
 export interface SaveLast {

@@ -7,12 +7,13 @@ import { roundPlanOf } from '../../../cluster/job/job-plan.ts';
 import type { UnitBytes } from '../../../cluster/placement/pserver-record.ts';
 import { createParameters } from '../../../tensor/wasm-parameters.ts';
 import { sweepOrphans } from '../files/sweep.ts';
+import { OwnedShards } from '../held/owned-shards.ts';
 import { OwnedHeads } from '../owned-heads.ts';
 import { untilOthersSaved } from '../replicas/unsaved-copies.ts';
 import type { Serving } from '../serving.ts';
 import type { ShardService } from '../shard-service.ts';
-import { OwnedShards } from '../shards.ts';
 import { NO_UNITS } from './load.ts';
+import { roundShares } from './round-shares.ts';
 import { RoundWork, type RoundWorkOptions } from './round-work.ts';
 import type { TimelineOptions } from './timeline.ts';
 
@@ -25,8 +26,9 @@ export type RoundServiceOptions = Omit<TimelineOptions, 'batches' | 'moves'>;
 export async function startRoundService(options: RoundServiceOptions): Promise<ShardService> {
   const { context, record, spec, index, fence, folder, cuts, stopSignal, lease } = options;
   const { shards, replicas } = record.job.cluster;
-  const { seed } = record.job.training;
+  const { seed, schedule, passes } = record.job.training;
   const { units } = record;
+  const batches = roundPlanOf(record);
   const loading = {
     ...{ context, index, folder, units, onWaiting: options.onWaiting },
     expected: { jobId: record.id, parameters: spec, seed, shards },
@@ -35,13 +37,14 @@ export async function startRoundService(options: RoundServiceOptions): Promise<S
   };
   const { cut } = await cuts.changed.until(() => cuts.current(), stopSignal);
   const heads = new OwnedHeads({ context, fence, signal: lease.lost, areCopied: replicas > 1 }, []);
-  const job = { spec, shards, units, tasks: record.train.tasks };
+  const rateShareOf = roundShares(schedule, batches, passes);
+  const job = { spec, shards, units, tasks: record.train.tasks, rateShareOf };
   // With copies the sum of a round comes back from them under ids of its own: no pull is recalled.
   const owned = new OwnedShards(job, heads, {
     parameters: createParameters({ spec, seed, shards, recallsPulls: replicas === 1 }),
     ...NO_UNITS,
   });
-  const whole = { ...options, batches: roundPlanOf(record), loading };
+  const whole = { ...options, batches, loading };
   const work = new RoundWork(whole, cut.timeline, owned);
   const service = new RoundService(whole, work);
   try {

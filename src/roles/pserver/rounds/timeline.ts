@@ -6,15 +6,14 @@ import { createIdRouter } from '../../../tensor/id-router.ts';
 import { failWholeJob } from '../fail-job.ts';
 import { beforeUpdates } from '../files/first-update.ts';
 import { Snapshots } from '../files/snapshots.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { LastCopy } from '../replicas/last-copies.ts';
 import type { ServedReplicas } from '../replicas/served-replicas.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
-import type { OwnedShards } from '../shards.ts';
 import type { Moves } from '../units/moves.ts';
 import type { LoadedUnits } from './load.ts';
-import { roundShares } from './round-shares.ts';
 import { Rounds } from './rounds.ts';
 import { saveAll, saveLast, saveParting } from './save-last.ts';
 
@@ -43,7 +42,7 @@ export class TimelineState {
   /** `shards` are in the state that was loaded. */
   constructor(options: TimelineOptions, timeline: number, loaded: LoadedUnits, shards: OwnedShards) {
     const { context, record, spec, lease, metrics } = options;
-    const { lanes, schedule, passes } = record.job.training;
+    const { lanes } = record.job.training;
     const { cluster } = record.job;
     this.index = options.index;
     this.timeline = timeline;
@@ -61,7 +60,6 @@ export class TimelineState {
       ...{ clock: context.host.clock, times: metrics.times, timeline, lanes, spec, shards, isHeld, isFrozen },
       grouping: { shards: cluster.shards, units: record.units },
       loaded: loaded.rounds,
-      rateShareOf: roundShares(schedule, options.batches, passes),
       ...{ moves: options.moves, replicas: options.replicas, onBug: options.onFatal },
       counts: {
         plan: pushPlanOf(record),
@@ -75,7 +73,7 @@ export class TimelineState {
     this.serving = createServing({
       ...{ host: context.host, job: servedJob(record, spec), shards, metrics, isHeld, isFrozen },
       rounds: this.rounds,
-      rateShare: () => this.rounds.rateShareOf(this.rounds.gates.version()),
+      rateShare: () => shards.rateShareOf(this.rounds.gates.version()),
       ...{ moves: options.moves, replicas: options.replicas },
       checkMaster: options.master.check,
       onContradiction: (error) => failWholeJob(options, error),

@@ -9,17 +9,11 @@ import { answerAfter, answerWhenReady } from '../checks.ts';
 import type { ServedReplicas } from '../replicas/served-replicas.ts';
 import type { Reply } from '../requests.ts';
 import type { Serving } from '../serving.ts';
-import type { ForwardedUpdate } from '../units/forwarded-update.ts';
+import type { ClosedTask, CloseUpdate } from '../update/update.ts';
 import { inTurn, placeUpdate } from './place-updates.ts';
 
-interface ClosedTask {
-  readonly pass: number;
-  readonly task: number;
-  readonly records: number;
-}
-
 type Closing = Pick<Serving, 'beforeUpdate' | 'isFrozen' | 'isHeld' | 'moves' | 'replicas'> & {
-  readonly shards: Pick<Serving['shards'], 'committed' | 'close'>;
+  readonly shards: Pick<Serving['shards'], 'committed' | 'apply'>;
   readonly job: { readonly plan: Pick<PushPlan, 'recordsOf'> };
 };
 
@@ -47,13 +41,15 @@ export function closeTasks(serving: Closing, tasks: readonly ClosedTask[]): Repl
       throw new PaddletError('Draining', 'this pserver is draining and closes no more tasks');
     }
     if (replicas !== undefined && open.length > 0) return closeInCopies(open, replicas);
-    for (const { pass, task, records } of open) shards.close(pass, task, records);
-    const forwarded = open.length === 0 ? undefined : serving.moves?.applied(() => ({ type: 'close', tasks: open }));
+    if (open.length === 0) return closed();
+    const update: CloseUpdate = { type: 'close', tasks: open };
+    shards.apply(update);
+    const forwarded = serving.moves?.applied(() => update);
     return answerAfter(serving, forwarded, closed);
   };
   const closeInCopies = (open: readonly ClosedTask[], to: ServedReplicas): Promise<Reply> => {
     const { stamp, heads } = to.owned;
-    const make = (): ForwardedUpdate => ({ type: 'close', tasks: open });
+    const make = (): CloseUpdate => ({ type: 'close', tasks: open });
     const isStill = (): boolean => to.owned.stamp === stamp && !serving.isFrozen() && !heads.areResting;
     const judged = { make, decide: make, isStill, units: heads.units() };
     turn!.take();

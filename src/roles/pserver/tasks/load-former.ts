@@ -5,7 +5,7 @@ import type { Generation } from '../../../checkpoint/registry/entry.ts';
 import type { PublishedFile } from '../../../checkpoint/registry/newest.ts';
 import type { Owner, Rest } from '../../../cluster/placement/heads.ts';
 import { shardsOfUnits, unitOf } from '../../../core/units/units.ts';
-import type { Parameters } from '../../../tensor/parameters.ts';
+import type { ParameterMemory } from '../../../tensor/parameters.ts';
 import type { FormerState } from '../files/last-state.ts';
 import { findNewestFiles, type NewestFiles } from '../files/newest-files.ts';
 import { untilParted } from '../files/until-parted.ts';
@@ -17,7 +17,7 @@ export interface LoadFormerOptions extends FileWait {
   /** Of the job. */
   readonly units: number;
   readonly expected: ExpectedJob;
-  readonly into: Parameters;
+  readonly into: ParameterMemory;
   /** How long it is waited for copies that are being written down. */
   readonly partingLimitMs: number;
 }

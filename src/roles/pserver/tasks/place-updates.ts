@@ -5,20 +5,20 @@
 import { PaddletError } from '../../../base/errors.ts';
 import { answerAfter } from '../checks.ts';
 import type { PlacingOutcome } from '../replicas/placing.ts';
-import { ReplicatedUpdate } from '../replicas/replicated-update.ts';
 import type { ServedReplicas } from '../replicas/served-replicas.ts';
 import type { TaskTurn } from '../replicas/task-turns.ts';
 import type { Reply } from '../requests.ts';
 import type { Serving } from '../serving.ts';
-import type { ForwardedUpdate } from '../units/forwarded-update.ts';
+import { SharedUpdate } from '../update/shared-update.ts';
+import type { Update } from '../update/update.ts';
 
 export interface JudgedUpdate {
   /** Its arrays may be those of the request. Asked for again when it is placed: they may have moved. */
-  readonly make: () => ForwardedUpdate;
+  readonly make: () => Update;
   readonly units: readonly number[];
   readonly isStill: () => boolean;
   /** As `make`, with what is decided as it is placed. */
-  readonly decide: () => ForwardedUpdate;
+  readonly decide: () => Update;
 }
 
 /** `again`: judges it once more. `answer`: it counts. */
@@ -30,7 +30,8 @@ export function placeUpdate(
 ): Promise<Reply> {
   const { make, units, isStill, decide } = judged;
   const update = make();
-  const payload = new ReplicatedUpdate({ of: job, update, units });
+  const payload = new SharedUpdate({ of: job, update, units });
+  payload.checkFrame();
   let outcome: PlacingOutcome | undefined;
   const placed = placing.place({ payload, isStill, make: decide, isCounted: update.type === 'push' }).then((ended) => {
     outcome = ended;

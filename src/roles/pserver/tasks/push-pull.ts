@@ -7,7 +7,7 @@ import { checkCounts } from '../counts.ts';
 import { gradientParts, pullOf, readValues, segmentBytes } from '../request-parts.ts';
 import type { Header, Reply, Request } from '../requests.ts';
 import type { Serving } from '../serving.ts';
-import type { ForwardedUpdate } from '../units/forwarded-update.ts';
+import type { PushUpdate } from '../update/update.ts';
 import { inTurn, type JudgedUpdate, placeUpdate } from './place-updates.ts';
 
 /** Under a staleness bound a pull may have to wait for trainers that compute from older values. */
@@ -42,12 +42,12 @@ function answerPush(serving: Serving, request: Request<'push'>, session: Session
   const verdict = judgePush(serving, header);
   if (verdict === 'duplicate') return duplicate(serving, session, wanted);
   const rateScale = serving.rateShare() * staleness.judge(shards, header.used, header.push);
-  const { sparse, dense } = gradientParts(request);
-  shards.parameters.push(sparse, dense, shards.actions(verdict.shards), rateScale);
+  const applying = verdict.shards ?? shards.numbers;
+  shards.apply(updateOf(request, applying, rateScale));
   failPoint('push.applied');
-  shards.ledgers.advance(header);
-  shards.advance(verdict.shards);
-  const forwarded = serving.moves?.applied(() => forwardedPush(serving, request, verdict.shards, rateScale));
+  shards.raiseVersion();
+  // The segments once more: applying them may have moved the memory that they are in.
+  const forwarded = serving.moves?.applied(() => updateOf(request, applying, rateScale));
   return answerAfter(serving, forwarded, counted(serving, request, session, wanted));
 }
 
@@ -139,37 +139,27 @@ function judgedPush(
 ): JudgedUpdate {
   const { header } = request;
   const { shards, staleness } = serving;
-  const { sparse, dense } = gradientParts(request);
-  shards.parameters.check(sparse, dense, shards.actions(wanting));
+  shards.check(gradientParts(request), wanting);
   const applying = wanting ?? shards.numbers;
   const { stamp } = shards;
   return {
-    make: () => forwardedPush(serving, request, applying, 1),
+    make: () => updateOf(request, applying, 1),
     units: shards.heads.units(),
     isStill: () => {
       if (shards.stamp !== stamp || serving.isFrozen() || shards.heads.areResting) return false;
-      const { outcome, shards: now } = { shards: undefined, ...shards.ledgers.judge(header) };
-      return outcome === 'apply' && isSameList(now ?? shards.numbers, applying);
+      return shards.whyUnwanted(header, applying) === undefined;
     },
     decide: () => {
       // Pushes that are placed before it are applied before it. The schedule does not count their records yet.
       const rateScale = serving.rateShare() * staleness.judge(shards, header.used, header.push, placing.counted);
-      return forwardedPush(serving, request, applying, rateScale);
+      return updateOf(request, applying, rateScale);
     },
   };
 }
 
-const isSameList = (some: readonly number[], others: readonly number[]): boolean =>
-  some.length === others.length && some.every((one, at) => one === others[at]);
-
-/** The segments once more: applying them may have moved the memory that they are in. */
-function forwardedPush(
-  { shards }: Serving,
-  request: Request<'push'>,
-  applied: readonly number[] | undefined,
-  rateScale: number,
-): ForwardedUpdate {
+/** Its arrays are views of the request's segments. */
+function updateOf(request: Request<'push'>, shards: readonly number[], rateScale: number): PushUpdate {
   const { pass, task, push: number, last, good } = request.header;
-  const position = { pass, task, push: number, last, good };
-  return { type: 'push', push: position, shards: applied ?? shards.numbers, rateScale, ...gradientParts(request) };
+  const push = { pass, task, push: number, last, good };
+  return { type: 'push', push, shards, rateScale, ...gradientParts(request) };
 }

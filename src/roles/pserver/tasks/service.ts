@@ -12,13 +12,13 @@ import { type Checkpointing, createCheckpointing } from '../files/checkpointing.
 import { beforeUpdates } from '../files/first-update.ts';
 import { Snapshots } from '../files/snapshots.ts';
 import { sweepOrphans } from '../files/sweep.ts';
+import { OwnedShards } from '../held/owned-shards.ts';
 import { OwnedHeads } from '../owned-heads.ts';
 import { copiesOf, createReplicas } from '../replicas/create-replicas.ts';
 import type { PserverReplicas } from '../replicas/pserver-replicas.ts';
 import { untilOthersSaved } from '../replicas/unsaved-copies.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
 import type { ShardService, ShardServiceOptions } from '../shard-service.ts';
-import { OwnedShards } from '../shards.ts';
 import { connectMove } from '../units/move-connection.ts';
 import { PserverMoves } from '../units/moves.ts';
 import type { Staleness } from './staleness.ts';

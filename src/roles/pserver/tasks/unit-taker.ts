@@ -9,9 +9,9 @@ import type { WarmLoaded } from '../../../checkpoint/load/warm-load.ts';
 import { raiseRecovery } from '../../../cluster/placement/recovery.ts';
 import { abortOnChange, createSignal, unlessStopped } from '../../../cluster/waiting.ts';
 import { adoptParting } from '../files/adopt-parting.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 import type { OrphanWatch } from '../orphan-watch.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
-import type { OwnedShards } from '../shards.ts';
 import { type OrphanHead, stateKey, type TakerCopies, takeUnits, unchanged } from '../take-units.ts';
 import { type FilledShards, loadShards } from './load.ts';
 

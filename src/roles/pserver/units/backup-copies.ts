@@ -1,7 +1,7 @@
 /** What moves that make backup copies ask those who keep the copies, and tell them. With `replicas: 1` none is made. */
 import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
 import type { MoveName, UnitOwner } from '../../../core/units/move-messages.ts';
-import type { ForwardedUpdate } from './forwarded-update.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
 import type { FilledCopy } from './incoming-unit.ts';
 
 /** A copy of a unit that another process is to have. */
@@ -48,7 +48,7 @@ export interface MadeCopies {
   joinFailed(copy: CopyFor): void;
   release(copy: CopyFor): void;
   releaseAll(unit: number): void;
-  applied(make: () => ForwardedUpdate, units: readonly number[]): Promise<void> | undefined;
+  applied(make: () => SharedUpdate, units: readonly number[]): Promise<void> | undefined;
 }
 
 export interface BackupCopies {

@@ -4,10 +4,12 @@
  * that belong to the copy.
  */
 import { PaddletError } from '../../../base/errors.ts';
+import { LIMITS } from '../../../base/limits.ts';
 import type { PassMetrics } from '../../../core/pass-metrics.ts';
+import type { RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import { optimizerLayout, type TrainedSpec } from '../../../tensor/optimizer.ts';
-import type { DenseBlock, Parameters, ShardRows } from '../../../tensor/parameters.ts';
-import type { OwnedShards } from '../shards.ts';
+import type { DenseBlock, ParameterMemory, ShardRows } from '../../../tensor/parameters.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 
 export type PieceHeader =
   /** Segments: ids (u64), values (f32), each slot in the order of the optimizer's layout (f32), update counts (u32). */
@@ -79,7 +81,12 @@ const blockPiece = ({ parameter, block, values, slots, step }: DenseBlock): Copy
 });
 
 /** Puts rows or a block into a present shard. Throws `BadMessage`, `UnknownParameter`, `WrongShard`, `OutOfMemory`. */
-export function putPiece(into: Parameters, shard: number, spec: TrainedSpec, { header, segments }: CopyPiece): void {
+export function putPiece(
+  into: ParameterMemory,
+  shard: number,
+  spec: TrainedSpec,
+  { header, segments }: CopyPiece,
+): void {
   if (header.part === 'rows') {
     const [ids, ...fields] = segments;
     const { width, optimizer } = known(spec.sparse[header.table], 'table', header.table);
@@ -146,3 +153,45 @@ const slices = (count: number, most: number): [number, number][] =>
 
 const bytesOf = (array: ArrayBufferView): Uint8Array =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+
+// ---- in frames
+
+type MoveContent = Extract<RequestHeader, { type: 'moveFrame' }>['content'];
+type WirePiece = Extract<MoveContent, { type: 'piece' }>['piece'];
+
+/** The segments that are sent are the piece's own arrays. */
+export const encodePiece = ({
+  header,
+  segments,
+}: CopyPiece): { header: WirePiece; segments: readonly Uint8Array[] } => ({
+  header: header.part === 'rounds' ? { ...header, metrics: [...header.metrics] } : header,
+  segments,
+});
+
+/**
+ * Throws `BadMessage`. The segments are copied: a large payload comes in kernel memory, which moves as rows are put in.
+ */
+export function decodePiece(header: PieceHeader, arrived: readonly Uint8Array[]): CopyPiece {
+  const [fewest, most] = PIECE_SEGMENTS[header.part];
+  if (arrived.length < fewest || arrived.length > most) {
+    const message = `a piece '${header.part}' has ${arrived.length} segments, not ${fewest} to ${most}`;
+    throw new PaddletError('BadMessage', message);
+  }
+  const byteLength = pieceBytes({ header, segments: arrived });
+  if (byteLength > LIMITS.movePieceBytes) {
+    const message = `a piece of a shard has ${byteLength} bytes, more than ${LIMITS.movePieceBytes}`;
+    throw new PaddletError('BadMessage', message);
+  }
+  return { header, segments: arrived.map((segment) => segment.slice()) };
+}
+
+/** Values, slots and update counts. */
+const STATE_SEGMENTS = 1 + LIMITS.optimizerSlots + 1;
+const PIECE_SEGMENTS: Readonly<Record<PieceHeader['part'], readonly [fewest: number, most: number]>> = {
+  rows: [2, 1 + STATE_SEGMENTS],
+  block: [1, STATE_SEGMENTS],
+  oldRows: [2, 2],
+  oldBlocks: [2, 2],
+  rounds: [0, 0],
+  ledger: [1, 1],
+};

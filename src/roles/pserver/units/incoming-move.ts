@@ -8,25 +8,23 @@ import { failPoint } from '../../../base/fail-points.ts';
 import type { Cancel, Clock, Log } from '../../../base/seams.ts';
 import type { MoveAnswer, MoveName, UnitOwner } from '../../../core/units/move-messages.ts';
 import { MoveTarget, type TargetEffect, type TargetEvent } from '../../../core/units/move-target.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 import type { OwnedHead } from '../owned-heads.ts';
-import type { OwnedShards } from '../shards.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
+import type { Update } from '../update/update.ts';
 import type { CopyKeeper } from './backup-copies.ts';
 import type { CopyPiece } from './copy-pieces.ts';
-import type { ForwardedUpdate } from './forwarded-update.ts';
 import { IncomingUnit, type IncomingUnitOptions } from './incoming-unit.ts';
 import type { MovePayload } from './outgoing-move.ts';
 
 export type FromSource = Exclude<TargetEvent<MovePayload>, { type: 'seen' | 'failed' | 'tick' | 'resumed' }>;
 
-export interface IncomingMoveOptions extends Omit<IncomingUnitOptions, 'parameters' | 'shards' | 'timeline'> {
+export interface IncomingMoveOptions extends Omit<IncomingUnitOptions, 'held' | 'timeline'> {
   readonly clock: Clock;
   readonly log: Log;
   readonly unit: number;
   readonly me: UnitOwner;
   readonly owned: OwnedShards;
-  /** Shards of the job. */
-  readonly shards: number;
   readonly silenceMs: number;
   /** In sync mode. */
   readonly rounds?: MovedRounds | undefined;
@@ -157,10 +155,8 @@ export class IncomingMove {
   #begun(): IncomingUnit {
     const { owned, rounds } = this.#options;
     return new IncomingUnit({
-      ...this.#options,
-      parameters: owned.parameters,
+      held: owned.beside(),
       timeline: rounds && (() => rounds.timeline()),
-      rateShareOf: rounds && ((round) => rounds.rateShareOf(round)),
     });
   }
 
@@ -203,7 +199,7 @@ function asPiece(payload: MovePayload): CopyPiece {
   throw new PaddletError('BadMessage', 'expected a piece of a shard, got an update');
 }
 
-function asUpdate(payload: MovePayload): ForwardedUpdate {
+function asUpdate(payload: MovePayload): Update {
   if ('type' in payload) return payload;
   throw new PaddletError('BadMessage', 'expected an update, got a piece of a shard');
 }

@@ -5,9 +5,8 @@ import type { RoleContext } from '../../../cluster/context.ts';
 import type { PlacementView } from '../../../cluster/placement/placement-view.ts';
 import type { Signal } from '../../../cluster/waiting.ts';
 import type { MoveAnswer, MoveName, UnitOwner } from '../../../core/units/move-messages.ts';
-import type { TrainedSpec } from '../../../tensor/optimizer.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 import type { OwnedHead } from '../owned-heads.ts';
-import type { OwnedShards } from '../shards.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
 import type { CopyKeeper } from './backup-copies.ts';
 import { type FromSource, IncomingMove } from './incoming-move.ts';
@@ -22,9 +21,7 @@ export interface IncomingMovesOptions {
   readonly log: Log;
   readonly me: UnitOwner;
   readonly owned: OwnedShards;
-  readonly spec: TrainedSpec;
-  /** Of the job: units, shards, and tasks of a pass. */
-  readonly job: { readonly units: number; readonly shards: number; readonly tasks: number };
+  readonly job: { readonly units: number };
   readonly view: Pick<PlacementView, 'units' | 'isLive'>;
   readonly silenceMs: number;
   /** In sync mode. */
@@ -100,10 +97,10 @@ export class IncomingMoves {
   #moveOf(unit: number): IncomingMove {
     const known = this.#moves.get(unit);
     if (known !== undefined) return known;
-    const { context, job, onFatal, onLed } = this.#options;
+    const { context, onFatal, onLed } = this.#options;
     const move = new IncomingMove({
       ...this.#options,
-      ...{ unit, shards: job.shards, tasks: job.tasks, onLed },
+      ...{ unit, onLed },
       look: () => this.#lookInBackground(unit),
       onLost: () => {
         const { index } = this.#options.me;

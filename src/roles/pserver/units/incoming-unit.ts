@@ -4,18 +4,21 @@
  */
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
-import type { Parameters } from '../../../tensor/parameters.ts';
-import type { ShardPositions } from '../shards.ts';
-import type { ForwardedRound, OldValues, TimedRounds } from '../unit-rounds.ts';
-import { CopiedShards, type CopiedShardsOptions } from './copied-shards.ts';
+import { createIdRouter } from '../../../tensor/id-router.ts';
+import type { ParameterMemory } from '../../../tensor/parameters.ts';
+import type { ShardParts } from '../../../tensor/shard-parts.ts';
+import type { Held, ShardPositions } from '../held/held.ts';
+import type { OldValues } from '../held/pre-image.ts';
+import type { TimedRounds } from '../unit-rounds.ts';
+import { partOf } from '../update/parts.ts';
+import type { RoundUpdate, Update } from '../update/update.ts';
 import { type CopyPiece, putPiece } from './copy-pieces.ts';
-import type { ForwardedUpdate } from './forwarded-update.ts';
 import { afterRound, whyNotNext, whyOtherTimeline } from './next-round.ts';
 import { IncomingRounds } from './rounds-pieces.ts';
 
-export interface IncomingUnitOptions extends CopiedShardsOptions {
-  /** Where the copy goes; the shards of the unit are not present there. */
-  readonly parameters: Parameters;
+export interface IncomingUnitOptions {
+  /** Holds nothing yet. The shards of the unit are not present in its memory. */
+  readonly held: Held;
   /** In sync mode: the timeline of this pserver; undefined while it goes back to a cut. */
   readonly timeline?: (() => number | undefined) | undefined;
 }
@@ -29,8 +32,11 @@ export interface FilledCopy {
 
 export class IncomingUnit {
   readonly #options: IncomingUnitOptions;
+  /** In which the copy is. It stays the same when all go back to a cut. */
+  readonly #parameters: ParameterMemory;
   /** Those that are complete. */
-  readonly #copied: CopiedShards;
+  readonly #held: Held;
+  readonly #parts: ShardParts;
   /** In memory, complete or not. */
   readonly #present = new Set<number>();
   /** In sync mode. */
@@ -40,8 +46,11 @@ export class IncomingUnit {
 
   constructor(options: IncomingUnitOptions) {
     this.#options = options;
-    this.#copied = new CopiedShards(options);
-    this.#rounds = options.timeline && new IncomingRounds(options.spec);
+    const { job, parameters } = options.held;
+    this.#parameters = parameters;
+    this.#held = options.held;
+    this.#parts = { ...job, router: createIdRouter({ shards: job.shards }) };
+    this.#rounds = options.timeline && new IncomingRounds(job.spec);
   }
 
   /**
@@ -49,7 +58,7 @@ export class IncomingUnit {
    * then the copy is of no use, and is to be discarded.
    */
   put(shard: number, piece: CopyPiece, isFirst: boolean, isLast: boolean): void {
-    const { parameters, spec } = this.#options;
+    const parameters = this.#parameters;
     if (isFirst) {
       parameters.addShard(shard);
       this.#present.add(shard);
@@ -59,21 +68,23 @@ export class IncomingUnit {
     if (header.part === 'ledger') this.#putLedger(piece, header.seq);
     else if (header.part === 'rounds' || header.part === 'oldRows' || header.part === 'oldBlocks')
       this.#putRounds(piece);
-    else putPiece(parameters, shard, spec, piece);
+    else putPiece(parameters, shard, this.#held.job.spec, piece);
     if (isLast) this.#complete(shard);
   }
 
   /** To these shards, all of them complete. Throws when it does not fit the copy, which is then to be discarded. */
-  apply(shards: readonly number[], update: ForwardedUpdate): void {
-    const why = this.#whyNotNext(update) ?? this.#copied.whyUnfit(shards, update);
+  apply(shards: readonly number[], whole: Update): void {
+    // Shards whose copies have yet to come have the update already when they come.
+    const update = partOf(this.#parts, whole, shards);
+    const why = this.#whyNotNext(update) ?? this.#held.whyUnfit(update, shards);
     if (why !== undefined) throw unfit(why);
-    const previous = this.#copied.apply(this.#options.parameters, shards, update);
+    const previous = this.#held.apply(update, shards);
     if (update.type === 'round') this.#advanceRounds(update, previous!);
   }
 
   /** Of all shards, for `OwnedShards.add`. */
   positions(): ShardPositions {
-    return this.#copied.positions();
+    return this.#held.positions();
   }
 
   /** In sync mode: where the unit is in the rounds, and on which timeline. */
@@ -88,7 +99,7 @@ export class IncomingUnit {
 
   /** Frees the memory. */
   discard(): void {
-    for (const shard of this.#present) this.#options.parameters.dropShard(shard);
+    for (const shard of this.#present) this.#parameters.dropShard(shard);
     this.#present.clear();
   }
 
@@ -115,20 +126,20 @@ export class IncomingUnit {
     if (this.#coming === undefined) throw unfit(`the copy of shard ${shard} has no ledger`);
     if (this.#rounds !== undefined && this.#rounds.place === undefined) throw unfit(`shard ${shard} is in no round`);
     const { seq, ledger } = this.#coming;
-    this.#copied.add([shard], {
+    this.#held.hold([shard], {
       ledgers: new Map([[shard, Buffer.concat(ledger)]]),
       seqs: new Map([[shard, seq]]),
     });
   }
 
-  #whyNotNext(update: ForwardedUpdate): string | undefined {
+  #whyNotNext(update: Update): string | undefined {
     if (update.type !== 'round') return this.#rounds && `a ${update.type} comes in sync mode`;
     const at = this.#rounds?.place;
     if (at === undefined) return 'a round comes in async mode, or before any shard';
     return whyNotNext(at, this.#options.timeline?.(), update);
   }
 
-  #advanceRounds(round: ForwardedRound, previous: OldValues): void {
+  #advanceRounds(round: RoundUpdate, previous: OldValues): void {
     const rounds = this.#rounds!;
     rounds.applied(afterRound(rounds.place!, round, previous));
   }

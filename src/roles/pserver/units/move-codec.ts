@@ -8,24 +8,19 @@ import type { MoveAnswer, MoveContent, MoveMessage } from '../../../core/units/m
 import type { RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import type { Outgoing, Received } from '../../../protocol/messages/channel.ts';
 import type { AnswerHeader } from '../../../protocol/messages/unit-moves.ts';
+import { decodeUpdate, encodeUpdate, expectSegments, type UpdatedJob } from '../update/codec.ts';
+import { ownUpdate } from '../update/parts.ts';
+import { decodePiece, encodePiece } from './copy-pieces.ts';
 import type { FromSource } from './incoming-move.ts';
 import type { MovePayload } from './outgoing-move.ts';
-import {
-  decodePiece,
-  decodeUpdate,
-  encodePiece,
-  encodeUpdate,
-  expectSegments,
-  type FrameHeader,
-  type MovedTasks,
-  ownUpdate,
-} from './payload-codec.ts';
 
+/** What a frame's header says of its content. */
+type FrameHeader = Extract<RequestHeader, { type: 'moveFrame' }>['content'];
 /** The requests that carry a move. */
 export type MoveRequest = Extract<RequestHeader, { type: 'offerMove' | 'moveFrame' | 'abandonMove' | 'unitMoved' }>;
 
 /** What a move must agree with. */
-export interface MovedJob extends MovedTasks {
+export interface MovedJob extends UpdatedJob {
   readonly units: number;
 }
 

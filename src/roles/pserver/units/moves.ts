@@ -12,13 +12,13 @@ import { type ShowReplicas, showReplicas } from '../../../cluster/placement/show
 import { createSignal } from '../../../cluster/waiting.ts';
 import type { MoveAnswer, UnitOwner } from '../../../core/units/move-messages.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 import type { PserverMetrics } from '../metrics.ts';
 import type { OwnedHead } from '../owned-heads.ts';
-import type { OwnedShards } from '../shards.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
+import type { Update } from '../update/update.ts';
 import type { BackupCopies } from './backup-copies.ts';
 import { type CopyActions, CopyDuties } from './copy-duties.ts';
-import type { ForwardedUpdate } from './forwarded-update.ts';
 import type { FromSource } from './incoming-move.ts';
 import { IncomingMoves } from './incoming-moves.ts';
 import { MoveNames } from './move-names.ts';
@@ -38,7 +38,7 @@ export interface Moves {
    * An update was applied just now, and nothing has happened since. To be awaited before it is answered. `make` is
    * called at once or never. `by`: the units that have applied it, if not all have.
    */
-  applied(make: () => ForwardedUpdate, by?: readonly number[]): Promise<void> | undefined;
+  applied(make: () => Update, by?: readonly number[]): Promise<void> | undefined;
   /** A unit that is coming and not led yet: it must not be loaded from a file. */
   isComing(unit: number): boolean;
   /** What can still stay where it is does: the last checkpoint is about to be taken. */
@@ -125,7 +125,7 @@ export class PserverMoves implements Moves {
 
   constructor(options: MovesOptions) {
     this.#options = options;
-    const { context, lease, leaseTtlMs, owned, me, job } = options;
+    const { context, lease, leaseTtlMs, owned, me } = options;
     const { clock, log } = context.host;
     const onFatal = (error: unknown): void => {
       // Given up because the lease is lost or this process is stopped, which is known already.
@@ -141,7 +141,7 @@ export class PserverMoves implements Moves {
     });
     const names = new MoveNames({ me, heads: owned.heads });
     const { times } = options.metrics;
-    const outgoing = { ...shared, times, names, shards: job.shards, handOverMs: HAND_OVER_MS };
+    const outgoing = { ...shared, times, names, handOverMs: HAND_OVER_MS };
     const sizes = { windowBytes: WINDOW_BYTES, pieceBytes: PIECE_BYTES };
     const maker = options.backups?.maker;
     this.copies = maker && new OutgoingCopies({ ...outgoing, ...sizes, maker });
@@ -181,11 +181,8 @@ export class PserverMoves implements Moves {
     return this.#outgoing.wait(kind)?.catch(asSuspended);
   }
 
-  applied(make: () => ForwardedUpdate, by?: readonly number[]): Promise<void> | undefined {
-    const handedOver = this.#outgoing.applied(make, by);
-    const copied = this.copies?.applied(make, by ?? this.#options.owned.heads.units());
-    const waits = handedOver && copied ? Promise.all([handedOver, copied]).then(() => {}) : (handedOver ?? copied);
-    return waits?.catch(asSuspended);
+  applied(make: () => Update, by?: readonly number[]): Promise<void> | undefined {
+    return this.#outgoing.applied(make, by)?.catch(asSuspended);
   }
 
   isComing(unit: number): boolean {

@@ -1,6 +1,8 @@
 /** Sync mode: which round a copy of a unit takes next, and where it is after that. */
 import { addRound } from '../../../core/pass-metrics.ts';
-import type { ForwardedRound, OldValues, TimedRounds } from '../unit-rounds.ts';
+import type { OldValues } from '../held/pre-image.ts';
+import type { TimedRounds } from '../unit-rounds.ts';
+import type { RoundUpdate } from '../update/update.ts';
 
 export type RoundsPlace = Omit<TimedRounds, 'previous'>;
 
@@ -8,7 +10,7 @@ export type RoundsPlace = Omit<TimedRounds, 'previous'>;
 export function whyNotNext(
   { version, ...at }: RoundsPlace,
   here: number | undefined,
-  { timeline, round }: ForwardedRound,
+  { timeline, round }: RoundUpdate,
 ): string | undefined {
   return (
     whyOtherTimeline(at.timeline, here) ??
@@ -24,7 +26,7 @@ export const whyOtherTimeline = (timeline: number, here: number | undefined): st
 /** Exactly what its primary did, so that the bits are the same. */
 export function afterRound(
   { metrics: before }: RoundsPlace,
-  { timeline, round, batches }: ForwardedRound,
+  { timeline, round, batches }: RoundUpdate,
   previous: OldValues,
 ): TimedRounds {
   const version = round + 1;

@@ -12,14 +12,11 @@ import { assert } from '../../../base/assert.ts';
 import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
 import { orAborted } from '../../../cluster/waiting.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
-import { createIdRouter } from '../../../tensor/id-router.ts';
-import type { ShardParts } from '../../../tensor/shard-parts.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
 import type { CopyFor, CopyMaker, MadeCopies } from './backup-copies.ts';
-import type { ForwardedUpdate } from './forwarded-update.ts';
 import type { MoveConnection } from './move-connection.ts';
 import { OutgoingMove } from './outgoing-move.ts';
 import type { OutgoingMovesOptions } from './outgoing-moves.ts';
-import { type UnitUpdate, updateOfUnit } from './unit-update.ts';
 
 export interface OutgoingCopiesOptions extends Omit<OutgoingMovesOptions, 'onSettled' | 'withoutSaves'> {
   readonly maker: CopyMaker;
@@ -32,14 +29,11 @@ interface Making {
 
 export class OutgoingCopies implements MadeCopies {
   readonly #options: OutgoingCopiesOptions;
-  readonly #parts: ShardParts;
   /** By unit and target. */
   readonly #making = new Map<string, Making>();
 
   constructor(options: OutgoingCopiesOptions) {
     this.#options = options;
-    const { spec, shards } = options;
-    this.#parts = { spec, shards, router: createIdRouter({ shards }) };
   }
 
   /**
@@ -126,17 +120,12 @@ export class OutgoingCopies implements MadeCopies {
    * An update was applied just now, by some of these units or all: it raises the position of those. To be awaited
    * before it is answered; undefined: it may be answered at once.
    */
-  applied(make: () => ForwardedUpdate, units: readonly number[]): Promise<void> | undefined {
+  applied(make: () => SharedUpdate, units: readonly number[]): Promise<void> | undefined {
     if (this.#making.size === 0) return undefined;
     const moves = this.#all().filter(({ move }) => units.includes(move.unit) && !move.isSettled && !move.isSealed);
     if (moves.length === 0) return undefined;
-    const made = make();
-    const parts = new Map(moves.map(({ move: { unit } }) => [unit, this.#partOf(unit, made)]));
-    const waits = moves.flatMap(({ move }) => {
-      const part = parts.get(move.unit);
-      const wait = part && move.applied(part.update, part.byteLength);
-      return wait === undefined ? [] : [wait];
-    });
+    const update = make();
+    const waits = moves.flatMap(({ move }) => move.applied(update) ?? []);
     if (waits.length === 0) return undefined;
     return orAborted(
       Promise.all(waits).then(() => {}),
@@ -175,10 +164,6 @@ export class OutgoingCopies implements MadeCopies {
 
   #all(): Making[] {
     return [...this.#making.values()];
-  }
-
-  #partOf(unit: number, made: ForwardedUpdate): UnitUpdate | undefined {
-    return updateOfUnit(this.#parts, made, this.#options.owned.shardsOf(unit));
   }
 }
 

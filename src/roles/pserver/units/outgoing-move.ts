@@ -6,19 +6,21 @@
 import { assert, unreachable } from '../../../base/assert.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Cancel, Clock, Log } from '../../../base/seams.ts';
+import { roomOfPart } from '../../../core/replicas/peer-link.ts';
 import type { MoveAnswer, MoveMessage, MoveName, UnitOwner } from '../../../core/units/move-messages.ts';
 import { MoveSource, type SourceEffect, type SourceEvent } from '../../../core/units/move-source.ts';
 import type { HandOver } from '../../../core/units/move-source-events.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 import type { WorkTimes } from '../metrics.ts';
-import type { OwnedShards } from '../shards.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
+import type { SharedUpdate } from '../update/shared-update.ts';
+import type { Update } from '../update/update.ts';
 import { type CopyPiece, copyShard, pieceBytes } from './copy-pieces.ts';
-import type { ForwardedUpdate } from './forwarded-update.ts';
 import { roundsPieces } from './rounds-pieces.ts';
 
 /** What frames of a move carry. */
-export type MovePayload = CopyPiece | ForwardedUpdate;
+export type MovePayload = CopyPiece | Update;
 
 /** What is told of a move that makes a backup copy, when its step is done: each of these may call the move. */
 export interface CopyProgress {
@@ -118,14 +120,17 @@ export class OutgoingMove {
   }
 
   /**
-   * An update was applied just now. Its arrays are kept for a while and must not change. To be awaited before it is
-   * answered; undefined: it may be answered at once.
+   * An update was applied just now. To be awaited before it is answered; undefined: it may be answered at once, also
+   * where it does not concern the unit.
    */
-  applied(update: ForwardedUpdate, byteLength: number): Promise<void> | undefined {
+  applied(update: SharedUpdate): Promise<void> | undefined {
+    const bytes = update.bytesByUnit.get(this.unit);
+    if (bytes === undefined) return undefined;
+    const payload = update.partOf([this.unit]);
     const ticket = this.#tickets++;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.set(ticket, resolve);
-    this.#submit({ type: 'applied', payload: update, byteLength, ticket });
+    this.#submit({ type: 'applied', payload, byteLength: roomOfPart(bytes), ticket });
     return this.#waiting.has(ticket) ? promise : undefined;
   }
 

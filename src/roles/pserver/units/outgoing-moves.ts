@@ -5,15 +5,15 @@ import { orAborted } from '../../../cluster/waiting.ts';
 import type { MoveAnswer } from '../../../core/units/move-messages.ts';
 import { createIdRouter } from '../../../tensor/id-router.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
-import type { ShardParts } from '../../../tensor/shard-parts.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
 import type { WorkTimes } from '../metrics.ts';
-import type { OwnedShards } from '../shards.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
-import type { ForwardedUpdate } from './forwarded-update.ts';
+import type { UnitParts } from '../update/parts.ts';
+import { SharedUpdate } from '../update/shared-update.ts';
+import type { Update } from '../update/update.ts';
 import type { MoveConnection } from './move-connection.ts';
 import type { MoveNames } from './move-names.ts';
 import { OutgoingMove } from './outgoing-move.ts';
-import { updateOfUnit } from './unit-update.ts';
 
 export interface MoveLinkOptions {
   readonly target: LivePserver;
@@ -32,8 +32,7 @@ export interface OutgoingMovesOptions {
   readonly names: MoveNames;
   readonly owned: OwnedShards;
   readonly spec: TrainedSpec;
-  /** Shards of the job. */
-  readonly shards: number;
+  readonly job: { readonly units: number; readonly shards: number };
   readonly view: Pick<PlacementView, 'isLive'>;
   readonly connect: ConnectMove;
   readonly windowBytes: number;
@@ -63,14 +62,14 @@ interface Running {
 
 export class OutgoingMoves {
   readonly #options: OutgoingMovesOptions;
-  readonly #parts: ShardParts;
+  readonly #of: UnitParts;
   /** By unit. Those that are settled stay until the target has nothing left of them. */
   readonly #running = new Map<number, Running>();
 
   constructor(options: OutgoingMovesOptions) {
     this.#options = options;
-    const { spec, shards } = options;
-    this.#parts = { spec, shards, router: createIdRouter({ shards }) };
+    const { spec, job } = options;
+    this.#of = { spec, ...job, router: createIdRouter({ shards: job.shards }) };
   }
 
   /** Begins to hand over a unit, whose head names no file. Settles in `onSettled`. */
@@ -109,18 +108,14 @@ export class OutgoingMoves {
 
   /**
    * An update was applied just now, by the given units or all. To be awaited before it is answered; undefined: it may
-   * be answered at once.
+   * be answered at once. `make` is called at once or never.
    */
-  applied(make: () => ForwardedUpdate, by?: readonly number[]): Promise<void> | undefined {
+  applied(make: () => Update, by?: readonly number[]): Promise<void> | undefined {
     if (this.#running.size === 0) return undefined;
     const moves = this.#unsettled().filter(({ unit }) => by === undefined || by.includes(unit));
     if (moves.length === 0) return undefined;
-    const made = make();
-    const waits = moves.flatMap((move) => {
-      const own = updateOfUnit(this.#parts, made, this.#options.owned.shardsOf(move.unit));
-      const wait = own && move.applied(own.update, own.byteLength);
-      return wait === undefined ? [] : [wait];
-    });
+    const update = new SharedUpdate({ of: this.#of, update: make(), units: moves.map(({ unit }) => unit) });
+    const waits = moves.flatMap((move) => move.applied(update) ?? []);
     if (waits.length === 0) return undefined;
     const all = Promise.all(waits).then(() => {});
     return orAborted(all, this.#options.lost);

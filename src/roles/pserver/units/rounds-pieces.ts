@@ -5,7 +5,8 @@
 import { PaddletError } from '../../../base/errors.ts';
 import { blockCount, blockLength } from '../../../tensor/blocks.ts';
 import type { DenseSpec, ParameterSpec } from '../../../tensor/spec.ts';
-import type { OldValues, TimedRounds } from '../unit-rounds.ts';
+import type { OldValues } from '../held/pre-image.ts';
+import type { TimedRounds } from '../unit-rounds.ts';
 import type { CopyPiece } from './copy-pieces.ts';
 import type { RoundsPlace } from './next-round.ts';
 

@@ -5,15 +5,15 @@ import { LIMITS } from '../../../../src/base/limits.ts';
 import type { UpdateName } from '../../../../src/core/replicas/messages.ts';
 import type { LinkFrame, PeerBatch } from '../../../../src/core/replicas/peer-link.ts';
 import type { BatchEnds } from '../../../../src/roles/pserver/replicas/replicate-codec.ts';
-import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
+import { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import * as fc from '../../../properties.ts';
 import { drawnUpdate, PARTS, UNITS } from './updates.ts';
 
-export type Batch = PeerBatch<ReplicatedUpdate>;
-export type Frame = LinkFrame<ReplicatedUpdate>;
+export type Batch = PeerBatch<SharedUpdate>;
+export type Frame = LinkFrame<SharedUpdate>;
 
 /** What the stages share. */
-export function payloadOf({ frames }: Batch): ReplicatedUpdate | undefined {
+export function payloadOf({ frames }: Batch): SharedUpdate | undefined {
   const payloads = frames.flatMap(({ frame }) => (frame.type === 'stage' ? [frame.update.payload] : []));
   expect(new Set(payloads).size).toBeLessThanOrEqual(1);
   return payloads[0];
@@ -40,7 +40,7 @@ const begin = (most: number) =>
     ),
   );
 const commit = fc.record({ type: fc.constant('commit' as const), committed: count });
-const stage = (payload: ReplicatedUpdate, most: number) =>
+const stage = (payload: SharedUpdate, most: number) =>
   fc
     .record({ position: epoch, epoch: fc.integer({ min: 1, max: most }), committed: count })
     .map(({ position, epoch: placed, committed }): Frame['frame'] => {
@@ -49,7 +49,7 @@ const stage = (payload: ReplicatedUpdate, most: number) =>
 
 function framesOf(
   ends: BatchEnds,
-  payload: ReplicatedUpdate | undefined,
+  payload: SharedUpdate | undefined,
   staged: readonly number[],
 ): fc.Arbitrary<Frame[]> {
   const units = fc.shuffledSubarray(
@@ -81,7 +81,7 @@ export const drawnBatch: fc.Arbitrary<DrawnBatch> = fc
   .record({ primary: owner, member: owner, drawn: fc.option(drawnUpdate, { nil: undefined }), left, order: epoch })
   .chain(({ primary, member, drawn, left: units, order }) => {
     const ends = { primary, member };
-    const payload = drawn && new ReplicatedUpdate({ of: PARTS, order, ...drawn });
+    const payload = drawn && new SharedUpdate({ of: PARTS, order, ...drawn });
     return fc.subarray([...(payload?.units ?? [])], { minLength: payload === undefined ? 0 : 1 }).chain((staged) =>
       fc.record({
         ...{ ends: fc.constant(ends), staged: fc.constant(staged) },

@@ -1,8 +1,8 @@
 /** What is committed is applied: in order, at one go for many units, to led units and to copies alike. */
 import { describe, expect, it } from 'vitest';
 import { CommittedUpdates } from '../../../../src/roles/pserver/replicas/committed-updates.ts';
-import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
-import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
+import { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
+import type { Update } from '../../../../src/roles/pserver/update/update.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { rowsPart, SGD } from '../../../tensor/fixture.ts';
 import { UNTIMED } from '../untimed.ts';
@@ -11,7 +11,7 @@ import { CopiedRig, SPEC, UNITS } from './copied-rig.ts';
 const OF = { spec: SPEC, shards: 6, units: UNITS.length, router: createIdRouter({ shards: 6 }) };
 const IDS = Array.from({ length: 30 }, (_, id) => BigInt(id));
 
-const pushOf = (task: number, push: number): ForwardedUpdate => ({
+const pushOf = (task: number, push: number): Update => ({
   ...{ type: 'push', push: { pass: 0, task, push, last: false, good: 10 * (push + 1) }, rateScale: 1 },
   ...{ shards: [0, 1, 2, 3, 4, 5], dense: [] },
   sparse: [
@@ -42,8 +42,8 @@ class Committing {
     });
   }
 
-  update(order: number, update: ForwardedUpdate): ReplicatedUpdate {
-    return new ReplicatedUpdate({ of: OF, order, update, units: UNITS });
+  update(order: number, update: Update): SharedUpdate {
+    return new SharedUpdate({ of: OF, order, update, units: UNITS });
   }
 }
 

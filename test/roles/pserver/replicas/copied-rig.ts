@@ -2,12 +2,15 @@
 
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
 import { unitOf } from '../../../../src/core/units/units.ts';
+import { OwnedShards } from '../../../../src/roles/pserver/held/owned-shards.ts';
 import { CopiedUnits } from '../../../../src/roles/pserver/replicas/copied-units.ts';
-import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
 import { copyShard } from '../../../../src/roles/pserver/units/copy-pieces.ts';
-import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import { IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
+import { partOf } from '../../../../src/roles/pserver/update/parts.ts';
+import type { Update } from '../../../../src/roles/pserver/update/update.ts';
+import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { type OptimizerSpec, type TrainedSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
+import type { Parameters } from '../../../../src/tensor/parameters.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
 import * as fc from '../../../properties.ts';
 import { MemoryLog } from '../../../protocol/rig.ts';
@@ -22,11 +25,12 @@ export const SPEC: ParameterSpec = {
 };
 export const UNITS = [0, 1, 2];
 /** Unit 0 has shards 0 and 3, unit 1 has 1 and 4, unit 2 has 2 and 5. */
-const JOB = { spec: SPEC, shards: 6, units: UNITS.length, tasks: 3 };
+const JOB = { shards: 6, units: UNITS.length, tasks: 3 };
+const OF = { spec: SPEC, shards: JOB.shards, router: createIdRouter({ shards: JOB.shards }) };
 const PUSHES = 4;
 const RECORDS = 100;
 
-export type Push = Extract<ForwardedUpdate, { type: 'push' }>;
+export type Push = Extract<Update, { type: 'push' }>;
 
 export interface Gradients {
   readonly ids: readonly number[];
@@ -52,21 +56,29 @@ export class CopiedRig {
   readonly backup: OwnedShards;
   readonly copies: CopiedUnits;
   readonly log = new MemoryLog();
+  readonly memories: { readonly primary: Parameters; readonly backup: Parameters };
   readonly #spec: TrainedSpec;
 
   constructor(optimizer: OptimizerSpec) {
     this.#spec = trainedSpec(SPEC, { optimizer });
     const none = { ledgers: new Map(), seqs: new Map() };
     const all = makeParameters({ spec: SPEC, optimizer, shards: JOB.shards });
-    this.primary = new OwnedShards(JOB, firstHeads(UNITS), { parameters: all, ...none });
+    const job = { ...JOB, spec: this.#spec };
+    this.primary = new OwnedShards(job, firstHeads(UNITS), { parameters: all, ...none });
     const parameters = makeParameters({ spec: SPEC, optimizer, shards: JOB.shards, present: [] });
-    this.backup = new OwnedShards(JOB, firstHeads([]), { parameters, ...none });
+    this.memories = { primary: all, backup: parameters };
+    this.backup = new OwnedShards(job, firstHeads([]), { parameters, ...none });
     const { log, backup: owned } = this;
-    this.copies = new CopiedUnits({ log, owned, spec: this.#spec, shards: JOB.shards, tasks: JOB.tasks });
+    this.copies = new CopiedUnits({ log, owned, router: OF.router });
   }
 
   shardsOf(units: readonly number[]): number[] {
     return units.flatMap((unit) => this.primary.shardsOf(unit));
+  }
+
+  /** Gives the units that it does not fit. */
+  apply(units: readonly number[], update: Update): number[] {
+    return this.copies.apply(units, { partOf: (some) => partOf(OF, update, this.shardsOf(some)) });
   }
 
   held(units: readonly number[]): number[] {
@@ -83,16 +95,15 @@ export class CopiedRig {
     const verdict = primary.ledgers.judge(push, this.shardsOf(units));
     if (verdict.outcome !== 'apply') throw new Error('the push is the next one');
     const shards = verdict.shards ?? this.shardsOf(units);
-    const parts = partsOf(gradients);
-    primary.parameters.push(parts.sparse, parts.dense, primary.actions(shards), rateScale);
-    primary.ledgers.advance(push, shards);
-    primary.advance(shards);
-    return { type: 'push', push, shards, rateScale, ...parts };
+    const update: Push = { type: 'push', push, shards, rateScale, ...partsOf(gradients) };
+    primary.apply(partOf(OF, update, shards));
+    return update;
   }
 
-  close(task: number, units: readonly number[]): ForwardedUpdate {
-    this.primary.close(0, task, RECORDS, this.shardsOf(units));
-    return { type: 'close', tasks: [{ pass: 0, task, records: RECORDS }] };
+  close(task: number, units: readonly number[]): Update {
+    const update: Update = { type: 'close', tasks: [{ pass: 0, task, records: RECORDS }] };
+    this.primary.apply(update, this.shardsOf(units));
+    return update;
   }
 
   unitsOf({ shards }: Push): number[] {
@@ -105,8 +116,7 @@ export class CopiedRig {
 
   /** As it comes from the primary. */
   filled(unit: number): IncomingUnit {
-    const { parameters } = this.backup;
-    const incoming = new IncomingUnit({ parameters, spec: this.#spec, shards: JOB.shards, tasks: JOB.tasks });
+    const incoming = new IncomingUnit({ held: this.backup.beside() });
     for (const shard of this.primary.shardsOf(unit)) {
       const pieces = copyShard(this.primary, shard, this.#spec, 500);
       for (const [at, piece] of pieces.entries()) incoming.put(shard, piece, at === 0, at === pieces.length - 1);
@@ -140,11 +150,11 @@ export class CopiedRig {
   /** Values and state of the units that are copied, at the primary and here. */
   values(): { readonly led: unknown; readonly copied: unknown } {
     const shards = this.shardsOf(this.copies.units());
-    const of = ({ parameters }: OwnedShards): unknown =>
+    const of = (parameters: Parameters): unknown =>
       (everything(parameters, SPEC.sparse.length) as { shard: number }[])
         .filter(({ shard }) => shards.includes(shard))
         .sort((a, b) => a.shard - b.shard);
-    return { led: of(this.primary), copied: of(this.backup) };
+    return { led: of(this.memories.primary), copied: of(this.memories.backup) };
   }
 }
 

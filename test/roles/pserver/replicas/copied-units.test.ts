@@ -1,7 +1,7 @@
 /** Copies of units that this pserver does not lead: the same as those that their primary has. */
 
 import { describe, expect, it } from 'vitest';
-import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
+import type { Update } from '../../../../src/roles/pserver/update/update.ts';
 import type { OptimizerSpec } from '../../../../src/tensor/optimizer.ts';
 import * as fc from '../../../properties.ts';
 import { makeParameters, SGD } from '../../../tensor/fixture.ts';
@@ -42,10 +42,10 @@ function carryOut(rig: CopiedRig, step: Step): void {
     const units = rig.held(rig.unitsOf(update));
     // Some of the units get it earlier than the others, and then once more, which they do not take.
     const early = units.filter((unit) => step.early.includes(unit));
-    expect(copies.apply(early, update)).toEqual([]);
-    expect(copies.apply(units, update)).toEqual(early);
+    expect(rig.apply(early, update)).toEqual([]);
+    expect(rig.apply(units, update)).toEqual(early);
   } else if (step.act === 'close') {
-    expect(copies.apply(rig.held(step.units), rig.close(step.task, step.units))).toEqual([]);
+    expect(rig.apply(rig.held(step.units), rig.close(step.task, step.units))).toEqual([]);
   } else if (!copies.units().includes(step.unit)) {
     rig.adopt(step.unit);
   } else if (step.act === 'leave') {
@@ -79,14 +79,14 @@ describe('copies of units', () => {
   it('take an update of many units with one push to the parameters', () => {
     const rig = new CopiedRig(SGD);
     for (const unit of UNITS) rig.adopt(unit);
-    const { parameters } = rig.backup;
+    const { backup: parameters } = rig.memories;
     const push = parameters.push.bind(parameters);
     let pushes = 0;
     parameters.push = (...args) => {
       pushes += 1;
       push(...args);
     };
-    expect(rig.copies.apply(UNITS, rig.push(0, UNITS, ONES)!)).toEqual([]);
+    expect(rig.apply(UNITS, rig.push(0, UNITS, ONES)!)).toEqual([]);
     expect(pushes).toBe(1);
   });
 
@@ -96,14 +96,14 @@ describe('copies of units', () => {
     const first = rig.push(0, UNITS, ONES)!;
     const second = rig.push(0, UNITS, ONES)!;
     const before = UNITS.map((unit) => rig.positionsOf(unit).copied);
-    expect(rig.copies.apply(UNITS, second)).toEqual(UNITS);
+    expect(rig.apply(UNITS, second)).toEqual(UNITS);
     // Unit 1 would have to take it with both of its shards.
-    expect(rig.copies.apply([1], { ...first, shards: [1] })).toEqual([1]);
+    expect(rig.apply([1], { ...first, shards: [1] })).toEqual([1]);
     expect(UNITS.map((unit) => rig.positionsOf(unit).copied)).toEqual(before);
-    expect(rig.copies.apply([2], first)).toEqual([]);
-    expect(rig.copies.apply(UNITS, second)).toEqual([0, 1]);
-    expect(rig.copies.apply(UNITS, first)).toEqual([2]);
-    expect(rig.copies.apply([0, 1], second)).toEqual([]);
+    expect(rig.apply([2], first)).toEqual([]);
+    expect(rig.apply(UNITS, second)).toEqual([0, 1]);
+    expect(rig.apply(UNITS, first)).toEqual([2]);
+    expect(rig.apply([0, 1], second)).toEqual([]);
     for (const unit of UNITS) expect(rig.positionsOf(unit).copied).toEqual(rig.positionsOf(unit).led);
     expect(rig.values().copied).toEqual(rig.values().led);
     expect(rig.log.lines.join()).toContain('does not fit');
@@ -117,9 +117,9 @@ describe('copies of units', () => {
     const ahead = rig.primary.momentOf(1).ledger;
     // As from checkpoints: shard 1 has both of them.
     rig.copies.adopt(1, { positions: { ...positions, ledgers: new Map([...positions.ledgers, [1, ahead]]) }, rounds });
-    for (const shards of [[1], [1, 4], []]) expect(rig.copies.apply([1], { ...first, shards })).toEqual([1]);
-    expect(rig.copies.apply([1], { ...first, shards: [4, 9] })).toEqual([]);
-    expect(rig.copies.apply([1], { ...second, shards: [0, 4] })).toEqual([]);
+    for (const shards of [[1], [1, 4], []]) expect(rig.apply([1], { ...first, shards })).toEqual([1]);
+    expect(rig.apply([1], { ...first, shards: [4, 9] })).toEqual([]);
+    expect(rig.apply([1], { ...second, shards: [0, 4] })).toEqual([]);
     expect(rig.copies.positions(1)).toEqual({
       ledgers: new Map([1, 4].map((shard) => [shard, ahead])),
       seqs: new Map([
@@ -132,13 +132,13 @@ describe('copies of units', () => {
   it('take no closure of a task with fewer records than they have', () => {
     const rig = new CopiedRig(SGD);
     for (const unit of UNITS) rig.adopt(unit);
-    rig.copies.apply([1], rig.push(0, [1], ONES)!);
+    rig.apply([1], rig.push(0, [1], ONES)!);
     const before = rig.positionsOf(1).copied;
     const tasks = [
       { pass: 0, task: 1, records: 9 },
       { pass: 0, task: 0, records: 9 },
     ];
-    expect(rig.copies.apply([1, 2], { type: 'close', tasks })).toEqual([1]);
+    expect(rig.apply([1, 2], { type: 'close', tasks })).toEqual([1]);
     expect(rig.positionsOf(1).copied).toEqual(before);
     expect(rig.copies.positions(2).seqs).toEqual(new Map([2, 5].map((shard) => [shard, 2])));
   });
@@ -148,11 +148,11 @@ describe('copies of units', () => {
     for (const unit of UNITS) rig.adopt(unit);
     const update = rig.push(0, UNITS, ONES)!;
     const [sparse] = update.sparse;
-    const broken: ForwardedUpdate = { ...update, sparse: [{ ...sparse!, gradients: new Uint8Array(4) }] };
+    const broken: Update = { ...update, sparse: [{ ...sparse!, gradients: new Uint8Array(4) }] };
     const before = UNITS.map((unit) => rig.positionsOf(unit).copied);
-    expect(rig.copies.apply(UNITS, broken)).toEqual(UNITS);
+    expect(rig.apply(UNITS, broken)).toEqual(UNITS);
     expect(UNITS.map((unit) => rig.positionsOf(unit).copied)).toEqual(before);
-    expect(rig.copies.apply(UNITS, update)).toEqual([]);
+    expect(rig.apply(UNITS, update)).toEqual([]);
   });
 
   it('take a scaled rate only where the optimizer has one', () => {
@@ -163,7 +163,7 @@ describe('copies of units', () => {
       const rig = new CopiedRig(optimizer);
       rig.adopt(0);
       const update = rig.push(0, UNITS, ONES)!;
-      expect(rig.copies.apply([0], { ...update, rateScale: 0.5 })).toEqual(unfit);
+      expect(rig.apply([0], { ...update, rateScale: 0.5 })).toEqual(unfit);
     }
   });
 
@@ -171,7 +171,7 @@ describe('copies of units', () => {
     const rig = new CopiedRig(SGD);
     rig.adopt(0);
     const round = { type: 'round', timeline: 0, round: 0, batches: [], dense: [], sparse: [] } as const;
-    expect(rig.copies.apply([0], round)).toEqual([0]);
+    expect(rig.apply([0], round)).toEqual([0]);
   });
 
   it('are taken once, with their memory, and an update of a unit without a copy fits none', () => {
@@ -181,7 +181,7 @@ describe('copies of units', () => {
     expect(() => copies.adopt(0, none)).toThrow('the shards of unit 0 are present');
     rig.adopt(0);
     expect(() => copies.adopt(0, none)).toThrow('unit 0 is copied once');
-    expect(copies.apply([0, 1], rig.push(0, UNITS, ONES)!)).toEqual([1]);
+    expect(rig.apply([0, 1], rig.push(0, UNITS, ONES)!)).toEqual([1]);
     expect(() => copies.positions(1)).toThrow('unit 1 is copied here');
   });
 
@@ -191,7 +191,7 @@ describe('copies of units', () => {
     const old = rig.backup.parameters;
     const parameters = makeParameters({ spec: SPEC, shards: 6, present: [0, 3] });
     rig.backup.restate({ parameters, ledgers: new Map(), seqs: new Map() });
-    expect(rig.copies.apply([0], rig.push(0, UNITS, ONES)!)).toEqual([0]);
+    expect(rig.apply([0], rig.push(0, UNITS, ONES)!)).toEqual([0]);
     rig.copies.discard(0);
     expect(parameters.shards()).toEqual([0, 3]);
     expect(old.shards()).toEqual([]);

@@ -32,7 +32,7 @@ function push(task: number): void {
   const update = rig.push(task, UNITS, GRADIENTS)!;
   atPrimary.applied(UNITS);
   late.push(() => {
-    rig.copies.apply(UNITS, update);
+    rig.apply(UNITS, update);
     atBackup.applied(UNITS);
   });
 }
@@ -57,7 +57,7 @@ describe('the digest of a copy', () => {
     late[0]!();
     const { digest } = await at(atPrimary, 1);
     expect(await at(atBackup, 1)).toMatchObject({ digest });
-    rig.primary.ledgers.close(0, 2, 100);
+    rig.primary.apply({ type: 'close', tasks: [{ pass: 0, task: 2, records: 100 }] });
     expect((await at(atPrimary, 1)).digest).not.toBe(digest);
     const { parameters } = rig.backup;
     const [block, ...others] = [SHARD, 0, 1, 2, 4, 5].flatMap((shard) => parameters.exportBlocks(shard));

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { Replica } from '../../../../src/core/replicas/replica.ts';
 import { HandOvers } from '../../../../src/roles/pserver/replicas/hand-overs.ts';
 import { UnitMachines } from '../../../../src/roles/pserver/replicas/machines.ts';
-import type { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
+import type { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import { A, B } from '../../../core/replicas/copies.ts';
 import { FakeClock } from '../../../store/support.ts';
 
@@ -11,7 +11,7 @@ const UNIT = 0;
 
 let told: string[];
 let saved: PromiseWithResolvers<void>;
-let machines: UnitMachines<ReplicatedUpdate>;
+let machines: UnitMachines<SharedUpdate>;
 let handOvers: HandOvers;
 
 beforeEach(() => {

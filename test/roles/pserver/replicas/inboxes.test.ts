@@ -4,7 +4,7 @@ import type { PaddletError } from '../../../../src/base/errors.ts';
 import { roomOf } from '../../../../src/core/replicas/peer-link.ts';
 import type { Session } from '../../../../src/protocol/messages/channel.ts';
 import { Inboxes } from '../../../../src/roles/pserver/replicas/inboxes.ts';
-import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
+import { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import { A, B } from '../../../core/replicas/copies.ts';
 import type { Batch } from './batches.ts';
 import { PARTS } from './updates.ts';
@@ -17,8 +17,8 @@ let frames: string[];
 let hasCopy: boolean;
 let inboxes: Inboxes;
 
-const payload = (order: number): ReplicatedUpdate =>
-  new ReplicatedUpdate({ of: PARTS, order, update: { type: 'close', tasks: [] }, units: [UNIT] });
+const payload = (order: number): SharedUpdate =>
+  new SharedUpdate({ of: PARTS, order, update: { type: 'close', tasks: [] }, units: [UNIT] });
 const ROOM = roomOf(payload(1), [UNIT]);
 
 function stage(order: number): Batch {

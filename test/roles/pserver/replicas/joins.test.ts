@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { Replica } from '../../../../src/core/replicas/replica.ts';
 import { Joins } from '../../../../src/roles/pserver/replicas/joins.ts';
 import { UnitMachines } from '../../../../src/roles/pserver/replicas/machines.ts';
-import type { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
+import type { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import { A, B } from '../../../core/replicas/copies.ts';
 import { FakeClock } from '../../../store/support.ts';
 
@@ -15,7 +15,7 @@ let told: string[];
 let isMaking: boolean;
 /** Runs once, within a turn. */
 let within: () => void;
-let machines: UnitMachines<ReplicatedUpdate>;
+let machines: UnitMachines<SharedUpdate>;
 let joins: Joins;
 
 beforeEach(() => {

@@ -5,7 +5,7 @@ import type { Head, Owner } from '../../../../src/cluster/placement/heads.ts';
 import { Replica } from '../../../../src/core/replicas/replica.ts';
 import { LastCopies } from '../../../../src/roles/pserver/replicas/last-copies.ts';
 import { UnitMachines } from '../../../../src/roles/pserver/replicas/machines.ts';
-import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
+import { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { A, B } from '../../../core/replicas/copies.ts';
 import { put } from '../../../store/support.ts';
@@ -21,7 +21,7 @@ const GONE: Owner = { index: 3, token: '9' };
 let rig: CopiedRig;
 let clock: ReturnType<typeof aStore>['clock'];
 let actor: Master;
-let machines: UnitMachines<ReplicatedUpdate>;
+let machines: UnitMachines<SharedUpdate>;
 let last: LastCopies;
 
 beforeEach(async () => {
@@ -33,8 +33,7 @@ beforeEach(async () => {
     ...{ clock, me: B, isHeld: () => true, isGone: () => false, silenceMs: 1_000, minInSync: 1 },
     onTurn: (steps) => {
       for (const { unit, effects } of steps)
-        for (const effect of effects)
-          if (effect.type === 'commit') rig.copies.apply([unit], effect.update.payload.partOf([unit]));
+        for (const effect of effects) if (effect.type === 'commit') rig.copies.apply([unit], effect.update.payload);
     },
     onFatal: (error) => {
       throw error;
@@ -61,7 +60,7 @@ const name = (unit: number, more: Partial<Head> = {}): Promise<unknown> => {
 /** At this position of all units; nothing is committed by it. */
 function stage(position: number): Push {
   const update = rig.push(0, UNITS, GRADIENTS)!;
-  const payload = new ReplicatedUpdate({ of: OF, order: position, update, units: UNITS });
+  const payload = new SharedUpdate({ of: OF, order: position, update, units: UNITS });
   for (const unit of UNITS) {
     const frame = { type: 'stage', update: { name: { position, epoch: EPOCH }, payload }, committed: 0 } as const;
     machines.step(unit, { type: 'frame', link: linkOf(unit), frame });
@@ -114,9 +113,8 @@ it('has the units of which the store counts on it, in the epoch of their heads',
 
 it('has no copy that was given up, or that an update does not fit', async () => {
   stage(1);
-  const { copies } = rig;
   // Somebody else's: what is staged is not the next one of this copy.
-  copies.apply([1], rig.close(0, [1]));
+  rig.apply([1], rig.close(0, [1]));
   machines.remove(2);
   machines.close();
   expect(unitsOf(await last.complete())).toEqual([0]);

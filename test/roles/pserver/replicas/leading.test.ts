@@ -5,17 +5,16 @@ import type { Replica } from '../../../../src/core/replicas/replica.ts';
 import { CopiedUnits } from '../../../../src/roles/pserver/replicas/copied-units.ts';
 import { KnownHeads } from '../../../../src/roles/pserver/replicas/known-heads.ts';
 import { Leading, type LeadingOptions } from '../../../../src/roles/pserver/replicas/leading.ts';
-import { trainedSpec } from '../../../../src/tensor/optimizer.ts';
+import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { MemoryLog } from '../../../protocol/rig.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
-import { ROUND_SPEC } from '../../../tensor/rounds.ts';
 import { LANES, PlayedPserver, ROUNDS, SHARDS } from '../rounds/played.ts';
 
 const UNIT = 1;
 const ME = { index: 0, token: '7' };
 const OTHER = { index: 1, token: '9' };
 const [optimizer] = OPTIMIZERS;
-const SPEC = trainedSpec(ROUND_SPEC, { optimizer: optimizer! });
+
 const EMPTY = Array.from({ length: ROUNDS }, () =>
   Array.from({ length: LANES }, () => ({ records: 0, dense: [], sparse: [] })),
 );
@@ -33,7 +32,7 @@ beforeEach(() => {
   one = new PlayedPserver(optimizer!, EMPTY);
   const log = new MemoryLog();
   const owned = one.rig.shards;
-  copied = new CopiedUnits({ log, owned, spec: SPEC, shards: SHARDS, tasks: LANES, timeline: () => timeline });
+  copied = new CopiedUnits({ log, owned, router: createIdRouter({ shards: SHARDS }), timeline: () => timeline });
   const known = new KnownHeads();
   known.learn({ unit: UNIT, head: headOf(ME), modRevision: 1n });
   leading = new Leading({

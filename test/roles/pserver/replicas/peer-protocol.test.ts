@@ -10,7 +10,7 @@ import {
   encodeAnswers,
   type ReplicateRequest,
 } from '../../../../src/roles/pserver/replicas/replicate-codec.ts';
-import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
+import { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import { rig } from '../../../protocol/rig.ts';
 import { gradientsOf, PARTS } from './updates.ts';
 import { ENDS, FIELDS, JOB, OWN_ORDER } from './wire-rig.ts';
@@ -20,7 +20,7 @@ const TIMES = { timeoutMs: 10_000 };
 const PROTOCOL = peerProtocol(FIELDS, ENDS);
 const STAGED: BatchAnswer = [{ type: 'staged', through: 6, committed: 5 }];
 
-type Answering = (batch: PeerBatch<ReplicatedUpdate>) => Promise<Outgoing<ReplyHeader>> | Outgoing<ReplyHeader>;
+type Answering = (batch: PeerBatch<SharedUpdate>) => Promise<Outgoing<ReplyHeader>> | Outgoing<ReplyHeader>;
 
 /** A pserver that takes copies. Gives the connection to it, and what was asked first on it. */
 async function backup(answering: Answering): Promise<{ channel: Channel; openings: RequestHeader[] }> {
@@ -39,12 +39,12 @@ async function backup(answering: Answering): Promise<{ channel: Channel; opening
   return { channel: connect(), openings };
 }
 
-const commit = (committed: number): PeerBatch<ReplicatedUpdate> => ({
+const commit = (committed: number): PeerBatch<SharedUpdate> => ({
   ...{ left: [], order: 0, isLate: false },
   frames: [{ link: { unit: 1, epoch: 3, ...ENDS }, frame: { type: 'commit', committed } }],
 });
 
-const committedOf = ({ frames }: PeerBatch<ReplicatedUpdate>): number => frames[0]!.frame.committed;
+const committedOf = ({ frames }: PeerBatch<SharedUpdate>): number => frames[0]!.frame.committed;
 
 it('opens with both names, and is told the window', async () => {
   const { channel, openings } = await backup(() => encodeAnswers([]));
@@ -58,7 +58,7 @@ it('carries a large update, and its answer', async () => {
   const shards = Array.from({ length: PARTS.shards }, (_, shard) => shard);
   const gradients = gradientsOf([{ parameter: 0, blocks: [0, 1] }], [{ table: 1, ids }]);
   const update = { type: 'push', push, shards, rateScale: 1, ...gradients } as const;
-  const payload = new ReplicatedUpdate({ of: PARTS, order: 4, update, units: [0, 1, 2, 3, 4, 5] });
+  const payload = new SharedUpdate({ of: PARTS, order: 4, update, units: [0, 1, 2, 3, 4, 5] });
   const name = { position: 6, epoch: 3 };
   const frame = { type: 'stage', update: { name, payload }, committed: 5 } as const;
   const sizes: (readonly [number, number])[] = [];

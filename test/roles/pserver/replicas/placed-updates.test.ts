@@ -1,20 +1,20 @@
 /** An update that was placed ends when all its units have decided. */
 import { describe, expect, it } from 'vitest';
 import { PlacedUpdates } from '../../../../src/roles/pserver/replicas/placed-updates.ts';
-import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
+import { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import { PARTS } from './updates.ts';
 
 const partsAt = (position: number, units: readonly number[]) =>
   units.map((unit) => ({ unit, name: { position, epoch: 1 } }));
 
-const payload = (units: readonly number[]): ReplicatedUpdate =>
-  new ReplicatedUpdate({ of: PARTS, update: { type: 'close', tasks: [] }, units });
+const payload = (units: readonly number[]): SharedUpdate =>
+  new SharedUpdate({ of: PARTS, update: { type: 'close', tasks: [] }, units });
 
 class Placed {
   readonly updates = new PlacedUpdates();
   readonly told: string[] = [];
 
-  add(name: string, update: ReplicatedUpdate, position: number): void {
+  add(name: string, update: SharedUpdate, position: number): void {
     const parts = partsAt(position, update.units);
     this.updates
       .add(update, parts, (isSomewhere) => this.told.push(`${name} ends ${isSomewhere}`))

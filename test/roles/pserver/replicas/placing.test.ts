@@ -5,7 +5,7 @@ import { Replica } from '../../../../src/core/replicas/replica.ts';
 import type { TakeRoom } from '../../../../src/roles/pserver/replicas/links-host.ts';
 import { UnitMachines } from '../../../../src/roles/pserver/replicas/machines.ts';
 import { type PlaceRequest, Placing } from '../../../../src/roles/pserver/replicas/placing.ts';
-import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
+import { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import { A } from '../../../core/replicas/copies.ts';
 import { FakeClock } from '../../../store/support.ts';
 import { PARTS } from './updates.ts';
@@ -13,17 +13,17 @@ import { PARTS } from './updates.ts';
 const UNITS = [0, 1];
 
 class Rig {
-  readonly machines: UnitMachines<ReplicatedUpdate>;
+  readonly machines: UnitMachines<SharedUpdate>;
   readonly placing: Placing;
   readonly outcomes: string[] = [];
   versions = 0;
   /** Who waits for room. */
-  readonly asked: ((takeRoom: TakeRoom<ReplicatedUpdate>) => void)[] = [];
-  readonly taken: ReplicatedUpdate[] = [];
+  readonly asked: ((takeRoom: TakeRoom<SharedUpdate>) => void)[] = [];
+  readonly taken: SharedUpdate[] = [];
 
   constructor() {
     const options = { me: A, silenceMs: 1_000, minInSync: 1 };
-    this.machines = new UnitMachines<ReplicatedUpdate>({
+    this.machines = new UnitMachines<SharedUpdate>({
       ...{ ...options, clock: new FakeClock() },
       isHeld: () => true,
       isGone: () => false,
@@ -37,7 +37,7 @@ class Rig {
     for (const unit of UNITS)
       this.machines.add(unit, Replica.taken({ epoch: 1, primary: A, inSync: [A] }, 0, { unit, ...options }));
     this.placing = new Placing({
-      owned: { advance: () => (this.versions += 1) } as never,
+      owned: { raiseVersion: () => (this.versions += 1) } as never,
       machines: this.machines,
       host: {
         ask: (_, onRoom) => {
@@ -51,7 +51,7 @@ class Rig {
   /** A push of a task, if it is judged so. */
   place(request: Partial<PlaceRequest> = {}): void {
     const update = { type: 'close', tasks: [] } as const;
-    const payload = new ReplicatedUpdate({ of: PARTS, update, units: UNITS });
+    const payload = new SharedUpdate({ of: PARTS, update, units: UNITS });
     const usual = { payload, isStill: () => true, make: () => update, isCounted: true };
     this.placing.place({ ...usual, ...request }).then(
       (outcome) => this.outcomes.push(outcome),

@@ -14,8 +14,8 @@ import {
   type ReplicateReply,
   type ReplicateRequest,
 } from '../../../../src/roles/pserver/replicas/replicate-codec.ts';
-import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
-import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
+import { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
+import type { Update } from '../../../../src/roles/pserver/update/update.ts';
 import * as fc from '../../../properties.ts';
 import { goldenFrames } from '../../../protocol/golden-frames.ts';
 import { bytesOf } from '../../../tensor/fixture.ts';
@@ -66,9 +66,9 @@ describe('a batch on the wire', () => {
   });
 
   it('sends the arrays of the update themselves', () => {
-    const payload = new ReplicatedUpdate({ of: PARTS, order: 1, update: PUSH, units: [1] });
+    const payload = new SharedUpdate({ of: PARTS, order: 1, update: PUSH, units: [1] });
     const { segments } = encodeBatch(FIELDS, ENDS, batchOf(payload, [1]));
-    const { sparse } = payload.partOf([1]) as Extract<ForwardedUpdate, { type: 'push' }>;
+    const { sparse } = payload.partOf([1]) as Extract<Update, { type: 'push' }>;
     expect(segments!.at(-2)).toBe(sparse[0]!.ids);
   });
 
@@ -143,7 +143,7 @@ describe('a batch on the wire', () => {
     const round = { type: 'round', timeline: most, round: most, batches, dense: [], sparse: [] } as const;
     const closed = Array.from({ length: LIMITS.closedTasksAtOnce }, () => ({ pass: 2, task: 4, records: most }));
     for (const update of [round, { type: 'close', tasks: closed } as const]) {
-      const payload = new ReplicatedUpdate({ of: PARTS, order: most, update, units: [1] });
+      const payload = new SharedUpdate({ of: PARTS, order: most, update, units: [1] });
       const { header, segments } = encodeBatch(FIELDS, ENDS, batchOf(payload, [1]));
       const all = Array.from({ length: LIMITS.units }, (_, unit) => unit);
       const request = arrived({ ...header, left: all }, segments);
@@ -154,7 +154,7 @@ describe('a batch on the wire', () => {
 
 const POSITION = { pass: 0, task: 0, push: 0, last: false, good: 1 };
 /** In units 0 to 5. */
-const PUSH: ForwardedUpdate = {
+const PUSH: Update = {
   ...{ type: 'push', push: POSITION, rateScale: 1, shards: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15] },
   ...gradientsOf(
     [{ parameter: 0, blocks: [0, 1, 2, 3] }],
@@ -162,7 +162,7 @@ const PUSH: ForwardedUpdate = {
   ),
 };
 
-const batchOf = (payload: ReplicatedUpdate, units: readonly number[]): Batch => ({
+const batchOf = (payload: SharedUpdate, units: readonly number[]): Batch => ({
   ...{ left: [], order: payload.order, isLate: false },
   frames: units.map((unit): Frame => {
     const name = { position: 6, epoch: 3 };
@@ -171,12 +171,9 @@ const batchOf = (payload: ReplicatedUpdate, units: readonly number[]): Batch => 
 });
 
 it('takes no memory for an update before there is room', () => {
-  const payload = new ReplicatedUpdate({ of: PARTS, order: 1, update: PUSH, units: [1] });
+  const payload = new SharedUpdate({ of: PARTS, order: 1, update: PUSH, units: [1] });
   const { header, segments } = encodeBatch(FIELDS, ENDS, batchOf(payload, [1]));
   const request = arrived(header, segments);
-  const update = payloadOf(decodeBatch(JOB, request, OWN_ORDER).batch)?.update as Extract<
-    ForwardedUpdate,
-    { type: 'push' }
-  >;
+  const update = payloadOf(decodeBatch(JOB, request, OWN_ORDER).batch)?.update as Extract<Update, { type: 'push' }>;
   expect(update.sparse[0]!.gradients.buffer).toBe(request.segment(0).buffer);
 });

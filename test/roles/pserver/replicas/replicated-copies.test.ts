@@ -6,8 +6,8 @@ import {
   encodeBatch,
   type ReplicateRequest,
 } from '../../../../src/roles/pserver/replicas/replicate-codec.ts';
-import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
-import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
+import { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
+import type { Update } from '../../../../src/roles/pserver/update/update.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import * as fc from '../../../properties.ts';
 import { SGD } from '../../../tensor/fixture.ts';
@@ -28,8 +28,8 @@ const anyStep = fc.record({
 });
 
 /** What a backup makes of an update that is placed in some units, of which it has copies of these. */
-function received(update: ForwardedUpdate, placed: readonly number[], held: readonly number[]): ReplicatedUpdate {
-  const payload = new ReplicatedUpdate({ of: OF, order: 1, update, units: placed });
+function received(update: Update, placed: readonly number[], held: readonly number[]): SharedUpdate {
+  const payload = new SharedUpdate({ of: OF, order: 1, update, units: placed });
   const frames = held.map((unit) => {
     const frame = { type: 'stage', update: { name: { position: 1, epoch: 1 }, payload }, committed: 0 } as const;
     return { link: { unit, epoch: 1, ...ENDS }, frame };
@@ -52,7 +52,7 @@ it('copies that follow over the wire are what their primary has', () => {
         if (update === undefined) continue;
         const placed = update.type === 'push' ? rig.unitsOf(update) : units;
         const staged = rig.held(placed);
-        if (staged.length > 0) expect(rig.copies.apply(staged, received(update, placed, staged).update)).toEqual([]);
+        if (staged.length > 0) expect(rig.copies.apply(staged, received(update, placed, staged))).toEqual([]);
       }
       for (const unit of held) {
         const { led, copied } = rig.positionsOf(unit);

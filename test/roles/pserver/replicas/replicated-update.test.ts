@@ -3,17 +3,18 @@
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import { roomOfPart } from '../../../../src/core/replicas/peer-link.ts';
-import { mostRoom, type UnitParts } from '../../../../src/roles/pserver/replicas/part-sizes.ts';
-import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
-import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
+import { mostRoom } from '../../../../src/roles/pserver/replicas/room.ts';
+import type { UnitParts } from '../../../../src/roles/pserver/update/parts.ts';
+import { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
+import type { Update } from '../../../../src/roles/pserver/update/update.ts';
 import { blockLength } from '../../../../src/tensor/blocks.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import * as fc from '../../../properties.ts';
 import { idBytes, table } from '../../../tensor/fixture.ts';
 import { applyingOf, drawnUpdate, gradientsOf, PARTS, shardOfBlockIn, shardOfRowIn, unitOfRow } from './updates.ts';
 
-const made = (update: ForwardedUpdate, units: readonly number[]): ReplicatedUpdate =>
-  new ReplicatedUpdate({ of: PARTS, order: 1, update, units });
+const made = (update: Update, units: readonly number[]): SharedUpdate =>
+  new SharedUpdate({ of: PARTS, order: 1, update, units });
 
 interface Row {
   readonly table: number;
@@ -26,7 +27,7 @@ const idsOf = (bytes: Uint8Array): bigint[] => [...new BigUint64Array(new Uint8A
 const byId = (a: Row, b: Row): number => a.table - b.table || (a.id < b.id ? -1 : 1);
 
 /** The rows of those shards, whatever their order. */
-function rowsIn(update: ForwardedUpdate, shards: readonly number[]): Row[] {
+function rowsIn(update: Update, shards: readonly number[]): Row[] {
   if (update.type === 'close') return [];
   const rows = update.sparse.flatMap(({ table, ids, gradients }) => {
     const all = floats(gradients);
@@ -37,7 +38,7 @@ function rowsIn(update: ForwardedUpdate, shards: readonly number[]): Row[] {
 }
 
 /** Blocks and the first of their gradients. */
-function blocksIn(update: ForwardedUpdate, shards: readonly number[]): number[][] {
+function blocksIn(update: Update, shards: readonly number[]): number[][] {
   if (update.type === 'close') return [];
   return update.dense.flatMap(({ parameter, blocks, gradients }) => {
     const all = floats(gradients);
@@ -53,7 +54,7 @@ function blocksIn(update: ForwardedUpdate, shards: readonly number[]): number[][
   });
 }
 
-function bytesIn(update: ForwardedUpdate, unit: number): number {
+function bytesIn(update: Update, unit: number): number {
   const shards = applyingOf(update, unit);
   const rows = rowsIn(update, shards).reduce((sum, { gradient }) => sum + 8 + 4 * gradient.length, 0);
   const blocks = blocksIn(update, shards).reduce((sum, [, , length]) => sum + 4 + 4 * length!, 0);
@@ -61,13 +62,13 @@ function bytesIn(update: ForwardedUpdate, unit: number): number {
   return rows + blocks + (update.type === 'push' ? 4 * shards.length : 64 * update.batches.length);
 }
 
-const shardsIn = (update: ForwardedUpdate, units: readonly number[]): number[] =>
+const shardsIn = (update: Update, units: readonly number[]): number[] =>
   units.flatMap((unit) => applyingOf(update, unit)).sort((a, b) => a - b);
 
 /** Not its rows and blocks, and what it would be applied to. */
-const rest = (update: ForwardedUpdate): unknown => ({ ...update, dense: [], sparse: [], shards: [] });
+const rest = (update: Update): unknown => ({ ...update, dense: [], sparse: [], shards: [] });
 
-const bordersOf = (update: ForwardedUpdate): Uint8Array[] =>
+const bordersOf = (update: Update): Uint8Array[] =>
   update.type === 'close'
     ? []
     : [
@@ -76,7 +77,7 @@ const bordersOf = (update: ForwardedUpdate): Uint8Array[] =>
       ];
 
 /** As when the request that it came in is gone. */
-function overwrite(update: ForwardedUpdate): void {
+function overwrite(update: Update): void {
   for (const array of bordersOf(update)) array.fill(0xff);
 }
 
@@ -144,7 +145,7 @@ describe('an update of several units', () => {
 
 const POSITION = { pass: 0, task: 0, push: 0, last: false, good: 1 };
 const IDS = Array.from({ length: 20 }, (_, id) => BigInt(id));
-const PUSH: ForwardedUpdate = {
+const PUSH: Update = {
   ...{ type: 'push', push: POSITION, rateScale: 1, shards: [0, 1, 2, 3, 4, 5, 6, 7, 8] },
   ...gradientsOf([{ parameter: 0, blocks: [0, 1, 2] }], [{ table: 0, ids: IDS }]),
 };
@@ -154,19 +155,21 @@ const WIDE: UnitParts = {
   ...{ shards: 2, units: 2, router: createIdRouter({ shards: 2 }) },
   spec: table(2 ** 16),
 };
-const wide = (rows: number): ReplicatedUpdate => {
+const wide = (rows: number): SharedUpdate => {
   const ids = idBytes(Array.from({ length: rows }, (_, id) => BigInt(id)));
   const sparse = [{ table: 0, ids, gradients: new Uint8Array(0) }];
   const update = { type: 'push', push: POSITION, rateScale: 1, shards: [0, 1], dense: [], sparse } as const;
-  return new ReplicatedUpdate({ of: WIDE, order: 1, update, units: [0, 1] });
+  return new SharedUpdate({ of: WIDE, order: 1, update, units: [0, 1] });
 };
 
 it('an update that no frame carries to a peer is refused', () => {
   const most = Math.floor((LIMITS.replicatedBytes - 2 * 4) / (4 * 2 ** 16 + 8));
-  const { bytesByUnit } = wide(most);
+  const largest = wide(most);
+  expect(() => largest.checkFrame()).not.toThrow();
+  const { bytesByUnit } = largest;
   const room = [...bytesByUnit.values()].reduce((sum, bytes) => sum + roomOfPart(bytes), 0);
   expect(room).toBeLessThanOrEqual(mostRoom(2));
-  expect(() => wide(most + 1)).toThrow(expect.objectContaining({ code: 'FrameTooLarge' }));
+  expect(() => wide(most + 1).checkFrame()).toThrow(expect.objectContaining({ code: 'FrameTooLarge' }));
 });
 
 it('a closure and a round of the largest lists take no more room than any update may', () => {
@@ -177,7 +180,7 @@ it('a closure and a round of the largest lists take no more room than any update
     { type: 'close', tasks } as const,
     { type: 'round', timeline: 0, round: 0, batches, dense: [], sparse: [] } as const,
   ]) {
-    const { bytesByUnit } = new ReplicatedUpdate({ of: WIDE, order: 1, update, units: [0, 1] });
+    const { bytesByUnit } = new SharedUpdate({ of: WIDE, order: 1, update, units: [0, 1] });
     const room = [...bytesByUnit.values()].reduce((sum, bytes) => sum + roomOfPart(bytes), 0);
     expect(room).toBeLessThanOrEqual(mostRoom(2));
   }

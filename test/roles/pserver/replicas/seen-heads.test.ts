@@ -5,8 +5,8 @@ import type { StoredHead } from '../../../../src/cluster/placement/propose-heads
 import { Replica } from '../../../../src/core/replicas/replica.ts';
 import { KnownHeads } from '../../../../src/roles/pserver/replicas/known-heads.ts';
 import { UnitMachines } from '../../../../src/roles/pserver/replicas/machines.ts';
-import type { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
 import { SeenHeads } from '../../../../src/roles/pserver/replicas/seen-heads.ts';
+import type { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import { A, B } from '../../../core/replicas/copies.ts';
 import { FakeClock } from '../../../store/support.ts';
 
@@ -24,7 +24,7 @@ let seen: SeenHeads;
 beforeEach(() => {
   told = [];
   known = new KnownHeads();
-  const machines = new UnitMachines<ReplicatedUpdate>({
+  const machines = new UnitMachines<SharedUpdate>({
     ...{ clock: new FakeClock(), me: B, silenceMs: 1_000, minInSync: 1 },
     isHeld: () => true,
     isGone: () => false,

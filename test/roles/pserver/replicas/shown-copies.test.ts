@@ -4,13 +4,13 @@ import { LIMITS } from '../../../../src/base/limits.ts';
 import { Replica } from '../../../../src/core/replicas/replica.ts';
 import { replySchema } from '../../../../src/protocol/messages/all-messages.ts';
 import { UnitMachines } from '../../../../src/roles/pserver/replicas/machines.ts';
-import type { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
 import { shownCopies } from '../../../../src/roles/pserver/replicas/shown-copies.ts';
+import type { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import { A, B, C } from '../../../core/replicas/copies.ts';
 import { FakeClock } from '../../../store/support.ts';
 
 const HEAD = { epoch: 3, primary: A, inSync: [A, B] };
-let machines: UnitMachines<ReplicatedUpdate>;
+let machines: UnitMachines<SharedUpdate>;
 
 beforeEach(() => {
   machines = new UnitMachines({

@@ -4,16 +4,16 @@ import { createSignal } from '../../../../src/cluster/waiting.ts';
 import type { HeadProposal } from '../../../../src/core/replicas/events.ts';
 import { Replica } from '../../../../src/core/replicas/replica.ts';
 import { UnitMachines } from '../../../../src/roles/pserver/replicas/machines.ts';
-import type { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
 import { Standing } from '../../../../src/roles/pserver/replicas/standing.ts';
+import type { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import { A, B, C } from '../../../core/replicas/copies.ts';
 import { FakeClock } from '../../../store/support.ts';
 import { firstHeads } from '../owned-heads.ts';
 
 const OPTIONS = { me: A, silenceMs: 1_000, minInSync: 1 };
-const UPDATE = {} as ReplicatedUpdate;
+const UPDATE = {} as SharedUpdate;
 
-let machines: UnitMachines<ReplicatedUpdate>;
+let machines: UnitMachines<SharedUpdate>;
 let proposals: { readonly unit: number; readonly proposal: HeadProposal }[];
 let outdated: number[];
 let ending: AbortController;

@@ -3,8 +3,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Head } from '../../../../src/cluster/placement/heads.ts';
 import { createSignal, type Signal } from '../../../../src/cluster/waiting.ts';
 import { Replica } from '../../../../src/core/replicas/replica.ts';
-import type { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
 import { untilOthersSaved } from '../../../../src/roles/pserver/replicas/unsaved-copies.ts';
+import type { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import { A, B } from '../../../core/replicas/copies.ts';
 import { FakeClock } from '../../../store/support.ts';
 import { stateOf } from '../../master/tasks/service-rig.ts';
@@ -24,7 +24,7 @@ let waiting: Promise<void>;
 beforeEach(async () => {
   [clock, changed, ending] = [new FakeClock(), createSignal(), new AbortController()];
   [head, isTakingOver] = [LED_BY_B, false];
-  const member = new Replica<ReplicatedUpdate>(
+  const member = new Replica<SharedUpdate>(
     { unit: UNIT, me: A, silenceMs: 1_000, minInSync: 1 },
     Replica.copied({ epoch: 2, primary: B }, 0),
   );

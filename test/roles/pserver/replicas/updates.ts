@@ -1,8 +1,8 @@
 /** Updates of a small model whose rows and blocks are in many units, drawn at random. */
 
 import { shardsOfUnit, unitOf } from '../../../../src/core/units/units.ts';
-import type { UnitParts } from '../../../../src/roles/pserver/replicas/part-sizes.ts';
-import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
+import type { UnitParts } from '../../../../src/roles/pserver/update/parts.ts';
+import type { Update } from '../../../../src/roles/pserver/update/update.ts';
 import { blockCount, blockLength, blockShards, denseBlockFloats } from '../../../../src/tensor/blocks.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import type { RoundGradients } from '../../../../src/tensor/parameters.ts';
@@ -84,7 +84,7 @@ const position = fc.record({ ...task, push: count, last: fc.boolean(), good: cou
 const metrics = fc.record({ records: count, weight: real, loss: real, correct: real, squaredError: real });
 
 const allShards = Array.from({ length: SHARDS }, (_, shard) => shard);
-const push: fc.Arbitrary<ForwardedUpdate> = fc
+const push: fc.Arbitrary<Update> = fc
   .record({
     push: position,
     shards: someOf(allShards, 1),
@@ -92,11 +92,11 @@ const push: fc.Arbitrary<ForwardedUpdate> = fc
     of: gradients,
   })
   .map(({ of, ...fields }) => ({ type: 'push', ...fields, ...of }));
-const close: fc.Arbitrary<ForwardedUpdate> = fc.record({
+const close: fc.Arbitrary<Update> = fc.record({
   type: fc.constant('close' as const),
   tasks: fc.array(fc.record({ ...task, records: count }), { maxLength: 5 }),
 });
-const round: fc.Arbitrary<ForwardedUpdate> = fc
+const round: fc.Arbitrary<Update> = fc
   .record({
     timeline: count,
     round: count,
@@ -106,7 +106,7 @@ const round: fc.Arbitrary<ForwardedUpdate> = fc
   .map(({ of, ...fields }) => ({ type: 'round', ...fields, ...of }));
 
 export interface DrawnUpdate {
-  readonly update: ForwardedUpdate;
+  readonly update: Update;
   readonly units: readonly number[];
 }
 
@@ -122,5 +122,5 @@ export const drawnUpdate: fc.Arbitrary<DrawnUpdate> = fc.oneof(push, close, roun
 );
 
 /** The shards of a unit that apply the update. */
-export const applyingOf = (update: ForwardedUpdate, unit: number): number[] =>
+export const applyingOf = (update: Update, unit: number): number[] =>
   shardsOfUnit(unit, PARTS).filter((shard) => update.type !== 'push' || update.shards.includes(shard));

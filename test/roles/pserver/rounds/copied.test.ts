@@ -6,18 +6,24 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
 import { CopiedUnits } from '../../../../src/roles/pserver/replicas/copied-units.ts';
-import type { ForwardedRound } from '../../../../src/roles/pserver/unit-rounds.ts';
 import { copyShard } from '../../../../src/roles/pserver/units/copy-pieces.ts';
 import { IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
 import { roundsPieces } from '../../../../src/roles/pserver/units/rounds-pieces.ts';
+import { partOf } from '../../../../src/roles/pserver/update/parts.ts';
+import type { RoundUpdate, Update } from '../../../../src/roles/pserver/update/update.ts';
+import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { type OptimizerSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import * as fc from '../../../properties.ts';
 import { MemoryLog } from '../../../protocol/rig.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
 import { anyRound, ROUND_SPEC } from '../../../tensor/rounds.ts';
-import { LANES, PlayedPserver, type PlayedRounds, ROUNDS, rateShareFor, SHARDS, undisturbed } from './played.ts';
+import { LANES, PlayedPserver, type PlayedRounds, ROUNDS, SHARDS, undisturbed } from './played.ts';
 
 const UNITS = [0, 1, 2, 3];
+/** Each unit has the shard of its number. */
+const OF = { spec: ROUND_SPEC, shards: SHARDS, router: createIdRouter({ shards: SHARDS }) };
+
+const shared = (update: Update) => ({ partOf: (units: readonly number[]) => partOf(OF, update, units) });
 
 class Copied {
   readonly primary: PlayedPserver;
@@ -30,7 +36,9 @@ class Copied {
     this.#optimizer = optimizer;
     this.primary = new PlayedPserver(optimizer, rounds);
     this.backup = new PlayedPserver(optimizer, rounds, []);
-    this.copies = new CopiedUnits({ ...this.#options, log: new MemoryLog(), owned: this.backup.rig.shards });
+    const { shards: owned } = this.backup.rig;
+    const options = { log: new MemoryLog(), owned, router: OF.router, timeline: () => this.timeline };
+    this.copies = new CopiedUnits(options);
     this.primary.rig.moves = {
       wait: () => undefined,
       applied: (make, units) => {
@@ -43,23 +51,17 @@ class Copied {
     };
   }
 
-  get #options() {
-    const spec = trainedSpec(ROUND_SPEC, { optimizer: this.#optimizer });
-    const rateShareOf = rateShareFor(this.#optimizer);
-    return { spec, shards: SHARDS, tasks: LANES, timeline: () => this.timeline, rateShareOf };
-  }
-
-  #apply(round: ForwardedRound, units: readonly number[]): void {
-    expect(this.copies.apply(units, round)).toEqual([]);
+  #apply(round: RoundUpdate, units: readonly number[]): void {
+    expect(this.copies.apply(units, shared(round))).toEqual([]);
     for (const unit of units) expect(this.copies.rounds(unit)).toEqual(this.primary.rounds.stateOf(unit));
   }
 
   adopt(unit: number): void {
-    const { parameters } = this.backup;
-    const copy = new IncomingUnit({ ...this.#options, parameters });
+    const held = this.backup.rig.shards.beside();
+    const copy = new IncomingUnit({ held, timeline: () => this.timeline });
     const { shards } = this.primary.rig;
     const ofRounds = roundsPieces(ROUND_SPEC, this.primary.rounds.stateOf(unit), 64);
-    const pieces = copyShard(shards, unit, this.#options.spec, 64, ofRounds);
+    const pieces = copyShard(shards, unit, trainedSpec(ROUND_SPEC, { optimizer: this.#optimizer }), 64, ofRounds);
     for (const [at, piece] of pieces.entries()) copy.put(unit, piece, at === 0, at === pieces.length - 1);
     this.copies.adopt(unit, copy.filled());
   }
@@ -134,7 +136,7 @@ describe('a copy in sync mode', () => {
     both.adopt(1);
   });
 
-  it.each<[string, Parameters<CopiedUnits['apply']>[1]]>([
+  it.each<[string, Update]>([
     ['of another timeline', { ...noRound, timeline: 1 }],
     ['of another version', { ...noRound, round: 1 }],
     ['with a mini-batch that its ledger does not want', { ...noRound, batches: [batch(1)] }],
@@ -144,28 +146,29 @@ describe('a copy in sync mode', () => {
       {
         ...noRound,
         batches: [batch(0)],
-        dense: [{ parameter: 0, blocks: Uint32Array.of(0), gradients: new Uint8Array(3) }],
+        // Block 1 is in shard 0.
+        dense: [{ parameter: 1, blocks: Uint32Array.of(1), gradients: new Uint8Array(3) }],
       },
     ],
     ['that is a closure', { type: 'close', tasks: [] }],
   ])('takes nothing of an update %s', (_, update) => {
     const was = before();
-    expect(both.copies.apply([0, 1], update)).toEqual([0, 1]);
+    expect(both.copies.apply([0, 1], shared(update))).toEqual([0, 1]);
     expect(before()).toEqual(was);
   });
 
   it('takes its round when others do not, which have it already', () => {
-    expect(both.copies.apply([1], noRound)).toEqual([]);
-    expect(both.copies.apply([0, 1], noRound)).toEqual([1]);
+    expect(both.copies.apply([1], shared(noRound))).toEqual([]);
+    expect(both.copies.apply([0, 1], shared(noRound))).toEqual([1]);
     expect(both.copies.rounds(0)).toEqual(both.copies.rounds(1));
   });
 
   it('takes no round while this pserver goes back to a cut, or when it has gone back, and is kept', () => {
     const before = both.copies.rounds(0);
     both.timeline = undefined;
-    expect(both.copies.apply([0, 1], noRound)).toEqual([]);
+    expect(both.copies.apply([0, 1], shared(noRound))).toEqual([]);
     both.timeline = 1;
-    expect(both.copies.apply([0, 1], { ...noRound, timeline: 1 })).toEqual([]);
+    expect(both.copies.apply([0, 1], shared({ ...noRound, timeline: 1 }))).toEqual([]);
     expect(both.copies.rounds(0)).toEqual(before);
   });
 

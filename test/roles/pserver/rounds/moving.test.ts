@@ -7,15 +7,15 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
 import { pushLane } from '../../../../src/roles/pserver/rounds/push-pull.ts';
 import type { Serving } from '../../../../src/roles/pserver/serving.ts';
-import type { ForwardedRound } from '../../../../src/roles/pserver/unit-rounds.ts';
 import { copyShard } from '../../../../src/roles/pserver/units/copy-pieces.ts';
 import { IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
 import { roundsPieces } from '../../../../src/roles/pserver/units/rounds-pieces.ts';
+import type { RoundUpdate } from '../../../../src/roles/pserver/update/update.ts';
 import { type OptimizerSpec, type TrainedSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import * as fc from '../../../properties.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
 import { anyRound, type PlainLane, ROUND_SPEC } from '../../../tensor/rounds.ts';
-import { LANES, PlayedPserver, type PlayedRounds, ROUNDS, rateShareFor, SHARDS, undisturbed } from './played.ts';
+import { LANES, PlayedPserver, type PlayedRounds, ROUNDS, undisturbed } from './played.ts';
 
 const UNITS = 2;
 const PIECE_BYTES = 64;
@@ -33,12 +33,7 @@ class Carried {
   constructor(from: PlayedPserver, to: PlayedPserver, unit: number, optimizer: OptimizerSpec) {
     [this.#from, this.#to, this.#unit] = [from, to, unit];
     this.#spec = trainedSpec(ROUND_SPEC, { optimizer });
-    const { parameters } = to;
-    this.copy = new IncomingUnit({
-      ...{ parameters, spec: this.#spec, shards: SHARDS, tasks: LANES },
-      timeline: () => to.rounds.gates.timeline,
-      rateShareOf: rateShareFor(optimizer),
-    });
+    this.copy = new IncomingUnit({ held: to.rig.shards.beside(), timeline: () => to.rounds.gates.timeline });
     from.rig.moves = {
       wait: () => undefined,
       applied: (make, units) => {
@@ -48,7 +43,7 @@ class Carried {
     };
   }
 
-  forward(round: ForwardedRound): void {
+  forward(round: RoundUpdate): void {
     this.forwarded += 1;
     this.copy.apply(this.#complete, round);
   }

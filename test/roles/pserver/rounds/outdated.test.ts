@@ -10,7 +10,7 @@ import { trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import { RecordingLog } from '../../../store/support.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
 import { ROUND_SPEC } from '../../../tensor/rounds.ts';
-import { LANES, PlayedPserver, type PlayedRounds, ROUNDS, SHARDS } from './played.ts';
+import { LANES, PlayedPserver, type PlayedRounds, ROUNDS } from './played.ts';
 
 const UNIT = 1;
 const SOURCE = { index: 0, token: '7' };
@@ -40,8 +40,8 @@ beforeEach(() => {
   to = new PlayedPserver(optimizer!, NONE, [], 2);
   const { clock, shards } = to.rig;
   incoming = new IncomingMove({
-    ...{ clock, log: new RecordingLog(), unit: UNIT, me: TARGET, owned: shards, spec: SPEC, shards: SHARDS },
-    ...{ tasks: LANES, silenceMs: 1_000, look: () => {}, onLost: () => {} },
+    ...{ clock, log: new RecordingLog(), unit: UNIT, me: TARGET, owned: shards },
+    ...{ silenceMs: 1_000, look: () => {}, onLost: () => {} },
     keeper: {
       standing: () => 'none',
       adopt: ({ unit }, { rounds }) => {
@@ -52,7 +52,6 @@ beforeEach(() => {
     },
     rounds: {
       timeline: () => timeline,
-      rateShareOf: (round) => to.rounds.rateShareOf(round),
       stateOf: (unit, of) => to.rounds.stateOf(unit, of),
       add: (unit, rounds) => to.rounds.add(unit, rounds),
       remove: (unit) => to.rounds.remove(unit),

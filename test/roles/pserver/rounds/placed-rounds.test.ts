@@ -8,7 +8,7 @@ import { PaddletError } from '../../../../src/base/errors.ts';
 import type { PlaceRequest, PlacingOutcome } from '../../../../src/roles/pserver/replicas/placing.ts';
 import { TaskTurns } from '../../../../src/roles/pserver/replicas/task-turns.ts';
 import type { RoundsOptions } from '../../../../src/roles/pserver/rounds/rounds.ts';
-import type { ForwardedRound } from '../../../../src/roles/pserver/unit-rounds.ts';
+import type { RoundUpdate } from '../../../../src/roles/pserver/update/update.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
 import { type PlainLane, ROUND_SPEC } from '../../../tensor/rounds.ts';
@@ -64,7 +64,7 @@ class Copies {
   commit(pserver: PlayedPserver, units: readonly number[]): void {
     const { payload, make } = this.placed.at(-1)!;
     if (payload.order === 0) payload.placed(++this.#order, make());
-    pserver.rounds.commit(units, payload.partOf(units) as ForwardedRound);
+    pserver.rounds.commit(units, payload.partOf(units) as RoundUpdate);
   }
 
   async end(outcome: PlacingOutcome): Promise<void> {

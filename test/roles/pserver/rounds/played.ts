@@ -60,7 +60,7 @@ export class PlayedPserver {
       ...job,
       parameters,
       held,
-      rateShareOf,
+      ...{ rateShareOf, optimizer },
       ...(replicas === undefined ? {} : { replicas }),
     });
   }

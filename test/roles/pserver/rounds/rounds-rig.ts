@@ -1,21 +1,21 @@
 /** The rounds of one pserver without network, store and files. */
 import type { CheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
 import type { LaneBatch } from '../../../../src/core/rounds/plan.ts';
-import type { ShardLedgers } from '../../../../src/core/shard/ledgers.ts';
 import { createPushPlan } from '../../../../src/core/shard/push-plan.ts';
 import { shardsOfUnits } from '../../../../src/core/units/units.ts';
 import type { MetricSums } from '../../../../src/model/model.ts';
 import type { RequestHeader } from '../../../../src/protocol/messages/all-messages.ts';
 import type { Received, Session } from '../../../../src/protocol/messages/channel.ts';
 import type { SnapshotSource } from '../../../../src/roles/pserver/files/snapshots.ts';
+import { OwnedShards } from '../../../../src/roles/pserver/held/owned-shards.ts';
 import { Rounds, type RoundsOptions } from '../../../../src/roles/pserver/rounds/rounds.ts';
-import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
-import type { ForwardedRound } from '../../../../src/roles/pserver/unit-rounds.ts';
+import type { RoundUpdate } from '../../../../src/roles/pserver/update/update.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
+import { type OptimizerSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import type { LaneGradients, Parameters } from '../../../../src/tensor/parameters.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
 import { FakeClock } from '../../../store/support.ts';
-import { bytesOf, idBytes } from '../../../tensor/fixture.ts';
+import { bytesOf, idBytes, SGD } from '../../../tensor/fixture.ts';
 import { firstHeads } from '../owned-heads.ts';
 import { UNTIMED } from '../untimed.ts';
 
@@ -44,22 +44,24 @@ export interface RigOptions {
   readonly lanes: number;
   readonly tasks: number;
   readonly version?: number;
+  /** Default: SGD. */
+  readonly optimizer?: OptimizerSpec;
   /** Units have copies. */
   readonly replicas?: RoundsOptions['replicas'];
   /** Of the learning rate, by round. */
-  readonly rateShareOf?: RoundsOptions['rateShareOf'];
+  readonly rateShareOf?: (round: number) => number;
 }
 
 /** As `Moves`, for rounds alone. */
 export interface PlayedMoves {
   wait(kind: 'read' | 'update'): Promise<void> | undefined;
-  applied(make: () => ForwardedRound, units: readonly number[]): Promise<void> | undefined;
+  applied(make: () => RoundUpdate, units: readonly number[]): Promise<void> | undefined;
 }
 
 export class RoundsRig {
   readonly clock = new FakeClock();
   readonly rounds: Rounds;
-  readonly ledger: ShardLedgers;
+  readonly ledger: OwnedShards['ledgers'];
   readonly shards: OwnedShards;
   readonly failures: unknown[] = [];
   /** What was to be saved, and how it ends. */
@@ -81,7 +83,9 @@ export class RoundsRig {
     const { spec, parameters, held, shards, units = shards, lanes, tasks, version = 0, replicas } = options;
     const heads = firstHeads(held);
     const seqs = new Map(shardsOfUnits(held, { shards, units }).map((shard) => [shard, version]));
-    const owned = new OwnedShards({ spec, shards, units, tasks }, heads, {
+    const { rateShareOf } = options;
+    const job = { spec: trainedSpec(spec, { optimizer: options.optimizer ?? SGD }), shards, units, tasks, rateShareOf };
+    const owned = new OwnedShards(job, heads, {
       parameters,
       ledgers: new Map(),
       seqs,
@@ -100,11 +104,10 @@ export class RoundsRig {
         onContradiction: (error) => void this.failures.push(error),
       },
       router: createIdRouter({ shards }),
-      rateShareOf: options.rateShareOf ?? (() => 1),
       replicas,
       moves: {
         wait: (kind) => this.moves.wait(kind),
-        applied: (make, units) => this.moves.applied(() => make() as ForwardedRound, units!),
+        applied: (make, units) => this.moves.applied(() => make() as RoundUpdate, units!),
       },
       isHeld: () => this.isHeld,
       isFrozen: () => this.isFrozen,

@@ -4,16 +4,18 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import { applyKeeping, withOldValues } from '../../../../src/roles/pserver/pre-image.ts';
+import { Held } from '../../../../src/roles/pserver/held/held.ts';
+import { PreImage, withOldValues } from '../../../../src/roles/pserver/held/pre-image.ts';
 import type { ValueSource } from '../../../../src/roles/pserver/request-parts.ts';
 import { type RoundView, viewRound } from '../../../../src/roles/pserver/rounds/round-view.ts';
 import { blockShards } from '../../../../src/tensor/blocks.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
-import type { OptimizerSpec } from '../../../../src/tensor/optimizer.ts';
-import { type Parameters, SHARD_ACTION } from '../../../../src/tensor/parameters.ts';
+import { type OptimizerSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
+import type { Parameters } from '../../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../../src/tensor/shard-hash.ts';
+import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
 import * as fc from '../../../properties.ts';
-import { bytesOf, everything, HIGHEST, idBytes, makeParameters } from '../../../tensor/fixture.ts';
+import { bytesOf, everything, HIGHEST, idBytes, makeParameters, SGD } from '../../../tensor/fixture.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
 import { anyRound, hexOf, laneFor, type PlainLane, ROUND_SPEC } from '../../../tensor/rounds.ts';
 
@@ -21,21 +23,25 @@ const SHARDS = 5;
 /** One shard is elsewhere. */
 const HELD = [0, 1, 2, 4];
 const router = createIdRouter({ shards: SHARDS });
-const actions = new Uint8Array(SHARDS);
-for (const shard of HELD) actions[shard] = SHARD_ACTION.apply;
-
 const start = (optimizer: OptimizerSpec): Parameters =>
   makeParameters({ spec: ROUND_SPEC, optimizer, seed: 3, shards: SHARDS, present: HELD });
+
+function heldIn(parameters: Parameters, spec: ParameterSpec, shards: number, those: readonly number[]): Held {
+  const held = new Held({ spec: trainedSpec(spec, { optimizer: SGD }), shards, tasks: 1 }, { parameters });
+  held.hold(those, { ledgers: new Map(), seqs: new Map() });
+  return held;
+}
 
 /** As a pserver applies a round. Returns the version before it. */
 function apply(parameters: Parameters, lanes: readonly PlainLane[], views: readonly RoundView[]): ValueSource {
   const mine = lanes.map((lane) => laneFor(ROUND_SPEC, lane, { shards: SHARDS, held: HELD }));
+  const held = heldIn(parameters, ROUND_SPEC, SHARDS, HELD);
   const before = parameters.withSum(mine, (sum) => {
     const round = sum.parts();
     for (const view of views) view.keep(round);
-    return applyKeeping({ spec: ROUND_SPEC, router, shards: SHARDS }, parameters, round, actions, 1);
+    return held.apply({ type: 'round', timeline: 0, round: 0, batches: [], ...round })!;
   });
-  return withOldValues(parameters, [before]);
+  return withOldValues(parameters, [new PreImage({ spec: ROUND_SPEC, router, shards: SHARDS }, before)]);
 }
 
 /** Every id that a round may touch, and some that none does, twice where a pull may. */
@@ -132,8 +138,9 @@ it('the version before a round is pulled as it was by ids in memory that grows i
   const gradients = bytesOf(new Float32Array(ids.length).fill(1));
   const round = { dense: [], sparse: [{ table: 0, ids: idBytes(ids), gradients }] };
   const of = { spec, router: createIdRouter({ shards: 2 }), shards: 2 };
-  const before = applyKeeping(of, parameters, round, new Uint8Array(2).fill(SHARD_ACTION.apply), 1);
-  const source = withOldValues(parameters, [before]);
+  const held = heldIn(parameters, spec, 2, [0, 1]);
+  const before = held.apply({ type: 'round', timeline: 0, round: 0, batches: [], ...round })!;
+  const source = withOldValues(parameters, [new PreImage(of, before)]);
   const staged = parameters.stage(8 * ids.length);
   staged.bytes().set(idBytes(ids));
   const sizes = new Set<number>();

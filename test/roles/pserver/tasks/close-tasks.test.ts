@@ -1,21 +1,23 @@
 /** Closures of discarded tasks, beside the file that was loaded and the last one that is written. */
 
 import { expect, it } from 'vitest';
-import { createShardLedgers } from '../../../../src/core/shard/ledgers.ts';
+import { Held } from '../../../../src/roles/pserver/held/held.ts';
 import { TaskTurns } from '../../../../src/roles/pserver/replicas/task-turns.ts';
 import { closeTasks } from '../../../../src/roles/pserver/tasks/close-tasks.ts';
+import type { Update } from '../../../../src/roles/pserver/update/update.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 
 const TASK = { pass: 0, task: 1, records: 5 };
 
 function serving() {
-  const ledgers = createShardLedgers(3, [0, 1], new Map());
+  const held = new Held({ spec: { dense: [], sparse: [] }, shards: 2, tasks: 3 }, { parameters: undefined as never });
+  held.hold([0, 1], { ledgers: new Map(), seqs: new Map() });
   const opening = Promise.withResolvers<void>();
   const state = { frozen: false, held: true, opened: 0 };
   const of = {
     shards: {
-      committed: ledgers,
-      close: (pass: number, task: number, records: number) => void ledgers.close(pass, task, records),
+      committed: held.ledgers,
+      apply: (update: Update) => held.apply(update),
     },
     job: { plan: { recordsOf: () => TASK.records } },
     isFrozen: () => state.frozen,

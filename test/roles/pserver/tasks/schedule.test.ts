@@ -6,7 +6,7 @@ import type { PlaceRequest } from '../../../../src/roles/pserver/replicas/placin
 import { TaskTurns } from '../../../../src/roles/pserver/replicas/task-turns.ts';
 import { createHandler } from '../../../../src/roles/pserver/serve.ts';
 import type { ServingOptions } from '../../../../src/roles/pserver/serving.ts';
-import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
+import type { Update } from '../../../../src/roles/pserver/update/update.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { push, resetServed, SESSION, SPEC, serving, shards } from '../served-rig.ts';
 
@@ -41,7 +41,7 @@ it('as far as its shards have come, times what staleness leaves of it, and forwa
   const scales: number[] = [];
   const moves = {
     wait: () => undefined,
-    applied: (make: () => ForwardedUpdate) => {
+    applied: (make: () => Update) => {
       const update = make();
       if (update.type === 'push') scales.push(update.rateScale);
       return undefined;
@@ -63,13 +63,14 @@ it('as far as its shards have come, times what staleness leaves of it, and forwa
 });
 
 it('a push to units with copies has it as it is placed, and they get it', async () => {
-  const placed: ForwardedUpdate[] = [];
+  const placed: Update[] = [];
   const placing = {
     turns: new TaskTurns(),
     counted: 1,
     place: ({ make }: Pick<PlaceRequest, 'make'>) => {
       // Another push was applied while it waited for room.
-      shards.ledgers.advance({ pass: 0, task: 1, push: 0, last: false, good: 2 });
+      const other = { pass: 0, task: 1, push: 0, last: false, good: 2 };
+      shards.apply({ type: 'push', push: other, shards: shards.numbers, rateScale: 1, dense: [], sparse: [] });
       placed.push(make());
       return Promise.resolve('committed');
     },

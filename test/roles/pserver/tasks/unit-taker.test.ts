@@ -2,8 +2,8 @@
 import { beforeEach, expect, it } from 'vitest';
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
 import { createSignal } from '../../../../src/cluster/waiting.ts';
+import { OwnedShards } from '../../../../src/roles/pserver/held/owned-shards.ts';
 import { OwnedHeads } from '../../../../src/roles/pserver/owned-heads.ts';
-import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
 import type { OrphanHead } from '../../../../src/roles/pserver/take-units.ts';
 import { UnitTaker, type UnitTakerOptions } from '../../../../src/roles/pserver/tasks/unit-taker.ts';
 import { settled } from '../../master/tasks/service-rig.ts';

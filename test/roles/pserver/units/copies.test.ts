@@ -5,10 +5,9 @@ import type { MoveName, UnitOwner } from '../../../../src/core/units/move-messag
 import { CopiedUnits } from '../../../../src/roles/pserver/replicas/copied-units.ts';
 import type { BackupCopies, CopyFor } from '../../../../src/roles/pserver/units/backup-copies.ts';
 import type { OutgoingCopies } from '../../../../src/roles/pserver/units/outgoing-copies.ts';
-import { trainedSpec } from '../../../../src/tensor/optimizer.ts';
-import { SGD } from '../../../tensor/fixture.ts';
+import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { aStore } from '../../master/tasks/service-rig.ts';
-import { JOB, type Pserver, Pservers, SPEC, TTL_MS } from './registry-rig.ts';
+import { JOB, type Pserver, Pservers, TTL_MS } from './registry-rig.ts';
 
 /** Of each shard the updates are counted, as of the unit: all of these concern every unit. */
 const UNIT = 1;
@@ -31,9 +30,8 @@ class Backups implements BackupCopies {
 
   constructor(of: Pserver) {
     this.#of = of;
-    const { spec: _, ...job } = JOB;
-    const spec = trainedSpec(SPEC, { optimizer: SGD });
-    this.copied = new CopiedUnits({ ...job, spec, owned: of.shards, log: of.actor.log });
+    const router = createIdRouter({ shards: JOB.shards });
+    this.copied = new CopiedUnits({ router, owned: of.shards, log: of.actor.log });
   }
 
   get made(): OutgoingCopies {

@@ -3,12 +3,14 @@
 import { describe, expect, it } from 'vitest';
 import { isPaddletError } from '../../../../src/base/errors.ts';
 import { encodeLedger } from '../../../../src/core/shard/ledger-format.ts';
-import type { CopyPiece, PieceHeader } from '../../../../src/roles/pserver/units/copy-pieces.ts';
-import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
+import { Held } from '../../../../src/roles/pserver/held/held.ts';
+import { type CopyPiece, decodePiece, type PieceHeader } from '../../../../src/roles/pserver/units/copy-pieces.ts';
 import { IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
-import { decodePiece, decodeUpdate, encodeUpdate } from '../../../../src/roles/pserver/units/payload-codec.ts';
+import { decodeUpdate, encodeUpdate } from '../../../../src/roles/pserver/update/codec.ts';
+import type { Update } from '../../../../src/roles/pserver/update/update.ts';
 import { denseBlockFloats } from '../../../../src/tensor/blocks.ts';
 import { type OptimizerSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
+import type { Parameters } from '../../../../src/tensor/parameters.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
 import * as fc from '../../../properties.ts';
 import { bytesOf, makeParameters, NORMAL, SGD } from '../../../tensor/fixture.ts';
@@ -80,7 +82,7 @@ const parts = {
   ),
   sparse: fc.array(fc.record({ table: few, ids: idBytes, gradients: floats }), { maxLength: 2 }),
 };
-const update: fc.Arbitrary<ForwardedUpdate> = fc.oneof(
+const update: fc.Arbitrary<Update> = fc.oneof(
   fc.record({
     type: fc.constant('push' as const),
     push: position,
@@ -98,6 +100,9 @@ const update: fc.Arbitrary<ForwardedUpdate> = fc.oneof(
     ...parts,
   }),
 );
+
+const incomingIn = (parameters: Parameters, optimizer: OptimizerSpec): IncomingUnit =>
+  new IncomingUnit({ held: new Held({ ...JOB, spec: trainedSpec(SPEC, { optimizer }) }, { parameters }) });
 
 /** What is put in at each step: pieces of the next shard, then perhaps updates of those that are complete. */
 const step = fc.record({
@@ -123,7 +128,7 @@ describe.each([SGD, ADAM, FTRL])('a copy under $type', (optimizer) => {
     fc.assert(
       fc.property(fc.tuple(step, step), (steps) => {
         const parameters = makeParameters({ spec: SPEC, optimizer, shards: JOB.shards, present: [] });
-        const unit = new IncomingUnit({ parameters, spec: trainedSpec(SPEC, { optimizer }), ...JOB });
+        const unit = incomingIn(parameters, optimizer);
         SHARDS.forEach((shard, at) => {
           let isFirst = true;
           const put = ({ header: of, segments }: CopyPiece, isLast: boolean): boolean => {
@@ -137,7 +142,7 @@ describe.each([SGD, ADAM, FTRL])('a copy under $type', (optimizer) => {
           if (!isComplete) return;
           for (const one of updates) {
             const { header: of, segments } = encodeUpdate(one);
-            tried(() => unit.apply(SHARDS.slice(0, at + 1), decodeUpdate(JOB, of, segments)));
+            tried(() => unit.apply(SHARDS.slice(0, at + 1), decodeUpdate({ ...JOB, spec: SPEC }, of, segments)));
           }
         });
         unit.discard();
@@ -152,7 +157,7 @@ describe.each([SGD, ADAM, FTRL])('a copy under $type', (optimizer) => {
 it('scales a rate only where the optimizer has one', () => {
   const scaled = (optimizer: OptimizerSpec) => () => {
     const parameters = makeParameters({ spec: SPEC, optimizer, shards: JOB.shards, present: [] });
-    const unit = new IncomingUnit({ parameters, spec: trainedSpec(SPEC, { optimizer }), ...JOB });
+    const unit = incomingIn(parameters, optimizer);
     const segments = [encodeLedger({ version: 1, tasks: JOB.tasks, watermark: 0, collapsed: [], passes: [] })];
     for (const shard of SHARDS) unit.put(shard, { header: { part: 'ledger', seq: 0 }, segments }, true, true);
     const push = { pass: 0, task: 0, push: 0, last: false, good: 1 };

@@ -6,7 +6,6 @@ import type { MoveAnswer, MoveContent, MoveMessage, MoveName } from '../../../..
 import { decodeFrame, encodeFrame } from '../../../../src/protocol/frames/frame.ts';
 import type { Outgoing, Received } from '../../../../src/protocol/messages/channel.ts';
 import { parseReply, parseRequest } from '../../../../src/protocol/messages/parse.ts';
-import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import type { FromSource } from '../../../../src/roles/pserver/units/incoming-move.ts';
 import {
   decodeAnswers,
@@ -16,13 +15,14 @@ import {
   type MoveRequest,
 } from '../../../../src/roles/pserver/units/move-codec.ts';
 import type { MovePayload } from '../../../../src/roles/pserver/units/outgoing-move.ts';
-import { payloadBytes } from '../../../../src/roles/pserver/units/payload-codec.ts';
+import type { Update } from '../../../../src/roles/pserver/update/update.ts';
 import * as fc from '../../../properties.ts';
 import { goldenFrames } from '../../../protocol/golden-frames.ts';
-import { bytesOf } from '../../../tensor/fixture.ts';
+import { bytesOf, table } from '../../../tensor/fixture.ts';
+import { drawnUpdate, PARTS } from '../replicas/updates.ts';
 
 const FIELDS = { job: 'job', batchPlanId: 'plan' };
-const JOB = { units: 8, tasks: 6, passes: 3 };
+const JOB = { spec: table(1), units: 8, tasks: 6, passes: 3 };
 const NAME: MoveName = {
   purpose: 'lead',
   unit: 1,
@@ -50,15 +50,15 @@ function arrived(header: unknown, segments: readonly Uint8Array[] = []): Receive
 }
 
 /** The request is gone when the message is looked at. */
-function carried({ header, segments }: Outgoing<MoveRequest>): FromSource {
+function carried({ header, segments }: Outgoing<MoveRequest>, job = JOB): FromSource {
   const request = arrived(header, segments);
-  const decoded = decodeMove(JOB, request);
+  const decoded = decodeMove(job, request);
   request.free();
   return decoded;
 }
 
 const framed = (content: Content): Message => ({ type: 'frame', frame: { name: NAME, number: 6, content } });
-const update = (payload: ForwardedUpdate): Message => framed({ type: 'update', position: 9, payload });
+const update = (payload: Update): Message => framed({ type: 'update', position: 9, payload });
 
 const count = fc.maxSafeNat();
 /** Headers carry numbers: −0 arrives as 0. */
@@ -69,21 +69,8 @@ const bytes = (of: number) =>
     for (let at = 0; at < all.length; at++) all[at] = few[at % few.length]!;
     return all;
   });
-const tasks = { pass: fc.nat(JOB.passes - 1), task: fc.nat(JOB.tasks - 1) };
-const position = fc.record({ ...tasks, push: count, last: fc.boolean(), good: count });
 const sums = { records: count, weight: real, loss: real, correct: real, squaredError: real };
 const small = fc.nat(3);
-const gradients = {
-  dense: fc.array(
-    fc.record({
-      parameter: small,
-      blocks: fc.array(fc.nat(1000)).map((blocks) => Uint32Array.from(blocks)),
-      gradients: bytes(4),
-    }),
-    { maxLength: 3 },
-  ),
-  sparse: fc.array(fc.record({ table: small, ids: bytes(8), gradients: bytes(4) }), { maxLength: 3 }),
-};
 const piece = fc.oneof(
   fc.record({
     header: fc.record({ part: fc.constant('rows' as const), table: small }),
@@ -116,23 +103,6 @@ const piece = fc.oneof(
     segments: fc.tuple(bytes(1)),
   }),
 );
-const forwarded: fc.Arbitrary<ForwardedUpdate> = fc.oneof(
-  fc.record({
-    type: fc.constant('push' as const),
-    push: position,
-    shards: fc.array(fc.nat(LIMITS.shards - 1)),
-    rateScale: fc.double({ min: 0, max: 1, minExcluded: true, noNaN: true }),
-    ...gradients,
-  }),
-  fc.record({ type: fc.constant('close' as const), tasks: fc.array(fc.record({ ...tasks, records: count })) }),
-  fc.record({
-    type: fc.constant('round' as const),
-    timeline: count,
-    round: count,
-    batches: fc.array(fc.record({ position, metrics: fc.record(sums) }), { maxLength: 4 }),
-    ...gradients,
-  }),
-);
 const content: fc.Arbitrary<Content> = fc.oneof(
   fc.record({
     type: fc.constant('piece' as const),
@@ -141,7 +111,11 @@ const content: fc.Arbitrary<Content> = fc.oneof(
     position: count,
     payload: piece,
   }),
-  fc.record({ type: fc.constant('update' as const), position: count, payload: forwarded }),
+  fc.record({
+    type: fc.constant('update' as const),
+    position: count,
+    payload: drawnUpdate.map(({ update: drawn }) => drawn),
+  }),
   fc.record({ type: fc.constant('seal' as const), position: count }),
 );
 const owner = fc.record({ index: fc.nat(LIMITS.pservers - 1), token: fc.bigInt(0n, 2n ** 64n - 1n).map(String) });
@@ -173,7 +147,7 @@ describe('a move on the wire', () => {
     fc.assert(
       fc.property(message, (sent) => {
         const expected = sent.type === 'offer' ? { ...sent, refusal: undefined } : sent;
-        expect(plain(carried(encodeMove(FIELDS, sent)))).toEqual(plain(expected));
+        expect(plain(carried(encodeMove(FIELDS, sent), { ...JOB, spec: PARTS.spec }))).toEqual(plain(expected));
       }),
     );
   });
@@ -209,7 +183,7 @@ describe('a move on the wire', () => {
     const came = carried(sent);
     const payload =
       came.type === 'frame' && came.frame.content.type === 'update' ? came.frame.content.payload : undefined;
-    const [part] = (payload as Extract<ForwardedUpdate, { type: 'round' }>).sparse;
+    const [part] = (payload as Extract<Update, { type: 'round' }>).sparse;
     expect([part!.ids.byteOffset % 8, part!.gradients.byteOffset % 4]).toEqual([0, 0]);
   });
 
@@ -249,18 +223,6 @@ describe('a move on the wire', () => {
     for (const payload of [round, { type: 'close', tasks: closed } as const]) {
       expect(carried(encodeMove(FIELDS, update(payload)))).toMatchObject({ type: 'frame' });
     }
-  });
-
-  it('counts what a payload holds', () => {
-    const segments = [new Uint8Array(16), new Uint8Array(8)];
-    expect(payloadBytes({ header: { part: 'rows', table: 0 }, segments })).toBe(24);
-    const parts = {
-      dense: [{ parameter: 0, blocks: Uint32Array.of(1, 2), gradients: new Uint8Array(100) }],
-      sparse: [],
-    };
-    const push = { pass: 0, task: 0, push: 0, last: true, good: 1 };
-    expect(payloadBytes({ type: 'push', push, shards: [1], rateScale: 1, ...parts })).toBeGreaterThanOrEqual(108);
-    expect(payloadBytes({ type: 'close', tasks: [] })).toBe(0);
   });
 });
 

@@ -5,10 +5,12 @@ import { takenBy } from '../../../../src/cluster/placement/heads.ts';
 import type { MoveAnswer, MoveMessage, MoveName } from '../../../../src/core/units/move-messages.ts';
 import { MoveSource, type SourceEvent } from '../../../../src/core/units/move-source.ts';
 import { MoveTarget, type TargetEvent } from '../../../../src/core/units/move-target.ts';
-import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
+import { OwnedShards } from '../../../../src/roles/pserver/held/owned-shards.ts';
 import { type CopyPiece, copyShard, pieceBytes } from '../../../../src/roles/pserver/units/copy-pieces.ts';
-import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import { IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
+import { partOf } from '../../../../src/roles/pserver/update/parts.ts';
+import type { Update } from '../../../../src/roles/pserver/update/update.ts';
+import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { type OptimizerSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
 import * as fc from '../../../properties.ts';
@@ -27,7 +29,8 @@ const SPEC: ParameterSpec = {
 const ADAM: OptimizerSpec = { type: 'adam', learningRate: 0.1, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, l2: 0 };
 const FTRL: OptimizerSpec = { type: 'ftrl', alpha: 0.1, beta: 1, lambda1: 0.01, lambda2: 0.01 };
 /** Unit 1 has shards 1 and 4. */
-const JOB = { spec: SPEC, shards: 6, units: 3, tasks: 4 };
+const JOB = { shards: 6, units: 3, tasks: 4 };
+const OF = { spec: SPEC, shards: JOB.shards, router: createIdRouter({ shards: JOB.shards }) };
 const UNIT = 1;
 const NAME: MoveName = {
   purpose: 'lead',
@@ -38,12 +41,13 @@ const NAME: MoveName = {
   attempt: 1,
 };
 
-type Payload = CopyPiece | ForwardedUpdate;
+type Payload = CopyPiece | Update;
 
 function pserver(units: readonly number[], optimizer: OptimizerSpec): OwnedShards {
   const present = units.flatMap((unit) => [unit, unit + JOB.units]);
   const parameters = makeParameters({ spec: SPEC, optimizer, shards: JOB.shards, present });
-  return new OwnedShards(JOB, firstHeads(units), { parameters, ledgers: new Map(), seqs: new Map() });
+  const job = { ...JOB, spec: trainedSpec(SPEC, { optimizer }) };
+  return new OwnedShards(job, firstHeads(units), { parameters, ledgers: new Map(), seqs: new Map() });
 }
 
 class Move {
@@ -85,19 +89,20 @@ class Move {
     const length = block === BLOCKS - 1 ? 16_384 - 100 : 16_384;
     const sparse = [rowsPart(0, distinct, rows)];
     const dense = [blocksPart(0, [block], new Float32Array(length).fill(gradient))];
-    this.source.parameters.push(sparse, dense, this.source.actions(verdict.shards));
-    this.source.ledgers.advance(push);
-    this.source.advance(verdict.shards);
     const shards = verdict.shards ?? this.source.numbers;
-    this.#applied({ type: 'push', push, shards, rateScale: 1, dense, sparse });
+    const update: Update = { type: 'push', push, shards, rateScale: 1, dense, sparse };
+    this.source.apply(update);
+    this.#applied(update);
   }
 
   close(task: number): void {
-    this.source.close(0, task, 10);
-    this.#applied({ type: 'close', tasks: [{ pass: 0, task, records: 10 }] });
+    const update: Update = { type: 'close', tasks: [{ pass: 0, task, records: 10 }] };
+    this.source.apply(update);
+    this.#applied(update);
   }
 
-  #applied(payload: ForwardedUpdate): void {
+  #applied(update: Update): void {
+    const payload = partOf(OF, update, [1, 4]);
     this.submit({ type: 'applied', payload, byteLength: 2_000, ticket: 0 });
   }
 
@@ -130,8 +135,7 @@ class Move {
   }
 
   #fresh(): IncomingUnit {
-    const { parameters } = this.target;
-    return new IncomingUnit({ parameters, spec: this.spec, shards: JOB.shards, tasks: JOB.tasks });
+    return new IncomingUnit({ held: this.target.beside() });
   }
 
   #tell(event: TargetEvent<Payload>): void {
@@ -139,7 +143,7 @@ class Move {
       if (effect.type === 'answer') this.#answers.push(effect.answer);
       else if (effect.type === 'put') {
         this.incoming.put(effect.shard, effect.payload as CopyPiece, effect.isFirst, effect.isLast);
-      } else if (effect.type === 'apply') this.incoming.apply(effect.shards, effect.payload as ForwardedUpdate);
+      } else if (effect.type === 'apply') this.incoming.apply(effect.shards, effect.payload as Update);
       else this.happened.push(effect.type);
     }
   }
@@ -209,7 +213,7 @@ describe('a copy that does not fit', () => {
   const ledger = (shard: number): CopyPiece => copyShard(pserver([0, 1, 2], SGD), shard, trained, 1_000).at(-1)!;
   const trained = trainedSpec(SPEC, { optimizer: SGD });
   const floats = (count: number): Uint8Array => new Uint8Array(4 * count);
-  const push = (number: number): ForwardedUpdate => ({
+  const push = (number: number): Update => ({
     type: 'push',
     push: { pass: 0, task: 0, push: number, last: false, good: number },
     shards: [1],
@@ -243,10 +247,10 @@ describe('a copy that does not fit', () => {
     const incoming = fresh();
     incoming.put(1, ledger(1), true, true);
     expect(() => incoming.apply([1], push(1))).toThrow('does not fit');
-    expect(() => incoming.apply([1], { ...push(0), shards: [] } as ForwardedUpdate)).toThrow('does not fit');
+    expect(() => incoming.apply([1], { ...push(0), shards: [] } as Update)).toThrow('does not fit');
     incoming.apply([1], push(0));
     expect(() => incoming.apply([1], push(0))).toThrow('does not fit');
-    incoming.apply([1], { ...push(0), shards: [] } as ForwardedUpdate);
+    incoming.apply([1], { ...push(0), shards: [] } as Update);
     expect(incoming.positions().seqs).toEqual(new Map([[1, 1]]));
   });
 });

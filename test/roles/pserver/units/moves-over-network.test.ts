@@ -4,12 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
 import type { MoveName, UnitOwner } from '../../../../src/core/units/move-messages.ts';
 import type { RequestHandler } from '../../../../src/protocol/messages/channel.ts';
-import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
+import { OwnedShards } from '../../../../src/roles/pserver/held/owned-shards.ts';
 import { IncomingMove } from '../../../../src/roles/pserver/units/incoming-move.ts';
 import { decodeMove, encodeAnswers, type MoveRequest } from '../../../../src/roles/pserver/units/move-codec.ts';
 import { connectMove, type MoveConnection } from '../../../../src/roles/pserver/units/move-connection.ts';
 import { OutgoingMove } from '../../../../src/roles/pserver/units/outgoing-move.ts';
-import { payloadBytes } from '../../../../src/roles/pserver/units/payload-codec.ts';
+import { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
+import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import * as fc from '../../../properties.ts';
 import { MemoryLog } from '../../../protocol/rig.ts';
@@ -24,7 +25,8 @@ import { UNTIMED } from '../untimed.ts';
 const SPEC = table(2);
 const TRAINED = trainedSpec(SPEC, { optimizer: SGD });
 /** Unit 1 has shards 1 and 3. */
-const JOB = { spec: SPEC, shards: 4, units: 2, tasks: 2, passes: 1 };
+const JOB = { spec: TRAINED, shards: 4, units: 2, tasks: 2, passes: 1 };
+const OF = { ...JOB, router: createIdRouter({ shards: JOB.shards }) };
 const FIELDS = { job: 'job', batchPlanId: 'plan' };
 const UNIT = 1;
 const [SOURCE, TARGET]: UnitOwner[] = [
@@ -97,12 +99,10 @@ class World {
     const update = { pass: 0, task: 0, push: this.pushes++, last: false, good: this.pushes };
     const gradients = IDS.flatMap((id) => [Number(id), this.pushes]);
     const sparse = [rowsPart(0, IDS, gradients)];
-    this.source.parameters.push(sparse, [], this.source.actions(undefined));
-    this.source.ledgers.advance(update);
-    this.source.advance(undefined);
-    const forwarded = { push: update, shards: [...this.source.numbers], rateScale: 1, dense: [], sparse };
-    const payload = { type: 'push', ...forwarded } as const;
-    void this.#outgoing?.applied(payload, payloadBytes(payload));
+    const fields = { push: update, shards: [...this.source.numbers], rateScale: 1, dense: [], sparse };
+    const applied = { type: 'push', ...fields } as const;
+    this.source.apply(applied);
+    void this.#outgoing?.applied(new SharedUpdate({ of: OF, update: applied, units: [UNIT] }));
   }
 
   sever(): void {
@@ -121,8 +121,7 @@ class World {
   #incoming(): IncomingMove {
     const [, { clock }] = this.#processes;
     const incoming: IncomingMove = new IncomingMove({
-      ...{ clock, log: new MemoryLog(), unit: UNIT, me: TARGET!, owned: this.target, spec: TRAINED },
-      ...{ shards: JOB.shards, tasks: JOB.tasks, silenceMs: SILENCE_MS },
+      ...{ clock, log: new MemoryLog(), unit: UNIT, me: TARGET!, owned: this.target, silenceMs: SILENCE_MS },
       look: () => this.#tell(incoming),
       onLost: () => this.bugs.push('the target is named and has no copy'),
     });

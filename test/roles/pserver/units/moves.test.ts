@@ -3,12 +3,14 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { changeHeads } from '../../../../src/cluster/placement/change-heads.ts';
 import { type Head, parseHead, takenBy } from '../../../../src/cluster/placement/heads.ts';
 import type { MoveAnswer, MoveMessage, MoveName } from '../../../../src/core/units/move-messages.ts';
+import { OwnedShards } from '../../../../src/roles/pserver/held/owned-shards.ts';
 import { OwnedHeads } from '../../../../src/roles/pserver/owned-heads.ts';
-import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
 import type { CopyPiece } from '../../../../src/roles/pserver/units/copy-pieces.ts';
 import { IncomingMove } from '../../../../src/roles/pserver/units/incoming-move.ts';
 import { type MovePayload, OutgoingMove } from '../../../../src/roles/pserver/units/outgoing-move.ts';
+import { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import type { MemoryStoreData } from '../../../../src/store/memory-store.ts';
+import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import { makeParameters, rowsPart, SGD, table } from '../../../tensor/fixture.ts';
 import { aStore, Master, settled } from '../../master/tasks/service-rig.ts';
@@ -18,7 +20,8 @@ import { UNTIMED } from '../untimed.ts';
 const SPEC = table(2);
 const TRAINED = trainedSpec(SPEC, { optimizer: SGD });
 /** Unit 1 has shards 1 and 3. */
-const JOB = { spec: SPEC, shards: 4, units: 2, tasks: 2 };
+const JOB = { spec: TRAINED, shards: 4, units: 2, tasks: 2 };
+const OF = { ...JOB, router: createIdRouter({ shards: JOB.shards }) };
 const UNIT = 1;
 const ME = { index: 0, token: '7' };
 const TARGET_INDEX = 1;
@@ -63,7 +66,7 @@ beforeEach(async () => {
   saving = Promise.resolve();
   const { clock, log } = actor;
   incoming = new IncomingMove({
-    ...{ clock, log, unit: UNIT, me: owner, owned: target, spec: TRAINED, shards: JOB.shards, tasks: JOB.tasks },
+    ...{ clock, log, unit: UNIT, me: owner, owned: target },
     silenceMs: 2_000,
     look: see,
     onLost: () => {
@@ -72,7 +75,7 @@ beforeEach(async () => {
   });
   see();
   outgoing = new OutgoingMove({
-    ...{ clock, log, shards: source, spec: TRAINED, name, windowBytes: 400, pieceBytes: 100 },
+    ...{ clock, log, shards: source, spec: TRAINED, name, windowBytes: 600, pieceBytes: 100 },
     ...{ silenceMs: 2_000, handOverMs: 3_000, times: UNTIMED },
     send: (message) => messages.push(message),
     withoutSaves: async () => {
@@ -101,10 +104,7 @@ function push(): Promise<void> | undefined {
       IDS.flatMap((id) => [Number(id), pushes]),
     ),
   ];
-  source.parameters.push(sparse, [], source.actions(undefined));
-  source.ledgers.advance(update);
-  source.advance(undefined);
-  const forwarded = {
+  const applied = {
     type: 'push',
     push: update,
     shards: [...source.numbers],
@@ -112,7 +112,8 @@ function push(): Promise<void> | undefined {
     dense: [],
     sparse,
   } as const;
-  return outgoing.applied(forwarded, 300);
+  source.apply(applied);
+  return outgoing.applied(new SharedUpdate({ of: OF, update: applied, units: [UNIT] }));
 }
 
 /** One message and one answer arrive. */

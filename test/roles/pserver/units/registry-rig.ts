@@ -5,14 +5,16 @@ import { followPlacement, type PlacementView } from '../../../../src/cluster/pla
 import type { PserverRecord } from '../../../../src/cluster/placement/pserver-record.ts';
 import { followPserverRecords, type PserverRecords } from '../../../../src/cluster/placement/pserver-records.ts';
 import type { UnitOwner } from '../../../../src/core/units/move-messages.ts';
+import { OwnedShards } from '../../../../src/roles/pserver/held/owned-shards.ts';
 import { OwnedHeads } from '../../../../src/roles/pserver/owned-heads.ts';
-import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
 import type { MovedRounds } from '../../../../src/roles/pserver/unit-rounds.ts';
 import type { BackupCopies } from '../../../../src/roles/pserver/units/backup-copies.ts';
 import { PserverMoves } from '../../../../src/roles/pserver/units/moves.ts';
 import type { ConnectMove } from '../../../../src/roles/pserver/units/outgoing-moves.ts';
+import { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import type { Fence } from '../../../../src/store/fence.ts';
 import type { MemoryStoreData } from '../../../../src/store/memory-store.ts';
+import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import type { FakeClock } from '../../../store/support.ts';
 import { makeParameters, rowsPart, SGD, table } from '../../../tensor/fixture.ts';
@@ -58,6 +60,8 @@ export class Pservers {
   }
 }
 
+const OF = { ...JOB, router: createIdRouter({ shards: JOB.shards }) };
+
 export class Pserver {
   readonly actor: Master;
   readonly index: number;
@@ -101,7 +105,11 @@ export class Pserver {
     const present = units.flatMap((unit) => [unit, unit + JOB.units]);
     const parameters = makeParameters({ spec: SPEC, optimizer: SGD, shards: JOB.shards, present });
     const state = { parameters, ledgers: new Map(), seqs: new Map() };
-    this.shards = new OwnedShards(JOB, new OwnedHeads({ context, fence }, heads), state);
+    this.shards = new OwnedShards(
+      { ...JOB, spec: trainedSpec(SPEC, { optimizer: SGD }) },
+      new OwnedHeads({ context, fence }, heads),
+      state,
+    );
     const onFatal = (error: unknown): void => void this.fatal.push(error);
     this.#view = followPlacement(context, JOB, onFatal);
     this.#records = followPserverRecords(context, () => this.#view.changed.notify(), onFatal);
@@ -186,11 +194,15 @@ export class Pserver {
         own.flatMap((id) => [Number(id), number + 1]),
       ),
     ];
-    this.shards.parameters.push(sparse, [], this.shards.actions(verdict.shards), 1);
-    this.shards.ledgers.advance(update);
-    this.shards.advance(verdict.shards);
     const shards = verdict.shards ?? this.shards.numbers;
-    await this.moves.applied(() => ({ type: 'push', push: update, shards, rateScale: 1, dense: [], sparse }));
+    const applied = { type: 'push', push: update, shards, rateScale: 1, dense: [], sparse } as const;
+    this.shards.apply(applied);
+    this.shards.raiseVersion();
+    const { copies } = this.moves;
+    // Where units have copies, what is applied has been placed, and the replicas tell the copies that are being made.
+    const made = (): SharedUpdate => new SharedUpdate({ of: OF, update: applied, units: this.shards.heads.units() });
+    if (copies === undefined) await this.moves.applied(() => applied);
+    else await copies.applied(made, this.shards.heads.units());
     return true;
   }
 

@@ -1,7 +1,8 @@
 /** What a unit keeps of rounds is the same after it has gone in pieces. */
 
 import { describe, expect, it } from 'vitest';
-import type { OldValues, TimedRounds } from '../../../../src/roles/pserver/unit-rounds.ts';
+import type { OldValues } from '../../../../src/roles/pserver/held/pre-image.ts';
+import type { TimedRounds } from '../../../../src/roles/pserver/unit-rounds.ts';
 import { pieceBytes } from '../../../../src/roles/pserver/units/copy-pieces.ts';
 import { IncomingRounds, roundsPieces } from '../../../../src/roles/pserver/units/rounds-pieces.ts';
 import { denseBlockFloats } from '../../../../src/tensor/blocks.ts';

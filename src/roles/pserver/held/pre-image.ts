@@ -2,12 +2,31 @@
  * The version before the current one, readable beside it: what a round changed, as it was before (docs/modes.md).
  * Each group of units has its own, and a unit that goes to another pserver takes its part along.
  */
-import { assert } from '../../base/assert.ts';
-import { blockLength } from '../../tensor/blocks.ts';
-import type { Parameters, RoundGradients } from '../../tensor/parameters.ts';
-import { partsOfShards, type ShardParts } from '../../tensor/shard-parts.ts';
-import type { ValueSource } from './request-parts.ts';
-import type { OldValues } from './unit-rounds.ts';
+import { assert } from '../../../base/assert.ts';
+import { blockLength } from '../../../tensor/blocks.ts';
+import { partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
+import type { ValueSource } from '../request-parts.ts';
+
+interface OldBlocks {
+  readonly parameter: number;
+  readonly blocks: Uint32Array;
+  /** One after the other, f32. */
+  readonly values: Uint8Array;
+}
+
+interface OldRows {
+  readonly table: number;
+  /** Each once, u64 little-endian. */
+  readonly ids: Uint8Array;
+  /** One row for each id. A row that did not exist has its initial value, as in the answer to a pull. */
+  readonly values: Uint8Array;
+}
+
+/** What a round changed, as it was before. A parameter or table comes once. */
+export interface OldValues {
+  readonly dense: readonly OldBlocks[];
+  readonly sparse: readonly OldRows[];
+}
 
 export class PreImage {
   readonly old: OldValues;
@@ -71,26 +90,6 @@ export class PreImage {
       sparse: sparse.map(({ gradients, ...one }) => ({ ...one, values: gradients })),
     });
   }
-}
-
-/**
- * Applies the round, with the learning rate times `rateScale`. Returns what it changed, as it was before. Throws what
- * `Parameters.push` throws.
- */
-export function applyKeeping(
-  of: ShardParts,
-  parameters: Parameters,
-  { dense, sparse }: RoundGradients,
-  actions: Uint8Array,
-  rateScale: number,
-): PreImage {
-  // Copies: they may be in kernel memory, and so be gone after the push.
-  const ids = sparse.map((part) => part.ids.slice());
-  const old = parameters.pushKeeping(sparse, dense, actions, rateScale);
-  return new PreImage(of, {
-    dense: dense.map(({ parameter, blocks }, at) => ({ parameter, blocks, values: old.dense[at]! })),
-    sparse: sparse.map(({ table }, at) => ({ table, ids: ids[at]!, values: old.sparse[at]! })),
-  });
 }
 
 /** The parameters, with the values of these images where they have any. */

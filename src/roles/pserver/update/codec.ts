@@ -1,7 +1,6 @@
 /**
- * What frames of a move carry, as a header and segments: parts of the copy of a shard, and updates. Segments that are
- * sent are the payload's own arrays. Those of a piece that arrive are copied: a large payload comes in kernel memory,
- * which moves as rows are put in. Those of an update are borrowed, until `ownUpdate`.
+ * An update as a header and segments (docs/protocol.md). The segments that are sent are the update's own arrays. The
+ * arrays of an update that arrives are borrowed from its frame, until `ownUpdate`.
  */
 import { unreachable } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
@@ -9,65 +8,31 @@ import { LIMITS } from '../../../base/limits.ts';
 import type { PushPosition } from '../../../core/shard/ledger.ts';
 import type { RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import type { RoundGradients } from '../../../tensor/parameters.ts';
+import type { ParameterSpec } from '../../../tensor/spec.ts';
 import { checkTask } from '../checks.ts';
-import type { CopyPiece, PieceHeader } from './copy-pieces.ts';
-import type { ForwardedUpdate } from './forwarded-update.ts';
-import type { MovePayload } from './outgoing-move.ts';
+import { checkGradients } from './check-gradients.ts';
+import type { Update } from './update.ts';
 
-/** What a frame's header says of its content. */
-export type FrameHeader = Extract<RequestHeader, { type: 'moveFrame' }>['content'];
-type WirePiece = Extract<FrameHeader, { type: 'piece' }>['piece'];
-export type WireUpdate = Extract<FrameHeader, { type: 'update' }>['update'];
+type MoveContent = Extract<RequestHeader, { type: 'moveFrame' }>['content'];
+export type WireUpdate = Extract<MoveContent, { type: 'update' }>['update'];
 
-/** Tasks that updates may name. */
-export interface MovedTasks {
-  /** Of a pass. */
+/** What an update must agree with. */
+export interface UpdatedJob {
+  readonly spec: ParameterSpec;
+  /** Tasks of a pass. */
   readonly tasks: number;
   readonly passes: number;
 }
 
-interface Encoded<H> {
-  readonly header: H;
+interface Encoded {
+  readonly header: WireUpdate;
   readonly segments: readonly Uint8Array[];
-}
-
-// ---- pieces
-
-export const encodePiece = ({ header, segments }: CopyPiece): Encoded<WirePiece> => ({
-  header: header.part === 'rounds' ? { ...header, metrics: [...header.metrics] } : header,
-  segments,
-});
-
-/** Throws `BadMessage`. */
-export function decodePiece(header: PieceHeader, arrived: readonly Uint8Array[]): CopyPiece {
-  const [fewest, most] = PIECE_SEGMENTS[header.part];
-  if (arrived.length < fewest || arrived.length > most) {
-    throw bad(`a piece '${header.part}' has ${arrived.length} segments, not ${fewest} to ${most}`);
-  }
-  const byteLength = sizeOf(arrived);
-  if (byteLength > LIMITS.movePieceBytes) {
-    throw bad(`a piece of a shard has ${byteLength} bytes, more than ${LIMITS.movePieceBytes}`);
-  }
-  return { header, segments: arrived.map(copyOf) };
 }
 
 /** A shard's number in a list of them. */
 const SHARD_BYTES = 4;
 
-/** Values, slots and update counts. */
-const STATE_SEGMENTS = 1 + LIMITS.optimizerSlots + 1;
-const PIECE_SEGMENTS: Readonly<Record<PieceHeader['part'], readonly [fewest: number, most: number]>> = {
-  rows: [2, 1 + STATE_SEGMENTS],
-  block: [1, STATE_SEGMENTS],
-  oldRows: [2, 2],
-  oldBlocks: [2, 2],
-  rounds: [0, 0],
-  ledger: [1, 1],
-};
-
-// ---- updates
-
-export function encodeUpdate(update: ForwardedUpdate): Encoded<WireUpdate> {
+export function encodeUpdate(update: Update): Encoded {
   switch (update.type) {
     case 'close':
       return { header: { type: 'close', tasks: [...update.tasks] }, segments: [] };
@@ -93,8 +58,14 @@ export function encodeUpdate(update: ForwardedUpdate): Encoded<WireUpdate> {
   }
 }
 
-/** Throws `BadMessage`. Gradients are views of what has arrived. */
-export function decodeUpdate(job: MovedTasks, header: WireUpdate, arrived: readonly Uint8Array[]): ForwardedUpdate {
+/** Throws `BadMessage`. Gradients are views of the segments, and fit the model in number and size. */
+export function decodeUpdate(job: UpdatedJob, header: WireUpdate, arrived: readonly Uint8Array[]): Update {
+  const update = decoded(job, header, arrived);
+  if (update.type !== 'close') checkGradients(job.spec, update);
+  return update;
+}
+
+function decoded(job: UpdatedJob, header: WireUpdate, arrived: readonly Uint8Array[]): Update {
   switch (header.type) {
     case 'close':
       expectSegments(arrived.length, 0);
@@ -152,40 +123,10 @@ function gradientsOf(parts: ReturnType<typeof partLists>, arrived: readonly Uint
   };
 }
 
-/** With gradients in memory of its own. */
-export const ownUpdate = (update: ForwardedUpdate): ForwardedUpdate =>
-  update.type === 'close'
-    ? update
-    : {
-        ...update,
-        dense: update.dense.map((part) => {
-          return { ...part, blocks: new Uint32Array(part.blocks), gradients: copyOf(part.gradients) };
-        }),
-        sparse: update.sparse.map((part) => ({ ...part, ids: copyOf(part.ids), gradients: copyOf(part.gradients) })),
-      };
-
-// ---- sizes
-
-/** How much room a payload takes, on its way and while it waits. */
-export function payloadBytes(payload: MovePayload): number {
-  if ('header' in payload) return sizeOf(payload.segments);
-  if (payload.type === 'close') return LISTED_BYTES * payload.tasks.length;
-  const listed = payload.type === 'round' ? payload.batches.length : 1;
-  return LISTED_BYTES * listed + sizeOf(gradientSegments(payload));
-}
-
-/** Of a task or a mini-batch in a header, about. */
-const LISTED_BYTES = 64;
-
-const sizeOf = (segments: readonly Uint8Array[]): number =>
-  segments.reduce((sum, { byteLength }) => sum + byteLength, 0);
-
 /** Throws `BadMessage`. */
 export function expectSegments(count: number, expected: number): void {
   if (count !== expected) throw bad(`${count} segments, ${expected} expected`);
 }
-
-const copyOf = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes);
 
 function u32Of(bytes: Uint8Array): Uint32Array {
   if (bytes.byteLength % 4 !== 0) throw bad('a list of shards or blocks is not a whole number of u32');

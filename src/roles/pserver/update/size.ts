@@ -1,0 +1,82 @@
+/**
+ * How large an update is in each unit that it concerns. This is the only answer: windows of moves and the room at
+ * backups count it. The size of a unit's part depends on that part alone. So a primary and its backups compute the same
+ * size, whichever other units the update has at each of them.
+ */
+import { LIMITS } from '../../../base/limits.ts';
+import { unitOf } from '../../../core/units/units.ts';
+import { blockLength, blockShards } from '../../../tensor/blocks.ts';
+import type { RoundGradients } from '../../../tensor/parameters.ts';
+import type { UnitParts } from './parts.ts';
+import type { Update } from './update.ts';
+
+export interface UpdateSizes {
+  /** Units ascending. */
+  readonly bytesByUnit: ReadonlyMap<number, number>;
+  /** What the update carries in segments, for all these units together. */
+  readonly segmentBytes: number;
+  /** There are rows or blocks of other units, or of shards that do not apply the update. */
+  readonly hasOthers: boolean;
+}
+
+/** About the memory of a task or a mini-batch. */
+const LISTED_BYTES = 64;
+const SHARD_BYTES = 4;
+const BLOCK_BYTES = 4;
+const ID_BYTES = 8;
+const FLOAT_BYTES = 4;
+
+/** No part of an update lists more than this beside its segments. */
+export const MOST_LISTED_BYTES = LISTED_BYTES * Math.max(LIMITS.closedTasksAtOnce, LIMITS.lanes);
+
+/** `units`: those that the update concerns. `shards`: the shards of these units that apply it. */
+export function sizesOf(
+  of: UnitParts,
+  update: Update,
+  units: readonly number[],
+  shards: readonly number[],
+): UpdateSizes {
+  const bytes = new Float64Array(of.units + 1);
+  if (update.type === 'push') for (const shard of shards) bytes[unitOf(shard, of.units)]! += SHARD_BYTES;
+  if (update.type !== 'close') addGradients(of, update, shards, bytes);
+  const listed = listedBytes(update);
+  return {
+    bytesByUnit: new Map(units.map((unit) => [unit, listed + bytes[unit]!])),
+    segmentBytes: units.reduce((sum, unit) => sum + bytes[unit]!, 0),
+    hasOthers: bytes[of.units]! > 0,
+  };
+}
+
+function listedBytes(update: Update): number {
+  switch (update.type) {
+    case 'push':
+      return 0;
+    case 'close':
+      return LISTED_BYTES * update.tasks.length;
+    case 'round':
+      return LISTED_BYTES * update.batches.length;
+  }
+}
+
+/** Gradients of none of the shards go to the last place of `bytes`. */
+function addGradients(
+  { spec, shards, units, router }: UnitParts,
+  { dense, sparse }: RoundGradients,
+  applying: readonly number[],
+  bytes: Float64Array,
+): void {
+  const unitOfShard = new Int32Array(shards).fill(units);
+  for (const shard of applying) unitOfShard[shard] = unitOf(shard, units);
+  for (const { parameter, blocks } of dense) {
+    const one = spec.dense[parameter]!;
+    const shardOf = blockShards(one, shards);
+    for (const block of blocks) {
+      bytes[unitOfShard[shardOf[block]!]!]! += BLOCK_BYTES + FLOAT_BYTES * blockLength(one, block);
+    }
+  }
+  for (const { table, ids } of sparse) {
+    const { name, width } = spec.sparse[table]!;
+    const rows = router.tally(name, ids, ids.byteLength / ID_BYTES, unitOfShard, units + 1);
+    for (let unit = 0; unit < rows.length; unit++) bytes[unit]! += rows[unit]! * (ID_BYTES + FLOAT_BYTES * width);
+  }
+}
