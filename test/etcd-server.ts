@@ -195,7 +195,7 @@ function hasStopped(pid: number): boolean {
 
 const freeHost = async (): Promise<string> => `127.0.0.1:${await freePort()}`;
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(PORTS.from, PORTS.to);
     const server = createServer().listen(port, '127.0.0.1');

@@ -1,4 +1,4 @@
-/** The project's own source, for tests about its shape. */
+/** The project's own source, for tests and figures about its shape. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
@@ -32,7 +32,7 @@ export function sourceFiles(...folders: string[]): SourceFile[] {
     .map(readSource);
 }
 
-function readSource(path: string): SourceFile {
+export function readSource(path: string): SourceFile {
   const text = readFileSync(join(ROOT, path), 'utf8');
   return { path, text, lines: text.split('\n').length - 1, code: blank(text), imports: importsOf(path, text) };
 }
@@ -53,6 +53,24 @@ export function importsOf(path: string, text: string): Import[] {
     found.push({ target: own(name as string), typeOnly });
   }
   return found;
+}
+
+/** Each circle once, of imports, types and `import()` alike, as the path that closes it. */
+export function circlesOf(all: readonly SourceFile[]): string[] {
+  const byPath = new Map(all.map((file) => [file.path, file]));
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const visit = (path: string, trail: readonly string[]): void => {
+    const at = trail.indexOf(path);
+    if (at !== -1) circles.push([...trail.slice(at), path].join(' → '));
+    if (at !== -1 || done.has(path)) return;
+    for (const { target } of byPath.get(path)?.imports ?? []) {
+      if (byPath.has(target)) visit(target, [...trail, path]);
+    }
+    done.add(path);
+  };
+  for (const { path } of all) visit(path, []);
+  return circles;
 }
 
 /** Blanks comments, strings and regular expressions of one line; template text stays, since code may stand in it. */

@@ -64,6 +64,8 @@ export interface RecorderOptions {
   readonly storeUrl: string;
   readonly job: string;
   readonly rows?: number;
+  /** Whether earlier pushes are read again while others are sent; the default. */
+  readonly isReading?: boolean;
   /** The store cannot be followed any more. */
   readonly onFatal: (error: Error) => void;
 }
@@ -80,14 +82,17 @@ export class Recorder {
   readonly #client: ParameterClient;
   readonly #close: () => void;
   readonly #rows: number;
+  readonly #isReading: boolean;
   readonly #stopped = new AbortController();
   #isStopping = false;
   #pushing: Promise<unknown> = Promise.resolve();
 
-  private constructor(store: Store, keys: Keys, record: JobRecord, { rows = DEFAULT_ROWS, onFatal }: RecorderOptions) {
+  private constructor(store: Store, keys: Keys, record: JobRecord, options: RecorderOptions) {
+    const { rows = DEFAULT_ROWS, isReading = true, onFatal } = options;
     this.store = store;
     this.keys = keys;
     this.#rows = rows;
+    this.#isReading = isReading;
     const { shards } = record.job.cluster;
     const { view, group, close } = openLiveCluster({ host, store, keys, record }, onFatal);
     this.view = view;
@@ -167,7 +172,7 @@ export class Recorder {
       const one = { task, push, beganMs, endedMs: performance.now(), recovery };
       this.history.push(one);
       this.onAcknowledged(one);
-      if (push % READ_EVERY === READ_EVERY - 1) await this.#readEarlier();
+      if (this.#isReading && push % READ_EVERY === READ_EVERY - 1) await this.#readEarlier();
     }
   }
 

@@ -1,6 +1,6 @@
 /** The shape of the source (docs/design.md §12, ARCHITECTURE.md): layers, rooms within them, no circles. */
 import { describe, expect, test } from 'vitest';
-import { blank, importsOf, type SourceFile, sourceFiles } from '../source-files.ts';
+import { blank, circlesOf, importsOf, type SourceFile, sourceFiles } from '../source-files.ts';
 
 const MIDDLE = ['core', 'store', 'protocol', 'tensor', 'checkpoint', 'data', 'model', 'job', 'page'];
 
@@ -154,24 +154,6 @@ function roomFaults(file: SourceFile): string[] {
     const allowed = ROOMS[met.folder]?.[from] ?? [];
     return allowed.includes(to) ? [] : [`${file.path} imports ${target}: in ${met.folder}, ${from} may not use ${to}`];
   });
-}
-
-/** Each circle once, of imports, types and `import()` alike, as the path that closes it. */
-function circlesOf(all: readonly SourceFile[]): string[] {
-  const byPath = new Map(all.map((file) => [file.path, file]));
-  const done = new Set<string>();
-  const circles: string[] = [];
-  const visit = (path: string, trail: readonly string[]): void => {
-    const at = trail.indexOf(path);
-    if (at !== -1) circles.push([...trail.slice(at), path].join(' → '));
-    if (at !== -1 || done.has(path)) return;
-    for (const { target } of byPath.get(path)?.imports ?? []) {
-      if (byPath.has(target)) visit(target, [...trail, path]);
-    }
-    done.add(path);
-  };
-  for (const { path } of all) visit(path, []);
-  return circles;
 }
 
 describe('the shape of the source', () => {
