@@ -68,6 +68,7 @@ export const WORDED_PAGES: readonly string[] = [
   'docs/tutorial.md',
   'docs/design.md',
   'docs/modes.md',
+  'docs/unit.md',
   'docs/units.md',
   'docs/data-files.md',
   'docs/ffm.md',
