@@ -69,7 +69,7 @@ export const WORDED_PAGES: readonly string[] = [
   'docs/design.md',
   'docs/modes.md',
   'docs/unit.md',
-  'docs/units.md',
+  'docs/copies.md',
   'docs/data-files.md',
   'docs/ffm.md',
   'docs/group-metrics.md',
