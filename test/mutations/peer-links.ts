@@ -1,4 +1,4 @@
-/** Rules of the links between pservers that have copies of each other's units (docs/units.md, decision 110). */
+/** Rules of the links between pservers that have copies of each other's units (docs/copies.md, decision 110). */
 import type { Mutation } from './mutation.ts';
 
 const SCHEDULES = ['test/core/replicas/link.test.ts'];

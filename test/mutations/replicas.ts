@@ -1,4 +1,4 @@
-/** Rules of the copies of a unit (docs/units.md). That page explains each rule. */
+/** Rules of the copies of a unit (docs/copies.md). That page explains each rule. */
 import type { Mutation } from './mutation.ts';
 
 const TESTS = ['test/core/replicas/model.test.ts', 'test/core/replicas/replica.test.ts'];

@@ -1,4 +1,4 @@
-/** Whether anything still needs the files of a pserver that no longer leads a unit (docs/units.md, "Files"). */
+/** Whether anything still needs the files of a pserver that no longer leads a unit (docs/copies.md, "Files"). */
 import { type Cut, filesOfCut } from './cut.ts';
 import type { PublishedFile } from './newest.ts';
 import { unreplacedShards } from './retention.ts';

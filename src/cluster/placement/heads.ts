@@ -1,5 +1,5 @@
 /**
- * The head of a unit of shards: who holds it. One key a unit, changed only by `change-heads.ts` (docs/units.md).
+ * The head of a unit of shards: who holds it. One key a unit, changed only by `change-heads.ts` (docs/copies.md).
  */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';

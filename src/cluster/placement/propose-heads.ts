@@ -1,5 +1,5 @@
 /**
- * Carries out what copies of units propose about their heads (docs/units.md): of many units at one moment, as when
+ * Carries out what copies of units propose about their heads (docs/copies.md): of many units at one moment, as when
  * a pserver dies. Proposals that need the same processes to be alive or gone share transactions. What is refused holds
  * up nothing else, and nothing waits for the answer about others.
  */

@@ -1,5 +1,5 @@
 /**
- * A copy of a unit that another process leads (docs/units.md). It stages what its primary has placed and applies it
+ * A copy of a unit that another process leads (docs/copies.md). It stages what its primary has placed and applies it
  * when that says that it is committed. It decides nothing, except that it takes over when the store shows that its
  * primary has lost its index. It follows an epoch only when the store shows the head of it: a name in a frame proves
  * nothing.

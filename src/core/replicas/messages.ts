@@ -1,5 +1,5 @@
 /**
- * What the copies of one unit say to each other (docs/units.md). Every frame and every answer names the unit, the
+ * What the copies of one unit say to each other (docs/copies.md). Every frame and every answer names the unit, the
  * epoch and both processes: a connection may have been cut and made again, and what an earlier one carried may arrive
  * late.
  */

@@ -1,6 +1,6 @@
 /**
  * What a pserver and one of those that have copies of its units say to each other, for all these units together
- * (docs/units.md). It is a connection in order, made by the primary: batches go out, and each has one answer, in
+ * (docs/copies.md). It is a connection in order, made by the primary: batches go out, and each has one answer, in
  * the same order. Frames and answers are those of the machines of the units (messages.ts).
  */
 import type { LinkName, ReplicaAnswer, ReplicaFrame } from './messages.ts';

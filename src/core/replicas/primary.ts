@@ -1,6 +1,6 @@
 /**
  * The copy that leads a unit: it gives every update its place, sends it to the other copies, and commits it when all
- * of the in-sync set have staged it (docs/units.md; the log discipline of PacificA, 2008). It alone takes a copy
+ * of the in-sync set have staged it (docs/copies.md; the log discipline of PacificA, 2008). It alone takes a copy
  * into the set, out of it, and hands the unit over. While the store decides about the set, a commit needs the set
  * before *and* the set asked for.
  *

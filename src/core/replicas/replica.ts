@@ -1,5 +1,5 @@
 /**
- * One copy of a unit: its updates, and what it is by the head, primary or backup (docs/units.md). Pure: time is an
+ * One copy of a unit: its updates, and what it is by the head, primary or backup (docs/copies.md). Pure: time is an
  * argument, effects are carried out in their order. The store alone decides which copy leads.
  */
 import { unreachable } from '../../base/assert.ts';

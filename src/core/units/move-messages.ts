@@ -1,5 +1,5 @@
 /**
- * What the two sides of a move say to each other (docs/units.md). Every frame and every answer carries the whole
+ * What the two sides of a move say to each other (docs/copies.md). Every frame and every answer carries the whole
  * name of its move: a connection may have been cut and made again, and what an earlier one carried may arrive late.
  */
 

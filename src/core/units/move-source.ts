@@ -1,5 +1,5 @@
 /**
- * The side of a move that leads the unit (docs/units.md): copies it to the target shard by shard and forwards every
+ * The side of a move that leads the unit (docs/copies.md): copies it to the target shard by shard and forwards every
  * update that comes after. Then it hands the unit over by one change of its head, or leaves the copy to the replicas.
  *
  * To hand over (`lead`); until the end this pserver leads the unit as before:

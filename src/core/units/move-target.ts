@@ -1,5 +1,5 @@
 /**
- * The side of a move that gets the unit (docs/units.md): puts in the copy of each shard and the updates since.
+ * The side of a move that gets the unit (docs/copies.md): puts in the copy of each shard and the updates since.
  *
  * With a copy for `lead` it leads the unit once the store's head says so and its copy is sealed, that is complete and
  * final. The source says when to look into the store, but may die right after the change: so the target follows the

@@ -1,5 +1,5 @@
 /**
- * Which pserver leads which unit, and which ones have the other copies (docs/units.md). A pure function of the live
+ * Which pserver leads which unit, and which ones have the other copies (docs/copies.md). A pure function of the live
  * pservers, the sizes of the units and their heads, like the plan of primaries (plan.ts), which decides who leads. The
  * other copies follow their primary: all units of a pserver have the same peers (peer-table.ts), as many as are wanted
  * or as there are pservers, on different hosts, then in different zones, where that is possible.

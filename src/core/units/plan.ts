@@ -1,5 +1,5 @@
 /**
- * Which pserver leads which unit (docs/units.md). A pure function of the live pservers, the sizes of the units and
+ * Which pserver leads which unit (docs/copies.md). A pure function of the live pservers, the sizes of the units and
  * who leads them now, so that every process that knows these works out the same plan. Only few units change their
  * leader: those of a pserver that leaves, those without a live leader, and as many others as even out the sizes.
  */

@@ -1,5 +1,5 @@
 /**
- * Units: fixed groups of shards that live and move together (docs/units.md). A shard's unit never changes, and a
+ * Units: fixed groups of shards that live and move together (docs/copies.md). A shard's unit never changes, and a
  * unit has one head: who holds it.
  */
 import { assert } from '../../base/assert.ts';

@@ -115,7 +115,7 @@ export const HOT_MESSAGES = {
     reply: { outcome: choice('taken', 'duplicate'), version: count() },
   },
   /**
-   * What the primary has to say to the copies of its units at the member (docs/units.md,
+   * What the primary has to say to the copies of its units at the member (docs/copies.md,
    * `core/replicas/peer-link.ts`). It carries no placement stamp: unit, epoch and both processes are in each frame, and
    * the copies check them by the store. Segments: frames, one row of u64 each; the tails of the beginnings among them
    * (`roles/pserver/replicas/frame-rows.ts`); then those of the update. Segment of the reply: the answer to each frame.

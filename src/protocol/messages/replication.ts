@@ -1,5 +1,5 @@
 /**
- * Messages from the pserver that leads units to one that has copies of them (docs/units.md,
+ * Messages from the pserver that leads units to one that has copies of them (docs/copies.md,
  * `core/replicas/peer-link.ts`). They carry no placement stamp: unit, epoch and both processes are in each, and the
  * copies check them by the store.
  */

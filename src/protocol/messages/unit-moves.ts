@@ -1,6 +1,6 @@
 /**
  * Messages from the pserver that leads a unit to the one that is to lead it, or to have a backup copy of it
- * (docs/units.md, `core/units/move-messages.ts`). They carry no placement stamp: the whole name of the move is in
+ * (docs/copies.md, `core/units/move-messages.ts`). They carry no placement stamp: the whole name of the move is in
  * each, and its target checks that by the store.
  */
 import * as z from 'zod';

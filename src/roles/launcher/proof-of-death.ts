@@ -1,5 +1,5 @@
 /**
- * Proof of death (docs/units.md). A parent that has waited for the exit of its child ends the very leases that the
+ * Proof of death (docs/copies.md). A parent that has waited for the exit of its child ends the very leases that the
  * child reported, so that what the child had is free at once and not after the lease time. Nothing else proves a death:
  * a closed pipe does not, and the index of the child may be another process's by the time that the store answers.
  */

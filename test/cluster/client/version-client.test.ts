@@ -1,5 +1,5 @@
 /**
- * A trainer's side of a round while units of shards move between the pservers (docs/units.md): who gets a lane
+ * A trainer's side of a round while units of shards move between the pservers (docs/copies.md): who gets a lane
  * again, and what confirms a version.
  */
 import { beforeEach, expect, it } from 'vitest';

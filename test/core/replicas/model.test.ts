@@ -1,5 +1,5 @@
 /**
- * The rules of docs/units.md for replicas, held against everything that can happen to a few copies (model.ts). Each
+ * The rules of docs/copies.md for replicas, held against everything that can happen to a few copies (model.ts). Each
  * shape is as small as one that still shows what goes wrong without one of the rules (test/mutations/replicas.ts).
  */
 import { describe, expect, it } from 'vitest';

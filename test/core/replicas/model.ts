@@ -1,5 +1,5 @@
 /**
- * All that can happen to the copies of one unit (docs/units.md): which worlds can be reached, and from which of
+ * All that can happen to the copies of one unit (docs/copies.md): which worlds can be reached, and from which of
  * them the end can be. The processes decide by the real machines.
  */
 import { type Model, type Searched, type Step, search } from '../explore.ts';

@@ -1,5 +1,5 @@
 /**
- * Copies that are made for processes that join, with the machines of the replicas (docs/units.md), held against
+ * Copies that are made for processes that join, with the machines of the replicas (docs/copies.md), held against
  * everything that can happen (join-model.ts). Larger shapes are in join-model.nightly.test.ts.
  */
 import { describe, it } from 'vitest';

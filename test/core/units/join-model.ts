@@ -1,5 +1,5 @@
 /**
- * All that can happen while copies of one unit are made for processes that join (docs/units.md): which worlds can
+ * All that can happen while copies of one unit are made for processes that join (docs/copies.md): which worlds can
  * be reached, and from which of them the end can be. The processes decide by the real machines, of moves and of
  * replicas.
  */

@@ -1,5 +1,5 @@
 /**
- * The rules of docs/units.md for moves, held against everything that can happen in a small cluster
+ * The rules of docs/copies.md for moves, held against everything that can happen in a small cluster
  * (`move-model.ts`). `scripts/move-model.ts` takes larger shapes.
  */
 import { describe, expect, it } from 'vitest';

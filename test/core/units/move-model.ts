@@ -1,5 +1,5 @@
 /**
- * All that can happen to the moves of one unit between two pservers (docs/units.md): which worlds can be reached,
+ * All that can happen to the moves of one unit between two pservers (docs/copies.md): which worlds can be reached,
  * and from which of them the end can be. The pservers decide by the real machines.
  */
 import type { HandOver } from '../../../src/core/units/move-source-events.ts';

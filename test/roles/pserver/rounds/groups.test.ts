@@ -1,5 +1,5 @@
 /**
- * Units of one pserver at different rounds, as after one of them has come from another pserver (docs/units.md): the
+ * Units of one pserver at different rounds, as after one of them has come from another pserver (docs/copies.md): the
  * bits are those of units that were together all the time.
  */
 

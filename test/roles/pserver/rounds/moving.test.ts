@@ -1,6 +1,6 @@
 /**
  * Sync mode: a unit of several shards is copied shard by shard while rounds are applied, and handed over
- * (docs/units.md). Each version has the bits that it has when no unit moves.
+ * (docs/copies.md). Each version has the bits that it has when no unit moves.
  */
 
 import { beforeEach, describe, expect, it } from 'vitest';
