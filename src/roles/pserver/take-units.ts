@@ -1,6 +1,6 @@
 /**
  * Takes units that have no live primary. A starting pserver owns nothing, not even what its index held before
- * (docs/units.md). A unit that never had an owner starts from its initial values. A unit that had an owner is taken
+ * (docs/copies.md). A unit that never had an owner starts from its initial values. A unit that had an owner is taken
  * over with that owner's last state, by a transaction that finds the head unchanged, this pserver's token alive, that
  * of the owner and of each process with a copy gone, and no parting snapshot of any of them that came since.
  */

@@ -1,6 +1,6 @@
 /**
  * A lease that the parent of this process knows of, when it wants to: once it has waited for the exit of this process,
- * it ends that lease (docs/units.md, "Proof of death").
+ * it ends that lease (docs/copies.md, "Proof of death").
  */
 import type { ToldLease } from '../../base/seams.ts';
 import type { StoreContext } from '../../cluster/context.ts';

@@ -1,5 +1,5 @@
 /**
- * Where the newest copy of each shard of some units is (docs/units.md, "A starting pserver owns nothing"). Units
+ * Where the newest copy of each shard of some units is (docs/copies.md, "A starting pserver owns nothing"). Units
  * move, so the files of all pservers are looked at, and the snapshots of all owners that have parted.
  */
 import { readEntries } from '../../../checkpoint/registry/discover.ts';

@@ -1,4 +1,4 @@
-/** Units that are to be led by another member (docs/units.md). No save is running while a unit is handed over. */
+/** Units that are to be led by another member (docs/copies.md). No save is running while a unit is handed over. */
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import type { UnitMachines } from './machines.ts';

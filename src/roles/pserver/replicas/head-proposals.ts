@@ -1,6 +1,6 @@
 /**
  * What the machines of units propose about their heads: all of one turn go to the store together, so that the units of
- * a pserver that has died share transactions (docs/units.md).
+ * a pserver that has died share transactions (docs/copies.md).
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';

@@ -1,5 +1,5 @@
 /**
- * What a pserver that has lost its index has of units that others lead (docs/units.md, "Stopping").
+ * What a pserver that has lost its index has of units that others lead (docs/copies.md, "Stopping").
  * The store counts on a copy where the head names this process as in sync, and no file as
  * the last state. What is staged is applied: its trainer may have been told that it counts.
  */

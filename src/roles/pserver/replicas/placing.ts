@@ -1,5 +1,5 @@
 /**
- * Gives updates their places (docs/units.md). An update is placed in all units that it concerns at one moment, when
+ * Gives updates their places (docs/copies.md). An update is placed in all units that it concerns at one moment, when
  * there is room for it at all their peers. What was judged before the wait is judged again then: the same update may
  * have come a second time, or the units may be others.
  */

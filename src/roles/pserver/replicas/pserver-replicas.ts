@@ -1,5 +1,5 @@
 /**
- * All copies of units of a pserver: of those that it leads and of those that others lead (docs/units.md). The
+ * All copies of units of a pserver: of those that it leads and of those that others lead (docs/copies.md). The
  * machines of the units decide; here is carried out what they say.
  */
 import { unreachable } from '../../../base/assert.ts';

@@ -1,4 +1,4 @@
-/** The room of a backup for updates that are staged (docs/units.md, "Copies"). */
+/** The room of a backup for updates that are staged (docs/copies.md, "Copies"). */
 import { LIMITS } from '../../../base/limits.ts';
 import type { BackupRoomOptions } from '../../../core/replicas/backup-room.ts';
 import { roomOfPart } from '../../../core/replicas/peer-link.ts';

@@ -1,6 +1,6 @@
 /**
  * Sync mode, where units have copies: the sum of a complete round is placed in the units of its group, as an update
- * (docs/units.md). The units are a version further when all their copies have it, each by itself. What is dropped,
+ * (docs/copies.md). The units are a version further when all their copies have it, each by itself. What is dropped,
  * since a copy has failed, is placed again: no trainer is asked for its lane a second time.
  */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';

@@ -1,5 +1,5 @@
 /**
- * All moves of units from and to this process, in both modes (docs/units.md). The machines decide about each move;
+ * All moves of units from and to this process, in both modes (docs/copies.md). The machines decide about each move;
  * this is what connects them with the cluster and with the requests.
  */
 import { isPaddletError } from '../../../base/errors.ts';

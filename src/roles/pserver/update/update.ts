@@ -1,6 +1,6 @@
 /**
  * An update of units: everything that changes their state. Its primary has decided what it does; all copies of a unit
- * get the same updates in the same order (docs/units.md, "Copies").
+ * get the same updates in the same order (docs/copies.md, "Copies").
  */
 import type { PushPosition } from '../../../core/shard/ledger.ts';
 import type { MetricSums } from '../../../model/model.ts';
