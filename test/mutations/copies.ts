@@ -3,10 +3,10 @@ import type { Mutation } from './mutation.ts';
 
 const GROUPS = 'src/core/shard/ledger-groups.ts';
 const LEDGERS = 'src/core/shard/ledgers.ts';
-const SHARDS = 'src/roles/pserver/units/copied-shards.ts';
+const SHARDS = 'src/roles/pserver/held/held.ts';
 const UNITS = 'src/roles/pserver/replicas/copied-units.ts';
 const LEDGER_TESTS = ['test/core/shard'];
-const OWNED_TESTS = ['test/roles/pserver/shards.test.ts'];
+const OWNED_TESTS = ['test/roles/pserver/held/owned-shards.test.ts'];
 const ASYNC_TESTS = ['test/roles/pserver/replicas/copied-units.test.ts'];
 const SYNC_TESTS = ['test/roles/pserver/rounds/copied.test.ts'];
 
@@ -62,16 +62,16 @@ export const COPIES: readonly Mutation[] = [
   },
   {
     rule: 'an update of several units raises the version once, with the last of them',
-    file: 'src/roles/pserver/shards.ts',
-    find: 'if (isLast) this.#updates += 1;',
-    replace: 'this.#updates += 1;',
-    tests: OWNED_TESTS,
+    file: 'src/roles/pserver/replicas/committed-updates.ts',
+    find: 'else owned.apply(update, shardsOfUnits(units, of));',
+    replace: 'else owned.apply(update, shardsOfUnits(units, of));\n    owned.raiseVersion();',
+    tests: ['test/roles/pserver/replicas/committed-updates.test.ts'],
   },
   {
     rule: 'a unit that another pserver leads keeps its memory here',
-    file: 'src/roles/pserver/shards.ts',
-    find: '    this.#leave(unit);\n    return {',
-    replace: '    this.remove(unit);\n    return {',
+    file: 'src/roles/pserver/held/owned-shards.ts',
+    find: '    this.#leave(unit);\n    return positions;',
+    replace: '    this.remove(unit);\n    return positions;',
     tests: OWNED_TESTS,
   },
   {
@@ -84,22 +84,23 @@ export const COPIES: readonly Mutation[] = [
   {
     rule: 'an update that does not fit one copy goes to the others',
     file: UNITS,
-    find: '[] : this.#unfitOf(units, update);',
+    find: '[] : this.#unfitOf(units, shared);',
     replace: '[] : [...units];',
     tests: ASYNC_TESTS,
   },
   {
     rule: 'a copy scales the learning rate as its primary has decided',
     file: SHARDS,
-    find: '    parameters.push(sparse, dense, this.#actionsOf(applying), rateScale);',
-    replace: '    parameters.push(sparse, dense, this.#actionsOf(applying), Math.ceil(rateScale));',
+    find: '    this.#memory.parameters.push(sparse, dense, this.#actions(only), rateScale);\n',
+    replace: '    this.#memory.parameters.push(sparse, dense, this.#actions(only), Math.ceil(rateScale));\n',
     tests: ASYNC_TESTS,
   },
   {
     rule: 'an update of many copies is applied once',
     file: UNITS,
-    find: 'const why = fit.length === 0 ? undefined : this.#apply(fit, update);',
-    replace: 'const why = fit.map((unit) => this.#apply([unit], update)).find((one) => one !== undefined);',
+    find: 'const why = fit.length === 0 ? undefined : this.#apply(fit, shared.partOf(fit));',
+    replace:
+      'const why = fit.map((unit) => this.#apply([unit], shared.partOf([unit]))).find((one) => one !== undefined);',
     tests: ASYNC_TESTS,
   },
   {
@@ -118,17 +119,9 @@ export const COPIES: readonly Mutation[] = [
   },
   {
     rule: 'an update goes to the shards that lack it',
-    file: SHARDS,
-    find: 'return shards.filter((shard) => actions[shard] === SHARD_ACTION.apply);',
-    replace: 'return applied.length === 0 ? [] : shards;',
-    tests: ASYNC_TESTS,
-  },
-  {
-    rule: 'a copy counts an update when its parameters have it',
-    file: SHARDS,
-    find: '    parameters.push(sparse, dense, this.#actionsOf(applying), rateScale);\n    this.#ledgers.advance(push, this.#unlessAll(applying));\n',
-    replace:
-      '    this.#ledgers.advance(push, this.#unlessAll(applying));\n    parameters.push(sparse, dense, this.#actionsOf(applying), rateScale);\n',
+    file: 'src/roles/pserver/update/parts.ts',
+    find: 'shards: shards.filter((shard) => applying.has(shard)) };',
+    replace: 'shards: applying.size === 0 ? [] : shards };',
     tests: ASYNC_TESTS,
   },
   {
@@ -148,8 +141,8 @@ export const COPIES: readonly Mutation[] = [
   {
     rule: 'what is meant for some of the copies is not meant for all',
     file: SHARDS,
-    find: 'shards.length === this.#held.size ? undefined : shards;',
-    replace: 'undefined;',
+    find: 'return shards?.length === this.#shards.size ? undefined : shards;',
+    replace: 'return undefined;',
     tests: ASYNC_TESTS,
   },
   {
@@ -169,7 +162,7 @@ export const COPIES: readonly Mutation[] = [
   {
     rule: 'a copy that is led now is followed no more',
     file: UNITS,
-    find: '    this.#shards.remove(this.#copyOf(unit).shards);\n',
+    find: '    this.#held.letGo(this.#copyOf(unit).shards);\n',
     replace: '',
     tests: ASYNC_TESTS,
   },
@@ -183,16 +176,16 @@ export const COPIES: readonly Mutation[] = [
   {
     rule: 'a round with two mini-batches of one task changes nothing of a copy',
     file: SHARDS,
-    find: '.size < positions.length)',
+    find: '.size < batches.length)',
     replace: '.size < 0)',
     tests: SYNC_TESTS,
   },
   {
     rule: 'a round that the parameters refuse changes nothing of a copy',
     file: SHARDS,
-    find: '        const old = applyRound({ ...this.#options, parameters, applying: shards, rateScale }, update);\n        for (const { position } of update.batches) this.#ledgers.advance(position, this.#unlessAll(shards));\n',
+    find: '    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(only), rateScale);\n    for (const { position } of batches) this.#ledgers.advance(position, only);\n',
     replace:
-      '        for (const { position } of update.batches) this.#ledgers.advance(position, this.#unlessAll(shards));\n        const old = applyRound({ ...this.#options, parameters, applying: shards, rateScale }, update);\n',
+      '    for (const { position } of batches) this.#ledgers.advance(position, only);\n    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(only), rateScale);\n',
     tests: SYNC_TESTS,
   },
   {

@@ -201,8 +201,8 @@ export const MOVES: readonly Mutation[] = [
   },
   {
     rule: 'what an update does to a copy, its source has decided: the ledgers that came with it must agree',
-    file: 'src/roles/pserver/units/copied-shards.ts',
-    find: 'return this.#whyUnwanted(shards, this.#applyingOf(shards, update), update.push);',
+    file: 'src/roles/pserver/held/held.ts',
+    find: 'return this.whyUnwanted(update.push, update.shards, shards);',
     replace: 'return undefined;',
     tests: ['test/roles/pserver/units'],
   },
@@ -278,16 +278,16 @@ export const MOVES: readonly Mutation[] = [
   },
   {
     rule: 'a round that was forwarded leaves the version before it readable',
-    file: 'src/roles/pserver/units/apply-round.ts',
-    find: '  return applyKeeping(of, parameters, own, actions, rateScale).old;\n',
+    file: 'src/roles/pserver/held/held.ts',
+    find: '    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(only), rateScale);\n',
     replace:
-      '  parameters.push(own.sparse, own.dense, actions, rateScale);\n  return applyKeeping(of, parameters, { dense: [], sparse: [] }, actions, 1).old;\n',
+      '    this.#memory.parameters.push(sparse, dense, this.#actions(only), rateScale);\n    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actionsOf(SHARD_ACTION.skip), rateScale);\n',
     tests: SYNC_TESTS,
   },
   {
     rule: 'a round that was forwarded has a place in the order of the shards',
-    file: 'src/roles/pserver/units/copied-shards.ts',
-    find: '        this.#count(shards);\n',
+    file: 'src/roles/pserver/held/held.ts',
+    find: '    this.#count(only ?? this.#shards);\n',
     replace: '',
     tests: SYNC_TESTS,
   },
@@ -336,7 +336,7 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'an update is forwarded to the targets of the units that are under way',
     file: 'src/roles/pserver/tasks/push-pull.ts',
-    find: 'serving.moves?.applied(() => forwardedPush(serving, request, verdict.shards, rateScale))',
+    find: 'serving.moves?.applied(() => updateOf(request, applying, rateScale))',
     replace: 'undefined',
     schedules: { mode: 'async', faults: LEAVING },
     tests: ['test/roles/pserver/serve.test.ts'],
@@ -344,8 +344,8 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'a closure of tasks is forwarded to the targets of the units that are under way',
     file: 'src/roles/pserver/tasks/close-tasks.ts',
-    find: 'open.length === 0 ? undefined : serving.moves?.applied(',
-    replace: 'open.length >= 0 ? undefined : serving.moves?.applied(',
+    find: 'serving.moves?.applied(() => update)',
+    replace: 'undefined',
     tests: ['test/roles/pserver/serve.test.ts'],
   },
   {

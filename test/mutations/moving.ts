@@ -75,13 +75,6 @@ export const MOVING: readonly Mutation[] = [
     tests: REGISTRY,
   },
   {
-    rule: 'an update is forwarded to whom the unit goes',
-    file: 'src/roles/pserver/tasks/push-pull.ts',
-    find: 'serving.moves?.applied(() => forwardedPush(serving, request, verdict.shards, rateScale))',
-    replace: 'undefined',
-    tests: ['test/roles/pserver/serve.test.ts'],
-  },
-  {
     rule: 'a request waits while its unit is handed over',
     file: 'src/roles/pserver/serve.ts',
     find: "(current.moves?.wait('read') ?? current.replicas?.wait('read'))",
@@ -107,13 +100,6 @@ export const MOVING: readonly Mutation[] = [
     file: 'src/roles/pserver/tasks/push-pull.ts',
     find: "serving.moves?.wait('update') ?? serving.beforeUpdate()",
     replace: 'serving.beforeUpdate()',
-    tests: ['test/roles/pserver/serve.test.ts'],
-  },
-  {
-    rule: 'a closure is forwarded to whom the unit goes',
-    file: 'src/roles/pserver/tasks/close-tasks.ts',
-    find: 'open.length === 0 ? undefined :',
-    replace: 'open.length >= 0 ? undefined :',
     tests: ['test/roles/pserver/serve.test.ts'],
   },
   {
@@ -171,13 +157,6 @@ export const MOVING: readonly Mutation[] = [
     find: 'bytes: bytesOf(one.unit),',
     replace: 'bytes: 0 * bytesOf(one.unit),',
     tests: ['test/core/units/orphans.test.ts'],
-  },
-  {
-    rule: 'a closure raises the position of the copy',
-    file: 'src/roles/pserver/units/copied-shards.ts',
-    find: 'this.#count(this.#ledgers.close(pass, task, records, this.#unlessAll(shards)));',
-    replace: 'this.#ledgers.close(pass, task, records, this.#unlessAll(shards));',
-    tests: ['test/roles/pserver/units/move-unit.test.ts'],
   },
   {
     rule: 'a move of which nothing comes any more holds no save back',

@@ -47,8 +47,8 @@ export const PARTING: readonly Mutation[] = [
   {
     rule: 'a copy that an update does not fit is not written down',
     file: COPIES,
-    find: 'payload.partOf([unit])).length === 0)',
-    replace: 'payload.partOf([unit])).length >= 0)',
+    find: 'copied.apply([unit], payload).length === 0)',
+    replace: 'copied.apply([unit], payload).length >= 0)',
     tests: COPIES_TESTS,
   },
   {

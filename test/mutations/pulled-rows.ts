@@ -56,7 +56,7 @@ export const PULLED_ROWS: readonly Mutation[] = [
   },
   {
     rule: 'ids whose rows are looked for in an older version are copied before a pull that may move them',
-    file: 'src/roles/pserver/pre-image.ts',
+    file: 'src/roles/pserver/held/pre-image.ts',
     find: 'const own = ids.slice();',
     replace: 'const own = ids;',
     tests: ['test/roles/pserver/rounds/views.test.ts'],

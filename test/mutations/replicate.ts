@@ -6,8 +6,8 @@ const CODEC_TESTS = ['test/roles/pserver/replicas/replicate-codec.test.ts'];
 const UPDATE_TESTS = ['test/roles/pserver/replicas/replicated-update.test.ts'];
 const CODEC = 'src/roles/pserver/replicas/replicate-codec.ts';
 const ROWS = 'src/roles/pserver/replicas/frame-rows.ts';
-const UPDATE = 'src/roles/pserver/replicas/replicated-update.ts';
-const SIZES = 'src/roles/pserver/replicas/part-sizes.ts';
+const UPDATE = 'src/roles/pserver/update/shared-update.ts';
+const SIZES = 'src/roles/pserver/update/size.ts';
 
 export const REPLICATE: readonly Mutation[] = [
   {
@@ -33,8 +33,8 @@ export const REPLICATE: readonly Mutation[] = [
   },
   {
     rule: 'gradients fit the model before they take room',
-    file: CODEC,
-    find: "if (update.type !== 'close') checkGradients(job.spec, update);",
+    file: 'src/roles/pserver/update/codec.ts',
+    find: "  if (update.type !== 'close') checkGradients(job.spec, update);\n",
     replace: '',
     tests: HOSTILE,
   },

@@ -94,9 +94,9 @@ export const ROUNDS: readonly Mutation[] = [
   },
   {
     rule: 'a round is recorded in the ledgers of the units that completed it',
-    file: 'src/roles/pserver/rounds/round-groups.ts',
-    find: 'ledgers.advance(position, only);',
-    replace: 'ledgers.advance(position);',
+    file: 'src/roles/pserver/held/held.ts',
+    find: 'this.#ledgers.advance(position, only);',
+    replace: 'this.#ledgers.advance(position);',
     tests: ['test/roles/pserver/rounds/groups.test.ts'],
   },
   {

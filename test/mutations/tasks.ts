@@ -131,10 +131,10 @@ export const TASKS: readonly Mutation[] = [
   },
   {
     rule: 'the ledger advances after the push was applied',
-    file: 'src/roles/pserver/tasks/push-pull.ts',
-    find: "  shards.parameters.push(sparse, dense, shards.actions(verdict.shards), rateScale);\n  failPoint('push.applied');\n  shards.ledgers.advance(header);",
+    file: 'src/roles/pserver/held/held.ts',
+    find: '    this.#memory.parameters.push(sparse, dense, this.#actions(only), rateScale);\n    this.#ledgers.advance(push, only);\n',
     replace:
-      "  shards.ledgers.advance(header);\n  shards.parameters.push(sparse, dense, shards.actions(verdict.shards), rateScale);\n  failPoint('push.applied');",
+      '    this.#ledgers.advance(push, only);\n    this.#memory.parameters.push(sparse, dense, this.#actions(only), rateScale);\n',
     schedules: { mode: 'async' },
   },
   {
@@ -179,24 +179,24 @@ export const TASKS: readonly Mutation[] = [
   },
   {
     rule: 'a move makes no push in flight too stale',
-    file: 'src/roles/pserver/shards.ts',
+    file: 'src/roles/pserver/held/owned-shards.ts',
     find: '[...this.#comparable, this.stamp.revision]',
     replace: '[this.stamp.revision]',
-    tests: ['test/roles/pserver/shards.test.ts'],
+    tests: ['test/roles/pserver/held/owned-shards.test.ts'],
   },
   {
     rule: 'values pulled before a unit was loaded from a file are of an unknown age',
-    file: 'src/roles/pserver/shards.ts',
+    file: 'src/roles/pserver/held/owned-shards.ts',
     find: '    this.#comparable = [];\n  }',
     replace: '  }',
-    tests: ['test/roles/pserver/shards.test.ts'],
+    tests: ['test/roles/pserver/held/owned-shards.test.ts'],
   },
   {
     rule: 'a closure has a place in the order',
-    file: 'src/roles/pserver/shards.ts',
-    find: 'for (const shard of this.ledgers.close(pass, task, records, only)) this.#seqs[shard]! += 1;',
-    replace: 'this.ledgers.close(pass, task, records, only);',
-    tests: ['test/roles/pserver/shards.test.ts'],
+    file: 'src/roles/pserver/held/held.ts',
+    find: 'this.#count(this.#ledgers.close(pass, task, records, this.#unlessAll(shards)));',
+    replace: 'this.#ledgers.close(pass, task, records, this.#unlessAll(shards));',
+    tests: ['test/roles/pserver/held/owned-shards.test.ts', 'test/roles/pserver/units/move-unit.test.ts'],
   },
   {
     rule: 'only heads decide what is exact',

@@ -3,7 +3,8 @@ import type { Mutation } from './mutation.ts';
 
 const CONNECTION = 'src/roles/pserver/units/move-connection.ts';
 const CONNECTION_TESTS = ['test/roles/pserver/units/move-connection.test.ts'];
-const PAYLOADS = 'src/roles/pserver/units/payload-codec.ts';
+const PIECES = 'src/roles/pserver/units/copy-pieces.ts';
+const UPDATES = 'src/roles/pserver/update/codec.ts';
 const CODEC_TESTS = ['test/roles/pserver/units/move-codec.test.ts'];
 
 export const WIRE: readonly Mutation[] = [
@@ -72,14 +73,21 @@ export const WIRE: readonly Mutation[] = [
   },
   {
     rule: 'what a move carries stays valid when its request is gone',
-    file: PAYLOADS,
-    find: 'const copyOf = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes);',
-    replace: 'const copyOf = (bytes: Uint8Array): Uint8Array => bytes;',
+    file: 'src/roles/pserver/units/move-codec.ts',
+    find: 'ownUpdate(decodeUpdate(job, update, arrived))',
+    replace: 'decodeUpdate(job, update, arrived)',
+    tests: CODEC_TESTS,
+  },
+  {
+    rule: 'a piece of a shard stays valid when its request is gone',
+    file: PIECES,
+    find: 'segments: arrived.map((segment) => segment.slice())',
+    replace: 'segments: arrived',
     tests: CODEC_TESTS,
   },
   {
     rule: 'a pass or task of a forwarded push is one of the job',
-    file: PAYLOADS,
+    file: UPDATES,
     find: 'checkTask(job, header.pass, header.task);',
     replace: '',
     tests: CODEC_TESTS,
@@ -93,7 +101,7 @@ export const WIRE: readonly Mutation[] = [
   },
   {
     rule: 'a forwarded push scales a rate only where the optimizer has one',
-    file: 'src/roles/pserver/units/copied-shards.ts',
+    file: 'src/roles/pserver/held/held.ts',
     find: 'if (update.rateScale !== 1 && !this.#hasRate())',
     replace: 'if (update.rateScale === 0 && !this.#hasRate())',
     tests: ['test/roles/pserver/units/hostile-copy.test.ts'],
