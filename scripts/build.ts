@@ -33,18 +33,19 @@ const inputs = [...Object.keys(metafile.inputs), ...PAGE_INPUTS];
 const node = await nodeBinary(root, build, arch);
 const { size: nodeBytes } = await stat(node.path);
 const engine = `${node.version} ${arch} ${nodeBytes} ${ENGINE_OPTIONS.join(' ')}`;
-const digest = createHash('sha256').update(code).update(`\n${engine}`).digest('hex');
+const hash = createHash('sha256').update(code).update(`\n${engine}`);
+for (const step of ['executable.ts', 'start.cjs', 'compile.cjs'])
+  hash.update(await readFile(join(import.meta.dirname, 'build-steps', step)));
+const digest = hash.digest('hex');
 const stamp = join(build, `made-${arch}`);
 
 if ((await textOf(stamp)) === digest && (await bytesOf(output)) > 0) {
   await report('up to date');
 } else {
-  const bundlePath = join(build, `paddlet-${arch}.cjs`);
-  await writeFile(bundlePath, code);
   // Made beside and renamed: a running executable cannot be written to, and a half-made one is never found.
   const partial = join(build, `paddlet-${arch}.partial`);
   await rm(partial, { force: true });
-  await makeExecutable({ bundlePath, output: partial, node, arch });
+  await makeExecutable({ code, output: partial, node, arch });
   await chmod(partial, 0o755);
   if ((await bytesOf(partial)) > LARGEST_BYTES) throw new Error(`${partial} is larger than ${LARGEST_BYTES} bytes`);
   await writeFile(join(dist, 'THIRD-PARTY-LICENSES.txt'), await thirdPartyNotices(inputs, root));

@@ -42,7 +42,7 @@ export async function bundle(entry: string, root: string): Promise<Bundle> {
     banner: { js: 'const __bundleUrl = require("node:url").pathToFileURL(__filename).href;' },
     // Native accelerators that the libraries do without when they are missing.
     external: ['cbor-extract', 'bufferutil', 'utf-8-validate'],
-    plugins: [inlineEtcdProto, inlineDocs, lateWidths],
+    plugins: [inlineEtcdProto, inlineDocs, lateWidths, lateTls],
   });
   const [warning] = result.warnings;
   if (warning !== undefined)
@@ -110,6 +110,23 @@ const lateWidths: Plugin = {
     plugins.onLoad({ filter: /.*/, namespace: 'late' }, ({ path }) => ({
       contents: `export default (...given) => require(${JSON.stringify(path)}).default(...given);`,
       resolveDir: import.meta.dirname,
+    }));
+  },
+};
+
+/**
+ * Loading TLS takes 40 ms of processor time, most of it for parsing root certificates. ws and prom-client load it at
+ * the start; paddlet's own connections do not use it.
+ */
+const lateTls: Plugin = {
+  name: 'late-tls',
+  setup(plugins) {
+    plugins.onResolve({ filter: /^(https|tls)$/ }, ({ path, importer }) => {
+      if (!/[\\/]node_modules[\\/](ws|prom-client)[\\/]/.test(importer)) return undefined;
+      return { path, namespace: 'late-tls' };
+    });
+    plugins.onLoad({ filter: /.*/, namespace: 'late-tls' }, ({ path }) => ({
+      contents: `module.exports = new Proxy({}, { get: (_, name) => require('node:${path}')[name] });`,
     }));
   },
 };

@@ -13,60 +13,80 @@ const SEA_CONFIG = {
   disableExperimentalSEAWarning: true,
   execArgv: ENGINE_OPTIONS,
   execArgvExtension: 'none',
+  useSnapshot: false,
+  useCodeCache: false,
 } as const;
 
-/** What threads are started from (src/host/threads.ts): an executable has no file for them. */
-const assetsOf = (bundle: string): Record<string, string> => ({ bundle });
+/** The script that runs the bundle: the main script, and an asset for threads (src/host/threads.ts). */
+const START = join(import.meta.dirname, 'start.cjs');
+const COMPILE = join(import.meta.dirname, 'compile.cjs');
+/** Many times what it takes. */
+const COMPILE_LIMIT_MS = 300_000;
 
 export interface ExecutableOptions {
-  /** Absolute paths. */
-  readonly bundlePath: string;
+  readonly code: Uint8Array;
+  /** Absolute path. */
   readonly output: string;
   readonly node: NodeBinary;
   readonly arch: 'x64' | 'arm64';
 }
 
 export async function makeExecutable(options: ExecutableOptions): Promise<void> {
-  if (options.arch === process.arch) await byPkg(options);
-  else await forOtherArch(options);
+  const folder = await mkdtemp(join(tmpdir(), 'paddlet-build-'));
+  try {
+    if (options.arch === process.arch) await byPkg(options, folder);
+    else await forOtherArch(options, folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
   await chmod(options.output, 0o755);
 }
 
-async function byPkg({ bundlePath, output, node, arch }: ExecutableOptions): Promise<void> {
+async function byPkg({ code, output, node, arch }: ExecutableOptions, folder: string): Promise<void> {
   const { default: sea } = (await import('@yao-pkg/pkg/lib-es5/sea.js')) as unknown as {
     default: { default: typeof import('@yao-pkg/pkg/lib-es5/sea.js').default };
   };
-  await sea.default(bundlePath, {
+  const assets = await writeAssets(code, folder);
+  // With the options of the executable: V8 refuses what was compiled under others.
+  const words = [...ENGINE_OPTIONS, COMPILE, assets.bundle, assets.compiled];
+  await promisify(execFile)(node.path, words, { cwd: folder, env: {}, timeout: COMPILE_LIMIT_MS });
+  await sea.default(START, {
     targets: [{ nodeRange: 'node24', platform: 'linux', arch, output }],
     nodePath: node.path,
     signature: false,
-    seaConfig: { ...SEA_CONFIG, assets: assetsOf(bundlePath), useSnapshot: false, useCodeCache: true },
+    seaConfig: { ...SEA_CONFIG, assets },
   });
 }
 
 /**
  * Pkg starts the target's Node to make the blob, which another architecture cannot. The blob itself is the same for all
- * of one Node version, but for the code cache, which is machine code: left out, at the price of a slower start.
+ * of one Node version, but for the compiled code: left empty, at the price of a slower start.
  */
-async function forOtherArch({ bundlePath, output, node }: ExecutableOptions): Promise<void> {
+async function forOtherArch({ code, output, node }: ExecutableOptions, folder: string): Promise<void> {
   if (process.version !== `v${node.version}`)
     throw new Error(`run this with Node ${node.version}, not ${process.version}`);
-  const folder = await mkdtemp(join(tmpdir(), 'paddlet-build-'));
-  try {
-    const blob = join(folder, 'blob');
-    const config = join(folder, 'config.json');
-    await writeFile(
-      config,
-      JSON.stringify({ ...SEA_CONFIG, assets: assetsOf(bundlePath), main: bundlePath, output: blob }),
-    );
-    await promisify(execFile)(process.execPath, ['--experimental-sea-config', config]);
-    await copyFile(node.path, output);
-    // It carries no types.
-    const { inject } = createRequire(import.meta.url)('postject') as { inject: Inject };
-    await inject(output, 'NODE_SEA_BLOB', await readFile(blob), { sentinelFuse: FUSE });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const assets = await writeAssets(code, folder);
+  const blob = join(folder, 'blob');
+  const config = join(folder, 'config.json');
+  await writeFile(config, JSON.stringify({ ...SEA_CONFIG, assets, main: START, output: blob }));
+  await promisify(execFile)(process.execPath, ['--experimental-sea-config', config]);
+  await copyFile(node.path, output);
+  // It carries no types.
+  const { inject } = createRequire(import.meta.url)('postject') as { inject: Inject };
+  await inject(output, 'NODE_SEA_BLOB', await readFile(blob), { sentinelFuse: FUSE });
+}
+
+type Assets = Readonly<Record<'start' | 'bundle' | 'compiled', string>>;
+
+/** The bundle as a function of what Node gives to a module, and nothing compiled. */
+async function writeAssets(code: Uint8Array, folder: string): Promise<Assets> {
+  const assets = { start: START, bundle: join(folder, 'bundle.js'), compiled: join(folder, 'compiled') };
+  const text = Buffer.from(code).toString().replace(/^#!.*/, '');
+  // Node reads a text that is ASCII throughout many times faster.
+  const ascii = text.replace(/[\u0080-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  await writeFile(assets.bundle, `(function (exports, require, module, __filename) {${ascii}\n})`);
+  await writeFile(assets.compiled, '');
+  return assets;
 }
 
 type Inject = (file: string, resource: string, data: Buffer, options: { sentinelFuse: string }) => Promise<void>;

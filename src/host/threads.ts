@@ -2,8 +2,8 @@
 import { getAsset, isSea } from 'node:sea';
 import { Worker } from 'node:worker_threads';
 
-/** The bundle, in an executable: it has no file to start a thread from. */
-const BUNDLE = 'bundle';
+/** The main script, in an executable: it has no file to start a thread from. */
+const START = 'start';
 
 export interface Thread {
   send(message: unknown): void;
@@ -16,9 +16,7 @@ export interface Thread {
 /** `entry`: the file of the entry point, where there is one. */
 export function startThread(entry: URL, word: string, workerData: unknown): Thread {
   const options = { argv: [word], workerData };
-  const worker = isSea()
-    ? new Worker(getAsset(BUNDLE, 'utf8'), { ...options, eval: true })
-    : new Worker(entry, options);
+  const worker = isSea() ? new Worker(getAsset(START, 'utf8'), { ...options, eval: true }) : new Worker(entry, options);
   return {
     send: (message) => worker.postMessage(message),
     onMessage: (run) => void worker.on('message', run),
