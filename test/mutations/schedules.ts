@@ -60,7 +60,7 @@ export const SCHEDULES: readonly Mutation[] = [
     file: 'src/roles/pserver/held/held.ts',
     find: 'this.job.rateShareOf?.(round) ?? 1',
     replace: '1',
-    tests: ['test/roles/pserver/rounds/copied.test.ts'],
+    tests: ['test/roles/pserver/held/held.test.ts'],
   },
   {
     rule: 'the service gives copies the share of a round',

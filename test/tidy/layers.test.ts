@@ -79,11 +79,13 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   roles: { master: [], pserver: [], trainer: [], launcher: [], evaluator: ['master', 'trainer'] },
   'roles/master': { best: [], tasks: [], rounds: ['tasks'] },
   'roles/pserver': {
-    files: [],
-    units: [],
-    replicas: ['units'],
-    tasks: ['files', 'units', 'replicas'],
-    rounds: ['files', 'units', 'replicas', 'tasks'],
+    update: [],
+    held: ['update'],
+    files: ['held'],
+    units: ['held', 'update'],
+    replicas: ['held', 'update', 'units'],
+    tasks: ['held', 'update', 'files', 'units', 'replicas'],
+    rounds: ['held', 'update', 'files', 'units', 'replicas', 'tasks'],
   },
   'roles/trainer': { model: [], compute: [], tasks: ['model', 'compute'], rounds: ['model', 'compute', 'tasks'] },
   commands: {

@@ -5,7 +5,7 @@
  * Invariants:
  * - An update is judged against the ledgers before anything changes. What does not fit them is not applied.
  * - `apply` changes values, ledgers and positions in one go, or throws and has changed nothing.
- * - An update that is applied has rows and blocks of these shards alone. Whoever has a larger one cuts it first
+ * - An update that is applied has rows and blocks of these shards alone. A caller with a larger one cuts it first
  *   (`update/parts.ts`).
  *
  * One object serves shards of several primaries. Shards with equal ledgers are judged and advanced as one. Shards that
@@ -50,7 +50,7 @@ export interface ShardMemory {
   readonly parameters: Parameters;
 }
 
-/** What `apply` does with a shard of which the update has no rows. */
+/** What `Parameters.push` does with each shard: a SHARD_ACTION by shard number. */
 type Actions = Uint8Array;
 
 export class Held {
@@ -137,7 +137,8 @@ export class Held {
   }
 
   /**
-   * Why `applying` are not exactly those of the shards that lack the push, and lack it next. Undefined: all held shards.
+   * Why `applying` are not exactly those of the shards that lack the push and want it next; undefined when they are.
+   * `applying` or `shards` undefined: all held ones.
    */
   whyUnwanted(
     push: PushPosition,

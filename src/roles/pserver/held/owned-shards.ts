@@ -1,6 +1,6 @@
 /**
- * The shards that this pserver leads, and the heads under which it leads them. Units come and go while the process runs,
- * so other files ask here at the time of use, and keep no copy of the answer.
+ * The shards that this pserver leads, and the heads under which it leads them. Units come and go while the process
+ * runs. So other files ask here at the time of use, and keep no copy of the answer.
  */
 import { assert } from '../../../base/assert.ts';
 import type { ShardMoment } from '../../../checkpoint/file/capture.ts';

@@ -1,6 +1,6 @@
 /**
- * One update of several units, and the parts of it that their copies get. The primary has one object for it, and each
- * backup has one with the parts of the units that it has copies of. Whoever makes it has checked that it fits the model.
+ * One update of several units, and the parts of it that copies get. The primary has one object for it. Each backup has
+ * one with the parts of the units that it has copies of. The update has been checked before: it fits the model.
  */
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
