@@ -93,7 +93,7 @@ export const COPIES: readonly Mutation[] = [
     file: SHARDS,
     find: '    this.#memory.parameters.push(sparse, dense, this.#actions(only), rateScale);\n',
     replace: '    this.#memory.parameters.push(sparse, dense, this.#actions(only), Math.ceil(rateScale));\n',
-    tests: ASYNC_TESTS,
+    tests: ['test/roles/pserver/held/held.test.ts'],
   },
   {
     rule: 'an update of many copies is applied once',

@@ -289,7 +289,7 @@ export const MOVES: readonly Mutation[] = [
     file: 'src/roles/pserver/held/held.ts',
     find: '    this.#count(only ?? this.#shards);\n',
     replace: '',
-    tests: SYNC_TESTS,
+    tests: ['test/roles/pserver/held/held.test.ts'],
   },
   {
     rule: 'rounds are forwarded for the units that have applied them',

@@ -74,6 +74,15 @@ describe('an update', () => {
     expect(held.whyUnfit(push(0, [0, 1, 2]))).toBeUndefined();
   });
 
+  it('is applied with the rate that its primary has decided', () => {
+    const valueAfter = (number: number, rateScale: number): number => {
+      held.apply({ ...push(number, [0, 1, 2], [0]), rateScale } as Update);
+      return parameters.exportRows(0, 0).values[0]!;
+    };
+    const [first, second] = [valueAfter(0, 1), valueAfter(1, 0.5)];
+    expect(second).toBeCloseTo(first - 0.25, 6);
+  });
+
   it('of no shard changes nothing', () => {
     held.apply(push(0, [], [0]));
     expect(rowsIn(0)).toBe(0);
