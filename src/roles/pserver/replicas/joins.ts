@@ -1,18 +1,19 @@
 /**
  * Copies that this pserver has made for others, of units that it leads, on their way into the head: between the moves
- * that make them (`MadeCopies`), the machines of the units, and the links.
+ * that make them (`Outgoing`), the machines of the units, and the links.
  */
 import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
 import { isIn } from '../../../core/replicas/messages.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
-import type { CopyFor, CopyMaker, MadeCopies } from '../units/backup-copies.ts';
+import type { CopyFor, CopyMaker } from '../units/backup-copies.ts';
+import type { Outgoing } from '../units/outgoing.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import type { UnitMachines } from './machines.ts';
 
 export interface JoinsOptions {
   readonly machines: UnitMachines<SharedUpdate>;
   /** They begin later than this. */
-  readonly copies: () => MadeCopies;
+  readonly copies: () => Pick<Outgoing, 'copy' | 'making' | 'isMaking' | 'seal' | 'release' | 'joinFailed'>;
   /** There is another copy in the head, or one less on its way. */
   readonly onEnded: (copy: CopyFor, isMember: boolean) => void;
 }
@@ -79,7 +80,7 @@ export class Joins implements CopyMaker {
     const joiner = { index: target.index, token: target.token.toString() };
     if (machine === undefined || machine.standing !== 'leading' || !machine.admits('read')) return;
     if (isIn(machine.peers(), joiner) || copies().isMaking({ unit, target: joiner })) return;
-    copies().begin(unit, target, machine.committed);
+    copies().copy(unit, target, machine.committed);
   }
 
   /** The head of a unit that is led here, as this process knows it. */

@@ -5,7 +5,8 @@ import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { CopiedRounds } from '../unit-rounds.ts';
-import type { MadeCopies } from '../units/backup-copies.ts';
+
+import type { Outgoing } from '../units/outgoing.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import type { CopiedUnits } from './copied-units.ts';
 import type { HandOvers } from './hand-overs.ts';
@@ -26,7 +27,7 @@ export interface LeadingOptions {
   readonly inboxes: Pick<Inboxes, 'hasNone'>;
   readonly placed: Pick<PlacedUpdates, 'lost'>;
   readonly handOvers: Pick<HandOvers, 'isBegun'>;
-  readonly copies: () => Pick<MadeCopies, 'releaseAll'>;
+  readonly copies: () => Pick<Outgoing, 'releaseAll'>;
   /** In sync mode. */
   readonly rounds?: Pick<CopiedRounds, 'timeline' | 'stateOf' | 'add' | 'remove' | 'outdated'> | undefined;
   readonly onLed: (owned: OwnedHead) => void;

@@ -20,8 +20,8 @@ import type { OwnedShards } from '../held/owned-shards.ts';
 import type { WorkTimes } from '../metrics.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { CopiedRounds } from '../unit-rounds.ts';
-import type { MadeCopies } from '../units/backup-copies.ts';
 import type { CopyActions } from '../units/copy-duties.ts';
+import type { Outgoing } from '../units/outgoing.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import { CommittedUpdates } from './committed-updates.ts';
 import { CopiedUnits } from './copied-units.ts';
@@ -106,7 +106,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   readonly #stopped = new AbortController();
   /** Nothing is waited for any more. */
   readonly #ending: AbortSignal;
-  #copies: MadeCopies | undefined;
+  #copies: Outgoing | undefined;
 
   constructor(options: PserverReplicasOptions) {
     this.#options = options;
@@ -195,7 +195,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   }
 
   /** That are made for others. */
-  attach(copies: MadeCopies): void {
+  attach(copies: Outgoing): void {
     this.#copies = copies;
   }
 

@@ -39,7 +39,6 @@ export function startRoundMoves(
   return new PserverMoves({
     ...{ ...options, owned, leaseTtlMs: cluster.leaseTtlMs },
     me: { index, token: fence.token.toString() },
-    job: { units: record.units, shards: cluster.shards, tasks: record.train.tasks },
     connect: ({ target: { token, ...target }, ...link }) =>
       connectMove({ context, job, target: { ...target, token: token.toString() }, ...link, onFatal }),
     withoutSaves: () => rounds.state().withoutSaves(),

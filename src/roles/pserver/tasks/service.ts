@@ -136,7 +136,6 @@ class TaskService implements ShardService {
     return new PserverMoves({
       ...{ ...this.#options, owned: this.#shards, isFrozen, leaseTtlMs: cluster.leaseTtlMs },
       me: { index, token: fence.token.toString() },
-      job: { units: record.units, shards: cluster.shards, tasks: record.train.tasks },
       connect: ({ target: { token, ...target }, ...link }) =>
         connectMove({ context, job, target: { ...target, token: token.toString() }, ...link, onFatal }),
       withoutSaves: () => this.#checkpointing.hold(),

@@ -1,8 +1,7 @@
 /** What moves that make backup copies ask those who keep the copies, and tell them. With `replicas: 1` none is made. */
-import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
 import type { MoveName, UnitOwner } from '../../../core/units/move-messages.ts';
-import type { SharedUpdate } from '../update/shared-update.ts';
 import type { FilledCopy } from './incoming-unit.ts';
+import type { Outgoing } from './outgoing.ts';
 
 /** A copy of a unit that another process is to have. */
 export interface CopyFor {
@@ -15,7 +14,7 @@ export interface CopyFor {
  * called.
  */
 export interface CopyMaker {
-  /** The target has all shards: `OutgoingCopies.seal` may be called from now on. */
+  /** The target has all shards: `Outgoing.seal` may be called from now on. */
   caughtUp(copy: CopyFor): void;
   /** The target has its copy, as it was at the seal. What it has missed since is to be sent to it from now on. */
   copied(copy: CopyFor): void;
@@ -38,22 +37,9 @@ export interface CopyKeeper {
   abandoned(name: MoveName): void;
 }
 
-/** The copies that this pserver makes for others (`OutgoingCopies`). */
-export interface MadeCopies {
-  begin(unit: number, target: LivePserver, committed: number): void;
-  making(): Map<number, Set<number>>;
-  isMaking(copy: CopyFor): boolean;
-  seal(copy: CopyFor, committed: number): boolean;
-  follows(copy: CopyFor): boolean;
-  joinFailed(copy: CopyFor): void;
-  release(copy: CopyFor): void;
-  releaseAll(unit: number): void;
-  applied(make: () => SharedUpdate, units: readonly number[]): Promise<void> | undefined;
-}
-
 export interface BackupCopies {
   readonly maker: CopyMaker;
   readonly keeper: CopyKeeper;
   /** Called first, with the copies that are made for others. */
-  readonly attach?: (copies: MadeCopies) => void;
+  readonly attach?: (outgoing: Outgoing) => void;
 }

@@ -21,7 +21,6 @@ export interface IncomingMovesOptions {
   readonly log: Log;
   readonly me: UnitOwner;
   readonly owned: OwnedShards;
-  readonly job: { readonly units: number };
   readonly view: Pick<PlacementView, 'units' | 'isLive'>;
   readonly silenceMs: number;
   /** In sync mode. */
@@ -56,7 +55,8 @@ export class IncomingMoves {
   /** What the source of a move sends. The payload is taken before the first wait. Throws `BadMessage`. */
   async received(message: FromSource): Promise<readonly MoveAnswer[]> {
     const { unit, source } = nameOf(message);
-    const { job, me } = this.#options;
+    const { owned, me } = this.#options;
+    const { job } = owned;
     if (unit >= job.units) throw new PaddletError('BadMessage', `unit ${unit}: the job has ${job.units} units`);
     if (source.index === me.index)
       throw new PaddletError('BadMessage', `unit ${unit}: the source of the move is also its target`);

@@ -11,7 +11,6 @@ import type { PserverRecords } from '../../../cluster/placement/pserver-records.
 import { type ShowReplicas, showReplicas } from '../../../cluster/placement/show-replicas.ts';
 import { createSignal } from '../../../cluster/waiting.ts';
 import type { MoveAnswer, UnitOwner } from '../../../core/units/move-messages.ts';
-import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
 import type { PserverMetrics } from '../metrics.ts';
 import type { OwnedHead } from '../owned-heads.ts';
@@ -21,10 +20,8 @@ import type { BackupCopies } from './backup-copies.ts';
 import { type CopyActions, CopyDuties } from './copy-duties.ts';
 import type { FromSource } from './incoming-move.ts';
 import { IncomingMoves } from './incoming-moves.ts';
-import { MoveNames } from './move-names.ts';
 import { MovePlanner } from './move-planner.ts';
-import { OutgoingCopies } from './outgoing-copies.ts';
-import { type ConnectMove, OutgoingMoves } from './outgoing-moves.ts';
+import { type ConnectMove, Outgoing } from './outgoing.ts';
 
 export interface Moves {
   /** What a source sends here. Throws `BadMessage`. */
@@ -62,9 +59,6 @@ export interface MovesOptions {
   readonly fence: ShowReplicas['fence'];
   readonly lease: Pick<HeldLease, 'isHeld' | 'lost' | 'onResume'>;
   readonly owned: OwnedShards;
-  readonly spec: TrainedSpec;
-  /** Of the job: units, shards, and tasks of a pass. */
-  readonly job: { readonly units: number; readonly shards: number; readonly tasks: number };
   readonly leaseTtlMs: number;
   /** In sync mode. */
   readonly rounds?: MovedRounds;
@@ -99,22 +93,10 @@ export interface CopyPlanned {
   readonly hasMembers: () => boolean;
 }
 
-const MiB = 2 ** 20;
-/**
- * Of a copy on its way: the memory that it takes here beside the unit itself. As many shards are copied at one go when
- * a move begins, and no request is answered in that time: some 3 ms a MiB.
- */
-const WINDOW_BYTES = 4 * MiB;
-const PIECE_BYTES = MiB;
-/** The longest that updates wait for a target to have everything. */
-const HAND_OVER_MS = 1_000;
-
 export class PserverMoves implements Moves {
   readonly #options: MovesOptions;
   readonly #incoming: IncomingMoves;
-  readonly #outgoing: OutgoingMoves;
-  /** Undefined: no unit has a backup copy. */
-  readonly copies: OutgoingCopies | undefined;
+  readonly outgoing: Outgoing;
   readonly #planner: MovePlanner | CopyDuties;
   readonly #changed = createSignal();
   readonly #stopped = new AbortController();
@@ -139,21 +121,15 @@ export class PserverMoves implements Moves {
       refusal: (unit) => this.#refusal(unit),
       onLed: (unit) => this.#led(unit),
     });
-    const names = new MoveNames({ me, heads: owned.heads });
-    const { times } = options.metrics;
-    const outgoing = { ...shared, times, names, handOverMs: HAND_OVER_MS };
-    const sizes = { windowBytes: WINDOW_BYTES, pieceBytes: PIECE_BYTES };
-    const maker = options.backups?.maker;
-    this.copies = maker && new OutgoingCopies({ ...outgoing, ...sizes, maker });
-    if (this.copies !== undefined) options.backups?.attach?.(this.copies);
-    this.#outgoing = new OutgoingMoves({
-      ...{ ...outgoing, ...sizes },
+    this.outgoing = new Outgoing({
+      ...{ ...shared, times: options.metrics.times, maker: options.backups?.maker },
       onSettled: (move, outcome) => {
         this.#planner.settled(move, outcome);
         options.metrics.moved(outcome);
         this.lookAgain();
       },
     });
+    options.backups?.attach?.(this.outgoing);
     const planned = {
       ...{ ...shared, me: me.index, heads: owned.heads, changed: this.#changed, version: () => this.#version },
       isLeaving: () => this.#isLeaving,
@@ -164,8 +140,8 @@ export class PserverMoves implements Moves {
       duties === undefined
         ? new MovePlanner({
             ...planned,
-            moving: () => this.#outgoing.moving(),
-            begin: (unit, target) => this.#outgoing.begin(unit, target),
+            moving: () => this.outgoing.moving(),
+            begin: (unit, target) => this.outgoing.move(unit, target),
           })
         : new CopyDuties({ ...planned, ...duties });
     lease.onResume(() => this.#resumed());
@@ -178,11 +154,11 @@ export class PserverMoves implements Moves {
   }
 
   wait(kind: 'read' | 'update'): Promise<void> | undefined {
-    return this.#outgoing.wait(kind)?.catch(asSuspended);
+    return this.outgoing.wait(kind)?.catch(asSuspended);
   }
 
   applied(make: () => Update, by?: readonly number[]): Promise<void> | undefined {
-    return this.#outgoing.applied(make, by)?.catch(asSuspended);
+    return this.outgoing.applied(make, by)?.catch(asSuspended);
   }
 
   isComing(unit: number): boolean {
@@ -190,8 +166,7 @@ export class PserverMoves implements Moves {
   }
 
   keepAll(reason: string): void {
-    this.#outgoing.abandon(reason);
-    this.copies?.abandon(reason);
+    this.outgoing.abandon(reason);
     this.#incoming.giveUp(reason);
   }
 
@@ -227,7 +202,7 @@ export class PserverMoves implements Moves {
     const { lost } = this.#options.lease;
     this.#isStopping = true;
     this.keepAll('this pserver stops');
-    const isOver = (): boolean => this.#outgoing.moving().size === 0 && this.#incoming.count === 0;
+    const isOver = (): boolean => this.outgoing.moving().size === 0 && this.#incoming.count === 0;
     // Where the index is lost, what is not decided concerns the next owner of it.
     await this.#changed.until(() => isOver() || undefined, lost).catch(falseIfInterrupted);
     this.close();
@@ -236,8 +211,7 @@ export class PserverMoves implements Moves {
   close(): void {
     this.#isStopping = true;
     this.#stopped.abort();
-    this.#outgoing.close();
-    this.copies?.close();
+    this.outgoing.close();
   }
 
   #refusal(unit: number): string | undefined {
@@ -250,10 +224,10 @@ export class PserverMoves implements Moves {
   }
 
   #led(owned: OwnedHead): void {
-    const { context, fence, job, onGained } = this.#options;
+    const { context, fence, onGained, owned: shards } = this.#options;
     onGained();
     this.lookAgain();
-    this.#inBackground(showReplicas({ context, fence, grouping: job }, [owned]));
+    this.#inBackground(showReplicas({ context, fence, grouping: shards.job }, [owned]));
   }
 
   async #follow(): Promise<never> {
@@ -262,8 +236,7 @@ export class PserverMoves implements Moves {
     for (;;) {
       const seen = version();
       this.#incoming.lookAgain();
-      this.#outgoing.lookAgain();
-      this.copies?.lookAgain();
+      this.outgoing.lookAgain();
       this.lookAgain();
       await view.changed.until(() => version() !== seen || undefined, this.#stopped.signal);
     }
@@ -271,8 +244,7 @@ export class PserverMoves implements Moves {
 
   #resumed(): void {
     this.#incoming.resumed();
-    this.#outgoing.resumed();
-    this.copies?.resumed();
+    this.outgoing.resumed();
     this.lookAgain();
   }
 

@@ -7,10 +7,9 @@ import { assert, unreachable } from '../../../base/assert.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Cancel, Clock, Log } from '../../../base/seams.ts';
 import { roomOfPart } from '../../../core/replicas/peer-link.ts';
-import type { MoveAnswer, MoveMessage, MoveName, UnitOwner } from '../../../core/units/move-messages.ts';
+import type { MoveAnswer, MoveMessage, MoveName, MovePurpose, UnitOwner } from '../../../core/units/move-messages.ts';
 import { MoveSource, type SourceEffect, type SourceEvent } from '../../../core/units/move-source.ts';
 import type { HandOver } from '../../../core/units/move-source-events.ts';
-import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
 import type { WorkTimes } from '../metrics.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
@@ -41,7 +40,6 @@ export interface OutgoingMoveOptions {
   readonly log: Log;
   readonly times: WorkTimes;
   readonly shards: OwnedShards;
-  readonly spec: TrainedSpec;
   readonly name: MoveName;
   /** Of a copy: what is committed when it begins. */
   readonly position?: number;
@@ -98,6 +96,10 @@ export class OutgoingMove {
 
   get unit(): number {
     return this.#options.name.unit;
+  }
+
+  get purpose(): MovePurpose {
+    return this.#options.name.purpose;
   }
 
   get target(): UnitOwner {
@@ -173,7 +175,7 @@ export class OutgoingMove {
   /** Updates that are applied from now on are not forwarded by this move. */
   get isSealed(): boolean {
     const { phase } = this.#machine;
-    return phase === 'sealing' || phase === 'copied';
+    return this.#options.copy !== undefined && (phase === 'sealing' || phase === 'copied');
   }
 
   /** The target has its copy, which is in no head yet. */
@@ -261,8 +263,8 @@ export class OutgoingMove {
   #capture(shard: number): void {
     if (!this.#isOffered) failPoint('move.offered');
     this.#isOffered = true;
-    const { shards, spec } = this.#options;
-    const { rounds, pieceBytes: maxBytes } = this.#options;
+    const { shards, rounds, pieceBytes: maxBytes } = this.#options;
+    const { spec } = shards.job;
     const ofRounds = rounds === undefined ? [] : roundsPieces(spec, rounds.stateOf(this.unit, [shard]), maxBytes);
     const pieces = copyShard(shards, shard, spec, maxBytes, ofRounds);
     const sized = pieces.map((payload) => ({ payload, byteLength: pieceBytes(payload) }));

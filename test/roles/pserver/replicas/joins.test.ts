@@ -40,18 +40,15 @@ beforeEach(() => {
   joins = new Joins({
     machines,
     copies: () => ({
-      begin: (_, { index }, committed) => told.push(`begin ${index} at ${committed}`),
+      copy: (_, { index }, committed) => told.push(`begin ${index} at ${committed}`),
       making: () => new Map(),
       isMaking: () => isMaking,
       seal: (_, committed) => told.push(`seal at ${committed}`) > 0,
-      follows: () => true,
       joinFailed: () => told.push('failed'),
       release: () => {
         told.push('release');
         joins.ended(COPY);
       },
-      releaseAll: () => {},
-      applied: () => undefined,
     }),
     onEnded: (_, isMember) => told.push(`ended ${isMember}`),
   });

@@ -4,7 +4,7 @@ import { PaddletError } from '../../../../src/base/errors.ts';
 import type { MoveName, UnitOwner } from '../../../../src/core/units/move-messages.ts';
 import { CopiedUnits } from '../../../../src/roles/pserver/replicas/copied-units.ts';
 import type { BackupCopies, CopyFor } from '../../../../src/roles/pserver/units/backup-copies.ts';
-import type { OutgoingCopies } from '../../../../src/roles/pserver/units/outgoing-copies.ts';
+import type { Outgoing } from '../../../../src/roles/pserver/units/outgoing.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { aStore } from '../../master/tasks/service-rig.ts';
 import { JOB, type Pserver, Pservers, TTL_MS } from './registry-rig.ts';
@@ -34,8 +34,8 @@ class Backups implements BackupCopies {
     this.copied = new CopiedUnits({ router, owned: of.shards, log: of.actor.log });
   }
 
-  get made(): OutgoingCopies {
-    return this.#of.moves.copies!;
+  get made(): Outgoing {
+    return this.#of.moves.outgoing;
   }
 
   seal(copy: CopyFor): boolean {
@@ -87,7 +87,7 @@ const startTarget = (): Promise<Pserver> => world.start([], undefined, make);
 function begin(target: Pserver): CopyFor {
   const { index, me } = target;
   const live = { index, address: `host:${index}`, token: BigInt(me.token) };
-  of(source).made.begin(UNIT, live, committed(source));
+  of(source).made.copy(UNIT, live, committed(source));
   return { unit: UNIT, target: me };
 }
 

@@ -10,11 +10,9 @@ import { OwnedHeads } from '../../../../src/roles/pserver/owned-heads.ts';
 import type { MovedRounds } from '../../../../src/roles/pserver/unit-rounds.ts';
 import type { BackupCopies } from '../../../../src/roles/pserver/units/backup-copies.ts';
 import { PserverMoves } from '../../../../src/roles/pserver/units/moves.ts';
-import type { ConnectMove } from '../../../../src/roles/pserver/units/outgoing-moves.ts';
-import { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
+import type { ConnectMove } from '../../../../src/roles/pserver/units/outgoing.ts';
 import type { Fence } from '../../../../src/store/fence.ts';
 import type { MemoryStoreData } from '../../../../src/store/memory-store.ts';
-import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import type { FakeClock } from '../../../store/support.ts';
 import { makeParameters, rowsPart, SGD, table } from '../../../tensor/fixture.ts';
@@ -59,8 +57,6 @@ export class Pservers {
     for (const one of this.all) one.end();
   }
 }
-
-const OF = { ...JOB, router: createIdRouter({ shards: JOB.shards }) };
 
 export class Pserver {
   readonly actor: Master;
@@ -123,9 +119,8 @@ export class Pserver {
       },
     };
     this.moves = new PserverMoves({
-      ...{ context, fence, lease, onFatal, me: this.me, owned: this.shards, job: JOB, leaseTtlMs: TTL_MS },
+      ...{ context, fence, lease, onFatal, me: this.me, owned: this.shards, leaseTtlMs: TTL_MS },
       ...{ view: this.#view, records: this.#records, connect: this.#connect },
-      spec: trainedSpec(SPEC, { optimizer: SGD }),
       metrics: { times: UNTIMED, moved: (outcome) => this.outcomes.push(outcome) },
       withoutSaves: async () => {
         this.savesHeldBack += 1;
@@ -198,11 +193,7 @@ export class Pserver {
     const applied = { type: 'push', push: update, shards, rateScale: 1, dense: [], sparse } as const;
     this.shards.apply(applied);
     this.shards.raiseVersion();
-    const { copies } = this.moves;
-    // Where units have copies, what is applied has been placed, and the replicas tell the copies that are being made.
-    const made = (): SharedUpdate => new SharedUpdate({ of: OF, update: applied, units: this.shards.heads.units() });
-    if (copies === undefined) await this.moves.applied(() => applied);
-    else await copies.applied(made, this.shards.heads.units());
+    await this.moves.applied(() => applied);
     return true;
   }
 
