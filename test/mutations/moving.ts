@@ -61,13 +61,6 @@ export const MOVING: readonly Mutation[] = [
     tests: REGISTRY,
   },
   {
-    rule: 'the target of a move is followed in the store',
-    file: 'src/roles/pserver/units/moves.ts',
-    find: '      this.#outgoing.lookAgain();\n',
-    replace: '',
-    tests: REGISTRY,
-  },
-  {
     rule: 'a plan waits until the pservers are the same for a while',
     file: 'src/roles/pserver/units/move-planner.ts',
     find: 'const notBeforeMs = Math.max(settledAtMs, grownAtMs);',
