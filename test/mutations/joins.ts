@@ -124,7 +124,8 @@ export const JOINS: readonly Mutation[] = [
     rule: 'another copy may begin as soon as one is given up',
     file: 'src/roles/pserver/units/outgoing.ts',
     find: '        onAbandoned: () => maker.ended(copy),\n        onEnded: () => {\n          this.#forget(keyOf(copy));\n          if (!move.isSettled) maker.ended(copy);\n',
-    replace: '        onAbandoned: () => {},\n        onEnded: () => {\n          this.#forget(keyOf(copy));\n          maker.ended(copy);\n',
+    replace:
+      '        onAbandoned: () => {},\n        onEnded: () => {\n          this.#forget(keyOf(copy));\n          maker.ended(copy);\n',
     tests: SHELLS,
   },
   {

@@ -12,12 +12,21 @@ import type { OwnedShards } from '../held/owned-shards.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
 import type { Update } from '../update/update.ts';
-import type { CopyKeeper } from './backup-copies.ts';
 import type { CopyPiece } from './copy-pieces.ts';
-import { IncomingUnit, type IncomingUnitOptions } from './incoming-unit.ts';
+import { type FilledCopy, IncomingUnit, type IncomingUnitOptions } from './incoming-unit.ts';
 import type { MovePayload } from './outgoing-move.ts';
 
 export type FromSource = Exclude<TargetEvent<MovePayload>, { type: 'seen' | 'failed' | 'tick' | 'resumed' }>;
+
+/** Keeps the backup copies that come to this pserver. */
+export interface CopyKeeper {
+  /** Of the unit here. `joining`: the copy is in no head yet; the next one may replace it. */
+  standing(unit: number): 'none' | 'joining' | 'member';
+  /** It has everything that is committed up to `position`. Throws when it cannot be kept: then its memory is freed. */
+  adopt(name: MoveName, filled: FilledCopy, position: number): void;
+  /** What that move has made is in no head, and is to be freed at once, if it is still here. */
+  abandoned(name: MoveName): void;
+}
 
 export interface IncomingMoveOptions extends Omit<IncomingUnitOptions, 'held' | 'timeline'> {
   readonly clock: Clock;

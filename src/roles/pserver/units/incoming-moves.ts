@@ -8,8 +8,7 @@ import type { MoveAnswer, MoveName, UnitOwner } from '../../../core/units/move-m
 import type { OwnedShards } from '../held/owned-shards.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
-import type { CopyKeeper } from './backup-copies.ts';
-import { type FromSource, IncomingMove } from './incoming-move.ts';
+import { type CopyKeeper, type FromSource, IncomingMove } from './incoming-move.ts';
 import { readHead } from './read-head.ts';
 
 /** Copies at a time: each takes memory and bandwidth, and more do not come sooner. */

@@ -16,12 +16,11 @@ import type { PserverMetrics } from '../metrics.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
 import type { Update } from '../update/update.ts';
-import type { BackupCopies } from './backup-copies.ts';
 import { type CopyActions, CopyDuties } from './copy-duties.ts';
-import type { FromSource } from './incoming-move.ts';
+import type { CopyKeeper, FromSource } from './incoming-move.ts';
 import { IncomingMoves } from './incoming-moves.ts';
 import { MovePlanner } from './move-planner.ts';
-import { type ConnectMove, Outgoing } from './outgoing.ts';
+import { type ConnectMove, type CopyMaker, Outgoing } from './outgoing.ts';
 
 export interface Moves {
   /** What a source sends here. Throws `BadMessage`. */
@@ -51,6 +50,13 @@ export interface Moves {
   stop(): Promise<void>;
   /** Ends at once, whatever is under way: this process ends without a last save. */
   close(): void;
+}
+
+export interface BackupCopies {
+  readonly maker: CopyMaker;
+  readonly keeper: CopyKeeper;
+  /** Called first, with the copies that are made for others. */
+  readonly attach?: (outgoing: Outgoing) => void;
 }
 
 export interface MovesOptions {

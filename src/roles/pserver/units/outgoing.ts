@@ -24,7 +24,6 @@ import type { MovedRounds } from '../unit-rounds.ts';
 import type { UnitParts } from '../update/parts.ts';
 import { SharedUpdate } from '../update/shared-update.ts';
 import type { Update } from '../update/update.ts';
-import type { CopyFor, CopyMaker } from './backup-copies.ts';
 import type { MoveConnection } from './move-connection.ts';
 import { OutgoingMove, type OutgoingMoveOptions } from './outgoing-move.ts';
 
@@ -73,6 +72,30 @@ export interface PlannedTarget {
   readonly unit: number;
   /** Index of the target. */
   readonly to: number;
+}
+
+/** A copy of a unit that another process is to have. */
+export interface CopyFor {
+  readonly unit: number;
+  readonly target: UnitOwner;
+}
+
+/**
+ * At the pserver that leads the unit. All of it is told when the step of the move is done, so that the moves may be
+ * called. With one copy of each unit, no such copy is made.
+ */
+export interface CopyMaker {
+  /** The target has all shards: `Outgoing.seal` may be called from now on. */
+  caughtUp(copy: CopyFor): void;
+  /** The target has its copy, as it was at the seal. What it has missed since is to be sent to it from now on. */
+  copied(copy: CopyFor): void;
+  /**
+   * A sealed copy is not confirmed or not wanted any more: the machine of the unit's replicas is to end the join. Then
+   * `joinFailed` is called, or `release` if it was too late for that.
+   */
+  unconfirmed(copy: CopyFor, reason: string): void;
+  /** Nothing more comes of the move: it is given up, or the copy is in the head. Another one may begin. */
+  ended(copy: CopyFor): void;
 }
 
 interface Running {
@@ -187,8 +210,8 @@ export class Outgoing {
   }
 
   /**
-   * The copy ends with what is committed now. At the same moment, the machine of the unit's replicas gets `join`. False:
-   * it was abandoned before.
+   * The copy ends with what is committed now. At the same moment, the machine of the unit's replicas gets `join`.
+   * False: it was abandoned before.
    */
   seal(copy: CopyFor, committed: number): boolean {
     return this.#running.get(keyOf(copy))?.move.seal(committed) === true;
