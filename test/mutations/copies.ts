@@ -63,8 +63,8 @@ export const COPIES: readonly Mutation[] = [
   {
     rule: 'an update of several units raises the version once, with the last of them',
     file: 'src/roles/pserver/replicas/committed-updates.ts',
-    find: 'else owned.apply(update, shardsOfUnits(units, of));',
-    replace: 'else owned.apply(update, shardsOfUnits(units, of));\n    owned.raiseVersion();',
+    find: 'shardsOfUnits(units, of) : undefined);',
+    replace: 'shardsOfUnits(units, of) : undefined);\n    owned.raiseVersion();',
     tests: ['test/roles/pserver/replicas/committed-updates.test.ts'],
   },
   {
@@ -84,7 +84,7 @@ export const COPIES: readonly Mutation[] = [
   {
     rule: 'an update that does not fit one copy goes to the others',
     file: UNITS,
-    find: '[] : this.#unfitOf(units, shared);',
+    find: '[] : this.#unfitOf(units, update);',
     replace: '[] : [...units];',
     tests: ASYNC_TESTS,
   },
@@ -106,8 +106,8 @@ export const COPIES: readonly Mutation[] = [
   {
     rule: 'the shards of a copy that do not apply an update have it already',
     file: SHARDS,
-    find: 'if (some.length !== others.length) return false;',
-    replace: 'if (some.length < others.length) return false;',
+    find: 'if (count !== otherCount) return false;',
+    replace: 'if (count < otherCount) return false;',
     tests: ASYNC_TESTS,
   },
   {
@@ -183,16 +183,16 @@ export const COPIES: readonly Mutation[] = [
   {
     rule: 'a round that the parameters refuse changes nothing of a copy',
     file: SHARDS,
-    find: '    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(only), rateScale);\n    for (const { position } of batches) this.#ledgers.advance(position, only);\n',
+    find: '    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(undefined), rateScale);\n    for (const { position } of batches) this.#ledgers.advance(position, only);\n',
     replace:
-      '    for (const { position } of batches) this.#ledgers.advance(position, only);\n    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(only), rateScale);\n',
+      '    for (const { position } of batches) this.#ledgers.advance(position, only);\n    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(undefined), rateScale);\n',
     tests: SYNC_TESTS,
   },
   {
     rule: 'a unit takes the old values of its own shards along',
     file: UNITS,
-    find: 'previous: new PreImage(of, rounds.previous).partOf(shards).old',
-    replace: 'previous: new PreImage(of, rounds.previous).old',
+    find: 'previous: new PreImage(parts, rounds.previous).partOf(shards).old',
+    replace: 'previous: new PreImage(parts, rounds.previous).old',
     tests: SYNC_TESTS,
   },
   {

@@ -279,9 +279,9 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'a round that was forwarded leaves the version before it readable',
     file: 'src/roles/pserver/held/held.ts',
-    find: '    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(only), rateScale);\n',
+    find: '    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(undefined), rateScale);\n',
     replace:
-      '    this.#memory.parameters.push(sparse, dense, this.#actions(only), rateScale);\n    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actionsOf(SHARD_ACTION.skip), rateScale);\n',
+      '    this.#memory.parameters.push(sparse, dense, this.#actions(undefined), rateScale);\n    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actionsOf(SHARD_ACTION.skip), rateScale);\n',
     tests: SYNC_TESTS,
   },
   {

@@ -3,7 +3,7 @@ import type { Mutation } from './mutation.ts';
 
 const HOSTILE = ['test/roles/pserver/replicas/hostile-batch.test.ts'];
 const CODEC_TESTS = ['test/roles/pserver/replicas/replicate-codec.test.ts'];
-const UPDATE_TESTS = ['test/roles/pserver/replicas/replicated-update.test.ts'];
+const UPDATE_TESTS = ['test/roles/pserver/replicas/shared-update.test.ts'];
 const CODEC = 'src/roles/pserver/replicas/replicate-codec.ts';
 const ROWS = 'src/roles/pserver/replicas/frame-rows.ts';
 const UPDATE = 'src/roles/pserver/update/shared-update.ts';

@@ -81,7 +81,7 @@ export const ROUNDS: readonly Mutation[] = [
   {
     rule: 'of a lane each group of units keeps the part of its own shards',
     file: 'src/roles/pserver/rounds/round-groups.ts',
-    find: 'shards === undefined ? whole : laneOfShards(this.#parts, whole, shards)',
+    find: 'shards === undefined ? whole : laneOfShards(this.#options.shards.parts, whole, shards)',
     replace: 'whole',
     tests: ['test/roles/pserver/rounds/groups.test.ts'],
   },

@@ -72,8 +72,8 @@ export const SCHEDULES: readonly Mutation[] = [
   {
     rule: 'a unit that is coming applies rounds with their share',
     file: 'src/roles/pserver/held/held.ts',
-    find: 'return new Held(this.job, this.#memory);',
-    replace: 'return new Held({ ...this.job, rateShareOf: undefined }, this.#memory);',
+    find: 'return new Held(this.job, this.#memory, this.parts.router);',
+    replace: 'return new Held({ ...this.job, rateShareOf: undefined }, this.#memory, this.parts.router);',
     schedules: { ...SYNC_SIM, isCopied: true },
   },
   {

@@ -3,17 +3,20 @@
  * update is applied, whether this pserver leads the shards (`OwnedShards`), has a copy of them, or is receiving one.
  *
  * Invariants:
- * - An update is judged against the ledgers before anything changes. What does not fit them is not applied.
- * - `apply` changes values, ledgers and positions in one go, or throws and has changed nothing.
+ * - Callers judge an update before they apply it: `whyUnfit`, or the ledgers themselves where requests are answered.
+ * - `apply` changes values, ledgers and positions in one synchronous call. A push or a round that it throws for has
+ *   changed nothing. A close of tasks that fits does not fail.
  * - An update that is applied has rows and blocks of these shards alone. A caller with a larger one cuts it first
  *   (`update/parts.ts`).
+ * - Lists of shards have each shard once, and all of them are held.
  *
- * One object serves shards of several primaries. Shards with equal ledgers are judged and advanced as one. Shards that
- * get an update before the others part from them until those have it, too; that costs a copy of the ledger.
+ * One object serves shards of several primaries. Shards with equal ledgers share one ledger. If some of them get an
+ * update before the others, these get a copy of the ledger until all have the update.
  */
 import { assert, unreachable } from '../../../base/assert.ts';
 import type { PushPosition } from '../../../core/shard/ledger.ts';
 import { createShardLedgers, type ShardLedgers } from '../../../core/shard/ledgers.ts';
+import { createIdRouter, type IdRouter } from '../../../tensor/id-router.ts';
 import { hasLearningRate, type TrainedSpec } from '../../../tensor/optimizer.ts';
 import {
   type ParameterMemory,
@@ -21,6 +24,7 @@ import {
   type RoundGradients,
   SHARD_ACTION,
 } from '../../../tensor/parameters.ts';
+import type { ShardParts } from '../../../tensor/shard-parts.ts';
 import type { ClosedTask, PushUpdate, RoundUpdate, Update } from '../update/update.ts';
 import type { OldValues } from './pre-image.ts';
 
@@ -42,7 +46,7 @@ export interface ShardPositions {
   readonly seqs: ReadonlyMap<number, number>;
 }
 
-/** What ledgers say. Only `Held` changes them. */
+/** Ledgers, to be read. Only `Held` changes them. */
 export type HeldLedgers = Omit<ShardLedgers, 'advance' | 'close' | 'add' | 'remove'>;
 
 /** The memory of all shards of this pserver. In sync mode, going back to a cut replaces it. */
@@ -55,16 +59,19 @@ type Actions = Uint8Array;
 
 export class Held {
   readonly job: HeldJob;
+  /** To cut updates into those of some shards. */
+  readonly parts: ShardParts;
   readonly #memory: ShardMemory;
-  #ledgers: ShardLedgers;
+  readonly #ledgers: ShardLedgers;
   /** Updates applied, by shard number. */
-  #seqs: Float64Array;
+  readonly #seqs: Float64Array;
   readonly #shards = new Set<number>();
   /** For an update of all held shards. Undefined: it is to be made. */
   #applyToAll: Actions | undefined;
 
-  constructor(job: HeldJob, memory: ShardMemory) {
+  constructor(job: HeldJob, memory: ShardMemory, router: IdRouter = createIdRouter(job)) {
     this.job = job;
+    this.parts = { ...job, router };
     this.#memory = memory;
     this.#ledgers = createShardLedgers(job.tasks, [], new Map());
     this.#seqs = new Float64Array(job.shards);
@@ -72,7 +79,7 @@ export class Held {
 
   /** Another one in the same memory, which holds nothing yet. */
   beside(): Held {
-    return new Held(this.job, this.#memory);
+    return new Held(this.job, this.#memory, this.parts.router);
   }
 
   get parameters(): ParameterMemory {
@@ -137,8 +144,8 @@ export class Held {
   }
 
   /**
-   * Why `applying` are not exactly those of the shards that lack the push and want it next; undefined when they are.
-   * `applying` or `shards` undefined: all held ones.
+   * Of `shards` (undefined: all held ones), some may have had a push already. Says why the others are not exactly
+   * `applying` (undefined: all of `shards`), or why it is not their next push. Undefined: the push fits.
    */
   whyUnwanted(
     push: PushPosition,
@@ -146,15 +153,16 @@ export class Held {
     shards?: readonly number[],
   ): string | undefined {
     const verdict = this.#ledgers.judge(push, this.#unlessAll(shards));
-    const all = shards ?? [...this.#shards];
-    const wanting = verdict.outcome === 'apply' ? (verdict.shards ?? all) : [];
-    if (verdict.outcome !== 'early' && isSameSet(wanting, applying ?? all, all)) return undefined;
+    const wanting = verdict.outcome === 'apply' ? verdict.shards : [];
+    const all = shards?.length ?? this.#shards.size;
+    if (verdict.outcome !== 'early' && isSameSet(wanting, applying, all)) return undefined;
     return `push ${push.push} of task ${push.task} in pass ${push.pass} does not fit the ledgers of the unit`;
   }
 
   /**
-   * Applies an update that fits these shards; `shards` undefined: all held ones. For a round, gives the values that it
-   * changed, as they were before. Throws what `Parameters.push` throws; then nothing was changed.
+   * Applies an update that fits. A push names the shards that apply it. A close and a round are applied to `shards`;
+   * undefined: to all held ones. For a round, gives the values that it changed, as they were before. Throws what
+   * `Parameters.push` throws.
    */
   apply(update: Update, shards?: readonly number[]): OldValues | undefined {
     switch (update.type) {
@@ -189,7 +197,8 @@ export class Held {
     // Copies: the ids may be in kernel memory, which moves in the push.
     const ids = sparse.map((part) => part.ids.slice());
     const rateScale = this.rateShareOf(round);
-    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(only), rateScale);
+    // It has rows of these shards alone. With an action for all held shards, rows that pulls found are not looked up.
+    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(undefined), rateScale);
     for (const { position } of batches) this.#ledgers.advance(position, only);
     this.#count(only ?? this.#shards);
     return {
@@ -208,11 +217,12 @@ export class Held {
       this.#applyToAll ??= this.#actionsOf(SHARD_ACTION.apply);
       return this.#applyToAll;
     }
+    assert(
+      applying.every((shard) => this.#shards.has(shard)),
+      'an update is applied to held shards',
+    );
     const actions = this.#actionsOf(SHARD_ACTION.skip);
-    for (const shard of applying) {
-      assert(this.#shards.has(shard), `shard ${shard} is held`);
-      actions[shard] = SHARD_ACTION.apply;
-    }
+    for (const shard of applying) actions[shard] = SHARD_ACTION.apply;
     return actions;
   }
 
@@ -225,14 +235,14 @@ export class Held {
   #whyNotClosed({ pass, task, records }: ClosedTask, shards: readonly number[] | undefined): string | undefined {
     const applied = this.#ledgers.applied(pass, task, this.#unlessAll(shards));
     if (applied.every(({ good }) => good <= records)) return undefined;
-    return `task ${task} of pass ${pass} has more records in the ledgers of the unit than the ${records} of the plan`;
+    return `task ${task} of pass ${pass} has more records in the ledgers of the unit than the ${records} of its close`;
   }
 
   /** Mini-batches of a round are of different tasks, so none of them has to wait for another one. */
   #whyNotRound({ batches }: RoundUpdate, shards: readonly number[] | undefined): string | undefined {
     if (new Set(batches.map(({ position: { pass, task } }) => `${pass}/${task}`)).size < batches.length)
       return 'a round has two mini-batches of one task';
-    return firstDefined(batches.map(({ position }) => this.whyUnwanted(position, shards, shards)));
+    return firstDefined(batches.map(({ position }) => this.whyUnwanted(position, undefined, shards)));
   }
 
   /** An update of all shards costs less without the list of them. */
@@ -249,10 +259,11 @@ export class Held {
 const firstDefined = (whys: readonly (string | undefined)[]): string | undefined =>
   whys.find((why) => why !== undefined);
 
-/** Both are of `all`, each shard once. */
-function isSameSet(some: readonly number[], others: readonly number[], all: readonly number[]): boolean {
-  if (some.length !== others.length) return false;
-  if (some.length === 0 || some.length === all.length) return true;
+/** Both are of the same `all` shards; undefined: all of them. */
+function isSameSet(some: readonly number[] | undefined, others: readonly number[] | undefined, all: number): boolean {
+  const [count, otherCount] = [some?.length ?? all, others?.length ?? all];
+  if (count !== otherCount) return false;
+  if (some === undefined || others === undefined || count === 0 || count === all) return true;
   const set = new Set(some);
   return others.every((shard) => set.has(shard));
 }

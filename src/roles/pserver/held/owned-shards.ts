@@ -12,6 +12,7 @@ import { type Grouping, shardsOfUnit, shardsOfUnits, unitOf } from '../../../cor
 import { blockShards } from '../../../tensor/blocks.ts';
 import type { ParameterMemoryStats, Parameters } from '../../../tensor/parameters.ts';
 import type { OwnedHead, OwnedHeads } from '../owned-heads.ts';
+import type { UnitParts } from '../update/parts.ts';
 import { Held, type HeldJob, type ShardPositions } from './held.ts';
 
 /** What was loaded into the shards. */
@@ -35,10 +36,12 @@ interface OwnedSet {
 /** Stamps that this pserver had before, under which versions can still be compared. */
 const FORMER_STAMPS_KEPT = 64;
 
+/** Units come by `add`, and leave by `remove` or `release`: `hold` and `letGo` would leave their heads behind. */
 export class OwnedShards extends Held {
   /** Under which the units are owned. */
   readonly heads: OwnedHeads;
   declare readonly job: ShardedJob;
+  declare readonly parts: UnitParts;
   readonly #memory: { parameters: Parameters };
   /** Updates applied to any shard. */
   #updates = 0;
@@ -154,8 +157,8 @@ export class OwnedShards extends Held {
   }
 
   /**
-   * An update counts for the version. Where units get an update one after the other, that is when the last of them has
-   * decided, even if that one drops it.
+   * An update counts in the version. With copies, the units of a push decide about it one after the other. Then the
+   * push counts when the last of them has decided, even if that unit drops it.
    */
   raiseVersion(): void {
     this.#updates += 1;

@@ -70,7 +70,7 @@ export class CommittedUpdates {
   #lead(units: readonly number[], update: Update): void {
     const { of, owned } = this.#options;
     if (update.type === 'round') this.#options.rounds!.commit(units, update);
-    else owned.apply(update, shardsOfUnits(units, of));
+    else owned.apply(update, update.type === 'close' ? shardsOfUnits(units, of) : undefined);
     if (update.type === 'push') failPoint('copies.committed');
   }
 }

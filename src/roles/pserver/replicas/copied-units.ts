@@ -5,7 +5,6 @@
 import { assert } from '../../../base/assert.ts';
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Log } from '../../../base/seams.ts';
-import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { ParameterMemory } from '../../../tensor/parameters.ts';
 import type { Held, ShardPositions } from '../held/held.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
@@ -13,12 +12,12 @@ import { PreImage } from '../held/pre-image.ts';
 import type { TimedRounds } from '../unit-rounds.ts';
 import type { FilledCopy } from '../units/incoming-unit.ts';
 import { afterRound, whyNotNext } from '../units/next-round.ts';
+import { namedFor } from '../update/parts.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import type { Update } from '../update/update.ts';
 
 export interface CopiedUnitsOptions {
   readonly log: Log;
-  readonly router: IdRouter;
   readonly owned: OwnedShards;
   /** In sync mode: the timeline of this pserver; undefined while it goes back to a cut. */
   readonly timeline?: (() => number | undefined) | undefined;
@@ -72,7 +71,7 @@ export class CopiedUnits {
     if (units.length === 0) return [];
     const update = shared.partOf(units);
     // Nearly always it fits all, and equal copies are judged as one.
-    const unfit = this.#whyUnfit(units, update) === undefined ? [] : this.#unfitOf(units, shared);
+    const unfit = this.#whyUnfit(units, update) === undefined ? [] : this.#unfitOf(units, update);
     const fit = unfit.length === 0 ? units : units.filter((unit) => !unfit.includes(unit));
     const why = fit.length === 0 ? undefined : this.#apply(fit, shared.partOf(fit));
     if (why === undefined) return unfit;
@@ -100,9 +99,8 @@ export class CopiedUnits {
   rounds(unit: number): TimedRounds | undefined {
     const { shards, rounds } = this.#copyOf(unit);
     if (rounds?.previous === undefined) return rounds;
-    const { owned, router } = this.#options;
-    const of = { ...owned.job, router };
-    return { ...rounds, previous: new PreImage(of, rounds.previous).partOf(shards).old };
+    const { parts } = this.#options.owned;
+    return { ...rounds, previous: new PreImage(parts, rounds.previous).partOf(shards).old };
   }
 
   /** In sync mode: the copy is from before all went back to a cut, or they are on their way there. */
@@ -134,9 +132,9 @@ export class CopiedUnits {
     return units.flatMap((unit) => this.#copyOf(unit).shards);
   }
 
-  #unfitOf(units: readonly number[], shared: Pick<SharedUpdate, 'partOf'>): number[] {
+  #unfitOf(units: readonly number[], whole: Update): number[] {
     return units.filter((unit) => {
-      const update = shared.partOf([unit]);
+      const update = namedFor(whole, this.#options.owned.shardsOf(unit));
       const why = this.#whyUnfit([unit], update);
       if (why !== undefined) this.#warn([unit], update, why);
       return why !== undefined;

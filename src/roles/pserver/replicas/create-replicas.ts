@@ -1,6 +1,5 @@
 /** The copies of units of a pserver, connected with its cluster. */
 import { jobFields } from '../../../cluster/client/job-fields.ts';
-import { createIdRouter } from '../../../tensor/id-router.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
 import type { MovesOptions } from '../units/moves.ts';
@@ -19,9 +18,9 @@ type Service = 'context' | 'record' | 'index' | 'fence' | 'lease' | 'view' | 'sp
 export type CreateReplicas = Pick<ShardServiceOptions, Service> & Pick<PserverReplicasOptions, Own>;
 
 export function createReplicas(options: CreateReplicas): PserverReplicas {
-  const { context, record, index, fence, spec, onLed, onFatal } = options;
-  const { shards, minInSync, maxPservers, leaseTtlMs } = record.job.cluster;
-  const { units, train, job } = record;
+  const { context, record, index, fence, onLed, onFatal } = options;
+  const { minInSync, maxPservers, leaseTtlMs } = record.job.cluster;
+  const { train, job } = record;
   const me = { index, token: fence.token.toString() };
   const fields = jobFields(record);
   const connect: ConnectPeer<SharedUpdate> = (link) =>
@@ -35,10 +34,9 @@ export function createReplicas(options: CreateReplicas): PserverReplicas {
     onLed(owned);
     observer.led(owned.unit);
   };
-  const router = createIdRouter({ shards });
   return new PserverReplicas({
     ...{ ...options, me, connect, minInSync, silenceMs: leaseTtlMs, mostPservers: maxPservers ?? job.cluster.pservers },
-    job: { spec, shards, units, router, tasks: train.tasks, passes: job.training.passes },
+    job: { ...options.owned.parts, tasks: train.tasks, passes: job.training.passes },
     ...{ onLed: led, observer, times: options.metrics.times },
   });
 }

@@ -118,7 +118,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.owned = owned;
     this.#ending = AbortSignal.any([this.#stopped.signal, lease.lost]);
     this.copied = new CopiedUnits({
-      ...{ log, owned, router: job.router },
+      ...{ log, owned },
       timeline: rounds && (() => rounds.timeline()),
     });
     this.digests = new CopyDigests({ clock, spec, owned, copied: this.copied });

@@ -8,9 +8,7 @@ import type { RoundsMeta } from '../../../checkpoint/file/format.ts';
 import { addRound, type PassMetrics } from '../../../core/pass-metrics.ts';
 import { createRoundGates, type RoundGates } from '../../../core/rounds/gates.ts';
 import { type Grouping, shardsOfUnits } from '../../../core/units/units.ts';
-import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { LaneSum, RoundGradients } from '../../../tensor/parameters.ts';
-import type { ShardParts } from '../../../tensor/shard-parts.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
 import { type OldValues, PreImage } from '../held/pre-image.ts';
@@ -34,7 +32,6 @@ export interface RoundGroupsOptions {
   readonly lanes: number;
   readonly spec: ParameterSpec;
   readonly grouping: Grouping;
-  readonly router: IdRouter;
   readonly shards: OwnedShards;
   /** Where each unit is, as it was loaded. */
   readonly loaded: ReadonlyMap<number, RoundsMeta>;
@@ -52,14 +49,11 @@ export class RoundGroups {
   /** What lanes are kept in. */
   readonly memory: LaneMemory;
   readonly #options: RoundGroupsOptions;
-  /** What cuts lanes and old values into those of some shards. */
-  readonly #parts: ShardParts;
 
   constructor(options: RoundGroupsOptions) {
-    const { spec, router, timeline, lanes, shards, loaded, grouping } = options;
+    const { timeline, lanes, shards, loaded } = options;
     this.#options = options;
     this.memory = new LaneMemory(lanes);
-    this.#parts = { spec, router, shards: grouping.shards };
     this.gates = createRoundGates({ timeline, lanes, mergeKept });
     for (const unit of shards.heads.units()) {
       const { round, metrics } = loaded.get(unit)!;
@@ -98,7 +92,7 @@ export class RoundGroups {
 
   /** A unit has come from another pserver; its shards are owned already. */
   add(unit: number, { version, previous, metrics }: UnitRounds): void {
-    const images = previous === undefined ? [] : [new PreImage(this.#parts, previous)];
+    const images = previous === undefined ? [] : [new PreImage(this.#options.shards.parts, previous)];
     const at = { version, keepsPrevious: previous !== undefined };
     this.gates.add(unit, at, keptAt(this.#options.lanes, metrics, images));
   }
@@ -106,7 +100,7 @@ export class RoundGroups {
   /** A unit has gone to another pserver, and is owned here no more. Its lanes are dropped: they are pushed there. */
   remove(unit: number): void {
     const left = this.gates.remove(unit);
-    if (left !== undefined) restrictKept(this.#parts, left.kept, this.#shardsOf(left.units));
+    if (left !== undefined) restrictKept(this.#options.shards.parts, left.kept, this.#shardsOf(left.units));
   }
 
   /** Shards of the group; undefined when it has all that are owned. */
@@ -118,7 +112,7 @@ export class RoundGroups {
   keep(groups: readonly UnitGroup[], number: number, whole: Lane): void {
     for (const group of groups) {
       const shards = this.shardsOf(group);
-      group.kept.lanes[number] = shards === undefined ? whole : laneOfShards(this.#parts, whole, shards);
+      group.kept.lanes[number] = shards === undefined ? whole : laneOfShards(this.#options.shards.parts, whole, shards);
       // This lane proves that every unit has the current version: no trainer pulls the one before it any more.
       group.kept.previous = [];
     }
@@ -195,7 +189,7 @@ export class RoundGroups {
     const isWhole = units.length === group.units.length;
     const only = isWhole ? this.shardsOf(group) : this.#shardsOf(units);
     before(round);
-    const previous = [new PreImage(this.#parts, shards.apply(round, only)!)];
+    const previous = [new PreImage(this.#options.shards.parts, shards.apply(round, only)!)];
     shards.raiseVersion();
     failPoint('round.applied');
     const metrics = addRound(group.kept.metrics, round.round + 1, round.batches);

@@ -2,7 +2,6 @@
 import { pushPlanOf } from '../../../cluster/job/job-plan.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
-import { createIdRouter } from '../../../tensor/id-router.ts';
 import { failWholeJob } from '../fail-job.ts';
 import { beforeUpdates } from '../files/first-update.ts';
 import { Snapshots } from '../files/snapshots.ts';
@@ -66,7 +65,6 @@ export class TimelineState {
         batches: options.batches,
         onContradiction: (error) => failWholeJob(options, error),
       },
-      router: createIdRouter({ shards: cluster.shards }),
       save: (source) => this.#inTurn(() => this.snapshots.save(false, source())),
       onFatal: (error) => failWholeJob(options, error),
     });

@@ -147,7 +147,7 @@ function judgedPush(
     units: shards.heads.units(),
     isStill: () => {
       if (shards.stamp !== stamp || serving.isFrozen() || shards.heads.areResting) return false;
-      return shards.whyUnwanted(header, applying) === undefined;
+      return shards.whyUnwanted(header, wanting) === undefined;
     },
     decide: () => {
       // Pushes that are placed before it are applied before it. The schedule does not count their records yet.

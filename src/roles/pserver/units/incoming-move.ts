@@ -28,7 +28,7 @@ export interface CopyKeeper {
   abandoned(name: MoveName): void;
 }
 
-export interface IncomingMoveOptions extends Omit<IncomingUnitOptions, 'held' | 'timeline'> {
+export interface IncomingMoveOptions extends Omit<IncomingUnitOptions, 'held' | 'shards' | 'timeline'> {
   readonly clock: Clock;
   readonly log: Log;
   readonly unit: number;
@@ -164,7 +164,7 @@ export class IncomingMove {
   #begun(): IncomingUnit {
     const { owned, rounds } = this.#options;
     return new IncomingUnit({
-      held: owned.beside(),
+      ...{ held: owned.beside(), shards: owned.shardsOf(this.#options.unit) },
       timeline: rounds && (() => rounds.timeline()),
     });
   }

@@ -4,19 +4,19 @@
  */
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
-import { createIdRouter } from '../../../tensor/id-router.ts';
 import type { ParameterMemory } from '../../../tensor/parameters.ts';
-import type { ShardParts } from '../../../tensor/shard-parts.ts';
 import type { Held, ShardPositions } from '../held/held.ts';
 import type { OldValues } from '../held/pre-image.ts';
 import type { TimedRounds } from '../unit-rounds.ts';
-import { partOf } from '../update/parts.ts';
+import { namedFor, partOf } from '../update/parts.ts';
 import type { RoundUpdate, Update } from '../update/update.ts';
 import { type CopyPiece, putPiece } from './copy-pieces.ts';
 import { afterRound, whyNotNext, whyOtherTimeline } from './next-round.ts';
 import { IncomingRounds } from './rounds-pieces.ts';
 
 export interface IncomingUnitOptions {
+  /** Of the unit. */
+  readonly shards: readonly number[];
   /** Holds nothing yet. The shards of the unit are not present in its memory. */
   readonly held: Held;
   /** In sync mode: the timeline of this pserver; undefined while it goes back to a cut. */
@@ -36,7 +36,6 @@ export class IncomingUnit {
   readonly #parameters: ParameterMemory;
   /** Those that are complete. */
   readonly #held: Held;
-  readonly #parts: ShardParts;
   /** In memory, complete or not. */
   readonly #present = new Set<number>();
   /** In sync mode. */
@@ -46,11 +45,9 @@ export class IncomingUnit {
 
   constructor(options: IncomingUnitOptions) {
     this.#options = options;
-    const { job, parameters } = options.held;
-    this.#parameters = parameters;
+    this.#parameters = options.held.parameters;
     this.#held = options.held;
-    this.#parts = { ...job, router: createIdRouter({ shards: job.shards }) };
-    this.#rounds = options.timeline && new IncomingRounds(job.spec);
+    this.#rounds = options.timeline && new IncomingRounds(options.held.job.spec);
   }
 
   /**
@@ -75,7 +72,9 @@ export class IncomingUnit {
   /** To these shards, all of them complete. Throws when it does not fit the copy, which is then to be discarded. */
   apply(shards: readonly number[], whole: Update): void {
     // Shards whose copies have yet to come have the update already when they come.
-    const update = partOf(this.#parts, whole, shards);
+    const isForAll = shards.length === this.#options.shards.length;
+    const update = isForAll ? namedFor(whole, shards) : partOf(this.#held.parts, whole, shards);
+    if (this.#held.parameters !== this.#parameters) throw unfit('the copy is from before all went back to a cut');
     const why = this.#whyNotNext(update) ?? this.#held.whyUnfit(update, shards);
     if (why !== undefined) throw unfit(why);
     const previous = this.#held.apply(update, shards);

@@ -17,11 +17,9 @@ import type { Clock, Log } from '../../../base/seams.ts';
 import type { LivePserver, PlacementView } from '../../../cluster/placement/placement-view.ts';
 import { orAborted } from '../../../cluster/waiting.ts';
 import type { MoveAnswer, MoveName, MovePurpose, UnitOwner } from '../../../core/units/move-messages.ts';
-import { createIdRouter } from '../../../tensor/id-router.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
 import type { WorkTimes } from '../metrics.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
-import type { UnitParts } from '../update/parts.ts';
 import { SharedUpdate } from '../update/shared-update.ts';
 import type { Update } from '../update/update.ts';
 import type { MoveConnection } from './move-connection.ts';
@@ -107,7 +105,6 @@ type OfPurpose = Pick<OutgoingMoveOptions, 'position' | 'copy' | 'withoutSaves' 
 
 export class Outgoing {
   readonly #options: OutgoingOptions;
-  readonly #of: UnitParts;
   /** By unit and target. Those that are settled stay until their targets have nothing left of them. */
   readonly #running = new Map<string, Running>();
   /** Attempts for a unit, whatever their purpose, under the epoch of its head: no two moves have the same name. */
@@ -115,8 +112,6 @@ export class Outgoing {
 
   constructor(options: OutgoingOptions) {
     this.#options = options;
-    const { job } = options.owned;
-    this.#of = { ...job, router: createIdRouter({ shards: job.shards }) };
   }
 
   /** Begins to hand over a unit, whose head names no file. Ends in `onSettled`. */
@@ -185,9 +180,10 @@ export class Outgoing {
     if (this.#running.size === 0) return undefined;
     const moves = this.#unsettled().filter((move) => !move.isSealed && (by === undefined || by.includes(move.unit)));
     if (moves.length === 0) return undefined;
+    const { owned } = this.#options;
     const made = make();
     const units = [...new Set(moves.map(({ unit }) => unit))];
-    const update = made instanceof SharedUpdate ? made : new SharedUpdate({ of: this.#of, update: made, units });
+    const update = made instanceof SharedUpdate ? made : new SharedUpdate({ of: owned.parts, update: made, units });
     const waits = moves.flatMap((move) => move.applied(update) ?? []);
     if (waits.length === 0) return undefined;
     const all = Promise.all(waits).then(() => {});

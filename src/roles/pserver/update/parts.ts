@@ -30,16 +30,20 @@ export function applyingShards(of: UnitParts, update: Update, units: readonly nu
 export function partOf(of: ShardParts, update: Update, shards: readonly number[]): Update {
   if (update.type === 'close') return update;
   const parts = partsOfShards(of, update, shards);
-  const isBorrowed = new Set<unknown>(arraysOf(update).map(({ buffer }) => buffer));
-  const own = withOwn(parts, ({ buffer }) => isBorrowed.has(buffer));
-  if (update.type === 'round') return { ...update, ...own };
+  const isOfWhole = new Set<unknown>(arraysOf(update).map(({ buffer }) => buffer));
+  return namedFor({ ...update, ...copied(parts, ({ buffer }) => isOfWhole.has(buffer)) }, shards);
+}
+
+/** The update with the same gradients. A push names those of the shards that apply it, and no others. */
+export function namedFor(update: Update, shards: readonly number[]): Update {
+  if (update.type !== 'push') return update;
   const applying = new Set(update.shards);
-  return { ...update, ...own, shards: shards.filter((shard) => applying.has(shard)) };
+  return { ...update, shards: shards.filter((shard) => applying.has(shard)) };
 }
 
 /** The same update, with gradients in memory of its own. */
 export const ownUpdate = (update: Update): Update =>
-  update.type === 'close' ? update : { ...update, ...withOwn(update, () => true) };
+  update.type === 'close' ? update : { ...update, ...copied(update, () => true) };
 
 type Numbers = Uint8Array | Uint32Array;
 
@@ -48,9 +52,9 @@ const arraysOf = ({ dense, sparse }: RoundGradients): Numbers[] => [
   ...sparse.flatMap(({ ids, gradients }) => [ids, gradients]),
 ];
 
-/** Copies the arrays that are borrowed. */
-function withOwn({ dense, sparse }: RoundGradients, isBorrowed: (array: Numbers) => boolean): RoundGradients {
-  const own = <T extends Numbers>(array: T): T => (isBorrowed(array) ? (array.slice() as T) : array);
+/** With copies of some of its arrays. */
+function copied({ dense, sparse }: RoundGradients, isCopied: (array: Numbers) => boolean): RoundGradients {
+  const own = <T extends Numbers>(array: T): T => (isCopied(array) ? (array.slice() as T) : array);
   return {
     dense: dense.map((part) => ({ ...part, blocks: own(part.blocks), gradients: own(part.gradients) })),
     sparse: sparse.map((part) => ({ ...part, ids: own(part.ids), gradients: own(part.gradients) })),

@@ -1,6 +1,7 @@
 /**
- * One update of several units, and the parts of it that copies get. The primary has one object for it. Each backup has
- * one with the parts of the units that it has copies of. The update has been checked before: it fits the model.
+ * One update of several units, and the parts of it that copies get. The primary has one object for it, and so has the
+ * source of moves. Each backup has one with the parts of the units that it has copies of. The update has been checked
+ * before: it fits the model.
  */
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';

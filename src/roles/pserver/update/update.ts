@@ -1,6 +1,6 @@
 /**
- * An update of units: everything that changes their state. Its primary has decided what it does; all copies of a unit
- * get the same updates in the same order (docs/copies.md, "Copies").
+ * An update of units: a push, a close of tasks, or the sum of a round. The primary has decided what it does. All copies
+ * of a unit get the same updates in the same order (docs/copies.md, "Copies").
  */
 import type { PushPosition } from '../../../core/shard/ledger.ts';
 import type { MetricSums } from '../../../model/model.ts';
@@ -12,7 +12,7 @@ export type Update = PushUpdate | CloseUpdate | RoundUpdate;
 export interface PushUpdate {
   readonly type: 'push';
   readonly push: PushPosition;
-  /** Shards that apply it. The other shards of the primary have it already. */
+  /** Shards that apply it, each once. Other shards have it already, or are in other parts of it. */
   readonly shards: readonly number[];
   /** What the learning rate is multiplied by. */
   readonly rateScale: number;

@@ -69,7 +69,7 @@ export class CopiedRig {
     this.memories = { primary: all, backup: parameters };
     this.backup = new OwnedShards(job, firstHeads([]), { parameters, ...none });
     const { log, backup: owned } = this;
-    this.copies = new CopiedUnits({ log, owned, router: OF.router });
+    this.copies = new CopiedUnits({ log, owned });
   }
 
   shardsOf(units: readonly number[]): number[] {
@@ -116,7 +116,7 @@ export class CopiedRig {
 
   /** As it comes from the primary. */
   filled(unit: number): IncomingUnit {
-    const incoming = new IncomingUnit({ held: this.backup.beside() });
+    const incoming = new IncomingUnit({ held: this.backup.beside(), shards: this.backup.shardsOf(unit) });
     for (const shard of this.primary.shardsOf(unit)) {
       const pieces = copyShard(this.primary, shard, this.#spec, 500);
       for (const [at, piece] of pieces.entries()) incoming.put(shard, piece, at === 0, at === pieces.length - 1);

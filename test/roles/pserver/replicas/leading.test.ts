@@ -5,10 +5,9 @@ import type { Replica } from '../../../../src/core/replicas/replica.ts';
 import { CopiedUnits } from '../../../../src/roles/pserver/replicas/copied-units.ts';
 import { KnownHeads } from '../../../../src/roles/pserver/replicas/known-heads.ts';
 import { Leading, type LeadingOptions } from '../../../../src/roles/pserver/replicas/leading.ts';
-import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { MemoryLog } from '../../../protocol/rig.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
-import { LANES, PlayedPserver, ROUNDS, SHARDS } from '../rounds/played.ts';
+import { LANES, PlayedPserver, ROUNDS } from '../rounds/played.ts';
 
 const UNIT = 1;
 const ME = { index: 0, token: '7' };
@@ -32,7 +31,7 @@ beforeEach(() => {
   one = new PlayedPserver(optimizer!, EMPTY);
   const log = new MemoryLog();
   const owned = one.rig.shards;
-  copied = new CopiedUnits({ log, owned, router: createIdRouter({ shards: SHARDS }), timeline: () => timeline });
+  copied = new CopiedUnits({ log, owned, timeline: () => timeline });
   const known = new KnownHeads();
   known.learn({ unit: UNIT, head: headOf(ME), modRevision: 1n });
   leading = new Leading({

@@ -37,7 +37,7 @@ class Copied {
     this.primary = new PlayedPserver(optimizer, rounds);
     this.backup = new PlayedPserver(optimizer, rounds, []);
     const { shards: owned } = this.backup.rig;
-    const options = { log: new MemoryLog(), owned, router: OF.router, timeline: () => this.timeline };
+    const options = { log: new MemoryLog(), owned, timeline: () => this.timeline };
     this.copies = new CopiedUnits(options);
     this.primary.rig.moves = {
       wait: () => undefined,
@@ -58,7 +58,7 @@ class Copied {
 
   adopt(unit: number): void {
     const held = this.backup.rig.shards.beside();
-    const copy = new IncomingUnit({ held, timeline: () => this.timeline });
+    const copy = new IncomingUnit({ held, shards: [unit], timeline: () => this.timeline });
     const { shards } = this.primary.rig;
     const ofRounds = roundsPieces(ROUND_SPEC, this.primary.rounds.stateOf(unit), 64);
     const pieces = copyShard(shards, unit, trainedSpec(ROUND_SPEC, { optimizer: this.#optimizer }), 64, ofRounds);

@@ -10,6 +10,7 @@ import type { Serving } from '../../../../src/roles/pserver/serving.ts';
 import { copyShard } from '../../../../src/roles/pserver/units/copy-pieces.ts';
 import { IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
 import { roundsPieces } from '../../../../src/roles/pserver/units/rounds-pieces.ts';
+import { partOf } from '../../../../src/roles/pserver/update/parts.ts';
 import type { RoundUpdate } from '../../../../src/roles/pserver/update/update.ts';
 import { type OptimizerSpec, type TrainedSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import * as fc from '../../../properties.ts';
@@ -33,7 +34,11 @@ class Carried {
   constructor(from: PlayedPserver, to: PlayedPserver, unit: number, optimizer: OptimizerSpec) {
     [this.#from, this.#to, this.#unit] = [from, to, unit];
     this.#spec = trainedSpec(ROUND_SPEC, { optimizer });
-    this.copy = new IncomingUnit({ held: to.rig.shards.beside(), timeline: () => to.rounds.gates.timeline });
+    this.copy = new IncomingUnit({
+      held: to.rig.shards.beside(),
+      shards: to.rig.shards.shardsOf(unit),
+      timeline: () => to.rounds.gates.timeline,
+    });
     from.rig.moves = {
       wait: () => undefined,
       applied: (make, units) => {
@@ -45,7 +50,8 @@ class Carried {
 
   forward(round: RoundUpdate): void {
     this.forwarded += 1;
-    this.copy.apply(this.#complete, round);
+    const { shards } = this.#from.rig;
+    this.copy.apply(this.#complete, partOf(shards.parts, round, shards.shardsOf(this.#unit)));
   }
 
   /** Copies the next shard; false when all are there. */

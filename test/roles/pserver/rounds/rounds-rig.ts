@@ -10,7 +10,6 @@ import type { SnapshotSource } from '../../../../src/roles/pserver/files/snapsho
 import { OwnedShards } from '../../../../src/roles/pserver/held/owned-shards.ts';
 import { Rounds, type RoundsOptions } from '../../../../src/roles/pserver/rounds/rounds.ts';
 import type { RoundUpdate } from '../../../../src/roles/pserver/update/update.ts';
-import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { type OptimizerSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import type { LaneGradients, Parameters } from '../../../../src/tensor/parameters.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
@@ -103,7 +102,6 @@ export class RoundsRig {
         plan: { ...ANY_PLAN, whyUnplanned: () => undefined },
         onContradiction: (error) => void this.failures.push(error),
       },
-      router: createIdRouter({ shards }),
       replicas,
       moves: {
         wait: (kind) => this.moves.wait(kind),

@@ -5,7 +5,6 @@ import type { MoveName, UnitOwner } from '../../../../src/core/units/move-messag
 import { CopiedUnits } from '../../../../src/roles/pserver/replicas/copied-units.ts';
 import type { BackupCopies } from '../../../../src/roles/pserver/units/moves.ts';
 import type { CopyFor, Outgoing } from '../../../../src/roles/pserver/units/outgoing.ts';
-import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { aStore } from '../../master/tasks/service-rig.ts';
 import { JOB, type Pserver, Pservers, TTL_MS } from './registry-rig.ts';
 
@@ -30,8 +29,7 @@ class Backups implements BackupCopies {
 
   constructor(of: Pserver) {
     this.#of = of;
-    const router = createIdRouter({ shards: JOB.shards });
-    this.copied = new CopiedUnits({ router, owned: of.shards, log: of.actor.log });
+    this.copied = new CopiedUnits({ owned: of.shards, log: of.actor.log });
   }
 
   get made(): Outgoing {

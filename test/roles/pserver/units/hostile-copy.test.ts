@@ -102,7 +102,10 @@ const update: fc.Arbitrary<Update> = fc.oneof(
 );
 
 const incomingIn = (parameters: Parameters, optimizer: OptimizerSpec): IncomingUnit =>
-  new IncomingUnit({ held: new Held({ ...JOB, spec: trainedSpec(SPEC, { optimizer }) }, { parameters }) });
+  new IncomingUnit({
+    held: new Held({ ...JOB, spec: trainedSpec(SPEC, { optimizer }) }, { parameters }),
+    shards: SHARDS,
+  });
 
 /** What is put in at each step: pieces of the next shard, then perhaps updates of those that are complete. */
 const step = fc.record({

@@ -135,7 +135,7 @@ class Move {
   }
 
   #fresh(): IncomingUnit {
-    return new IncomingUnit({ held: this.target.beside() });
+    return new IncomingUnit({ held: this.target.beside(), shards: [1, 4] });
   }
 
   #tell(event: TargetEvent<Payload>): void {
