@@ -80,8 +80,9 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   'roles/master': { best: [], tasks: [], rounds: ['tasks'] },
   'roles/pserver': {
     files: [],
-    units: [],
-    replicas: ['units'],
+    placement: [],
+    units: ['placement'],
+    replicas: ['placement', 'units'],
     tasks: ['files', 'units', 'replicas'],
     rounds: ['files', 'units', 'replicas', 'tasks'],
   },
