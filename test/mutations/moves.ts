@@ -372,10 +372,10 @@ export const MOVES: readonly Mutation[] = [
   },
   {
     rule: 'no head names a file as the last state of a unit that is offered',
-    file: 'src/roles/pserver/units/move-planner.ts',
-    find: 'if (heads.areResting) {',
-    replace: 'if (heads.areResting && clock.monotonicMs() < 0) {',
-    tests: ['test/roles/pserver/units/move-planner.test.ts'],
+    file: 'src/roles/pserver/placement/duties.ts',
+    find: 'heads.areResting ? heads.wake() : undefined',
+    replace: 'undefined',
+    tests: ['test/roles/pserver/placement/moves.test.ts'],
   },
   {
     rule: 'a pserver that leaves makes another last checkpoint when a unit has come since',

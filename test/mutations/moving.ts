@@ -41,9 +41,9 @@ export const MOVING: readonly Mutation[] = [
   },
   {
     rule: 'no file is the last state of a unit that is offered',
-    file: 'src/roles/pserver/units/move-planner.ts',
-    find: 'if (heads.areResting) {',
-    replace: 'if (heads.areResting && isLeaving()) {',
+    file: 'src/roles/pserver/placement/planner.ts',
+    find: 'const prepared = duties.prepare?.();',
+    replace: 'const prepared = isLeaving() ? duties.prepare?.() : undefined;',
     tests: REGISTRY,
   },
   {
@@ -62,7 +62,7 @@ export const MOVING: readonly Mutation[] = [
   },
   {
     rule: 'a plan waits until the pservers are the same for a while',
-    file: 'src/roles/pserver/units/move-planner.ts',
+    file: 'src/roles/pserver/placement/planner.ts',
     find: 'const notBeforeMs = Math.max(settledAtMs, grownAtMs);',
     replace: 'const notBeforeMs = grownAtMs;',
     tests: REGISTRY,

@@ -7,12 +7,10 @@ import type { Signal } from '../../../cluster/waiting.ts';
 import type { MoveAnswer, MoveName, UnitOwner } from '../../../core/units/move-messages.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
 import type { OwnedHead } from '../owned-heads.ts';
+import { MOST_AT_A_TIME } from '../placement/duties.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
 import { type CopyKeeper, type FromSource, IncomingMove } from './incoming-move.ts';
 import { readHead } from './read-head.ts';
-
-/** Copies at a time: each takes memory and bandwidth, and more do not come sooner. */
-const MOST_AT_A_TIME = 2;
 
 export interface IncomingMovesOptions {
   readonly context: RoleContext;

@@ -6,7 +6,7 @@ import { isPaddletError } from '../../../base/errors.ts';
 import { asSuspended } from '../../../cluster/as-suspended.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { HeldLease } from '../../../cluster/ownership.ts';
-import type { PlacementView } from '../../../cluster/placement/placement-view.ts';
+import type { LivePserver, PlacementView } from '../../../cluster/placement/placement-view.ts';
 import type { PserverRecords } from '../../../cluster/placement/pserver-records.ts';
 import { type ShowReplicas, showReplicas } from '../../../cluster/placement/show-replicas.ts';
 import { createSignal } from '../../../cluster/waiting.ts';
@@ -14,12 +14,12 @@ import type { MoveAnswer, UnitOwner } from '../../../core/units/move-messages.ts
 import type { OwnedShards } from '../held/owned-shards.ts';
 import type { PserverMetrics } from '../metrics.ts';
 import type { OwnedHead } from '../owned-heads.ts';
+import { type CopyActions, copyDuties, moveDuties } from '../placement/duties.ts';
+import { Planner } from '../placement/planner.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
 import type { Update } from '../update/update.ts';
-import { type CopyActions, CopyDuties } from './copy-duties.ts';
 import type { CopyKeeper, FromSource } from './incoming-move.ts';
 import { IncomingMoves } from './incoming-moves.ts';
-import { MovePlanner } from './move-planner.ts';
 import { type ConnectMove, type CopyMaker, Outgoing } from './outgoing.ts';
 
 export interface Moves {
@@ -103,7 +103,7 @@ export class PserverMoves implements Moves {
   readonly #options: MovesOptions;
   readonly #incoming: IncomingMoves;
   readonly outgoing: Outgoing;
-  readonly #planner: MovePlanner | CopyDuties;
+  readonly #planner: Planner;
   readonly #changed = createSignal();
   readonly #stopped = new AbortController();
   readonly #onFatal: (error: unknown) => void;
@@ -136,20 +136,15 @@ export class PserverMoves implements Moves {
       },
     });
     options.backups?.attach?.(this.outgoing);
-    const planned = {
-      ...{ ...shared, me: me.index, heads: owned.heads, changed: this.#changed, version: () => this.#version },
+    const { heads } = owned;
+    const moving = (): Map<number, number> => this.outgoing.moving();
+    const begin = (unit: number, target: LivePserver): void => this.outgoing.move(unit, target);
+    this.#planner = new Planner({
+      ...{ ...shared, me: me.index, changed: this.#changed, version: () => this.#version },
+      duties: options.duties ? copyDuties({ heads, ...options.duties }) : moveDuties({ heads, moving, begin }),
       isLeaving: () => this.#isLeaving,
       mayMove: () => !this.#isStopping && lease.isHeld() && !options.isFrozen(),
-    };
-    const { duties } = options;
-    this.#planner =
-      duties === undefined
-        ? new MovePlanner({
-            ...planned,
-            moving: () => this.outgoing.moving(),
-            begin: (unit, target) => this.outgoing.move(unit, target),
-          })
-        : new CopyDuties({ ...planned, ...duties });
+    });
     lease.onResume(() => this.#resumed());
     this.#inBackground(this.#follow());
     this.#inBackground(this.#planner.run(this.#stopped.signal));

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { isPaddletError } from '../../../../src/base/errors.ts';
 import type { LivePserver } from '../../../../src/cluster/placement/placement-view.ts';
 import { createSignal } from '../../../../src/cluster/waiting.ts';
-import { MovePlanner, type MovePlannerOptions } from '../../../../src/roles/pserver/units/move-planner.ts';
+import { moveDuties } from '../../../../src/roles/pserver/placement/duties.ts';
+import { Planner, type PlannerOptions } from '../../../../src/roles/pserver/placement/planner.ts';
 import { FakeClock } from '../../../store/support.ts';
 import { settled } from '../../master/tasks/service-rig.ts';
 
@@ -36,8 +37,13 @@ function plan({ areResting }: { areResting: boolean }): void {
       heads.areResting = false;
     },
   };
-  const planner = new MovePlanner({
-    ...{ clock, me: ME, heads, changed: createSignal(), version: () => 0 },
+  const planner = new Planner({
+    ...{ clock, me: ME, changed: createSignal(), version: () => 0 },
+    duties: moveDuties({
+      heads,
+      moving: () => new Map(begun.map(({ unit, to }) => [unit, to])),
+      begin: (unit, { index }) => void begun.push({ unit, to: index }),
+    }),
     view: {
       units: () => UNITS.map((unit) => ({ unit, last: ME, owner: {}, copies: [] })),
       live: () => [{ index: ME, address: 'localhost:0', token: 7n }, OTHER],
@@ -46,9 +52,7 @@ function plan({ areResting }: { areResting: boolean }): void {
     records: { of: () => ({ status: 'up' }), bytesOf: () => 100, isLoaded: () => true },
     isLeaving: () => false,
     mayMove: () => mayMove,
-    moving: () => new Map(begun.map(({ unit, to }) => [unit, to])),
-    begin: (unit: number, { index }: LivePserver) => void begun.push({ unit, to: index }),
-  } as unknown as MovePlannerOptions);
+  } as unknown as PlannerOptions);
   running = planner.run(stop.signal).catch((error: unknown) => {
     if (!isPaddletError(error, 'Interrupted')) throw error;
   });

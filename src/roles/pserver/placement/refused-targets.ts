@@ -1,13 +1,23 @@
-/** Pservers that have not taken a unit: they are left alone for a while, longer each time. */
+/**
+ * Pservers that have not taken a unit, or a copy of it: the planner leaves them alone for a while, longer each time.
+ *
+ * Invariant: a pserver that takes something starts from nothing again.
+ *
+ * Weakness: pservers are known by index. A process that gets the index of one that refused waits as long as that one.
+ */
 import { type Backoff, backoffMs } from '../../../base/backoff.ts';
 import type { Clock } from '../../../base/seams.ts';
+import { MOST_AT_A_TIME } from './duties.ts';
 
 const ASK_AGAIN: Backoff = { firstMs: 500, capMs: 15_000 };
 
-/** Of two copies at a time, twice. One that has a reason of its own, such as a view that is behind, takes it soon. */
-const MANY = 4;
+/**
+ * A pserver is passed over after this many refusals: two for each transfer that may be under way. A pserver that
+ * refuses only for a short while, for example because its view is behind, takes a transfer before.
+ */
+const MANY = 2 * MOST_AT_A_TIME;
 
-export class Refusals {
+export class RefusedTargets {
   readonly #clock: Clock;
   /** By index. */
   readonly #refused = new Map<number, { readonly times: number; readonly untilMs: number }>();
@@ -31,7 +41,7 @@ export class Refusals {
     return untilMs === undefined || untilMs <= this.#clock.monotonicMs() ? undefined : untilMs;
   }
 
-  /** It has refused again and again, and is left alone now: others get what it would. */
+  /** The pserver has refused repeatedly, and is left alone now: others get what it would. */
   isPassedOver(index: number): boolean {
     return (this.#refused.get(index)?.times ?? 0) >= MANY && this.notBeforeMs(index) !== undefined;
   }

@@ -4,7 +4,8 @@ import { isPaddletError } from '../../../../src/base/errors.ts';
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
 import { createSignal, type Signal } from '../../../../src/cluster/waiting.ts';
 import type { UnitOwner } from '../../../../src/core/units/move-messages.ts';
-import { CopyDuties, type CopyDutiesOptions } from '../../../../src/roles/pserver/units/copy-duties.ts';
+import { type CopyDuties, copyDuties } from '../../../../src/roles/pserver/placement/duties.ts';
+import { Planner, type PlannerOptions } from '../../../../src/roles/pserver/placement/planner.ts';
 import { FakeClock } from '../../../store/support.ts';
 
 const ME: UnitOwner = { index: 0, token: '7' };
@@ -13,7 +14,7 @@ const UNITS = [0, 1, 2];
 let clock: FakeClock;
 let stop: AbortController;
 let running: Promise<void>;
-let duties: CopyDuties;
+let planner: Planner;
 let changed: Signal;
 let version: number;
 let live: UnitOwner[];
@@ -42,8 +43,7 @@ function start(replicas = 2): void {
   const copies = () => liveOf().filter(({ index }) => inSync.some((one) => one.index === index));
   const others = [1, 2].flatMap((index) => UNITS.map((at) => ({ unit: 10 * index + at, last: index })));
   const options = {
-    ...{ clock, changed, version: () => version, me: ME.index, replicas },
-    heads: { units: () => UNITS, of: (unit: number) => ({ unit, head: { ...takenBy(ME, undefined), inSync } }) },
+    ...{ clock, changed, version: () => version, me: ME.index },
     view: {
       units: () => [
         ...UNITS.map((unit) => ({ unit, last: ME.index, owner: {}, copies: copies() })),
@@ -61,6 +61,10 @@ function start(replicas = 2): void {
     },
     isLeaving: () => leaving.has(ME.index),
     mayMove: () => mayMove,
+  };
+  const duties = {
+    replicas,
+    heads: { units: () => UNITS, of: (unit: number) => ({ unit, head: { ...takenBy(ME, undefined), inSync } }) },
     actions: {
       joining: () => joining,
       handingOver: () => handingOver,
@@ -75,8 +79,11 @@ function start(replicas = 2): void {
       remove: (unit: number, { index, token }: UnitOwner) => void told.push(`remove ${unit} ${index}/${token}`),
     },
   };
-  duties = new CopyDuties(options as unknown as CopyDutiesOptions);
-  running = duties.run(stop.signal).catch((error: unknown) => {
+  planner = new Planner({
+    ...(options as unknown as PlannerOptions),
+    duties: copyDuties(duties as unknown as CopyDuties),
+  });
+  running = planner.run(stop.signal).catch((error: unknown) => {
     if (!isPaddletError(error, 'Interrupted')) throw error;
   });
 }
@@ -123,7 +130,7 @@ it('a process that has failed to get a copy is left alone for a while', async ()
   await clock.advance(1_100);
   told = [];
   joining.clear();
-  duties.settled({ to: 1 }, 'kept');
+  planner.settled({ to: 1 }, 'kept');
   version += 1;
   changed.notify();
   await clock.advance(200);
@@ -137,7 +144,7 @@ it('what a process that is not reached would get goes to another one, until it i
   start(2);
   await clock.advance(1_100);
   expect(told.filter((one) => one.endsWith('1/8')).length).toBeGreaterThan(0);
-  for (let times = 0; times < 4; times++) duties.settled({ to: 1 }, 'kept');
+  for (let times = 0; times < 4; times++) planner.settled({ to: 1 }, 'kept');
   told = [];
   for (let times = 0; times < 2; times++) {
     joining.clear();

@@ -1,13 +1,21 @@
-/** What a pserver plans by: the cluster as the store shows it, and for how long it has been so. */
+/**
+ * What the planner sees: units and pservers as the store shows them, and since when the pservers have been the same.
+ *
+ * Invariant: a live pserver that does not serve is `unknown` at first and `late` after a while, so that nothing waits
+ * for it forever.
+ *
+ * Weakness: the times count from the first look of this process. A process that starts waits for a pserver that has
+ * hung for long already.
+ */
 import type { Clock } from '../../../base/seams.ts';
 import type { PlacementView } from '../../../cluster/placement/placement-view.ts';
 import type { PserverRecords } from '../../../cluster/placement/pserver-records.ts';
 import type { SeenCopies, SeenSite } from '../../../core/units/due-copies.ts';
 import type { SeenPserver } from '../../../core/units/due-moves.ts';
 
-/** For so long the same pservers are there, in the same state, before anything is evened out. */
+/** The pservers are the same, in the same state, for this long before anything is evened out. */
 const SETTLE_MS = 1_000;
-/** For so long a live pserver is waited for that does not serve: one with a disk that hangs must not hold up repair. */
+/** A live pserver that does not serve is waited for this long: one with a disk that hangs must not hold up repair. */
 const LATE_MS = 30_000;
 
 type ToldStatus = 'up' | 'loading' | 'draining' | 'down';
@@ -20,9 +28,9 @@ export interface SeenClusterOptions {
 
 export class SeenCluster {
   readonly #options: SeenClusterOptions;
-  /** Bytes of units as they were told last: a record has a unit only after a while. */
+  /** Unit → bytes, as a record last had them: a record names a unit only some time after its pserver has it. */
   readonly #bytes = new Map<number, number>();
-  /** By token: since when a live pserver was seen not to serve. */
+  /** Token of a live pserver → when it was first seen not to serve. */
   #unknownSinceMs = new Map<bigint, number>();
   #cluster = '';
   #sinceMs = 0;
