@@ -17,7 +17,7 @@ import { createPushPlan } from '../../src/core/shard/push-plan.ts';
 import { createClock } from '../../src/host/clock.ts';
 import type { Channel, Network } from '../../src/protocol/messages/channel.ts';
 import { OwnedShards } from '../../src/roles/pserver/held/owned-shards.ts';
-import { landInParameters } from '../../src/roles/pserver/landing.ts';
+import { landInParameters } from '../../src/roles/pserver/requests/landing.ts';
 import { registerPserverMetrics } from '../../src/roles/pserver/metrics.ts';
 import { createHandler } from '../../src/roles/pserver/serve.ts';
 import { createServing } from '../../src/roles/pserver/serving.ts';
@@ -25,7 +25,7 @@ import { createIdRouter, type IdRouter } from '../../src/tensor/id-router.ts';
 import { type OptimizerSpec, trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
-import { firstHeads } from '../../test/roles/pserver/owned-heads.ts';
+import { firstHeads } from '../../test/roles/pserver/held/owned-heads.ts';
 import { type Resident, resident } from './resident.ts';
 import { cpuMs, network, realClock, silent } from './wire-peer.ts';
 

@@ -86,7 +86,7 @@ export function sizesIn(
   return { all: sizeOf(inside), rooms: Object.fromEntries(names.map((name) => [name, sizeOf(rooms[name]!)])) };
 }
 
-/** Number of files by folder, at most two deep: `src/roles/pserver/units/moves.ts` is in `roles/pserver`. */
+/** Number of files by folder, at most two deep: `src/roles/pserver/transfer/moves.ts` is in `roles/pserver`. */
 export function roomsOf(paths: readonly string[]): Record<string, number> {
   const rooms: Record<string, number> = {};
   for (const path of paths) {

@@ -1,7 +1,7 @@
 /** Rules of sync mode where units have copies. */
 import type { Mutation } from './mutation.ts';
 
-const ROUNDS = 'src/roles/pserver/rounds';
+const ROUNDS = 'src/roles/pserver/modes/rounds';
 const REPLICAS = 'src/roles/pserver/replicas';
 const TESTS = 'test/roles/pserver';
 const PLACED_TESTS = [`${TESTS}/rounds/placed-rounds.test.ts`];

@@ -8,7 +8,7 @@ const UNITS = 'src/roles/pserver/replicas/copied-units.ts';
 const LEDGER_TESTS = ['test/core/shard'];
 const OWNED_TESTS = ['test/roles/pserver/held/owned-shards.test.ts'];
 const ASYNC_TESTS = ['test/roles/pserver/replicas/copied-units.test.ts'];
-const SYNC_TESTS = ['test/roles/pserver/rounds/copied.test.ts'];
+const SYNC_TESTS = ['test/roles/pserver/modes/rounds/copied.test.ts'];
 
 export const COPIES: readonly Mutation[] = [
   {
@@ -168,7 +168,7 @@ export const COPIES: readonly Mutation[] = [
   },
   {
     rule: 'a copy of another timeline takes no round',
-    file: 'src/roles/pserver/units/next-round.ts',
+    file: 'src/roles/pserver/held/next-round.ts',
     find: '    whyOtherTimeline(at.timeline, here) ??\n',
     replace: '',
     tests: SYNC_TESTS,
@@ -197,7 +197,7 @@ export const COPIES: readonly Mutation[] = [
   },
   {
     rule: 'a copy sums up the metrics of its rounds',
-    file: 'src/roles/pserver/units/next-round.ts',
+    file: 'src/roles/pserver/held/next-round.ts',
     find: 'metrics: addRound(before, version, batches) };',
     replace: 'metrics: before };',
     tests: SYNC_TESTS,

@@ -5,7 +5,7 @@ const SOURCE = 'src/core/units/move-source.ts';
 const TARGET = 'src/core/units/move-target.ts';
 const MODEL = ['test/core/units/join-model.test.ts', 'test/core/units/join-model.nightly.test.ts'];
 const TESTS = ['test/core/units/move-copy.test.ts'];
-const SHELLS = ['test/roles/pserver/units/copies.test.ts'];
+const SHELLS = ['test/roles/pserver/transfer/copies.test.ts'];
 
 export const JOINS: readonly Mutation[] = [
   {
@@ -101,28 +101,28 @@ export const JOINS: readonly Mutation[] = [
   },
   {
     rule: 'a copy is not offered to a pserver that keeps none',
-    file: 'src/roles/pserver/units/incoming-moves.ts',
+    file: 'src/roles/pserver/transfer/incoming-moves.ts',
     find: "if (purpose === 'copy' && keeper === undefined) return 'it keeps no backup copies';",
     replace: '',
     tests: SHELLS,
   },
   {
     rule: 'a copy that has not joined makes way for the next one',
-    file: 'src/roles/pserver/units/incoming-moves.ts',
+    file: 'src/roles/pserver/transfer/incoming-moves.ts',
     find: "if (standing === 'none' && isPresent)",
     replace: 'if (isPresent)',
     tests: SHELLS,
   },
   {
     rule: 'a copy that was given up counts no more, though its process was not told',
-    file: 'src/roles/pserver/units/outgoing.ts',
+    file: 'src/roles/pserver/transfer/outgoing.ts',
     find: '(move.isSettled || !isMeant(move) ? [] : [move])',
     replace: '(isMeant(move) ? [move] : [])',
     tests: SHELLS,
   },
   {
     rule: 'another copy may begin as soon as one is given up',
-    file: 'src/roles/pserver/units/outgoing.ts',
+    file: 'src/roles/pserver/transfer/outgoing.ts',
     find: '        onAbandoned: () => maker.ended(copy),\n        onEnded: () => {\n          this.#forget(keyOf(copy));\n          if (!move.isSettled) maker.ended(copy);\n',
     replace:
       '        onAbandoned: () => {},\n        onEnded: () => {\n          this.#forget(keyOf(copy));\n          maker.ended(copy);\n',
@@ -130,37 +130,37 @@ export const JOINS: readonly Mutation[] = [
   },
   {
     rule: 'an update is forwarded to each of the copies that are being made of a unit',
-    file: 'src/roles/pserver/units/outgoing.ts',
+    file: 'src/roles/pserver/transfer/outgoing.ts',
     find: 'const waits = moves.flatMap(',
     replace: 'const waits = moves.slice(0, 1).flatMap(',
     tests: SHELLS,
   },
   {
     rule: 'a copy that is not sealed is given up before the last checkpoint',
-    file: 'src/roles/pserver/units/moves.ts',
+    file: 'src/roles/pserver/transfer/moves.ts',
     find: '    this.outgoing.abandon(reason);\n',
     replace: '',
     tests: SHELLS,
   },
   {
     rule: 'the process for which a copy is made may be gone',
-    file: 'src/roles/pserver/units/moves.ts',
+    file: 'src/roles/pserver/transfer/moves.ts',
     find: '      this.outgoing.lookAgain();\n',
     replace: '',
     tests: SHELLS,
   },
   {
     rule: 'a move says that it has made a copy when its step is done',
-    file: 'src/roles/pserver/units/outgoing-move.ts',
+    file: 'src/roles/pserver/transfer/outgoing-move.ts',
     find: 'else this.#notices.push(copy.onCaughtUp);',
     replace: 'else copy.onCaughtUp();',
     tests: SHELLS,
   },
   {
     rule: 'a backup copy from before a rise of the timeline is not kept',
-    file: 'src/roles/pserver/units/incoming-move.ts',
+    file: 'src/roles/pserver/transfer/incoming-move.ts',
     find: 'if (rounds !== undefined && copy.rounds()?.timeline !== rounds.timeline())',
     replace: 'if (rounds !== undefined && copy.rounds() === undefined)',
-    tests: ['test/roles/pserver/rounds/outdated.test.ts'],
+    tests: ['test/roles/pserver/modes/rounds/outdated.test.ts'],
   },
 ];

@@ -1,40 +1,40 @@
 /** Rules of when and where units move, and of the requests that come in the meantime. */
 import type { Mutation } from './mutation.ts';
 
-const REGISTRY = ['test/roles/pserver/units/registry.test.ts'];
+const REGISTRY = ['test/roles/pserver/transfer/registry.test.ts'];
 
 export const MOVING: readonly Mutation[] = [
   {
     rule: 'a pserver that has taken its last checkpoint takes no unit',
-    file: 'src/roles/pserver/units/moves.ts',
+    file: 'src/roles/pserver/transfer/moves.ts',
     find: "if (isFrozen()) return 'its last checkpoint is being taken';",
     replace: "if (false) return 'its last checkpoint is being taken';",
     tests: REGISTRY,
   },
   {
     rule: 'a pserver that is cut off from the store takes no unit',
-    file: 'src/roles/pserver/units/moves.ts',
+    file: 'src/roles/pserver/transfer/moves.ts',
     find: "if (!lease.isHeld()) return 'it is cut off from the store';",
     replace: '',
     tests: REGISTRY,
   },
   {
     rule: 'a unit that is being loaded from a file is not taken from its leader',
-    file: 'src/roles/pserver/units/moves.ts',
+    file: 'src/roles/pserver/transfer/moves.ts',
     find: "return isTaking(unit) ? 'it is loading the unit' : undefined;",
     replace: 'return undefined;',
     tests: REGISTRY,
   },
   {
     rule: 'nothing moves once the last checkpoint is being taken',
-    file: 'src/roles/pserver/units/moves.ts',
+    file: 'src/roles/pserver/transfer/moves.ts',
     find: 'lease.isHeld() && !options.isFrozen()',
     replace: 'lease.isHeld()',
     tests: REGISTRY,
   },
   {
     rule: 'a pserver that stops waits for what the store has not decided',
-    file: 'src/roles/pserver/units/moves.ts',
+    file: 'src/roles/pserver/transfer/moves.ts',
     find: 'await this.#changed.until(() => isOver() || undefined, lost)',
     replace: 'await this.#changed.until(() => true, lost)',
     tests: REGISTRY,
@@ -48,14 +48,14 @@ export const MOVING: readonly Mutation[] = [
   },
   {
     rule: 'who takes a unit knows the recovery number under which it was loaded',
-    file: 'src/roles/pserver/units/incoming-moves.ts',
+    file: 'src/roles/pserver/transfer/incoming-moves.ts',
     find: '    onRecovery(read.recovery);\n',
     replace: '',
     tests: REGISTRY,
   },
   {
     rule: 'the source of a copy is followed in the store',
-    file: 'src/roles/pserver/units/moves.ts',
+    file: 'src/roles/pserver/transfer/moves.ts',
     find: '      this.#incoming.lookAgain();\n',
     replace: '',
     tests: REGISTRY,
@@ -83,14 +83,14 @@ export const MOVING: readonly Mutation[] = [
   },
   {
     rule: 'a pserver has not left while it leads units that it has yet to load',
-    file: 'src/roles/pserver/units/moves.ts',
+    file: 'src/roles/pserver/transfer/moves.ts',
     find: ' || rounds?.hasOutdated() === true',
     replace: '',
-    tests: ['test/roles/pserver/units/registry.test.ts'],
+    tests: ['test/roles/pserver/transfer/registry.test.ts'],
   },
   {
     rule: 'an update waits from the seal on',
-    file: 'src/roles/pserver/tasks/push-pull.ts',
+    file: 'src/roles/pserver/modes/tasks/push-pull.ts',
     find: "serving.moves?.wait('update') ?? serving.beforeUpdate()",
     replace: 'serving.beforeUpdate()',
     tests: ['test/roles/pserver/serve.test.ts'],
@@ -153,23 +153,23 @@ export const MOVING: readonly Mutation[] = [
   },
   {
     rule: 'a move of which nothing comes any more holds no save back',
-    file: 'src/roles/pserver/units/outgoing-move.ts',
+    file: 'src/roles/pserver/transfer/outgoing-move.ts',
     find: '    this.#cancelTick();\n    this.#letSavesGoOn();',
     replace: '    this.#cancelTick();',
-    tests: ['test/roles/pserver/units/registry.test.ts'],
+    tests: ['test/roles/pserver/transfer/registry.test.ts'],
   },
   {
     rule: 'a cut that is waited for is refused when the units are others, in time for another request',
-    file: 'src/roles/pserver/rounds/rounds.ts',
+    file: 'src/roles/pserver/modes/rounds/rounds.ts',
     find: '        this.#checkUnits(header);\n        return this.#cuts.of(round)',
     replace: '        return this.#cuts.of(round)',
-    tests: ['test/roles/pserver/rounds/groups.test.ts'],
+    tests: ['test/roles/pserver/modes/rounds/groups.test.ts'],
   },
   {
     rule: 'a unit stays in memory when its hand-over is decided after all moves have ended: it may be being saved',
-    file: 'src/roles/pserver/units/outgoing-move.ts',
+    file: 'src/roles/pserver/transfer/outgoing-move.ts',
     find: 'if (!this.#isForgotten) {\n          shards',
     replace: 'if (this.unit >= 0) {\n          shards',
-    tests: ['test/roles/pserver/units/registry.test.ts'],
+    tests: ['test/roles/pserver/transfer/registry.test.ts'],
   },
 ];

@@ -5,8 +5,8 @@ const COPIES = 'src/roles/pserver/replicas/last-copies.ts';
 const COPIES_TESTS = ['test/roles/pserver/replicas/last-copies.test.ts'];
 const STATE = 'src/roles/pserver/files/last-state.ts';
 const STATE_TESTS = ['test/roles/pserver/files/last-state.test.ts'];
-const LOAD_TESTS = ['test/roles/pserver/tasks/load-copies.test.ts'];
-const TAKE_TESTS = ['test/roles/pserver/take-units.test.ts'];
+const LOAD_TESTS = ['test/roles/pserver/modes/tasks/load-copies.test.ts'];
+const TAKE_TESTS = ['test/roles/pserver/take/take-units.test.ts'];
 
 export const PARTING: readonly Mutation[] = [
   {
@@ -81,21 +81,21 @@ export const PARTING: readonly Mutation[] = [
   },
   {
     rule: 'a unit is not taken without a copy that was written down since',
-    file: 'src/roles/pserver/take-units.ts',
+    file: 'src/roles/pserver/take/take-units.ts',
     find: 'const modRevision = partings.get(token);',
     replace: "const modRevision = partings.get(token === head!.primary.token ? token : '');",
     tests: TAKE_TESTS,
   },
   {
     rule: 'a copy that was written down and cannot be found may have an equal at another pserver',
-    file: 'src/roles/pserver/tasks/load-former.ts',
+    file: 'src/roles/pserver/modes/tasks/load-former.ts',
     find: "if (!('missing' in looked) || !found.isParting) return looked;",
     replace: 'if (looked !== undefined) return looked;',
     tests: LOAD_TESTS,
   },
   {
     rule: 'who takes a unit waits for copies that may be being written down',
-    file: 'src/roles/pserver/tasks/load-former.ts',
+    file: 'src/roles/pserver/modes/tasks/load-former.ts',
     find: 'await untilParted(',
     replace: 'if (Number.isNaN(left.length)) await untilParted(',
     tests: LOAD_TESTS,

@@ -1,7 +1,7 @@
 /** Rules of which pserver should have which unit, and when. */
 import type { Mutation } from './mutation.ts';
 
-const GROWTH_TESTS = ['test/core/units/growth.test.ts', 'test/roles/pserver/units/registry.test.ts'];
+const GROWTH_TESTS = ['test/core/units/growth.test.ts', 'test/roles/pserver/transfer/registry.test.ts'];
 
 export const PLACING: readonly Mutation[] = [
   {
@@ -16,7 +16,7 @@ export const PLACING: readonly Mutation[] = [
     file: 'src/roles/pserver/placement/planner.ts',
     find: 'settledAtMs(() => this.#growth.clusterChanged())',
     replace: 'settledAtMs(() => {})',
-    tests: ['test/roles/pserver/units/registry.test.ts'],
+    tests: ['test/roles/pserver/transfer/registry.test.ts'],
   },
   {
     rule: 'what a process that is not reached would get goes to another one',

@@ -48,14 +48,14 @@ export const PROOF_OF_DEATH: readonly Mutation[] = [
   },
   {
     rule: 'a pserver tells its lease before it claims anything under it',
-    file: 'src/roles/pserver/told-lease.ts',
+    file: 'src/roles/pserver/claim/told-lease.ts',
     find: "  tell({ leaseId, state: 'held', ttlMs });\n",
     replace: "  setTimeout(() => tell({ leaseId, state: 'held', ttlMs }), 3_600_000);\n",
     tests: ['test/roles/follows-the-job.test.ts'],
   },
   {
     rule: 'a pserver that could not end its lease leaves that to its parent',
-    file: 'src/roles/pserver/told-lease.ts',
+    file: 'src/roles/pserver/claim/told-lease.ts',
     find: '      if (hasEnded) tell(',
     replace: '      tell(',
     tests: ['test/roles/follows-the-job.test.ts'],

@@ -16,7 +16,7 @@ const HAND_OVERS = { file: `${REPLICAS}/hand-overs.ts`, tests: [`${TESTS}/hand-o
 export const PSERVER_REPLICAS: readonly Mutation[] = [
   {
     rule: 'a last checkpoint holds for the recovery number that it was taken under',
-    file: 'src/roles/pserver/tasks/service.ts',
+    file: 'src/roles/pserver/modes/tasks/service.ts',
     find: 'if (this.#concludedUnder !== undefined && this.#recovery() > this.#concludedUnder) this.#resume();',
     replace: '',
     schedules: { mode: 'async', disks: true, isCopied: true, count: 20 },
@@ -30,10 +30,10 @@ export const PSERVER_REPLICAS: readonly Mutation[] = [
   },
   {
     rule: 'a closure of a task goes to all copies',
-    file: 'src/roles/pserver/tasks/close-tasks.ts',
+    file: 'src/roles/pserver/modes/tasks/close-tasks.ts',
     find: 'if (replicas !== undefined && open.length > 0) return closeInCopies(open, replicas);',
     replace: '',
-    tests: ['test/roles/pserver/tasks/close-tasks.test.ts'],
+    tests: ['test/roles/pserver/modes/tasks/close-tasks.test.ts'],
   },
   {
     ...MACHINES,
@@ -67,24 +67,24 @@ export const PSERVER_REPLICAS: readonly Mutation[] = [
   },
   {
     rule: 'no update of a task is placed while another one of it is not decided',
-    file: 'src/roles/pserver/tasks/push-pull.ts',
+    file: 'src/roles/pserver/modes/tasks/push-pull.ts',
     find: 'turn.wait() ?? ',
     replace: '',
-    tests: ['test/roles/pserver/tasks/push-pull.test.ts'],
+    tests: ['test/roles/pserver/modes/tasks/push-pull.test.ts'],
   },
   {
     rule: 'a push has the turn of its task until its answer is made, also while it is judged again',
-    file: 'src/roles/pserver/tasks/push-pull.ts',
+    file: 'src/roles/pserver/modes/tasks/push-pull.ts',
     find: 'again: () => answerWhenReady(serving, ready, place),',
     replace: 'again: () => (turn.end(), answerWhenReady(serving, ready, place)),',
-    tests: ['test/roles/pserver/tasks/push-pull.test.ts'],
+    tests: ['test/roles/pserver/modes/tasks/push-pull.test.ts'],
   },
   {
     rule: 'a push is as stale as those placed before it make it',
-    file: 'src/roles/pserver/tasks/push-pull.ts',
+    file: 'src/roles/pserver/modes/tasks/push-pull.ts',
     find: ', placing.counted);',
     replace: ');',
-    tests: ['test/roles/pserver/tasks/push-pull.test.ts'],
+    tests: ['test/roles/pserver/modes/tasks/push-pull.test.ts'],
   },
   {
     ...PLACING,

@@ -35,10 +35,10 @@ export const PULLED_ROWS: readonly Mutation[] = [
   },
   {
     rule: 'the memory of a lane that was cut into parts is not used again',
-    file: 'src/roles/pserver/rounds/kept-rounds.ts',
+    file: 'src/roles/pserver/modes/rounds/kept-rounds.ts',
     find: '  memory: undefined,\n',
     replace: '',
-    tests: ['test/roles/pserver/rounds/lane-memory.test.ts'],
+    tests: ['test/roles/pserver/modes/rounds/lane-memory.test.ts'],
   },
   {
     rule: 'rows that a pull has found are those of the same ids alone',
@@ -59,7 +59,7 @@ export const PULLED_ROWS: readonly Mutation[] = [
     file: 'src/roles/pserver/held/pre-image.ts',
     find: 'const own = ids.slice();',
     replace: 'const own = ids;',
-    tests: ['test/roles/pserver/rounds/views.test.ts'],
+    tests: ['test/roles/pserver/modes/rounds/views.test.ts'],
   },
   {
     rule: 'the gradients of a push that failed are given back',

@@ -2,7 +2,7 @@
 import type { Mutation } from './mutation.ts';
 
 const LEDGER_TESTS = ['test/core/shard/ledgers.test.ts'];
-const TASK_TESTS = ['test/roles/pserver/tasks/schedule.test.ts'];
+const TASK_TESTS = ['test/roles/pserver/modes/tasks/schedule.test.ts'];
 const SYNC_SIM = { mode: 'sync' } as const;
 
 export const SCHEDULES: readonly Mutation[] = [
@@ -36,21 +36,21 @@ export const SCHEDULES: readonly Mutation[] = [
   },
   {
     rule: 'the progress of a schedule is that of the ledgers',
-    file: 'src/roles/pserver/tasks/service.ts',
+    file: 'src/roles/pserver/modes/tasks/service.ts',
     find: 'shards.ledgers.passesDone(record.train.records)',
     replace: 'shards.ledgers.watermark()',
     tests: ['test/sim/rate-share.test.ts'],
   },
   {
     rule: 'a push that is forwarded has the share of the schedule',
-    file: 'src/roles/pserver/tasks/push-pull.ts',
+    file: 'src/roles/pserver/modes/tasks/push-pull.ts',
     find: 'serving.moves?.applied(() => updateOf(request, applying, rateScale))',
     replace: 'serving.moves?.applied(() => updateOf(request, applying, 1))',
     tests: TASK_TESTS,
   },
   {
     rule: 'a push to units with copies has the share of the moment at which it is placed',
-    file: 'src/roles/pserver/tasks/push-pull.ts',
+    file: 'src/roles/pserver/modes/tasks/push-pull.ts',
     find: 'const rateScale = serving.rateShare() * staleness.judge(shards, header.used, header.push, placing.counted);',
     replace: 'const rateScale = staleness.judge(shards, header.used, header.push, placing.counted);',
     tests: TASK_TESTS,
@@ -64,7 +64,7 @@ export const SCHEDULES: readonly Mutation[] = [
   },
   {
     rule: 'the service gives copies the share of a round',
-    file: 'src/roles/pserver/rounds/service.ts',
+    file: 'src/roles/pserver/modes/rounds/service.ts',
     find: ', tasks: record.train.tasks, rateShareOf }',
     replace: ', tasks: record.train.tasks }',
     schedules: { ...SYNC_SIM, isCopied: true },
@@ -86,10 +86,10 @@ export const SCHEDULES: readonly Mutation[] = [
   },
   {
     rule: 'the share of a round is that of its place in its pass',
-    file: 'src/roles/pserver/rounds/round-shares.ts',
+    file: 'src/core/rounds/round-shares.ts',
     find: 'place.round / plan.roundsOf(place.pass)',
     replace: 'round / plan.roundsOf(place.pass)',
-    tests: ['test/roles/pserver/rounds/round-shares.test.ts'],
+    tests: ['test/core/rounds/round-shares.test.ts'],
   },
   {
     rule: 'the rate of a statistic is not scaled',

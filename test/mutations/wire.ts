@@ -1,11 +1,11 @@
 /** Rules of the wire. */
 import type { Mutation } from './mutation.ts';
 
-const CONNECTION = 'src/roles/pserver/units/move-connection.ts';
-const CONNECTION_TESTS = ['test/roles/pserver/units/move-connection.test.ts'];
-const PIECES = 'src/roles/pserver/units/copy-pieces.ts';
+const CONNECTION = 'src/roles/pserver/transfer/move-connection.ts';
+const CONNECTION_TESTS = ['test/roles/pserver/transfer/move-connection.test.ts'];
+const PIECES = 'src/roles/pserver/transfer/copy-pieces.ts';
 const UPDATES = 'src/roles/pserver/update/codec.ts';
-const CODEC_TESTS = ['test/roles/pserver/units/move-codec.test.ts'];
+const CODEC_TESTS = ['test/roles/pserver/transfer/move-codec.test.ts'];
 
 export const WIRE: readonly Mutation[] = [
   {
@@ -31,10 +31,10 @@ export const WIRE: readonly Mutation[] = [
   },
   {
     rule: 'pushes behind one that waits for its copies begin',
-    file: 'src/roles/pserver/tasks/push-pull.ts',
+    file: 'src/roles/pserver/modes/tasks/push-pull.ts',
     find: '    request.letPass?.();\n',
     replace: '',
-    tests: ['test/roles/pserver/tasks/push-pull.test.ts'],
+    tests: ['test/roles/pserver/modes/tasks/push-pull.test.ts'],
   },
   {
     rule: 'frames of joining have no request id',
@@ -73,7 +73,7 @@ export const WIRE: readonly Mutation[] = [
   },
   {
     rule: 'what a move carries stays valid when its request is gone',
-    file: 'src/roles/pserver/units/move-codec.ts',
+    file: 'src/roles/pserver/transfer/move-codec.ts',
     find: 'ownUpdate(decodeUpdate(job, update, arrived))',
     replace: 'decodeUpdate(job, update, arrived)',
     tests: CODEC_TESTS,
@@ -94,7 +94,7 @@ export const WIRE: readonly Mutation[] = [
   },
   {
     rule: 'a message of a move names a unit of the job',
-    file: 'src/roles/pserver/units/move-codec.ts',
+    file: 'src/roles/pserver/transfer/move-codec.ts',
     find: 'if (move.unit >= job.units) throw',
     replace: 'if (move.unit < 0) throw',
     tests: CODEC_TESTS,
@@ -104,6 +104,6 @@ export const WIRE: readonly Mutation[] = [
     file: 'src/roles/pserver/held/held.ts',
     find: 'if (update.rateScale !== 1 && !this.#hasRate())',
     replace: 'if (update.rateScale === 0 && !this.#hasRate())',
-    tests: ['test/roles/pserver/units/hostile-copy.test.ts'],
+    tests: ['test/roles/pserver/transfer/hostile-copy.test.ts'],
   },
 ];

@@ -5,7 +5,7 @@ import type { ToldLease } from '../../src/base/seams.ts';
 import type { RoleContext } from '../../src/cluster/context.ts';
 import { followTrainers } from '../../src/roles/master/trainers.ts';
 import { runPserver } from '../../src/roles/pserver/pserver.ts';
-import { holdToldLease } from '../../src/roles/pserver/told-lease.ts';
+import { holdToldLease } from '../../src/roles/pserver/claim/told-lease.ts';
 import { runTrainer } from '../../src/roles/trainer/trainer.ts';
 import type { MemoryStoreData } from '../../src/store/memory-store.ts';
 import type { Op } from '../../src/store/store.ts';

@@ -4,7 +4,7 @@ import { createRoundPlan, type LaneBatch } from '../../src/core/rounds/plan.ts';
 import { weightedByClass } from '../../src/data/class-weights.ts';
 import type { Job } from '../../src/job/schema.ts';
 import { type Batch, type MetricSums, type Model, ordinaryStep, type PulledValues } from '../../src/model/model.ts';
-import { roundShares } from '../../src/roles/pserver/rounds/round-shares.ts';
+import { roundShares } from '../../src/core/rounds/round-shares.ts';
 import { GradientCheck, type GradientRules } from '../../src/roles/trainer/compute/gradient-check.ts';
 import { blockShards } from '../../src/tensor/blocks.ts';
 import { type LaneGradients, type Parameters, SHARD_ACTION } from '../../src/tensor/parameters.ts';

@@ -7,10 +7,10 @@ import { isPaddletError } from '../../base/errors.ts';
 import { abortAfter } from '../../cluster/abort.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import { abortOnChange } from '../../cluster/waiting.ts';
+import { announce, type OwnedIndex } from './claim/owned-index.ts';
+import { keepUnitsTold } from './claim/tell-units.ts';
 import { leaveNothingBehind } from './files/leave-nothing.ts';
-import { announce, type OwnedIndex } from './owned-index.ts';
 import type { ShardService } from './shard-service.ts';
-import { keepUnitsTold } from './tell-units.ts';
 
 export interface Leaver {
   readonly owned: OwnedIndex;

@@ -24,21 +24,21 @@ import { followPserverRecords, type PserverRecords } from '../../cluster/placeme
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
 import { processInfo } from '../../cluster/process-info.ts';
 import { interrupted } from '../../cluster/waiting.ts';
-import { claimIndex } from './claim-index.ts';
+import { claimIndex } from './claim/claim-index.ts';
+import { announce, type OwnedIndex } from './claim/owned-index.ts';
+import { holdToldLease } from './claim/told-lease.ts';
 import type { CopyCounts } from './copy-metrics.ts';
 import { FileReads } from './files/file-reads.ts';
 import { withPeerDisk } from './files/peer-disk.ts';
 import type { ServedFiles } from './files/serve-file.ts';
-import { landInParameters } from './landing.ts';
 import { type PserverMetrics, type PserverStats, registerPserverMetrics } from './metrics.ts';
-import { watchOwnOrphans } from './orphan-watch.ts';
-import { announce, type OwnedIndex } from './owned-index.ts';
-import { startRoundService } from './rounds/service.ts';
+import { startRoundService } from './modes/rounds/service.ts';
+import { startTaskService } from './modes/tasks/service.ts';
+import { landInParameters } from './requests/landing.ts';
 import { createHandler, type Handled } from './serve.ts';
 import type { ShardService, ShardServiceOptions } from './shard-service.ts';
 import { serveUntilStopped } from './stopping.ts';
-import { startTaskService } from './tasks/service.ts';
-import { holdToldLease } from './told-lease.ts';
+import { watchOwnOrphans } from './take/orphan-watch.ts';
 
 export interface PserverOptions {
   /** Undefined: the first free one. */

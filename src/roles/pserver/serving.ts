@@ -10,11 +10,11 @@ import type { PushPlan } from '../../core/shard/push-plan.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { OwnedShards } from './held/owned-shards.ts';
 import type { PserverMetrics } from './metrics.ts';
+import type { Rounds } from './modes/rounds/rounds.ts';
+import { createStaleness, type Staleness } from './modes/tasks/staleness.ts';
 import type { ServedReplicas } from './replicas/served-replicas.ts';
-import type { Rounds } from './rounds/rounds.ts';
-import { Scanner } from './scan.ts';
-import { createStaleness, type Staleness } from './tasks/staleness.ts';
-import type { Moves } from './units/moves.ts';
+import { Scanner } from './requests/scan.ts';
+import type { Moves } from './transfer/moves.ts';
 
 /** What requests must agree with. */
 export interface ServedJob {

@@ -12,8 +12,8 @@ import type { TrainedSpec } from '../../tensor/optimizer.ts';
 import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
 import type { FileReads } from './files/file-reads.ts';
 import type { PserverMetrics } from './metrics.ts';
-import type { OrphanWatch } from './orphan-watch.ts';
 import type { Serving } from './serving.ts';
+import type { OrphanWatch } from './take/orphan-watch.ts';
 
 export interface ShardServiceOptions {
   readonly context: RoleContext;

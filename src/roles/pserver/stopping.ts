@@ -10,11 +10,11 @@ import { type HeldLease, lossOf, retryStore } from '../../cluster/ownership.ts';
 import { isCountedOn, parseHead } from '../../cluster/placement/heads.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import { abortOnChange, orAborted } from '../../cluster/waiting.ts';
+import { announce, type OwnedIndex } from './claim/owned-index.ts';
+import { keepUnitsTold } from './claim/tell-units.ts';
 import { isWanted, leaveNothing, leaveUnwanted, leaveWithin } from './leaving.ts';
-import { announce, type OwnedIndex } from './owned-index.ts';
-import { trainersGone } from './rounds/trainers-gone.ts';
+import { trainersGone } from './modes/rounds/trainers-gone.ts';
 import type { ShardService } from './shard-service.ts';
-import { keepUnitsTold } from './tell-units.ts';
 
 export interface ServedUntilStopped {
   readonly owned: OwnedIndex;

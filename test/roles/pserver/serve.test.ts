@@ -4,7 +4,7 @@ import type { MoveAnswer, MoveName } from '../../../src/core/units/move-messages
 import type { RequestHeader } from '../../../src/protocol/messages/all-messages.ts';
 import { createHandler } from '../../../src/roles/pserver/serve.ts';
 import type { Serving } from '../../../src/roles/pserver/serving.ts';
-import type { FromSource } from '../../../src/roles/pserver/units/incoming-move.ts';
+import type { FromSource } from '../../../src/roles/pserver/transfer/incoming-move.ts';
 import type { Update } from '../../../src/roles/pserver/update/update.ts';
 import { uuidOf } from '../../checkpoint/fixture.ts';
 import { stateOf } from '../master/tasks/service-rig.ts';

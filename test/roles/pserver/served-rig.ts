@@ -12,7 +12,7 @@ import { createServing, type Serving, type ServingOptions } from '../../../src/r
 import { trainedSpec } from '../../../src/tensor/optimizer.ts';
 import { FakeClock, SILENT } from '../../store/support.ts';
 import { makeParameters, SGD, table } from '../../tensor/fixture.ts';
-import { ownedHeads } from './owned-heads.ts';
+import { ownedHeads } from './held/owned-heads.ts';
 
 export const SPEC = table(2);
 export const JOB = { job: 'job', batchPlanId: 'plan' };

@@ -5,7 +5,7 @@ import type { JobWatch } from '../../../src/cluster/job/job-watch.ts';
 import { type Owner, takenBy } from '../../../src/cluster/placement/heads.ts';
 import { parsePserverRecord } from '../../../src/cluster/placement/pserver-record.ts';
 import { createSignal, type Signal } from '../../../src/cluster/waiting.ts';
-import type { OwnedIndex } from '../../../src/roles/pserver/owned-index.ts';
+import type { OwnedIndex } from '../../../src/roles/pserver/claim/owned-index.ts';
 import type { ShardService } from '../../../src/roles/pserver/shard-service.ts';
 import { serveUntilStopped } from '../../../src/roles/pserver/stopping.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';

@@ -27,7 +27,7 @@ test('the rooms of a folder, and the rooms that files are in', () => {
     all: { lines: 10, files: 3 },
     rooms: { '.': { lines: 8, files: 2 }, units: { lines: 2, files: 1 } },
   });
-  expect(roomsOf([...TREE.map(({ path }) => path), 'src/roles/pserver/units/moves.ts'])).toEqual({
+  expect(roomsOf([...TREE.map(({ path }) => path), 'src/roles/pserver/transfer/moves.ts'])).toEqual({
     ...{ core: 2, 'core/units': 1, 'roles/pserver': 1 },
   });
 });

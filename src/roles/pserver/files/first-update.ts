@@ -4,7 +4,7 @@
  */
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
-import type { OwnedHeads } from '../owned-heads.ts';
+import type { OwnedHeads } from '../held/owned-heads.ts';
 
 export interface FirstUpdateOptions {
   readonly heads: Pick<OwnedHeads, 'areResting' | 'wake'>;

@@ -8,7 +8,7 @@ import { needText } from '../../../checkpoint/registry/needed.ts';
 import { type Left, leaveNothing } from '../../../cluster/placement/leave-nothing.ts';
 import { createSignal, type Signal, untilOrLate } from '../../../cluster/waiting.ts';
 import { follow } from '../../../store/follow.ts';
-import type { OwnedIndex } from '../owned-index.ts';
+import type { OwnedIndex } from '../claim/owned-index.ts';
 
 /** What others publish and decide is followed; this is for files that the disk did not delete. */
 const LOOK_AGAIN_MS = 2_000;

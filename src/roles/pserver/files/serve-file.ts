@@ -6,7 +6,7 @@ import { PaddletError } from '../../../base/errors.ts';
 import type { Disk } from '../../../base/seams.ts';
 import { asCorrupt, openFile, withFile } from '../../../checkpoint/file/files.ts';
 import { checkpointPath } from '../../../checkpoint/file/paths.ts';
-import type { Header, Reply } from '../requests.ts';
+import type { Header, Reply } from '../requests/requests.ts';
 import type { FileReads } from './file-reads.ts';
 
 /** Whose files they are. */

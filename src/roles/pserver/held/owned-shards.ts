@@ -11,9 +11,9 @@ import type { CommittedLedgers } from '../../../core/shard/ledgers.ts';
 import { type Grouping, shardsOfUnit, shardsOfUnits, unitOf } from '../../../core/units/units.ts';
 import { blockShards } from '../../../tensor/blocks.ts';
 import type { ParameterMemoryStats, Parameters } from '../../../tensor/parameters.ts';
-import type { OwnedHead, OwnedHeads } from '../owned-heads.ts';
 import type { UnitParts } from '../update/parts.ts';
 import { Held, type HeldJob, type ShardPositions } from './held.ts';
+import type { OwnedHead, OwnedHeads } from './owned-heads.ts';
 
 /** What was loaded into the shards. */
 export interface ShardState extends ShardPositions {

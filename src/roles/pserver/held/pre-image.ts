@@ -4,8 +4,8 @@
  */
 import { assert } from '../../../base/assert.ts';
 import { blockLength } from '../../../tensor/blocks.ts';
+import type { ParameterMemory } from '../../../tensor/parameters.ts';
 import { partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
-import type { ValueSource } from '../request-parts.ts';
 
 interface OldBlocks {
   readonly parameter: number;
@@ -27,6 +27,9 @@ export interface OldValues {
   readonly dense: readonly OldBlocks[];
   readonly sparse: readonly OldRows[];
 }
+
+/** Where the values of a pull come from: the parameters as they are, or as they were a version ago. */
+export type ValueSource = Pick<ParameterMemory, 'pullDense' | 'pullSparse'>;
 
 export class PreImage {
   readonly old: OldValues;

@@ -13,7 +13,7 @@ import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
 import { type CopiesView, dueCopies } from '../../../core/units/due-copies.ts';
 import { dueMoves } from '../../../core/units/due-moves.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
-import type { OwnedHeads } from '../owned-heads.ts';
+import type { OwnedHeads } from '../held/owned-heads.ts';
 
 /**
  * Limit of transfers under way, at a source and at a target: each takes memory and bandwidth at both, and more at a

@@ -5,8 +5,8 @@
 import { failPoint } from '../../../base/fail-points.ts';
 import { shardsOfUnits } from '../../../core/units/units.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
+import type { CopiedRounds } from '../held/unit-rounds.ts';
 import type { WorkTimes } from '../metrics.ts';
-import type { CopiedRounds } from '../unit-rounds.ts';
 import type { UnitParts } from '../update/parts.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import type { Update } from '../update/update.ts';

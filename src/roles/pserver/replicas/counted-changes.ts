@@ -2,7 +2,7 @@
 import type { Clock } from '../../../base/seams.ts';
 import type { HeadProposal } from '../../../core/replicas/events.ts';
 import type { CopyMetrics } from '../copy-metrics.ts';
-import type { OwnedHeads } from '../owned-heads.ts';
+import type { OwnedHeads } from '../held/owned-heads.ts';
 
 export interface CountedChangesOptions {
   readonly clock: Clock;

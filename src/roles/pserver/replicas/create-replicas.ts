@@ -1,8 +1,8 @@
 /** The copies of units of a pserver, connected with its cluster. */
 import { jobFields } from '../../../cluster/client/job-fields.ts';
-import type { OwnedHead } from '../owned-heads.ts';
+import type { OwnedHead } from '../held/owned-heads.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
-import type { MovesOptions } from '../units/moves.ts';
+import type { MovesOptions } from '../transfer/moves.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import { CountedChanges } from './counted-changes.ts';
 import { connectPeer } from './peer-connection.ts';

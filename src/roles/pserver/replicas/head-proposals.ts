@@ -6,7 +6,7 @@ import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { DecidedHead } from '../../../cluster/placement/propose-heads.ts';
 import type { HeadProposal } from '../../../core/replicas/events.ts';
-import type { OwnedHeads, UnitProposal } from '../owned-heads.ts';
+import type { OwnedHeads, UnitProposal } from '../held/owned-heads.ts';
 import type { KnownHeads } from './known-heads.ts';
 
 export interface HeadProposalsOptions {

@@ -5,7 +5,7 @@
 import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
 import { isIn } from '../../../core/replicas/messages.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
-import type { CopyFor, CopyMaker, Outgoing } from '../units/outgoing.ts';
+import type { CopyFor, CopyMaker, Outgoing } from '../transfer/outgoing.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import type { UnitMachines } from './machines.ts';
 

@@ -2,8 +2,8 @@
 import { assert } from '../../../base/assert.ts';
 import { Replica } from '../../../core/replicas/replica.ts';
 import { isSameMove, type MoveName } from '../../../core/units/move-messages.ts';
-import type { CopyKeeper } from '../units/incoming-move.ts';
-import type { FilledCopy } from '../units/incoming-unit.ts';
+import type { CopyKeeper } from '../transfer/incoming-move.ts';
+import type { FilledCopy } from '../transfer/incoming-unit.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import type { CopiedUnits } from './copied-units.ts';
 import type { UnitMachines } from './machines.ts';

@@ -8,7 +8,7 @@ import type { RoleContext } from '../../../cluster/context.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import { isCountedOn, parseHead } from '../../../cluster/placement/heads.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
-import type { TimedRounds } from '../unit-rounds.ts';
+import type { TimedRounds } from '../held/unit-rounds.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import type { CopiedUnits } from './copied-units.ts';
 import type { UnitMachines } from './machines.ts';

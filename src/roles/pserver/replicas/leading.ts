@@ -2,11 +2,11 @@
 import { PaddletError } from '../../../base/errors.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
+import type { OwnedHead } from '../held/owned-heads.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
-import type { OwnedHead } from '../owned-heads.ts';
-import type { CopiedRounds } from '../unit-rounds.ts';
+import type { CopiedRounds } from '../held/unit-rounds.ts';
 
-import type { Outgoing } from '../units/outgoing.ts';
+import type { Outgoing } from '../transfer/outgoing.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import type { CopiedUnits } from './copied-units.ts';
 import type { HandOvers } from './hand-overs.ts';

@@ -3,7 +3,7 @@ import { PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import { isSameOwner, type UnitOwner } from '../../../core/units/move-messages.ts';
 import type { Session } from '../../../protocol/messages/channel.ts';
-import type { Reply, Request } from '../requests.ts';
+import type { Reply, Request } from '../requests/requests.ts';
 import { decodeBatch, encodeAnswers } from './replicate-codec.ts';
 import type { ServedReplicas } from './served-replicas.ts';
 import { shownCopies } from './shown-copies.ts';

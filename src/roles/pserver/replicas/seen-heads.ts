@@ -6,7 +6,7 @@
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { PlacementView } from '../../../cluster/placement/placement-view.ts';
 import type { StoredHead } from '../../../cluster/placement/propose-heads.ts';
-import { readHead } from '../units/read-head.ts';
+import { readHead } from '../transfer/read-head.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import { type KnownHeads, unitHeadOf } from './known-heads.ts';
 import type { UnitMachines } from './machines.ts';

@@ -5,7 +5,7 @@
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Cancel } from '../../../base/seams.ts';
 import { type ShowReplicas, showReplicas } from '../../../cluster/placement/show-replicas.ts';
-import type { OwnedHeads } from '../owned-heads.ts';
+import type { OwnedHeads } from '../held/owned-heads.ts';
 
 export interface ShownHeadsOptions extends ShowReplicas {
   readonly heads: Pick<OwnedHeads, 'of'>;

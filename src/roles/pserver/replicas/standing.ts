@@ -3,7 +3,7 @@ import { asSuspended } from '../../../cluster/as-suspended.ts';
 import type { Signal } from '../../../cluster/waiting.ts';
 import { keyOfOwner } from '../../../core/replicas/messages.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
-import type { CopiedRounds } from '../unit-rounds.ts';
+import type { CopiedRounds } from '../held/unit-rounds.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import type { HandOvers } from './hand-overs.ts';
 import type { UnitMachines } from './machines.ts';

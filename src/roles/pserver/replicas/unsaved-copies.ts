@@ -6,7 +6,7 @@ import type { Clock, Log } from '../../../base/seams.ts';
 import { isCountedOn } from '../../../cluster/placement/heads.ts';
 import { logWaiting, type Signal, untilOrLate } from '../../../cluster/waiting.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
-import type { OwnedHead } from '../owned-heads.ts';
+import type { OwnedHead } from '../held/owned-heads.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import type { UnitMachines } from './machines.ts';
 

@@ -9,7 +9,6 @@ import type { PushPosition } from '../../../core/shard/ledger.ts';
 import type { RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import type { RoundGradients } from '../../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
-import { checkTask } from '../checks.ts';
 import { checkGradients } from './check-gradients.ts';
 import type { Update } from './update.ts';
 
@@ -90,6 +89,15 @@ function decoded(job: UpdatedJob, header: WireUpdate, arrived: readonly Uint8Arr
     default:
       return unreachable(header);
   }
+}
+
+/** Throws `BadMessage` for a task that the job does not have. */
+export function checkTask(job: { readonly passes: number; readonly tasks: number }, pass: number, task: number): void {
+  if (pass < job.passes && task < job.tasks) return;
+  throw new PaddletError(
+    'BadMessage',
+    `pass ${pass}, task ${task}: the job has ${job.passes} passes of ${job.tasks} tasks`,
+  );
 }
 
 /** What is sent has these fields; where it comes from there may be more. */

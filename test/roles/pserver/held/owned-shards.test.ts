@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { isPaddletError } from '../../../../src/base/errors.ts';
 import { stampOf } from '../../../../src/core/placement.ts';
 import { CLOSED, createLedger } from '../../../../src/core/shard/ledger.ts';
+import type { OwnedHead } from '../../../../src/roles/pserver/held/owned-heads.ts';
 import { OwnedShards } from '../../../../src/roles/pserver/held/owned-shards.ts';
-import type { OwnedHead } from '../../../../src/roles/pserver/owned-heads.ts';
 import type { Update } from '../../../../src/roles/pserver/update/update.ts';
 import { blockCount, blockLength, blockShards } from '../../../../src/tensor/blocks.ts';
 import { trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
 import { bytesOf, makeParameters, NORMAL, SGD } from '../../../tensor/fixture.ts';
-import { ownedHeads } from '../owned-heads.ts';
+import { ownedHeads } from './owned-heads.ts';
 
 const SPEC: ParameterSpec = { dense: [{ name: 'w', shape: [400_000], initializer: NORMAL }], sparse: [] };
 /** Unit 0 has shards 0 and 3, unit 1 has 1 and 4, unit 2 has 2. */

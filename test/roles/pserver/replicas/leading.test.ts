@@ -7,7 +7,7 @@ import { KnownHeads } from '../../../../src/roles/pserver/replicas/known-heads.t
 import { Leading, type LeadingOptions } from '../../../../src/roles/pserver/replicas/leading.ts';
 import { MemoryLog } from '../../../protocol/rig.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
-import { LANES, PlayedPserver, ROUNDS } from '../rounds/played.ts';
+import { LANES, PlayedPserver, ROUNDS } from '../modes/rounds/played.ts';
 
 const UNIT = 1;
 const ME = { index: 0, token: '7' };

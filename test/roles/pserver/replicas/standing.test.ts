@@ -8,7 +8,7 @@ import { Standing } from '../../../../src/roles/pserver/replicas/standing.ts';
 import type { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import { A, B, C } from '../../../core/replicas/copies.ts';
 import { FakeClock } from '../../../store/support.ts';
-import { firstHeads } from '../owned-heads.ts';
+import { firstHeads } from '../held/owned-heads.ts';
 
 const OPTIONS = { me: A, silenceMs: 1_000, minInSync: 1 };
 const UPDATE = {} as SharedUpdate;

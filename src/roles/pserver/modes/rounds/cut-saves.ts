@@ -1,0 +1,90 @@
+/**
+ * Saves of this pserver's part of a cut: the shards as they are at one round, written while later rounds are applied.
+ */
+import type { ShardMoment } from '../../../../checkpoint/file/capture.ts';
+import type { CheckpointFile } from '../../../../checkpoint/file/write-durable-file.ts';
+import type { PassMetrics } from '../../../../core/pass-metrics.ts';
+import type { RoundGradients } from '../../../../tensor/parameters.ts';
+import type { SnapshotSource } from '../../files/snapshots.ts';
+import type { OwnedShards } from '../../held/owned-shards.ts';
+import { type RoundView, viewRound } from './round-view.ts';
+
+export interface CutSave {
+  readonly round: number;
+  /** The shards that are to be in the file. Those that have left by the time when its turn comes are not. */
+  readonly shards: () => ReadonlySet<number>;
+  readonly file: Promise<CheckpointFile>;
+}
+
+export interface CutSavesOptions {
+  readonly shards: OwnedShards;
+  /** Writes and publishes what `source` gives when its turn comes. */
+  readonly save: (source: () => SnapshotSource) => Promise<CheckpointFile>;
+}
+
+export class CutSaves {
+  readonly #options: CutSavesOptions;
+  /** Rounds ahead at which to save. */
+  readonly #planned = new Set<number>();
+  /** The newest save: running, or done. */
+  #newest: CutSave | undefined;
+  /** Views of running saves. */
+  readonly #views = new Set<RoundView>();
+
+  constructor(options: CutSavesOptions) {
+    this.#options = options;
+  }
+
+  /** The save of that round, if it is the newest one and has all shards that are owned now. */
+  of(round: number): CutSave | undefined {
+    const newest = this.#newest;
+    const saved = newest?.shards();
+    const isIt = newest?.round === round && this.#options.shards.numbers.every((shard) => saved?.has(shard));
+    return isIt ? newest : undefined;
+  }
+
+  /** Saves when that round is reached. */
+  plan(round: number): void {
+    this.#planned.add(round);
+  }
+
+  cancelPlan(round: number): void {
+    this.#planned.delete(round);
+  }
+
+  /** To be called before a round is applied that changes these. */
+  beforeRound(gradients: RoundGradients): void {
+    for (const view of this.#views) view.keep(gradients);
+  }
+
+  /** To be called when the shards are at that round. */
+  reached(round: number, metrics: readonly PassMetrics[]): void {
+    if (this.#planned.delete(round)) this.begin(round, metrics);
+  }
+
+  /** Saves the shards as they are now, which is at that round. A unit may be handed over before its turn comes. */
+  begin(round: number, metrics: readonly PassMetrics[]): CutSave {
+    const { shards, save } = this.#options;
+    const { numbers } = shards;
+    const view = viewRound(shards.parameters);
+    this.#views.add(view);
+    const moments = new Map(numbers.map((shard) => [shard, shards.momentOf(shard)]));
+    const momentOf = (shard: number): ShardMoment => moments.get(shard)!;
+    let saved: ReadonlySet<number> = new Set(numbers);
+    const source = (): SnapshotSource => {
+      const owned = new Set(shards.numbers);
+      saved = new Set(numbers.filter((shard) => owned.has(shard)));
+      return { parameters: view, shards: [...saved], momentOf, rounds: { round, metrics } };
+    };
+    const file = save(source).finally(() => {
+      this.#views.delete(view);
+    });
+    const started: CutSave = { round, shards: () => saved, file };
+    this.#newest = started;
+    // The requests for this cut get the error; a failed save may be asked for again.
+    file.catch(() => {
+      if (this.#newest === started) this.#newest = undefined;
+    });
+    return started;
+  }
+}

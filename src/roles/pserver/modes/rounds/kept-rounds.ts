@@ -1,0 +1,56 @@
+/**
+ * What a pserver keeps of the rounds for each group of units at one version (`core/rounds/gates.ts`): the lanes of the
+ * round that the group waits to complete, and what is readable and counted of the rounds before.
+ */
+import type { PassMetrics } from '../../../../core/pass-metrics.ts';
+import type { GateGroup } from '../../../../core/rounds/gates.ts';
+import { partsOfShards, type ShardParts } from '../../../../tensor/shard-parts.ts';
+import type { PreImage } from '../../held/pre-image.ts';
+import type { RoundUpdate } from '../../update/update.ts';
+import type { Lane } from './lanes.ts';
+
+export interface KeptRounds {
+  /** By lane number: of the current round, with the parts of the group's shards. */
+  readonly lanes: (Lane | undefined)[];
+  /** Of all lanes, while the round waits until all copies of the units have it. The lanes have no gradients then. */
+  sum?: RoundUpdate | undefined;
+  /** Together the version before the current one, for as long as a trainer may pull it. */
+  previous: readonly PreImage[];
+  /**
+   * Of passes and of the job, up to the group's version. They are sums over all records of the rounds, so they depend
+   * on the version alone: units at one version have the same, and a unit that moves takes them along.
+   */
+  metrics: readonly PassMetrics[];
+}
+
+export type UnitGroup = GateGroup<KeptRounds>;
+
+export const keptAt = (
+  lanes: number,
+  metrics: readonly PassMetrics[],
+  previous: readonly PreImage[] = [],
+): KeptRounds => ({ lanes: Array.from({ length: lanes }, () => undefined), previous, metrics });
+
+/** Of two groups at one version that have no lanes. */
+export const mergeKept = (first: KeptRounds, second: KeptRounds): KeptRounds => ({
+  ...first,
+  previous: [...first.previous, ...second.previous],
+});
+
+/** Drops what is not of those shards. */
+export function restrictKept(of: ShardParts, kept: KeptRounds, shards: readonly number[]): void {
+  kept.lanes.forEach((lane, number) => {
+    if (lane !== undefined) kept.lanes[number] = laneOfShards(of, lane, shards);
+  });
+  kept.previous = kept.previous.map((image) => image.partOf(shards)).filter(({ isEmpty }) => !isEmpty);
+}
+
+/** Some arrays may be those of `lane`, so that its memory cannot be used again. */
+export const laneOfShards = (of: ShardParts, lane: Lane, shards: readonly number[]): Lane => ({
+  ...lane,
+  ...partsOfShards(of, lane, shards),
+  memory: undefined,
+});
+
+/** All lanes of a complete round, in lane order. */
+export const lanesOf = ({ lanes }: KeptRounds): Lane[] => lanes.map((lane) => lane!);

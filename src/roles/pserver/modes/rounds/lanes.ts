@@ -1,0 +1,86 @@
+/** Lanes as they arrive: each is checked whole and copied, to be kept until its round is applied. */
+import { PaddletError } from '../../../../base/errors.ts';
+import type { PushPosition } from '../../../../core/shard/ledger.ts';
+import type { MetricSums } from '../../../../model/model.ts';
+import type { DensePart, LaneGradients } from '../../../../tensor/parameters.ts';
+import type { ParameterSpec } from '../../../../tensor/spec.ts';
+import type { OwnedShards } from '../../held/owned-shards.ts';
+import { gradientParts } from '../../requests/request-parts.ts';
+import type { Header, Request } from '../../requests/requests.ts';
+import type { CopiedLane, LaneMemory } from './lane-memory.ts';
+
+export interface Lane extends LaneGradients, CopiedLane {
+  /** Undefined when the lane has no mini-batch in this round. */
+  readonly position: PushPosition | undefined;
+  readonly metrics: MetricSums;
+}
+
+export interface LaneChecks {
+  readonly spec: ParameterSpec;
+  readonly shards: OwnedShards;
+  /** Of the job. */
+  readonly lanes: number;
+}
+
+/** Throws `BadMessage` for a lane that the job does not have. */
+export function checkLaneNumber(lane: number, { lanes }: LaneChecks): void {
+  if (lane >= lanes) throw badLane(lane, `the job has ${lanes} lanes`);
+}
+
+/**
+ * Checks the whole lane, so that applying the round can fail only for want of memory or by an overflow of sums. It is
+ * to be applied to the shards `taking`; undefined: to all. It is kept in `memory`. Throws `BadMessage` and what
+ * `Parameters.check` throws.
+ */
+export function readLane(
+  { spec, shards }: LaneChecks,
+  request: Request<'pushLane'>,
+  taking: readonly number[] | undefined,
+  memory: LaneMemory,
+): Lane {
+  const { header } = request;
+  checkBatch(shards, header, taking);
+  if (header.records === 0 && request.segmentCount > 0) throw badLane(header.lane, 'gradients of no record');
+  const arrived = gradientParts(request);
+  if (header.records > 0) checkBlocks({ spec, shards }, header.lane, arrived.dense);
+  shards.check(arrived);
+  return {
+    records: header.records,
+    metrics: header.metrics,
+    position: header.batch,
+    // The parts are viewed again: checking may have moved the memory that they are in.
+    ...memory.copyOf(gradientParts(request)),
+  };
+}
+
+/** The ledgers must accept the mini-batch when the round is applied. */
+function checkBatch(
+  { ledgers }: OwnedShards,
+  { batch, lane, records }: Header<'pushLane'>,
+  taking: readonly number[] | undefined,
+): void {
+  if (batch === undefined) {
+    if (records > 0) throw badLane(lane, 'records of no mini-batch');
+    return;
+  }
+  const judged = ledgers.judge(batch);
+  if (judged.outcome === 'apply' && isAmong(taking, judged.shards)) return;
+  throw badLane(lane, `push ${batch.push} of task ${batch.task} in pass ${batch.pass} is not the next one`);
+}
+
+/** Undefined: all shards. */
+const isAmong = (some: readonly number[] | undefined, those: readonly number[] | undefined): boolean =>
+  those === undefined || some?.every((shard) => those.includes(shard)) === true;
+
+/** Every lane has all blocks of these shards: else folding could not tell which of them a lane left out. */
+function checkBlocks({ spec, shards }: Omit<LaneChecks, 'lanes'>, lane: number, parts: readonly DensePart[]): void {
+  shards.blocks.forEach((expected, parameter) => {
+    const present = parts.filter((part) => part.parameter === parameter);
+    const count = present.reduce((sum, part) => sum + part.blocks.length, 0);
+    if (present.length <= 1 && count === expected.length) return;
+    const { name } = spec.dense[parameter]!;
+    throw badLane(lane, `${count} blocks of ${name} in ${present.length} parts, not ${expected.length}`);
+  });
+}
+
+const badLane = (lane: number, why: string): PaddletError => new PaddletError('BadMessage', `lane ${lane}: ${why}`);

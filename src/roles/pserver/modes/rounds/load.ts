@@ -1,0 +1,103 @@
+/**
+ * Sync mode: fills shards that have no state. All units of all pservers must be at neighboring rounds, so there are
+ * only two states that a unit can start from (docs/modes.md, "Cuts"): the exact last state that its former owner
+ * left (load-last.ts), or the last complete cut, to which then all pservers go back under a new timeline (load-cut.ts).
+ * Round 0 needs no file: it is the initial values.
+ */
+import { corrupt } from '../../../../checkpoint/file/files.ts';
+import type { RoundsMeta } from '../../../../checkpoint/file/format.ts';
+import { checkpointPath } from '../../../../checkpoint/file/paths.ts';
+import { type ExpectedJob, loadGeneration } from '../../../../checkpoint/load/load.ts';
+import type { WarmPlan } from '../../../../checkpoint/load/warm-plan.ts';
+import type { Generation } from '../../../../checkpoint/registry/entry.ts';
+import type { Rest } from '../../../../cluster/placement/heads.ts';
+import { unitOf } from '../../../../core/units/units.ts';
+import type { ParameterMemory } from '../../../../tensor/parameters.ts';
+import type { FileWait } from '../../files/wait-for-files.ts';
+import { warmUp } from '../../files/warm-start.ts';
+import type { ShardPositions } from '../../held/held.ts';
+
+export interface LoadRoundsOptions extends FileWait {
+  readonly expected: ExpectedJob;
+  /** Of the job. */
+  readonly units: number;
+  /** What shards at their initial values take over from another job. */
+  readonly warmStart: WarmPlan | undefined;
+  /** How long it is waited for copies that are being written down. */
+  readonly partingLimitMs: number;
+  /** None of the shards to be loaded is present. After an error some may be. */
+  readonly into: ParameterMemory;
+}
+
+/** Units, with all their shards present. */
+export interface LoadedUnits extends ShardPositions {
+  /** Where each unit is in the rounds. */
+  readonly rounds: ReadonlyMap<number, RoundsMeta>;
+  /** Of units in their last state, the file that has all of it. */
+  readonly rests: ReadonlyMap<number, Rest>;
+  /** When each former owner that was looked at had parted, by its token; 0n for one that had not. */
+  readonly partedAt: ReadonlyMap<string, bigint>;
+  /** Where they came from, for the log. */
+  readonly source: string;
+  /** Names of the files that were loaded from this pserver's own folder. */
+  readonly files: readonly string[];
+}
+
+export const NO_UNITS: LoadedUnits = {
+  ledgers: new Map(),
+  seqs: new Map(),
+  rounds: new Map(),
+  rests: new Map(),
+  partedAt: new Map(),
+  source: 'initial values',
+  files: [],
+};
+
+/** Different units, with what belongs to each. */
+export function joined(parts: readonly LoadedUnits[]): LoadedUnits {
+  if (parts.length === 0) return NO_UNITS;
+  return {
+    ledgers: new Map(parts.flatMap(({ ledgers }) => [...ledgers])),
+    seqs: new Map(parts.flatMap(({ seqs }) => [...seqs])),
+    rounds: new Map(parts.flatMap(({ rounds }) => [...rounds])),
+    rests: new Map(parts.flatMap(({ rests }) => [...rests])),
+    partedAt: new Map(parts.flatMap(({ partedAt }) => [...partedAt])),
+    source: parts.map(({ source }) => source).join(', '),
+    files: parts.flatMap(({ files }) => files),
+  };
+}
+
+/** Whole units from one file, which has them at that round. Throws `CheckpointMissing`, `CheckpointCorrupt`. */
+export async function loadFile(
+  options: LoadRoundsOptions,
+  index: number,
+  generation: Generation,
+  { round, shards }: { readonly round: number; readonly shards: readonly number[] },
+): Promise<LoadedUnits> {
+  const { context, folder, expected, into, units } = options;
+  const place = { folder, index };
+  const loaded = await loadGeneration(generation, { disk: context.host.disk, place, expected, into, shards });
+  const path = checkpointPath(place, generation.uuid);
+  const { rounds } = loaded.facts;
+  const elsewhere = loaded.positions.find(({ seq }) => seq !== round);
+  if (rounds?.round !== round) throw corrupt(path, `the file is of round ${rounds?.round}, not ${round}`);
+  if (elsewhere !== undefined)
+    throw corrupt(path, `shard ${elsewhere.shard} is at round ${elsewhere.seq}, not ${round}`);
+  return {
+    rounds: new Map(shards.map((shard) => [unitOf(shard, units), rounds])),
+    ledgers: loaded.ledgers,
+    seqs: new Map(loaded.positions.map(({ shard, seq }) => [shard, seq])),
+    rests: NO_UNITS.rests,
+    partedAt: NO_UNITS.partedAt,
+    source: `${generation.uuid}, round ${round}`,
+    files: index === options.index ? [generation.uuid] : [],
+  };
+}
+
+/** Version 0: the initial values, or those that the job takes over from another one. */
+export async function loadInitial(options: LoadRoundsOptions, shards: readonly number[]): Promise<LoadedUnits> {
+  for (const shard of shards) options.into.addShard(shard);
+  await warmUp(options, shards);
+  const atStart: RoundsMeta = { round: 0, metrics: [] };
+  return { ...NO_UNITS, rounds: new Map(shards.map((shard) => [unitOf(shard, options.units), atStart])) };
+}

@@ -1,0 +1,208 @@
+/**
+ * Sync mode: the units of a pserver, in groups of those that are at one version, with what is kept for each group. A
+ * round is applied to one group by itself. `src/core/rounds/gates.ts` decides which group takes which lane.
+ */
+import { assert } from '../../../../base/assert.ts';
+import { failPoint } from '../../../../base/fail-points.ts';
+import type { RoundsMeta } from '../../../../checkpoint/file/format.ts';
+import { addRound, type PassMetrics } from '../../../../core/pass-metrics.ts';
+import { createRoundGates, type RoundGates } from '../../../../core/rounds/gates.ts';
+import { type Grouping, shardsOfUnits } from '../../../../core/units/units.ts';
+import type { LaneSum, RoundGradients } from '../../../../tensor/parameters.ts';
+import type { ParameterSpec } from '../../../../tensor/spec.ts';
+import type { OwnedShards } from '../../held/owned-shards.ts';
+import { type OldValues, PreImage } from '../../held/pre-image.ts';
+import type { TimedRounds, UnitRounds } from '../../held/unit-rounds.ts';
+import type { RoundUpdate } from '../../update/update.ts';
+import {
+  type KeptRounds,
+  keptAt,
+  laneOfShards,
+  lanesOf,
+  mergeKept,
+  restrictKept,
+  type UnitGroup,
+} from './kept-rounds.ts';
+import { LaneMemory } from './lane-memory.ts';
+import type { Lane } from './lanes.ts';
+
+export interface RoundGroupsOptions {
+  readonly timeline: number;
+  /** Of the job. */
+  readonly lanes: number;
+  readonly spec: ParameterSpec;
+  readonly grouping: Grouping;
+  readonly shards: OwnedShards;
+  /** Where each unit is, as it was loaded. */
+  readonly loaded: ReadonlyMap<number, RoundsMeta>;
+}
+
+/** Units that are at one round. */
+export interface RoundUnits {
+  /** Ascending. */
+  readonly units: readonly number[];
+  readonly rounds: RoundsMeta;
+}
+
+export class RoundGroups {
+  readonly gates: RoundGates<KeptRounds>;
+  /** What lanes are kept in. */
+  readonly memory: LaneMemory;
+  readonly #options: RoundGroupsOptions;
+
+  constructor(options: RoundGroupsOptions) {
+    const { timeline, lanes, shards, loaded } = options;
+    this.#options = options;
+    this.memory = new LaneMemory(lanes);
+    this.gates = createRoundGates({ timeline, lanes, mergeKept });
+    for (const unit of shards.heads.units()) {
+      const { round, metrics } = loaded.get(unit)!;
+      this.gates.add(unit, { version: round, keepsPrevious: false }, keptAt(lanes, metrics));
+    }
+  }
+
+  /** Up to the version that all units have reached. */
+  metrics(): readonly PassMetrics[] {
+    const lowest = this.gates.groups().find(({ gate }) => gate.version() === this.gates.version());
+    return lowest?.kept.metrics ?? [];
+  }
+
+  /** All units, those that are at one round together; the lowest round first. */
+  byRound(): RoundUnits[] {
+    const groups = Map.groupBy(this.gates.groups(), ({ gate }) => gate.version());
+    return [...groups]
+      .sort(([a], [b]) => a - b)
+      .map(([round, alike]) => {
+        const units = alike.flatMap((group) => group.units).sort((a, b) => a - b);
+        return { units, rounds: { round, metrics: alike[0]!.kept.metrics } };
+      });
+  }
+
+  /** What the unit takes along to another pserver, or what of it is of these shards. */
+  stateOf(unit: number, shards = this.#shardsOf([unit])): TimedRounds {
+    const { gate, kept } = this.gates.groupOf(unit);
+    const part = kept.previous.map((image) => image.partOf(shards)).find(({ isEmpty }) => !isEmpty);
+    return {
+      timeline: gate.timeline,
+      version: gate.version(),
+      previous: gate.oldest() < gate.version() ? (part?.old ?? NO_VALUES) : undefined,
+      metrics: kept.metrics,
+    };
+  }
+
+  /** A unit has come from another pserver; its shards are owned already. */
+  add(unit: number, { version, previous, metrics }: UnitRounds): void {
+    const images = previous === undefined ? [] : [new PreImage(this.#options.shards.parts, previous)];
+    const at = { version, keepsPrevious: previous !== undefined };
+    this.gates.add(unit, at, keptAt(this.#options.lanes, metrics, images));
+  }
+
+  /** A unit has gone to another pserver, and is owned here no more. Its lanes are dropped: they are pushed there. */
+  remove(unit: number): void {
+    const left = this.gates.remove(unit);
+    if (left !== undefined) restrictKept(this.#options.shards.parts, left.kept, this.#shardsOf(left.units));
+  }
+
+  /** Shards of the group; undefined when it has all that are owned. */
+  shardsOf({ units }: UnitGroup): readonly number[] | undefined {
+    return this.gates.groups().length === 1 ? undefined : this.#shardsOf(units);
+  }
+
+  /** The lane is whole, with the parts of the shards of all groups. */
+  keep(groups: readonly UnitGroup[], number: number, whole: Lane): void {
+    for (const group of groups) {
+      const shards = this.shardsOf(group);
+      group.kept.lanes[number] = shards === undefined ? whole : laneOfShards(this.#options.shards.parts, whole, shards);
+      // This lane proves that every unit has the current version: no trainer pulls the one before it any more.
+      group.kept.previous = [];
+    }
+  }
+
+  /**
+   * Applies the round, of which the group has all lanes. All of it or nothing: `Parameters.push` checks and reserves
+   * before it changes anything. `applied` is told how to get what is forwarded to the targets of moves: at once or
+   * never.
+   */
+  apply<T>(group: UnitGroup, before: (gradients: RoundGradients) => void, applied: (make: () => RoundUpdate) => T): T {
+    const { parameters } = this.#options.shards;
+    const of = this.#roundOf(group);
+    const lanes = lanesOf(group.kept);
+    return parameters.withSum(lanes, (sum) => {
+      this.#apply(group, group.units, { ...of, ...sum.parts() }, before);
+      for (const lane of lanes) this.memory.giveBack(lane);
+      return applied(() => ({ ...of, ...sum.copy() }));
+    });
+  }
+
+  /**
+   * Folds the round, of which the group has all lanes, to be applied when all copies of the units have the sum. Throws
+   * what `Parameters.check` throws.
+   */
+  takeSum(group: UnitGroup): RoundUpdate {
+    const { shards } = this.#options;
+    const { parameters } = shards;
+    const checked = (sum: LaneSum): RoundGradients => {
+      shards.check(sum.parts(), this.shardsOf(group));
+      return sum.copy();
+    };
+    const sum = { ...this.#roundOf(group), ...parameters.withSum(lanesOf(group.kept), checked) };
+    group.kept.sum = sum;
+    for (const lane of lanesOf(group.kept)) this.memory.giveBack(lane);
+    group.kept.lanes.forEach((lane, number) => {
+      group.kept.lanes[number] = lane && { ...lane, dense: [], sparse: [], memory: undefined };
+    });
+    return sum;
+  }
+
+  /** Those of the units that wait until their copies have the sum. */
+  waitingFor(sum: RoundUpdate, units: readonly number[]): number[] {
+    const group = this.gates.groups().find(({ kept }) => kept.sum === sum);
+    return group === undefined ? [] : units.filter((unit) => group.units.includes(unit));
+  }
+
+  /** All copies of these units have the sum: a part of the one that was taken. */
+  commit(units: readonly number[], round: RoundUpdate, before: (gradients: RoundGradients) => void): void {
+    const group = this.gates.groupOf(units[0]!);
+    assert(
+      group.kept.sum?.round === round.round && units.every((unit) => group.units.includes(unit)),
+      'units that commit a round wait for it',
+    );
+    this.#apply(group, units, round, before);
+  }
+
+  /** The round that the group has all lanes of, those of the group's shards alone, without its gradients. */
+  #roundOf({ gate, kept }: UnitGroup): Omit<RoundUpdate, keyof RoundGradients> {
+    const batches = lanesOf(kept).flatMap(({ position, metrics }) =>
+      position === undefined ? [] : [{ position, metrics }],
+    );
+    return { type: 'round', timeline: gate.timeline, round: gate.version(), batches };
+  }
+
+  /** To these units of the group. */
+  #apply(
+    group: UnitGroup,
+    units: readonly number[],
+    round: RoundUpdate,
+    before: (gradients: RoundGradients) => void,
+  ): void {
+    const { shards, lanes } = this.#options;
+    const isWhole = units.length === group.units.length;
+    const only = isWhole ? this.shardsOf(group) : this.#shardsOf(units);
+    before(round);
+    const previous = [new PreImage(this.#options.shards.parts, shards.apply(round, only)!)];
+    shards.raiseVersion();
+    failPoint('round.applied');
+    const metrics = addRound(group.kept.metrics, round.round + 1, round.batches);
+    if (isWhole) {
+      group.kept.lanes.fill(undefined);
+      Object.assign(group.kept, { previous, metrics, sum: undefined });
+    }
+    this.gates.advance(group, units, () => keptAt(lanes, metrics, previous));
+  }
+
+  #shardsOf(units: readonly number[]): readonly number[] {
+    return shardsOfUnits(units, this.#options.grouping);
+  }
+}
+
+const NO_VALUES: OldValues = { dense: [], sparse: [] };

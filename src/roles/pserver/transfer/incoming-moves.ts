@@ -1,0 +1,157 @@
+/** All units that come to this pserver: at most one copy of a unit, and only so many copies at a time. */
+import { PaddletError } from '../../../base/errors.ts';
+import type { Clock, Log } from '../../../base/seams.ts';
+import type { RoleContext } from '../../../cluster/context.ts';
+import type { PlacementView } from '../../../cluster/placement/placement-view.ts';
+import type { Signal } from '../../../cluster/waiting.ts';
+import type { MoveAnswer, MoveName, UnitOwner } from '../../../core/units/move-messages.ts';
+import type { OwnedHead } from '../held/owned-heads.ts';
+import type { OwnedShards } from '../held/owned-shards.ts';
+import type { MovedRounds } from '../held/unit-rounds.ts';
+import { MOST_AT_A_TIME } from '../placement/duties.ts';
+import { type CopyKeeper, type FromSource, IncomingMove } from './incoming-move.ts';
+import { readHead } from './read-head.ts';
+
+export interface IncomingMovesOptions {
+  readonly context: RoleContext;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly me: UnitOwner;
+  readonly owned: OwnedShards;
+  readonly view: Pick<PlacementView, 'units' | 'isLive'>;
+  readonly silenceMs: number;
+  /** In sync mode. */
+  readonly rounds?: MovedRounds | undefined;
+  /** Aborts when the index is lost. */
+  readonly lost: AbortSignal;
+  /** Undefined: this pserver keeps no copies but of what it is to lead. */
+  readonly keeper?: CopyKeeper | undefined;
+  /** Why this pserver does not take the unit now; undefined: it does. */
+  readonly refusal: (unit: number) => string | undefined;
+  /** A unit has come. */
+  readonly onLed: (owned: OwnedHead) => void;
+  /** A copy was given up: the unit may be taken in another way. */
+  readonly onGivenUp: () => void;
+  /** Of the recovery number, as it was when the head was read. */
+  readonly onRecovery: (number: number) => void;
+  /** Notified after each step. */
+  readonly stepped: Signal;
+  readonly onFatal: (error: unknown) => void;
+}
+
+export class IncomingMoves {
+  readonly #options: IncomingMovesOptions;
+  readonly #moves = new Map<number, IncomingMove>();
+  /** Units of which there is a copy → what was seen of their heads last. */
+  readonly #coming = new Map<number, string>();
+
+  constructor(options: IncomingMovesOptions) {
+    this.#options = options;
+  }
+
+  /** What the source of a move sends. The payload is taken before the first wait. Throws `BadMessage`. */
+  async received(message: FromSource): Promise<readonly MoveAnswer[]> {
+    const { unit, source } = nameOf(message);
+    const { owned, me } = this.#options;
+    const { job } = owned;
+    if (unit >= job.units) throw new PaddletError('BadMessage', `unit ${unit}: the job has ${job.units} units`);
+    if (source.index === me.index)
+      throw new PaddletError('BadMessage', `unit ${unit}: the source of the move is also its target`);
+    const move = this.#moveOf(unit);
+    if (message.type !== 'offer') return move.received(message);
+    // By what the store says now: the view may be behind, and a name proves nothing.
+    await this.#look(unit, source.index);
+    return move.received({ ...message, refusal: this.#refusal(message.name, move) });
+  }
+
+  isComing(unit: number): boolean {
+    return this.#coming.has(unit);
+  }
+
+  get count(): number {
+    return this.#coming.size;
+  }
+
+  /** The view has changed: the source of a copy may be gone, and the unit be this pserver's. */
+  lookAgain(): void {
+    for (const [unit, seen] of this.#coming) {
+      const now = this.#placeOf(unit);
+      if (now === seen) continue;
+      this.#coming.set(unit, now);
+      this.#lookInBackground(unit);
+    }
+  }
+
+  /** Gives up what is not sealed; the rest is the sources' to decide. */
+  giveUp(reason: string): void {
+    for (const unit of [...this.#coming.keys()]) this.#moveOf(unit).giveUp(reason);
+  }
+
+  resumed(): void {
+    for (const unit of [...this.#coming.keys()]) this.#moveOf(unit).resumed();
+  }
+
+  #moveOf(unit: number): IncomingMove {
+    const known = this.#moves.get(unit);
+    if (known !== undefined) return known;
+    const { context, onFatal, onLed } = this.#options;
+    const move = new IncomingMove({
+      ...this.#options,
+      ...{ unit, onLed },
+      look: () => this.#lookInBackground(unit),
+      onLost: () => {
+        const { index } = this.#options.me;
+        const text = `${context.keys.head(unit)} names pserver ${index}, which has no complete copy of the unit`;
+        onFatal(new PaddletError('LeaseGone', text));
+      },
+      onStepped: () => this.#stepped(unit),
+    });
+    this.#moves.set(unit, move);
+    return move;
+  }
+
+  #stepped(unit: number): void {
+    const { owned, stepped, onGivenUp } = this.#options;
+    const isComing = this.#moves.get(unit)?.isComing === true;
+    if (isComing && !this.#coming.has(unit)) this.#coming.set(unit, this.#placeOf(unit));
+    if (!isComing && this.#coming.delete(unit) && owned.heads.of(unit) === undefined) onGivenUp();
+    stepped.notify();
+  }
+
+  #refusal({ unit, purpose }: MoveName, move: IncomingMove): string | undefined {
+    const { owned, refusal, keeper } = this.#options;
+    if (purpose === 'copy' && keeper === undefined) return 'it keeps no backup copies';
+    const why = refusal(unit);
+    if (why !== undefined) return why;
+    if (owned.heads.of(unit) !== undefined) return 'it leads the unit';
+    if (move.isComing) return undefined;
+    const standing = keeper?.standing(unit) ?? 'none';
+    if (standing === 'member') return 'it has a copy of the unit';
+    // One that joins makes way.
+    const isPresent = owned.shardsOf(unit).some((shard) => owned.parameters.hasShard(shard));
+    if (standing === 'none' && isPresent) return 'it is loading the unit';
+    return this.#coming.size >= MOST_AT_A_TIME ? `${MOST_AT_A_TIME} units are coming to it already` : undefined;
+  }
+
+  async #look(unit: number, index: number): Promise<void> {
+    const { context, lost, onRecovery } = this.#options;
+    const read = await readHead(context, unit, index, lost);
+    if (read === undefined) return;
+    // Before anything is answered from the unit.
+    onRecovery(read.recovery);
+    this.#moveOf(unit).seen(read.owned, read.isPrimaryAlive);
+  }
+
+  #lookInBackground(unit: number): void {
+    const { view, onFatal } = this.#options;
+    this.#look(unit, view.units()[unit]?.last ?? 0).catch(onFatal);
+  }
+
+  /** What the view shows of the unit, to tell when it changes. */
+  #placeOf(unit: number): string {
+    const place = this.#options.view.units()[unit];
+    return `${place?.head?.modRevision} ${place?.owner !== undefined}`;
+  }
+}
+
+const nameOf = (message: FromSource): MoveName => (message.type === 'frame' ? message.frame.name : message.name);

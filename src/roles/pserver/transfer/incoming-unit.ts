@@ -1,0 +1,149 @@
+/**
+ * A copy of a unit that is being filled: values, state, positions and ledgers of the shards that have come, and the
+ * updates since. Once it is complete, this pserver leads the unit with it, or backs it up (`CopiedUnits`).
+ */
+import { PaddletError } from '../../../base/errors.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import type { ParameterMemory } from '../../../tensor/parameters.ts';
+import type { Held, ShardPositions } from '../held/held.ts';
+import { afterRound, whyNotNext, whyOtherTimeline } from '../held/next-round.ts';
+import type { OldValues } from '../held/pre-image.ts';
+import type { TimedRounds } from '../held/unit-rounds.ts';
+import { namedFor, partOf } from '../update/parts.ts';
+import type { RoundUpdate, Update } from '../update/update.ts';
+import { type CopyPiece, putPiece } from './copy-pieces.ts';
+import { IncomingRounds } from './rounds-pieces.ts';
+
+export interface IncomingUnitOptions {
+  /** Of the unit. */
+  readonly shards: readonly number[];
+  /** Holds nothing yet. The shards of the unit are not present in its memory. */
+  readonly held: Held;
+  /** In sync mode: the timeline of this pserver; undefined while it goes back to a cut. */
+  readonly timeline?: (() => number | undefined) | undefined;
+}
+
+/** A complete copy of a unit, apart from the values and state of its shards. */
+export interface FilledCopy {
+  readonly positions: ShardPositions;
+  /** In sync mode. */
+  readonly rounds: TimedRounds | undefined;
+}
+
+export class IncomingUnit {
+  readonly #options: IncomingUnitOptions;
+  /** In which the copy is. It stays the same when all go back to a cut. */
+  readonly #parameters: ParameterMemory;
+  /** Those that are complete. */
+  readonly #held: Held;
+  /** In memory, complete or not. */
+  readonly #present = new Set<number>();
+  /** In sync mode. */
+  readonly #rounds: IncomingRounds | undefined;
+  /** Of the shard that is coming, once there is something of its ledger. */
+  #coming: { readonly seq: number; readonly ledger: Uint8Array[] } | undefined;
+
+  constructor(options: IncomingUnitOptions) {
+    this.#options = options;
+    this.#parameters = options.held.parameters;
+    this.#held = options.held;
+    this.#rounds = options.timeline && new IncomingRounds(options.held.job.spec);
+  }
+
+  /**
+   * The next piece of a shard. Throws what `putPiece` throws, and `CheckpointCorrupt` for a ledger that cannot be read:
+   * then the copy is of no use, and is to be discarded.
+   */
+  put(shard: number, piece: CopyPiece, isFirst: boolean, isLast: boolean): void {
+    const parameters = this.#parameters;
+    if (isFirst) {
+      parameters.addShard(shard);
+      this.#present.add(shard);
+      this.#coming = undefined;
+    }
+    const { header } = piece;
+    if (header.part === 'ledger') this.#putLedger(piece, header.seq);
+    else if (header.part === 'rounds' || header.part === 'oldRows' || header.part === 'oldBlocks')
+      this.#putRounds(piece);
+    else putPiece(parameters, shard, this.#held.job.spec, piece);
+    if (isLast) this.#complete(shard);
+  }
+
+  /** To these shards, all of them complete. Throws when it does not fit the copy, which is then to be discarded. */
+  apply(shards: readonly number[], whole: Update): void {
+    // Shards whose copies have yet to come have the update already when they come.
+    const isForAll = shards.length === this.#options.shards.length;
+    const update = isForAll ? namedFor(whole, shards) : partOf(this.#held.parts, whole, shards);
+    if (this.#held.parameters !== this.#parameters) throw unfit('the copy is from before all went back to a cut');
+    const why = this.#whyNotNext(update) ?? this.#held.whyUnfit(update, shards);
+    if (why !== undefined) throw unfit(why);
+    const previous = this.#held.apply(update, shards);
+    if (update.type === 'round') this.#advanceRounds(update, previous!);
+  }
+
+  /** Of all shards, for `OwnedShards.add`. */
+  positions(): ShardPositions {
+    return this.#held.positions();
+  }
+
+  /** In sync mode: where the unit is in the rounds, and on which timeline. */
+  rounds(): TimedRounds | undefined {
+    return this.#rounds?.state();
+  }
+
+  /** Of all shards, for `CopiedUnits.adopt`: the memory is then no more this one's to free. */
+  filled(): FilledCopy {
+    return { positions: this.positions(), rounds: this.rounds() };
+  }
+
+  /** Frees the memory. */
+  discard(): void {
+    for (const shard of this.#present) this.#parameters.dropShard(shard);
+    this.#present.clear();
+  }
+
+  #putRounds(piece: CopyPiece): void {
+    if (this.#rounds === undefined) throw unfit('a copy of a job in async mode says where it is in the rounds');
+    if (piece.header.part === 'rounds') this.#checkTimeline(piece.header.timeline);
+    this.#rounds.put(piece);
+  }
+
+  #checkTimeline(timeline: number): void {
+    const why = whyOtherTimeline(timeline, this.#options.timeline?.());
+    if (why !== undefined) throw unfit(why);
+  }
+
+  #putLedger({ segments }: CopyPiece, seq: number): void {
+    this.#coming ??= { seq, ledger: [] };
+    const { ledger } = this.#coming;
+    // The segments are gone when their frame is.
+    for (const segment of segments) ledger.push(segment.slice());
+    if (lengthOf(ledger) > LIMITS.ledgerBytes) throw unfit('the ledger of a shard is too large');
+  }
+
+  #complete(shard: number): void {
+    if (this.#coming === undefined) throw unfit(`the copy of shard ${shard} has no ledger`);
+    if (this.#rounds !== undefined && this.#rounds.place === undefined) throw unfit(`shard ${shard} is in no round`);
+    const { seq, ledger } = this.#coming;
+    this.#held.hold([shard], {
+      ledgers: new Map([[shard, Buffer.concat(ledger)]]),
+      seqs: new Map([[shard, seq]]),
+    });
+  }
+
+  #whyNotNext(update: Update): string | undefined {
+    if (update.type !== 'round') return this.#rounds && `a ${update.type} comes in sync mode`;
+    const at = this.#rounds?.place;
+    if (at === undefined) return 'a round comes in async mode, or before any shard';
+    return whyNotNext(at, this.#options.timeline?.(), update);
+  }
+
+  #advanceRounds(round: RoundUpdate, previous: OldValues): void {
+    const rounds = this.#rounds!;
+    rounds.applied(afterRound(rounds.place!, round, previous));
+  }
+}
+
+const lengthOf = (parts: readonly Uint8Array[]): number => parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+
+const unfit = (what: string): PaddletError => new PaddletError('BadMessage', what);
