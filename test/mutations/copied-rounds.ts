@@ -4,10 +4,10 @@ import type { Mutation } from './mutation.ts';
 const ROUNDS = 'src/roles/pserver/modes/rounds';
 const REPLICAS = 'src/roles/pserver/replicas';
 const TESTS = 'test/roles/pserver';
-const PLACED_TESTS = [`${TESTS}/rounds/placed-rounds.test.ts`];
+const PLACED_TESTS = [`${TESTS}/modes/rounds/placed-rounds.test.ts`];
 const LEADING_TESTS = [`${TESTS}/replicas/leading.test.ts`];
 const STANDING_TESTS = [`${TESTS}/replicas/standing.test.ts`];
-const SAVE_TESTS = [`${TESTS}/rounds/save-last.test.ts`];
+const SAVE_TESTS = [`${TESTS}/modes/rounds/save-last.test.ts`];
 
 export const COPIED_ROUNDS: readonly Mutation[] = [
   {
@@ -85,7 +85,7 @@ export const COPIED_ROUNDS: readonly Mutation[] = [
     file: `${REPLICAS}/copied-units.ts`,
     find: 'concerned.filter((unit) => !this.#isOutdated(unit))',
     replace: 'concerned',
-    tests: [`${TESTS}/rounds/copied.test.ts`],
+    tests: [`${TESTS}/modes/rounds/copied.test.ts`],
   },
   {
     rule: 'units are led alone before they go back to a cut',
@@ -99,7 +99,7 @@ export const COPIED_ROUNDS: readonly Mutation[] = [
     file: `${ROUNDS}/outdated-units.ts`,
     find: '    await copies?.alone(units);\n',
     replace: '',
-    tests: [`${TESTS}/rounds/outdated-units.test.ts`],
+    tests: [`${TESTS}/modes/rounds/outdated-units.test.ts`],
   },
   {
     rule: 'only outdated units lose their copies when they are loaded from the cut',
@@ -141,6 +141,6 @@ export const COPIED_ROUNDS: readonly Mutation[] = [
     file: `${ROUNDS}/load-last.ts`,
     find: "    damaged.add(newest.uuid);\n    return 'vanished';\n",
     replace: '    return undefined;\n',
-    tests: [`${TESTS}/rounds/load-last.test.ts`],
+    tests: [`${TESTS}/modes/rounds/load-last.test.ts`],
   },
 ];

@@ -11,7 +11,7 @@ export const FILES: readonly Mutation[] = [
   },
   {
     rule: 'published files that cannot be found are waited for, in async mode',
-    file: 'src/roles/pserver/modes/tasks/load-former.ts',
+    file: 'src/roles/pserver/modes/tasks/load.ts',
     find: 'else return sight;',
     replace: 'else forgotten.add(index);',
     tests: ['test/sim/files.test.ts'],
@@ -47,7 +47,7 @@ export const FILES: readonly Mutation[] = [
   },
   {
     rule: "only a file in a pserver's own folder says that the folder was there",
-    file: 'src/roles/pserver/modes/tasks/load-former.ts',
+    file: 'src/roles/pserver/modes/tasks/load.ts',
     find: 'files: own.map(({ uuid }) => uuid),',
     replace: 'files: uuids,',
     schedules: { mode: 'async', disks: true },
@@ -132,7 +132,7 @@ export const FILES: readonly Mutation[] = [
   },
   {
     rule: 'a parting snapshot that comes after the first look keeps the units from being taken',
-    file: 'src/roles/pserver/modes/tasks/load-former.ts',
+    file: 'src/roles/pserver/modes/tasks/load.ts',
     find: 'partedAt ??= found.partedAt;',
     replace: 'partedAt = found.partedAt;',
     tests: ['test/roles/pserver/modes/tasks/load-former.test.ts'],
@@ -287,7 +287,7 @@ export const FILES: readonly Mutation[] = [
   },
   {
     rule: 'a file that vanished since it was seen is looked for again, in async mode',
-    file: 'src/roles/pserver/modes/tasks/load-former.ts',
+    file: 'src/roles/pserver/modes/tasks/load.ts',
     find: 'if (!(await isAway(options, found, file, error))) unusable',
     replace: 'if (Number.isFinite(found.partedAt) || file !== undefined) unusable',
     tests: ['test/roles/pserver/modes/tasks/load-former.test.ts'],

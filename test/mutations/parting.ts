@@ -88,14 +88,14 @@ export const PARTING: readonly Mutation[] = [
   },
   {
     rule: 'a copy that was written down and cannot be found may have an equal at another pserver',
-    file: 'src/roles/pserver/modes/tasks/load-former.ts',
+    file: 'src/roles/pserver/modes/tasks/load.ts',
     find: "if (!('missing' in looked) || !found.isParting) return looked;",
     replace: 'if (looked !== undefined) return looked;',
     tests: LOAD_TESTS,
   },
   {
     rule: 'who takes a unit waits for copies that may be being written down',
-    file: 'src/roles/pserver/modes/tasks/load-former.ts',
+    file: 'src/roles/pserver/modes/tasks/load.ts',
     find: 'await untilParted(',
     replace: 'if (Number.isNaN(left.length)) await untilParted(',
     tests: LOAD_TESTS,

@@ -86,10 +86,10 @@ export const SCHEDULES: readonly Mutation[] = [
   },
   {
     rule: 'the share of a round is that of its place in its pass',
-    file: 'src/core/rounds/round-shares.ts',
+    file: 'src/core/round-shares.ts',
     find: 'place.round / plan.roundsOf(place.pass)',
     replace: 'round / plan.roundsOf(place.pass)',
-    tests: ['test/core/rounds/round-shares.test.ts'],
+    tests: ['test/core/round-shares.test.ts'],
   },
   {
     rule: 'the rate of a statistic is not scaled',

@@ -230,7 +230,7 @@ export const TASKS: readonly Mutation[] = [
   },
   {
     rule: 'an older generation is not the last state',
-    file: 'src/roles/pserver/modes/tasks/load-former.ts',
+    file: 'src/roles/pserver/modes/tasks/load.ts',
     find: '=> file === exact;',
     replace: '=> exact !== undefined && file.index >= 0;',
     schedules: { mode: 'async', disks: true },

@@ -1,10 +1,10 @@
 /** Parameter memories that share the shards of a job, as pservers do, and what of a job can be done with them. */
 import { createModelHasher, type Digests, inNameOrder } from '../../src/checkpoint/set/model-digest.ts';
+import { roundShares } from '../../src/core/round-shares.ts';
 import { createRoundPlan, type LaneBatch } from '../../src/core/rounds/plan.ts';
 import { weightedByClass } from '../../src/data/class-weights.ts';
 import type { Job } from '../../src/job/schema.ts';
 import { type Batch, type MetricSums, type Model, ordinaryStep, type PulledValues } from '../../src/model/model.ts';
-import { roundShares } from '../../src/core/rounds/round-shares.ts';
 import { GradientCheck, type GradientRules } from '../../src/roles/trainer/compute/gradient-check.ts';
 import { blockShards } from '../../src/tensor/blocks.ts';
 import { type LaneGradients, type Parameters, SHARD_ACTION } from '../../src/tensor/parameters.ts';

@@ -4,10 +4,10 @@
  * (docs/modes.md).
  */
 import { expect, it } from 'vitest';
+import { roundShares } from '../../src/core/round-shares.ts';
 import { createRoundPlan, type LaneBatch } from '../../src/core/rounds/plan.ts';
 import { createRandomStream, type RandomStream } from '../../src/data/synth/random-stream.ts';
 import type { Model, PulledValues } from '../../src/model/model.ts';
-import { roundShares } from '../../src/core/rounds/round-shares.ts';
 import { blockLength, blockShards } from '../../src/tensor/blocks.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import { testPlace } from '../data/place.ts';

@@ -27,6 +27,6 @@ test('what others get of held shards cannot apply an update', () => {
 test('only the sizes of update/size.ts say how large an update is', () => {
   expect(filesWith(/\.tally\(|LISTED_BYTES =|OVERHEAD_BYTES/)).toEqual(['update/size.ts']);
   // Lanes are no updates yet: their memory is found for all gradients at once.
-  expect(filesWith(/\bgradients\.(byteLength|length)\b/)).toEqual(['rounds/lane-memory.ts']);
+  expect(filesWith(/\bgradients\.(byteLength|length)\b/)).toEqual(['modes/rounds/lane-memory.ts']);
   expect(filesWith(/bytesByUnit: new|\bbytesByUnit = new/)).toEqual(['update/size.ts']);
 });

@@ -1,11 +1,10 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
+/** The series of a pserver on /metrics: its work, its saves, and the copies of its units. */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { PhaseTimes } from '../../base/phase-times.ts';
 import type { Clock } from '../../base/seams.ts';
 import { PSERVER_TIMES, type PserverShare, type PserverTime } from '../../cluster/role-times.ts';
 import { counter, gauge } from '../../cluster/series.ts';
 import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
-import { type CopyCounts, type CopyMetrics, registerCopyMetrics } from './copy-metrics.ts';
-import { registerSaveMetrics, type SaveMetrics } from './save-metrics.ts';
 
 export interface PserverMetrics {
   pushed(outcome: 'applied' | 'duplicate', bytes: number): void;
@@ -135,4 +134,139 @@ function registerTimes(registry: Registry, spentMs: () => Readonly<Record<Pserve
       for (const [phase, ms] of Object.entries(spentMs())) this.inc({ phase }, ms / 1000);
     },
   });
+}
+
+// ---- saves
+
+export interface SaveMetrics {
+  saved(tookMs: number): void;
+  /** The disk refused it. */
+  failed(): void;
+}
+
+/** Seconds: from a small model to one that fills a disk. */
+const SAVE_BUCKETS = [0.1, 0.5, 2, 10, 60, 300];
+
+/**
+ * `hasUnits`: without any there is nothing to save, and a checkpoint has no age. `intervalMs` of the job; undefined
+ * when it is not known, or saves nothing by time.
+ */
+export function registerSaveMetrics(
+  registry: Registry,
+  clock: Pick<Clock, 'monotonicMs'>,
+  hasUnits: () => boolean,
+  intervalMs: () => number | undefined,
+): SaveMetrics {
+  const outcomes = new Counter({
+    name: 'paddlet_pserver_checkpoints_total',
+    help: 'Checkpoints by outcome: saved, or failed because the disk refused them',
+    labelNames: ['outcome'],
+    registers: [registry],
+  });
+  for (const outcome of ['saved', 'failed']) outcomes.inc({ outcome }, 0);
+  const seconds = new Histogram({
+    name: 'paddlet_pserver_checkpoint_seconds',
+    help: 'Time from the start of a checkpoint until it is published, for each saved checkpoint',
+    buckets: SAVE_BUCKETS,
+    registers: [registry],
+  });
+  let sinceMs: number | undefined;
+  new Gauge({
+    name: 'paddlet_pserver_checkpoint_age_seconds',
+    help: 'Time since this process saved a checkpoint, or since it first had something to save',
+    registers: [registry],
+    collect() {
+      if (!hasUnits()) {
+        sinceMs = undefined;
+        this.set(0);
+        return;
+      }
+      sinceMs ??= clock.monotonicMs();
+      this.set((clock.monotonicMs() - sinceMs) / 1000);
+    },
+  });
+  new Gauge({
+    name: 'paddlet_pserver_checkpoint_interval_seconds',
+    help: 'Interval between checkpoints of the job; absent if checkpoints are not saved by time',
+    registers: [registry],
+    collect() {
+      const ms = intervalMs();
+      if (ms === undefined) this.remove();
+      else this.set(ms / 1000);
+    },
+  });
+  return {
+    saved: (tookMs) => {
+      outcomes.inc({ outcome: 'saved' });
+      seconds.observe(tookMs / 1000);
+      sinceMs = clock.monotonicMs();
+    },
+    failed: () => outcomes.inc({ outcome: 'failed' }),
+  };
+}
+
+// ---- copies of units
+
+/** What has happened here to units that this pserver leads or begins to lead. */
+export interface CopyMetrics {
+  /** It leads a unit whose primary died. */
+  promoted(): void;
+  /**
+   * So long after the last update of a unit under its former primary the first one was applied under this one. Time in
+   * which no trainer pushed counts as well.
+   */
+  resumed(ms: number): void;
+  /** Another copy leads a unit, by the wish of this pserver. */
+  handedOver(): void;
+  /** A copy that was made for another pserver is in sync, or was given up. */
+  joined(outcome: 'joined' | 'failed'): void;
+  /** A copy was taken out of the in-sync set. */
+  removed(): void;
+  /** Updates that not all copies had, of one unit. */
+  dropped(updates: number): void;
+}
+
+export interface CopyCounts {
+  /** Units that it leads with fewer copies in sync than the job asks for. */
+  readonly lacking: number;
+  /** Copies that it has of units that others lead. */
+  readonly copies: number;
+}
+
+/** `counts` is undefined until the shards are loaded. */
+export function registerCopyMetrics(registry: Registry, counts: () => CopyCounts | undefined): CopyMetrics {
+  const registers = [registry];
+  const counter = (name: string, help: string): Counter => new Counter({ name, help, registers });
+  gauge(registry, 'paddlet_pserver_lacking_units', 'Units led that lack copies', () => counts()?.lacking);
+  gauge(registry, 'paddlet_pserver_copies', 'Copies of units that other pservers lead', () => counts()?.copies);
+  const promotions = counter(
+    'paddlet_pserver_promotions_total',
+    'Units promoted to primary here because their primary died',
+  );
+  const failoverSeconds = new Histogram({
+    name: 'paddlet_pserver_failover_seconds',
+    help: 'Time from the last update of a unit by its dead primary to the first update here, including time without pushes',
+    buckets: [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 7.5, 10, 15, 30, 60],
+    registers,
+  });
+  const handOvers = counter('paddlet_pserver_hand_overs_total', 'Units whose other copy was promoted to primary');
+  const removals = counter('paddlet_pserver_removals_total', 'Copies taken out of the in-sync set');
+  const dropped = counter(
+    'paddlet_pserver_dropped_updates_total',
+    'Updates of units dropped because a copy lacked them',
+  );
+  const joins = new Counter({
+    name: 'paddlet_pserver_joins_total',
+    help: 'Copies made for other pservers, by outcome',
+    labelNames: ['outcome'],
+    registers,
+  });
+  return {
+    promoted: () => promotions.inc(),
+    resumed: (ms) => failoverSeconds.observe(ms / 1000),
+    handedOver: () => handOvers.inc(),
+    joined: (outcome) => joins.inc({ outcome }),
+    removed: () => removals.inc(),
+    dropped: (updates) => dropped.inc(updates),
+  };
 }

@@ -9,11 +9,11 @@ import type { JobWatch } from '../../cluster/job/job-watch.ts';
 import { type HeldLease, lossOf, retryStore } from '../../cluster/ownership.ts';
 import { isCountedOn, parseHead } from '../../cluster/placement/heads.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
+import { untilNoneLeft } from '../../cluster/until-none-left.ts';
 import { abortOnChange, orAborted } from '../../cluster/waiting.ts';
 import { announce, type OwnedIndex } from './claim/owned-index.ts';
 import { keepUnitsTold } from './claim/tell-units.ts';
 import { isWanted, leaveNothing, leaveUnwanted, leaveWithin } from './leaving.ts';
-import { trainersGone } from './modes/rounds/trainers-gone.ts';
 import type { ShardService } from './shard-service.ts';
 
 export interface ServedUntilStopped {
@@ -214,5 +214,28 @@ async function isNamedByHeads({ context, index, fence }: OwnedIndex): Promise<bo
     // Stopped while the store did not answer.
     if (isPaddletError(error, 'Interrupted')) return false;
     throw error;
+  }
+}
+
+// ---- sync mode
+
+/** Longer than trainers need. A trainer that takes longer is stuck, and is not waited for. */
+const TRAINERS_LEAVE_MS = 5_000;
+
+/**
+ * When the whole job is asked to stop, pservers wait for the trainers to leave, and the trainers leave only after every
+ * pserver has the same lanes of the current round. Otherwise one pserver could have completed the round, and another
+ * could lack a lane that no trainer has: then all would have to go back to the last cut. Resolves when no trainer is
+ * registered, after TRAINERS_LEAVE_MS, or when `signal` aborts.
+ */
+async function trainersGone(context: RoleContext, signal: AbortSignal): Promise<void> {
+  const { keys, host } = context;
+  try {
+    const left = await untilNoneLeft(context, keys.trainersPrefix, { patienceMs: TRAINERS_LEAVE_MS, signal });
+    if (left.size === 0) return;
+    host.log.warn('trainers are still registered: no longer waiting for them', { trainers: left.size });
+  } catch (error) {
+    if (!isPaddletError(error)) throw error;
+    if (error.code !== 'Interrupted') host.log.warn(`not waiting for trainers to leave: ${error.message}`);
   }
 }

@@ -1,7 +1,7 @@
 /** What /metrics says of copies of units. */
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { registerCopyMetrics } from '../../../src/roles/pserver/copy-metrics.ts';
+import { registerCopyMetrics } from '../../../src/roles/pserver/metrics.ts';
 import { CountedChanges } from '../../../src/roles/pserver/replicas/counted-changes.ts';
 import { FakeClock } from '../../store/support.ts';
 

@@ -1,7 +1,7 @@
 /** What a pserver shows of its checkpoints on /metrics. */
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import { registerSaveMetrics } from '../../../src/roles/pserver/save-metrics.ts';
+import { registerSaveMetrics } from '../../../src/roles/pserver/metrics.ts';
 import { FakeClock } from '../../store/support.ts';
 
 function registered(intervalMs: number | undefined) {

@@ -7,9 +7,8 @@ import { type Backoff, backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../../base/seams.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
-import { unlessStopped } from '../../../cluster/waiting.ts';
+import { createSignal, unlessStopped } from '../../../cluster/waiting.ts';
 import type { Job } from '../../../job/schema.ts';
-import { SaveHolds } from './save-holds.ts';
 import type { Snapshots } from './snapshots.ts';
 
 /** Pauses before a save that the disk refused is tried again, at the latest when the next one is due. */
@@ -198,3 +197,30 @@ function tellFailure({ log, onFatal }: CheckpointingOptions, isStopped: boolean,
 const settled = async (running: Promise<unknown> | undefined): Promise<void> => {
   await Promise.allSettled(running === undefined ? [] : [running]);
 };
+
+/** Holds saves back while a unit is handed over, so that a file has each unit as its leader has it. */
+class SaveHolds {
+  readonly #released = createSignal();
+  #holds = 0;
+
+  get isHeld(): boolean {
+    return this.#holds > 0;
+  }
+
+  /** Until the function returned is called; calling it again does nothing. */
+  hold(): () => void {
+    let isReleased = false;
+    this.#holds += 1;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
+      this.#holds -= 1;
+      this.#released.notify();
+    };
+  }
+
+  /** Resolves when nothing holds saves back. Throws `Interrupted`. */
+  async released(signal: AbortSignal): Promise<void> {
+    await this.#released.until(() => !this.isHeld || undefined, signal);
+  }
+}

@@ -1,9 +1,13 @@
 /** Writes and publishes this pserver's checkpoints, and a parting snapshot after it lost its index. */
+
+import { pause } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
+import type { Clock } from '../../../base/seams.ts';
 import type { Capturable, ShardMoment } from '../../../checkpoint/file/capture.ts';
 import type { CheckpointMeta, RoundsMeta } from '../../../checkpoint/file/format.ts';
 import { indexFolder } from '../../../checkpoint/file/paths.ts';
+import type { Pace } from '../../../checkpoint/file/safetensors/writer.ts';
 import { type CheckpointFile, writeCheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import { type Generation, generationOf } from '../../../checkpoint/registry/entry.ts';
 import { publishParting } from '../../../checkpoint/registry/publish.ts';
@@ -18,7 +22,6 @@ import type { OwnedShards } from '../held/owned-shards.ts';
 import type { PserverMetrics, WorkTimes } from '../metrics.ts';
 import { DiskTrouble } from './disk-trouble.ts';
 import type { FileReads } from './file-reads.ts';
-import { createPace } from './pace.ts';
 import { restingFiles } from './resting-files.ts';
 
 export interface SnapshotOptions {
@@ -207,3 +210,18 @@ const timedCapture = (from: Capturable, times: WorkTimes): Capturable => ({
   exportBlocks: (shard) => times.during('save', () => from.exportBlocks(shard)),
   stats: (shard) => from.stats(shard),
 });
+
+/**
+ * Limits a writer to so many bytes a second, measured over everything that it writes. The limit ends when `unlimited`
+ * aborts: this process waits for the writer in order to stop.
+ */
+export function createPace(clock: Clock, maxBytesPerSecond: number, unlimited: AbortSignal): Pace {
+  const startedMs = clock.monotonicMs();
+  let written = 0;
+  return async (bytes) => {
+    const dueMs = startedMs + (written / maxBytesPerSecond) * 1000;
+    written += bytes;
+    const earlyMs = dueMs - clock.monotonicMs();
+    if (earlyMs > 0) await pause(clock, earlyMs, unlimited);
+  };
+}

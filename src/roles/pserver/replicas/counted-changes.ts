@@ -1,8 +1,8 @@
 /** Counts for /metrics what happens to the copies of units here, and how long units were without an applied update. */
 import type { Clock } from '../../../base/seams.ts';
 import type { HeadProposal } from '../../../core/replicas/events.ts';
-import type { CopyMetrics } from '../copy-metrics.ts';
 import type { OwnedHeads } from '../held/owned-heads.ts';
+import type { CopyMetrics } from '../metrics.ts';
 
 export interface CountedChangesOptions {
   readonly clock: Clock;

@@ -7,7 +7,6 @@ import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import type { ReplicaAnswer, ReplicaFrame, UpdateName } from '../../../core/replicas/messages.ts';
 import type { BatchAnswer } from '../../../core/replicas/peer-link.ts';
-import { packRows, unpackRows } from './number-rows.ts';
 
 /** A frame of one unit in one epoch. A stage lacks its payload: all those of a batch have the same. */
 export interface UnitFrame {
@@ -175,6 +174,44 @@ function answerOf(kind: number, through: number, committed: number): ReplicaAnsw
     default:
       throw bad(`an answer of kind ${kind}`);
   }
+}
+
+// ---- rows of whole numbers: u64 little-endian each, with a fixed number of columns
+
+const NUMBER_BYTES = 8;
+const WORD = 2 ** 32;
+/** Of a safe integer. */
+const MOST_HIGH_WORD = 2 ** 21 - 1;
+
+/** `numbers`: row after row. */
+export function packRows(numbers: readonly number[]): Uint8Array {
+  const words = new Uint32Array(2 * numbers.length);
+  for (let at = 0; at < numbers.length; at++) {
+    const number = numbers[at]!;
+    words[2 * at] = number % WORD;
+    words[2 * at + 1] = Math.floor(number / WORD);
+  }
+  return new Uint8Array(words.buffer);
+}
+
+/**
+ * Row after row. Throws `BadMessage` for more rows than `most`, for a part of a row, and for a number of more than 53
+ * bits.
+ */
+export function unpackRows(bytes: Uint8Array, columns: number, most: number): Float64Array {
+  const rowBytes = NUMBER_BYTES * columns;
+  const count = bytes.byteLength / rowBytes;
+  if (!Number.isInteger(count) || count > most) {
+    throw bad(`${bytes.byteLength} bytes are not up to ${most} rows of ${rowBytes} bytes`);
+  }
+  const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+  const numbers = new Float64Array(count * columns);
+  for (let at = 0; at < numbers.length; at++) {
+    const high = words[2 * at + 1]!;
+    if (high > MOST_HIGH_WORD) throw bad('a number of a row has more than 53 bits');
+    numbers[at] = words[2 * at]! + WORD * high;
+  }
+  return numbers;
 }
 
 const bad = (what: string): PaddletError => new PaddletError('BadMessage', what);

@@ -7,7 +7,7 @@ import { failPoint } from '../../../base/fail-points.ts';
 import type { DecidedHead } from '../../../cluster/placement/propose-heads.ts';
 import type { HeadProposal } from '../../../core/replicas/events.ts';
 import type { OwnedHeads, UnitProposal } from '../held/owned-heads.ts';
-import type { KnownHeads } from './known-heads.ts';
+import type { KnownHeads } from './seen-heads.ts';
 
 export interface HeadProposalsOptions {
   readonly heads: Pick<OwnedHeads, 'propose'>;

@@ -11,10 +11,10 @@ import type { SharedUpdate } from '../update/shared-update.ts';
 import type { CopiedUnits } from './copied-units.ts';
 import type { HandOvers } from './hand-overs.ts';
 import type { Inboxes } from './inboxes.ts';
-import type { KnownHeads } from './known-heads.ts';
 import type { LinksHost } from './links-host.ts';
 import type { UnitMachines } from './machines.ts';
 import type { PlacedUpdates } from './placed-updates.ts';
+import type { KnownHeads } from './seen-heads.ts';
 
 export interface LeadingOptions {
   readonly context: Pick<RoleContext, 'host' | 'keys'>;

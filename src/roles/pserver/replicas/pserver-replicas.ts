@@ -31,7 +31,6 @@ import { HeadProposals } from './head-proposals.ts';
 import { Inboxes } from './inboxes.ts';
 import { Joins } from './joins.ts';
 import { KeptCopies } from './kept-copies.ts';
-import { KnownHeads, unitHeadOf } from './known-heads.ts';
 import { LastCopies } from './last-copies.ts';
 import { Leading } from './leading.ts';
 import { LinksHost } from './links-host.ts';
@@ -42,7 +41,7 @@ import { Presence } from './presence.ts';
 import type { ReplicaObserver } from './replica-observer.ts';
 import type { ReplicatedJob } from './replicate-codec.ts';
 import { roomFor } from './room.ts';
-import { SeenHeads } from './seen-heads.ts';
+import { KnownHeads, SeenHeads, unitHeadOf } from './seen-heads.ts';
 import type { ServedReplicas } from './served-replicas.ts';
 import { Standing } from './standing.ts';
 

@@ -1,12 +1,14 @@
 /** Requests of pservers that lead units to those that have copies of them; what else is asked of copies. */
 import { PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import { isIn } from '../../../core/replicas/messages.ts';
 import { isSameOwner, type UnitOwner } from '../../../core/units/move-messages.ts';
 import type { Session } from '../../../protocol/messages/channel.ts';
+import type { ShownCopy } from '../../../protocol/messages/copies.ts';
 import type { Reply, Request } from '../requests/requests.ts';
 import { decodeBatch, encodeAnswers } from './replicate-codec.ts';
 import type { ServedReplicas } from './served-replicas.ts';
-import { shownCopies } from './shown-copies.ts';
 
 export function openReplicas(
   { me, inboxes }: ServedReplicas,
@@ -46,4 +48,42 @@ function checkMember(me: UnitOwner, member: UnitOwner): void {
     'NotReady',
     `the request is for another pserver: this is pserver ${me.index} with token ${me.token}`,
   );
+}
+
+interface ShownUnit {
+  readonly unit: number;
+  readonly epoch: number;
+  readonly committed: number;
+  readonly staged: number;
+  readonly copies: ShownCopy[];
+}
+
+type Shown = Pick<ServedReplicas, 'machines' | 'joins'>;
+
+/** From this unit on. */
+export function shownCopies({ machines, joins }: Shown, from: number): { units: ShownUnit[]; more: boolean } {
+  const led = machines
+    .units()
+    .filter((unit) => unit >= from && machines.of(unit)?.standing === 'leading')
+    .sort((a, b) => a - b);
+  const making = joins.making();
+  const units = led.slice(0, LIMITS.shownUnits).flatMap((unit) => shownUnit({ machines }, unit, making.get(unit)));
+  return { units, more: led.length > LIMITS.shownUnits };
+}
+
+function shownUnit({ machines }: Pick<Shown, 'machines'>, unit: number, making: ReadonlySet<number> = new Set()) {
+  const { log, role } = machines.of(unit)!.state();
+  if (role.is !== 'primary') return [];
+  const { head, peers } = role;
+  const copies = peers.map(({ owner, committed, isBegun }): ShownCopy => {
+    const state = isIn(head.inSync, owner) ? 'inSync' : 'joining';
+    return { index: owner.index, state, ...(isBegun && { behind: log.committed - committed }) };
+  });
+  const filling = [...making].filter((index) => !peers.some(({ owner }) => owner.index === index));
+  const shown: ShownUnit = {
+    ...{ unit, epoch: head.epoch, committed: log.committed },
+    staged: log.base + log.updates.length - log.committed,
+    copies: [...copies, ...filling.map((index): ShownCopy => ({ index, state: 'copying' }))],
+  };
+  return [shown];
 }

@@ -9,7 +9,7 @@ import { publish } from '../../../../src/checkpoint/registry/publish.ts';
 import { saveCheckpoint } from '../../../../src/checkpoint/registry/save.ts';
 import { adoptParting } from '../../../../src/roles/pserver/files/adopt-parting.ts';
 import { type Checkpointing, createCheckpointing } from '../../../../src/roles/pserver/files/checkpointing.ts';
-import { createPace } from '../../../../src/roles/pserver/files/pace.ts';
+import { createPace } from '../../../../src/roles/pserver/files/snapshots.ts';
 import type { Fence } from '../../../../src/store/fence.ts';
 import { keysOf } from '../../../../src/store/keys.ts';
 import { MemoryStore, MemoryStoreData } from '../../../../src/store/memory-store.ts';

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import type { Received } from '../../../../src/protocol/messages/channel.ts';
 import { parseRequest } from '../../../../src/protocol/messages/parse.ts';
-import { packRows } from '../../../../src/roles/pserver/replicas/number-rows.ts';
+import { packRows } from '../../../../src/roles/pserver/replicas/frame-rows.ts';
 import {
   decodeAnswers,
   decodeBatch,

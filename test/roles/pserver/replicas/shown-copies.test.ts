@@ -4,7 +4,7 @@ import { LIMITS } from '../../../../src/base/limits.ts';
 import { Replica } from '../../../../src/core/replicas/replica.ts';
 import { replySchema } from '../../../../src/protocol/messages/all-messages.ts';
 import { UnitMachines } from '../../../../src/roles/pserver/replicas/machines.ts';
-import { shownCopies } from '../../../../src/roles/pserver/replicas/shown-copies.ts';
+import { shownCopies } from '../../../../src/roles/pserver/replicas/requests.ts';
 import type { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import { A, B, C } from '../../../core/replicas/copies.ts';
 import { FakeClock } from '../../../store/support.ts';

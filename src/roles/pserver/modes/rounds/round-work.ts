@@ -3,15 +3,17 @@
  * have no primary, loads those that came outdated, and goes back to a cut when the timeline rises.
  */
 import { isPaddletError } from '../../../../base/errors.ts';
+import { failPoint } from '../../../../base/fail-points.ts';
 import type { Cut } from '../../../../checkpoint/registry/cut.ts';
 import { lossOf } from '../../../../cluster/ownership.ts';
 import { createSignal, throwIfAborted } from '../../../../cluster/waiting.ts';
+import { createParameters } from '../../../../tensor/wasm-parameters.ts';
 import type { OwnedShards } from '../../held/owned-shards.ts';
 import { createReplicas } from '../../replicas/create-replicas.ts';
 import type { PserverReplicas } from '../../replicas/pserver-replicas.ts';
 import type { PserverMoves } from '../../transfer/moves.ts';
-import { backToCut } from './back-to-cut.ts';
 import { type LoadRoundsOptions, NO_UNITS } from './load.ts';
+import { loadCut } from './load-cut.ts';
 import { OutdatedUnits } from './outdated-units.ts';
 import { type MovingRounds, roundsOfMoves, startRoundMoves } from './round-moves.ts';
 import { cutAbove, untilAbove } from './seen-cut.ts';
@@ -254,4 +256,28 @@ export class RoundWork {
     this.moves.lookAgain();
     log.info(`serving again from round ${state.rounds.gates.version()}`, { timeline: state.timeline });
   }
+}
+
+/** The shards go back to a cut, under its timeline. Process, index and units stay. */
+interface BackToCut extends TimelineOptions {
+  readonly loading: Omit<LoadRoundsOptions, 'into'>;
+}
+
+/**
+ * `old` is frozen, and saves nothing any more. Undefined when another cut is the one to go back to, under a higher
+ * timeline.
+ */
+async function backToCut(options: BackToCut, old: TimelineState, cut: Cut): Promise<TimelineState | undefined> {
+  const { fence, spec, record, loading } = options;
+  const { shards, replicas } = record.job.cluster;
+  const { seed } = record.job.training;
+  const into = createParameters({ spec, seed, shards, recallsPulls: replicas === 1 });
+  const loaded = await loadCut({ ...loading, fence, into }, cut, old.shards.numbers);
+  if (loaded === undefined) return undefined;
+  failPoint('pserver.cut-loaded');
+  // What has left in the meantime.
+  const owned = new Set(old.shards.numbers);
+  for (const shard of into.shards()) if (!owned.has(shard)) into.dropShard(shard);
+  old.shards.restate({ parameters: into, ...loaded });
+  return new TimelineState(options, cut.timeline, loaded, old.shards);
 }

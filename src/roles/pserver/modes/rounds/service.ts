@@ -5,7 +5,7 @@
 import type { ShardsInfo } from '../../../../cluster/info.ts';
 import { roundPlanOf } from '../../../../cluster/job/job-plan.ts';
 import type { UnitBytes } from '../../../../cluster/placement/pserver-record.ts';
-import { roundShares } from '../../../../core/rounds/round-shares.ts';
+import { roundShares } from '../../../../core/round-shares.ts';
 import { createParameters } from '../../../../tensor/wasm-parameters.ts';
 import { sweepOrphans } from '../../files/sweep.ts';
 import { OwnedHeads } from '../../held/owned-heads.ts';

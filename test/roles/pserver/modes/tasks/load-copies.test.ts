@@ -1,7 +1,7 @@
 /** Async mode: units with copies, when all processes that had one have lost their indexes. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { checkpointPath } from '../../../../../src/checkpoint/file/paths.ts';
-import type { LoadedShards } from '../../../../../src/roles/pserver/modes/tasks/load-former.ts';
+import type { LoadedShards } from '../../../../../src/roles/pserver/modes/tasks/load.ts';
 import { FOLDER } from '../../../../checkpoint/cluster-fixture.ts';
 import { contentOf, uuidOf } from '../../../../checkpoint/fixture.ts';
 import { JOB, keys, type MovedCluster, STAGES } from '../../../../checkpoint/moved-cluster.ts';

@@ -6,7 +6,7 @@ import { publishParting } from '../../../../../src/checkpoint/registry/publish.t
 import type { RoleContext } from '../../../../../src/cluster/context.ts';
 import type { Owner } from '../../../../../src/cluster/placement/heads.ts';
 import type { FormerState } from '../../../../../src/roles/pserver/files/last-state.ts';
-import { type LoadedShards, loadFormer } from '../../../../../src/roles/pserver/modes/tasks/load-former.ts';
+import { type LoadedShards, loadFormer } from '../../../../../src/roles/pserver/modes/tasks/load.ts';
 import { FOLDER, wholeParameters } from '../../../../checkpoint/cluster-fixture.ts';
 import { allShards, emptyParameters, IDS, ledgerOf, metaOf, uuidOf } from '../../../../checkpoint/fixture.ts';
 import { JOB, keys, MovedCluster } from '../../../../checkpoint/moved-cluster.ts';

@@ -5,7 +5,7 @@ import { forgetFiles } from '../../../../../src/checkpoint/registry/forgotten.ts
 import type { PublishedFile } from '../../../../../src/checkpoint/registry/newest.ts';
 import { encodeParting, parsePartings } from '../../../../../src/checkpoint/registry/partings.ts';
 import { sweepOrphans } from '../../../../../src/roles/pserver/files/sweep.ts';
-import type { LoadedShards } from '../../../../../src/roles/pserver/modes/tasks/load-former.ts';
+import type { LoadedShards } from '../../../../../src/roles/pserver/modes/tasks/load.ts';
 import type { Parameters } from '../../../../../src/tensor/parameters.ts';
 import { FOLDER } from '../../../../checkpoint/cluster-fixture.ts';
 import { contentOf, uuidOf } from '../../../../checkpoint/fixture.ts';

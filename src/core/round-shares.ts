@@ -1,6 +1,6 @@
 /** Sync mode: the share of its learning rate that an optimizer has in each round, a function of the job alone. */
-import type { RoundPlan } from './plan.ts';
-import { rateShareAt, type Schedule } from '../shard/schedule.ts';
+import type { RoundPlan } from './rounds/plan.ts';
+import { rateShareAt, type Schedule } from './shard/schedule.ts';
 
 /** After the last round it is that of the end of `passes`. */
 export function roundShares(

@@ -1,8 +1,8 @@
 /** The share of the learning rate by rounds. */
 import { expect, it } from 'vitest';
-import { createRoundPlan } from '../../../src/core/rounds/plan.ts';
-import { roundShares } from '../../../src/core/rounds/round-shares.ts';
-import { rateShareAt } from '../../../src/core/shard/schedule.ts';
+import { roundShares } from '../../src/core/round-shares.ts';
+import { createRoundPlan } from '../../src/core/rounds/plan.ts';
+import { rateShareAt } from '../../src/core/shard/schedule.ts';
 
 const JOB = { taskRecords: Uint32Array.of(4, 4, 2), batchSize: 2, lanes: 2, seed: 1 };
 const plan = createRoundPlan({ ...JOB, passes: 2 });
