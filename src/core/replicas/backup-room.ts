@@ -1,39 +1,42 @@
 /**
- * What a pserver holds of one of the primaries that it backs up: the payloads that came from that process and are
- * staged in any copy here. A primary that goes beyond the window that it was told is taken for failed.
+ * A backup counts here the payloads that one primary has sent and that copies on this pserver have staged. The primary
+ * has a window of bytes. If the primary exceeds its window, the backup treats it as failed.
  *
- * Late payloads (`PeerBatch.isLate`) have separate room, and so has what is left behind in a copy that the primary
- * has nothing to do with any longer. If they took room of the window, two primaries could wait for each other: one for
- * room that an update holds at a joiner, which needs the other's joiner first.
+ * Late payloads (`PeerBatch.isLate`) and payloads in copies that no longer belong to the primary have separate room. If
+ * they took room in the window, two primaries could wait for each other. Each would wait for room that an update holds
+ * at a joiner, until the other primary's joiner has the update.
  */
 import { assert } from '../../base/assert.ts';
 
 export interface BackupRoomOptions {
-  /** Sent to the primary when the connection opens. */
+  /** Size of the window. The backup sends it to the primary when the connection opens. */
   readonly windowBytes: number;
-  /** For late payloads and what was left behind: for each other pserver its window, or the largest update. */
+  /**
+   * Room for late payloads and payloads left behind. For each other pserver, it must fit one window or the largest
+   * update.
+   */
   readonly lateBytes: number;
-  /** No update is larger. */
+  /** Size of the largest possible update. */
   readonly largestBytes: number;
 }
 
 interface Payload extends ReceivedPayload {
-  /** Units whose parts the payload has, staged or not. */
+  /** Units whose parts the payload contains, staged or not. */
   readonly parts: ReadonlySet<number>;
-  /** Units whose copies have staged it. */
+  /** Units whose copies have staged the payload. */
   readonly units: Set<number>;
-  /** The same, of units that the primary has left since. */
+  /** Units whose copies have staged the payload, but no longer belong to the primary. */
   readonly leftUnits: Set<number>;
 }
 
 export interface ReceivedPayload {
-  /** Number of the update at its primary. The update may come in parts, if some units join it later. */
+  /** Number of the update at its primary. If units join the update later, their parts come in another payload. */
   readonly order: number;
   readonly bytes: number;
   readonly isLate: boolean;
 }
 
-/** A number of bytes, of which one update may take more when it is alone. */
+/** A limit in bytes. One update may exceed the limit, up to `largestBytes`, while no other update takes room. */
 class Allowance {
   readonly limitBytes: number;
   takenBytes = 0;
@@ -79,12 +82,12 @@ export class BackupRoom<P> {
     return this.#late.takenBytes;
   }
 
-  /** Whether a payload may come in: to be asked before memory is taken for it. */
+  /** Whether the payload has room. Call this before copying the payload. */
   admits({ order, bytes, isLate }: ReceivedPayload): boolean {
     return (isLate ? this.#late : this.#window).admits(bytes, order, this.#largestBytes);
   }
 
-  /** For the copies of these units; then each of them says what it has kept. */
+  /** The copies of these units get the payload. Afterwards, `keep` is called for each copy. */
   take(payload: P, received: ReceivedPayload, units: readonly number[]): void {
     assert(!this.#payloads.has(payload), 'each received payload is a separate object');
     const held: Payload = { ...received, parts: new Set(units), units: new Set(units), leftUnits: new Set() };
@@ -95,8 +98,8 @@ export class BackupRoom<P> {
   }
 
   /**
-   * The payload that has this part already: its unit's copy did not take it, and others of the payload have theirs
-   * staged. When the part comes again it takes no memory: the primary counts it once.
+   * Returns the payload that already contains this part. The unit's copy did not take the part, but other copies have
+   * the payload staged. If the part comes again, it takes no memory, because the primary counts it once.
    */
   holding({ order, isLate }: Omit<ReceivedPayload, 'bytes'>, unit: number): P | undefined {
     for (const payload of this.#byOrder.get(order) ?? []) {
@@ -107,13 +110,13 @@ export class BackupRoom<P> {
     return undefined;
   }
 
-  /** The part of a payload that is here (`holding`) has come again. */
+  /** A part that a payload here already contains (`holding`) has come again. */
   takeAgain(payload: P, unit: number): void {
     this.#payloads.get(payload)!.units.add(unit);
     addTo(this.#byUnit, unit, payload);
   }
 
-  /** The copy of the unit has staged these updates, and nothing else. To be called after each of its steps. */
+  /** The copy of the unit has exactly these updates staged. Call this after each step of the copy. */
   keep(unit: number, staged: readonly { readonly payload: P }[]): void {
     const all = this.#byUnit.get(unit);
     if (all === undefined) return;
@@ -124,7 +127,7 @@ export class BackupRoom<P> {
     }
   }
 
-  /** The primary counts no more room for what the unit's copy has staged now. */
+  /** The primary no longer counts room for the updates that the unit's copy has staged now. */
   left(unit: number): void {
     for (const payload of this.#byUnit.get(unit) ?? []) {
       const held = this.#payloads.get(payload)!;

@@ -1,8 +1,8 @@
 /**
- * A copy of a unit that another process leads (docs/copies.md). It stages what its primary has placed and applies it
- * when that says that it is committed. It decides nothing, except that it takes over when the store shows that its
- * primary has lost its index. It follows an epoch only when the store shows the head of it: a name in a frame proves
- * nothing.
+ * A backup is a copy of a unit that another process leads (docs/copies.md). It stages the updates that its primary has
+ * placed, and applies them when the primary reports them as committed. It decides only one thing: it takes over when
+ * the store shows that its primary has lost its index. It follows an epoch only after the store has shown the head of
+ * that epoch, because a name in a frame proves nothing.
  */
 import { unreachable } from '../../base/assert.ts';
 import { isSameOwner } from '../units/move-messages.ts';
@@ -39,7 +39,7 @@ export class Backup<P> {
     return this.#state.epoch;
   }
 
-  /** `head`: the newest that the store has shown; the frame is of no newer one. */
+  /** `head`: the newest head that the store has shown. The epoch of the frame is not newer. */
   framed(link: LinkName, frame: ReplicaFrame<P>, head: UnitHead): void {
     const known = Math.max(this.#state.epoch, head.epoch);
     if (link.epoch === known && isSameOwner(link.primary, head.primary)) this.#take(link, frame);
@@ -47,8 +47,8 @@ export class Backup<P> {
   }
 
   /**
-   * The store shows another head, or that the primary has lost its index. Returns false if this copy is of no further
-   * use.
+   * The store shows another head, or shows that the primary has lost its index. Returns false if this copy must be
+   * discarded.
    */
   saw(seen: Seen): boolean {
     const { head, isPrimaryAlive } = seen;
@@ -58,14 +58,16 @@ export class Backup<P> {
     return true;
   }
 
-  /** By a head that is newer than this one. Who has made the copy names it only while it leads the unit. */
+  /**
+   * Whether a newer head may name this copy. Only the primary that made the copy can add it, while it leads the unit.
+   */
   #mayBeNamed({ head, isPrimaryAlive }: Seen): boolean {
     const { madeBy, epoch } = this.#state;
     if (madeBy === undefined) return head.epoch <= epoch;
     return head.epoch < madeBy.epoch || (isPrimaryAlive && isSameOwner(head.primary, madeBy.primary));
   }
 
-  /** Gives the head by which this copy leads. */
+  /** Returns the head under which this copy leads, or undefined. */
   decided(outcome: Outcome & { readonly from: number }): UnitHead | undefined {
     const { proposal } = this.#state;
     if (proposal === undefined || proposal.from !== outcome.from) return undefined;
@@ -88,12 +90,12 @@ export class Backup<P> {
         this.#begin(link, frame);
         break;
       case 'stage':
-        // The primary begins again on each connection: what came before that is sent once more.
+        // The primary begins again on each connection, and then sends every update that this copy lacks.
         if (isFollowing) this.#stage(link, frame.update, frame.committed);
         break;
       case 'commit':
         if (isFollowing) this.#commit(frame.committed);
-        // It frees room, and the primary counts on that.
+        // Applied updates free room, but the primary counts the room as free only after this answer.
         if (isFollowing) this.#answerStaged(link);
         break;
       default:
@@ -107,7 +109,7 @@ export class Backup<P> {
       this.#out({ type: 'answer', link, answer: { type: 'refused', why: 'unfit' } });
       return;
     }
-    // Within an epoch nothing is placed twice at one position: only a late frame could have less than this copy.
+    // Within an epoch, a position is never placed twice. So only a late frame could contain less than this copy.
     if (link.epoch > this.#state.epoch) this.#log.dropAfter(agreed);
     this.#state.epoch = link.epoch;
     this.#commit(committed);
@@ -121,7 +123,7 @@ export class Backup<P> {
     this.#answerStaged(link);
   }
 
-  /** A position beyond what is staged here: the frames before it were lost, and come again. */
+  /** If the position is beyond the staged updates, the frames before it were lost, and come again. */
   #commit(committed: number): void {
     for (const update of this.#log.commitThrough(committed)) this.#out({ type: 'commit', update });
     this.#log.forgetThrough(this.#log.committed);

@@ -1,6 +1,6 @@
 /**
- * The first frame of an epoch that this process does not know yet: the view of the store is behind, or the answer about
- * the own proposal is on its way. The frame waits for that. Only the newest one matters.
+ * A copy keeps here the first frame of an epoch that it does not know yet. Either its view of the store is behind, or
+ * the answer to its own proposal is still on its way. Only the newest frame matters.
  */
 import type { EarlyBegin } from './events.ts';
 import { isSameLink, type LinkName } from './messages.ts';
@@ -16,7 +16,7 @@ export class EarlyBegins<P> {
     return this.#begin;
   }
 
-  /** Returns the link of the begin that is of no further use, and is to be refused: each begin gets an answer. */
+  /** Returns the link of the superseded begin. The caller must refuse it, because each begin gets an answer. */
   keep(begin: EarlyBegin<P>): LinkName | undefined {
     const other = this.#begin;
     if (other !== undefined && begin.link.epoch < other.link.epoch) return begin.link;

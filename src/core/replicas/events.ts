@@ -1,19 +1,21 @@
-/** What goes into a copy of a unit and what comes out (replica.ts). */
+/** Events that a copy of a unit handles, and effects that it returns (replica.ts). */
 import type { UnitOwner } from '../units/move-messages.ts';
 import type { LinkName, PlacedUpdate, ReplicaAnswer, ReplicaFrame, UpdateName } from './messages.ts';
 import type { UpdateLogState } from './update-log.ts';
 
-/** The head of the unit, as far as the copies decide by it. */
+/** The fields of a unit's head that the copies use in their decisions. */
 export interface UnitHead {
   readonly epoch: number;
   readonly primary: UnitOwner;
-  /** With the primary. Each has everything that is committed, and everything that may have been. */
+  /** The in-sync set, with the primary. Each member has every update that is committed or may have been committed. */
   readonly inSync: readonly UnitOwner[];
 }
 
 /**
- * One transaction. It does what it says when the head has the epoch `from` still, this process its index, the processes
- * in `alive` theirs, and that in `gone` has lost its index. Otherwise it does nothing.
+ * A transaction on the head of a unit. It changes the head only if all of these are true:
+ * - the head still has the epoch `from`;
+ * - this process and all processes in `alive` still have their indexes;
+ * - the processes in `gone` have lost their indexes.
  */
 export interface HeadProposal {
   readonly kind: 'add' | 'remove' | 'handOver' | 'promote';
@@ -23,54 +25,64 @@ export interface HeadProposal {
   readonly gone: readonly UnitOwner[];
 }
 
-/** `failed`: the transaction was answered, and did nothing; `head` is what it read. */
+/** `failed`: the store answered that the transaction changed nothing. `head` is the head that the transaction read. */
 export type Outcome =
   | { readonly outcome: 'succeeded' }
   | { readonly outcome: 'unknown' }
   | { readonly outcome: 'failed'; readonly head: UnitHead };
 
 export type ReplicaEvent<P> =
-  /** An update from outside. Only while `admits('update')`. The next position is its own. */
+  /** An update from outside; submit it only while `admits('update')` is true. The update gets the next position. */
   | { readonly type: 'place'; readonly payload: P }
   | { readonly type: 'frame'; readonly link: LinkName; readonly frame: ReplicaFrame<P> }
   | { readonly type: 'answer'; readonly link: LinkName; readonly answer: ReplicaAnswer }
-  /** A connection to the copy is open: the first one, or another one. */
+  /** A connection to the copy has opened: the first one, or a later one. */
   | { readonly type: 'connected'; readonly to: UnitOwner }
-  /** The copy's process has answered something, for whichever unit: it is not silent. */
+  /** The copy's process has answered for any unit, so it is not silent. */
   | { readonly type: 'heard'; readonly from: UnitOwner }
-  /** The head, and whether its primary has its index, both at one revision of the store. Comes when either changes. */
+  /**
+   * The head, and whether its primary has its index, both at one revision of the store. Submitted when either changes.
+   */
   | { readonly type: 'seen'; readonly head: UnitHead; readonly isPrimaryAlive: boolean }
   /** The process has lost its index. */
   | { readonly type: 'gone'; readonly owner: UnitOwner }
-  /** What became of the proposal that was made of the head of that epoch. */
+  /** The outcome of the proposal to change the head of epoch `from`. */
   | ({ readonly type: 'decided'; readonly from: number } & Outcome)
-  /** The process has a copy of the unit with exactly what is committed at this moment. Only while this one leads. */
+  /**
+   * The process has a copy of the unit with exactly the updates committed now. Submit this only while this copy leads.
+   */
   | { readonly type: 'join'; readonly joiner: UnitOwner }
-  /** Ends a join that has not come into the head. */
+  /** Ends the join of a copy that is not in the head. */
   | { readonly type: 'giveUp'; readonly joiner: UnitOwner }
-  /** To be led by this in-sync member. Ignored where that is not possible now. */
+  /** Hands the unit over to this in-sync member. Ignored if that is not possible now. */
   | { readonly type: 'handOver'; readonly to: UnitOwner }
   | { readonly type: 'tick' }
-  /** This process was suspended until now: the time does not count as the others' silence. */
+  /** This process was suspended until now. The time does not count as silence of the other processes. */
   | { readonly type: 'resumed' };
 
 export type ReplicaEffect<P> =
-  /** In the order of the effects. Lost when there is no connection: `connected` sends again what matters. */
+  /**
+   * Sent in the order of the effects, and lost without a connection. After `connected`, the machine sends again what
+   * the peer lacks.
+   */
   | { readonly type: 'send'; readonly link: LinkName; readonly frame: ReplicaFrame<P> }
   | { readonly type: 'answer'; readonly link: LinkName; readonly answer: ReplicaAnswer }
-  /** Apply the update, in this order; then its trainer may be answered. */
+  /** Apply the updates in the order of the effects. Then their trainers may be answered. */
   | { readonly type: 'commit'; readonly update: PlacedUpdate<P> }
-  /** These updates will never be applied: their trainers get `ReplicaFailed`. */
+  /** These updates will never be applied. Their trainers get `ReplicaFailed`. */
   | { readonly type: 'drop'; readonly names: readonly UpdateName[] }
-  /** Send the transaction and submit `decided`. After an unknown outcome it is proposed again: wait a moment first. */
+  /**
+   * Send the transaction and submit `decided`. After an unknown outcome, the machine proposes it again: wait before
+   * sending it.
+   */
   | { readonly type: 'propose'; readonly proposal: HeadProposal }
   /** Read the head and submit `seen`. */
   | { readonly type: 'look' }
-  /** It leads the unit and answers for it. */
+  /** This copy leads the unit and answers its requests. */
   | { readonly type: 'serve'; readonly epoch: number }
-  /** Another one leads the unit, or may: requests that wait are judged again. */
+  /** Another copy leads the unit, or may lead it. Requests that wait must be judged again. */
   | { readonly type: 'stepDown' }
-  /** It is in the head no more, or its copy is of no use: free it. */
+  /** The head no longer names this copy, or will never name it. Free the copy. */
   | { readonly type: 'discard' }
   /** The copy was not taken into the head. */
   | { readonly type: 'joinFailed'; readonly joiner: UnitOwner };
@@ -78,66 +90,66 @@ export type ReplicaEffect<P> =
 export interface ReplicaOptions {
   readonly unit: number;
   readonly me: UnitOwner;
-  /** A member that has not answered for so long, with something to answer, is taken out of the head. */
+  /** If a member owes an answer for this time, the primary removes it from the head. */
   readonly silenceMs: number;
-  /** With fewer copies in sync no update is placed. */
+  /** Smallest size of the in-sync set, with the primary, at which updates are placed. */
   readonly minInSync: number;
 }
 
-/** Another copy, as its primary sees it. */
+/** Another copy, as the primary sees it. */
 export interface PeerState {
   readonly owner: UnitOwner;
-  /** It has answered in this epoch, on this connection. */
+  /** The peer has answered in this epoch, on this connection. */
   readonly isBegun: boolean;
-  /** Up to which position it has everything, for certain. */
+  /** Position up to which the peer certainly has every update. */
   readonly acknowledged: number;
-  /** The position up to which it was sent everything. */
+  /** Position up to which every update was sent to the peer. */
   readonly sent: number;
-  /** Up to which position it has applied everything, for certain. */
+  /** Position up to which the peer has certainly applied every update. */
   readonly committed: number;
-  /** The committed position that was sent to it. */
+  /** The newest commit position that was sent to the peer. */
   readonly told: number;
-  /** Time since which it owes an answer. */
+  /** Time since which the peer owes an answer; undefined if it owes none. */
   readonly owesSinceMs: number | undefined;
-  /** Its process has lost its index. */
+  /** The peer has failed: it lost its index, was silent for too long, or refused to follow. The head must drop it. */
   readonly isGone: boolean;
 }
 
 export interface PrimaryState {
   readonly head: UnitHead;
   readonly peers: readonly PeerState[];
-  /** Up to here a former primary had placed updates: before all of them are committed, nothing is answered. */
+  /** A former primary placed updates up to this position. Until all of them are committed, the unit answers nothing. */
   readonly inherited: number;
   readonly proposal: HeadProposal | undefined;
-  /** To be handed over as soon as nothing is under way. */
+  /** The member that gets the unit as soon as no update is under way. */
   readonly handOverTo: UnitOwner | undefined;
   readonly isServing: boolean;
 }
 
-/** The primary that has made a copy, as it was then. */
+/** The primary that made a copy, and its epoch at that time. */
 export interface CopyMaker {
   readonly epoch: number;
   readonly primary: UnitOwner;
 }
 
 export interface BackupState {
-  /** The epoch whose primary it follows. */
+  /** The epoch whose primary this copy follows. */
   readonly epoch: number;
-  /** It was in no head yet: who has made it, and under which epoch. */
+  /** Defined until a head names the copy: the primary that made it. */
   readonly madeBy: CopyMaker | undefined;
   readonly proposal: HeadProposal | undefined;
 }
 
-/** The first frame of an epoch that the store has not shown here yet. */
+/** The first frame of an epoch whose head the store has not shown here yet. */
 export interface EarlyBegin<P> {
   readonly link: LinkName;
   readonly frame: ReplicaFrame<P>;
 }
 
-/** Plain data: a machine that is made from it continues where this one is. */
+/** State of a machine as plain data. A machine created from it continues where this machine is. */
 export interface ReplicaState<P> {
   readonly log: UpdateLogState<P>;
-  /** The newest that was seen in the store, or made. */
+  /** The newest head that this copy has seen in the store, or has made. */
   readonly head: UnitHead | undefined;
   readonly isPrimaryAlive: boolean;
   readonly early: EarlyBegin<P> | undefined;

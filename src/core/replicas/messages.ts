@@ -1,28 +1,27 @@
 /**
- * What the copies of one unit say to each other (docs/copies.md). Every frame and every answer names the unit, the
- * epoch and both processes: a connection may have been cut and made again, and what an earlier one carried may arrive
- * late.
+ * Messages between the copies of one unit (docs/copies.md). Every frame and every answer names the unit, the epoch and
+ * both processes. A connection may be replaced by another one, and messages of the earlier connection may arrive late.
  */
 import { isSameOwner, type UnitOwner } from '../units/move-messages.ts';
 
 /**
- * Name of an update. A name is never reused: after an update is dropped, the next one at its position has another
+ * Name of an update. A name is never reused: if an update is dropped, the next update at its position has another
  * epoch.
  */
 export interface UpdateName {
-  /** How many updates the unit has seen with this one, since it came into being. */
+  /** Number of updates that the unit has had since it was created, including this one. */
   readonly position: number;
   /** Epoch in which the update was placed. */
   readonly epoch: number;
 }
 
-/** `P` is what the shells put into frames. The machines do not look into it. */
+/** `P`: the payload, which the shells put into frames. The machines do not look into it. */
 export interface PlacedUpdate<P> {
   readonly name: UpdateName;
   readonly payload: P;
 }
 
-/** From the primary of an epoch to one of the other copies. */
+/** A link goes from the primary of an epoch to one of the other copies. */
 export interface LinkName {
   readonly unit: number;
   readonly epoch: number;
@@ -33,22 +32,22 @@ export interface LinkName {
 /** A frame from the primary. */
 export type ReplicaFrame<P> =
   /**
-   * The first one of an epoch and of a connection: everything up to `base` the member has, and from there on the
-   * primary has placed these. What else the member has staged it drops.
+   * The first frame of an epoch and of a connection. The member has every update up to `base`, and the primary has
+   * placed the updates of `tail` above it. The member drops its other staged updates.
    */
   | { readonly type: 'begin'; readonly base: number; readonly tail: readonly UpdateName[]; readonly committed: number }
   | { readonly type: 'stage'; readonly update: PlacedUpdate<P>; readonly committed: number }
-  /** When no `stage` tells it. */
+  /** Sent if no `stage` carries the commit position. */
   | { readonly type: 'commit'; readonly committed: number };
 
-/** From a member. Each `begin` has one answer, which may come later than those of the frames after it. */
+/** An answer from a member. Each `begin` gets one answer, which may come after the answers to later frames. */
 export type ReplicaAnswer =
   /**
-   * It has everything that the primary has placed, up to `through`, and nothing else. It has applied everything up to
-   * `committed`: only what is above takes room there.
+   * The member has exactly the updates that the primary has placed, up to `through`. It has applied those up to
+   * `committed`: only the updates above take room at the member.
    */
   | { readonly type: 'staged'; readonly through: number; readonly committed: number }
-  /** `old`: there is a newer epoch. `unfit`: its copy cannot follow this primary. */
+  /** `old`: a newer epoch exists. `unfit`: the copy cannot follow this primary. */
   | { readonly type: 'refused'; readonly why: 'old' | 'unfit' };
 
 export const isSameLink = (a: LinkName, b: LinkName): boolean =>
@@ -59,7 +58,7 @@ export const isSameName = (a: UpdateName, b: UpdateName): boolean => a.position 
 export const isIn = (owners: readonly UnitOwner[], one: UnitOwner): boolean =>
   owners.some((owner) => isSameOwner(owner, one));
 
-/** Equal for the same process only. */
+/** Returns equal keys only for the same process. */
 export const keyOfOwner = ({ index, token }: UnitOwner): string => `${index}/${token}`;
 
 export const without = (owners: readonly UnitOwner[], one: UnitOwner): UnitOwner[] =>

@@ -1,7 +1,7 @@
 /**
- * What a pserver has received from one of the primaries that it backs up: what may come in, and which batches are
- * answered. A batch is answered when all its beginnings are, and in the order of the batches: a beginning may wait for
- * what the store shows here. An answer that comes when its connection was lost counts no more.
+ * A backup keeps here the batches that it has received from one primary. The inbox decides which batches have room and
+ * when each batch is answered. Batches are answered in order, each when all its begins are answered. A begin may wait
+ * until the store shows its epoch here. After a connection is lost, answers to its batches are discarded.
  */
 import { assert } from '../../base/assert.ts';
 import { BackupRoom, type BackupRoomOptions } from './backup-room.ts';
@@ -16,23 +16,22 @@ interface OpenFrame {
 
 export class PeerInbox<P extends SharedPayload> {
   readonly room: BackupRoom<P>;
-  /** By unit, in the order of the frames: each unit is in a batch at most once. */
+  /** The frames of each batch, by unit and in order. A batch contains each unit at most once. */
   #batches: Map<number, OpenFrame>[] = [];
 
   constructor(room: BackupRoomOptions) {
     this.room = new BackupRoom(room);
   }
 
-  /** Another connection, or the first one. What came before it is not answered. */
+  /** A connection has opened: the first one, or a later one. Earlier batches are not answered. */
   opened(): void {
     this.#batches = [];
   }
 
   /**
-   * To be told when all of it is here; whether its payload has room is asked before that (`BackupRoom.admits`, after
-   * `left`). Undefined when it does not fit the room: the primary has failed, and nothing of the batch is to be used.
-   * Otherwise each frame that is given back is to be submitted to the machine of its unit, and what the machines answer
-   * to `answered`. Then `answers` says what goes back.
+   * Call this when the whole batch has arrived. If the payload does not fit the room, the primary has failed: the
+   * result is undefined, and no part of the batch may be used. Otherwise, submit each returned frame to the machine of
+   * its unit, and pass the machines' answers to `answered`. Then `answers` returns the answers to send.
    */
   received({ left, frames, order, isLate }: PeerBatch<P>): readonly LinkFrame<P>[] | undefined {
     for (const unit of left) this.room.left(unit);
@@ -59,7 +58,7 @@ export class PeerInbox<P extends SharedPayload> {
     return known;
   }
 
-  /** The same frame, or one with the payload that has its part here already. */
+  /** Returns the same frame, or a frame with the earlier payload that already contains its part. */
   #withHeldPart(sent: LinkFrame<P>, of: Pick<PeerBatch<P>, 'order' | 'isLate'>): LinkFrame<P> {
     const { link, frame } = sent;
     if (frame.type !== 'stage') return sent;
@@ -67,7 +66,7 @@ export class PeerInbox<P extends SharedPayload> {
     return payload === undefined ? sent : { link, frame: { ...frame, update: { ...frame.update, payload } } };
   }
 
-  /** A machine of replicas answers, whichever frame the answer is about. */
+  /** A machine has answered. The answer is assigned to the oldest unanswered frame of the link. */
   answered(link: LinkName, answer: ReplicaAnswer): void {
     for (const frames of this.#batches) {
       const open = frames.get(link.unit);
@@ -77,7 +76,7 @@ export class PeerInbox<P extends SharedPayload> {
     }
   }
 
-  /** There is no copy of the unit here: a frame of it has come, or the copy was freed just now. */
+  /** This pserver has no copy of the unit: a frame for the unit has come, or the copy was just freed. */
   hasNone(unit: number): void {
     this.room.keep(unit, []);
     for (const frames of this.#batches) {
@@ -87,7 +86,7 @@ export class PeerInbox<P extends SharedPayload> {
   }
 
   /**
-   * Answers to the batches that are complete now, in order. To be called after the frames that have come are submitted.
+   * Returns the answers to the batches that are complete now, in order. Call this after submitting the received frames.
    */
   answers(): BatchAnswer[] {
     const answers: BatchAnswer[] = [];

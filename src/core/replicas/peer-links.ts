@@ -1,9 +1,13 @@
 /**
- * All links of a pserver as a primary: one outbox and one window for each process that has copies of its units, and
- * those that wait for room. It is told what the machines of the units want (replica.ts), and says which batches go out.
+ * All links of a pserver as a primary. For each process with copies of its units, it keeps an outbox and a window. It
+ * also keeps the updates that wait for room. The caller passes in the effects of the units' machines (replica.ts), and
+ * gets the batches to send.
  *
- * In each turn: `ask` or events of the connections; then the machines' effects go to `effects`, and the peers of each
- * unit that took a step to `setPeers`; then `grant`, and what is granted is placed in the same turn; then `batches`.
+ * In each turn, the caller does the following in this order:
+ * - call `ask`, or report events of the connections;
+ * - pass the machines' effects to `effects`, and the peers of each unit that took a step to `setPeers`;
+ * - call `grant`, and place the granted updates in the same turn;
+ * - call `batches`.
  */
 import type { UnitOwner } from '../units/move-messages.ts';
 import type { ReplicaEffect } from './events.ts';
@@ -21,10 +25,10 @@ export class PeerLinks<P extends SharedPayload> {
   readonly #mostUnderWay: number;
   readonly #outboxes = new Map<string, PeerOutbox<P>>();
   #gone: UnitOwner[] = [];
-  /** Who waits for room. Its peers are set here (`setPeers`). */
+  /** Updates that wait for room. `setPeers` keeps the peers of the queue current. */
   readonly queue: RoomQueue;
 
-  /** `mostUnderWay`: batches that were sent to a peer and are not answered. */
+  /** `mostUnderWay`: maximum number of unanswered batches at each peer. */
   constructor(mostUnderWay: number) {
     this.#mostUnderWay = mostUnderWay;
     this.queue = new RoomQueue((peer) => this.#outboxTo(peer).room);
@@ -35,7 +39,7 @@ export class PeerLinks<P extends SharedPayload> {
     return this.#outboxes.get(keyOfOwner(peer))?.room.takenBytes ?? 0;
   }
 
-  /** Returns the number of the connection; then the machines of all units get `connected`. */
+  /** Returns the number of the connection. Then the caller submits `connected` to the machines of all units. */
   opened(peer: UnitOwner, windowBytes: number): number {
     return this.#outboxTo(peer).opened(windowBytes);
   }
@@ -46,8 +50,8 @@ export class PeerLinks<P extends SharedPayload> {
   }
 
   /**
-   * The process of the peer has lost its index. Units that still have it as a peer get notice, and take it out of their
-   * heads.
+   * The process of the peer has lost its index. The caller also informs the units that still have the peer, and they
+   * remove it from their heads.
    */
   gone(peer: UnitOwner): void {
     if (!isIn(this.#gone, peer)) this.#gone.push(peer);
@@ -55,7 +59,7 @@ export class PeerLinks<P extends SharedPayload> {
     this.#removeGone();
   }
 
-  /** Effects of the machine of a unit, in their order. To be called before `setPeers` for the same step. */
+  /** Effects of the machine of a unit, in order. Call this before `setPeers` for the same step. */
   effects(unit: number, effects: readonly ReplicaEffect<P>[]): void {
     for (const effect of effects) {
       if (effect.type === 'send') this.#outboxTo(effect.link.member).send(effect.link, effect.frame);
@@ -64,7 +68,10 @@ export class PeerLinks<P extends SharedPayload> {
     }
   }
 
-  /** To which processes the unit's machine sends from now on (`Replica.peers`). Tells whether they are others. */
+  /**
+   * Sets the processes to which the unit's machine sends from now on (`Replica.peers`). Returns whether they have
+   * changed.
+   */
   setPeers(unit: number, peers: readonly UnitOwner[]): boolean {
     const left = this.queue.setPeers(unit, peers);
     if (left === undefined) return false;
@@ -73,13 +80,13 @@ export class PeerLinks<P extends SharedPayload> {
     return true;
   }
 
-  /** Commit positions have not gone: after a while they are due. */
+  /** Commit positions wait to be sent, and become due after a while. */
   get haveCommits(): boolean {
     for (const outbox of this.#outboxes.values()) if (outbox.hasCommits) return true;
     return false;
   }
 
-  /** Commit positions are due at once where an update waits for room: they may free it. */
+  /** If an update waits for room, commit positions are due at once, because they may free room. */
   batches(areCommitsDue: boolean): AddressedBatch<P>[] {
     const isNow = areCommitsDue || this.queue.waiting > 0;
     return [...this.#outboxes.values()].flatMap((outbox) =>
@@ -88,8 +95,8 @@ export class PeerLinks<P extends SharedPayload> {
   }
 
   /**
-   * Events for the machines: `heard` for all units of the peer, and each unit's answer. Undefined: the peer has failed,
-   * and the connection is to be closed.
+   * Returns the answers for the machines. The caller also submits `heard` to all units of the peer. Undefined: the peer
+   * has failed, and the caller must close the connection.
    */
   answered(peer: UnitOwner, connection: number, answers: BatchAnswer): AnsweredFrame[] | undefined {
     const outbox = this.#outboxes.get(keyOfOwner(peer));

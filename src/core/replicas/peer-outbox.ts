@@ -1,11 +1,15 @@
 /**
- * What the machines of all units that a pserver leads have to say to one peer, made into batches. Each batch takes all
- * beginnings, the oldest update that was not sent yet with its stages in all units, and the commit positions that are
- * news to the peer. Commit positions wait a little for something that they can ride on: then half of all batches need
- * not be sent. When they are due they go alone, as the next update may wait for the room that they free. Nothing waits
- * here for room: what is staged has it, or needs none.
+ * The outbox combines the frames of all units that a pserver leads into batches for one peer. Each batch contains:
+ * - all begins;
+ * - the stages of the oldest unsent update, in all units;
+ * - the commit positions that the peer does not know.
  *
- * A connection that was lost is forgotten with all that was on its way: the machines begin again on the next one.
+ * Commit positions wait a little for a batch with other frames, which saves half of all batches. When they are due,
+ * they are sent alone, because the next update may wait for the room that they free. Stages never wait here for room:
+ * they have room, or need none.
+ *
+ * When a connection is lost, the outbox drops everything under way, and the machines begin again on the next
+ * connection.
  */
 import { assert } from '../../base/assert.ts';
 import type { UnitOwner } from '../units/move-messages.ts';
@@ -29,11 +33,17 @@ export interface SentBatch<P> {
 
 interface UnderWay<P> {
   readonly batch: PeerBatch<P>;
-  /** Since it was sent. What is answered about these units is about copies that they no longer have. */
+  /**
+   * Units that were left after the batch was sent. Answers for them concern copies that no longer belong to this
+   * primary.
+   */
   readonly left: Set<number>;
 }
 
-/** Event for the machine of the unit. Without answer: `connected`, since the copy must be started again. */
+/**
+ * Event for the machine of the unit. If the answer is undefined, the event is `connected`, because the copy must be
+ * begun again.
+ */
 export interface AnsweredFrame {
   readonly link: LinkName;
   readonly answer: ReplicaAnswer | undefined;
@@ -49,14 +59,16 @@ export class PeerOutbox<P extends SharedPayload> {
   /** Updates in the order of their payloads. */
   #updates: StagedUpdate<P>[] = [];
   #commits = new Map<number, LinkFrame<P>>();
-  /** The newest commit position of each unit: a stage that has waited here tells it, and not the one of its time. */
+  /**
+   * The newest commit position of each unit. A stage that has waited here carries this position instead of its original
+   * one.
+   */
   readonly #committed = new Map<number, number>();
   /**
-   * Units that were left, until the peer has answered a batch that names them: on the next connection they are named
-   * again.
+   * Units that were left, until the peer has answered a batch that names them. The next connection names them again.
    */
   readonly #left = new Set<number>();
-  /** The newest epoch that was started with the peer, by unit. */
+  /** The newest epoch that was begun with the peer, by unit. */
   readonly #epochs = new Map<number, number>();
   #underWay: UnderWay<P>[] = [];
 
@@ -70,7 +82,7 @@ export class PeerOutbox<P extends SharedPayload> {
     return this.#connection;
   }
 
-  /** Gives the number of the connection. */
+  /** Returns the number of the connection. */
   opened(windowBytes: number): number {
     this.closed();
     this.#isOpen = true;
@@ -87,21 +99,21 @@ export class PeerOutbox<P extends SharedPayload> {
     this.#underWay = [];
   }
 
-  /** To be called in the order of the effects. Without a connection it is lost. */
+  /** Call this in the order of the effects. Without a connection, the frame is lost. */
   send(link: LinkName, frame: ReplicaFrame<P>): void {
     const { unit, epoch } = link;
     if (frame.type === 'begin') this.#epochs.set(unit, epoch);
     if (!this.#isOpen) return;
     this.#committed.set(unit, frame.committed);
     if (frame.type === 'begin') {
-      // What was placed before it is sent once more, as far as the copy lacks it.
+      // The machine sends earlier updates again, as far as the copy lacks them.
       this.#forget(unit);
       this.#begins.set(unit, { link, frame });
     } else if (frame.type === 'stage') this.#add(link, frame);
     else this.#commits.set(unit, { link, frame });
   }
 
-  /** The peer's copy of the unit gets nothing more from this process, unless it begins with it again. */
+  /** The peer's copy of the unit gets nothing more from this process, unless this process begins it again. */
   leave(unit: number): void {
     this.#forget(unit);
     this.#epochs.delete(unit);
@@ -110,14 +122,14 @@ export class PeerOutbox<P extends SharedPayload> {
     this.room.left(unit);
   }
 
-  /** There are commit positions that have not gone. */
+  /** Commit positions wait to be sent. */
   get hasCommits(): boolean {
     return this.#commits.size > 0;
   }
 
   /**
-   * What goes out now. To be called when all effects of what has happened are here. `areCommitsDue`: commit positions
-   * wait no longer for something that they can ride on.
+   * Returns the batches to send now. Call this after all effects of the turn are here. `areCommitsDue`: commit
+   * positions no longer wait for a batch with other frames.
    */
   batches(areCommitsDue: boolean): SentBatch<P>[] {
     const sent: SentBatch<P>[] = [];
@@ -130,7 +142,7 @@ export class PeerOutbox<P extends SharedPayload> {
     return sent;
   }
 
-  /** Undefined: it does not fit what was sent, and the connection is to be closed. */
+  /** Returns undefined if the answers do not match the oldest batch. Then the caller must close the connection. */
   answered(connection: number, answers: BatchAnswer): AnsweredFrame[] | undefined {
     if (connection !== this.#connection || !this.#isOpen) return [];
     const first = this.#underWay[0];
@@ -138,7 +150,7 @@ export class PeerOutbox<P extends SharedPayload> {
     this.#underWay.shift();
     for (const unit of toldBy(first)) this.#left.delete(unit);
     return first.batch.frames.flatMap(({ link }, at) =>
-      // What is older than a beginning that waits says nothing after it.
+      // An answer to a frame before a waiting begin says nothing about the state after the begin.
       first.left.has(link.unit) || this.#begins.has(link.unit) ? [] : [this.#answeredFrame(link, answers[at])],
     );
   }
@@ -162,8 +174,8 @@ export class PeerOutbox<P extends SharedPayload> {
     let update = this.#updates.findLast((one) => one.payload === payload && one.isLate === isLate);
     if (update === undefined) {
       update = { payload, isLate, stages: new Map() };
-      // Units start at different times: an update that one unit lacks may be older than an update that waits for
-      // another.
+      // Units start at different times. So one unit may lack an update that is older than an update waiting for another
+      // unit.
       const at = this.#updates.findLastIndex((one) => one.payload.order <= payload.order);
       this.#updates.splice(at + 1, 0, update);
     }
@@ -190,7 +202,7 @@ export class PeerOutbox<P extends SharedPayload> {
     return { left, frames, order, isLate };
   }
 
-  /** A unit that the batch begins with has nothing else in it: the rest goes with the next one. */
+  /** Takes the frames of units that the batch does not begin. The other frames go into the next batch. */
   #takeOthers<T>(from: Map<number, T>): [unit: number, frame: T][] {
     const taken = [...from].filter(([unit]) => !this.#begins.has(unit));
     for (const [unit] of taken) from.delete(unit);
@@ -200,5 +212,7 @@ export class PeerOutbox<P extends SharedPayload> {
 
 const NOTHING_STAGED = { order: 0, isLate: false };
 
-/** The units that the batch names as left. A unit that was started since and left again must be named once more. */
+/**
+ * The units that the batch names as left. If a unit was begun and left again since then, it must be named once more.
+ */
 const toldBy = <P>({ batch, left }: UnderWay<P>): number[] => batch.left.filter((unit) => !left.has(unit));

@@ -1,10 +1,10 @@
 /**
- * The room that a pserver has at one of its peers, as the primary counts it: a window of bytes that belongs to this
- * pair alone. Room is taken before an update is placed, and is free again when the peer has said that it has applied
- * or dropped the update in all units: it keeps the payload until then.
+ * A primary counts here the room that it has at one peer: a window of bytes for this pair of pservers alone. An update
+ * takes room before it is placed. The peer keeps the payload until it has applied or dropped the update in all units.
+ * The room is free when the peer has reported that.
  *
- * What the peer counts (backup-room.ts) is never more than this: a unit that is left is told before anything that uses
- * its room, on a connection in order.
+ * Invariant: the peer never counts more than the primary (backup-room.ts). On an ordered connection, the primary
+ * reports a left unit before it sends anything that uses the room of that unit.
  */
 import { assert } from '../../base/assert.ts';
 import { isSameName, type UpdateName } from './messages.ts';
@@ -19,12 +19,12 @@ interface HeldPayload {
 interface HeldPart {
   readonly name: UpdateName;
   readonly payload: HeldPayload;
-  /** The primary has dropped it. The peer has, too, when it answers in the epoch after that. */
+  /** The primary has dropped the update. An answer in a later epoch shows that the peer has dropped it, too. */
   isDropped: boolean;
 }
 
 export class PeerRoom {
-  /** Undefined until the peer has sent it. */
+  /** Undefined until the peer has sent its window. */
   #windowBytes: number | undefined;
   /** Keyed by the order of the payload. */
   readonly #payloads = new Map<number, HeldPayload>();
@@ -41,7 +41,7 @@ export class PeerRoom {
     return this.#heldBytes + this.#creditBytes;
   }
 
-  /** An update larger than the window goes alone. */
+  /** An update larger than the window has room only if nothing else is taken. */
   hasRoom(bytes: number): boolean {
     if (this.#windowBytes === undefined) return false;
     return this.takenBytes === 0 || this.takenBytes + bytes <= this.#windowBytes;
@@ -73,7 +73,7 @@ export class PeerRoom {
   }
 
   has(unit: number, name: UpdateName): boolean {
-    // The newest is asked for most often.
+    // Callers ask most often for the newest update.
     return this.#parts.get(unit)?.findLast((part) => isSameName(part.name, name)) !== undefined;
   }
 
@@ -88,7 +88,7 @@ export class PeerRoom {
     this.#free(unit, ({ name, isDropped }) => isDropped || name.position <= committed);
   }
 
-  /** The peer knows that its copy of the unit takes no room of this window from now on. */
+  /** The unit's copy takes no room from now on. The peer learns this before the room is used again. */
   left(unit: number): void {
     this.#free(unit, () => true);
   }

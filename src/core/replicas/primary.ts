@@ -1,12 +1,12 @@
 /**
- * The copy that leads a unit: it gives every update its place, sends it to the other copies, and commits it when all
- * of the in-sync set have staged it (docs/copies.md; the log discipline of PacificA, 2008). It alone takes a copy
- * into the set, out of it, and hands the unit over. While the store decides about the set, a commit needs the set
- * before *and* the set asked for.
+ * The primary is the copy that leads a unit (docs/copies.md; its log follows PacificA, 2008). It gives every update its
+ * place, sends the update to the other copies, and commits it when the whole in-sync set has staged it. Only the
+ * primary adds a copy to the set, removes a copy, or hands the unit over. While the store decides about a change of the
+ * set, a commit needs the old set *and* the requested set.
  *
- * When a member is taken out, what all that are left have staged is committed under the new head; the rest is dropped,
- * and was applied nowhere. What a former primary had placed is never dropped: its trainer may have been told that it
- * counts. Before all of that is committed the unit answers nothing.
+ * After removing a member, the primary commits the updates that all remaining members have staged. It drops the others,
+ * which no copy has applied. It never drops the updates of a former primary, because their trainers may have been told
+ * that they count. Until all of these are committed, the unit answers nothing.
  */
 import { assert, unreachable } from '../../base/assert.ts';
 import { isSameOwner, type UnitOwner } from '../units/move-messages.ts';
@@ -32,7 +32,7 @@ export class Primary<P> {
   readonly #out: (effect: ReplicaEffect<P>) => void;
   readonly #state: Omit<State, 'peers'>;
   #peers: Peer[];
-  /** Owners of `#peers`; a new list whenever they change. */
+  /** Owners of `#peers`. The list is replaced whenever they change. */
   #owners: readonly UnitOwner[];
 
   constructor(
@@ -49,7 +49,7 @@ export class Primary<P> {
     this.#owners = ownersOf(this.#peers);
   }
 
-  /** It leads from this head on, with everything that its copy has staged. */
+  /** State of a copy that leads from this head on, with everything that it has staged. */
   static begun(head: UnitHead, log: Pick<UpdateLog<unknown>, 'last' | 'committed'>, me: UnitOwner): PrimaryState {
     const peers = without(head.inSync, me).map((owner) => newPeer(owner, log.committed));
     const undecided = { proposal: undefined, handOverTo: undefined };
@@ -60,7 +60,7 @@ export class Primary<P> {
     return { ...this.#state, peers: this.#peers.map((peer) => ({ ...peer })) };
   }
 
-  /** To which it sends: another list only when it has changed. */
+  /** The processes to which the primary sends. If the list is the same object as before, they have not changed. */
   get peers(): readonly UnitOwner[] {
     return this.#owners;
   }
@@ -86,9 +86,9 @@ export class Primary<P> {
     return owingSinceMs === undefined ? undefined : owingSinceMs + this.#options.silenceMs;
   }
 
-  // ---- what happens
+  // ---- events
 
-  /** To be called when an epoch begins. */
+  /** Call this when an epoch begins. */
   begin(now: number): void {
     for (const peer of this.#peers) this.#beginWith(peer, now);
   }
@@ -141,7 +141,10 @@ export class Primary<P> {
     if (peer !== undefined && !this.#isMember(peer)) this.#failed(peer);
   }
 
-  /** A hand-over to it may begin: not before what was inherited is committed, nor to one that is being taken out. */
+  /**
+   * Whether a hand-over to the member may begin. Inherited updates must be committed, and the member must not have
+   * failed.
+   */
   mayHandOver(to: UnitOwner): boolean {
     const peer = this.#peerOf(to);
     return this.#state.isServing && peer !== undefined && this.#isMember(peer) && !peer.isGone;
@@ -161,11 +164,11 @@ export class Primary<P> {
     for (const peer of this.#peers) if (peer.owesSinceMs !== undefined) peer.owesSinceMs = now;
   }
 
-  /** Gives the head under which this copy leads no more. */
+  /** Returns the head under which this copy no longer leads, or undefined. */
   decided(outcome: Outcome & { readonly from: number }, now: number): UnitHead | undefined {
     const { proposal, head } = this.#state;
     if (proposal === undefined || proposal.from !== outcome.from) return undefined;
-    // An old try may still land. Only a transaction that is answered tells.
+    // An earlier attempt may still take effect. Only an answered transaction shows the outcome.
     if (outcome.outcome === 'unknown') {
       this.#out({ type: 'propose', proposal });
       return undefined;
@@ -177,7 +180,7 @@ export class Primary<P> {
     return undefined;
   }
 
-  /** Sends, commits and proposes what is to be after a step. */
+  /** Sends frames, commits updates and proposes changes of the head, as far as the step makes them due. */
   settle(now: number): void {
     for (const peer of this.#peers) this.#sendTo(peer, now);
     this.#commit();
@@ -231,7 +234,7 @@ export class Primary<P> {
     if (through > peer.acknowledged || committed > peer.committed) peer.owesSinceMs = now;
     peer.acknowledged = Math.max(peer.acknowledged, through);
     peer.committed = Math.max(peer.committed, committed);
-    // What it has not applied takes room there: a member that does not apply it holds up the others, too.
+    // Updates that a member has not applied take room there. So a member that does not apply them delays others, too.
     if (peer.acknowledged >= peer.sent && peer.committed >= peer.told) peer.owesSinceMs = undefined;
   }
 
@@ -251,7 +254,7 @@ export class Primary<P> {
     peer.owesSinceMs ??= now;
   }
 
-  /** A member is to be taken out of the head; a copy that is in no head yet is left alone. */
+  /** Marks a member, or a copy asked for, for removal from the head. Any other copy is forgotten. */
   #failed(peer: Peer): void {
     if (this.#state.handOverTo !== undefined && isSameOwner(this.#state.handOverTo, peer.owner)) {
       if (this.#state.proposal?.kind !== 'handOver') this.#state.handOverTo = undefined;
@@ -320,7 +323,7 @@ export class Primary<P> {
     return { kind: 'handOver', from: this.epoch, head: this.#headWith({ primary: to }), alive: [to], gone: [] };
   }
 
-  /** Gives the head if another copy leads by it. */
+  /** Returns the head if another copy leads under it. */
   #changed({ kind, head }: HeadProposal, now: number): UnitHead | undefined {
     if (kind === 'handOver') return head;
     const wereMembers = this.#state.head.inSync;
@@ -329,7 +332,7 @@ export class Primary<P> {
     this.#setPeers(this.#peers.filter(({ owner }) => isIn(head.inSync, owner) || !isIn(wereMembers, owner)));
     if (kind === 'remove') this.#dropUnstaged();
     for (const peer of this.#peers) {
-      // What it has staged of what is left, it has staged in this epoch, too.
+      // The peer's acknowledgements of the remaining updates count in the new epoch, too.
       peer.acknowledged = Math.min(peer.acknowledged, this.#log.last);
       peer.sent = peer.acknowledged;
       peer.owesSinceMs = undefined;
@@ -338,7 +341,10 @@ export class Primary<P> {
     return undefined;
   }
 
-  /** What all members that are left have staged stays, where they are enough, and what was inherited. */
+  /**
+   * Drops updates that a remaining member has not staged. If fewer than `minInSync` members remain, it drops all
+   * uncommitted updates. In both cases, it keeps the inherited updates.
+   */
   #dropUnstaged(): void {
     const { committed, last } = this.#log;
     const acknowledged = this.#peers.filter((peer) => this.#isMember(peer)).map((peer) => peer.acknowledged);
@@ -348,7 +354,10 @@ export class Primary<P> {
     if (names.length > 0) this.#out({ type: 'drop', names });
   }
 
-  /** The other process has lost its index. */
+  /**
+   * The store refused the change although the head is unchanged. An `add` or `handOver` fails if the other process lost
+   * its index.
+   */
   #refused({ kind, head }: HeadProposal): void {
     this.#state.proposal = undefined;
     if (kind === 'handOver') this.#state.handOverTo = undefined;

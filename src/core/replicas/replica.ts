@@ -1,6 +1,6 @@
 /**
- * One copy of a unit: its updates, and what it is by the head, primary or backup (docs/copies.md). Pure: time is an
- * argument, effects are carried out in their order. The store alone decides which copy leads.
+ * One copy of a unit: its updates, and its role under the head, primary or backup (docs/copies.md). The machine is
+ * pure: time is an argument, and the caller carries out the effects in order. Only the store decides which copy leads.
  */
 import { unreachable } from '../../base/assert.ts';
 import { isSameOwner, type UnitOwner } from '../units/move-messages.ts';
@@ -17,10 +17,10 @@ export class Replica<P> {
   readonly #options: ReplicaOptions;
   readonly #log: UpdateLog<P>;
   #seen: Seen | undefined;
-  /** Undefined: the copy was discarded. */
+  /** Undefined after the copy was discarded. */
   #role: Primary<P> | Backup<P> | undefined;
   readonly #early: EarlyBegins<P>;
-  /** Filled during one step. */
+  /** Effects of the current step. */
   #effects: ReplicaEffect<P>[] = [];
 
   constructor(options: ReplicaOptions, { log, head, isPrimaryAlive, early, role }: ReplicaState<P>) {
@@ -32,7 +32,7 @@ export class Replica<P> {
     else if (role.is === 'backup') this.#role = new Backup(options, this.#log, this.#out, role);
   }
 
-  /** The state of a unit that this process has taken alone, with everything up to this position applied. */
+  /** State of a unit that this process has taken alone, with every update up to `committed` applied. */
   static taken<P>(head: UnitHead, committed: number, { me }: ReplicaOptions): ReplicaState<P> {
     const log = { base: committed, committed, updates: [] };
     const role = { is: 'primary' as const, ...Primary.begun(head, { last: committed, committed }, me) };
@@ -40,8 +40,7 @@ export class Replica<P> {
   }
 
   /**
-   * The state of a copy that was made for this process, with everything up to this position applied. It is in no head
-   * yet.
+   * State of a copy that was made for this process, with every update up to `committed` applied. No head names it yet.
    */
   static copied<P>({ epoch, primary }: CopyMaker, committed: number): ReplicaState<P> {
     const log = { base: committed, committed, updates: [] };
@@ -65,42 +64,42 @@ export class Replica<P> {
     };
   }
 
-  /** Whether requests of the unit may be answered now. */
+  /** Whether the unit's requests may be answered now. */
   admits(kind: 'read' | 'update'): boolean {
     return this.#role instanceof Primary && this.#role.admits(kind);
   }
 
   /**
-   * The processes to which it sends the unit's updates: in the head, asked for, or joining. The list is another one
-   * only when they have changed.
+   * The processes to which this copy sends the unit's updates: in the head, asked for, or joining. If the list is the
+   * same object as before, they have not changed.
    */
   peers(): readonly UnitOwner[] {
     return this.#role instanceof Primary ? this.#role.peers : NO_PEERS;
   }
 
-  /** The position up to which everything is applied. */
+  /** Position up to which every update is committed. */
   get committed(): number {
     return this.#log.committed;
   }
 
-  /** The copy follows another one. `joining`: it was in no head yet. */
+  /** `member` and `joining`: the copy follows a primary. `joining`: no head has named the copy yet. */
   get standing(): 'leading' | 'member' | 'joining' | 'none' {
     if (this.#role instanceof Primary) return 'leading';
     if (this.#role === undefined) return 'none';
     return this.#role.state().madeBy !== undefined ? 'joining' : 'member';
   }
 
-  /** It wants to lead, and the store has not answered. */
+  /** This copy has proposed to lead the unit, and the store has not answered. */
   get isPromoting(): boolean {
     return this.#role instanceof Backup && this.#role.state().proposal !== undefined;
   }
 
-  /** By whom the unit is to be led, as soon as that is possible. */
+  /** The member that gets the unit as soon as possible. */
   get handOverTo(): UnitOwner | undefined {
     return this.#role instanceof Primary ? this.#role.state().handOverTo : undefined;
   }
 
-  /** A hand-over to that member may begin now. Later it may be refused anyway. */
+  /** Whether a hand-over to the member may begin now. The store may still refuse it. */
   mayHandOver(to: UnitOwner): boolean {
     return this.#role instanceof Primary && this.#role.mayHandOver(to);
   }
@@ -110,7 +109,7 @@ export class Replica<P> {
     return { position: this.#log.last + 1, epoch: this.#knownEpoch() };
   }
 
-  /** What is staged here and not committed, in order. */
+  /** The updates that are staged here and not committed, in order. */
   staged(): readonly PlacedUpdate<P>[] {
     return this.#role === undefined ? [] : this.#log.after(this.#log.committed);
   }
@@ -197,7 +196,7 @@ export class Replica<P> {
     return this.#role instanceof Primary ? this.#role.epoch : (this.#seen?.head.epoch ?? 0);
   }
 
-  /** A frame of another kind has come before its beginning, and is sent again. */
+  /** Only a begin is kept: any other frame came before its begin, and is sent again. */
   #keepEarly(link: LinkName, frame: ReplicaFrame<P>): void {
     this.#out({ type: 'look' });
     const useless = frame.type === 'begin' ? this.#early.keep({ link, frame }) : undefined;
@@ -215,7 +214,7 @@ export class Replica<P> {
     this.#seen = seen;
     const { head } = seen;
     if (this.#role instanceof Primary) {
-      // Its own changes it learns from the answers of the store.
+      // A primary learns of its own changes from the answers of the store.
       if (head.epoch > this.#role.epoch && !isSameOwner(head.primary, this.#options.me))
         this.#stepDown(this.#role, head);
     } else if (this.#role !== undefined && isSameOwner(head.primary, this.#options.me)) {
@@ -233,7 +232,9 @@ export class Replica<P> {
     if (own !== undefined && own.epoch > (this.#seen?.head.epoch ?? 0)) this.#takeOver(own, now);
   }
 
-  /** It keeps everything that it has staged: trainers may have an answer that says that the update counts. */
+  /**
+   * The new primary keeps everything that it has staged, because trainers may have been told that these updates count.
+   */
   #takeOver(head: UnitHead, now: number): void {
     this.#seen = { head, isPrimaryAlive: true };
     const primary = new Primary(this.#options, this.#log, this.#out, Primary.begun(head, this.#log, this.#options.me));

@@ -1,10 +1,11 @@
 /**
- * The updates that wait for room at the peers of their units, before they are placed. Room is taken at all peers at
- * once, before anything is placed: taken one by one, updates of two pservers could each hold what the other needs.
+ * Updates wait here for room at the peers of their units, before they are placed. An update takes room at all peers at
+ * once. If it took room peer by peer, updates of two pservers could each hold the room that the other needs.
  *
- * First come, first served: no update takes room at a peer that an earlier one waits for. An update waits for the peers
- * that its units have now, and no longer for a peer that was taken out of the set, or of a unit that was handed over. A
- * grant is room and no place in the order: for a trainer that dies before its update is placed, `cancel` returns it.
+ * First come, first served: an update never takes room at a peer for which an earlier update waits. An update waits
+ * only for the current peers of its units, not for a peer that was removed or whose unit was handed over. A grant
+ * reserves room, but not a place in the sequence. If a trainer dies before its update is placed, `cancel` returns the
+ * room.
  */
 import { assert } from '../../base/assert.ts';
 import type { UnitOwner } from '../units/move-messages.ts';
@@ -26,7 +27,7 @@ interface Need {
 
 interface Waiter {
   readonly bytesByUnit: BytesByUnit;
-  /** By the peers that its units have now. Undefined: they have changed since. */
+  /** Room needed at the current peers of the units. Undefined after the peers have changed. */
   needs: readonly Need[] | undefined;
 }
 
@@ -35,7 +36,7 @@ const NO_PEERS: readonly UnitOwner[] = [];
 export class RoomQueue {
   readonly #roomAt: (peer: UnitOwner) => PeerRoom;
   readonly #peers = new Map<number, readonly UnitOwner[]>();
-  /** Waiters in the order in which they came. */
+  /** Waiting updates in order of arrival, by id. */
   readonly #waiting = new Map<number, Waiter>();
   readonly #granted = new Map<number, readonly Need[]>();
 
@@ -47,7 +48,7 @@ export class RoomQueue {
     return [...this.#peers.values()].some((peers) => isIn(peers, one));
   }
 
-  /** Peers of all units, each once. */
+  /** Peers of all units, each peer once. */
   peers(): UnitOwner[] {
     return [...new Map([...this.#peers.values()].flat().map((peer) => [keyOfOwner(peer), peer])).values()];
   }
@@ -60,10 +61,10 @@ export class RoomQueue {
     return this.#peers.get(unit) ?? NO_PEERS;
   }
 
-  /** Returns the former peers of the unit that are no longer its peers; undefined if all are as before. */
+  /** Returns the former peers that the unit has lost; undefined if all peers are the same. */
   setPeers(unit: number, peers: readonly UnitOwner[]): readonly UnitOwner[] | undefined {
     const before = this.peersOf(unit);
-    // Nearly always: a machine gives the same list until it is another one.
+    // The usual case: a machine returns the same list until its peers change.
     if (before === peers) return undefined;
     const left = before.filter((peer) => !isIn(peers, peer));
     if (peers.length === 0) this.#peers.delete(unit);
@@ -73,21 +74,24 @@ export class RoomQueue {
     return left;
   }
 
-  /** To place an update of that size in these units. `id`: another one each time. `grant` says when there is room. */
+  /**
+   * Asks for room for an update with parts of these sizes. `id` must not be used twice. `grant` reports when there is
+   * room.
+   */
   ask(id: number, bytesByUnit: BytesByUnit): void {
     assert(!this.#waiting.has(id) && !this.#granted.has(id), 'room is asked for once');
     this.#waiting.set(id, { bytesByUnit, needs: undefined });
   }
 
-  /** It will not be placed. */
+  /** The update will not be placed. */
   cancel(id: number): void {
     this.#waiting.delete(id);
     this.#returnCredit(id);
   }
 
   /**
-   * Those that have room from now on, in order: each is to be placed, or cancelled, before anything is awaited. To be
-   * called after whatever may have made room.
+   * Returns the updates that have room from now on, in order. The caller must place or cancel each of them before it
+   * awaits anything. Call this after anything that may have freed room.
    */
   grant(): number[] {
     const granted: number[] = [];
@@ -106,8 +110,8 @@ export class RoomQueue {
   }
 
   /**
-   * It is placed now in these units, which may be fewer than it has asked for. To be called before the machines of the
-   * units place it. A peer that has come since the grant is sent it late.
+   * The update is placed now in these units, which may be fewer than those it asked for. Call this before the machines
+   * of the units place the update. A peer that was added after the grant gets the update late.
    */
   place(id: number, payload: SharedPayload, placed: Iterable<PlacedPart>): void {
     const granted = this.#granted.get(id);

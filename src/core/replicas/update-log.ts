@@ -1,12 +1,13 @@
 /**
- * The updates of one copy of a unit in their order. Those up to `committed` are applied; those above are staged: they
- * have a place, and are not applied anywhere yet. Some that are committed are kept for copies that lack them.
+ * The updates of one copy of a unit, in order. This copy has committed the updates up to `committed`. The updates above
+ * are staged: they have a place, but this copy has not applied them. The log keeps some committed updates for copies
+ * that lack them.
  */
 import { assert } from '../../base/assert.ts';
 import { isSameName, type PlacedUpdate, type UpdateName } from './messages.ts';
 
 export interface UpdateLogState<P> {
-  /** The position before the first update that is kept. */
+  /** Position before the first update that the log keeps. */
   readonly base: number;
   readonly committed: number;
   readonly updates: readonly PlacedUpdate<P>[];
@@ -31,12 +32,12 @@ export class UpdateLog<P> {
     return this.#committed;
   }
 
-  /** The position of the newest update. */
+  /** Position of the newest update. */
   get last(): number {
     return this.#base + this.#updates.length;
   }
 
-  /** Those above a position, at or above the base, in order. */
+  /** Updates above a position, in order. The position must not be below the base. */
   after(position: number): readonly PlacedUpdate<P>[] {
     assert(position >= this.#base, 'the updates above the position are kept');
     return this.#updates.slice(position - this.#base);
@@ -51,7 +52,7 @@ export class UpdateLog<P> {
     this.#updates.push(update);
   }
 
-  /** Commits everything up to a position, and gives what is new of that. */
+  /** Commits every update up to a position, and returns the newly committed updates. */
   commitThrough(position: number): readonly PlacedUpdate<P>[] {
     const through = Math.min(position, this.last);
     if (through <= this.#committed) return [];
@@ -60,13 +61,13 @@ export class UpdateLog<P> {
     return fresh;
   }
 
-  /** Drops what is above a position, and gives it. Nothing that is committed is ever dropped. */
+  /** Drops the updates above a position, and returns them. A committed update is never dropped. */
   dropAfter(position: number): readonly PlacedUpdate<P>[] {
     assert(position >= this.#committed, 'what is committed stays');
     return this.#updates.splice(Math.max(0, position - this.#base));
   }
 
-  /** Keeps only what is above a position, or not committed. */
+  /** Forgets the committed updates up to a position. */
   forgetThrough(position: number): void {
     const through = Math.min(position, this.#committed);
     if (through <= this.#base) return;
@@ -75,8 +76,8 @@ export class UpdateLog<P> {
   }
 
   /**
-   * Up to which position this log is the one of a primary that has `tail` above `base`. What both have committed is
-   * the same. Undefined when it lacks something up to `base`.
+   * Returns the position up to which this log agrees with a primary that has `tail` above `base`. Committed updates
+   * always agree. Returns undefined if this log lacks an update up to `base`.
    */
   agreesThrough(base: number, tail: readonly UpdateName[]): number | undefined {
     if (this.last < base) return undefined;
