@@ -4,7 +4,7 @@
  *
  * Late payloads (`PeerBatch.isLate`) and payloads in copies that no longer belong to the primary have separate room. If
  * they took room in the window, two primaries could wait for each other. Each would wait for room that an update holds
- * at a joiner, until the other primary's joiner has the update.
+ * at one joiner, while that update waits for the other primary's joiner.
  */
 import { assert } from '../../base/assert.ts';
 

@@ -44,7 +44,7 @@ export type ReplicaEvent<P> =
    * The head, and whether its primary has its index, both at one revision of the store. Submitted when either changes.
    */
   | { readonly type: 'seen'; readonly head: UnitHead; readonly isPrimaryAlive: boolean }
-  /** The process has lost its index. */
+  /** The process has lost its index, or its copy is no longer wanted. The primary removes it from the head. */
   | { readonly type: 'gone'; readonly owner: UnitOwner }
   /** The outcome of the proposal to change the head of epoch `from`. */
   | ({ readonly type: 'decided'; readonly from: number } & Outcome)
@@ -52,7 +52,7 @@ export type ReplicaEvent<P> =
    * The process has a copy of the unit with exactly the updates committed now. Submit this only while this copy leads.
    */
   | { readonly type: 'join'; readonly joiner: UnitOwner }
-  /** Ends the join of a copy that is not in the head. */
+  /** Ends the join of a copy that no head names yet. */
   | { readonly type: 'giveUp'; readonly joiner: UnitOwner }
   /** Hands the unit over to this in-sync member. Ignored if that is not possible now. */
   | { readonly type: 'handOver'; readonly to: UnitOwner }
@@ -111,7 +111,10 @@ export interface PeerState {
   readonly told: number;
   /** Time since which the peer owes an answer; undefined if it owes none. */
   readonly owesSinceMs: number | undefined;
-  /** The peer has failed: it lost its index, was silent for too long, or refused to follow. The head must drop it. */
+  /**
+   * The peer must leave the head: it lost its index, was silent for too long, refused to follow, or is no longer
+   * wanted.
+   */
   readonly isGone: boolean;
 }
 

@@ -9,7 +9,7 @@ import { isSameOwner, type UnitOwner } from '../units/move-messages.ts';
  * epoch.
  */
 export interface UpdateName {
-  /** Number of updates that the unit has had since it was created, including this one. */
+  /** Position in the sequence of the unit, from 1. Positions start again when a pserver loads the unit from a file. */
   readonly position: number;
   /** Epoch in which the update was placed. */
   readonly epoch: number;

@@ -254,7 +254,7 @@ export class Primary<P> {
     peer.owesSinceMs ??= now;
   }
 
-  /** Marks a member, or a copy asked for, for removal from the head. Any other copy is forgotten. */
+  /** Marks a peer that the head or the proposal names for removal, and forgets any other peer. */
   #failed(peer: Peer): void {
     if (this.#state.handOverTo !== undefined && isSameOwner(this.#state.handOverTo, peer.owner)) {
       if (this.#state.proposal?.kind !== 'handOver') this.#state.handOverTo = undefined;

@@ -1,6 +1,7 @@
 /**
- * Applies what is committed, in the order of each unit: an update of many units at one go, and to units that are led
- * here and to copies alike. What does not fit a copy is not applied to it; that copy is of no use any more.
+ * Applies committed updates, in the order of each unit. An update of many units is applied to all of them at once,
+ * whether this pserver leads them or has copies. If an update does not fit a copy, it is not applied to that copy, and
+ * the copy is discarded.
  */
 import { failPoint } from '../../../base/fail-points.ts';
 import { shardsOfUnits } from '../../../core/units/units.ts';
@@ -17,11 +18,11 @@ export interface CommittedUpdatesOptions {
   readonly owned: OwnedShards;
   readonly copied: CopiedUnits;
   readonly times: WorkTimes;
-  /** In sync mode. */
+  /** Defined in sync mode. */
   readonly rounds?: Pick<CopiedRounds, 'commit'> | undefined;
-  /** Units that are led here have applied the update just now, and nothing has happened since. */
+  /** Units that this pserver leads have just applied the update, and nothing has happened since. */
   readonly onApplied: (payload: SharedUpdate, units: readonly number[]) => void;
-  /** The units, led here or not, have had the update just now, and not the next one. */
+  /** The update has just been handled in these units, led here or not. The next update has not. */
   readonly onEach: (units: readonly number[]) => void;
   /** The update does not fit the copies of these units. */
   readonly onUnfit: (units: readonly number[]) => void;
@@ -29,7 +30,7 @@ export interface CommittedUpdatesOptions {
 
 export class CommittedUpdates {
   readonly #options: CommittedUpdatesOptions;
-  /** Not applied yet. Each unit has them in the order of their numbers. */
+  /** Committed updates that are not applied yet. In each unit, their numbers ascend. */
   #units = new Map<SharedUpdate, number[]>();
 
   constructor(options: CommittedUpdatesOptions) {
@@ -42,7 +43,7 @@ export class CommittedUpdates {
     else units.push(unit);
   }
 
-  /** To be called before anything is done that depends on what is applied. */
+  /** Call this before anything that depends on applied updates. */
   apply(): void {
     if (this.#units.size === 0) return;
     const updates = [...this.#units].sort(([a], [b]) => a.order - b.order);
@@ -66,7 +67,7 @@ export class CommittedUpdates {
     if (unfit.length > 0) onUnfit(unfit);
   }
 
-  /** It was judged and checked when it was placed, and is of these units alone. */
+  /** The update was checked when it was placed, and contains only the parts of these units. */
   #lead(units: readonly number[], update: Update): void {
     const { of, owned } = this.#options;
     if (update.type === 'round') this.#options.rounds!.commit(units, update);

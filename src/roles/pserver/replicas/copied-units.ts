@@ -1,6 +1,7 @@
 /**
- * All copies of units that this pserver holds and does not lead, in the same memory as what it leads. What a primary
- * has committed is applied here, in its order; an update of many units at one go.
+ * All copies of units that this pserver has but does not lead. They share the memory of the units that it leads. The
+ * updates that a primary has committed are applied here in order; an update of many units is applied to all of them at
+ * once.
  */
 import { assert } from '../../../base/assert.ts';
 import { isPaddletError } from '../../../base/errors.ts';
@@ -19,15 +20,15 @@ import type { Update } from '../update/update.ts';
 export interface CopiedUnitsOptions {
   readonly log: Log;
   readonly owned: OwnedShards;
-  /** In sync mode: the timeline of this pserver; undefined while it goes back to a cut. */
+  /** In sync mode: returns the timeline of this pserver, or undefined while the pserver goes back to a cut. */
   readonly timeline?: (() => number | undefined) | undefined;
 }
 
 interface CopiedUnit {
-  /** In which its shards are present: it is another one after all have gone back to a cut. */
+  /** Memory that contains the shards of the copy. A return to a cut gives the pserver another memory. */
   readonly parameters: ParameterMemory;
   readonly shards: readonly number[];
-  /** In sync mode. The old values may be those of several units. */
+  /** Defined in sync mode. The pre-image may contain shards of several units. */
   rounds: TimedRounds | undefined;
 }
 
@@ -41,12 +42,12 @@ export class CopiedUnits {
     this.#held = options.owned.beside();
   }
 
-  /** Ascending. */
+  /** In ascending order. */
   units(): number[] {
     return [...this.#units.keys()].sort((a, b) => a - b);
   }
 
-  /** A copy that is complete; its shards are present. Throws `CheckpointCorrupt` for a ledger that cannot be read. */
+  /** Adds a complete copy whose shards are in memory. Throws `CheckpointCorrupt` for an unreadable ledger. */
   adopt(unit: number, { positions, rounds }: FilledCopy): void {
     const { owned, timeline } = this.#options;
     const { parameters } = owned;
@@ -62,15 +63,14 @@ export class CopiedUnits {
   }
 
   /**
-   * Applies one update to these units of those that it concerns, once for all of them. Gives the units that it does not
-   * fit; nothing of it was applied to those. An outdated copy takes nothing: the pserver that leads with it loads the
-   * unit.
+   * Applies one update to these of its units, once for all of them. Returns the units that the update does not fit;
+   * these are unchanged. An outdated copy gets no updates: a pserver that leads with it loads the unit.
    */
   apply(concerned: readonly number[], shared: Pick<SharedUpdate, 'partOf'>): number[] {
     const units = concerned.filter((unit) => !this.#isOutdated(unit));
     if (units.length === 0) return [];
     const update = shared.partOf(units);
-    // Nearly always it fits all, and equal copies are judged as one.
+    // The usual case: the update fits all copies, so one check suffices.
     const unfit = this.#whyUnfit(units, update) === undefined ? [] : this.#unfitOf(units, update);
     const fit = unfit.length === 0 ? units : units.filter((unit) => !unfit.includes(unit));
     const why = fit.length === 0 ? undefined : this.#apply(fit, shared.partOf(fit));
@@ -79,14 +79,14 @@ export class CopiedUnits {
     return [...units];
   }
 
-  /** For `OwnedShards.add`. */
+  /** Positions of the unit's shards, for `OwnedShards.add`. */
   positions(unit: number): ShardPositions {
     return this.#held.positions(this.#copyOf(unit).shards);
   }
 
   /**
-   * Of a shard that is copied here: the updates applied to it, and its ledger as it is when asked for. There is nothing
-   * to compare in a copy that is outdated.
+   * Returns the number of updates applied to a shard that is copied here, and a function that encodes its current
+   * ledger. Returns undefined for an outdated copy, which has nothing to compare.
    */
   momentOf(shard: number): { readonly seq: number; readonly ledger: () => Uint8Array } | undefined {
     for (const [unit, { shards }] of this.#units)
@@ -95,7 +95,7 @@ export class CopiedUnits {
     return seq === undefined ? undefined : { seq, ledger: () => this.#held.ledgers.encode(shard) };
   }
 
-  /** In sync mode: where the unit is in the rounds, and on which timeline. */
+  /** In sync mode: the place of the unit in the sequence of rounds, and its timeline. */
   rounds(unit: number): TimedRounds | undefined {
     const { shards, rounds } = this.#copyOf(unit);
     if (rounds?.previous === undefined) return rounds;
@@ -103,19 +103,19 @@ export class CopiedUnits {
     return { ...rounds, previous: new PreImage(parts, rounds.previous).partOf(shards).old };
   }
 
-  /** In sync mode: the copy is from before all went back to a cut, or they are on their way there. */
+  /** In sync mode: the copy is from before a return to a cut, or the pserver is on its way back to a cut. */
   #isOutdated(unit: number): boolean {
     const { timeline } = this.#options;
     return timeline !== undefined && this.#units.get(unit)?.rounds?.timeline !== timeline();
   }
 
-  /** This pserver leads the unit from now on: its memory stays. */
+  /** This pserver leads the unit from now on. The shards stay in memory. */
   release(unit: number): void {
     this.#held.letGo(this.#copyOf(unit).shards);
     this.#units.delete(unit);
   }
 
-  /** Its memory is freed. */
+  /** Frees the memory of the copy. */
   discard(unit: number): void {
     const { parameters, shards } = this.#copyOf(unit);
     this.release(unit);
@@ -149,7 +149,7 @@ export class CopiedUnits {
     return this.#held.whyUnfit(update, this.#shardsOf(units));
   }
 
-  /** By what each unit has of its own. */
+  /** Checks what can differ between the units: memory, mode and round. */
   #whyNotNext(unit: number, update: Update): string | undefined {
     const { owned, timeline } = this.#options;
     const copy = this.#units.get(unit);
@@ -161,7 +161,7 @@ export class CopiedUnits {
       : `a ${update.type} comes in this mode`;
   }
 
-  /** Gives why it cannot be applied. Then nothing was changed. */
+  /** Returns why the update cannot be applied. In this case, nothing was changed. */
   #apply(units: readonly number[], update: Update): string | undefined {
     try {
       const previous = this.#held.apply(update, this.#shardsOf(units));

@@ -1,6 +1,6 @@
 /**
- * Digests of copies of shards, each at a position that is named before the copy is there: so those of all copies of a
- * shard are of the same updates, while the job trains. Taken between two updates, in one go.
+ * Digests of copies of shards while the job trains. The caller names a position before the copies reach it. So the
+ * digests of all copies of a shard cover the same updates. A digest is taken between two updates, without interruption.
  */
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
@@ -19,13 +19,13 @@ export interface CopyDigestsOptions {
 
 export interface DigestRequest {
   readonly shard: number;
-  /** Updates applied to the shard. Undefined: only the position is asked for. */
+  /** Number of updates applied to the shard. Undefined: the caller asks only for the current position. */
   readonly position?: number | undefined;
   readonly maxWaitMs: number;
 }
 
 export interface DigestAnswer {
-  /** Absent without a copy. */
+  /** Absent if this pserver has no copy. */
   readonly position?: number;
   readonly digest?: string;
 }
@@ -44,7 +44,7 @@ export class CopyDigests {
     this.#options = options;
   }
 
-  /** Throws `Overloaded` when too many are asked for. */
+  /** Throws `Overloaded` if too many digests are awaited. */
   of(request: DigestRequest): Promise<DigestAnswer> {
     const { shard, position = 0, maxWaitMs } = request;
     const at = this.#positionOf(shard);
@@ -61,7 +61,7 @@ export class CopyDigests {
     return promise;
   }
 
-  /** These units have had an update. To be called between two updates. */
+  /** These units have had an update. Call this between two updates. */
   applied(units: readonly number[]): void {
     if (this.#asked.size === 0) return;
     const shards = new Set(units.flatMap((unit) => this.#options.owned.shardsOf(unit)));

@@ -1,4 +1,4 @@
-/** Counts for /metrics what happens to the copies of units here, and how long units were without an applied update. */
+/** Counts changes of the copies of units for /metrics, and measures how long promoted units had no applied update. */
 import type { Clock } from '../../../base/seams.ts';
 import type { HeadProposal } from '../../../core/replicas/events.ts';
 import type { OwnedHeads } from '../held/owned-heads.ts';
@@ -12,23 +12,23 @@ export interface CountedChangesOptions {
 
 export class CountedChanges {
   readonly #options: CountedChangesOptions;
-  /** When a unit, led here or not, had its last update. */
+  /** Unit, led here or not → time of its last update. */
   readonly #lastMs = new Map<number, number>();
-  /** Units promoted to primary here because their primary died that have had no update: when the last one was. */
+  /** Unit that was promoted here and has had no update since → time of its last update before. */
   readonly #promoted = new Map<number, number>();
 
   constructor(options: CountedChangesOptions) {
     this.#options = options;
   }
 
-  /** A change of the head that was proposed here is made. */
+  /** The store has made a change of the head that this pserver proposed. */
   made(kind: HeadProposal['kind'], unit: number): void {
     if (kind === 'promote') this.#promotedNow(unit);
     else if (kind === 'remove') this.#options.metrics.removed();
     else if (kind === 'handOver') this.#options.metrics.handedOver();
   }
 
-  /** These units have had an update. A unit is led when what was inherited is applied. */
+  /** These units have had an update. A promoted unit resumes with the first update after the inherited ones. */
   applied(units: readonly number[]): void {
     const { clock, owned, metrics } = this.#options;
     const nowMs = clock.monotonicMs();

@@ -1,4 +1,4 @@
-/** The copies of units of a pserver, connected with its cluster. */
+/** Creates the copies of units of a pserver, and connects them with its cluster. */
 import { jobFields } from '../../../cluster/client/job-fields.ts';
 import type { OwnedHead } from '../held/owned-heads.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
@@ -51,7 +51,7 @@ function observerOf({ context, record, fence, lease, owned, metrics, onFatal }: 
   );
 }
 
-/** For the moves, which make the copies. */
+/** Options for the moves, which make the copies. */
 export const copiesOf = (
   replicas: PserverReplicas,
   wanted: number,

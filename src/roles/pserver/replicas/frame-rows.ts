@@ -1,6 +1,6 @@
 /**
- * Frames of the copies of units, and the answers to them, as rows of numbers (docs/protocol.md). A push has one for
- * each unit: as maps in the header they would cost more than the rest of a small push.
+ * Encodes the frames of the copies of units, and the answers to them, as rows of numbers (docs/protocol.md). A push has
+ * a frame for each unit. As maps in the header, these frames would cost more than the rest of a small push.
  */
 import { unreachable } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
@@ -8,7 +8,7 @@ import { LIMITS } from '../../../base/limits.ts';
 import type { ReplicaAnswer, ReplicaFrame, UpdateName } from '../../../core/replicas/messages.ts';
 import type { BatchAnswer } from '../../../core/replicas/peer-link.ts';
 
-/** A frame of one unit in one epoch. A stage lacks its payload: all those of a batch have the same. */
+/** A frame of one unit in one epoch. A stage lacks its payload, because all stages of a batch share one payload. */
 export interface UnitFrame {
   readonly unit: number;
   readonly epoch: number;
@@ -26,9 +26,14 @@ const TAIL_COLUMNS = 2;
 // ---- frames
 
 export interface FrameSegments {
-  /** kind, unit, epoch; then base, committed and runs, or position, its epoch and committed, or committed. */
+  /**
+   * Each row contains the kind, unit and epoch, and then three numbers:
+   * - begin: base, committed, number of runs;
+   * - stage: position, epoch of the update, committed;
+   * - commit: committed, 0, 0.
+   */
   readonly frames: Uint8Array;
-  /** The runs of the tails of the beginnings, one tail after the other: epoch, how many updates. */
+  /** The runs of the tails of the begins, one tail after the other. A run is an epoch and its number of updates. */
   readonly tails: Uint8Array;
 }
 
@@ -54,7 +59,10 @@ export function packFrames(frames: readonly UnitFrame[]): FrameSegments {
   return { frames: packRows(rows), tails: packRows(tails) };
 }
 
-/** The positions of a tail follow each other: epochs, and how many updates of each. Gives how many runs it has. */
+/**
+ * Adds the runs of a tail, and returns their number. The positions of a tail are consecutive, so a run needs only its
+ * epoch and its number of updates.
+ */
 function addRuns(rows: number[], tail: readonly UpdateName[]): number {
   let runs = 0;
   for (let at = 0; at < tail.length; ) {
@@ -67,7 +75,7 @@ function addRuns(rows: number[], tail: readonly UpdateName[]): number {
   return runs;
 }
 
-/** Throws `BadMessage`. `units`: of the job. */
+/** Throws `BadMessage`. `units`: number of units of the job. */
 export function unpackFrames(units: number, segments: FrameSegments): UnitFrame[] {
   const tails = new Tails(segments.tails);
   const seen = new Set<number>();
@@ -102,7 +110,7 @@ function frameOf(kind: number, epoch: number, [a, b, c]: readonly [number, numbe
   }
 }
 
-/** All together are bounded before the first is written out. */
+/** The tails of all begins. Their total size is checked before the first tail is expanded. */
 class Tails {
   readonly #runs: Float64Array;
   #at = 0;
@@ -140,7 +148,7 @@ class Tails {
 const ANSWER = { none: 0, staged: 1, old: 2, unfit: 3 } as const;
 const ANSWER_COLUMNS = 3;
 
-/** For each frame: kind, then through and committed where it is staged. */
+/** A row for each frame: kind, through, committed. Only `staged` has positions; the other kinds have zeros. */
 export function packAnswers(answers: BatchAnswer): Uint8Array {
   const rows: number[] = [];
   for (const answer of answers) {
@@ -176,14 +184,14 @@ function answerOf(kind: number, through: number, committed: number): ReplicaAnsw
   }
 }
 
-// ---- rows of whole numbers: u64 little-endian each, with a fixed number of columns
+// ---- rows of integers: each a little-endian u64, with a fixed number of columns
 
 const NUMBER_BYTES = 8;
 const WORD = 2 ** 32;
-/** Of a safe integer. */
+/** The high word of the largest safe integer. */
 const MOST_HIGH_WORD = 2 ** 21 - 1;
 
-/** `numbers`: row after row. */
+/** `numbers`: the rows, one after the other. */
 export function packRows(numbers: readonly number[]): Uint8Array {
   const words = new Uint32Array(2 * numbers.length);
   for (let at = 0; at < numbers.length; at++) {
@@ -195,8 +203,8 @@ export function packRows(numbers: readonly number[]): Uint8Array {
 }
 
 /**
- * Row after row. Throws `BadMessage` for more rows than `most`, for a part of a row, and for a number of more than 53
- * bits.
+ * Returns the rows, one after the other. Throws `BadMessage` for more than `most` rows, for an incomplete row, and for
+ * a number of more than 53 bits.
  */
 export function unpackRows(bytes: Uint8Array, columns: number, most: number): Float64Array {
   const rowBytes = NUMBER_BYTES * columns;

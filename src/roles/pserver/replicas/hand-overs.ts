@@ -1,20 +1,20 @@
-/** Units that are to be led by another member (docs/copies.md). No save is running while a unit is handed over. */
+/** Hands units over to other members (docs/copies.md). No save runs while a unit is handed over. */
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import type { UnitMachines } from './machines.ts';
 
 export interface HandOversOptions {
   readonly machines: UnitMachines<SharedUpdate>;
-  /** Resolves when no save is running. None begins until the given function is called. */
+  /** Resolves when no save is running. Further saves wait until the returned function is called. */
   readonly withoutSaves: () => Promise<() => void>;
-  /** The unit stays here, or is led by another one. */
+  /** The hand-over has ended: the unit stays here, or another process leads it. */
   readonly onEnded: (unit: number) => void;
   readonly onFatal: (error: unknown) => void;
 }
 
 interface HandOver {
   readonly to: UnitOwner;
-  /** Undefined while a save is running. */
+  /** Lets waiting saves begin. Undefined while a save is still running. */
   letSavesGoOn: (() => void) | undefined;
 }
 
@@ -27,8 +27,8 @@ export class HandOvers {
   }
 
   /**
-   * Ignored while the unit is being handed over, and while its copy refuses that: who asks does so again when something
-   * has changed. One that began and ended at once would be asked for again at once, for ever.
+   * Ignored while the unit is being handed over, or while its copy refuses a hand-over. The caller asks again when
+   * something has changed. A hand-over that began and ended at once would be asked for again at once, forever.
    */
   begin(unit: number, to: UnitOwner): void {
     if (this.#units.has(unit) || this.#options.machines.of(unit)?.mayHandOver(to) !== true) return;
@@ -37,17 +37,17 @@ export class HandOvers {
     this.#begin(unit, handOver).catch(this.#options.onFatal);
   }
 
-  /** Unit → index. */
+  /** Unit → index of the pserver that gets the unit. */
   to(): Map<number, number> {
     return new Map([...this.#units].map(([unit, { to }]) => [unit, to.index]));
   }
 
-  /** This process wants another one to lead the unit. */
+  /** This process has asked its copy to hand the unit over. */
   isBegun(unit: number): boolean {
     return this.#units.get(unit)?.letSavesGoOn !== undefined;
   }
 
-  /** In each turn, when its steps are carried out. */
+  /** Call this in each turn, after its steps are carried out. */
   settle(): void {
     const { machines } = this.#options;
     for (const [unit, { letSavesGoOn }] of this.#units) {

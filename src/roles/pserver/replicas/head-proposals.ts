@@ -1,6 +1,6 @@
 /**
- * What the machines of units propose about their heads: all of one turn go to the store together, so that the units of
- * a pserver that has died share transactions (docs/copies.md).
+ * Sends the proposals of the units' machines to the store. All proposals of one turn are sent together, so the units of
+ * a dead pserver share transactions (docs/copies.md).
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
@@ -12,7 +12,7 @@ import type { KnownHeads } from './seen-heads.ts';
 export interface HeadProposalsOptions {
   readonly heads: Pick<OwnedHeads, 'propose'>;
   readonly known: KnownHeads;
-  /** A change is made. */
+  /** The store has made a change. */
   readonly onMade: (kind: HeadProposal['kind'], unit: number) => void;
   readonly onDecided: (decided: DecidedHead) => void;
   readonly onFatal: (error: unknown) => void;
@@ -46,7 +46,7 @@ export class HeadProposals {
       onDecided(one);
     };
     heads.propose(gathered, decided).catch((error: unknown) => {
-      // Given up because the lease is lost, which is known already.
+      // The proposal was given up because this process lost its lease, which it already knows.
       if (!isPaddletError(error, 'Interrupted')) onFatal(error);
     });
   }

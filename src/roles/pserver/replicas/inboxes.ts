@@ -1,6 +1,6 @@
 /**
- * What the primaries send here of which this pserver has copies: one inbox for each of them, and the requests that wait
- * for their answers. Only the newest connection of a primary is answered.
+ * Receives the batches of the primaries that this pserver backs up. Each primary has an inbox, and a list of the
+ * requests that wait for answers. Only the newest connection of a primary gets answers.
  */
 import { PaddletError } from '../../../base/errors.ts';
 import type { BackupRoomOptions } from '../../../core/replicas/backup-room.ts';
@@ -14,15 +14,15 @@ import type { SharedUpdate } from '../update/shared-update.ts';
 export interface InboxesOptions {
   readonly room: BackupRoomOptions;
   readonly hasCopy: (unit: number) => boolean;
-  /** To the machine of its unit. What that answers comes later, and then `giveAnswers` is called. */
+  /** Passes a frame to the machine of its unit. The machine answers later, and then the caller calls `giveAnswers`. */
   readonly onFrame: (frame: LinkFrame<SharedUpdate>) => void;
 }
 
 interface Primary {
   readonly inbox: PeerInbox<SharedUpdate>;
-  /** Of the newest connection. */
+  /** Session of the newest connection. Undefined after the primary has exceeded its window or lost its index. */
   session: Session | undefined;
-  /** The batches on it, in order. */
+  /** Answers to the batches on the newest connection, in order. */
   waiting: PromiseWithResolvers<BatchAnswer>[];
 }
 
@@ -34,7 +34,7 @@ export class Inboxes {
     this.#options = options;
   }
 
-  /** A connection. Gives the window that the primary has here. */
+  /** A connection has opened. Returns the window that the primary has here. */
   opened(primary: UnitOwner, session: Session): number {
     const { room } = this.#options;
     let from = this.#primaries.get(keyOfOwner(primary));
@@ -48,7 +48,7 @@ export class Inboxes {
     return room.windowBytes;
   }
 
-  /** Throws `Overloaded` when the primary goes beyond its window: its connection is then of no use. */
+  /** Throws `Overloaded` if the primary exceeds its window. The primary must then open another connection. */
   received(primary: UnitOwner, batch: PeerBatch<SharedUpdate>, session: Session): Promise<BatchAnswer> {
     const from = this.#primaries.get(keyOfOwner(primary));
     if (from === undefined || from.session !== session) throw otherConnection();
@@ -58,39 +58,39 @@ export class Inboxes {
       refuse(from);
       throw new PaddletError('Overloaded', `pserver ${primary.index} sent more than this pserver has room for`);
     }
-    // There is room for it now, and the request may end before it is committed.
+    // The update has room now. It needs separate memory, because the request may end before the update is committed.
     for (const { frame } of frames) if (frame.type === 'stage') frame.update.payload.own();
     const answer = Promise.withResolvers<BatchAnswer>();
     from.waiting.push(answer);
     const ofCopies = frames.filter(({ link }) => this.#options.hasCopy(link.unit));
     for (const { link } of frames) if (!this.#options.hasCopy(link.unit)) from.inbox.hasNone(link.unit);
     for (const frame of ofCopies) this.#options.onFrame(frame);
-    // The machines answer in their turn, which is yet to come.
+    // The machines answer in the next turn, so only a batch without copies is answered now.
     if (ofCopies.length === 0) giveAnswers(from);
     return answer.promise;
   }
 
-  /** Of a machine. */
+  /** A machine has answered. */
   answered(link: LinkName, answer: ReplicaAnswer): void {
     this.#primaries.get(keyOfOwner(link.primary))?.inbox.answered(link, answer);
   }
 
-  /** The copy has these staged, and nothing else. */
+  /** The copy has exactly these updates staged. */
   keep(unit: number, staged: readonly PlacedUpdate<SharedUpdate>[]): void {
     for (const { inbox } of this.#primaries.values()) inbox.room.keep(unit, staged);
   }
 
-  /** There is no copy of the unit here any more. */
+  /** This pserver no longer has a copy of the unit. */
   hasNone(unit: number): void {
     for (const { inbox } of this.#primaries.values()) inbox.hasNone(unit);
   }
 
-  /** To be called when what the frames have brought about is done. */
+  /** Call this after the turn has carried out the effects of the frames. */
   giveAnswers(): void {
     for (const from of this.#primaries.values()) giveAnswers(from);
   }
 
-  /** The process has lost its index. What its updates take here is counted until they are applied or dropped. */
+  /** The process has lost its index. Its updates take room here until they are applied or dropped. */
   gone(primary: UnitOwner): void {
     const from = this.#primaries.get(keyOfOwner(primary));
     if (from === undefined) return;
@@ -111,7 +111,7 @@ function giveAnswers({ inbox, waiting }: Primary): void {
   for (const answer of inbox.answers()) waiting.shift()!.resolve(answer);
 }
 
-/** What came on a connection before is not answered any more. */
+/** Rejects the waiting requests of a connection that was replaced, has failed, or ends. */
 function refuse(from: Primary): void {
   for (const { promise, reject } of from.waiting) {
     promise.catch(() => {});

@@ -1,6 +1,6 @@
 /**
- * Copies that this pserver has made for others, of units that it leads, on their way into the head: between the moves
- * that make them (`Outgoing`), the machines of the units, and the links.
+ * Copies that this pserver makes for others, of units that it leads, until the heads name them. This class connects the
+ * moves that make the copies (`Outgoing`), the units' machines, and the links.
  */
 import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
 import { isIn } from '../../../core/replicas/messages.ts';
@@ -11,15 +11,15 @@ import type { UnitMachines } from './machines.ts';
 
 export interface JoinsOptions {
   readonly machines: UnitMachines<SharedUpdate>;
-  /** They begin later than this. */
+  /** Returns the moves, which are created later than this object. */
   readonly copies: () => Pick<Outgoing, 'copy' | 'making' | 'isMaking' | 'seal' | 'release' | 'joinFailed'>;
-  /** There is another copy in the head, or one less on its way. */
+  /** A join has ended: the head names the copy, or the join has failed. */
   readonly onEnded: (copy: CopyFor, isMember: boolean) => void;
 }
 
 export class Joins implements CopyMaker {
   readonly #options: JoinsOptions;
-  /** To be begun and sealed when everything that is committed is applied. */
+  /** Copies to begin and to seal when every committed update is applied. */
   #beginning: { readonly unit: number; readonly target: LivePserver }[] = [];
   #sealing: CopyFor[] = [];
   readonly #members = new Set<string>();
@@ -28,13 +28,13 @@ export class Joins implements CopyMaker {
     this.#options = options;
   }
 
-  /** For a process that is in no head of the unit. Ignored where that is not possible now. */
+  /** Makes a copy for a process that the head of the unit does not name. Ignored if that is not possible now. */
   begin(unit: number, target: LivePserver): void {
     this.#beginning.push({ unit, target });
     this.#options.machines.takeTurn();
   }
 
-  /** Unit → indexes, with those that are about to be begun. */
+  /** Unit → indexes of the pservers that get a copy, including copies that are about to begin. */
   making(): Map<number, Set<number>> {
     const making = this.#options.copies().making();
     for (const { unit, target } of this.#beginning)
@@ -59,7 +59,7 @@ export class Joins implements CopyMaker {
     this.#options.onEnded(copy, this.#members.delete(keyOf(copy)));
   }
 
-  /** In each turn, when all that is committed is applied. */
+  /** Call this in each turn, after every committed update is applied. */
   goOn(): void {
     const { machines, copies } = this.#options;
     const [beginning, sealing] = [this.#beginning, this.#sealing];
@@ -82,7 +82,7 @@ export class Joins implements CopyMaker {
     copies().copy(unit, target, machine.committed);
   }
 
-  /** The head of a unit that is led here, as this process knows it. */
+  /** The head of a unit that this pserver leads, as known here. */
   changed(unit: number, inSync: readonly UnitOwner[]): void {
     const { copies } = this.#options;
     for (const target of inSync) {

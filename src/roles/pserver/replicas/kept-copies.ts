@@ -1,4 +1,4 @@
-/** Copies that others make here (`IncomingMoves`): from when they are complete they follow their primary. */
+/** Copies that other pservers make here (`IncomingMoves`). As soon as a copy is complete, it follows its primary. */
 import { assert } from '../../../base/assert.ts';
 import { Replica } from '../../../core/replicas/replica.ts';
 import { isSameMove, type MoveName } from '../../../core/units/move-messages.ts';
@@ -11,7 +11,7 @@ import type { UnitMachines } from './machines.ts';
 export interface KeptCopiesOptions {
   readonly machines: UnitMachines<SharedUpdate>;
   readonly copied: CopiedUnits;
-  /** There is a copy. */
+  /** This pserver has a complete copy. */
   readonly onKept: (unit: number) => void;
   /** Frees the copy and its machine. */
   readonly discard: (unit: number) => void;
@@ -19,7 +19,7 @@ export interface KeptCopiesOptions {
 
 export class KeptCopies implements CopyKeeper {
   readonly #options: KeptCopiesOptions;
-  /** By which move the copy of a unit has come. */
+  /** Unit → the move that made its copy. */
   readonly #madeBy = new Map<number, MoveName>();
 
   constructor(options: KeptCopiesOptions) {

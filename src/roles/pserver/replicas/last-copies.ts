@@ -1,7 +1,7 @@
 /**
- * What a pserver that has lost its index has of units that others lead (docs/copies.md, "Stopping").
- * The store counts on a copy where the head names this process as in sync, and no file as
- * the last state. What is staged is applied: its trainer may have been told that it counts.
+ * The copies that a pserver saves after it has lost its index, of units that others lead (docs/copies.md, "Stopping").
+ * The store counts on a copy if the head names this process as in sync, and names no file as the last state. Staged
+ * updates are applied first, because their trainers may have been told that they count.
  */
 import type { ShardMoment } from '../../../checkpoint/file/capture.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
@@ -23,13 +23,13 @@ export interface LastCopiesOptions {
 export interface LastCopy {
   readonly unit: number;
   readonly moments: readonly ShardMoment[];
-  /** In sync mode. */
+  /** Defined in sync mode. */
   readonly rounds: TimedRounds | undefined;
 }
 
 export class LastCopies {
   readonly #options: LastCopiesOptions;
-  /** With everything that was staged, or of no use: an update does not fit. */
+  /** Unit → whether its copy contains all staged updates. False: an update does not fit, so the copy is useless. */
   readonly #completed = new Map<number, boolean>();
 
   constructor(options: LastCopiesOptions) {
@@ -37,8 +37,8 @@ export class LastCopies {
   }
 
   /**
-   * To be called when nothing is staged or applied any more. Waits for an unreachable store, even in a process that was
-   * asked to stop: without the store nothing that is written down can be announced.
+   * Call this when updates are no longer staged or applied. Waits for an unreachable store, even in a process that was
+   * asked to stop: without the store, a snapshot cannot be announced.
    */
   async complete(): Promise<LastCopy[]> {
     const { copied } = this.#options;
@@ -51,7 +51,7 @@ export class LastCopies {
     });
   }
 
-  /** Unit → the epoch of its head. */
+  /** Unit → the epoch of its head, for the heads that count on this process. */
   async #countedOn(): Promise<Map<number, number>> {
     const { context, me } = this.#options;
     const { keys, store } = context;
@@ -72,7 +72,7 @@ export class LastCopies {
     return isComplete;
   }
 
-  /** Of this epoch no file of another process has more: without this copy nothing is committed in it. */
+  /** In this epoch, the files of other processes cannot have more, because nothing is committed without this copy. */
   #momentsOf(unit: number, epoch: number): ShardMoment[] {
     const { ledgers, seqs } = this.#options.copied.positions(unit);
     return [...ledgers].map(([shard, ledger]) => ({ shard, epoch, seq: seqs.get(shard)!, ledger }));

@@ -1,4 +1,4 @@
-/** A unit begins to be led here with the copy that was here, or ends to, and a copy is freed. */
+/** Makes this pserver begin to lead a unit with the copy here, makes it cease to lead a unit, and frees copies. */
 import { PaddletError } from '../../../base/errors.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
@@ -28,7 +28,7 @@ export interface LeadingOptions {
   readonly placed: Pick<PlacedUpdates, 'lost'>;
   readonly handOvers: Pick<HandOvers, 'isBegun'>;
   readonly copies: () => Pick<Outgoing, 'releaseAll'>;
-  /** In sync mode. */
+  /** Defined in sync mode. */
   readonly rounds?: Pick<CopiedRounds, 'timeline' | 'stateOf' | 'add' | 'remove' | 'outdated'> | undefined;
   readonly onLed: (owned: OwnedHead) => void;
   readonly onChanged: () => void;
@@ -42,7 +42,7 @@ export class Leading {
     this.#options = options;
   }
 
-  /** With everything that is committed. */
+  /** Begins to lead the unit. The copy has every committed update. */
   serve(unit: number): void {
     const { owned, copied, known, machines, me, onLed } = this.#options;
     const stored = known.of(unit);
@@ -53,7 +53,10 @@ export class Leading {
     onLed(stored);
   }
 
-  /** All may have gone back to a cut since the copy was made: it is of no use then, but the unit is led here. */
+  /**
+   * If all pservers went back to a cut after the copy was made, the copy is useless. This pserver leads the unit
+   * anyway.
+   */
   #lead(stored: OwnedHead): void {
     const { owned, copied, rounds, context } = this.#options;
     const { unit } = stored;
@@ -71,7 +74,7 @@ export class Leading {
     context.host.log.info(`${how}, with the copy that it had`);
   }
 
-  /** Another process leads the unit, by the wish of this one. Otherwise this one has lost its index. */
+  /** Another process leads the unit. If this process did not hand the unit over, it has lost its index. */
   stepDown(unit: number): void {
     const { owned, copied, placed, handOvers, copies, rounds, context, onChanged } = this.#options;
     placed.lost(unit);
@@ -88,7 +91,10 @@ export class Leading {
     onChanged();
   }
 
-  /** Its primary hears of it with the next answer. One that leads is what is left: another process has to see that. */
+  /**
+   * The primary of a copy learns of this with the next answer. If this pserver leads the unit with the copy, the
+   * process fails, so that another process takes the unit.
+   */
   unfit(unit: number): void {
     const isLeading = this.#options.machines.of(unit)?.standing === 'leading';
     this.discard(unit);

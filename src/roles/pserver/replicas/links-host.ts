@@ -1,7 +1,7 @@
 /**
- * The links of a pserver as a primary, with their connections. Whatever is told or happens here is followed by a turn,
- * once the caller has returned: updates for which there is room are placed, and batches go out. So what the machines of
- * many units do at one go shares batches, and the units are never called from within a call of theirs.
+ * The links of a pserver as a primary, with their connections. Each call and each event is followed by a turn, after
+ * the caller has returned. In the turn, updates that have room are placed, and batches are sent. So the work of many
+ * units shares batches, and a unit is never called from within its own call.
  */
 import { assert } from '../../../base/assert.ts';
 import type { Cancel, Clock, Log } from '../../../base/seams.ts';
@@ -14,17 +14,17 @@ import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { WorkTimes } from '../metrics.ts';
 import { PeerConnections, type PeerConnectionsOptions } from './peer-connections.ts';
 
-/** The units that this pserver leads. What their machines do when they are told is to be given to `stepped`. */
+/** The units that this pserver leads. The effects of their machines must be passed to `stepped`. */
 export interface LinkedUnits {
-  /** For all units that have this peer. */
+  /** Submits the event to all units that have this peer. */
   connected(peer: UnitOwner): void;
-  /** For all units that have this peer. */
+  /** Submits the event to all units that have this peer. */
   heard(peer: UnitOwner): void;
-  /** For the unit of the link. Undefined: its copy must be begun with again (`connected`). */
+  /** Submits the answer to the unit of the link. Undefined: the copy must be begun again (`connected`). */
   answered(link: LinkName, answer: ReplicaAnswer | undefined): void;
 }
 
-/** To be called once, within the call that gives it, and before the machines of these units place the update. */
+/** Call this once, within the call that passes it, and before the machines of these units place the update. */
 export type TakeRoom<P extends SharedPayload> = (payload: P, placed: readonly PlacedPart[]) => void;
 
 export interface LinksHostOptions<P extends SharedPayload>
@@ -33,31 +33,33 @@ export interface LinksHostOptions<P extends SharedPayload>
   readonly log: Log;
   readonly times: WorkTimes;
   readonly units: LinkedUnits;
-  /** After which a member that owes an answer is taken for failed. */
+  /** Time after which a member that owes an answer is treated as failed. */
   readonly silenceMs: number;
-  /** Batches that were sent to a peer and are not answered. */
+  /** Maximum number of unanswered batches at each peer. */
   readonly mostUnderWay: number;
-  /** A bug. */
+  /** Reports a bug. */
   readonly onFatal: (error: unknown) => void;
 }
 
-/** Each answer of a peer concerns all its units. They are told of one in this part of `silenceMs`. */
+/** Each answer of a peer concerns all its units. They are informed at most this many times per `silenceMs`. */
 const HEARD_PART = 16;
-/** How long commit positions wait for an update to ride on. What a peer has staged takes memory until then. */
+/**
+ * How long commit positions wait for an update that carries them. Until then, staged updates take memory at the peer.
+ */
 export const COMMITS_WAIT_MS = 20;
 
 export class LinksHost<P extends SharedPayload> {
   readonly #options: LinksHostOptions<P>;
   readonly #links: PeerLinks<P>;
   readonly #connections: PeerConnections<P>;
-  /** When its units were last told that the peer has been heard on its connection. */
+  /** Peer → time when its units were last informed that it has answered on its connection. */
   readonly #heardMs = new Map<string, number>();
-  /** Those who wait for room. */
+  /** Callbacks of the updates that wait for room, by id. */
   readonly #asked = new Map<number, (takeRoom: TakeRoom<P>) => void>();
   #asks = 0;
-  /** Whose room may be taken now. */
+  /** The update that may take its room now. */
   #offered: number | undefined;
-  /** A turn is to come, or is under way. */
+  /** A turn is scheduled or running. */
   #isTurnDue = false;
   #arePeersOther = false;
   #areCommitsDue = false;
@@ -78,7 +80,7 @@ export class LinksHost<P extends SharedPayload> {
     });
   }
 
-  /** The machine of a unit has taken a step: its effects, and the peers that it has now. */
+  /** The machine of a unit has taken a step, with these effects. `peers`: its peers after the step. */
   stepped(unit: number, effects: readonly ReplicaEffect<P>[], peers: readonly UnitOwner[]): void {
     this.#links.effects(unit, effects);
     if (this.#links.setPeers(unit, peers)) this.#arePeersOther = true;
@@ -86,8 +88,8 @@ export class LinksHost<P extends SharedPayload> {
   }
 
   /**
-   * To place an update of that size in these units. `onRoom` is called when there is room at all their peers; room that
-   * it does not take is free again. The function that is given back ends the wait.
+   * Asks for room for an update with parts of these sizes. `onRoom` is called when all peers of the units have room.
+   * Room that `onRoom` does not take is free again. The returned function ends the wait.
    */
   ask(bytesByUnit: SharedPayload['bytesByUnit'], onRoom: (takeRoom: TakeRoom<P>) => void): () => void {
     this.#asks += 1;
@@ -107,7 +109,10 @@ export class LinksHost<P extends SharedPayload> {
     return this.#links.takenAt(peer);
   }
 
-  /** Any process that has lost its index. The machines of its units are told, too; `addressOf` has it no more. */
+  /**
+   * A process has lost its index. The caller also informs the units' machines, and `addressOf` no longer knows the
+   * process.
+   */
   gone(peer: UnitOwner): void {
     this.#connections.close(peer);
     this.#links.gone(peer);
@@ -120,7 +125,7 @@ export class LinksHost<P extends SharedPayload> {
     this.#takeTurn();
   }
 
-  /** Nothing is sent or called any more. */
+  /** After this, nothing is sent or called. */
   close(): void {
     this.#isClosed = true;
     this.#asked.clear();
@@ -151,11 +156,11 @@ export class LinksHost<P extends SharedPayload> {
     if (this.#links.haveCommits) this.#planCommits();
     if (!this.#arePeersOther) return;
     this.#arePeersOther = false;
-    // A peer that is not needed any more was told so just now.
+    // A batch has just informed each peer that is no longer needed.
     this.#connections.keep(queue.peers());
   }
 
-  /** Those that come to wait before they are due go with the others: who waits less than that does no harm. */
+  /** Commit positions that are added before the timer fires are sent, too: a shorter wait does no harm. */
   #planCommits(): void {
     this.#cancelCommits ??= this.#options.clock.after(COMMITS_WAIT_MS, () => {
       this.#cancelCommits = undefined;
@@ -166,7 +171,7 @@ export class LinksHost<P extends SharedPayload> {
 
   #offerRoom(id: number): void {
     const onRoom = this.#asked.get(id);
-    // Its wait was ended when another one was called.
+    // The callback of another update has ended this wait.
     if (onRoom === undefined) return;
     this.#asked.delete(id);
     const { queue } = this.#links;

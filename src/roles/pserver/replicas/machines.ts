@@ -1,8 +1,8 @@
 /**
- * The machines of all units that this pserver leads or has copies of (`core/replicas/replica.ts`). A machine takes its
- * step at once when it is told something. What comes out of the steps is carried out in one turn, when the caller has
- * returned (a microtask): so an update of many units is applied at one go, proposals of many units share transactions,
- * and nothing that is carried out is ever called from within what has brought it about.
+ * The machines of all units that this pserver leads or has copies of (`core/replicas/replica.ts`). A machine takes a
+ * step immediately when it gets an event. The effects of all steps are carried out in one turn (a microtask), after the
+ * caller has returned. So an update of many units is applied at once, and proposals of many units share transactions.
+ * An effect is never carried out from within the call that caused it.
  */
 import { assert } from '../../../base/assert.ts';
 import type { Cancel, Clock } from '../../../base/seams.ts';
@@ -11,7 +11,7 @@ import { isIn, type UpdateName } from '../../../core/replicas/messages.ts';
 import { Replica } from '../../../core/replicas/replica.ts';
 import { isSameOwner, type UnitOwner } from '../../../core/units/move-messages.ts';
 
-/** What a machine has done, and the peers that it had then. */
+/** The effects of a machine's step, and its peers after the step. */
 export interface MachineStep<P> {
   readonly unit: number;
   readonly effects: readonly ReplicaEffect<P>[];
@@ -23,20 +23,22 @@ export interface UnitMachinesOptions<P> {
   readonly me: UnitOwner;
   readonly silenceMs: number;
   readonly minInSync: number;
-  /** The process has lost its index, as far as is known. */
+  /** Whether the process is known to have lost its index. */
   readonly isGone: (owner: UnitOwner) => boolean;
-  /** This process has its index for certain, and can be answered. */
+  /** Whether this process certainly has its index, and can get answers. */
   readonly isHeld: () => boolean;
-  /** In the order in which they were taken. What machines are told in it belongs to the next turn. */
+  /**
+   * Carries out the steps in the order in which they were taken. Events submitted meanwhile belong to the next turn.
+   */
   readonly onTurn: (steps: readonly MachineStep<P>[]) => void;
-  /** A bug. */
+  /** Reports a bug. */
   readonly onFatal: (error: unknown) => void;
 }
 
 /**
- * How often in a silence it is looked whether this process itself has run. Time in which it was stopped, or cut off
- * from the store, does not count as silence of others: their answers may wait to be read, and they may have been cut
- * off as well.
+ * Checks per `silenceMs` whether this process itself was running. Time in which it was suspended, or cut off from the
+ * store, does not count as silence of others. Their answers may wait to be read, and they may have been cut off as
+ * well.
  */
 const LOOKS_IN_SILENCE = 8;
 
@@ -70,7 +72,7 @@ export class UnitMachines<P> {
     this.#machines.delete(unit);
   }
 
-  /** Told to a unit without a machine, it is of no use any more. */
+  /** Ignored for a unit without a machine. */
   step(unit: number, event: ReplicaEvent<P>): void {
     const machine = this.#machines.get(unit);
     if (machine === undefined || this.#isClosed) return;
@@ -82,7 +84,10 @@ export class UnitMachines<P> {
     if (peers !== before) this.#tellGone(unit, peers, before);
   }
 
-  /** A peer that is gone already is told of once: the unit would wait for it as long as for one that is silent. */
+  /**
+   * If a new peer has already lost its index, the unit must be informed now. Otherwise the unit would wait for the peer
+   * as long as for a silent one.
+   */
   #tellGone(unit: number, peers: readonly UnitOwner[], before: readonly UnitOwner[]): void {
     for (const owner of peers)
       if (!isIn(before, owner) && this.#options.isGone(owner)) this.step(unit, { type: 'gone', owner });
@@ -92,35 +97,38 @@ export class UnitMachines<P> {
     for (const unit of this.units()) this.step(unit, event);
   }
 
-  /** Those that have the process as a peer. */
+  /** Submits the event to the units that have the process as a peer. */
   stepThoseWith(peer: UnitOwner, event: ReplicaEvent<P>): void {
     for (const [unit, machine] of [...this.#machines]) {
       if (machine.peers().some((one) => isSameOwner(one, peer))) this.step(unit, event);
     }
   }
 
-  /** The machine has taken a step that is not carried out yet. */
+  /** Whether a step of the machine has not been carried out yet. */
   isPending(unit: number): boolean {
     return this.#steps.some((step) => step.unit === unit);
   }
 
-  /** There is something to be done in a turn. */
+  /** Requests a turn for work that is not a step. */
   takeTurn(): void {
     if (!this.#isClosed) this.#takeTurn();
   }
 
-  /** An update of all these units, each of which admits it. Gives the place of each: they have it when this returns. */
+  /**
+   * Returns the names that an update gets in these units, each of which admits it. Place the update before submitting
+   * another event.
+   */
   nextNames(units: readonly number[]): { readonly unit: number; readonly name: UpdateName }[] {
     return units.map((unit) => ({ unit, name: this.#machines.get(unit)!.nextName() }));
   }
 
-  /** Nothing is stepped or carried out any more. */
+  /** After this, nothing is stepped or carried out. */
   close(): void {
     this.#isClosed = true;
     this.#cancelTick?.();
   }
 
-  /** After `close`, in their order: what a copy has committed and not applied, and what it has staged. */
+  /** After `close`: the committed updates that a copy has not applied, and then its staged updates, in order. */
   unapplied(unit: number): P[] {
     const own = this.#steps.filter((step) => step.unit === unit).flatMap(({ effects }) => effects);
     const committed = own.flatMap((effect) => (effect.type === 'commit' ? [effect.update] : []));
@@ -144,7 +152,7 @@ export class UnitMachines<P> {
     });
   }
 
-  /** A deadline that is set later is never an earlier one: all are of the same silence. */
+  /** A deadline that is set later is never earlier, because all deadlines are based on the same `silenceMs`. */
   #planTick(steps: readonly MachineStep<P>[]): void {
     if (this.#cancelTick !== undefined) return;
     const due = steps.flatMap(({ unit }) => this.#machines.get(unit)?.nextDeadline() ?? []);

@@ -1,6 +1,6 @@
 /**
- * Carries batches to a pserver that has copies of units led here, and its answers back, in the order of the batches.
- * Whatever fails ends the connection, and another one is made: what was on its way is not repeated here, as the
+ * Carries batches to a pserver that has copies of units led here, and returns its answers in the order of the batches.
+ * Any failure ends the connection, and another one is made. Batches under way are not repeated here, because the
  * machines of the units begin again on each connection.
  */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
@@ -10,28 +10,30 @@ import type { BatchAnswer, PeerBatch, SharedPayload } from '../../../core/replic
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { Channel, RequestOptions } from '../../../protocol/messages/channel.ts';
 
-/** The requests of one pserver to one other. They reject with a `PaddletError` for what may happen in operation. */
+/**
+ * Requests from one pserver to another. They reject with a `PaddletError` for failures that may happen in operation.
+ */
 export interface PeerProtocol<P extends SharedPayload> {
-  /** The first request of each connection. Gives the window that this pserver has at the peer. */
+  /** The first request of each connection. Returns the window that this pserver has at the peer. */
   open(channel: Channel, options: RequestOptions): Promise<number>;
   send(channel: Channel, batch: PeerBatch<P>, options: RequestOptions): Promise<BatchAnswer>;
 }
 
 export interface PeerConnection<P extends SharedPayload> {
-  /** In order. Lost while there is no connection. */
+  /** Batches are sent in order. Without a connection, a batch is lost. */
   send(batch: PeerBatch<P>): void;
-  /** The peer has failed on this connection: it ends, and another one is made. */
+  /** The peer has failed on this connection. The connection ends, and another one is made. */
   reconnect(): void;
-  /** Nothing is sent or called any more. What was sent may still arrive. */
+  /** After this, nothing is sent or called. Batches that were sent may still arrive. */
   close(): void;
 }
 
 export interface PeerEvents {
-  /** There is a connection: the first, or another one. */
+  /** A connection has opened: the first one, or a later one. */
   readonly onOpened: (windowBytes: number) => void;
-  /** To the oldest batch on the connection that is not answered. */
+  /** The peer has answered the oldest unanswered batch on the connection. */
   readonly onAnswer: (answer: BatchAnswer) => void;
-  /** It was lost: no batch that was sent on it is answered any more. */
+  /** The connection was lost. Batches that were sent on it get no answers. */
   readonly onClosed: () => void;
 }
 
@@ -39,19 +41,19 @@ export interface PeerConnectionOptions<P extends SharedPayload> extends PeerEven
   readonly context: Pick<ClusterContext, 'host' | 'network'>;
   readonly peer: UnitOwner & { readonly address: string };
   readonly protocol: PeerProtocol<P>;
-  /** After which a member that owes an answer is taken for failed. */
+  /** Time after which a member that owes an answer is treated as failed. */
   readonly silenceMs: number;
-  /** A bug. */
+  /** Reports a bug. */
   readonly onFatal: (error: unknown) => void;
 }
 
-/** With the time to connect. */
+/** Limit of the first request, including the time to connect. */
 const OPEN_TIMEOUT_MS = 15_000;
 /**
- * How many times `silenceMs` a batch may wait for its answer. It is not for a request to judge who is silent: a
- * beginning waits at a backup that cannot reach the store, and another connection would send everything again. The
- * machines of the units judge it, and a peer that no unit needs any more is left. So this bound is for a peer that has
- * lost a request while the heads cannot be changed.
+ * How many times `silenceMs` a batch may wait for its answer. The machines of the units, not this limit, detect a
+ * silent peer. A begin may wait at a backup that cannot reach the store, and another connection would send everything
+ * again. A peer that no unit needs is disconnected. So this limit is for a peer that has lost a request while the heads
+ * cannot change.
  */
 const ANSWER_SILENCES = 4;
 
@@ -64,7 +66,7 @@ interface Sent {
 
 interface Open {
   readonly connection: OpenConnection;
-  /** Not answered, or behind one that is not. */
+  /** Batches that are unanswered, or behind an unanswered one. */
   readonly sent: Sent[];
 }
 
@@ -72,7 +74,7 @@ class BackupConnection<P extends SharedPayload> implements PeerConnection<P> {
   readonly #options: PeerConnectionOptions<P>;
   readonly #kept: KeptConnection<number>;
   #open: Open | undefined;
-  /** Why the last batch that failed was refused for good; logged once. */
+  /** The last permanent refusal, which is logged only once. Empty after an answer. */
   #refusal = '';
 
   constructor(options: PeerConnectionOptions<P>) {
@@ -131,7 +133,7 @@ class BackupConnection<P extends SharedPayload> implements PeerConnection<P> {
     connection.lose();
   }
 
-  /** Requests may be answered in any order; the answers count in the order of the batches. */
+  /** The peer may answer requests in any order. The answers are passed on in the order of the batches. */
   #giveAnswers(open: Open): void {
     const { connection, sent } = open;
     for (let answer = sent[0]?.answer; this.#open === open && answer !== undefined; answer = sent[0]?.answer) {

@@ -1,4 +1,6 @@
-/** The connections of a pserver to those that have copies of its units: one to each of them that has an address. */
+/**
+ * The connections of a pserver to the pservers that have copies of its units. Each peer with a known address has one.
+ */
 import { assert } from '../../../base/assert.ts';
 import { isIn, keyOfOwner } from '../../../core/replicas/messages.ts';
 import type { BatchAnswer, SharedPayload } from '../../../core/replicas/peer-link.ts';
@@ -10,16 +12,16 @@ export interface ConnectPeerOptions extends PeerEvents {
   readonly peer: UnitOwner & { readonly address: string };
 }
 
-/** Connects, and connects again until it is closed. Its events come later than this call. */
+/** Connects, and reconnects until it is closed. Its events come after this call has returned. */
 export type ConnectPeer<P extends SharedPayload> = (options: ConnectPeerOptions) => PeerConnection<P>;
 
 export interface PeerConnectionsOptions<P extends SharedPayload> {
   readonly connect: ConnectPeer<P>;
-  /** Undefined: it has lost its index, or has not been seen yet. */
+  /** Returns undefined if the peer has lost its index, or has not been seen yet. */
   readonly addressOf: (peer: UnitOwner) => string | undefined;
-  /** Gives the number of the connection. */
+  /** Returns the number of the connection. */
   readonly onOpened: (peer: UnitOwner, windowBytes: number) => number;
-  /** Gives false when the peer has failed: then it is connected to again. */
+  /** Returns false if the peer has failed. Then its connection is replaced. */
   readonly onAnswer: (peer: UnitOwner, connection: number, answer: BatchAnswer) => boolean;
   readonly onClosed: (peer: UnitOwner, connection: number) => void;
 }
@@ -27,13 +29,13 @@ export interface PeerConnectionsOptions<P extends SharedPayload> {
 interface Kept<P extends SharedPayload> {
   readonly peer: UnitOwner;
   readonly connection: PeerConnection<P>;
-  /** Of the connection that is open. */
+  /** Number of the open connection. */
   number: number | undefined;
 }
 
 export class PeerConnections<P extends SharedPayload> {
   readonly #options: PeerConnectionsOptions<P>;
-  /** By peer. */
+  /** Keyed by peer. */
   readonly #kept = new Map<string, Kept<P>>();
 
   constructor(options: PeerConnectionsOptions<P>) {

@@ -1,10 +1,10 @@
-/** What a connection between a primary and a backup carries, as requests (docs/protocol.md). */
+/** The requests on a connection between a primary and a backup (docs/protocol.md). */
 import type { Channel, RequestOptions } from '../../../protocol/messages/channel.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import type { PeerProtocol } from './peer-connection.ts';
 import { type BatchEnds, decodeAnswers, encodeBatch } from './replicate-codec.ts';
 
-/** `job`: the fields that every request has. */
+/** `job`: the fields that every request contains. */
 export const peerProtocol = (
   job: { readonly job: string; readonly batchPlanId: string },
   ends: BatchEnds,

@@ -1,21 +1,21 @@
 /**
- * Updates that were placed here and are not decided in all their units. Each ends when every unit has committed it,
- * dropped it, or is led by another process: then its trainer is told.
+ * Updates that were placed here and are undecided in some of their units. An update ends when every unit has committed
+ * it, has dropped it, or is led by another process. Then its trainer gets the outcome.
  */
 import { isSameName, type UpdateName } from '../../../core/replicas/messages.ts';
 import type { PlacedPart } from '../../../core/replicas/room-queue.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 
-/** `failed`: not every unit has committed it, as far as this process knows. */
+/** `failed`: as far as this process knows, not every unit has committed the update. */
 export type PlacedOutcome = 'committed' | 'failed';
 
 interface Placed {
   readonly payload: SharedUpdate;
-  /** Units in which it is not decided. */
+  /** Units in which the update is undecided. */
   readonly open: Set<number>;
   isCommittedSomewhere: boolean;
   isFailed: boolean;
-  /** Of copies that are being made: to be awaited, too. */
+  /** Copies that are being made get the update, too. Its outcome waits for these promises. */
   readonly waits: Promise<void>[];
   readonly onEnd: (isCommittedSomewhere: boolean) => void;
   readonly ended: PromiseWithResolvers<PlacedOutcome>;
@@ -28,14 +28,14 @@ interface Part {
 
 export class PlacedUpdates {
   readonly #byPayload = new Map<SharedUpdate, Placed>();
-  /** In the order of their places. */
+  /** Parts of each unit, in the order of their places. */
   readonly #byUnit = new Map<number, Part[]>();
 
   get size(): number {
     return this.#byPayload.size;
   }
 
-  /** `onEnd` is called once, at the moment at which the last unit has decided. */
+  /** `onEnd` is called once, at the moment when the last unit has decided. */
   add(
     payload: SharedUpdate,
     parts: readonly PlacedPart[],
@@ -54,7 +54,7 @@ export class PlacedUpdates {
     return placed.ended.promise;
   }
 
-  /** These units have applied it. */
+  /** These units have applied the update. */
   applied(payload: SharedUpdate, units: readonly number[], wait: Promise<void> | undefined): void {
     const placed = this.#byPayload.get(payload);
     if (placed === undefined) return;
@@ -72,7 +72,7 @@ export class PlacedUpdates {
     this.#fail(unit, ({ name }) => names.some((one) => isSameName(one, name)));
   }
 
-  /** Another process leads the unit, or this one is no good any more: what becomes of them is not known here. */
+  /** Another process leads the unit, or this process ends. The outcome of the unit's updates is not known here. */
   lost(unit: number): void {
     this.#fail(unit, () => true);
   }

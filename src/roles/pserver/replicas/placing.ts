@@ -1,7 +1,7 @@
 /**
- * Gives updates their places (docs/copies.md). An update is placed in all units that it concerns at one moment, when
- * there is room for it at all their peers. What was judged before the wait is judged again then: the same update may
- * have come a second time, or the units may be others.
+ * Gives updates their places (docs/copies.md). An update is placed in all its units at one moment, when all their peers
+ * have room for it. After the wait for room, the update is judged again: the same update may have come a second time,
+ * or the units may have changed.
  */
 import { PaddletError } from '../../../base/errors.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
@@ -13,17 +13,17 @@ import { type PlacedOutcome, PlacedUpdates } from './placed-updates.ts';
 import { TaskTurns } from './task-turns.ts';
 
 export interface PlaceRequest {
-  /** It has no place yet. */
+  /** The update, which has no place yet. */
   readonly payload: SharedUpdate;
-  /** Whether what was judged of it holds still. */
+  /** Whether the judgement of the update still holds. */
   readonly isStill: () => boolean;
-  /** The update as it is placed. What it throws is the answer. */
+  /** Returns the update to place. An error that it throws is the answer. */
   readonly make: () => Update;
-  /** It raises the version of the shards. */
+  /** Whether the update raises the version of the shards. */
   readonly isCounted: boolean;
 }
 
-/** `again`: it was not placed, and is to be judged again. */
+/** `again`: the update was not placed, and must be judged again. */
 export type PlacingOutcome = PlacedOutcome | 'again';
 
 export interface PlacingOptions {
@@ -35,9 +35,9 @@ export interface PlacingOptions {
 export class Placing {
   readonly #options: PlacingOptions;
   readonly updates = new PlacedUpdates();
-  /** Of the updates that wait for room. */
+  /** Reject functions of the updates that wait for room. */
   readonly #asking = new Set<(error: PaddletError) => void>();
-  /** Whose ledgers they change. */
+  /** Turns of the tasks whose ledgers the updates change. */
   readonly turns = new TaskTurns();
   #orders = 0;
   #counted = 0;
@@ -47,18 +47,18 @@ export class Placing {
     this.#options = options;
   }
 
-  /** Updates that are placed, will raise the version of the shards, and have not. */
+  /** Number of placed updates that will raise the version of the shards, but have not done so yet. */
   get counted(): number {
     return this.#counted;
   }
 
-  /** The next number of an update that comes into being here. */
+  /** Returns the number of the next update that this process places or receives. */
   nextOrder(): number {
     this.#orders += 1;
     return this.#orders;
   }
 
-  /** To be called right after it was judged, in the turn of its tasks. Rejects when this pserver ends. */
+  /** Call this right after judging the update, in the turn of its tasks. Throws or rejects when this pserver ends. */
   place(request: PlaceRequest): Promise<PlacingOutcome> {
     const { promise, resolve, reject } = Promise.withResolvers<PlacingOutcome>();
     if (this.#isClosed) throw suspended();
@@ -76,7 +76,7 @@ export class Placing {
     return promise;
   }
 
-  /** Nothing is placed any more, and nothing that is placed is answered. */
+  /** After this, nothing is placed, and undecided updates end as `failed`. */
   close(): void {
     this.#isClosed = true;
     for (const reject of this.#asking) reject(suspended());

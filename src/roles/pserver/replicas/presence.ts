@@ -1,13 +1,16 @@
-/** Which processes have lost their index, as the view shows it: what they owe they will never answer. */
+/**
+ * Knows which processes have lost their index, according to the view. These processes never give the answers that they
+ * owe.
+ */
 import type { PlacementView } from '../../../cluster/placement/placement-view.ts';
 import { keyOfOwner } from '../../../core/replicas/messages.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
 
 export class Presence {
   readonly #view: Pick<PlacementView, 'live'>;
-  /** By owner. A process that was never seen is not taken for gone: the view may be behind. */
+  /** Live processes by owner. A process that was never seen does not count as gone, because the view may be behind. */
   #live = new Map<string, UnitOwner & { readonly address: string }>();
-  /** Of those that were seen. Tokens rise: who has a lower one, and is not live, has lost its index. */
+  /** The highest token seen. Tokens rise, so a process with a lower token that is not live has lost its index. */
   #highestToken = 0n;
 
   constructor(view: Pick<PlacementView, 'live'>) {
@@ -18,12 +21,12 @@ export class Presence {
     return this.#live.get(keyOfOwner(owner))?.address;
   }
 
-  /** A process that comes later than what the view shows is not. */
+  /** A process that is newer than the view is not gone. */
   isGone(owner: UnitOwner): boolean {
     return !this.#live.has(keyOfOwner(owner)) && BigInt(owner.token) <= this.#highestToken;
   }
 
-  /** Gives those that are gone since. */
+  /** Returns the processes that have lost their index since the last call. */
   look(): UnitOwner[] {
     const before = this.#live;
     this.#live = new Map();

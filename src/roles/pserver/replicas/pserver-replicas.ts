@@ -1,6 +1,6 @@
 /**
- * All copies of units of a pserver: of those that it leads and of those that others lead (docs/copies.md). The
- * machines of the units decide; here is carried out what they say.
+ * All copies of units on a pserver, both of units that it leads and of units that others lead (docs/copies.md). The
+ * machines of the units decide, and this class carries out their effects.
  */
 import { unreachable } from '../../../base/assert.ts';
 import { isPaddletError } from '../../../base/errors.ts';
@@ -54,18 +54,18 @@ export interface PserverReplicasOptions {
   readonly job: ReplicatedJob;
   readonly silenceMs: number;
   readonly minInSync: number;
-  /** That the job may have. */
+  /** Maximum number of pservers of the job. */
   readonly mostPservers: number;
   readonly view: Pick<PlacementView, 'units' | 'live' | 'changed' | 'version'>;
   readonly connect: ConnectPeer<SharedUpdate>;
   readonly observer: ReplicaObserver;
   readonly times: WorkTimes;
   readonly withoutSaves: () => Promise<() => void>;
-  /** In sync mode. */
+  /** Defined in sync mode. */
   readonly rounds?: CopiedRounds | undefined;
-  /** This pserver leads the unit now, with everything that was acknowledged. */
+  /** This pserver now leads the unit, with every acknowledged update. */
   readonly onLed: (owned: OwnedHead) => void;
-  /** A copy was freed, or a hand-over or a join has ended: there may be something else to do. */
+  /** A copy was freed, or a hand-over or a join has ended. So other work may have become possible. */
   readonly onChanged: () => void;
   readonly onCopyEnded: (to: { readonly unit: number; readonly to: number }, outcome: 'kept' | 'moved') => void;
   readonly onRecovery: (number: number) => void;
@@ -81,7 +81,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   readonly me: UnitOwner;
   readonly job: ReplicatedJob;
   readonly owned: OwnedShards;
-  /** Of units that others lead. */
+  /** Copies of units that other pservers lead. */
   readonly copied: CopiedUnits;
   readonly machines: UnitMachines<SharedUpdate>;
   readonly placing: Placing;
@@ -103,7 +103,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   readonly #leading: Leading;
   readonly #standing: Standing;
   readonly #stopped = new AbortController();
-  /** Nothing is waited for any more. */
+  /** Ends all waits when this pserver stops or loses its index. */
   readonly #ending: AbortSignal;
   #copies: Outgoing | undefined;
 
@@ -193,12 +193,12 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     });
   }
 
-  /** That are made for others. */
+  /** Attaches the moves, which make copies for other pservers. */
   attach(copies: Outgoing): void {
     this.#copies = copies;
   }
 
-  /** From now on the view is followed. */
+  /** From now on, this pserver follows the view. */
   start(): void {
     const { owned, lease } = this.#options;
     for (const one of owned.heads.all()) this.taken(one);
@@ -208,7 +208,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     });
   }
 
-  /** A unit that was loaded from a file: this pserver leads it, alone. To be called when it is owned. */
+  /** This pserver leads a unit alone, after loading it from a file. Call this when the unit is owned. */
   taken({ unit, head, modRevision }: OwnedHead): void {
     const { me, silenceMs, minInSync } = this.#options;
     this.#known.learn({ unit, head, modRevision });
@@ -231,12 +231,12 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     return this.#standing.alone(units);
   }
 
-  /** The newest that is known. */
+  /** The newest head that is known here. */
   headOf(unit: number): OwnedHead | undefined {
     return this.#known.of(unit);
   }
 
-  // ---- what is to be done with the copies
+  // ---- changes of the copies
 
   joining(): ReadonlyMap<number, ReadonlySet<number>> {
     return this.joins.making();
@@ -266,12 +266,12 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     return this.#standing.isTakingOver();
   }
 
-  /** The unit is to be loaded from a file: a copy that is here is of no use. */
+  /** The unit will be loaded from a file, so a copy here is useless. */
   free(unit: number): void {
     if (this.machines.of(unit) !== undefined) this.#leading.discard(unit);
   }
 
-  /** Nothing is sent, answered or applied any more. */
+  /** After this, nothing is sent, answered or applied. */
   close(): void {
     this.#stopped.abort();
     this.machines.close();
@@ -347,7 +347,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     }
   }
 
-  /** A copy that is being made gets nothing but by the move that makes it. */
+  /** While a copy is being made, it gets updates only from the move that makes it. */
   #tellLinks(unit: number, effects: readonly Effect[], peers: readonly UnitOwner[]): void {
     const follows = (target: UnitOwner): boolean => this.#copies!.follows({ unit, target });
     this.#host.stepped(
@@ -387,7 +387,10 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.inboxes.gone(peer);
   }
 
-  /** Others count on a copy that a head names. One that is not here cannot lead: another process has to see that. */
+  /**
+   * Other processes count on a copy that a head names. If the copy is not here, it cannot take over. So this process
+   * fails, and another process takes the unit.
+   */
   #checkCopy({ unit, head }: StoredHead, isPrimaryAlive: boolean): void {
     const { me } = this.#options;
     if (isPrimaryAlive || this.machines.of(unit) !== undefined || !isIn(head.inSync, me)) return;

@@ -1,4 +1,4 @@
-/** What is told of the copies of units here, and decides nothing: /metrics, and who holds what in the store. */
+/** Reports about the copies of units here, in /metrics and in the `/pshards` keys of the store. It decides nothing. */
 import type { HeadProposal } from '../../../core/replicas/events.ts';
 import type { CountedChanges } from './counted-changes.ts';
 import type { ShownHeads } from './shown-heads.ts';
@@ -12,13 +12,13 @@ export class ReplicaObserver {
     this.#shown = shown;
   }
 
-  /** A change of the head that was proposed here is made. */
+  /** The store has made a change of the head that this pserver proposed. */
   made(kind: HeadProposal['kind'], unit: number): void {
     this.#counted.made(kind, unit);
     this.#shown.changed(unit);
   }
 
-  /** The unit is led here now. */
+  /** This pserver now leads the unit. */
   led(unit: number): void {
     this.#shown.changed(unit);
   }
@@ -28,12 +28,12 @@ export class ReplicaObserver {
     this.#counted.applied(units);
   }
 
-  /** So many updates of a unit. */
+  /** A unit has dropped this number of updates. */
   dropped(updates: number): void {
     this.#counted.dropped(updates);
   }
 
-  /** A copy that was made for another pserver. */
+  /** The join of a copy that was made for another pserver has ended. */
   joined(isMember: boolean): void {
     this.#counted.joined(isMember);
   }

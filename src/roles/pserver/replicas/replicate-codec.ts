@@ -1,6 +1,6 @@
 /**
- * Batches between a primary and a backup as requests and answers (docs/protocol.md). What comes in is checked as far as
- * it can be without the copies that it is for. Nothing of it is copied: there may be no room for it.
+ * Encodes batches between a primary and a backup as requests and answers (docs/protocol.md). The decoder checks a batch
+ * as far as possible without the copies. It does not copy the staged update, which may have no room yet.
  */
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
@@ -18,26 +18,26 @@ import { packAnswers, packFrames, type UnitFrame, unpackAnswers, unpackFrames } 
 export type ReplicateRequest = Extract<RequestHeader, { type: 'replicate' }>;
 export type ReplicateReply = Extract<ReplyHeader, { type: 'replicate' }>;
 
-/** What a batch must agree with. */
+/** The properties of the job that a batch must match. */
 export interface ReplicatedJob extends UnitParts, UpdatedJob {}
 
-/** Of all links that a batch has frames of. */
+/** The two ends of all links in a batch. */
 export interface BatchEnds {
   readonly primary: UnitOwner;
   readonly member: UnitOwner;
 }
 
 export interface DecodedBatch extends BatchEnds {
-  /** What is staged is borrowed from the request: `own` it when there is room for it. */
+  /** The staged update borrows the memory of the request. Call `own` when the update has room. */
   readonly batch: PeerBatch<SharedUpdate>;
 }
 
-/** Frames, and tails. */
+/** Segments of the frames and the tails, before those of the update. */
 const OWN_SEGMENTS = 2;
 
 // ---- requests
 
-/** `job`: the fields that every request has. The segments of the update are its own arrays. */
+/** `job`: the fields that every request contains. The segments share the arrays of the update. */
 export function encodeBatch(
   job: { readonly job: string; readonly batchPlanId: string },
   { primary, member }: BatchEnds,
@@ -63,7 +63,7 @@ function unitFrame({ link: { unit, epoch }, frame }: LinkFrame<SharedUpdate>): U
   return { unit, epoch, frame: { type: 'stage', name: frame.update.name, committed: frame.committed } };
 }
 
-/** What the stages of the batch share, of their units. */
+/** The staged update, limited to the units that stage it. */
 function stagedPart({ frames }: PeerBatch<SharedUpdate>): Update | undefined {
   const staged = frames.flatMap(({ link, frame }) =>
     frame.type === 'stage' ? [{ unit: link.unit, payload: frame.update.payload }] : [],
@@ -72,8 +72,9 @@ function stagedPart({ frames }: PeerBatch<SharedUpdate>): Update | undefined {
 }
 
 /**
- * Throws `BadMessage`. `ownOrder`: what is staged has come into being here with it. The batch keeps the number that the
- * primary counts by: the two processes count for themselves, and a backup that takes over sends updates to others.
+ * Throws `BadMessage`. `ownOrder`: number of the staged update in this process. The batch keeps the number that the
+ * primary gave it. Each process numbers its updates separately, because a backup that takes over sends updates to
+ * others.
  */
 export function decodeBatch(job: ReplicatedJob, request: Received<ReplicateRequest>, ownOrder: number): DecodedBatch {
   const { primary, member, left, order, late } = request.header;
@@ -129,7 +130,7 @@ function checkShards({ shards }: ReplicatedJob, applying: readonly number[]): vo
   }
 }
 
-/** The update is exactly of the units that stage it. */
+/** Checks that the update concerns exactly the units that stage it. */
 function checkConcerned(payload: SharedUpdate, update: Update, staged: readonly number[]): void {
   if (payload.units.length !== staged.length) throw bad('a unit stages an update that none of its shards applies');
   const isWhole = update.type !== 'push' || (payload.update as typeof update).shards.length === update.shards.length;

@@ -1,4 +1,4 @@
-/** Requests of pservers that lead units to those that have copies of them; what else is asked of copies. */
+/** Answers the requests of primaries to this pserver as a backup, and other requests about copies. */
 import { PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import { LIMITS } from '../../../base/limits.ts';
@@ -41,7 +41,7 @@ export async function copyDigest({ me, digests }: ServedReplicas, { header }: Re
   return { header: { type: 'copyDigest', ...(await digests.of(header)) } };
 }
 
-/** Another process may have had the address before, or the index. */
+/** Another process may have had the address or the index before. */
 function checkMember(me: UnitOwner, member: UnitOwner): void {
   if (isSameOwner(me, member)) return;
   throw new PaddletError(
@@ -60,7 +60,7 @@ interface ShownUnit {
 
 type Shown = Pick<ServedReplicas, 'machines' | 'joins'>;
 
-/** From this unit on. */
+/** Shows the units that this pserver leads, beginning with the unit `from`. */
 export function shownCopies({ machines, joins }: Shown, from: number): { units: ShownUnit[]; more: boolean } {
   const led = machines
     .units()

@@ -1,7 +1,7 @@
 /**
- * Tells the machines of units what the store shows of their heads: as the view follows it, or, where a machine asks for
- * that, by a read. While a file is the last state of a unit, its primary is not told as gone: it has left by a clean
- * stop, and no copy takes over.
+ * Informs the units' machines about the heads in the store. It follows the view, and reads a head if a machine asks for
+ * that. While a head names a file as the last state, its primary counts as alive. That primary has stopped cleanly, and
+ * no copy takes over.
  */
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { PlacementView } from '../../../cluster/placement/placement-view.ts';
@@ -13,22 +13,22 @@ import type { UnitMachines } from './machines.ts';
 
 export interface SeenHeadsOptions {
   readonly context: RoleContext;
-  /** Aborts when the index is lost. */
+  /** Aborts when this process loses its index. */
   readonly lost: AbortSignal;
   readonly view: Pick<PlacementView, 'units'>;
   readonly known: KnownHeads;
   readonly machines: UnitMachines<SharedUpdate>;
   readonly onRecovery: (number: number) => void;
-  /** Told for each unit, whether there is a machine or not. */
+  /** Called for each unit, with or without a machine. */
   readonly onSeen: (head: StoredHead, isPrimaryAlive: boolean) => void;
   readonly onFatal: (error: unknown) => void;
 }
 
 export class SeenHeads {
   readonly #options: SeenHeadsOptions;
-  /** What the machine of a unit was told last. */
+  /** Unit → the head and the liveness last reported to its machine. */
   readonly #told = new Map<number, string>();
-  /** Reads under way. `true`: another one is wanted after that. */
+  /** Reads under way. `true`: another read must follow. */
   readonly #reading = new Map<number, boolean>();
 
   constructor(options: SeenHeadsOptions) {
@@ -40,13 +40,13 @@ export class SeenHeads {
     for (const unit of this.#options.view.units().keys()) this.#lookAt(unit);
   }
 
-  /** There is a copy of the unit from now on. */
+  /** This pserver has a copy of the unit from now on. */
   begun(unit: number): void {
     this.#told.delete(unit);
     this.#lookAt(unit);
   }
 
-  /** Reads the head. */
+  /** Reads the head from the store. */
   look(unit: number): void {
     const { onFatal } = this.#options;
     if (this.#reading.has(unit)) this.#reading.set(unit, true);
@@ -82,7 +82,7 @@ export class SeenHeads {
     this.#reading.delete(unit);
     if (read === undefined) return;
     onRecovery(read.recovery);
-    // It is told again what it knows: it has asked.
+    // The machine has asked, so it gets an answer even if the head is unchanged.
     this.#told.delete(unit);
     this.#seen(read.owned, read.isPrimaryAlive);
     if (isWantedAgain) await this.#read(unit);
@@ -96,7 +96,7 @@ const nothingIfLost =
     throw error;
   };
 
-/** What is known of the head of each unit: the newest that the store has shown, or has answered about a proposal. */
+/** The newest known head of each unit, from the view, a read, or the answer to a proposal. */
 export class KnownHeads {
   readonly #heads = new Map<number, StoredHead>();
 

@@ -1,4 +1,4 @@
-/** What requests are answered from, where units have copies. */
+/** The copies of units, as the request handlers use them. */
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
@@ -12,8 +12,8 @@ import type { ReplicatedJob } from './replicate-codec.ts';
 
 export interface ServedReplicas {
   /**
-   * To be awaited before a request is judged, until it is undefined: a unit is being handed over, or has too few copies
-   * for an update.
+   * Await the returned promise before judging a request, and call this again until it returns undefined. Requests wait
+   * while a unit is being handed over, or has too few copies for an update.
    */
   wait(kind: 'read' | 'update'): Promise<void> | undefined;
   readonly me: UnitOwner;
@@ -22,9 +22,9 @@ export interface ServedReplicas {
   readonly placing: Pick<Placing, 'place' | 'turns' | 'counted' | 'nextOrder'>;
   readonly inboxes: Pick<Inboxes, 'opened' | 'received'>;
   readonly digests: Pick<CopyDigests, 'of'>;
-  /** What is told of the copies. */
+  /** Used for answers about copies. */
   readonly machines: Pick<UnitMachines<SharedUpdate>, 'units' | 'of'>;
   readonly joins: Pick<Joins, 'making'>;
-  /** Copies that are here, of units that others lead. */
+  /** Copies here of units that other pservers lead. */
   readonly copied: Pick<CopiedUnits, 'units' | 'positions'>;
 }

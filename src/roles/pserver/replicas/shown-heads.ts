@@ -1,6 +1,6 @@
 /**
- * Shows who holds the shards of the units that are led here (`/pshards`), a moment after their heads have changed: when
- * a pserver dies many change at once, and what matters goes to the store before that.
+ * Shows in the store which pservers hold the shards of the units led here (`/pshards`). It writes a moment after the
+ * heads have changed. If a pserver dies, many heads change together, and more important transactions must come first.
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Cancel } from '../../../base/seams.ts';
@@ -9,7 +9,7 @@ import type { OwnedHeads } from '../held/owned-heads.ts';
 
 export interface ShownHeadsOptions extends ShowReplicas {
   readonly heads: Pick<OwnedHeads, 'of'>;
-  /** Aborts when the index is lost. */
+  /** Aborts when this process loses its index. */
   readonly lost: AbortSignal;
   readonly onFatal: (error: unknown) => void;
 }
@@ -19,7 +19,7 @@ const SHOWN_AFTER_MS = 1_000;
 export class ShownHeads {
   readonly #options: ShownHeadsOptions;
   #units = new Set<number>();
-  /** Of the write that is due. */
+  /** Cancels the write that is due. */
   #cancel: Cancel | undefined;
   #isWriting = false;
   #isClosed = false;
@@ -55,7 +55,7 @@ export class ShownHeads {
     try {
       await showReplicas(this.#options, changed);
     } catch (error) {
-      // The pservers that lead the units now show them.
+      // The pservers that now lead the units will show them.
       if (!isPaddletError(error, 'Interrupted') && !lost.aborted) throw error;
     } finally {
       this.#isWriting = false;

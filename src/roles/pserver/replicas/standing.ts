@@ -1,4 +1,4 @@
-/** How the copies of units are here: whether requests may be answered, and whether anything is undecided. */
+/** Knows the state of the copies of units here: whether requests may be answered, and whether anything is undecided. */
 import { asSuspended } from '../../../cluster/as-suspended.ts';
 import type { Signal } from '../../../cluster/waiting.ts';
 import { keyOfOwner } from '../../../core/replicas/messages.ts';
@@ -14,11 +14,11 @@ export interface StandingOptions {
   readonly owned: Pick<OwnedShards, 'heads'>;
   readonly placed: Pick<PlacedUpdates, 'size'>;
   readonly handOvers: Pick<HandOvers, 'to'>;
-  /** In sync mode. */
+  /** Defined in sync mode. */
   readonly rounds?: Pick<CopiedRounds, 'isOutdated'> | undefined;
   /** Notified after each turn. */
   readonly changed: Signal;
-  /** Nothing is waited for any more. */
+  /** Ends all waits. */
   readonly ending: AbortSignal;
 }
 
@@ -30,15 +30,17 @@ export class Standing {
   }
 
   /**
-   * To be awaited before a request is judged, until it is undefined: a unit is being handed over, or has too few copies
-   * for an update.
+   * Await the returned promise before judging a request, and call this again until it returns undefined. Requests wait
+   * while a unit is being handed over, or has too few copies for an update.
    */
   wait(kind: 'read' | 'update'): Promise<void> | undefined {
     if (this.#admits(kind)) return undefined;
     return this.#until(() => this.#admits(kind)).catch(asSuspended);
   }
 
-  /** Resolves when nothing in the units is undecided that this process leads, or is about to. Throws `Interrupted`. */
+  /**
+   * Resolves when nothing is undecided in the units that this process leads or is about to lead. Throws `Interrupted`.
+   */
   quiet(): Promise<void> {
     const { machines, owned, placed, handOvers } = this.#options;
     return this.#until(
@@ -51,8 +53,8 @@ export class Standing {
   }
 
   /**
-   * Takes all other copies of these units (undefined: of all) out of their sets, as far as they are led here. Resolves
-   * when none is left, and nothing is undecided. Throws `Interrupted`.
+   * Removes all other copies from the in-sync sets of these units, as far as this pserver leads them. Undefined: all
+   * units. Resolves when no other copy is left, and nothing is undecided. Throws `Interrupted`.
    */
   alone(units?: readonly number[]): Promise<void> {
     const { machines } = this.#options;
@@ -74,13 +76,13 @@ export class Standing {
     });
   }
 
-  /** A head names a copy that is here and that another process leads, or led until now. */
+  /** Whether a head names a copy here of a unit that another process leads, or has led until now. */
   hasMembers(): boolean {
     const { machines } = this.#options;
     return this.isTakingOver() || machines.units().some((unit) => machines.of(unit)!.standing === 'member');
   }
 
-  /** A copy that is here is about to be led by this process. */
+  /** Whether this process is about to lead a unit with a copy here. */
   isTakingOver(): boolean {
     const { machines, owned, rounds } = this.#options;
     const isNotServed = (unit: number): boolean =>

@@ -1,6 +1,7 @@
 /**
- * Updates of one task are judged and placed one after the other: each has its turn until its answer is made, also
- * while it is judged again. Otherwise the push behind it would be refused as early, or a repeat be placed before it.
+ * Updates of one task are judged and placed one after the other. Each update keeps its turn until its answer is made,
+ * even while it is judged again. Otherwise, the push behind it would be refused as early, or a repeated push would be
+ * placed before it.
  */
 import { assert } from '../../../base/assert.ts';
 
@@ -10,10 +11,10 @@ export interface TaskName {
 }
 
 export class TaskTurns {
-  /** Task → whose turn it is. */
+  /** Task → the update whose turn it is. */
   readonly #turns = new Map<string, TaskTurn>();
 
-  /** Of an update that concerns these tasks. It has its turn when it takes it. */
+  /** Creates the turn of an update that concerns these tasks. The turn starts with `take`. */
   of(tasks: readonly TaskName[]): TaskTurn {
     return new TaskTurn(this.#turns, tasks);
   }
@@ -29,7 +30,10 @@ export class TaskTurn {
     this.#keys = tasks.map(({ pass, task }) => `${pass}/${task}`);
   }
 
-  /** To be awaited, and asked again, before the update is judged: another one of its tasks has its turn. */
+  /**
+   * Returns a promise while another update of these tasks has its turn. Await it, and ask again before judging the
+   * update.
+   */
   wait(): Promise<void> | undefined {
     for (const key of this.#keys) {
       const turn = this.#turns.get(key);
@@ -38,13 +42,13 @@ export class TaskTurn {
     return undefined;
   }
 
-  /** When it is judged, before anything is awaited. It may have it already. */
+  /** Call this when the update is judged, before awaiting anything. The update may already have its turn. */
   take(): void {
     assert(this.wait() === undefined, 'updates of a task are placed one after the other');
     for (const key of this.#keys) this.#turns.set(key, this);
   }
 
-  /** Its answer is made, or it is refused. */
+  /** The answer is made, or the update is refused. */
   end(): void {
     for (const key of this.#keys) if (this.#turns.get(key) === this) this.#turns.delete(key);
     this.#ended.resolve();

@@ -1,6 +1,7 @@
 /**
- * Before a process ends with the whole job: a copy that is here may be all that is left of its unit. The store counts
- * on it, and the primary of the unit has not saved it: it may be saving, or be dead while its lease still runs.
+ * Waits before a process ends with the whole job, because a copy here may be all that is left of its unit. The store
+ * counts on the copy while the primary has not saved the unit. The primary may be saving, or may be dead while its
+ * lease still runs.
  */
 import type { Clock, Log } from '../../../base/seams.ts';
 import { isCountedOn } from '../../../cluster/placement/heads.ts';
@@ -22,14 +23,18 @@ export interface CopiesHere {
 export interface Patience {
   readonly clock: Clock;
   readonly log: Log;
-  /** Of `clock.monotonicMs`. */
+  /** Time limit, on the scale of `clock.monotonicMs`. */
   readonly untilMs: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Resolves when all of these are saved by their primaries, when this process is about to lead one of them, or when the
- * time is over: who has not died by then lives, and has it. Throws `Interrupted`.
+ * Resolves when one of these is true:
+ * - the primaries have saved all of their units;
+ * - this process is about to lead one of the units;
+ * - the time is over: a primary that has not died by then is alive, and has the unit.
+ *
+ * Throws `Interrupted`.
  */
 export async function untilOthersSaved(copies: CopiesHere, by: Patience): Promise<void> {
   const { clock, log, untilMs, signal } = by;
@@ -44,7 +49,10 @@ export async function untilOthersSaved(copies: CopiesHere, by: Patience): Promis
   }
 }
 
-/** After a clean stop of its primary the file counts, and no copy: a head that names a file counts on none. */
+/**
+ * Units that their primaries have not saved. After a clean stop of the primary, the head names a file, and does not
+ * count on a copy.
+ */
 function unsavedIn(copies: CopiesHere): number[] {
   const { machines, me } = copies;
   return machines.units().filter((unit) => {
