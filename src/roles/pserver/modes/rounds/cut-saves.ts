@@ -1,5 +1,6 @@
 /**
- * Saves of this pserver's part of a cut: the shards as they are at one round, written while later rounds are applied.
+ * Sync mode: saves this pserver's part of a cut. The file contains the shards at one round, and is written while the
+ * pserver applies later rounds.
  */
 import type { ShardMoment } from '../../../../checkpoint/file/capture.ts';
 import type { CheckpointFile } from '../../../../checkpoint/file/write-durable-file.ts';
@@ -11,22 +12,22 @@ import { type RoundView, viewRound } from './round-view.ts';
 
 export interface CutSave {
   readonly round: number;
-  /** The shards that are to be in the file. Those that have left by the time when its turn comes are not. */
+  /** Shards in the file. Shards that leave before the turn of this save are left out. */
   readonly shards: () => ReadonlySet<number>;
   readonly file: Promise<CheckpointFile>;
 }
 
 export interface CutSavesOptions {
   readonly shards: OwnedShards;
-  /** Writes and publishes what `source` gives when its turn comes. */
+  /** Calls `source` when the turn of this save comes, then writes and publishes the file. */
   readonly save: (source: () => SnapshotSource) => Promise<CheckpointFile>;
 }
 
 export class CutSaves {
   readonly #options: CutSavesOptions;
-  /** Rounds ahead at which to save. */
+  /** Future rounds at which to save. */
   readonly #planned = new Set<number>();
-  /** The newest save: running, or done. */
+  /** The newest save, running or done. */
   #newest: CutSave | undefined;
   /** Views of running saves. */
   readonly #views = new Set<RoundView>();
@@ -35,7 +36,7 @@ export class CutSaves {
     this.#options = options;
   }
 
-  /** The save of that round, if it is the newest one and has all shards that are owned now. */
+  /** The save of that round, if it is the newest save and contains all shards that are owned now. */
   of(round: number): CutSave | undefined {
     const newest = this.#newest;
     const saved = newest?.shards();
@@ -43,7 +44,7 @@ export class CutSaves {
     return isIt ? newest : undefined;
   }
 
-  /** Saves when that round is reached. */
+  /** Saves the shards when they reach that round. */
   plan(round: number): void {
     this.#planned.add(round);
   }
@@ -52,7 +53,7 @@ export class CutSaves {
     this.#planned.delete(round);
   }
 
-  /** To be called before a round is applied that changes these. */
+  /** To be called before a round with these gradients is applied. */
   beforeRound(gradients: RoundGradients): void {
     for (const view of this.#views) view.keep(gradients);
   }
@@ -62,7 +63,10 @@ export class CutSaves {
     if (this.#planned.delete(round)) this.begin(round, metrics);
   }
 
-  /** Saves the shards as they are now, which is at that round. A unit may be handed over before its turn comes. */
+  /**
+   * Saves the current state of the shards, which are at that round. A unit may be handed over before the turn of this
+   * save.
+   */
   begin(round: number, metrics: readonly PassMetrics[]): CutSave {
     const { shards, save } = this.#options;
     const { numbers } = shards;
@@ -81,7 +85,7 @@ export class CutSaves {
     });
     const started: CutSave = { round, shards: () => saved, file };
     this.#newest = started;
-    // The requests for this cut get the error; a failed save may be asked for again.
+    // The requests for this cut get the error. Forget the failed save, so that the master can ask for it again.
     file.catch(() => {
       if (this.#newest === started) this.#newest = undefined;
     });

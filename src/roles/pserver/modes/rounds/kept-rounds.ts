@@ -1,6 +1,6 @@
 /**
- * What a pserver keeps of the rounds for each group of units at one version (`core/rounds/gates.ts`): the lanes of the
- * round that the group waits to complete, and what is readable and counted of the rounds before.
+ * Sync mode: the lanes, old values and metrics that a pserver keeps for each group of units at one version
+ * (`core/rounds/gates.ts`). The lanes are those of the round that the group waits to complete.
  */
 import type { PassMetrics } from '../../../../core/pass-metrics.ts';
 import type { GateGroup } from '../../../../core/rounds/gates.ts';
@@ -10,15 +10,16 @@ import type { RoundUpdate } from '../../update/update.ts';
 import type { Lane } from './lanes.ts';
 
 export interface KeptRounds {
-  /** By lane number: of the current round, with the parts of the group's shards. */
+  /** Lanes of the current round by lane number, each with the parts of the group's shards. */
   readonly lanes: (Lane | undefined)[];
-  /** Of all lanes, while the round waits until all copies of the units have it. The lanes have no gradients then. */
+  /** Sum of all lanes, until all copies of the units have it. The lanes have no gradients in this time. */
   sum?: RoundUpdate | undefined;
-  /** Together the version before the current one, for as long as a trainer may pull it. */
+  /** Pre-images that together give the version before the current one, for as long as a trainer may pull it. */
   previous: readonly PreImage[];
   /**
-   * Of passes and of the job, up to the group's version. They are sums over all records of the rounds, so they depend
-   * on the version alone: units at one version have the same, and a unit that moves takes them along.
+   * Metrics of the passes and of the job, up to the group's version. They are sums over all records of the rounds, so
+   * they depend only on the version. Units at one version have the same metrics, and a unit that moves takes them
+   * along.
    */
   metrics: readonly PassMetrics[];
 }
@@ -31,13 +32,13 @@ export const keptAt = (
   previous: readonly PreImage[] = [],
 ): KeptRounds => ({ lanes: Array.from({ length: lanes }, () => undefined), previous, metrics });
 
-/** Of two groups at one version that have no lanes. */
+/** Merges the state of two groups at one version that have no lanes. */
 export const mergeKept = (first: KeptRounds, second: KeptRounds): KeptRounds => ({
   ...first,
   previous: [...first.previous, ...second.previous],
 });
 
-/** Drops what is not of those shards. */
+/** Keeps only the parts of these shards. */
 export function restrictKept(of: ShardParts, kept: KeptRounds, shards: readonly number[]): void {
   kept.lanes.forEach((lane, number) => {
     if (lane !== undefined) kept.lanes[number] = laneOfShards(of, lane, shards);
@@ -45,7 +46,7 @@ export function restrictKept(of: ShardParts, kept: KeptRounds, shards: readonly 
   kept.previous = kept.previous.map((image) => image.partOf(shards)).filter(({ isEmpty }) => !isEmpty);
 }
 
-/** Some arrays may be those of `lane`, so that its memory cannot be used again. */
+/** The lane's parts of these shards. Some arrays may be those of `lane`, so its memory cannot be reused. */
 export const laneOfShards = (of: ShardParts, lane: Lane, shards: readonly number[]): Lane => ({
   ...lane,
   ...partsOfShards(of, lane, shards),

@@ -1,4 +1,7 @@
-/** What a lane says of its mini-batch, against the plan of the rounds and against the same lane of another trainer. */
+/**
+ * Sync mode: checks the mini-batch and the counts of a lane against the round plan and against the lane that is already
+ * kept.
+ */
 import { PaddletError } from '../../../../base/errors.ts';
 import { whyWrongMetrics } from '../../../../core/report-counts.ts';
 import type { LaneBatch, RoundPlan } from '../../../../core/rounds/plan.ts';
@@ -13,14 +16,14 @@ export interface LaneCountsOf extends CountsOf {
 type LaneHeader = Header<'pushLane'>;
 
 /**
- * Throws `BadMessage` for a round after the last and for another mini-batch than the planned one, `WrongCounts` for
- * counts that cannot be right. For those that contradict what another trainer has pushed, `onContradiction` is called
- * as well.
+ * Throws `BadMessage` for a round after the last and for a mini-batch that differs from the plan, and `WrongCounts` for
+ * impossible counts. If the counts contradict those of another trainer, it also calls `onContradiction`.
  */
 export function checkLane(of: LaneCountsOf, header: LaneHeader): void {
   const { batches, ledgers } = of;
   const { round, lane, batch, records, metrics } = header;
-  // Empty lanes are right there for all that the plan knows: with them, anyone could go beyond the end of the job.
+  // After the last round, the plan accepts empty lanes, so without this check a client could go beyond the end of the
+  // job.
   if (batches.placeOf(round) === undefined) {
     throw new PaddletError('BadMessage', `lane ${lane} of round ${round}: the job ends before this round`);
   }
@@ -41,7 +44,7 @@ export function checkLane(of: LaneCountsOf, header: LaneHeader): void {
   }
 }
 
-/** Of a lane that the round has already. */
+/** Checks a lane against the same lane that the round already has. */
 export function checkSameLane({ onContradiction }: Pick<CountsOf, 'onContradiction'>, kept: Lane, other: LaneHeader) {
   const { batch, records } = other;
   if (batch === undefined || kept.position === undefined || kept.records === records) return;

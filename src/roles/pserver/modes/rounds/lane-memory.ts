@@ -1,14 +1,14 @@
 /**
- * The memory that lanes are kept in until their round is applied, used again for lanes of later rounds. What is not
- * given back, as its round is thrown away or its units leave, is collected as garbage. Kept for later are at most the
- * lanes of one round.
+ * Sync mode: the memory for lanes until their round is applied, reused for lanes of later rounds. The pool keeps at
+ * most the memory for one round. If a round is dropped or its units leave, its memory is not given back, but
+ * garbage-collected.
  */
 import { createBufferPool } from '../../../../cluster/client/buffer-pool.ts';
 import type { DensePart, SparsePart } from '../../../../tensor/parameters.ts';
 
-/** Sizes are multiples of this: lanes of a job have about as many rows, and so the same size. */
+/** Sizes are multiples of this. Lanes of a job have similar numbers of rows, so most lanes get the same size. */
 const SIZE_STEP_BYTES = 16 * 1024;
-/** Of ids. */
+/** Alignment of ids, in bytes. */
 const ALIGNMENT = 8;
 
 export interface LaneParts {
@@ -17,14 +17,14 @@ export interface LaneParts {
 }
 
 export interface CopiedLane extends LaneParts {
-  /** What the ids and gradients are in; undefined when they are not to be given back. */
+  /** Memory that contains the ids and gradients; undefined if it must not be given back. */
   readonly memory: ArrayBufferLike | undefined;
 }
 
 export class LaneMemory {
   readonly #pool;
 
-  /** `lanes`: of a round. */
+  /** `lanes`: number of lanes of a round. */
   constructor(lanes: number) {
     this.#pool = createBufferPool(lanes);
   }
@@ -48,7 +48,7 @@ export class LaneMemory {
     };
   }
 
-  /** Nothing refers to the lane's ids and gradients any more. */
+  /** To be called when nothing refers to the lane's ids and gradients. */
   giveBack({ memory }: Pick<CopiedLane, 'memory'>): void {
     if (memory !== undefined) this.#pool.release(memory);
   }

@@ -1,8 +1,8 @@
 /**
- * Sync mode: takes the lanes of the current round, and applies the round when the last one has arrived; where units
- * have copies, when all of them have it (placed-rounds.ts). A lane is
- * checked whole when it arrives. So applying a round fails only for want of memory or when sums overflow; both would
- * fail again on every try, and fail the job.
+ * Sync mode: takes the lanes of the current round, and applies the round when its last lane has arrived. Where units
+ * have copies, the round is applied when all copies have it (placed-rounds.ts). Each lane is checked completely when it
+ * arrives. So applying a round fails only if memory runs out or sums overflow. Every retry would fail as well, so such
+ * an error fails the job.
  */
 import { isPaddletError, type PaddletError } from '../../../../base/errors.ts';
 import { failPoint } from '../../../../base/fail-points.ts';
@@ -21,30 +21,30 @@ import type { RoundGroups } from './round-groups.ts';
 
 export interface LanePushesOptions {
   readonly clock: Clock;
-  /** Of the job. */
+  /** Number of lanes of the job. */
   readonly lanes: number;
   readonly spec: ParameterSpec;
   readonly shards: OwnedShards;
-  /** What lanes may say of their records. */
+  /** Plan and check of the counts in lanes. */
   readonly counts: Omit<LaneCountsOf, 'ledgers'>;
   readonly isFrozen: () => boolean;
   readonly moves: Pick<Moves, 'applied'>;
-  /** Units have copies: their rounds are applied when all of those have them. */
+  /** Set if units have copies: a round is applied when all copies have it. */
   readonly placed?: Pick<PlacedRounds, 'begin'> | undefined;
-  /** A round cannot be applied: the job has to fail. */
+  /** Called if a round cannot be applied: the job has to fail. */
   readonly onFatal: (error: PaddletError) => void;
 }
 
 export interface LaneEvents {
-  /** A round is about to be applied that changes these. */
+  /** Called before a round with these gradients is applied. */
   readonly beforeRound: (gradients: RoundGradients) => void;
-  /** Units have completed a round. */
+  /** Called after units have completed a round. */
   readonly onMoved: () => void;
 }
 
 export interface LaneAnswer {
   readonly reply: Reply;
-  /** To be awaited before the reply is sent: a unit is on the move, and too far behind. */
+  /** To be awaited before the reply is sent; set if the copy of a moving unit is too far behind. */
   readonly forwarded: Promise<void> | undefined;
 }
 
@@ -55,7 +55,7 @@ export class LanePushes {
   #completeMs = Number.NEGATIVE_INFINITY;
   #received = 0;
   #duplicate = 0;
-  /** By lane: the newest round of which a duplicate was counted. */
+  /** By lane: the newest round for which a duplicate was counted. */
   readonly #counted = new Map<number, number>();
 
   constructor(options: LanePushesOptions, groups: RoundGroups, events: LaneEvents) {
@@ -65,7 +65,8 @@ export class LanePushes {
   }
 
   /**
-   * Throws `RoundAhead`, `StaleTimeline`, `Draining`, and `BadMessage` and others for a lane that cannot be applied.
+   * Takes a lane, or recognizes a duplicate. Throws `RoundAhead`, `StaleTimeline`, `Draining`, and `BadMessage` or
+   * other errors for a lane that cannot be applied.
    */
   push(request: Request<'pushLane'>): LaneAnswer {
     const { gates } = this.#groups;
@@ -88,17 +89,23 @@ export class LanePushes {
     return { reply: { header: { type: 'pushLane', outcome: 'taken', version: gates.version() } }, forwarded };
   }
 
-  /** When the last lane of a round arrived, before the round was applied. */
+  /** When the newest complete round got its last lane, before the round was applied. */
   get completeMs(): number {
     return this.#completeMs;
   }
 
-  /** Records of lanes that were taken since the start and of duplicates, one for each lane of a round; and of those. */
+  /**
+   * Numbers of records since the start. `duplicate`: records of duplicate lanes, at most one duplicate for each lane of
+   * a round. `received`: these and the records of the lanes taken.
+   */
   observed(): { readonly received: number; readonly duplicate: number } {
     return { received: this.#received, duplicate: this.#duplicate };
   }
 
-  /** Once for each lane of a round, however often it is sent: else a trainer decided what this comes to. */
+  /**
+   * Counts one duplicate for each lane of a round, however often it is sent. Otherwise a trainer could inflate the
+   * counts.
+   */
   #countDuplicate({ lane, round, records }: Request<'pushLane'>['header']): void {
     if (round <= (this.#counted.get(lane) ?? -1)) return;
     this.#counted.set(lane, round);
@@ -106,7 +113,7 @@ export class LanePushes {
     this.#duplicate += records;
   }
 
-  /** The lane if some unit keeps it: another trainer has pushed it. */
+  /** The lane, if some unit keeps it because a trainer has already pushed it. */
   #keptLane({ round, lane }: Header<'pushLane'>): Lane | undefined {
     const { gates } = this.#groups;
     const there = gates.groups().find(({ gate, kept }) => gate.version() === round && kept.lanes[lane]);

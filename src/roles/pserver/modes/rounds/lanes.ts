@@ -1,4 +1,7 @@
-/** Lanes as they arrive: each is checked whole and copied, to be kept until its round is applied. */
+/**
+ * Sync mode: reads lanes as they arrive. Each lane is checked completely and copied, and kept until its round is
+ * applied.
+ */
 import { PaddletError } from '../../../../base/errors.ts';
 import type { PushPosition } from '../../../../core/shard/ledger.ts';
 import type { MetricSums } from '../../../../model/model.ts';
@@ -10,7 +13,7 @@ import type { Header, Request } from '../../requests/requests.ts';
 import type { CopiedLane, LaneMemory } from './lane-memory.ts';
 
 export interface Lane extends LaneGradients, CopiedLane {
-  /** Undefined when the lane has no mini-batch in this round. */
+  /** Undefined if the lane has no mini-batch in this round. */
   readonly position: PushPosition | undefined;
   readonly metrics: MetricSums;
 }
@@ -18,7 +21,7 @@ export interface Lane extends LaneGradients, CopiedLane {
 export interface LaneChecks {
   readonly spec: ParameterSpec;
   readonly shards: OwnedShards;
-  /** Of the job. */
+  /** Number of lanes of the job. */
   readonly lanes: number;
 }
 
@@ -28,9 +31,9 @@ export function checkLaneNumber(lane: number, { lanes }: LaneChecks): void {
 }
 
 /**
- * Checks the whole lane, so that applying the round can fail only for want of memory or by an overflow of sums. It is
- * to be applied to the shards `taking`; undefined: to all. It is kept in `memory`. Throws `BadMessage` and what
- * `Parameters.check` throws.
+ * Checks the whole lane, so that applying the round can fail only if memory runs out or sums overflow. The lane is
+ * copied into `memory`. `taking`: shards to which the lane will be applied; undefined: all shards. Throws `BadMessage`
+ * and the errors of `Parameters.check`.
  */
 export function readLane(
   { spec, shards }: LaneChecks,
@@ -48,12 +51,12 @@ export function readLane(
     records: header.records,
     metrics: header.metrics,
     position: header.batch,
-    // The parts are viewed again: checking may have moved the memory that they are in.
+    // View the parts again: checking may have moved the memory that contains them.
     ...memory.copyOf(gradientParts(request)),
   };
 }
 
-/** The ledgers must accept the mini-batch when the round is applied. */
+/** Checks that the ledgers will accept the mini-batch when the round is applied. */
 function checkBatch(
   { ledgers }: OwnedShards,
   { batch, lane, records }: Header<'pushLane'>,
@@ -68,11 +71,13 @@ function checkBatch(
   throw badLane(lane, `push ${batch.push} of task ${batch.task} in pass ${batch.pass} is not the next one`);
 }
 
-/** Undefined: all shards. */
+/** Whether `those` contain all of `some`; undefined means all shards. */
 const isAmong = (some: readonly number[] | undefined, those: readonly number[] | undefined): boolean =>
   those === undefined || some?.every((shard) => those.includes(shard)) === true;
 
-/** Every lane has all blocks of these shards: else folding could not tell which of them a lane left out. */
+/**
+ * Checks that the lane has all blocks of these shards. Otherwise folding could not tell which blocks a lane left out.
+ */
 function checkBlocks({ spec, shards }: Omit<LaneChecks, 'lanes'>, lane: number, parts: readonly DensePart[]): void {
   shards.blocks.forEach((expected, parameter) => {
     const present = parts.filter((part) => part.parameter === parameter);

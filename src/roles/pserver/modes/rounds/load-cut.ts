@@ -1,8 +1,8 @@
 /**
- * Sync mode: units as the last complete cut has them. A unit is loaded from whichever file of the cut has it: it may
- * have been on another pserver then. A damaged file of the cut leads to the cut before it, and finally to the initial
- * values. That costs only time: the rounds are computed again with the same bits. But all pservers pay it, so a file of
- * the cut that cannot be found is waited for.
+ * Sync mode: loads units from the last complete cut. A unit may have been on another pserver then, so it is loaded from
+ * whichever file of the cut contains it. If a file of the cut is damaged, all pservers go back to the cut before it,
+ * and finally to the initial values. This costs only time, because the rounds are computed again with the same bits.
+ * But all pservers pay it, so a pserver waits for a file of the cut that it cannot find.
  */
 import { isPaddletError, PaddletError } from '../../../../base/errors.ts';
 import type { Disk } from '../../../../base/seams.ts';
@@ -20,13 +20,13 @@ import { joined, type LoadedUnits, type LoadRoundsOptions, loadFile, loadInitial
 import { unusable } from './load-last.ts';
 
 export interface LoadCutOptions extends LoadRoundsOptions {
-  /** Of the claim of the index: to go further back than to this cut. */
+  /** Fence of the claim of the index, for raising the timeline if the cut is damaged. */
   readonly fence: Fence;
 }
 
 /**
- * The shards, as whole units. Undefined when another cut is the one to go back to, under a higher timeline: this one
- * cannot be used, or another pserver has found that.
+ * Loads the shards, as whole units. Undefined if all pservers must go back to another cut, under a higher timeline:
+ * this cut is unusable, or another pserver has already raised the timeline.
  */
 export async function loadCut(
   options: LoadCutOptions,
@@ -42,7 +42,7 @@ export async function loadCut(
     return await loadParts(options, cut, found);
   } catch (error) {
     for (const shard of shards) if (options.into.hasShard(shard)) options.into.dropShard(shard);
-    // A file vanished since it was seen.
+    // A file vanished after it was seen: look again.
     if (isPaddletError(error, 'CheckpointMissing')) return loadCut(options, cut, shards);
     context.host.log.error(unusable(error).message);
   }
@@ -53,7 +53,7 @@ export async function loadCut(
   return undefined;
 }
 
-/** What is loaded from a file. */
+/** The shards to load from one file of the cut. */
 interface CutPart {
   readonly file: CutFile;
   readonly shards: readonly number[];
@@ -68,10 +68,10 @@ async function loadParts(options: LoadCutOptions, { round }: Cut, parts: readonl
   return joined(loaded);
 }
 
-/** Which file each shard is loaded from, or why there is none for some of them. */
+/** The files with the shards to load from each, or the error if no file has some shard. */
 type CutFound = readonly CutPart[] | PaddletError | 'other cut';
 
-/** A file that is here is preferred to one that has to be waited for. */
+/** Prefers a visible file to a file that this pserver would have to wait for. */
 async function lookForCut(options: LoadCutOptions, cut: Cut, shards: readonly number[]): Promise<Look<CutFound>> {
   const { store, keys } = options.context;
   const parts: CutPart[] = [];
@@ -100,11 +100,11 @@ const ownFirst = (files: readonly CutFile[], own: number): CutFile[] =>
   [...files].sort((a, b) => Number(b.index === own) - Number(a.index === own));
 
 type LookedInFile =
-  /** Those of the wanted shards that the file has. */
+  /** The wanted shards that the file contains. */
   | { readonly shards: readonly number[] }
-  /** It may have some of them, and cannot be found. */
+  /** The file may contain some of them, but cannot be found. */
   | { readonly missing: string }
-  /** It may have had some of them. */
+  /** The file may have contained some of them, but is lost or damaged. */
   | { readonly lost: string };
 
 async function lookInFile(
@@ -131,7 +131,7 @@ async function lookInFile(
   }
 }
 
-/** What the index's entry says of the file; undefined when it does not name it. */
+/** Shards of the file according to the entry of its index; undefined if the entry does not say. */
 async function publishedShards({ context }: LoadCutOptions, index: number, uuid: string) {
   const { store, keys } = context;
   const { entry } = await retryStore(context, () => readEntry(store, keys.checkpoint(index)));

@@ -1,7 +1,7 @@
 /**
- * Sync mode: the exact last state of units, as their former owner left it on a clean stop or when it parted. All of a
- * timeline happens within one round of any unit, so a last state of the current timeline is next to where the others
- * are: no pserver has to go back for it.
+ * Sync mode: loads the exact last state of units, which their former owner left on a clean stop or in a parting
+ * snapshot. Under one timeline, all units stay within one round of each other. So a last state of the current timeline
+ * fits the other units, and no pserver has to go back for it.
  */
 import { isPaddletError, type PaddletError } from '../../../../base/errors.ts';
 import type { Cut } from '../../../../checkpoint/registry/cut.ts';
@@ -13,7 +13,7 @@ import { isAwayForNow, type Look, lookForFiles, untilFound } from '../../files/w
 import type { FormerUnits } from '../../take/take-units.ts';
 import { joined, type LoadedUnits, type LoadRoundsOptions, loadFile } from './load.ts';
 
-/** Undefined when the last state of one of them is not of the timeline of the cut, or its file is damaged. */
+/** Undefined if the last state of any unit is of another timeline than the cut, or its file is damaged. */
 export async function loadLast(
   options: LoadRoundsOptions,
   former: FormerUnits,
@@ -25,7 +25,7 @@ export async function loadLast(
   await untilParted({ ...options, limitMs: options.partingLimitMs }, former, left);
   while (left.length > 0) {
     const shards = left;
-    // The parting snapshot of their owner may have some of them only.
+    // The parting snapshot of an owner may contain only some of the shards.
     const found = await untilFound(options, () => lookForAny(options, former, { shards, cut, damaged }));
     const part = await loadExact(options, found, cut.timeline, damaged);
     if (part === undefined) return undefined;
@@ -52,7 +52,7 @@ async function loadExact(
     const rest: Rest = { index, uuid: newest.uuid };
     return {
       ...loaded,
-      // A parting snapshot is in no entry, where it could be found again.
+      // No entry names a parting snapshot, so a head must not name it: it could not be found again.
       rests: new Map(parting === undefined ? shards.map((shard) => [unitOf(shard, options.units), rest]) : []),
       partedAt,
     };
@@ -60,7 +60,7 @@ async function loadExact(
     if (isPaddletError(error, 'CheckpointMissing') && (await isAway(options, found))) return 'vanished';
     log.error(unusable(error).message);
     if (parting === undefined) return undefined;
-    // Another process may have written the units down, too.
+    // Another process may also have written a parting snapshot of the units.
     damaged.add(newest.uuid);
     return 'vanished';
   }
@@ -71,13 +71,16 @@ const isAway = ({ context, folder }: LoadRoundsOptions, { index, generations }: 
   return isAwayForNow(context.host.disk, { folder, index }, uuids);
 };
 
-/** The last state, once any file is seen that the owner published, or all of them are given up. */
+/**
+ * Looks once for the last state. The look has an answer if a published file of the owner is visible, if all its files
+ * are given up, or if it published none.
+ */
 async function lookForAny(
   options: LoadRoundsOptions,
   former: FormerState,
   { shards, cut, damaged }: { shards: readonly number[]; cut: Cut; damaged: ReadonlySet<string> },
 ): Promise<Look<LastState>> {
-  // Read each time: an owner that keeps its memory may announce a parting snapshot still.
+  // Read the store on each look: an owner that still has its memory may announce a parting snapshot.
   const state = await lastState(options.context, former, shards, damaged);
   const { index, generations } = state;
   const ofCuts = [cut, cut.before].flatMap((one) => one?.files.filter((file) => file.index === index) ?? []);

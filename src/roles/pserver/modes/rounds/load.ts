@@ -1,8 +1,10 @@
 /**
- * Sync mode: fills shards that have no state. All units of all pservers must be at neighboring rounds, so there are
- * only two states that a unit can start from (docs/modes.md, "Cuts"): the exact last state that its former owner
- * left (load-last.ts), or the last complete cut, to which then all pservers go back under a new timeline (load-cut.ts).
- * Round 0 needs no file: it is the initial values.
+ * Sync mode: fills shards that have no state. All units of all pservers must be at neighboring rounds, so a unit can
+ * start from only two states (docs/modes.md, "Cuts"):
+ * - the exact last state that its former owner left (load-last.ts);
+ * - the last complete cut, to which all pservers go back under a new timeline (load-cut.ts).
+ *
+ * Round 0 needs no file, because it is the initial values.
  */
 import { corrupt } from '../../../../checkpoint/file/files.ts';
 import type { RoundsMeta } from '../../../../checkpoint/file/format.ts';
@@ -19,25 +21,28 @@ import type { ShardPositions } from '../../held/held.ts';
 
 export interface LoadRoundsOptions extends FileWait {
   readonly expected: ExpectedJob;
-  /** Of the job. */
+  /** Number of units of the job. */
   readonly units: number;
-  /** What shards at their initial values take over from another job. */
+  /** Plan for copying values of another job into shards at their initial values; undefined without a warm start. */
   readonly warmStart: WarmPlan | undefined;
-  /** How long it is waited for copies that are being written down. */
+  /** Longest wait for processes that may still be writing their copies to a parting snapshot. */
   readonly partingLimitMs: number;
-  /** None of the shards to be loaded is present. After an error some may be. */
+  /** Contains none of the shards to load; after an error it may contain some of them. */
   readonly into: ParameterMemory;
 }
 
-/** Units, with all their shards present. */
+/** Loaded units, with all their shards present. */
 export interface LoadedUnits extends ShardPositions {
-  /** Where each unit is in the rounds. */
+  /** Round and metrics of each unit. */
   readonly rounds: ReadonlyMap<number, RoundsMeta>;
-  /** Of units in their last state, the file that has all of it. */
+  /** For each unit in its exact last state: the file that contains all of that state. */
   readonly rests: ReadonlyMap<number, Rest>;
-  /** When each former owner that was looked at had parted, by its token; 0n for one that had not. */
+  /**
+   * Store revision at which each former owner announced its parting snapshot, by the owner's token; 0n if it announced
+   * none.
+   */
   readonly partedAt: ReadonlyMap<string, bigint>;
-  /** Where they came from, for the log. */
+  /** Source of the units, for the log. */
   readonly source: string;
   /** Names of the files that were loaded from this pserver's own folder. */
   readonly files: readonly string[];
@@ -53,7 +58,7 @@ export const NO_UNITS: LoadedUnits = {
   files: [],
 };
 
-/** Different units, with what belongs to each. */
+/** Joins the results for different units. */
 export function joined(parts: readonly LoadedUnits[]): LoadedUnits {
   if (parts.length === 0) return NO_UNITS;
   return {
@@ -67,7 +72,10 @@ export function joined(parts: readonly LoadedUnits[]): LoadedUnits {
   };
 }
 
-/** Whole units from one file, which has them at that round. Throws `CheckpointMissing`, `CheckpointCorrupt`. */
+/**
+ * Loads whole units from one file, which must contain them at that round. Throws `CheckpointMissing`,
+ * `CheckpointCorrupt`.
+ */
 export async function loadFile(
   options: LoadRoundsOptions,
   index: number,
@@ -94,7 +102,7 @@ export async function loadFile(
   };
 }
 
-/** Version 0: the initial values, or those that the job takes over from another one. */
+/** Version 0: the initial values, or the values that a warm start copies from another job. */
 export async function loadInitial(options: LoadRoundsOptions, shards: readonly number[]): Promise<LoadedUnits> {
   for (const shard of shards) options.into.addShard(shard);
   await warmUp(options, shards);

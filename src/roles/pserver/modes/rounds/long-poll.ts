@@ -1,6 +1,6 @@
 /**
- * Waits of requests for a change, limited in time. Every pull of sync mode waits here, so it is made of callbacks:
- * abort signals that are joined cost more than all else of such a pull.
+ * Sync mode: lets requests wait for a change, for a limited time. Every pull of sync mode waits here, so the wait is
+ * made of callbacks: joining abort signals costs more than the rest of such a pull.
  */
 import type { PaddletError } from '../../../../base/errors.ts';
 import type { Clock } from '../../../../base/seams.ts';
@@ -12,13 +12,13 @@ export interface LongPollOptions {
   readonly changed: Signal;
   readonly session: Session;
   readonly maxWaitMs: number;
-  /** Aborts when there is nothing to wait for any more. */
+  /** Aborts when the wait has become pointless. */
   readonly done: AbortSignal;
   /** Thrown when `done` aborts. */
   readonly doneError: () => PaddletError;
 }
 
-/** The first defined answer of `look`; undefined after `maxWaitMs` and when the session ends. */
+/** The first defined answer of `look`; undefined after `maxWaitMs` or when the session ends. */
 export async function longPoll<T>(look: () => T | undefined, options: LongPollOptions): Promise<T | undefined> {
   const { clock, changed, session, maxWaitMs, done } = options;
   const found = look();

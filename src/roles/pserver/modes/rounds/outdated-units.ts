@@ -1,4 +1,7 @@
-/** Units that came from other pservers when all had gone back to a cut: they are loaded from it. */
+/**
+ * Sync mode: units that arrived from other pservers in the state before all pservers went back to a cut. This pserver
+ * leads them, and loads them from the cut.
+ */
 import type { CutView } from '../../../../cluster/placement/cut-view.ts';
 import type { Fence } from '../../../../store/fence.ts';
 import type { OwnedHead } from '../../held/owned-heads.ts';
@@ -13,9 +16,9 @@ export interface OutdatedUnitsOptions {
   readonly loading: Omit<LoadRoundsOptions, 'into' | 'waitSignal'>;
 }
 
-/** Of units that have copies. */
+/** The copies of the outdated units, where units have copies. */
 export interface OutdatedCopies {
-  /** Resolves when no other process has a copy of these units: it would be outdated, too. */
+  /** Resolves when no other process has a copy of these units, because such a copy is outdated as well. */
   alone(units: readonly number[]): Promise<void>;
   headOf(unit: number): OwnedHead | undefined;
 }
@@ -41,7 +44,8 @@ export class OutdatedUnits {
   }
 
   /**
-   * No pserver has led them on this timeline: they join as the cut has them, unless all go back to another one.
+   * Loads the units from the cut, because no pserver has led them on this timeline. If the cut cannot be used, waits
+   * until all pservers go back to another one.
    */
   async load(state: TimelineState, waitSignal: AbortSignal, copies?: OutdatedCopies): Promise<void> {
     const { cuts, fence, loading } = this.#options;

@@ -1,7 +1,7 @@
 /**
- * Sync mode, where units have copies: the sum of a complete round is placed in the units of its group, as an update
- * (docs/copies.md). The units are a version further when all their copies have it, each by itself. What is dropped,
- * since a copy has failed, is placed again: no trainer is asked for its lane a second time.
+ * Sync mode, where units have copies: places the sum of a complete round as an update in the units of its group
+ * (docs/copies.md). Each unit advances by one version when all its copies have the sum. If a failed copy makes a unit
+ * drop the sum, the pserver places it again, and asks no trainer for its lane a second time.
  */
 import { isPaddletError, type PaddletError } from '../../../../base/errors.ts';
 import type { ServedReplicas } from '../../replicas/served-replicas.ts';
@@ -14,9 +14,9 @@ export interface PlacedRoundsOptions {
   readonly replicas: Pick<ServedReplicas, 'placing' | 'wait' | 'job'>;
   readonly groups: Pick<RoundGroups, 'takeSum' | 'waitingFor'>;
   readonly isFrozen: () => boolean;
-  /** A round cannot be placed: the job has to fail. */
+  /** Called if a round cannot be placed: the job has to fail. */
   readonly onFatal: (error: PaddletError) => void;
-  /** A bug. */
+  /** Called on an unexpected error, which is a bug. */
   readonly onBug: (error: unknown) => void;
 }
 
@@ -27,19 +27,22 @@ export class PlacedRounds {
     this.#options = options;
   }
 
-  /** The group has all lanes of its round. Throws what `Parameters.check` throws. */
+  /** To be called when the group has all lanes of its round. Throws the errors of `RoundGroups.takeSum`. */
   begin(group: UnitGroup): void {
     const { groups, onFatal, onBug } = this.#options;
     const sum = groups.takeSum(group);
     this.#place(group.units, sum).catch((error: unknown) => {
-      // This pserver answers nothing any more: another one leads its units.
+      // This pserver has stopped answering, and other pservers take its units over.
       if (isPaddletError(error, 'Suspended')) return;
       if (isPaddletError(error)) onFatal(error);
       else onBug(error);
     });
   }
 
-  /** Until no unit is left that waits: those that another process leads by then get their lanes again there. */
+  /**
+   * Places the sum until no unit of this pserver waits for it. If another process leads a unit by then, trainers push
+   * the lanes of the round to that process.
+   */
   async #place(units: readonly number[], sum: RoundUpdate): Promise<void> {
     for (;;) {
       const waiting = this.#waiting(units, sum);
@@ -48,7 +51,7 @@ export class PlacedRounds {
     }
   }
 
-  /** Ends when every unit has decided, or the sum was not placed. */
+  /** Resolves when every unit has committed or dropped the sum, or if the sum was not placed. */
   async #placeIn(units: readonly number[], sum: RoundUpdate): Promise<void> {
     const { placing } = this.#options.replicas;
     const payload = this.#payloadOf(units, sum);
@@ -61,7 +64,7 @@ export class PlacedRounds {
     await placing.place({ payload, isStill, make: () => sum, isCounted: false });
   }
 
-  /** Undefined when it is too large for all these units together. */
+  /** Undefined if the update is too large for all these units together. */
   #payloadOf(units: readonly number[], sum: RoundUpdate): SharedUpdate | undefined {
     try {
       const payload = new SharedUpdate({ of: this.#options.replicas.job, update: sum, units });

@@ -1,4 +1,4 @@
-/** Sync mode: what requests are checked for before the rounds answer them. */
+/** Sync mode: checks pulls and lanes before the rounds answer them. */
 import { PaddletError } from '../../../../base/errors.ts';
 import type { Session } from '../../../../protocol/messages/channel.ts';
 import { answerAfter, checkHeld, checkStamp } from '../../requests/checks.ts';
@@ -23,7 +23,7 @@ export function pullVersion(serving: Serving, request: Request<'pullVersion'>, s
 export function pushLane(serving: Serving, request: Request<'pushLane'>): Reply | Promise<Reply> {
   const wait = serving.beforeUpdate() ?? roundsOf(serving).untilUpdatable();
   if (wait === undefined) return answerPushLane(serving, request);
-  // What is true after one wait may not be after another.
+  // Check everything again, because another reason to wait may have come up during the wait.
   return wait.then(() => {
     checkHeld(serving);
     return pushLane(serving, request);

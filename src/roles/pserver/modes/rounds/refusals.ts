@@ -1,4 +1,4 @@
-/** Why a request of a trainer in sync mode is refused. */
+/** Sync mode: the errors with which the pserver refuses requests of trainers. */
 import { PaddletError } from '../../../../base/errors.ts';
 import type { RoundGates } from '../../../../core/rounds/gates.ts';
 import type { KeptRounds } from './kept-rounds.ts';

@@ -1,6 +1,6 @@
 /**
- * Sync mode: the units of a pserver, in groups of those that are at one version, with what is kept for each group. A
- * round is applied to one group by itself. `src/core/rounds/gates.ts` decides which group takes which lane.
+ * Sync mode: the units of a pserver in groups of units at one version, with the lanes and old values of each group. The
+ * pserver applies a round to one group at a time. `src/core/rounds/gates.ts` decides which group takes which lane.
  */
 import { assert } from '../../../../base/assert.ts';
 import { failPoint } from '../../../../base/fail-points.ts';
@@ -28,25 +28,25 @@ import type { Lane } from './lanes.ts';
 
 export interface RoundGroupsOptions {
   readonly timeline: number;
-  /** Of the job. */
+  /** Number of lanes of the job. */
   readonly lanes: number;
   readonly spec: ParameterSpec;
   readonly grouping: Grouping;
   readonly shards: OwnedShards;
-  /** Where each unit is, as it was loaded. */
+  /** Round and metrics of each unit, as loaded. */
   readonly loaded: ReadonlyMap<number, RoundsMeta>;
 }
 
 /** Units that are at one round. */
 export interface RoundUnits {
-  /** Ascending. */
+  /** Unit numbers, ascending. */
   readonly units: readonly number[];
   readonly rounds: RoundsMeta;
 }
 
 export class RoundGroups {
   readonly gates: RoundGates<KeptRounds>;
-  /** What lanes are kept in. */
+  /** Memory for the lanes of all groups. */
   readonly memory: LaneMemory;
   readonly #options: RoundGroupsOptions;
 
@@ -61,13 +61,13 @@ export class RoundGroups {
     }
   }
 
-  /** Up to the version that all units have reached. */
+  /** The metrics up to the version that all units have reached. */
   metrics(): readonly PassMetrics[] {
     const lowest = this.gates.groups().find(({ gate }) => gate.version() === this.gates.version());
     return lowest?.kept.metrics ?? [];
   }
 
-  /** All units, those that are at one round together; the lowest round first. */
+  /** All units, grouped by round; the lowest round first. */
   byRound(): RoundUnits[] {
     const groups = Map.groupBy(this.gates.groups(), ({ gate }) => gate.version());
     return [...groups]
@@ -78,7 +78,7 @@ export class RoundGroups {
       });
   }
 
-  /** What the unit takes along to another pserver, or what of it is of these shards. */
+  /** The rounds state that the unit takes along to another pserver. `shards` limits it to the part of these shards. */
   stateOf(unit: number, shards = this.#shardsOf([unit])): TimedRounds {
     const { gate, kept } = this.gates.groupOf(unit);
     const part = kept.previous.map((image) => image.partOf(shards)).find(({ isEmpty }) => !isEmpty);
@@ -90,38 +90,40 @@ export class RoundGroups {
     };
   }
 
-  /** A unit has come from another pserver; its shards are owned already. */
+  /** Adds a unit that came from another pserver; its shards are already owned. */
   add(unit: number, { version, previous, metrics }: UnitRounds): void {
     const images = previous === undefined ? [] : [new PreImage(this.#options.shards.parts, previous)];
     const at = { version, keepsPrevious: previous !== undefined };
     this.gates.add(unit, at, keptAt(this.#options.lanes, metrics, images));
   }
 
-  /** A unit has gone to another pserver, and is owned here no more. Its lanes are dropped: they are pushed there. */
+  /**
+   * Removes a unit that is no longer owned here. Its lanes are dropped, because trainers push them to its next primary.
+   */
   remove(unit: number): void {
     const left = this.gates.remove(unit);
     if (left !== undefined) restrictKept(this.#options.shards.parts, left.kept, this.#shardsOf(left.units));
   }
 
-  /** Shards of the group; undefined when it has all that are owned. */
+  /** Shards of the group; undefined if the group has all owned shards. */
   shardsOf({ units }: UnitGroup): readonly number[] | undefined {
     return this.gates.groups().length === 1 ? undefined : this.#shardsOf(units);
   }
 
-  /** The lane is whole, with the parts of the shards of all groups. */
+  /** Keeps a complete lane. `whole` has the parts of the shards of all `groups`. */
   keep(groups: readonly UnitGroup[], number: number, whole: Lane): void {
     for (const group of groups) {
       const shards = this.shardsOf(group);
       group.kept.lanes[number] = shards === undefined ? whole : laneOfShards(this.#options.shards.parts, whole, shards);
-      // This lane proves that every unit has the current version: no trainer pulls the one before it any more.
+      // This lane proves that every unit has the current version, so no trainer pulls the version before it.
       group.kept.previous = [];
     }
   }
 
   /**
-   * Applies the round, of which the group has all lanes. All of it or nothing: `Parameters.push` checks and reserves
-   * before it changes anything. `applied` is told how to get what is forwarded to the targets of moves: at once or
-   * never.
+   * Applies the round, of which the group has all lanes. `Parameters.push` checks and reserves memory before it changes
+   * anything, so the round is applied completely or not at all. `applied` gets a function that makes the update for the
+   * targets of moves; it must call this function at once or never.
    */
   apply<T>(group: UnitGroup, before: (gradients: RoundGradients) => void, applied: (make: () => RoundUpdate) => T): T {
     const { parameters } = this.#options.shards;
@@ -135,8 +137,8 @@ export class RoundGroups {
   }
 
   /**
-   * Folds the round, of which the group has all lanes, to be applied when all copies of the units have the sum. Throws
-   * what `Parameters.check` throws.
+   * Folds the lanes of the complete round into their sum, which is applied when all copies of the units have it. Throws
+   * `OutOfMemory` and the errors of `Parameters.check`.
    */
   takeSum(group: UnitGroup): RoundUpdate {
     const { shards } = this.#options;
@@ -154,13 +156,13 @@ export class RoundGroups {
     return sum;
   }
 
-  /** Those of the units that wait until their copies have the sum. */
+  /** Those of `units` that have yet to apply the sum, because not all their copies have it. */
   waitingFor(sum: RoundUpdate, units: readonly number[]): number[] {
     const group = this.gates.groups().find(({ kept }) => kept.sum === sum);
     return group === undefined ? [] : units.filter((unit) => group.units.includes(unit));
   }
 
-  /** All copies of these units have the sum: a part of the one that was taken. */
+  /** Applies the round to these units, whose copies all have it. `round` has their part of the sum from `takeSum`. */
   commit(units: readonly number[], round: RoundUpdate, before: (gradients: RoundGradients) => void): void {
     const group = this.gates.groupOf(units[0]!);
     assert(
@@ -170,7 +172,7 @@ export class RoundGroups {
     this.#apply(group, units, round, before);
   }
 
-  /** The round that the group has all lanes of, those of the group's shards alone, without its gradients. */
+  /** The round of which the group has all lanes, without its gradients. */
   #roundOf({ gate, kept }: UnitGroup): Omit<RoundUpdate, keyof RoundGradients> {
     const batches = lanesOf(kept).flatMap(({ position, metrics }) =>
       position === undefined ? [] : [{ position, metrics }],
@@ -178,7 +180,7 @@ export class RoundGroups {
     return { type: 'round', timeline: gate.timeline, round: gate.version(), batches };
   }
 
-  /** To these units of the group. */
+  /** Applies the round to these units of the group. */
   #apply(
     group: UnitGroup,
     units: readonly number[],

@@ -1,4 +1,4 @@
-/** Sync mode: the moves of this pserver's units, each with its place in the rounds. */
+/** Sync mode: the moves of this pserver's units. Each unit takes its rounds state along. */
 import { jobFields } from '../../../../cluster/client/job-fields.ts';
 import type { OwnedHead } from '../../held/owned-heads.ts';
 import type { OwnedShards } from '../../held/owned-shards.ts';
@@ -10,23 +10,23 @@ import { connectMove } from '../../transfer/move-connection.ts';
 import { PserverMoves } from '../../transfer/moves.ts';
 import type { TimelineState } from './timeline.ts';
 
-/** What moves ask the service for, and tell it. */
+/** The parts of the pserver's round work that moves and copies use. */
 export interface MovingRounds {
-  /** Under the current timeline, or the last one while the shards go back to a cut. */
+  /** The state under the current timeline; while the shards go back to a cut, the state under the timeline before. */
   readonly state: () => TimelineState;
   readonly isGoingBack: () => boolean;
-  /** No units come or go for now. */
+  /** True while no units may come or go. */
   readonly isFrozen: () => boolean;
   readonly isTaking: (unit: number) => boolean;
   readonly onGivenUp: () => void;
-  /** A unit has come as it was before all went back to a cut. */
+  /** Called when a unit has arrived in the state before all pservers went back to a cut. */
   readonly onOutdated: (led: OwnedHead) => void;
-  /** Some of those have yet to be loaded. */
+  /** True while an outdated unit has yet to be loaded from the cut. */
   readonly hasOutdated: () => boolean;
   readonly isOutdated: (unit: number) => boolean;
 }
 
-/** `replicas`: undefined where units have one copy. */
+/** `replicas`: undefined if each unit has only one copy. */
 export function startRoundMoves(
   options: ShardServiceOptions,
   owned: OwnedShards,
@@ -52,7 +52,7 @@ export function startRoundMoves(
   });
 }
 
-/** What moves and copies ask of the rounds, under whichever timeline. */
+/** Gives moves and copies access to the rounds, under whichever timeline is current. */
 export const roundsOfMoves = (rounds: MovingRounds): CopiedRounds => ({
   timeline: () => (rounds.isGoingBack() ? undefined : rounds.state().timeline),
   stateOf: (unit, shards) => rounds.state().rounds.stateOf(unit, shards),

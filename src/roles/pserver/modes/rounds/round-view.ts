@@ -1,22 +1,21 @@
 /**
- * A view of the shards as they are at one round, to be captured shard by shard while later rounds are applied
- * (docs/design.md §8: sync capture is of one round, by row and block pre-images). What a round is about to change is
- * kept first, once.
+ * Sync mode: a view of the shards at one round, captured shard by shard while the pserver applies later rounds
+ * (docs/design.md §8). Before a round changes a row or block, the view keeps its old value, once.
  */
 import type { Capturable } from '../../../../checkpoint/file/capture.ts';
 import type { DenseBlock, ParameterMemory, RoundGradients, ShardRows } from '../../../../tensor/parameters.ts';
 
 export interface RoundView extends Capturable {
-  /** To be called before a round is applied that changes these. */
+  /** To be called before this round is applied. */
   keep(round: RoundGradients): void;
 }
 
 interface KeptTable {
-  /** Where the row of an id is kept; undefined for a row that did not exist then. */
+  /** Where the old row of an id is kept; undefined if the row did not exist at the round of the view. */
   readonly places: Map<bigint, { readonly rows: ShardRows; readonly at: number } | undefined>;
 }
 
-/** The view is of the round at which it is made. */
+/** Makes a view of the round at which the shards are now. */
 export function viewRound(parameters: ParameterMemory): RoundView {
   const tables = new Map<number, KeptTable>();
   const blocks = new Map<string, DenseBlock>();
@@ -51,7 +50,7 @@ function keptOf(tables: Map<number, KeptTable>, table: number): KeptTable {
   return kept;
 }
 
-/** A copy: the bytes may be unaligned. */
+/** Copies the bytes, because they may be unaligned. */
 const idsIn = (bytes: Uint8Array): BigUint64Array => new BigUint64Array(new Uint8Array(bytes).buffer);
 
 function keepRows(parameters: ParameterMemory, table: number, ids: BigUint64Array, { places }: KeptTable): void {
@@ -61,7 +60,7 @@ function keepRows(parameters: ParameterMemory, table: number, ids: BigUint64Arra
   rows.ids.forEach((id, at) => void places.set(id, { rows, at }));
 }
 
-/** The current rows, with those that were changed since as they were, and without those that did not exist. */
+/** The rows at the round of the view: changed rows have their old values, and rows created since then are left out. */
 function withKeptRows(current: ShardRows, { places }: KeptTable): ShardRows {
   const { ids } = current;
   const existed = [...ids.keys()].filter((at) => !places.has(ids[at]!) || places.get(ids[at]!) !== undefined);

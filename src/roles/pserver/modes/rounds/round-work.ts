@@ -1,6 +1,7 @@
 /**
- * Sync mode: what a pserver does one thing at a time, as all that is taken belongs to one timeline. It takes units that
- * have no primary, loads those that came outdated, and goes back to a cut when the timeline rises.
+ * Sync mode: the work that a pserver does one job at a time, because all units that it takes must belong to one
+ * timeline. It takes units without a primary, loads units that arrived outdated, and goes back to a cut when the
+ * timeline rises.
  */
 import { isPaddletError } from '../../../../base/errors.ts';
 import { failPoint } from '../../../../base/fail-points.ts';
@@ -26,7 +27,7 @@ export interface RoundWorkOptions extends Omit<TimelineOptions, 'moves' | 'repli
 
 export class RoundWork {
   readonly moves: PserverMoves;
-  /** Undefined: units have one copy. */
+  /** Undefined if each unit has only one copy. */
   readonly replicas: PserverReplicas | undefined;
   readonly #options: RoundWorkOptions;
   readonly #taker: RoundTaker;
@@ -34,17 +35,20 @@ export class RoundWork {
   readonly #changed = createSignal();
   readonly #again = createSignal();
   readonly #stopped = new AbortController();
-  /** No units are taken any more, and no files of the cut are waited for: there is no memory to be saved. */
+  /**
+   * Aborted by `freeze`: this process stops taking units and stops waiting for files of a cut. Shards that wait for a
+   * cut have nothing to save.
+   */
   readonly #frozen = new AbortController();
   #state: TimelineState;
   #isGoingBack = false;
   #isStarted = false;
-  /** Reasons to look for work beside those of the orphans and of the cut. */
+  /** Number of reasons to look for work besides changes of the orphans and of the cut. */
   #looks = 0;
-  /** Units are being taken, or the shards go back to a cut. */
+  /** The current work: taking units, loading outdated units or going back to a cut. */
   #busy: Promise<void> | undefined;
   #waitingFor: string | undefined;
-  /** Why the shards that go back to a cut cannot be served again. */
+  /** The error that ended the work. If the shards are going back to a cut, they cannot be served again. */
   #broken: { readonly error: unknown } | undefined;
 
   constructor(options: RoundWorkOptions, timeline: number, owned: OwnedShards) {
@@ -86,7 +90,7 @@ export class RoundWork {
     });
   }
 
-  /** Under the current timeline, or the last one while the shards go back to a cut. */
+  /** The state under the current timeline; while the shards go back to a cut, the state under the timeline before. */
   get state(): TimelineState {
     return this.#state;
   }
@@ -96,7 +100,7 @@ export class RoundWork {
     return this.#isGoingBack ? undefined : this.#state;
   }
 
-  /** What the way back to a cut waits for. */
+  /** Reason why the shards are still going back to a cut, for status. */
   get waitingFor(): string {
     return this.#waitingFor ?? 'the cut to be loaded';
   }
@@ -106,14 +110,14 @@ export class RoundWork {
     return this.#taker.files;
   }
 
-  /** At the start: again until nothing is due. */
+  /** At the start: works until nothing is due. */
   async takeDue(): Promise<void> {
     const { stopSignal } = this.#options;
     for (let work = this.#next(); work !== undefined; work = this.#next()) await work(stopSignal);
     throwIfAborted(stopSignal);
   }
 
-  /** From now on takes what becomes due, and follows the timeline. */
+  /** Takes units as they become due, and follows the timeline. */
   start(): void {
     this.#isStarted = true;
     this.replicas?.start();
@@ -129,7 +133,9 @@ export class RoundWork {
     });
   }
 
-  /** A pserver that leaves takes nothing: what it is taking it takes, or gives up, before it says that it has left. */
+  /**
+   * A leaving pserver takes no units. It finishes or gives up its current attempts before it reports that it has left.
+   */
   async leave(signal: AbortSignal): Promise<boolean> {
     const holding = this.#taker.hold();
     let hasLeft = false;
@@ -152,8 +158,8 @@ export class RoundWork {
   }
 
   /**
-   * The state, once nothing is being taken and the shards are at a cut. Throws `LeaseGone` when the index is lost
-   * before, or why the shards cannot be served again.
+   * Resolves with the state, once nothing is being taken and the shards are at a cut. Throws the reason of `lease.lost`
+   * if the index is lost first, or the error because of which the shards cannot be served again.
    */
   async settled(): Promise<TimelineState> {
     const { lease } = this.#options;
@@ -169,7 +175,7 @@ export class RoundWork {
     }
   }
 
-  /** Nothing more is done. Resolves when no units are being taken; a way back to a cut is not waited for. */
+  /** Starts no more work. Resolves when the current work has ended, but does not wait for going back to a cut. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await Promise.allSettled([this.#isGoingBack ? undefined : this.#busy]);
@@ -184,12 +190,12 @@ export class RoundWork {
     }
   }
 
-  /** What is to be done next. */
+  /** The next work; undefined if there is nothing to do. */
   #next(): ((signal: AbortSignal) => Promise<void>) | undefined {
     const cut = cutAbove(this.#options.cuts, this.#state.timeline);
     if (cut !== undefined) return (signal) => this.#goBack(cut, signal);
     if (this.#frozen.signal.aborted) return undefined;
-    // Even when it is to stop: it leads them, and can hand them over once they are loaded.
+    // Load them even if this process is stopping: it leads them, and can hand them over only once they are loaded.
     if (!this.#outdated.isEmpty) return (signal) => this.#loadOutdated(signal);
     if (this.#options.stopSignal.aborted) return undefined;
     const due = this.#taker.due(this.#state).filter(({ unit }) => !this.moves.isComing(unit));
@@ -221,7 +227,7 @@ export class RoundWork {
     }
   }
 
-  /** Given up when this process is to stop: it saves what it has. */
+  /** Gives up when this process stops, because it then saves the state that it has. */
   async #loadOutdated(signal: AbortSignal): Promise<void> {
     try {
       await this.#outdated.load(this.#state, AbortSignal.any([signal, this.#frozen.signal]), this.replicas);
@@ -240,7 +246,7 @@ export class RoundWork {
     old.freeze();
     this.#isGoingBack = true;
     this.moves.keepAll('all pservers go back to a cut');
-    // Copies of the old timeline must not be in a set whose unit is led under the new one.
+    // The in-sync set of a unit that is led under the new timeline must not contain copies of the old one.
     await this.replicas?.alone();
     await old.saved();
     const onWaiting = (what: string | undefined): void => {
@@ -258,14 +264,14 @@ export class RoundWork {
   }
 }
 
-/** The shards go back to a cut, under its timeline. Process, index and units stay. */
+/** Options of `backToCut`: `loading` waits for the files of the cut. */
 interface BackToCut extends TimelineOptions {
   readonly loading: Omit<LoadRoundsOptions, 'into'>;
 }
 
 /**
- * `old` is frozen, and saves nothing any more. Undefined when another cut is the one to go back to, under a higher
- * timeline.
+ * Loads the shards from the cut, under its timeline; process, index and units stay. `old` is frozen and saves nothing
+ * more. Undefined if all pservers must go back to another cut, under a higher timeline.
  */
 async function backToCut(options: BackToCut, old: TimelineState, cut: Cut): Promise<TimelineState | undefined> {
   const { fence, spec, record, loading } = options;
@@ -275,7 +281,7 @@ async function backToCut(options: BackToCut, old: TimelineState, cut: Cut): Prom
   const loaded = await loadCut({ ...loading, fence, into }, cut, old.shards.numbers);
   if (loaded === undefined) return undefined;
   failPoint('pserver.cut-loaded');
-  // What has left in the meantime.
+  // Shards may have left while the cut was being loaded.
   const owned = new Set(old.shards.numbers);
   for (const shard of into.shards()) if (!owned.has(shard)) into.dropShard(shard);
   old.shards.restate({ parameters: into, ...loaded });

@@ -1,8 +1,8 @@
 /**
- * Sync mode on a pserver: keeps the lanes of the current round, applies them when the last one has arrived
- * (lane-pushes.ts), lets pulls of a version wait for it, and has cuts saved (docs/modes.md).
- * `src/core/rounds/gates.ts` decides what is accepted when. Units that came from another pserver may be at another
- * version for a while: each group of units at one version takes lanes and applies rounds by itself (round-groups.ts).
+ * Sync mode: collects the lanes of the current round, applies the round when its last lane has arrived
+ * (lane-pushes.ts), lets pulls wait for their version, and saves cuts (docs/modes.md). `src/core/rounds/gates.ts`
+ * decides which request is accepted when. Units that came from another pserver may be at another version for a while.
+ * So each group of units at one version takes lanes and applies rounds by itself (round-groups.ts).
  */
 import { isPaddletError } from '../../../../base/errors.ts';
 import type { CheckpointFile } from '../../../../checkpoint/file/write-durable-file.ts';
@@ -32,15 +32,15 @@ export interface RoundsOptions extends RoundGroupsOptions, Omit<LanePushesOption
   readonly isHeld: () => boolean;
   readonly times: WorkTimes;
   readonly moves: Pick<Moves, 'wait' | 'applied'>;
-  /** Undefined: units have one copy. */
+  /** Undefined if each unit has only one copy. */
   readonly replicas?: PlacedRoundsOptions['replicas'] | undefined;
-  /** A bug. */
+  /** Called on an unexpected error, which is a bug. */
   readonly onBug: (error: unknown) => void;
-  /** Writes and publishes what `source` gives when its turn comes. */
+  /** Calls `source` when the turn of this save comes, then writes and publishes the file. */
   readonly save: (source: () => SnapshotSource) => Promise<CheckpointFile>;
 }
 
-/** A cut that is announced but not reached in this time is declined; the master announces it again. */
+/** The pserver declines a cut that it does not reach in this time. The master announces the cut again. */
 const CUT_WAIT_MS = 60_000;
 
 export class Rounds {
@@ -66,14 +66,16 @@ export class Rounds {
   }
 
   /**
-   * To be awaited before a lane is taken, until it is undefined: a unit is being handed over, or has too few copies for
-   * an update.
+   * To be awaited before a lane is taken, until it returns undefined: a unit is being handed over, or has too few
+   * copies for an update.
    */
   untilUpdatable(): Promise<void> | undefined {
     return this.#wait('update');
   }
 
-  /** Exactly the version asked for. Throws `VersionPending`, `VersionGone`, `StaleTimeline`, `Draining`. */
+  /**
+   * Answers with exactly the version asked for. Throws `VersionPending`, `VersionGone`, `StaleTimeline`, `Draining`.
+   */
   async pull(request: Request<'pullVersion'>, session: Session): Promise<Reply> {
     const { header } = request;
     const arrivedMs = this.#options.clock.monotonicMs();
@@ -89,12 +91,12 @@ export class Rounds {
     return { header: { type: 'pullVersion', waitedMs }, segments };
   }
 
-  /** Throws what `LanePushes.push` throws. */
+  /** Throws the errors of `LanePushes.push`. */
   pushLane(request: Request<'pushLane'>): LaneAnswer {
     return this.#lanes.push(request);
   }
 
-  /** Which round this pserver is at, once all its units are above the one named or the time is over. */
+  /** Answers with the round of this pserver, once all its units are above round `above` or `maxWaitMs` has passed. */
   async position({ header }: Request<'rounds'>, session: Session): Promise<Reply> {
     const { gates } = this;
     const { above, maxWaitMs } = header;
@@ -117,7 +119,10 @@ export class Rounds {
     };
   }
 
-  /** Saves the shards as they are when all are at that round, and answers when the file is published. */
+  /**
+   * Saves the shards when all of them are at the round of the cut, and answers when the file is published. Declines a
+   * cut that some unit has passed, and a cut that is not reached in time.
+   */
   async cut({ header }: Request<'cut'>, session: Session): Promise<Reply> {
     const { gates } = this;
     const { round, timeline } = header;
@@ -169,7 +174,7 @@ export class Rounds {
     this.#moved();
   }
 
-  /** All copies of these units have the round, which waited for that. */
+  /** Applies the round to these units, whose copies all have it. */
   commit(units: readonly number[], round: RoundUpdate): void {
     try {
       this.#groups.commit(units, round, (gradients) => this.#cuts.beforeRound(gradients));
@@ -180,12 +185,12 @@ export class Rounds {
     this.#moved();
   }
 
-  /** Requests that wait are answered with `Draining`: their senders look for the shards' next state or owner. */
+  /** Answers waiting requests with `Draining`, so that their senders look for the next state or owner of the shards. */
   close(): void {
     this.#closed.abort();
   }
 
-  /** Until no unit is being handed over: its next primary may have answered something else already. */
+  /** Waits until no unit is being handed over, because its next primary may already have answered differently. */
   async #untilAnswerable(): Promise<void> {
     for (let wait = this.#answerable(); wait !== undefined; wait = this.#answerable()) await wait;
   }
@@ -199,7 +204,7 @@ export class Rounds {
     return moves.wait(kind) ?? replicas?.wait(kind);
   }
 
-  /** Units are at another version than before, or are others. */
+  /** To be called after units have changed their version, have come or have gone. */
   #moved(): void {
     const { gates } = this;
     gates.merge();
@@ -208,12 +213,15 @@ export class Rounds {
     this.#changed.notify();
   }
 
-  /** A unit that came or went while the request waited: the answer would be of other units than the sender means. */
+  /**
+   * Throws `StalePlacement` if a unit came or went while the request waited: the answer would cover other units than
+   * the sender means.
+   */
   #checkUnits({ placement }: { readonly placement?: PlacementStamp | undefined }): void {
     if (placement !== undefined) checkStamp(this.#options.shards, placement);
   }
 
-  /** Where the values of a version are read; undefined while a unit has yet to reach it. */
+  /** Where to read the values of a version; undefined while a unit has yet to reach it. */
   #sourceOf(wanted: Header<'pullVersion'>): ValueSource | undefined {
     const { gates } = this;
     this.#checkUnits(wanted);

@@ -1,6 +1,6 @@
 /**
- * Sync mode: the last state of all units, on a clean stop or in a parting snapshot. Every file is of one round. Units
- * that came in the middle of a round may be a round behind the others, or ahead of them: they get a file of their own.
+ * Sync mode: saves the last state of all units, on a clean stop or in a parting snapshot. Each file contains one round.
+ * Units that came in the middle of a round may be one round behind or ahead of the others, and get a separate file.
  */
 import { PaddletError } from '../../../../base/errors.ts';
 import type { ShardMoment } from '../../../../checkpoint/file/capture.ts';
@@ -19,7 +19,10 @@ export interface SaveLast {
   readonly snapshots: Pick<Snapshots, 'save' | 'saveParting'>;
 }
 
-/** On a clean stop, when nothing is applied any more. Only then do the heads name the files as the last state. */
+/**
+ * To be called on a clean stop, after the last update. Writes each file before it names the file in the heads as the
+ * last state.
+ */
 export async function saveLast(by: SaveLast): Promise<void> {
   for (const { units, ...source } of sourcesOf(by)) {
     const { uuid } = await by.snapshots.save(true, source);
@@ -28,8 +31,8 @@ export async function saveLast(by: SaveLast): Promise<void> {
 }
 
 /**
- * When the index is lost, and nothing is applied any more. `copies`: of units that others led; those that are from
- * before all went back to a cut are of no use.
+ * To be called when the index is lost, after the last update. `copies`: backup copies of units that other pservers led.
+ * Outdated copies, from an earlier timeline, are left out.
  */
 export async function saveParting(by: SaveLast, copies: readonly LastCopy[] = []): Promise<void> {
   const led = sourcesOf(by).map(({ shards, rounds }): PartedUnits => ({ shards, moments: [], rounds }));
@@ -49,12 +52,15 @@ export async function saveParting(by: SaveLast, copies: readonly LastCopy[] = []
 
 interface PartedUnits {
   readonly shards: readonly number[];
-  /** Of those that others led. */
+  /** Moments of the shards that other pservers led. */
   readonly moments: readonly ShardMoment[];
   readonly rounds: RoundsMeta;
 }
 
-/** When every unit has the last round. Throws `NotReady` while units are at several rounds. */
+/**
+ * To be called when every unit has the last round. Throws `NotReady` if this pserver leads no unit, or while its units
+ * are at several rounds.
+ */
 export async function saveAll(by: SaveLast): Promise<CheckpointFile> {
   const [source, ...others] = sourcesOf(by);
   if (source === undefined) throw new PaddletError('NotReady', 'this pserver leads no unit');
@@ -66,7 +72,7 @@ interface RoundSource extends SnapshotSource {
   readonly units: readonly number[];
 }
 
-/** Of each file. */
+/** One source for each file. */
 function sourcesOf({ shards, rounds }: SaveLast): RoundSource[] {
   const { parameters } = shards;
   const momentOf = (shard: number): ShardMoment => shards.momentOf(shard);

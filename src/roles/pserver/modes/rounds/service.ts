@@ -1,6 +1,6 @@
 /**
- * Sync mode: takes units of shards, serves them and saves them. When the timeline rises, process, index and units stay,
- * and the shards go back to the cut: their state is loaded again (round-work.ts).
+ * Sync mode: the service that takes units of shards, serves them and saves them. When the timeline rises, process,
+ * index and units stay. The shards go back to the cut, which round-work.ts loads.
  */
 import type { ShardsInfo } from '../../../../cluster/info.ts';
 import { roundPlanOf } from '../../../../cluster/job/job-plan.ts';
@@ -20,8 +20,8 @@ import type { TimelineOptions } from './timeline.ts';
 export type RoundServiceOptions = Omit<TimelineOptions, 'batches' | 'moves'>;
 
 /**
- * Begins to serve when the units that are due have been taken, even if there are none; others may come later. Until it
- * leads one it refuses requests, since they would be about nothing.
+ * Takes the units that are due and then starts to serve, even if it took none; more units may come later. Until it
+ * leads a unit, it refuses requests with a placement stamp, because its answers would cover no shards.
  */
 export async function startRoundService(options: RoundServiceOptions): Promise<ShardService> {
   const { context, record, spec, index, fence, folder, cuts, stopSignal, lease } = options;
@@ -39,7 +39,8 @@ export async function startRoundService(options: RoundServiceOptions): Promise<S
   const heads = new OwnedHeads({ context, fence, signal: lease.lost, areCopied: replicas > 1 }, []);
   const rateShareOf = roundShares(schedule, batches, passes);
   const job = { spec, shards, units, tasks: record.train.tasks, rateShareOf };
-  // With copies the sum of a round comes back from them under ids of its own: no pull is recalled.
+  // Where units have copies, a round is applied later, from a copy of its sum. So the rows that pulls have found cannot
+  // be reused.
   const owned = new OwnedShards(job, heads, {
     parameters: createParameters({ spec, seed, shards, recallsPulls: replicas === 1 }),
     ...NO_UNITS,
@@ -100,11 +101,11 @@ class RoundService implements ShardService {
       const state = await this.#work.settled();
       state.snapshots.endRateLimit();
       if (replicas !== undefined) await replicas.quiet();
-      // All may have gone back to a cut in the meantime.
+      // The shards may have gone back to a cut in the meantime.
       if (this.#work.current !== state) continue;
       await state.saveLast();
       if (replicas === undefined) return;
-      // While the files were written another pserver may have died whose units this one leads now.
+      // While the files were being written, another pserver may have died, and this one may now lead its units.
       const { heads } = state.shards;
       const isComplete = heads.units().every((unit) => heads.of(unit)?.head.rest !== undefined);
       if (isComplete) await untilOthersSaved(replicas, patience);

@@ -1,4 +1,7 @@
-/** Sync mode: the shards under one timeline. When the timeline rises, this state is retired and another is loaded. */
+/**
+ * Sync mode: the state of the shards under one timeline. When the timeline rises, the pserver retires this state and
+ * loads another one.
+ */
 import { pushPlanOf } from '../../../../cluster/job/job-plan.ts';
 import type { CutView } from '../../../../cluster/placement/cut-view.ts';
 import type { RoundPlan } from '../../../../core/rounds/plan.ts';
@@ -19,7 +22,7 @@ import { saveAll, saveLast, saveParting } from './save-last.ts';
 export interface TimelineOptions extends ShardServiceOptions {
   readonly cuts: CutView;
   readonly moves: Moves;
-  /** Undefined: units have one copy. */
+  /** Undefined if each unit has only one copy. */
   readonly replicas?: ServedReplicas | undefined;
   /** The mini-batch of each lane in each round. */
   readonly batches: Pick<RoundPlan, 'batchOf' | 'placeOf' | 'roundsOf'>;
@@ -33,12 +36,12 @@ export class TimelineState {
   readonly snapshots: Snapshots;
   readonly serving: Serving;
   #isFrozen = false;
-  /** What ends each time without saves. */
+  /** Functions that end the running holds of `withoutSaves`. */
   readonly #holds = new Set<() => void>();
-  /** The newest save; those before it have ended when it begins. */
+  /** The newest save or hold; it starts when all earlier ones have ended. */
   #saving: Promise<unknown> = Promise.resolve();
 
-  /** `shards` are in the state that was loaded. */
+  /** `shards` are already in the loaded state. */
   constructor(options: TimelineOptions, timeline: number, loaded: LoadedUnits, shards: OwnedShards) {
     const { context, record, spec, lease, metrics } = options;
     const { lanes } = record.job.training;
@@ -78,13 +81,14 @@ export class TimelineState {
       recovery: () => 0,
       staleness: { rule: undefined, patienceMs: cluster.leaseTtlMs },
       beforeUpdate: beforeUpdates({ heads: shards.heads, isFrozen, onFatal: options.onFatal }),
-      // Even the final one freezes nothing: after the last round no lanes come, unless all pservers go back to a cut.
+      // Even the final checkpoint freezes nothing: after the last round, lanes arrive only if all pservers go back to a
+      // cut.
       checkpoint: () => this.#inTurn(() => saveAll(this)),
       onApplied: () => {},
     });
   }
 
-  /** Units that had no primary; their shards are present in the parameters. */
+  /** Adds units that this pserver has taken; their shards are already present in the parameters. */
   add(taken: readonly OwnedHead[], loaded: LoadedUnits): void {
     if (loaded.files.length > 0) this.snapshots.sawFolder();
     for (const owned of taken) {
@@ -94,18 +98,18 @@ export class TimelineState {
     }
   }
 
-  /** On a clean stop, after `freeze`. */
+  /** To be called on a clean stop, after `freeze`. */
   saveLast(): Promise<void> {
     return this.#inTurn(() => saveLast(this));
   }
 
-  /** After `freeze`, when the index is lost. */
+  /** To be called after `freeze`, when the index is lost. */
   async saveParting(copies: readonly LastCopy[]): Promise<void> {
     await this.#saving;
     await saveParting(this, copies);
   }
 
-  /** Resolves when no save is running. None begins until the given function is called. */
+  /** Resolves when no save is running. No save starts until the returned function is called. */
   async withoutSaves(): Promise<() => void> {
     const before = this.#saving;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -119,7 +123,7 @@ export class TimelineState {
     return end;
   }
 
-  /** Of moves that are given up without an end, as this process ends. */
+  /** Ends the holds of moves that this process abandons because it ends. */
   endHolds(): void {
     for (const end of [...this.#holds]) end();
   }

@@ -1,11 +1,11 @@
 /**
- * Sync mode: takes units that have no live primary, at the start of the process and while it runs. A unit that is found
- * in its exact last state joins where it is. For any other one all pservers go back to the last cut, under a new
- * timeline, and then it joins as the cut has it.
+ * Sync mode: takes units that have no live primary, at the start of the process and while it runs.
+ * - If the exact last state of a unit is found, the unit joins at its round.
+ * - Otherwise this pserver raises the timeline. All pservers go back to the last cut, and the unit joins from it.
+ * - If the timeline has risen since the unit lost its primary, the unit joins from the cut of that timeline. Without
+ *   the unit, no other unit can be more than one round past this cut.
  *
- * It also joins from a cut that all went back to for another reason, when it had no primary since before: without the
- * unit no other one has gone beyond the first round after the cut, which is next to it. So the timeline is raised once
- * for all units that are without a primary at a time, not once for each pserver that takes some.
+ * So the timeline rises once for all units without a primary at a time, not once for each pserver that takes some.
  */
 import { backoffMs, pause } from '../../../../base/backoff.ts';
 import { isPaddletError } from '../../../../base/errors.ts';
@@ -35,14 +35,14 @@ export interface RoundTakerOptions extends ShardServiceOptions {
   readonly loading: Omit<LoadRoundsOptions, 'into' | 'waitSignal'>;
 }
 
-/** What units join. */
+/** The state that the taken units join. */
 export type Joined = Pick<TimelineState, 'timeline' | 'shards' | 'add'>;
 
-/** Since when a unit is known to have no primary. */
+/** When a unit was first known to have no primary. */
 interface Known {
-  /** Of its head. */
+  /** Revision of the unit's head. */
   readonly modRevision: bigint;
-  /** In the store, when the unit had no primary any more. */
+  /** Timeline in the store when the unit already had no primary. */
   readonly timeline: number;
 }
 
@@ -52,9 +52,9 @@ export class RoundTaker {
   readonly #files: string[] = [];
   /** Units that are being taken. */
   readonly #taking = new Set<number>();
-  /** Resolves when none is being taken. */
+  /** Resolves when no unit is being taken. */
   #running: Promise<unknown> = Promise.resolve();
-  /** Aborts while nothing is taken for now. */
+  /** Aborted from `hold` until `release`, while the taker takes no units. */
   #held = new AbortController();
   #failures = 0;
   #copies: TakerCopies | undefined;
@@ -68,7 +68,7 @@ export class RoundTaker {
     return this.#files;
   }
 
-  /** From now on, where units have them. */
+  /** Sets the backup copies on this pserver, which taking a unit frees; undefined if each unit has only one copy. */
   follow(copies: TakerCopies | undefined): void {
     this.#copies = copies;
   }
@@ -77,15 +77,15 @@ export class RoundTaker {
     return this.#taking.has(unit);
   }
 
-  /** Those that are to be taken now. The view may be behind, and not know yet what this pserver has taken. */
+  /** Units to take now. The view may lag behind the store and still show units that this pserver has taken. */
   due({ shards }: Joined): OrphanHead[] {
     if (this.#held.signal.aborted) return [];
     return this.#options.orphans.due().filter(({ unit }) => shards.heads.of(unit) === undefined);
   }
 
   /**
-   * Takes nothing until `release`, and gives up what it waits for: this process leaves or stops. Resolves when nothing
-   * is being taken. What it has taken by then it leads.
+   * Takes nothing until `release`, and gives up waiting, because this process leaves or stops. Resolves when no attempt
+   * is running. This pserver leads the units that it has taken by then.
    */
   async hold(): Promise<void> {
     this.#held.abort();
@@ -96,7 +96,10 @@ export class RoundTaker {
     this.#held = new AbortController();
   }
 
-  /** Takes them if that can be done under the timeline of the state, unless held. Otherwise they are due again. */
+  /**
+   * Takes the units if the timeline of `state` allows it and the taker is not held. Units that are not taken become due
+   * again.
+   */
   take(state: Joined, due: readonly OrphanHead[], signal: AbortSignal): Promise<void> {
     const taking = this.#takeUnlessHeld(state, due, signal);
     this.#running = Promise.allSettled([taking]);
@@ -113,11 +116,11 @@ export class RoundTaker {
   }
 
   async #takeMarked(state: Joined, due: readonly OrphanHead[], signal: AbortSignal): Promise<void> {
-    // From before the first wait: another pserver may take one of them and move it here.
+    // Mark the units before the first wait: another pserver may take one of them and move it here.
     for (const { unit } of due) this.#taking.add(unit);
     const areTaken = await this.#takeAll(state, due, signal).finally(() => this.#taking.clear());
     if (areTaken) this.#failures = 0;
-    // A higher timeline is followed at once.
+    // If the timeline has risen, follow it without a pause.
     else if (!this.#isBehind(state)) await this.#backOff(signal);
   }
 
@@ -133,7 +136,7 @@ export class RoundTaker {
     return pause(this.#options.context.host.clock, backoffMs(this.#failures++), signal);
   }
 
-  /** Reads the timeline at a revision at which the units' last owner is certainly gone. */
+  /** Reads the timeline at a store revision at which the last owner of the units has certainly lost its index. */
   async #learn(alike: readonly OrphanHead[], signal: AbortSignal): Promise<void> {
     const fresh = alike.filter((one) => this.#since(one) === undefined);
     if (fresh.length === 0) return;
@@ -142,15 +145,15 @@ export class RoundTaker {
     const gets = [{ get: keys.cut }, ...(owner === undefined ? [] : [{ get: keys.ps(owner.index) }])];
     const read = (): Promise<TxnResult> => store.txn({ if: [], then: gets });
     const { results } = await retryStore(this.#options.context, read, signal);
-    // The view is behind: the units have an owner.
+    // The view lags behind the store: the units have an owner.
     if (owner !== undefined && results[1]?.createRevision.toString() === owner.token) return;
     const { timeline } = parseCut(keys.cut, results[0]).cut;
-    // One that has another head by now may be led by another pserver: to go back to a cut for it costs the whole job.
+    // Another pserver may lead a unit whose head has changed, and going back to a cut for it costs the whole job work.
     const left = await unchanged(this.#options.context, fresh, signal);
     for (const { unit, modRevision } of left) this.#known.set(unit, { modRevision, timeline });
   }
 
-  /** The timeline at which it had no primary already; undefined when it may have one. */
+  /** The timeline at which the unit already had no primary; undefined if it may have one. */
   #since({ unit, modRevision }: OrphanHead): number | undefined {
     const known = this.#known.get(unit);
     return known?.modRevision === modRevision ? known.timeline : undefined;
@@ -160,7 +163,10 @@ export class RoundTaker {
     return timelineOf(this.#options.cuts) > timeline;
   }
 
-  /** Their files may be out of reach for this pserver: they are given up when another pserver has taken any of them. */
+  /**
+   * Gives up when another pserver has taken any of the units, because this pserver may be unable to reach their files.
+   * Also gives up when the timeline rises.
+   */
   async #takeWhileOrphans(state: Joined, alike: readonly OrphanHead[], signal: AbortSignal): Promise<boolean> {
     const { orphans, cuts } = this.#options;
     const gone = abortOnChange(orphans.view, () => !alike.every((one) => orphans.isOrphan(one)), signal);
@@ -177,7 +183,7 @@ export class RoundTaker {
     }
   }
 
-  /** False when some of them were not taken. */
+  /** Returns false if some of the units were not taken. */
   async #take(state: Joined, alike: readonly OrphanHead[], waitSignal: AbortSignal): Promise<boolean> {
     const { shards } = state;
     for (const { unit } of alike) this.#copies?.free(unit);
@@ -196,7 +202,7 @@ export class RoundTaker {
     }
   }
 
-  /** Alike: of one owner, which left the same last state, and without a primary since one timeline. */
+  /** `alike`: units with the same last owner and last state, and without a primary since the same timeline. */
   async #load(state: Joined, alike: readonly OrphanHead[], waitSignal: AbortSignal): Promise<LoadedUnits | undefined> {
     const { context, fence, cuts, loading } = this.#options;
     const since = this.#since(alike[0]!);
@@ -207,7 +213,7 @@ export class RoundTaker {
     if (since < cut.timeline) return loadCut(options, cut, shards);
     if (since === cut.timeline) {
       const [former] = formerUnits(alike);
-      // Without a unit that never had a primary none can have gone beyond round 0.
+      // While a unit has never had a primary, no trainer can pull version 0, so no unit is past round 0.
       if (former === undefined && cut.round === 0) return loadInitial(options, shards);
       const exact = former && (await loadLast(options, former, cut));
       if (exact !== undefined) return exact;

@@ -1,6 +1,8 @@
 /**
- * Discarded tasks are closed in the ledgers. A closure is an update as a push is: it has a place in the order of the
- * shards, no head may name a file as the last state by then, and the last checkpoint must contain it.
+ * Async mode: closes discarded tasks in the ledgers. Closing a task is an update, as a push is:
+ * - it has a place in the order of updates of each shard;
+ * - when it is applied, no head may name a file as the last state;
+ * - the last checkpoint must contain it.
  */
 import { PaddletError } from '../../../../base/errors.ts';
 import { CLOSED } from '../../../../core/shard/ledger.ts';
@@ -18,8 +20,8 @@ type Closing = Pick<Serving, 'beforeUpdate' | 'isFrozen' | 'isHeld' | 'moves' | 
 };
 
 /**
- * Throws `WrongCounts` when a task has another number of records, and `Draining` when an open task would have to be
- * closed after the last checkpoint.
+ * Throws `WrongCounts` if the number of records of a task differs from the plan. Throws `Draining` if an open task
+ * would have to be closed after the last checkpoint.
  */
 export function closeTasks(serving: Closing, tasks: readonly ClosedTask[]): Reply | Promise<Reply> {
   const { shards } = serving;
@@ -55,7 +57,7 @@ export function closeTasks(serving: Closing, tasks: readonly ClosedTask[]): Repl
     turn!.take();
     return placeUpdate(serving, to, judged, { again: () => answerWhenReady(serving, ready, close), answer: closed });
   };
-  // Each new master asks again: what is closed already changes nothing.
+  // Each new master sends the request again. Closing tasks that are already closed changes nothing, so do not wait.
   const closeWhenReady = (): Reply | Promise<Reply> => (isDone() ? close() : answerWhenReady(serving, ready, close));
   return turn === undefined ? closeWhenReady() : inTurn(turn, closeWhenReady);
 }

@@ -1,8 +1,10 @@
 /**
- * Async mode: fills the parameter memory with units that have no live primary. Units that never had an owner get their
- * initial values. The others get the last state of their former owner. If that owner saved it on its way out, nothing
- * is missing. Otherwise the newest usable checkpoint is loaded, or else the initial values are used. Both are logged,
- * and the recovery number tells all roles that acknowledged pushes may be missing from these shards.
+ * Async mode: fills the parameter memory with units that have no live primary. A unit that never had an owner gets its
+ * initial values. For any other unit, the pserver loads the exact last state of the former owner, otherwise the newest
+ * usable checkpoint, otherwise the initial values.
+ *
+ * Known weakness: without the exact last state, acknowledged pushes may be missing. The pserver logs the loss and
+ * raises the recovery number, so that all roles repair the shards.
  */
 import type { PaddletError } from '../../../../base/errors.ts';
 import { type ExpectedJob, type LoadedPart, loadFirst } from '../../../../checkpoint/load/load.ts';
@@ -22,12 +24,12 @@ import { type FormerUnits, formerUnits, type OrphanHead } from '../../take/take-
 
 export interface LoadShardsOptions extends LoadFormerOptions {
   readonly orphans: readonly OrphanHead[];
-  /** What shards without a state take over from another job. */
+  /** Plan for copying values of another job into shards without a saved state; undefined without a warm start. */
   readonly warmStart: WarmPlan | undefined;
 }
 
 export interface FilledShards extends LoadedShards {
-  /** What was taken over from another job. */
+  /** Values that the warm start copied from another job. */
   readonly warm: readonly WarmLoaded[];
 }
 
@@ -38,7 +40,8 @@ export async function loadShards(options: LoadShardsOptions): Promise<FilledShar
   for (const former of formerUnits(orphans)) {
     parts.push(...(await loadFormer(options, former)));
   }
-  // A shard that its former owner took but never saved is lost as well.
+  // Shards without a usable file also start from their initial values, even if a former owner led them but never saved
+  // them.
   const initial: number[] = [];
   for (const { unit, head } of orphans) {
     const absent = shardsOf(unit).filter((shard) => !into.hasShard(shard));
@@ -61,39 +64,39 @@ export async function loadShards(options: LoadShardsOptions): Promise<FilledShar
   };
 }
 
-// ---- units that had an owner: its last state, from the files of all pservers
+// ---- units that had an owner: load their last state from the files of any pserver
 
 export interface LoadFormerOptions extends FileWait {
   readonly me: Owner;
-  /** Of the job. */
+  /** Number of units of the job. */
   readonly units: number;
   readonly expected: ExpectedJob;
   readonly into: ParameterMemory;
-  /** How long it is waited for copies that are being written down. */
+  /** Longest wait for processes that may still be writing their copies to a parting snapshot. */
   readonly partingLimitMs: number;
 }
 
 export interface LoadedShards {
   /** Encoded ledgers by shard; shards at their initial values have none. */
   readonly ledgers: ReadonlyMap<number, Uint8Array>;
-  /** Updates applied so far, by shard; 0 for shards at their initial values. */
+  /** Number of applied updates by shard; a missing shard has 0. */
   readonly seqs: ReadonlyMap<number, number>;
-  /** False when updates that were acknowledged may be missing. */
+  /** False if acknowledged updates may be missing. */
   readonly exact: boolean;
-  /** Of units of which nothing is missing, the file that has it all. */
+  /** For each unit in its exact last state: the file that contains all of that state. */
   readonly rests: ReadonlyMap<number, Rest>;
-  /** Where it came from, for the log. */
+  /** Source of the state, for the log. */
   readonly source: string;
   /** Names of the files that were loaded from this pserver's own folder. */
   readonly files: readonly string[];
-  /** Of those, the parting snapshots of this index that no entry names yet. */
+  /** Parting snapshots in `files` that no checkpoint entry names yet. */
   readonly partings: readonly Generation[];
   readonly partedAt: NewestFiles['partedAt'];
 }
 
 /**
- * Each shard from the first usable one of its files. A file that turns out to be damaged makes another one the first,
- * which may be in another folder: so it is looked again. So it is for a file that vanished since it was seen.
+ * Loads each shard from its first usable file. If that file is damaged or has vanished, the next candidate may be in
+ * another folder, so the pserver looks again.
  */
 export async function loadFormer(options: LoadFormerOptions, former: FormerUnits): Promise<LoadedShards[]> {
   const { context, folder, expected, into, units } = options;
@@ -105,7 +108,8 @@ export async function loadFormer(options: LoadFormerOptions, former: FormerUnits
   await untilParted({ ...options, limitMs: options.partingLimitMs }, former, left);
   while (left.length > 0) {
     const found = await untilFound(options, () => look(options, former, left, unusable));
-    // A snapshot that came after the first look has what was not looked for: the units are not to be taken then.
+    // Keep the first answer: if a snapshot is announced later, its state was not searched, and taking the units must
+    // fail.
     partedAt ??= found.partedAt;
     for (const complaint of found.complaints) log.error(complaint);
     const outcome = await loadFirst(found.filesOf, { disk, folder, expected, into });
@@ -141,7 +145,7 @@ const isExact = ({ exact }: Pick<Found, 'exact'>, { file }: LoadedPart): boolean
 interface Outcome {
   readonly parts: readonly LoadedPart[];
   readonly lost: readonly number[];
-  /** Files that are not usable. */
+  /** Whether any file was unusable. */
   readonly hadFiles: boolean;
 }
 
@@ -176,7 +180,7 @@ function describe(
   { exact, isParting }: Found,
   parts: readonly LoadedPart[],
 ): Omit<LoadedShards, 'exact' | 'partedAt'> {
-  // A snapshot that no entry will name could not be found again.
+  // No entry will name a parting snapshot of another index, so it could not be found again.
   const isNamed = !isParting || exact?.index === me.index;
   const uuids = parts.map(({ file: { generation } }) => generation.uuid);
   const own = parts.flatMap(({ file: { index, generation } }) => (index === me.index ? [generation] : []));
@@ -190,20 +194,21 @@ function describe(
   };
 }
 
-/** A unit is in a file as a whole. */
+/** A file contains whole units, so all shards of a unit give the same entry. */
 const restsOf =
   (units: number) =>
   ({ loaded, file: { index, generation } }: LoadedPart): [number, Rest][] =>
     loaded.positions.map(({ shard }) => [unitOf(shard, units), { index, uuid: generation.uuid }]);
 
 interface Found extends NewestFiles {
-  /** Indexes whose files cannot be found and are given up. */
+  /** Indexes of pservers whose missing files an operator gave up (`paddlet checkpoint forget`). */
   readonly forgotten: ReadonlySet<number>;
 }
 
 /**
- * The files, once each pserver that has the first one of a shard has a file that is seen, or its files are given up:
- * then others are the first. A parting snapshot that cannot be found may have an equal at another pserver.
+ * Looks once for the files. The look has an answer if, for each shard, the pserver with the best file has a visible
+ * file. Files that were given up do not count, so the next file becomes the best. A missing parting snapshot may have
+ * an equal at another pserver, so the function looks for that as well.
  */
 async function look(
   options: LoadFormerOptions,
@@ -213,7 +218,7 @@ async function look(
 ): Promise<Look<Found>> {
   let notSeen: Look<Found> | undefined;
   for (const away = new Set(unusable); ; ) {
-    // Read each time: an owner that keeps its memory may announce a parting snapshot still.
+    // Read the store on each look: an owner that still has its memory may announce a parting snapshot.
     const found = await findNewestFiles(options.context, former, shards, away);
     if (notSeen !== undefined && !found.isParting) return notSeen;
     const looked = await lookAt(options, found, unusable);

@@ -1,6 +1,6 @@
 /**
- * Async mode, where units have copies: an update is judged, placed in all units that it concerns, and answered when
- * each of them has committed it. What was judged before a wait is judged again after it.
+ * Async mode, where units have copies: judges an update, places it in all units that it concerns, and answers when each
+ * of these units has committed it. After each wait, the pserver judges the update again.
  */
 import { PaddletError } from '../../../../base/errors.ts';
 import type { PlacingOutcome } from '../../replicas/placing.ts';
@@ -13,15 +13,21 @@ import { SharedUpdate } from '../../update/shared-update.ts';
 import type { Update } from '../../update/update.ts';
 
 export interface JudgedUpdate {
-  /** Its arrays may be those of the request. Asked for again when it is placed: they may have moved. */
+  /**
+   * Makes the update, to measure it. Its arrays may be views of the request, which can move before the update is
+   * placed. So `decide` makes the update again.
+   */
   readonly make: () => Update;
   readonly units: readonly number[];
   readonly isStill: () => boolean;
-  /** As `make`, with what is decided as it is placed. */
+  /** Makes the update at the moment of placing, with values that depend on its place, such as the rate scale. */
   readonly decide: () => Update;
 }
 
-/** `again`: judges it once more. `answer`: it counts. */
+/**
+ * Places the update. `again` judges the update once more; `answer` makes the reply after every unit has committed the
+ * update.
+ */
 export function placeUpdate(
   serving: Pick<Serving, 'isHeld'>,
   { placing, job }: Pick<ServedReplicas, 'placing' | 'job'>,
@@ -45,7 +51,7 @@ export function placeUpdate(
   );
 }
 
-/** The turn ends with the answer, or with what is thrown. */
+/** Ends the turn when the answer is ready or has failed. */
 export function inTurn(turn: TaskTurn, answer: () => Reply | Promise<Reply>): Reply | Promise<Reply> {
   let later: Promise<Reply> | undefined;
   try {
@@ -58,7 +64,7 @@ export function inTurn(turn: TaskTurn, answer: () => Reply | Promise<Reply>): Re
   }
 }
 
-/** A retry counts once: units that have committed it say that it is a duplicate. */
+/** A retried push counts once, because units that have committed it recognize the duplicate. */
 const failed = (): PaddletError =>
   new PaddletError(
     'ReplicaFailed',

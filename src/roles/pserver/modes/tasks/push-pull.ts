@@ -1,4 +1,10 @@
-/** Async mode: pulls and pushes. Each is answered synchronously once it begins, so no pull sees half an update. */
+/**
+ * Async mode: pulls and pushes. The pserver answers a pull, and applies a push, in one synchronous step, so no pull
+ * sees half an update.
+ *
+ * Known weakness: where units have copies, each unit applies an update when it commits it. So a pull may see the update
+ * in only some units.
+ */
 import { PaddletError } from '../../../../base/errors.ts';
 import { failPoint } from '../../../../base/fail-points.ts';
 import type { Session } from '../../../../protocol/messages/channel.ts';
@@ -11,7 +17,7 @@ import { checkTask } from '../../update/codec.ts';
 import type { PushUpdate } from '../../update/update.ts';
 import { inTurn, type JudgedUpdate, placeUpdate } from './place-updates.ts';
 
-/** Under a staleness bound a pull may have to wait for trainers that compute from older values. */
+/** Under a staleness bound, a pull may have to wait for trainers that compute from older values. */
 export function pull(serving: Serving, request: Request<'pull'>, session: Session): Reply | Promise<Reply> {
   const { placement, hold } = request.header;
   checkStamp(serving.shards, placement);
@@ -47,7 +53,7 @@ function answerPush(serving: Serving, request: Request<'push'>, session: Session
   shards.apply(updateOf(request, applying, rateScale));
   failPoint('push.applied');
   shards.raiseVersion();
-  // The segments once more: applying them may have moved the memory that they are in.
+  // Read the segments again: applying the update may have moved the memory that contains them.
   const forwarded = serving.moves?.applied(() => updateOf(request, applying, rateScale));
   return answerAfter(serving, forwarded, counted(serving, request, session, wanted));
 }
@@ -55,11 +61,11 @@ function answerPush(serving: Serving, request: Request<'push'>, session: Session
 type WantedPull = ReturnType<typeof pullOf>;
 
 interface Wanted {
-  /** That lack the push; undefined: all that are led here. */
+  /** Shards that lack the push; undefined: all shards that this pserver leads. */
   readonly shards: readonly number[] | undefined;
 }
 
-/** Throws what a push is refused with. */
+/** Throws the error with which the push is refused. */
 function judgePush(serving: Serving, header: Header<'push'>): 'duplicate' | Wanted {
   const { shards } = serving;
   checkTask(serving.job, header.pass, header.task);
@@ -85,7 +91,7 @@ function duplicate(serving: Serving, session: Session, wanted: WantedPull): Repl
   return acknowledged(serving, 'duplicate', wanted);
 }
 
-/** With the values that are wanted, as they are after the push. */
+/** Makes the answer to a push, including the values that the request wants, read after the push. */
 function acknowledged(serving: Serving, outcome: 'applied' | 'duplicate', wanted: WantedPull): Reply {
   const header = { type: 'push' as const, outcome, recovery: serving.recovery() };
   if (wanted === undefined) return { header };
@@ -94,7 +100,7 @@ function acknowledged(serving: Serving, outcome: 'applied' | 'duplicate', wanted
   return { header: { ...header, version: serving.staleness.version() }, segments };
 }
 
-/** It counts from now on. Gives the answer. */
+/** Counts the push as applied. Returns a function that makes the answer. */
 function counted(serving: Serving, request: Request<'push'>, session: Session, wanted: WantedPull): () => Reply {
   serving.onApplied();
   serving.staleness.pushed(session);
@@ -124,14 +130,15 @@ function pushToCopies(
       again: () => answerWhenReady(serving, ready, place),
       answer: () => counted(serving, request, session, wanted)(),
     });
-    // It has its turn among those of its task. While its copies are asked, pushes of other tasks can be placed.
+    // The turn keeps the pushes of this task in order. While the copies stage this push, pushes of other tasks can be
+    // placed.
     request.letPass?.();
     return answered;
   };
   return inTurn(turn, () => answerWhenReady(serving, ready, place));
 }
 
-/** Checked now, as it can be refused no more when it is committed. */
+/** Checks the gradients now, because a committed push can no longer be refused. */
 function judgedPush(
   serving: Serving,
   { placing }: NonNullable<Serving['replicas']>,
@@ -151,14 +158,15 @@ function judgedPush(
       return shards.whyUnwanted(header, wanting) === undefined;
     },
     decide: () => {
-      // Pushes that are placed before it are applied before it. The schedule does not count their records yet.
+      // Pushes placed before this one are applied before it, so they count in its staleness. The schedule does not
+      // count their records yet.
       const rateScale = serving.rateShare() * staleness.judge(shards, header.used, header.push, placing.counted);
       return updateOf(request, applying, rateScale);
     },
   };
 }
 
-/** Its arrays are views of the request's segments. */
+/** The arrays of the update are views of the request's segments. */
 function updateOf(request: Request<'push'>, shards: readonly number[], rateScale: number): PushUpdate {
   const { pass, task, push: number, last, good } = request.header;
   const push = { pass, task, push: number, last, good };

@@ -1,4 +1,4 @@
-/** Async mode: takes units of shards, serves them and saves them. */
+/** Async mode: the service that takes units of shards, serves them and saves them. */
 import type { Cancel } from '../../../../base/seams.ts';
 import type { CheckpointFile } from '../../../../checkpoint/file/write-durable-file.ts';
 import { jobFields } from '../../../../cluster/client/job-fields.ts';
@@ -28,7 +28,7 @@ export interface TaskServiceOptions extends ShardServiceOptions {
   readonly recoveries: RecoveryView;
 }
 
-/** Begins to serve when the units that are due have been taken; others may come later. */
+/** Takes the units that are due and then starts to serve. More units may come later. */
 export async function startTaskService(options: TaskServiceOptions): Promise<ShardService> {
   const { context, record, spec, fence, lease, orphans } = options;
   const { shards } = record.job.cluster;
@@ -54,16 +54,16 @@ class TaskService implements ShardService {
   readonly #snapshots: Snapshots;
   readonly #checkpointing: Checkpointing;
   readonly #moves: PserverMoves;
-  /** Undefined: units have one copy. */
+  /** Undefined if each unit has only one copy. */
   readonly #replicas: PserverReplicas | undefined;
-  /** Under which a unit has come. */
+  /** Highest recovery number seen with a moved unit or with the heads of copied units; 0 before the first. */
   #movedRecovery = 0;
-  /** Of the other job, each time that units took values over from it. */
+  /** Length of `taken.warm` at the last look, to notice units that came by the warm start. */
   #warmTables: number;
-  /** The last checkpoint of the job is taken, under this recovery number. */
+  /** Recovery number under which the last checkpoint of the job is taken; undefined before it and after `#resume`. */
   #concludedUnder: number | undefined;
   #endFollowing: Cancel = () => {};
-  /** This process is about to end. */
+  /** True after `freeze`: this process is about to end. */
   #isLeaving = false;
 
   constructor(options: TaskServiceOptions, shards: OwnedShards, taker: UnitTaker) {
@@ -81,7 +81,7 @@ class TaskService implements ShardService {
       when: checkpoint,
       snapshots: this.#snapshots,
       start: this.#progress(),
-      // From then on this job does not need the files of the other one.
+      // After this save, the job no longer needs the files of the other job.
       savesAtOnce: taker.taken.warm.length > 0,
       isEmpty: () => shards.numbers.length === 0,
       onFatal,
@@ -159,7 +159,10 @@ class TaskService implements ShardService {
     });
   }
 
-  /** A pserver was restored after the last checkpoint: what it lost is replayed first, and another one is taken. */
+  /**
+   * If a pserver was restored after the last checkpoint, trainers replay its lost updates. Then the master has another
+   * last checkpoint taken.
+   */
   #resumeIfRestored(): void {
     if (this.#concludedUnder !== undefined && this.#recovery() > this.#concludedUnder) this.#resume();
   }
@@ -170,7 +173,9 @@ class TaskService implements ShardService {
     this.#moves.lookAgain();
   }
 
-  /** A pserver that leaves takes nothing: what it is taking it takes, or gives up, before it says that it has left. */
+  /**
+   * A leaving pserver takes no units. It finishes or gives up its current attempts before it reports that it has left.
+   */
   async leave(signal: AbortSignal): Promise<boolean> {
     const holding = this.#taker.hold();
     let hasLeft = false;
@@ -188,7 +193,10 @@ class TaskService implements ShardService {
     this.#isLeaving = true;
   }
 
-  /** Only then do the heads name it as the last state: a save that fails half-way leaves them as they were. */
+  /**
+   * Writes the file first and then names it in the heads as the last state, so a failed save leaves the heads
+   * unchanged.
+   */
   async saveLast(patienceMs: number): Promise<void> {
     const { context, lease } = this.#options;
     const { clock, log } = context.host;
@@ -199,7 +207,7 @@ class TaskService implements ShardService {
       if (this.#replicas !== undefined) await this.#replicas.quiet();
       if (this.#shards.numbers.length > 0) await this.#saveLast();
       if (this.#replicas === undefined) return;
-      // While the file was written another pserver may have died whose units this one leads now.
+      // While the file was being written, another pserver may have died, and this one may now lead its units.
       const isComplete = this.#shards.heads
         .units()
         .every((unit) => this.#shards.heads.of(unit)?.head.rest !== undefined);
@@ -213,7 +221,7 @@ class TaskService implements ShardService {
   async #saveLast(): Promise<CheckpointFile> {
     const file = await this.#checkpointing.last();
     const saved = new Set(file.positions.map(({ shard }) => shard));
-    // A unit may have come while the file was written.
+    // A unit that arrived while the file was being written is not in it.
     const units = this.#shards.heads
       .units()
       .filter((unit) => this.#shards.shardsOf(unit).every((one) => saved.has(one)));
@@ -222,8 +230,9 @@ class TaskService implements ShardService {
   }
 
   /**
-   * Units that came after the last checkpoint are not in it, and may have to be repaired. A pserver that leaves gets
-   * one more when the head was changed before: it makes another last checkpoint then.
+   * The last checkpoint does not contain units that came after it, and such units may need repair. So updates are
+   * accepted again, and another last checkpoint follows. A leaving pserver still receives a unit if the head already
+   * names this pserver.
    */
   #gained(): void {
     if (this.#taker.taken.warm.length > this.#warmTables)

@@ -1,4 +1,7 @@
-/** Staleness on a pserver: its version, the judgement of each push, the gate of policy `wait`, and the counts. */
+/**
+ * Async mode: judges the staleness of each push, delays pulls under policy `wait`, and counts staleness for metrics and
+ * status.
+ */
 import { assert } from '../../../../base/assert.ts';
 import { PaddletError } from '../../../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../../../base/seams.ts';
@@ -8,7 +11,7 @@ import { type GateEffect, type GateEvent, StalenessGate } from '../../../../core
 import type { Session } from '../../../../protocol/messages/channel.ts';
 import type { PserverMetrics } from '../../metrics.ts';
 
-/** What a trainer announces with a pull: how many pushes will carry gradients of the pulled values. */
+/** Announcement of a trainer with a pull: the number of pushes that will carry gradients of the pulled values. */
 export interface Hold {
   readonly trainer: string;
   readonly pushes: number;
@@ -16,38 +19,41 @@ export interface Hold {
 }
 
 export interface StalenessCounts {
-  /** Applied pushes whose staleness is known; the sum of their staleness, and the greatest. */
+  /** Number of accepted pushes whose staleness is known; `sum` and `max` are over their staleness in updates. */
   readonly counted: number;
   readonly sum: number;
   readonly max: number;
   readonly refused: number;
 }
 
-/** Under which stamps versions can be compared: units that come and go change nothing of how old pulled values are. */
+/**
+ * Decides whether versions under different placement stamps can be compared. Units that come or go do not change the
+ * age of pulled values.
+ */
 export interface ComparedShards {
   readonly stamp: { readonly revision: string };
   isComparable(revision: string): boolean;
 }
 
 export interface Staleness {
-  /** Updates applied: the version of the shards. */
+  /** The version of the shards: the number of applied updates. */
   version(): number;
   /**
-   * The factor for the learning rate, for a push that may be applied. `ahead`: updates that are not applied yet and
-   * will be before it. Throws `TooStale`.
+   * Returns the learning-rate factor for a push that may be applied. `ahead`: number of pending updates that will be
+   * applied before this push. Throws `TooStale`.
    */
   judge(shards: ComparedShards, used: PulledVersion | undefined, push: number, ahead?: number): number;
   /**
-   * Resolves when the trainer may pull; undefined: at once. Rejects with `NotReady` when other trainers delay it too
-   * long.
+   * Resolves when the trainer may pull; undefined: the trainer may pull at once. Rejects with `NotReady` if other
+   * trainers delay the pull for too long.
    */
   enter(hold: Hold | undefined, session: Session): Promise<void> | undefined;
-  /** A push of this connection was applied, or dropped as a duplicate. */
+  /** To be called after a push of this connection was applied, or was dropped as a duplicate. */
   pushed(session: Session): void;
   counts(): StalenessCounts;
-  /** Pulls that wait now, and the trainers that they wait for; undefined when none waits. */
+  /** Waiting pulls and the trainers that delay them; undefined if no pull waits. */
   heldUp(): HeldUpPulls | undefined;
-  /** Pulls that wait, and later ones, are refused with `NotReady`. */
+  /** Refuses waiting pulls with `NotReady`, and later pulls that announce pushes. */
   close(): void;
 }
 
@@ -55,13 +61,13 @@ export interface StalenessOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly rule: StalenessRule | undefined;
-  /** A trainer silent for so long is not waited for. */
+  /** Pulls do not wait for a trainer that has been silent for this long. */
   readonly patienceMs: number;
   readonly version: () => number;
   readonly metrics: PserverMetrics;
 }
 
-/** Below the time after which a trainer gives up on a request. */
+/** Longest wait of a pull; shorter than the time after which a trainer gives up on a request. */
 const ANSWER_WITHIN_MS = 8_000;
 
 export function createStaleness(options: StalenessOptions): Staleness {
@@ -115,7 +121,7 @@ interface WaitingPull {
 
 function createGateKeeper({ clock, log, version, patienceMs, metrics }: StalenessOptions, bound: number) {
   const gate = new StalenessGate({ bound, patienceMs, answerWithinMs: ANSWER_WITHIN_MS });
-  /** A trainer has one connection: the session names the holder. */
+  /** A trainer has one connection, so the session identifies the holder. */
   const holders = new WeakMap<Session, number>();
   const names = new Map<number, string>();
   const waiting = new Map<number, WaitingPull>();

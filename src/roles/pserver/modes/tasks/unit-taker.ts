@@ -1,6 +1,6 @@
 /**
- * Async mode: takes units that have no live primary, at the start of the process and while it runs. What may be missing
- * in them is announced by the recovery number before any request is answered from them.
+ * Async mode: takes units that have no live primary, at the start of the process and while it runs. If updates may be
+ * missing in these units, the taker raises the recovery number before this pserver leads them.
  */
 import { backoffMs, pause } from '../../../../base/backoff.ts';
 import { isPaddletError } from '../../../../base/errors.ts';
@@ -20,9 +20,9 @@ export interface UnitTakerOptions extends ShardServiceOptions {
   readonly orphans: OrphanWatch;
 }
 
-/** What the taking of units has come to. */
+/** Result of taking units so far. */
 export interface Taken {
-  /** The highest recovery number that was raised, or 0. */
+  /** The highest recovery number that this taker has raised; 0 if none. */
   readonly raised: number;
   readonly warm: readonly WarmLoaded[];
   /** Names of the files that were loaded from this pserver's own folder. */
@@ -33,11 +33,11 @@ export class UnitTaker {
   readonly #options: UnitTakerOptions;
   readonly #stopped = new AbortController();
   readonly #again = createSignal();
-  /** Reasons to look again beside those of the orphans: attempts that have ended, copies that were given up. */
+  /** Number of reasons to look again besides changes of the orphans: ended attempts and copies that were given up. */
   #looks = 0;
   #isComing: (unit: number) => boolean = () => false;
   #copies: TakerCopies | undefined;
-  /** Aborts while nothing is taken for now. */
+  /** Aborted from `hold` until `release`, while the taker takes no units. */
   #held = new AbortController();
   /** Units that are being taken. */
   readonly #taking = new Map<number, Promise<void>>();
@@ -51,7 +51,7 @@ export class UnitTaker {
     return this.#taken;
   }
 
-  /** Takes what is due, again until nothing is. */
+  /** Takes due units until no unit is due. */
   async takeDue(): Promise<void> {
     const { stopSignal } = this.#options;
     for (let failures = 0; ; failures++) {
@@ -62,8 +62,8 @@ export class UnitTaker {
   }
 
   /**
-   * From now on takes what becomes due, but not what comes from another pserver. `onGained`: after each time that units
-   * have come.
+   * Takes units as they become due, except units that another pserver is moving here. Calls `onGained` each time that
+   * units have been taken.
    */
   start(onGained: () => void, isComing: (unit: number) => boolean, copies?: TakerCopies): void {
     this.#isComing = isComing;
@@ -75,15 +75,15 @@ export class UnitTaker {
     return this.#taking.has(unit);
   }
 
-  /** A unit may be due that was not before. */
+  /** To be called when a unit may have become due. */
   lookAgain(): void {
     this.#looks += 1;
     this.#again.notify();
   }
 
   /**
-   * Takes nothing until `release`, and gives up what it waits for; resolves when nothing is being taken. What it has
-   * taken by then it leads.
+   * Takes nothing until `release`, and gives up waiting. Resolves when no attempt is running. This pserver leads the
+   * units that it has taken by then.
    */
   async hold(): Promise<void> {
     this.#held.abort();
@@ -95,7 +95,7 @@ export class UnitTaker {
     this.lookAgain();
   }
 
-  /** Takes nothing any more; resolves when nothing is being taken. */
+  /** Stops taking units. Resolves when no attempt is running. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await Promise.allSettled(this.#taking.values());
@@ -132,13 +132,14 @@ export class UnitTaker {
   }
 
   /**
-   * Their files may be out of reach for this pserver: they are given up when another pserver has taken any of them.
-   * False when some of them were not taken.
+   * Gives up when another pserver has taken any of the units, because this pserver may be unable to reach their files.
+   * Returns false if some units were not taken.
    */
   async #takeWhileOrphans(group: readonly OrphanHead[], signal: AbortSignal): Promise<boolean> {
     const { orphans, stopSignal } = this.#options;
     const hasOwner = (): boolean => !group.every((orphan) => orphans.isOrphan(orphan));
-    // A process that is stopped gives up what it is taking, and saves what it leads: that it does not take is no error.
+    // A stopping process gives up its attempts and saves the units that it leads. A unit that it does not take is no
+    // error.
     const held = AbortSignal.any([this.#held.signal, stopSignal]);
     const gone = abortOnChange(orphans.view, hasOwner, signal);
     try {
@@ -152,7 +153,7 @@ export class UnitTaker {
     }
   }
 
-  /** False when some of them were not taken. */
+  /** Returns false if some of the units were not taken. */
   async #take(due: readonly OrphanHead[], waitSignal: AbortSignal): Promise<boolean> {
     const { shards } = this.#options;
     for (const { unit } of due) this.#copies?.free(unit);
@@ -168,7 +169,7 @@ export class UnitTaker {
     }
   }
 
-  /** Undefined when another pserver was found to have some of them. */
+  /** Undefined if updates are missing and another pserver has taken some of the units. */
   async #load(due: readonly OrphanHead[], waitSignal: AbortSignal): Promise<FilledShards | undefined> {
     const { context, record, spec, fence, index, folder, shards, onWaiting } = this.#options;
     const { cluster, training, checkpoint } = record.job;
@@ -182,7 +183,7 @@ export class UnitTaker {
       warmStart: record.warmStart,
     });
     failPoint('pserver.loaded');
-    // To raise the number costs the whole job work.
+    // Raising the number costs the whole job work, so first check that the heads are unchanged.
     if (!loaded.exact && (await unchanged(context, due)).length < due.length) return undefined;
     const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);
     failPoint('pserver.recovery-raised');
@@ -212,7 +213,7 @@ export class UnitTaker {
     return owned.length === due.length;
   }
 
-  /** The view may be behind the store, and not know yet what this pserver has taken. */
+  /** The view may lag behind the store and still show units that this pserver has taken. */
   #due(): OrphanHead[] {
     const { orphans, shards } = this.#options;
     if (this.#held.signal.aborted) return [];
@@ -226,7 +227,7 @@ export class UnitTaker {
   }
 }
 
-/** By where their last state is, so that one that cannot be reached holds up no other. */
+/** Groups units by the place of their last state, so that an unreachable file delays only its own units. */
 const groupsOf = (due: readonly OrphanHead[]): OrphanHead[][] => [
   ...Map.groupBy(due, ({ head }) => head && stateKey(head)).values(),
 ];
