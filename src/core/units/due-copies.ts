@@ -1,8 +1,10 @@
 /**
- * What a pserver should do now about the copies of the units that it leads: what the plan says (plan-copies.ts), once
- * everything that the plan is made of is known. For each unit the order is: copies join, then another one leads, then
- * that one removes the copies that are not wanted. So no unit has fewer copies than before until it has all that are
- * wanted, and a pserver that leaves is replaced before it is removed.
+ * Decides what a pserver should do now about the copies of the units that it leads. It follows the plan
+ * (plan-copies.ts) as soon as all inputs of the plan are known. The order for each unit:
+ * 1. The missing copies join.
+ * 2. If the plan names another primary, the unit is handed over to it.
+ * 3. The primary removes unwanted copies.
+ * So a unit loses a copy only after it has all wanted copies. A pserver that leaves is replaced before it is removed.
  */
 import { isKnown, type KnownView, type SeenPserver, type SeenUnit } from './due-moves.ts';
 import type { PserverSite } from './failure-domains.ts';
@@ -10,7 +12,7 @@ import type { PlannedMove } from './plan.ts';
 import { type CopiedUnit, type PlannedCopies, planCopies } from './plan-copies.ts';
 
 export interface SeenCopies extends SeenUnit {
-  /** Indexes of the live pservers in its in-sync set, as the store shows it. */
+  /** Indexes of the live pservers in the unit's in-sync set, according to the store. */
   readonly inSync: readonly number[];
 }
 
@@ -20,35 +22,35 @@ export interface CopiesView extends Omit<KnownView, 'led'> {
   readonly isLeaving: boolean;
   /** All units of the job. */
   readonly units: readonly SeenCopies[];
-  /** Units that this pserver leads → indexes of the live pservers in its in-sync set, as it knows itself. */
+  /** Units that this pserver leads → indexes of the live pservers in the in-sync set, by this pserver's own state. */
   readonly led: ReadonlyMap<number, readonly number[]>;
-  /** Units that are being copied → to whom. */
+  /** Units that are being copied → indexes of the targets. */
   readonly joining: ReadonlyMap<number, ReadonlySet<number>>;
-  /** Units that are being handed over → to whom. */
+  /** Units that are being handed over → index of the target. */
   readonly handingOver: ReadonlyMap<number, number>;
-  /** Live ones, this one included. */
+  /** Live pservers, including this one. */
   readonly pservers: readonly SeenSite[];
-  /** Copies of each unit that are wanted, the one of its primary included. */
+  /** Number of wanted copies of each unit, including the primary's. */
   readonly replicas: number;
 }
 
 export interface PlannedRemoval {
   readonly unit: number;
-  /** Index. */
+  /** Index of the pserver. */
   readonly from: number;
 }
 
-/** Each ascending by unit. */
+/** Each list is sorted by unit. */
 export interface DueCopies {
   readonly joins: readonly PlannedMove[];
   readonly handOvers: readonly PlannedMove[];
-  /** Due again until the set is without the copy. */
+  /** A removal stays due until the in-sync set no longer has the copy. */
   readonly removals: readonly PlannedRemoval[];
 }
 
 /**
- * Undefined while that cannot be said. Who leaves does not wait for what is unknown: it gives its units to those that
- * serve.
+ * Undefined while an input of the plan is unknown. A pserver that leaves does not wait for unknown inputs: it hands its
+ * units over to the pservers that serve.
  */
 export function dueCopies(view: CopiesView): DueCopies | undefined {
   const { me, isLeaving, led, handingOver, replicas } = view;
@@ -69,7 +71,7 @@ export function dueCopies(view: CopiesView): DueCopies | undefined {
   return due;
 }
 
-/** The unit as it will be when what this pserver does with it is done. */
+/** The unit as it will be after the current hand-overs and joins of this pserver. */
 function expected({ unit, bytes = 0, leader, inSync }: SeenCopies, view: CopiesView): CopiedUnit {
   const own = view.led.get(unit);
   const now = view.handingOver.get(unit) ?? (own === undefined ? leader : view.me);

@@ -1,22 +1,22 @@
 /**
- * Which of its units a pserver should hand over now, and to whom: what the plan (plan.ts) says, once everything that
- * the plan is made of is known. Each pserver works this out for the units that it leads.
+ * Decides which of its units a pserver should hand over now, and to which pserver. It follows the plan (plan.ts) as
+ * soon as all inputs of the plan are known. Each pserver does this for the units that it leads.
  */
 import { movesOf, type PlannedMove, planUnits } from './plan.ts';
 
 export interface SeenUnit {
   readonly unit: number;
-  /** Index of its live primary, as the store shows it. */
+  /** Index of its live primary, according to the store. */
   readonly leader: number | undefined;
-  /** Undefined while no record tells it. */
+  /** Size; undefined until a record contains it. */
   readonly bytes: number | undefined;
 }
 
 export interface SeenPserver {
   readonly index: number;
   /**
-   * `unknown`: it does not serve yet, and is waited for. `late`: it has not served for so long that nothing waits for
-   * it, and it gets nothing.
+   * `unknown`: it does not serve yet, and the plan waits for it. `late`: it has not served for too long, so the plan
+   * neither waits for it nor gives it units.
    */
   readonly status: 'up' | 'leaving' | 'unknown' | 'late';
 }
@@ -27,23 +27,23 @@ export interface MovesView {
   readonly isLeaving: boolean;
   /** All units of the job. */
   readonly units: readonly SeenUnit[];
-  /** Units that this pserver leads, as it knows itself. */
+  /** Units that this pserver leads, by its own state. */
   readonly led: ReadonlySet<number>;
-  /** Units that are being handed over → to whom. */
+  /** Units that are being handed over → index of the target. */
   readonly moving: ReadonlyMap<number, number>;
-  /** Live ones, this one included. */
+  /** Live pservers, including this one. */
   readonly pservers: readonly SeenPserver[];
 }
 
-/** What must be known before anything is planned. */
+/** The inputs that must be known before planning. */
 export interface KnownView extends Pick<MovesView, 'me' | 'units' | 'pservers'> {
-  /** Units that this pserver leads, as it knows itself. */
+  /** Units that this pserver leads, by its own state. */
   readonly led: Pick<ReadonlySet<number>, 'has'>;
 }
 
 /**
- * Undefined while that cannot be said. Who leaves does not wait for what is unknown: it gives its units to those that
- * serve.
+ * Undefined while an input of the plan is unknown. A pserver that leaves does not wait for unknown inputs: it hands its
+ * units over to the pservers that serve.
  */
 export function dueMoves(view: MovesView): PlannedMove[] | undefined {
   const { me, isLeaving, led, moving, pservers } = view;
@@ -59,7 +59,10 @@ export function dueMoves(view: MovesView): PlannedMove[] | undefined {
   return movesOf(planUnits({ units, pservers: planned }), me, own);
 }
 
-/** Every unit has a leader and a size, and every pserver serves or leaves; what the store shows of this one is so. */
+/**
+ * Whether every unit has a known primary and size, and no other pserver is `unknown`. If the store names this pserver
+ * as the primary of a unit, it must lead that unit by its own state, too.
+ */
 export function isKnown({ me, units, led, pservers }: KnownView): boolean {
   const areUnitsKnown = units.every(({ unit, leader, bytes }) => {
     if (bytes === undefined || leader === undefined) return false;
@@ -68,6 +71,6 @@ export function isKnown({ me, units, led, pservers }: KnownView): boolean {
   return areUnitsKnown && pservers.every(({ index, status }) => index === me || status !== 'unknown');
 }
 
-/** Whether there is a pserver that could take units. */
+/** Whether another pserver could take units. */
 export const hasTaker = (me: number, pservers: readonly SeenPserver[]): boolean =>
   pservers.some(({ index, status }) => index !== me && status === 'up');

@@ -1,6 +1,6 @@
 /**
- * Which pservers would fail together: those of one host, then those of one zone. What is not known of a pserver counts
- * as apart from all others, since nothing speaks against it.
+ * Which pservers would fail together: pservers on one host, then pservers in one zone. A pserver with an unknown host
+ * counts as being on a separate host, and a host with an unknown zone as being in a separate zone.
  */
 
 /** Where a pserver runs. */
@@ -13,7 +13,7 @@ export interface PserverSite {
 interface Places {
   /** Index → place. */
   readonly of: ReadonlyMap<number, string>;
-  /** Different ones. */
+  /** Number of different places. */
   readonly count: number;
 }
 
@@ -32,8 +32,8 @@ export class FailureDomains {
   }
 
   /**
-   * Whether more pservers can join these until there are `copies`, so that they are on as many hosts as that number of
-   * pservers can be, and in as many zones. A host is in one zone, so spreading over hosts never costs zones.
+   * Whether these pservers can be completed to `copies` pservers on as many hosts, and in as many zones, as that number
+   * of pservers can use. A host is in one zone, so spreading over hosts never costs zones.
    */
   areApart(indexes: readonly number[], copies: number): boolean {
     const more = copies - indexes.length;
@@ -45,7 +45,7 @@ export class FailureDomains {
 
 const hostOf = ({ index, host }: PserverSite): string => (host === undefined ? `only ${index}` : `host ${host}`);
 
-/** A host is in the zone that the first of its pservers tells. */
+/** The zone of a host is the one that its first pserver with a zone names. */
 function zonesOfHosts(sites: readonly PserverSite[]): ReadonlyMap<string, string> {
   const zones = new Map<string, string>();
   for (const site of sites) {

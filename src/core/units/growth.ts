@@ -1,31 +1,31 @@
 /**
- * When units may go that are due only because sizes have changed. Pservers tell their sizes at different moments, and
- * while a model grows the last to tell looks too heavy. So a share that was even waits for a while. When the cluster
- * itself has changed there is nothing to wait for.
+ * Decides when a pserver may move units that are due only because their sizes have changed. Pservers report their sizes
+ * at different moments, so while a model grows, the last one to report looks too heavy. So if the shares were even,
+ * moves wait for a while. After a change of the cluster itself, moves start at once.
  */
 
-/** For so long a share that has grown stays too large before units go: some rounds of all pservers telling sizes. */
+/** How long moves must have been due before they start: all pservers report their sizes several times meanwhile. */
 export const GROWN_MS = 5_000;
 
 export interface Due {
-  /** Something is due. */
+  /** Whether a move is due. */
   readonly isDue: boolean;
-  /** What was started has not ended yet. */
+  /** Whether a move is in progress. */
   readonly isMoving: boolean;
 }
 
 export class Growth {
-  /** Nothing was due, and nothing moving, since the cluster changed. */
+  /** Whether, since the cluster last changed, there was a moment with no move due or in progress. */
   #wasEven = false;
-  /** Time since which something is due again. */
+  /** Time since which moves have been due. */
   #sinceMs: number | undefined;
 
-  /** Other pservers are there, or in another state. */
+  /** The set of pservers has changed, or the state of one of them. */
   clusterChanged(): void {
     this.#wasEven = false;
   }
 
-  /** From when on what is due may begin: at once, or when it has been due for long enough. */
+  /** Time from which due moves may start: at once, or when they have been due for `GROWN_MS`. */
   observe({ isDue, isMoving }: Due, nowMs: number): number {
     if (!isDue) {
       this.#sinceMs = undefined;

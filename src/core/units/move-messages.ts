@@ -1,9 +1,9 @@
 /**
- * What the two sides of a move say to each other (docs/copies.md). Every frame and every answer carries the whole
- * name of its move: a connection may have been cut and made again, and what an earlier one carried may arrive late.
+ * The messages between the source and the target of a move (docs/copies.md). Every frame and every answer carries the
+ * whole name of its move: after a reconnect, messages of an earlier connection may still arrive.
  */
 
-/** A process that leads a unit or is to lead it: the next process at the same index has another token. */
+/** A pserver process that leads a unit or is to lead it. The next process at the same index has another token. */
 export interface UnitOwner {
   readonly index: number;
   /** The fencing token, as decimal text. */
@@ -11,8 +11,8 @@ export interface UnitOwner {
 }
 
 /**
- * `lead`: the target is to lead the unit. `copy`: it is to have a backup copy of it, and the source continues to lead.
- * From the seal on, the target follows by the replica link (core/replicas).
+ * `lead`: the target is to lead the unit. `copy`: the target is to have a backup, and the source continues to lead;
+ * from the seal on, the target follows the unit by the replica link (core/replicas).
  */
 export type MovePurpose = 'lead' | 'copy';
 
@@ -23,16 +23,16 @@ export interface MoveName {
   readonly epoch: number;
   readonly source: UnitOwner;
   readonly target: UnitOwner;
-  /** Counted by the source within the epoch: after an abandoned move comes another one. */
+  /** Number of this attempt within the epoch, counted by the source: an abandoned move can be followed by another. */
   readonly attempt: number;
 }
 
-/** `P` is what the shells put into frames: the state of shards, and updates. The machines do not look into it. */
+/** `P`: the payload, which is the state of a shard or an update. The machines do not look into it. */
 export type MoveContent<P> =
   /**
    * A part of the copy of a shard. All parts of a shard follow each other, and the shards are in ascending order.
-   * `position`: the updates that the unit had seen when the shard was copied. For `lead` they are counted from the
-   * beginning of the move; for `copy` it is what was committed.
+   * `position`: the position of the unit when the shard was copied. For `lead`, it counts updates since the move
+   * started; for `copy`, it is the committed position.
    */
   | {
       readonly type: 'piece';
@@ -43,43 +43,42 @@ export type MoveContent<P> =
     }
   /** The update that brings the unit to `position`. */
   | { readonly type: 'update'; readonly position: number; readonly payload: P }
-  /** There is no further update in this move: the copy is complete at `position`. */
+  /** Ends the updates of this move: the copy is complete at `position`. */
   | { readonly type: 'seal'; readonly position: number };
 
-/** Numbered from 0 within its move. A frame is repeated under the same number when a connection was cut. */
+/** Numbered from 0 within its move. After a reconnect, the source resends a frame under the same number. */
 export interface MoveFrame<P> {
   readonly name: MoveName;
   readonly number: number;
   readonly content: MoveContent<P>;
 }
 
-/** What the source sends. */
+/** A message of the source. */
 export type MoveMessage<P> =
   /** Asks the target to take the unit. */
   | { readonly type: 'offer'; readonly name: MoveName }
   | { readonly type: 'frame'; readonly frame: MoveFrame<P> }
-  /** The head names the target: it should look into the store now. */
+  /** The head names the target, which should read the head now. */
   | { readonly type: 'moved'; readonly name: MoveName }
   /**
-   * The source continues to lead the unit, and the target is to have no copy by this move. Answered with `discarded`,
-   * and repeated until it is. A sealed copy for `copy` is abandoned only when it is in no head and cannot come into
-   * one.
+   * The source continues to lead the unit, and the target must discard its copy. The source repeats this message until
+   * the target answers `discarded`. It abandons a sealed backup copy only if no head names the copy, and none can.
    */
   | { readonly type: 'abandon'; readonly name: MoveName };
 
-/** What the target answers. */
+/** An answer of the target. */
 export type MoveAnswer =
   | { readonly type: 'accepted'; readonly name: MoveName }
-  /** The target has no copy for this move, and takes no frames of it. */
+  /** The target does not have a copy for this move, and ignores its frames. */
   | { readonly type: 'refused'; readonly name: MoveName; readonly reason: string }
-  /** The target has put in all frames below `next`. */
+  /** The target has processed all frames below `next`. */
   | { readonly type: 'taken'; readonly name: MoveName; readonly next: number }
   /**
-   * The copy is complete at `position`. For `lead` it takes no further update until the target leads the unit. For
-   * `copy` it has become a backup copy, which the move no longer concerns.
+   * The copy is complete at `position`. For `lead`, it gets no further update until the target leads the unit. For
+   * `copy`, it is now a backup copy, and no longer part of the move.
    */
   | { readonly type: 'sealed'; readonly name: MoveName; readonly position: number }
-  /** The target has no copy for this move, and will not make one. */
+  /** The target does not have a copy for this move, and will not make one. */
   | { readonly type: 'discarded'; readonly name: MoveName };
 
 export const isSameOwner = (a: UnitOwner, b: UnitOwner): boolean => a.index === b.index && a.token === b.token;

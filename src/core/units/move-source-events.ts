@@ -1,4 +1,4 @@
-/** What goes into the source of a move and what comes out (move-source.ts). */
+/** The events, effects and state of the source of a move (move-source.ts). */
 import type { MoveAnswer, MoveMessage, MoveName, UnitOwner } from './move-messages.ts';
 import type { MoveWindowState } from './move-window.ts';
 
@@ -8,50 +8,50 @@ export interface SourceOptions {
   readonly shards: readonly number[];
   /** For a copy: the committed position of the unit when the move starts. */
   readonly position?: number;
-  /** Bytes that may be under way to the target, and bytes of updates that may wait before answers to them do. */
+  /** Most bytes in flight to the target. If more bytes of updates wait for the window, their answers wait, too. */
   readonly windowBytes: number;
-  /** A target from which nothing new comes for so long is given up. */
+  /** The source gives up a target that sends nothing new for this long. */
   readonly silenceMs: number;
-  /** The longest that updates wait for the seal. */
+  /** Longest time that updates wait for the target to confirm the seal. */
   readonly handOverMs: number;
 }
 
 export type SourcePhase =
   /** The target has not answered yet. */
   | 'offering'
-  /** Shards and updates go to the target. */
+  /** The source sends shards and updates to the target. */
   | 'copying'
-  /** The target is to confirm that it has everything. When the unit is to be handed over, updates wait. */
+  /** The target must confirm that its copy is complete. If the unit is to be handed over, updates wait. */
   | 'sealing'
-  /** The change of the head is under way. Nothing of the unit is answered. */
+  /** The store decides about the change of the head. The source answers no request for the unit. */
   | 'deciding'
-  /** The target has the copy. The replicas decide whether it comes into the head. */
+  /** The target has the backup copy. The replicas decide whether the head will name it. */
   | 'copied'
-  /** This pserver leads the unit as before; the target is to let go of its copy. */
+  /** This pserver leads the unit as before; the target must discard its copy. */
   | 'abandoning'
   /** Ended: this pserver leads the unit as before. */
   | 'kept'
   /** Ended: the target leads the unit. */
   | 'moved'
-  /** Ended: the target keeps its copy or not by what the store says. */
+  /** Ended: the head decides whether the target keeps its backup copy. */
   | 'released';
 
-/** Plain data: a machine that is made from it continues where this one is. */
+/** Plain data. A machine that is created from it continues where this machine is. */
 export interface SourceState<P> {
   phase: SourcePhase;
-  /** How many shards are copied, in the order of the options. */
+  /** Number of copied shards, in the order of the options. */
   captured: number;
-  /** The next one was asked for. */
+  /** Whether the machine has requested the next shard (`capture`). */
   isCapturing: boolean;
   /** The number of the frame after the last piece. */
   copiedAt: number;
-  /** Updates of the unit since the move began; of a copy, with those before. */
+  /** For `lead`: number of updates since the move started. For `copy`: the committed position of the unit. */
   position: number;
   isCaughtUpSaid: boolean;
   isHandOverDue: boolean;
   isUnconfirmedSaid: boolean;
   isTargetGone: boolean;
-  /** When the target last said something new, or began to owe an answer. */
+  /** When the target last sent something new, or when the source started to wait for an answer. */
   heardMs: number;
   sealingMs: number;
   /** Tickets of updates whose answers wait. */
@@ -59,14 +59,14 @@ export interface SourceState<P> {
   window: MoveWindowState<P>;
 }
 
-/** One transaction. It does what it says when all of this is so, and nothing otherwise. */
+/** A transaction that changes the head if all of its conditions hold, and otherwise changes nothing. */
 export interface HandOver {
   readonly unit: number;
-  /** The head has this epoch still. While a move is under way, this pserver makes no other change of the head. */
+  /** Condition: the head still has this epoch. During a hand-over, this pserver does not change the head otherwise. */
   readonly from: number;
   readonly epoch: number;
   readonly primary: UnitOwner;
-  /** The ownership keys of these indexes have these tokens. */
+  /** Condition: the ownership keys of these indexes have these tokens. */
   readonly alive: readonly UnitOwner[];
 }
 
@@ -81,65 +81,65 @@ export type Decision =
   | { readonly outcome: 'failed'; readonly primary: UnitOwner };
 
 export type SourceEvent<P> =
-  /** A connection to the target is open: the first, or another one, which gets all that is not answered once more. */
+  /** A connection to the target was opened. The machine sends all unanswered messages on it. */
   | { readonly type: 'connected' }
   | { readonly type: 'answer'; readonly answer: MoveAnswer }
-  /** All pieces of the shard as it is now: no update was applied to it since. At least one. */
+  /** All pieces of the shard as it is now, with all updates that were applied to it. At least one piece. */
   | { readonly type: 'captured'; readonly shard: number; readonly pieces: readonly Piece<P>[] }
   /**
-   * An update was applied to the unit just now. The event comes before anything else happens to the unit. `ticket`
-   * comes back with `acknowledge`, when the update may be answered.
+   * An update was just applied to the unit. The shell submits this before anything else happens to the unit. The
+   * machine returns `ticket` with `acknowledge` when the update may be answered.
    */
   | { readonly type: 'applied'; readonly payload: P; readonly byteLength: number; readonly ticket: number }
-  /** May come after `caughtUp`. No save is running, and none begins before the next `abandoned` or `moved`. */
+  /** Allowed after `caughtUp`. No save is running, and none starts before the next `abandoned` or `moved`. */
   | { readonly type: 'handOver' }
   /**
-   * For a copy, after `caughtUp`: the copy ends with what is committed now. At the same moment the machine of the
-   * unit's replicas gets `join`. Ignored if the move was abandoned before.
+   * For a copy, after `caughtUp`: the copy ends at the position that is committed now. In the same step, the machine of
+   * the unit's replicas gets `join`. Ignored if the move was already abandoned.
    */
   | { readonly type: 'seal'; readonly position: number }
-  /** A sealed copy is in no head, and no proposed transaction will put it into one (core/replicas). */
+  /** No head names the sealed copy, and no proposed transaction will change that (core/replicas). */
   | { readonly type: 'joinFailed' }
-  /** The copy is in the head, or this pserver no longer leads the unit. */
+  /** The head names the copy, or this pserver no longer leads the unit. */
   | { readonly type: 'release' }
   /**
-   * What became of the proposed transaction. `failed`: it was answered, and did nothing; `primary` is in the head that
-   * the same transaction read.
+   * The outcome of the proposed transaction. `failed`: the store answered that it changed nothing; `primary` is from
+   * the head that the same transaction read.
    */
   | ({ readonly type: 'decided' } & Decision)
   /** The store shows that the target's token no longer exists. */
   | { readonly type: 'targetGone' }
   /**
-   * The unit is to stay, or no copy to be made: the job is being stopped, the plan has changed. Ignored once the change
-   * was proposed, or the copy confirmed.
+   * The unit is to stay, or the copy is no longer wanted, for example because the job stops or the plan has changed.
+   * Ignored once the change is proposed or the copy is confirmed.
    */
   | { readonly type: 'abandon'; readonly reason: string }
   | { readonly type: 'tick' }
-  /** This process was suspended until now: the time does not count as the target's silence. */
+  /** This process was suspended until now. The machine does not count that time as silence of the target. */
   | { readonly type: 'resumed' };
 
 export type SourceEffect<P> =
-  /** In the order of the effects. Lost when there is no connection: `connected` sends again what matters. */
+  /** Send in the order of the effects. Without a connection, drop the message: `connected` resends what is needed. */
   | { readonly type: 'send'; readonly message: MoveMessage<P> }
   /** Copy the shard as it is at one instant, and submit `captured` at that instant. */
   | { readonly type: 'capture'; readonly shard: number }
   /** The update with this ticket may be answered. */
   | { readonly type: 'acknowledge'; readonly ticket: number }
-  /** The target has all shards: `handOver` may come, or `seal`. Once. */
+  /** The target has all shards, so `handOver` or `seal` may be submitted. At most once. */
   | { readonly type: 'caughtUp' }
   /**
-   * Send this transaction and submit `decided`. After an unknown outcome it is proposed again: wait a moment before
-   * sending it.
+   * Send this transaction and submit `decided`. After an unknown outcome, the machine proposes it again: wait a moment
+   * before sending it.
    */
   | { readonly type: 'propose'; readonly handOver: HandOver }
-  /** The target has the copy, exactly as it was at `seal`. */
+  /** The target has the backup copy, exactly as it was at `seal`. */
   | { readonly type: 'copied' }
   /**
-   * The target does not confirm a sealed copy, or the copy is no longer wanted: the replicas are to end the join. Then
-   * `joinFailed` comes, or `release` if it was too late for that. Once.
+   * The target does not confirm a sealed copy, or the copy is no longer wanted: the replicas must end the join. Then
+   * submit `joinFailed`, or `release` if the head already names the copy. At most once.
    */
   | { readonly type: 'unconfirmed'; readonly reason: string }
-  /** This pserver continues to lead the unit: requests that wait are judged again. */
+  /** This pserver continues to lead the unit: check waiting requests again. */
   | { readonly type: 'abandoned'; readonly reason: string }
-  /** The target leads the unit: drop it. Requests that wait go to the target. */
+  /** The target leads the unit: drop the unit, and refuse waiting requests, whose clients then go to the target. */
   | { readonly type: 'moved' };

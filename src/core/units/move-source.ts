@@ -1,27 +1,29 @@
 /**
- * The side of a move that leads the unit (docs/copies.md): copies it to the target shard by shard and forwards every
- * update that comes after. Then it hands the unit over by one change of its head, or leaves the copy to the replicas.
+ * The source of a move, which leads the unit (docs/copies.md). It copies the unit to the target shard by shard and
+ * forwards every later update. Then it hands the unit over by one change of the head, or leaves the copy to the
+ * replicas.
  *
- * To hand over (`lead`); until the end this pserver leads the unit as before:
+ * To hand over (`lead`). Until the store accepts the change, this pserver leads the unit as before:
  *
  *   offering ─accepted─> copying ─handOver─> sealing ─sealed─> deciding ─the store's answer─> moved
  *      │                    │                   │                 └─the target is dead─> abandoning ─> kept
  *      └────────────────────┴───────────────────┴────────────────────────────────────────────────────>
  *
- * In `sealing` updates wait; in `deciding` nothing of the unit is answered, not even a pull, since the target may lead
- * it already. What the store does with the change is unknown until it has *answered* a transaction: an earlier try may
- * still take effect after a read that does not show it. So the same transaction is sent until it is answered.
+ * - In `sealing`, updates wait.
+ * - In `deciding`, this pserver does not even answer pulls for the unit, since the target may already lead it.
+ * - The outcome is unknown until the store has *answered* a transaction: an earlier try may still take effect after a
+ *   read that does not show it. So this pserver sends the same transaction until the store answers.
  *
- * To make a backup copy (`copy`); no request waits:
+ * To make a backup copy (`copy`). Requests do not wait for the phase:
  *
  *   offering ─accepted─> copying ─seal─> sealing ─sealed─> copied ─release─> released
  *      │                    │               └────────────────┴─joinFailed─> abandoning ─> kept
  *      └────────────────────┴─────────────────────────────────────────────>
  *
- * From the seal on the target may be in the head at any time. So the move does not end a sealed copy by itself: it says
- * `unconfirmed`, and the replicas, who alone know, say whether the join has failed.
+ * From the seal on, the head may name the target at any time. So the move does not end a sealed copy by itself: it
+ * emits `unconfirmed`, and the replicas, which alone know, say whether the join has failed.
  *
- * One machine is one attempt. Pure: time is an argument. Effects are carried out in their order.
+ * One machine is one attempt. It is pure: time is an argument. The shell carries out the effects in order.
  */
 import { assert, unreachable } from '../../base/assert.ts';
 import { isSameMove, isSameOwner, type MoveAnswer, type MoveMessage } from './move-messages.ts';
@@ -41,12 +43,12 @@ export class MoveSource<P> {
   readonly #options: SourceOptions;
   readonly #window: MoveWindow<P>;
   readonly #state: Omit<SourceState<P>, 'window' | 'held'>;
-  /** Tickets of updates that are applied here and whose answers wait. */
+  /** Tickets of applied updates whose answers wait. */
   #held: number[];
   /** Filled during one step. */
   #effects: SourceEffect<P>[] = [];
 
-  /** Continues from a state, or begins with an offer that `connected` sends. */
+  /** Continues from a state, or starts with an offer that `connected` sends. */
   constructor(options: SourceOptions, now: number, from?: SourceState<P>) {
     assert(options.shards.length > 0 && options.windowBytes > 0, 'there is a shard to copy, and room for it');
     this.#options = options;
@@ -60,7 +62,7 @@ export class MoveSource<P> {
     return { ...this.#state, held: [...this.#held], window: this.#window.state() };
   }
 
-  /** Whether requests of the unit may be answered now. The others wait for `abandoned` or `moved`. */
+  /** Whether requests for the unit may be answered now. Otherwise they wait for `abandoned` or `moved`. */
   admits(kind: 'read' | 'update'): boolean {
     const { phase } = this.#state;
     if (phase === 'deciding' || phase === 'moved') return false;
@@ -80,7 +82,7 @@ export class MoveSource<P> {
     return this.#options.name.purpose === 'copy';
   }
 
-  /** When to call `step` with a tick at the latest. */
+  /** Latest time for the next `tick`; undefined if none is needed. */
   nextDeadline(): number | undefined {
     const { phase, heardMs, sealingMs } = this.#state;
     const silent = heardMs + this.#options.silenceMs;
@@ -146,7 +148,7 @@ export class MoveSource<P> {
     }
   }
 
-  // ---- what goes to the target
+  // ---- messages to the target
 
   #send(message: MoveMessage<P>): void {
     this.#effects.push({ type: 'send', message });
@@ -161,7 +163,7 @@ export class MoveSource<P> {
     for (const frame of this.#window.sendAgain(name)) this.#send({ type: 'frame', frame });
   }
 
-  /** Sends what has room, and asks for the next shard when nothing waits: so at most one shard waits in memory. */
+  /** Sends frames that have room. Requests the next shard only when no frame waits, so at most one shard waits. */
   #copyOn(now: number): void {
     if (this.#state.phase !== 'copying' && this.#state.phase !== 'sealing') return;
     if (this.#state.phase === 'copying' && this.#state.isHandOverDue && this.#isCaughtUp()) this.#seal(now);
@@ -183,7 +185,7 @@ export class MoveSource<P> {
 
   #captured({ shard, pieces }: Extract<SourceEvent<P>, { type: 'captured' }>): void {
     const { phase, captured, position } = this.#state;
-    // Abandoned since it was asked for.
+    // The move was abandoned after the shard was requested.
     if (phase !== 'copying') return;
     assert(this.#state.isCapturing && shard === this.#options.shards[captured], 'the shard was asked for');
     assert(pieces.length > 0, 'a shard has a piece, even an empty one');
@@ -196,25 +198,25 @@ export class MoveSource<P> {
     this.#state.copiedAt = this.#window.next;
   }
 
-  /** Before the first shard is captured, an update is in all copies to come. */
+  /** Before the first shard is captured, updates need no forwarding: all later copies of shards include them. */
   #applied({ payload, byteLength, ticket }: Extract<SourceEvent<P>, { type: 'applied' }>): void {
     assert(this.admits('update'), 'no update is applied while the unit is handed over');
     this.#held.push(ticket);
-    // The replica link has it.
+    // The replica link sends it.
     if (this.#isSealedCopy) return;
     this.#state.position += 1;
     if (this.#state.phase !== 'copying' || this.#state.captured === 0) return;
     this.#window.add({ type: 'update', position: this.#state.position, payload }, byteLength);
   }
 
-  /** An update is answered unless too many wait for room: so a slow target slows those who push. */
+  /** Acknowledges updates unless too many wait for room: so a slow target slows down the trainers that push. */
   #releaseHeld(): void {
     if (this.#window.isOverfull) return;
     for (const ticket of this.#held) this.#effects.push({ type: 'acknowledge', ticket });
     this.#held = [];
   }
 
-  /** All shards are there, and the updates since are there or under way. */
+  /** Whether the target has all shards, and all later updates are at least sent. */
   #isCaughtUp(): boolean {
     const { captured, copiedAt } = this.#state;
     return captured === this.#options.shards.length && this.#window.first >= copiedAt && this.#window.isAllSent;
@@ -226,7 +228,7 @@ export class MoveSource<P> {
     this.#window.add({ type: 'seal', position: this.#state.position }, 0);
   }
 
-  // ---- what the target says
+  // ---- answers of the target
 
   #answer(answer: MoveAnswer, now: number): void {
     const { phase, position } = this.#state;
@@ -313,10 +315,10 @@ export class MoveSource<P> {
   #decided(event: Extract<SourceEvent<P>, { type: 'decided' }>, now: number): void {
     assert(this.#state.phase === 'deciding', 'a change was proposed');
     const { source } = this.#options.name;
-    // The old try may still take effect. Only a transaction that is answered tells.
+    // The earlier try may still take effect. Only an answered transaction shows the outcome.
     if (event.outcome === 'unknown') this.#propose();
     else if (event.outcome === 'succeeded' || !isSameOwner(event.primary, source)) this.#moved();
-    // This try and all earlier ones have failed for ever: they name a token that no longer exists.
+    // This try and all earlier ones cannot succeed later: they name a token that no longer exists.
     else this.#giveUp('the target disconnected', now);
   }
 
@@ -343,14 +345,14 @@ export class MoveSource<P> {
     else this.#abandon('the target disconnected', now);
   }
 
-  /** Ignored in `deciding`: the target may lead the unit already. Only the answer of the store tells. */
+  /** Ignored in `deciding`: the target may already lead the unit. Only the store's answer shows it. */
   #abandon(reason: string, now: number): void {
     const { phase } = this.#state;
     if (phase === 'sealing' && this.#isForCopy) this.#unconfirmed(reason);
     else if (phase === 'offering' || phase === 'copying' || phase === 'sealing') this.#giveUp(reason, now);
   }
 
-  /** This pserver continues to lead the unit. If the target lives, it is asked until it answers that it has no copy. */
+  /** This pserver continues to lead the unit. It repeats `abandon` until the target answers or loses its token. */
   #giveUp(reason: string, now: number): void {
     this.#window.clear();
     this.#state.phase = this.#state.isTargetGone ? 'kept' : 'abandoning';

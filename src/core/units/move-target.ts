@@ -1,19 +1,20 @@
 /**
- * The side of a move that gets the unit (docs/copies.md): puts in the copy of each shard and the updates since.
+ * The target of a move, which gets the unit (docs/copies.md). It puts in the copy of each shard and the later updates.
  *
- * With a copy for `lead` it leads the unit once the store's head says so and its copy is sealed, that is complete and
- * final. The source says when to look into the store, but may die right after the change: so the target follows the
- * head by itself, too.
+ * `lead`: the target leads the unit once the head names it and its copy is sealed, that is, complete and final. The
+ * source says when to read the head, but may die right after it changed the head. So the target also follows the head
+ * by itself.
  *
- * A copy that is not sealed may be discarded at any time. One that is sealed is kept until the source abandons it, or
- * the store shows that the change can no longer take effect: the source may have sent the change already.
+ * The target may discard an unsealed copy at any time. It keeps a sealed copy until the source abandons the copy, or
+ * the store shows that the change of the head can no longer take effect: the source may already have sent the change.
  *
- * While a copy for `copy` is made, the source continues to lead and may change the head. Once it is sealed it becomes a
- * backup copy (core/replicas). From then on only two things are done about it here: its source may abandon it, and an
- * offer of another one ends it. Both show that it is in no head.
+ * `copy`: the source continues to lead and may change the head. Once the copy is sealed, it becomes a backup copy
+ * (core/replicas). From then on, only two messages end it here, and both show that no head names it:
+ * - Its source abandons it.
+ * - Its source offers another copy.
  *
- * One machine is all moves of one unit to this pserver, one after the other. Pure: time is an argument. Effects are
- * carried out in their order; when one cannot be, those after it are dropped and `failed` is submitted.
+ * One machine handles all moves of one unit to this pserver, one after the other. It is pure: time is an argument. The
+ * shell carries out the effects in order. If one of them fails, the shell drops the later effects and submits `failed`.
  */
 import { assert, unreachable } from '../../base/assert.ts';
 import {
@@ -33,7 +34,7 @@ export interface TargetOptions {
   readonly me: UnitOwner;
   /** Shards of the unit, ascending. */
   readonly shards: readonly number[];
-  /** A copy that is not sealed is discarded when the source is silent for so long. */
+  /** The target discards an unsealed copy when the source has been silent for this long. */
   readonly silenceMs: number;
 }
 
@@ -42,26 +43,26 @@ export interface IncomingCopy {
   readonly name: MoveName;
   /** The number of the next frame. */
   next: number;
-  /** How many shards are complete, in the order of the options. */
+  /** Number of complete shards, in the order of the options. */
   complete: number;
-  /** There are pieces of the next shard. */
+  /** Whether some pieces of the next shard have arrived. */
   isPartial: boolean;
-  /** The source's count of updates; all complete shards are at it. */
+  /** Position of all complete shards, in the source's count of updates. */
   position: number;
   isSealed: boolean;
   heardMs: number;
 }
 
-/** Plain data: a machine that is made from it continues where this one is. */
+/** Plain data. A machine that is created from it continues where this machine is. */
 export interface TargetState {
-  /** The newest that was seen in the store. */
+  /** The newest head that was read from the store. */
   head: SeenHead | undefined;
-  /** The primary was seen to have lost its index. */
+  /** Whether the store has shown that the primary of that head lost its index. */
   isPrimaryGone: boolean;
   /** The newest attempt under that head that was accepted or abandoned. */
   attempt: number;
   copy: IncomingCopy | undefined;
-  /** The newest that has become a backup copy here; it may be gone again. */
+  /** The newest copy that became a backup copy here. It may have been freed since. */
   copied: CopiedUnit | undefined;
 }
 
@@ -78,23 +79,23 @@ export interface SeenHead {
 }
 
 export type TargetEvent<P> =
-  /** `refusal`: why this pserver takes no unit now, or not this one, such as that it leads it. */
+  /** `refusal`: why this pserver does not take the unit now, for example because it leads the unit. */
   | { readonly type: 'offer'; readonly name: MoveName; readonly refusal: string | undefined }
   | Exclude<MoveMessage<P>, { readonly type: 'offer' }>
   /**
-   * The head and whether its primary's token exists, both at one revision of the store. Comes when either changes.
-   * While this pserver has a copy, it does not take the unit by itself: the copy is discarded first.
+   * The head, and whether its primary's token exists, at one revision of the store. Submitted when either changes.
+   * While this pserver has a copy, it does not take the unit in another way: it discards the copy first.
    */
   | { readonly type: 'seen'; readonly head: SeenHead; readonly isPrimaryAlive: boolean }
-  /** An effect could not be carried out, as for lack of memory. */
+  /** An effect could not be carried out, for example for lack of memory. */
   | { readonly type: 'failed'; readonly reason: string }
   | { readonly type: 'tick' }
-  /** This process was suspended until now: the time does not count as the source's silence. */
+  /** This process was suspended until now. The machine does not count that time as silence of the source. */
   | { readonly type: 'resumed' };
 
 export type TargetEffect<P> =
   | { readonly type: 'answer'; readonly answer: MoveAnswer }
-  /** Put in a part of the copy. `isFirst`: the shard is empty before. `isLast`: it is complete after. */
+  /** Put in a part of the copy. `isFirst`: the shard was empty before. `isLast`: the shard is complete afterwards. */
   | {
       readonly type: 'put';
       readonly shard: number;
@@ -102,21 +103,21 @@ export type TargetEffect<P> =
       readonly isLast: boolean;
       readonly payload: P;
     }
-  /** Apply the update to these shards, as the source decided, and to no others. */
+  /** Apply the update to exactly these shards. */
   | { readonly type: 'apply'; readonly shards: readonly number[]; readonly payload: P }
   /** Read the head now and submit `seen`. */
   | { readonly type: 'look' }
-  /** This pserver leads the unit, with the copy, under the head of this epoch. */
+  /** Lead the unit with the copy, under the head of this epoch. */
   | { readonly type: 'lead'; readonly epoch: number }
-  /** The copy is a backup copy from now on: complete, with what was committed up to `position`. */
+  /** The copy is a backup copy from now on, with all updates committed up to `position`. */
   | ({ readonly type: 'copied' } & CopiedUnit)
-  /** The backup copy that this move has made is in no head, and of no further use. It may have been freed already. */
+  /** No head names the backup copy that this move has made: free it, if it has not been freed yet. */
   | { readonly type: 'abandoned'; readonly name: MoveName }
   /** Free the copy. */
   | { readonly type: 'discard'; readonly reason: string }
   /**
-   * The head names this pserver, and its copy is not sealed. It must give up its token, so that the unit is loaded
-   * from a file.
+   * The head names this pserver, but its copy is not sealed. It must give up its token, so that the unit is loaded from
+   * a file.
    */
   | { readonly type: 'lost' };
 
@@ -144,7 +145,7 @@ export class MoveTarget<P> {
     return { ...this.#state, copy: copy && { ...copy } };
   }
 
-  /** When to call `step` with a tick at the latest. */
+  /** Latest time for the next `tick`; undefined if none is needed. */
   nextDeadline(): number | undefined {
     const { copy } = this.#state;
     return copy === undefined || copy.isSealed ? undefined : copy.heardMs + this.#options.silenceMs;
@@ -192,7 +193,7 @@ export class MoveTarget<P> {
     this.#effects.push({ type: 'answer', answer });
   }
 
-  // ---- the copy begins
+  // ---- the start of the copy
 
   #offered({ name, refusal }: Extract<TargetEvent<P>, { type: 'offer' }>, now: number): void {
     const { copy, copied } = this.#state;
@@ -214,7 +215,7 @@ export class MoveTarget<P> {
   }
 
   #begin(name: MoveName, now: number): void {
-    // The source has abandoned its attempt before.
+    // The source has given up its earlier attempt.
     if (this.#state.copy !== undefined) this.#discard('the source starts again');
     this.#forgetCopied();
     this.#state.attempt = name.attempt;
@@ -223,8 +224,8 @@ export class MoveTarget<P> {
   }
 
   /**
-   * Judged by what the store says, since a name in a message proves nothing. If the source has lost its token, nothing
-   * more will come that ends the copy.
+   * Checks the name against the store, since a name in a message proves nothing. If the source has lost its token, the
+   * move is refused: nothing would end its copy.
    */
   #isNew({ unit, epoch, source, target, attempt }: MoveName): boolean {
     const { head, isPrimaryGone } = this.#state;
@@ -241,7 +242,7 @@ export class MoveTarget<P> {
       this.#replyToOther(name);
       return;
     }
-    // One before it was lost: the source will send both again.
+    // An earlier frame was lost. The source will resend both frames.
     if (number > copy.next) return;
     if (number === copy.next && !copy.isSealed) {
       copy.heardMs = now;
@@ -254,7 +255,7 @@ export class MoveTarget<P> {
     this.#replyTaken(copy);
   }
 
-  /** The source may not have heard yet that its copy was sealed. */
+  /** The source may have missed the answer that its copy is sealed. */
   #replyToOther(name: MoveName): void {
     const { copied } = this.#state;
     if (copied !== undefined && isSameMove(copied.name, name)) this.#replySealed(copied);
@@ -270,7 +271,7 @@ export class MoveTarget<P> {
     else this.#reply({ type: 'taken', name: copy.name, next: copy.next });
   }
 
-  /** Shards come in their order, and all that are complete are at one position. */
+  /** Whether shards arrive in order, and all complete shards are at one position. */
   #isInOrder(copy: IncomingCopy, content: MoveContent<P>): boolean {
     const { complete, isPartial, position } = copy;
     const { shards } = this.#options;
@@ -311,7 +312,7 @@ export class MoveTarget<P> {
     }
   }
 
-  /** Hands the copy over to the replicas. */
+  /** Leaves the copy to the replicas. */
   #leave({ name, position }: IncomingCopy): void {
     this.#state.copied = { name, position };
     this.#state.copy = undefined;
@@ -322,25 +323,25 @@ export class MoveTarget<P> {
     const { copy, copied } = this.#state;
     if (copy !== undefined) this.#breakOff(copy, reason);
     else if (copied !== undefined) {
-      // It could not become a backup copy.
+      // The sealed copy could not become a backup copy.
       this.#state.copied = undefined;
       this.#discard(reason);
       this.#reply({ type: 'refused', name: copied.name, reason });
     }
   }
 
-  /** The source finds another way: it leads the unit still. */
+  /** The source still leads the unit, and can try another move. */
   #breakOff({ name, isSealed }: IncomingCopy, reason: string): void {
     assert(!isSealed, 'nothing is put into a sealed copy');
     this.#discard(reason);
     this.#reply({ type: 'refused', name, reason });
   }
 
-  // ---- the copy ends
+  // ---- the end of the copy
 
   #abandoned(name: MoveName): void {
     const { copy, copied } = this.#state;
-    // The offer of the move may come late.
+    // A late offer of this move must be refused.
     if (this.#isNew(name)) this.#state.attempt = name.attempt;
     if (copy !== undefined && isSameMove(copy.name, name)) this.#discard('the source keeps the unit');
     if (copied !== undefined && isSameMove(copied.name, name)) this.#forgetCopied();
@@ -355,7 +356,7 @@ export class MoveTarget<P> {
       this.#state.attempt = 0;
       this.#state.isPrimaryGone = false;
     }
-    // Reads of the store may arrive out of order, but a lost index never comes back to its process.
+    // Reads of the store may arrive out of order, but a process never gets back an index that it has lost.
     this.#state.isPrimaryGone ||= !isPrimaryAlive;
     this.#state.head = head;
     if (copy !== undefined) this.#judge(copy, head);
@@ -368,7 +369,7 @@ export class MoveTarget<P> {
       else if (this.#state.isPrimaryGone) this.#discard('the source disconnected');
       return;
     }
-    // The change of the head is fenced by the source's token.
+    // The source's token fences the change of the head, so the change can no longer take effect.
     if (head.epoch === epoch && this.#state.isPrimaryGone) this.#discard('the source disconnected');
     if (head.epoch === epoch) return;
     if (head.epoch === epoch + 1 && isSameOwner(head.primary, this.#options.me)) this.#named(copy);

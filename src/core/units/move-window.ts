@@ -1,6 +1,6 @@
 /**
- * The frames of one move that the target has not taken yet, in order. At most `windowBytes` of them are under way; the
- * others wait. A frame larger than the window goes alone.
+ * The frames of one move that the target has not taken yet, in order. At most `windowBytes` of them are in flight; the
+ * others wait. A frame larger than the window is sent alone.
  */
 import type { MoveContent, MoveFrame, MoveName } from './move-messages.ts';
 
@@ -13,7 +13,7 @@ export interface MoveWindowState<P> {
   /** The number of the first frame that is kept. */
   readonly first: number;
   readonly frames: readonly WaitingFrame<P>[];
-  /** How many of them are under way. */
+  /** Number of frames in flight. */
   readonly sent: number;
 }
 
@@ -22,7 +22,7 @@ export class MoveWindow<P> {
   #first: number;
   #frames: WaitingFrame<P>[];
   #sent: number;
-  /** Bytes of the frames in flight, and of the updates that wait. */
+  /** Bytes of the frames in flight; below, bytes of the updates that wait. */
   #sentBytes = 0;
   #waitingUpdateBytes = 0;
 
@@ -46,7 +46,7 @@ export class MoveWindow<P> {
     return this.#frames.length === 0;
   }
 
-  /** No frame waits for room. */
+  /** All frames are in flight: none waits for room. */
   get isAllSent(): boolean {
     return this.#sent === this.#frames.length;
   }
@@ -65,7 +65,7 @@ export class MoveWindow<P> {
     return this.#first + this.#frames.length;
   }
 
-  /** More updates wait than the window takes. */
+  /** The waiting updates have more bytes than the window. */
   get isOverfull(): boolean {
     return this.#waitingUpdateBytes > this.#windowBytes;
   }
@@ -76,7 +76,7 @@ export class MoveWindow<P> {
     this.#waitingUpdateBytes += updateBytes(frame);
   }
 
-  /** The frames that have room now: from now on they are under way. */
+  /** Returns the frames that have room now, and counts them as in flight. */
   send(name: MoveName): MoveFrame<P>[] {
     const from = this.#sent;
     for (
@@ -91,12 +91,12 @@ export class MoveWindow<P> {
     return this.#framesOf(name, from);
   }
 
-  /** All that are under way once more. */
+  /** All frames in flight, to resend them. */
   sendAgain(name: MoveName): MoveFrame<P>[] {
     return this.#framesOf(name, 0);
   }
 
-  /** The target has taken all frames below `next`. False when that is not new, or cannot be. */
+  /** The target has taken all frames below `next`. Returns false if that is not new, or impossible. */
   taken(next: number): boolean {
     const count = next - this.#first;
     if (count <= 0 || count > this.#sent) return false;

@@ -1,8 +1,9 @@
 /**
- * Which pserver takes a unit that has no live primary. The one that led it last, as it has the files next to it; where
- * there was none, or that index is no longer wanted, the one that the plan gives it to (plan.ts). If that pserver does
- * not come in time, one of those that are live. Every pserver works this out for itself; only transactions on the heads
- * decide.
+ * Decides which pserver takes an orphan, that is, a unit without a live primary:
+ * 1. The pserver that led it last, since that pserver has the files locally.
+ * 2. If no pserver led it, or that index is no longer wanted, the pserver that the plan gives it to (plan.ts).
+ * 3. If that pserver does not come in time, one of the live pservers.
+ * Every pserver works this out for itself; only transactions on the heads decide.
  */
 import { type PlannedPserver, type PlannedUnit, planUnits } from './plan.ts';
 
@@ -10,29 +11,29 @@ export interface Orphan {
   readonly unit: number;
   /** Index of the pserver that led it last. */
   readonly last: number | undefined;
-  /** Since when it is known to have no live primary. */
+  /** Since when this pserver has known that the unit has no live primary. */
   readonly sinceMs: number;
 }
 
 export interface OrphanView {
   readonly orphans: readonly Orphan[];
-  /** All other units of the job, with their leaders: who has little gets more. */
+  /** All other units of the job with their primaries: pservers with small shares get more. */
   readonly led: readonly PlannedUnit[];
   /** Size of an orphan in bytes; 0 if unknown. */
   readonly bytesOf: (unit: number) => number;
-  /** Live pservers; those that leave take nothing. */
+  /** Live pservers. A pserver that leaves takes no unit. */
   readonly live: readonly PlannedPserver[];
   /** Number of pservers that the job should have. */
   readonly desired: number;
   readonly nowMs: number;
-  /** How long a pserver that should take a unit is waited for. */
+  /** How long the others wait for the pserver that should take a unit. */
   readonly boundMs: number;
 }
 
 export interface OrphansFor {
   /** Units that this pserver is to take now. */
   readonly units: readonly number[];
-  /** When to look again, if nothing changes before; undefined: then only after a change. */
+  /** When to decide again, if nothing changes before; undefined: only after a change. */
   readonly againAtMs: number | undefined;
 }
 
@@ -53,7 +54,7 @@ export function orphansFor(me: number, view: OrphanView): OrphansFor {
   return { units, againAtMs };
 }
 
-/** Among all that the job should have and those that are live beside them. */
+/** Orphan → the pserver that should take it, out of the desired pservers and all other live ones. */
 function firstChoices(view: OrphanView): ReadonlyMap<number, number> {
   const { live, desired, orphans } = view;
   const leaving = new Set(live.flatMap((one) => (one.leaving ? [one.index] : [])));

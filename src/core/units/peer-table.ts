@@ -1,12 +1,12 @@
 /**
- * Which pservers back up which others. All units of a pserver have the same peers, so a push costs it one forward a
- * peer. Each pserver is a peer of as many others as every other one, where hosts and zones allow that: then the copies
- * that two pservers have differ by no larger factor than the units that they lead.
+ * Decides which pservers back up which others. All units of a pserver have the same peers, so a push costs it one
+ * forward per peer. Where hosts and zones allow it, all pservers are peers of the same number of others. Then the
+ * copies of two pservers differ by no larger factor than the units that they lead.
  */
 import { assert } from '../../base/assert.ts';
 import type { FailureDomains } from './failure-domains.ts';
 
-/** How much of the units of `owner` is at `peer` already. */
+/** Weight of the units of `owner` that `peer` already has. */
 export type KeptWeight = (owner: number, peer: number) => number;
 
 export interface PeerOptions {
@@ -17,7 +17,7 @@ export interface PeerOptions {
   readonly kept: KeptWeight;
 }
 
-/** A peer that takes the place of another one. */
+/** `to` replaces `from` as a peer of `owner`. */
 interface Exchange {
   readonly owner: number;
   readonly from: number;
@@ -28,10 +28,10 @@ export class PeerTable {
   readonly #options: PeerOptions;
   /** Owner → its peers. */
   readonly #peers: ReadonlyMap<number, Set<number>>;
-  /** Index → of how many owners it is a peer. */
+  /** Index → number of owners that it is a peer of. */
   readonly #uses: Map<number, number>;
 
-  /** `owners`: those with units. */
+  /** `owners`: pservers with units. */
   constructor(owners: Iterable<number>, options: PeerOptions) {
     this.#options = options;
     this.#peers = new Map([...owners].sort((a, b) => a - b).map((owner) => [owner, new Set()]));
@@ -46,7 +46,7 @@ export class PeerTable {
     return [...this.#peersOf(owner)].sort((a, b) => a - b);
   }
 
-  /** What is there stays, most first. */
+  /** Keeps existing peers, those with the most weight first. */
   #keep(owner: number): void {
     const { domains, kept } = this.#options;
     const present = domains.indexes.filter((peer) => kept(owner, peer) > 0);
@@ -54,7 +54,7 @@ export class PeerTable {
     for (const peer of present) this.#addIfApart(owner, peer);
   }
 
-  /** The least used first, from the next index on. */
+  /** Adds the least used peers, starting from the next index. */
   #fill(owner: number): void {
     const { domains, copies } = this.#options;
     if (this.#peersOf(owner).size + 1 === copies) return;
@@ -71,8 +71,8 @@ export class PeerTable {
   }
 
   /**
-   * Takes a use from a pserver that has at least two more than another one, and gives it to that one: by a single
-   * exchange, or, where hosts stand in the way, by a chain of them. False when nothing can be evened out.
+   * Moves one use from a pserver to another one that has at least two fewer. It needs a single exchange, or a chain of
+   * exchanges where hosts prevent the single one. False if nothing can be evened out.
    */
   #evenOut(): boolean {
     const least = Math.min(...this.#uses.values());
@@ -87,7 +87,7 @@ export class PeerTable {
     return false;
   }
 
-  /** The shortest one: a longer one could have exchanges of one owner that are sound only alone. */
+  /** Returns a shortest chain: a longer one could contain several exchanges of one owner that do not fit together. */
   #chainFrom(start: number): Exchange[] | undefined {
     const leastUsed = [...this.#uses].sort(([a, usesOfA], [b, usesOfB]) => usesOfA - usesOfB || a - b);
     const unseen = new Set(leastUsed.map(([index]) => index));
@@ -108,7 +108,7 @@ export class PeerTable {
     return undefined;
   }
 
-  /** For each of `targets` at most one: of the owner that loses least by it. */
+  /** Yields at most one exchange for each of `targets`: the one of the owner that loses the least weight. */
   *#exchangesOf(from: number, targets: ReadonlySet<number>): Iterable<Exchange> {
     const { kept } = this.#options;
     const owners = [...this.#peers].flatMap(([owner, peers]) => (peers.has(from) ? [owner] : []));

@@ -1,13 +1,13 @@
 /**
- * Which pserver leads which unit, and which ones have the other copies (docs/copies.md). A pure function of the live
- * pservers, the sizes of the units and their heads, like the plan of primaries (plan.ts), which decides who leads. The
- * other copies follow their primary: all units of a pserver have the same peers (peer-table.ts), as many as are wanted
- * or as there are pservers, on different hosts, then in different zones, where that is possible.
+ * Plans which pserver leads each unit, and which pservers have its backups (docs/copies.md). Like the plan of primaries
+ * that it builds on (plan.ts), it is a pure function of the live pservers, the sizes of the units and their heads. The
+ * backups follow the primary: all units of a pserver have the same peers (peer-table.ts). Where possible, the copies
+ * are on different hosts, then in different zones.
  *
- * Evenness: where each host has as many pservers as every other one, and each zone as many hosts, every pserver that
- * stays backs up `replicas` - 1 others. So of all copies the largest pserver has at most so many times as much as the
- * smallest as it may lead: 1.1 where units are small. Where hosts force more copies on a pserver, it has them: being
- * apart comes first. A pserver that leads nothing, since there are fewer units than pservers, is not counted here.
+ * Evenness: if all hosts have the same number of pservers, and all zones the same number of hosts, every pserver that
+ * stays backs up `replicas` - 1 others. Then the copies of the largest and the smallest pserver differ by at most the
+ * factor that the plan of primaries tolerates, which is 1.1 if units are small. Separate hosts come before evenness.
+ * Pservers that lead no unit, because the job has fewer units than pservers, are not covered.
  */
 import { assert } from '../../base/assert.ts';
 import { FailureDomains, type PserverSite } from './failure-domains.ts';
@@ -15,28 +15,28 @@ import { PeerTable } from './peer-table.ts';
 import { type PlannedPserver, type PlannedUnit, planUnits, type UnitPlan, weightOf } from './plan.ts';
 
 export interface CopiedUnit extends PlannedUnit {
-  /** Indexes of the live pservers that have all of it, its leader among them. */
+  /** Indexes of the live pservers in its in-sync set, including its primary. */
   readonly inSync: readonly number[];
 }
 
-/** A live one. */
+/** A live pserver. */
 export interface CopyPserver extends PlannedPserver, PserverSite {}
 
 export interface CopiesInput {
   readonly units: readonly CopiedUnit[];
   readonly pservers: readonly CopyPserver[];
-  /** Copies of each unit that are wanted, the one of its primary included. */
+  /** Number of wanted copies of each unit, including the primary's. */
   readonly replicas: number;
 }
 
 export interface PlannedCopies {
-  /** Index. */
+  /** Index of the primary. */
   readonly primary: number;
-  /** Indexes of all other copies, ascending. */
+  /** Indexes of the backups, ascending. */
   readonly backups: readonly number[];
 }
 
-/** A unit is missing when no pserver can take it: then it stays where it is. */
+/** By unit. A unit is missing if no pserver can take it; it then stays where it is. */
 export type CopyPlan = ReadonlyMap<number, PlannedCopies>;
 
 export function planCopies({ units, pservers, replicas }: CopiesInput): CopyPlan {

@@ -1,7 +1,10 @@
 /**
- * Which pserver leads which unit (docs/copies.md). A pure function of the live pservers, the sizes of the units and
- * who leads them now, so that every process that knows these works out the same plan. Only few units change their
- * leader: those of a pserver that leaves, those without a live leader, and as many others as even out the sizes.
+ * Plans which pserver leads each unit (docs/copies.md). It is a pure function of the live pservers, the sizes of the
+ * units and their current primaries, so all processes that know these compute the same plan. Only these units change
+ * their primary:
+ * - units of a pserver that leaves
+ * - units without a live primary
+ * - as many others as are needed to even out the sizes
  */
 import { assert } from '../../base/assert.ts';
 
@@ -9,15 +12,15 @@ export interface PlannedUnit {
   readonly unit: number;
   /** Bytes of parameters and optimizer state; 0 if unknown. */
   readonly bytes: number;
-  /** Index of the live pserver that leads it. */
+  /** Index of its live primary. */
   readonly leader: number | undefined;
   /** Index of the pserver that led it last, which may have its file locally. */
   readonly last: number | undefined;
-  /** Indexes of live pservers that have all of it: when it needs another leader, one of them becomes it at no cost. */
+  /** Indexes of its live in-sync pservers. If the unit needs another primary, promoting one of them costs nothing. */
   readonly inSync?: readonly number[];
 }
 
-/** A live one. */
+/** A live pserver. */
 export interface PlannedPserver {
   readonly index: number;
   /** It hands over all its units and takes none. */
@@ -29,7 +32,7 @@ export interface PlacementInput {
   readonly pservers: readonly PlannedPserver[];
 }
 
-/** Unit → index. A unit is missing when no pserver can take it: then it stays where it is. */
+/** Unit → index of its primary. A unit is missing if no pserver can take it; it then stays where it is. */
 export type UnitPlan = ReadonlyMap<number, number>;
 
 export interface PlannedMove {
@@ -38,21 +41,21 @@ export interface PlannedMove {
 }
 
 /**
- * What a unit costs beside its bytes: ledgers, heads, its part of each request. So units that are almost empty are
- * spread by number, and 64 of them weigh as much as 4 MiB of parameters.
+ * Cost of a unit in addition to its bytes, for its ledgers, its head and its part of each request. So units that are
+ * almost empty are spread by number: 64 of them weigh as much as 4 MiB of parameters.
  */
 const UNIT_OVERHEAD_BYTES = 65_536;
 
-/** What a unit counts for where pservers are evened out. */
+/** Weight of a unit when shares are evened out. */
 export function weightOf(bytes: number): number {
   assert(bytes >= 0, 'a unit has a size');
   return bytes + UNIT_OVERHEAD_BYTES;
 }
 
-/** Nothing is moved while the largest pserver has at most this much more than the smallest. */
+/** Shares count as even while the largest exceeds the smallest by at most this much. */
 const TOLERATED_PERCENT = 10;
 
-/** A unit that moves takes at least a quarter of the difference away, unless it is too small for that. */
+/** Largest weight of a unit that is moved: the move then reduces the difference to at most three quarters. */
 const MOST_PERCENT_OF_DIFFERENCE = 87.5;
 
 interface WeighedUnit {
@@ -61,7 +64,7 @@ interface WeighedUnit {
 }
 
 interface HomelessUnit extends WeighedUnit {
-  /** One of these should take it; any pserver when there is none. */
+  /** Shares that should take it; if empty, any share may. */
   readonly takers: readonly Share[];
 }
 
@@ -94,7 +97,7 @@ export function planUnits({ units, pservers }: PlacementInput): UnitPlan {
   return new Map([...shares.values()].flatMap(({ index, units: own }) => [...own].map(({ unit }) => [unit, index])));
 }
 
-/** What the pserver at `index` should hand over of the units that it leads, ascending by unit. */
+/** The moves that the pserver at `index` should make, out of the units that it leads, ascending by unit. */
 export function movesOf(plan: UnitPlan, index: number, led: Iterable<number>): PlannedMove[] {
   return [...led].sort(ascending).flatMap((unit) => {
     const to = plan.get(unit);
@@ -103,8 +106,8 @@ export function movesOf(plan: UnitPlan, index: number, led: Iterable<number>): P
 }
 
 /**
- * Makes one move to the lightest share that brings it closer to a heavier one. False when all are even, or no single
- * move makes them more even.
+ * Moves one unit from a heavier share to the lightest one. False if all shares are even, or if no single move makes
+ * them more even.
  */
 function evenOut(shares: readonly Share[]): boolean {
   const to = lightest(shares);
@@ -123,8 +126,8 @@ function evenOut(shares: readonly Share[]): boolean {
 const isUneven = (heavy: number, light: number): boolean => heavy * 100 > light * (100 + TOLERATED_PERCENT);
 
 /**
- * The unit closest to half the difference, which brings the two shares closest together. One of almost the whole
- * difference would only make the light share the heavy one: while a model grows, it would come back repeatedly.
+ * Chooses the unit closest to half the difference, which brings the two shares closest together. A unit of almost the
+ * whole difference would only make the light share the heavy one, and would move back and forth while a model grows.
  */
 function bestToMove(from: Share, difference: number): WeighedUnit | undefined {
   let best: WeighedUnit | undefined;
@@ -147,7 +150,7 @@ function give(share: Share, unit: WeighedUnit): void {
   share.weight += unit.weight;
 }
 
-/** The first of the lightest: shares are in the order of their indexes. */
+/** Ties go to the lower index, since shares are in the order of their indexes. */
 function lightest(shares: Iterable<Share>): Share {
   const [first, ...rest] = shares;
   assert(first !== undefined, 'there is a pserver');

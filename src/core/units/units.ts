@@ -1,10 +1,10 @@
 /**
- * Units: fixed groups of shards that live and move together (docs/copies.md). A shard's unit never changes, and a
- * unit has one head: who holds it.
+ * Units: fixed groups of shards that are placed and moved together (docs/copies.md). The unit of a shard never changes.
+ * A unit has one head, which names its primary and its in-sync set.
  */
 import { assert } from '../../base/assert.ts';
 
-/** Default number of units: this many, or `UNITS_A_PSERVER` for each pserver that the job may have. */
+/** Default number of units, unless `UNITS_A_PSERVER` for each pserver that the job may have is more. */
 const USUAL_UNITS = 64;
 export const UNITS_A_PSERVER = 4;
 
@@ -26,7 +26,7 @@ export function shardsOfUnit(unit: number, { shards, units }: Grouping): number[
   return Array.from({ length: sizeOfUnit(unit, { shards, units }) }, (_, at) => unit + at * units);
 }
 
-/** How many shards a unit has. */
+/** Number of shards in a unit. */
 export const sizeOfUnit = (unit: number, { shards, units }: Grouping): number => Math.ceil((shards - unit) / units);
 
 /** Ascending. */

@@ -20,12 +20,12 @@ export interface ClaimIndexOptions {
   /** `host:port` of this pserver. */
   readonly address: string;
   readonly wanted: number | undefined;
-  /** `/ps_desired`, and when it changes. */
+  /** Value of `/ps_desired`. */
   readonly desired: () => number;
   readonly desiredChanged: Signal;
   /**
-   * Units were last led by this index, or its files are needed: a pserver that the job does not want any more has to
-   * come back where only its own machine has them.
+   * Whether this index last led some units, or its files are needed. If only its machine has these files, a pserver that
+   * the job no longer wants must come back.
    */
   readonly isNeeded: (index: number) => Promise<boolean>;
   readonly leaseTtlMs: number;
@@ -69,9 +69,9 @@ async function tryCandidates(options: ClaimIndexOptions): Promise<ClaimedIndex |
 }
 
 /**
- * Without a wanted index, stands by until one is free. A wanted index is waited for as long as `createLimit` says;
- * after that only an owner that answers is alive: if the whole machine was suspended for a while, a lease outlives its
- * process by more. Throws `IndexTaken` when the owner is alive.
+ * Without a wanted index, stands by until an index is free. For a wanted index, waits for the limit of `createLimit`,
+ * then throws `IndexTaken` if the owner answers. If the owner does not answer, waits again: after a suspension of the
+ * whole machine, the lease of a dead process lasts longer.
  */
 async function waitAndClaim(options: ClaimIndexOptions, holder: string): Promise<ClaimedIndex> {
   const { wanted, lease } = options;
@@ -121,7 +121,7 @@ async function waitAndClaim(options: ClaimIndexOptions, holder: string): Promise
   }
 }
 
-/** Calls `onMore` when the job is to have more pservers than before. */
+/** Calls `onMore` when the desired number of pservers has changed. */
 function followDesired({ desired, desiredChanged, stopSignal }: ClaimIndexOptions, onMore: () => void): Cancel {
   const stop = new AbortController();
   const signal = AbortSignal.any([stop.signal, stopSignal]);
@@ -154,9 +154,9 @@ function followIndexes({ context, lease }: ClaimIndexOptions, onFree: () => void
 }
 
 /**
- * The time in which the lease of a dead owner ends: one and a half lease times, and a margin. (An embedded store needs
- * a watcher for a whole lease time before it ends the lease of a dead process; a restarted etcd lets every lease run
- * its whole time once more.) It starts again whenever the store was unreachable or this process was suspended.
+ * The time within which the lease of a dead owner ends: one and a half lease times, and a margin. An embedded store
+ * ends the lease of a dead process only after it had a watcher for a whole lease time. A restarted etcd restarts every
+ * lease. The time starts again whenever the store was unreachable or this process was suspended.
  */
 function createLimit({ context, lease, leaseTtlMs }: ClaimIndexOptions, onReached: () => void) {
   let isRunning = false;
@@ -180,13 +180,13 @@ function createLimit({ context, lease, leaseTtlMs }: ClaimIndexOptions, onReache
   return { start, cancel };
 }
 
-/** Whether a pserver of that index answers, or one that does not know its index yet. */
+/** Whether a pserver answers at that address that has the wanted index, or does not know its index yet. */
 async function isAlive({ context, address, wanted }: ClaimIndexOptions, holder: string): Promise<boolean> {
   // No other live process has this process's address.
   if (holder === address) return false;
   const answer = await askInfoAt(context.network, holder);
   if (answer.kind === 'notUnderstood') {
-    // A live process, though this version cannot tell which.
+    // A live process, but this version does not understand its answer.
     context.host.log.warn(`${holder} ${answer.error.message}`);
     return true;
   }

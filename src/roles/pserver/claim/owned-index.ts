@@ -19,8 +19,8 @@ export interface OwnedIndex {
 }
 
 /**
- * Writes `/pservers/<index>`, as the seed has it. A try that was given up may land late, but not over what was written
- * since: it compares the revision.
+ * Writes `/pservers/<index>` in the format of the seed. A try that was given up may still succeed late, but it cannot
+ * replace a newer value, because it compares the revision.
  */
 export async function announce(
   owned: OwnedIndex,
@@ -49,5 +49,5 @@ export async function announce(
   while (!(await retryStore(context, write, signal)));
 }
 
-/** By claim: the revision of its record as it was written or read last. */
+/** Fence of a claim → revision of the record when this process last wrote or read it. */
 const lastSeen = new WeakMap<Fence, bigint>();

@@ -1,15 +1,17 @@
-/** Keeps `/pservers/<index>` true to the units that this pserver leads, and to how large they are. */
+/** Keeps the record `/pservers/<index>` up to date: the units that this pserver leads, and their sizes. */
 import type { UnitBytes } from '../../../cluster/placement/pserver-record.ts';
 import { pauseOrAborted } from '../../../cluster/waiting.ts';
 import type { ShardService } from '../shard-service.ts';
 import { announce, type OwnedIndex } from './owned-index.ts';
 
-/** How often it is looked whether there is something new. */
+/** How often this pserver compares its units with its record. */
 const LOOK_MS = 2_000;
-/** A unit that has grown or shrunk by less than this part is not new. */
+/** Change of a unit's size, as a fraction, from which the record is written again. */
 const NOTABLE = 0.02;
 
-/** Until the signal aborts: then `Interrupted`. Throws `LeaseGone` when the index is another's by now. */
+/**
+ * Runs until the signal aborts, then throws `Interrupted`. Throws `LeaseGone` if another process has the index by now.
+ */
 export async function keepUnitsTold(
   owned: OwnedIndex,
   service: Pick<ShardService, 'unitBytes'>,

@@ -1,12 +1,12 @@
 /**
- * A lease that the parent of this process knows of, when it wants to: once it has waited for the exit of this process,
- * it ends that lease (docs/copies.md, "Proof of death").
+ * A lease that this process reports to its parent process. Once the parent has waited for the exit of this process, it
+ * can end the lease (docs/copies.md, "Proof of death").
  */
 import type { ToldLease } from '../../../base/seams.ts';
 import type { StoreContext } from '../../../cluster/context.ts';
 import { type HeldLease, holdLease } from '../../../cluster/ownership.ts';
 
-/** Tells of it before anything is claimed under it, and again when it has ended it by itself. */
+/** Reports the lease before the caller claims anything under it, and again if this process has ended it. */
 export async function holdToldLease(
   context: StoreContext,
   ttlMs: number,

@@ -1,7 +1,8 @@
 /**
- * A parting snapshot is found by the token of the owner that announced it, for as long as the heads of the shards name
- * that token. The next owner changes the heads when it takes the shards. So before that it makes the snapshot its own
- * newest file: otherwise, if it were lost before its first checkpoint, its successor would load an older file.
+ * Adopts a parting snapshot before its shards are taken. A snapshot is found by the token of the owner that announced
+ * it, as long as the heads name that token. The next owner changes the heads when it takes the shards. So it first
+ * makes the snapshot its own newest file. Otherwise, if it died before its first checkpoint, its successor would load
+ * an older file.
  */
 import { type Generation, generationsOf, readEntry } from '../../../checkpoint/registry/entry.ts';
 import { deleteDropped, publish } from '../../../checkpoint/registry/publish.ts';
@@ -19,8 +20,8 @@ export interface AdoptOptions {
 }
 
 /**
- * Puts the snapshot first in the index's entry, unless the entry has it. Throws `LeaseGone` when the index is
- * another's.
+ * Puts the snapshot first in the entry of this index, unless the entry already contains it. Throws `LeaseGone` if
+ * another process has the index.
  */
 export async function adoptParting(options: AdoptOptions, snapshot: Generation): Promise<void> {
   const { context, fence, index, folder, keep } = options;
@@ -28,7 +29,7 @@ export async function adoptParting(options: AdoptOptions, snapshot: Generation):
   const { disk, clock, log } = context.host;
   const key = keys.checkpoint(index);
   const { entry } = await retryUntilAnswered({ clock, log, store, signal: stop }, () => readEntry(store, key));
-  // An owner before this one adopted it, and may have saved since.
+  // An earlier owner of the index has adopted the snapshot, and may have saved newer files since.
   if (entry !== undefined && generationsOf(entry).some(({ uuid }) => uuid === snapshot.uuid)) return;
   const onWaiting = storeWaitLogger({ clock, log, store });
   const { complaint, dropped } = await publish({

@@ -1,7 +1,10 @@
 /**
- * Async mode: when a pserver saves. At intervals counted from the end of the save before, after so many passes or
- * mini-batches, on request, a first time after a warm start, and a last time. A request while a save is running is
- * ignored (seeds/checkpointing.zh.md). A save that the disk refused is tried again soon, while training continues.
+ * Async mode: decides when a pserver saves a checkpoint:
+ * - at intervals, counted from the end of the last save
+ * - after a number of passes or mini-batches
+ * - on request, unless a save is running (seeds/checkpointing.zh.md)
+ * - after a warm start, and when the pserver stops
+ * It soon retries a save that the disk refused, while training continues.
  */
 import { type Backoff, backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
@@ -11,25 +14,26 @@ import { createSignal, unlessStopped } from '../../../cluster/waiting.ts';
 import type { Job } from '../../../job/schema.ts';
 import type { Snapshots } from './snapshots.ts';
 
-/** Pauses before a save that the disk refused is tried again, at the latest when the next one is due. */
+/** Pauses before it retries a save that the disk refused. A retry comes no later than the next regular save. */
 const TRY_AGAIN: Backoff = { firstMs: 1_000, capMs: 30_000 };
 
 export interface Checkpointing {
-  /** A save that no request waits for, unless one is running already; `why` is for the log. */
+  /** Starts a save in the background, unless one is running. `why` is for the log. */
   saveAtOnce(why: string): void;
-  /** What was saved, or undefined when a save was running already. */
+  /** Saves, and returns the file; undefined if nothing was saved, for example because a save was running. */
   request(): Promise<CheckpointFile | undefined>;
   /**
-   * The last save; waits for a running one first. Called again, it gives the same file, or tries again after a failure.
+   * The last save. It first waits for a running save. Called again, it returns the same file, or retries after a
+   * failure.
    */
   last(): Promise<CheckpointFile>;
-  /** After `last`: there is more to save, at intervals and a last time again. */
+  /** After `last`, allows saves again: at intervals, and another last one. */
   resume(): void;
-  /** Resolves when no save is running. None begins until the function given is called: what was asked for waits. */
+  /** Resolves when no save is running. Requested saves then wait until the caller calls the resolved function. */
   hold(): Promise<() => void>;
-  /** To be called with what has been done so far: saves when it is time to. */
+  /** The caller reports the passes and mini-batches done so far. Starts a save if one is due. */
   progressed(passes: number, batches: number): void;
-  /** No more saves begin, and none waits for an unreachable store; resolves when none is running. */
+  /** Starts no further saves, and no longer waits for an unreachable store. Resolves when no save is running. */
   stop(): Promise<void>;
 }
 
@@ -39,11 +43,11 @@ export interface CheckpointingOptions {
   readonly when: Job['checkpoint'];
   readonly snapshots: Pick<Snapshots, 'save' | 'endRateLimit' | 'abandon'>;
   readonly start: { readonly passes: number; readonly batches: number };
-  /** Whatever `when` says: what the shards hold is in no checkpoint of this job yet. */
+  /** Saves at the start regardless of `when`, because no checkpoint of this job has the state of the shards yet. */
   readonly savesAtOnce: boolean;
-  /** There is nothing to save. */
+  /** Whether this pserver has nothing to save. */
   readonly isEmpty: () => boolean;
-  /** The index is lost, or a bug. */
+  /** Called if this pserver has lost its index, or has found a bug. */
   readonly onFatal: (error: unknown) => void;
 }
 
@@ -56,11 +60,11 @@ class PacedSaves implements Checkpointing {
   #running: Promise<CheckpointFile> | undefined;
   #final: Promise<CheckpointFile> | undefined;
   #isStopped = false;
-  /** One waits until nothing holds it back. */
+  /** Whether a background save waits for the end of all holds. */
   #isWaiting = false;
   #cancelTimer: Cancel = () => {};
   #saved: CheckpointingOptions['start'];
-  /** Saves in a row that the disk refused. */
+  /** Number of consecutive saves that the disk refused. */
   #refused = 0;
 
   constructor(options: CheckpointingOptions) {
@@ -70,7 +74,7 @@ class PacedSaves implements Checkpointing {
     else this.#arm();
   }
 
-  /** A failure of the disk is logged; the next save may succeed. */
+  /** Logs a failure of the disk, since the next save may succeed. */
   saveAtOnce(why: string): void {
     const { isEmpty, log } = this.#options;
     if (this.#isStopped || this.#running !== undefined) return;
@@ -84,8 +88,8 @@ class PacedSaves implements Checkpointing {
   }
 
   async request(): Promise<CheckpointFile | undefined> {
-    // Without a wait when there is none, so that a second request finds the save running. The next hold may begin
-    // before this one hears of the end of the last.
+    // Does not wait unless saves are held, so that a second request finds the save running. Loops because another hold
+    // may start before this code resumes.
     while (this.#holds.isHeld) await this.#holds.released(this.#abandoned.signal);
     if (this.#running !== undefined || this.#isStopped || this.#options.isEmpty()) return undefined;
     this.#running = this.#save(false);
@@ -166,7 +170,7 @@ class PacedSaves implements Checkpointing {
     wait().catch(unlessStopped(this.#abandoned.signal, this.#options.onFatal));
   }
 
-  /** A running save is waited for first, and what holds saves back. */
+  /** First waits for a running save, and for the end of all holds. */
   async #saveLast(): Promise<CheckpointFile> {
     await settled(this.#running);
     while (this.#holds.isHeld) await this.#holds.released(this.#abandoned.signal);
@@ -175,7 +179,7 @@ class PacedSaves implements Checkpointing {
   }
 }
 
-/** `refused`: saves in a row that the disk refused. Infinite when there is none. */
+/** `refused`: number of consecutive saves that the disk refused. `delayMs` is infinite if no save is due. */
 function nextSave({ intervalMs: interval }: Job['checkpoint'], refused: number) {
   const intervalMs = interval === 'off' ? Number.POSITIVE_INFINITY : interval;
   const againMs = refused === 0 ? Number.POSITIVE_INFINITY : backoffMs(refused - 1, TRY_AGAIN);
@@ -185,20 +189,20 @@ function nextSave({ intervalMs: interval }: Job['checkpoint'], refused: number) 
   };
 }
 
-/** Of a save that no request waits for. */
+/** Reports the failure of a save in the background. */
 function tellFailure({ log, onFatal }: CheckpointingOptions, isStopped: boolean, error: unknown): void {
-  // Abandoned by `stop`.
+  // `stop` has abandoned the save.
   if (isStopped && isPaddletError(error, 'Interrupted')) return;
   if (isPaddletError(error, 'CheckpointNotWritten')) log.error(error.message, { hint: error.hint });
   else onFatal(error);
 }
 
-/** Resolves however the save ends: its own caller gets the error. */
+/** Resolves even if the save fails: the caller of the save gets the error. */
 const settled = async (running: Promise<unknown> | undefined): Promise<void> => {
   await Promise.allSettled(running === undefined ? [] : [running]);
 };
 
-/** Holds saves back while a unit is handed over, so that a file has each unit as its leader has it. */
+/** Holds saves back while a unit is handed over, so that a file has each unit in the state of its primary. */
 class SaveHolds {
   readonly #released = createSignal();
   #holds = 0;
@@ -207,7 +211,7 @@ class SaveHolds {
     return this.#holds > 0;
   }
 
-  /** Until the function returned is called; calling it again does nothing. */
+  /** Holds saves until the returned function is called. Further calls of that function do nothing. */
   hold(): () => void {
     let isReleased = false;
     this.#holds += 1;

@@ -1,6 +1,6 @@
 /**
- * Checkpoints that the disk does not take: what is said of it, and since when. A disk that is known to be too full is
- * not written to: each try would fill it to the last byte, for everything else that is on it.
+ * Reports checkpoints that the disk refuses, and since when it has refused them. It does not write to a disk that is
+ * known to be too full: each try would fill the disk to the last byte, and harm other programs that use it.
  */
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import type { Clock, Disk, Log } from '../../../base/seams.ts';
@@ -11,15 +11,15 @@ export interface DiskTroubleOptions {
   readonly host: { readonly clock: Clock; readonly disk: Disk; readonly log: Log };
   /** Gets the reason while saves fail. */
   readonly troubles: Pick<Troubles, 'set' | 'clear'>;
-  /** Of this pserver's files. */
+  /** Folder of this pserver's files. */
   readonly folder: string;
-  /** Bytes that a checkpoint takes, roughly. */
+  /** Approximate size of a checkpoint in bytes. */
   readonly expectedBytes: () => number;
 }
 
 export class DiskTrouble {
   readonly #options: DiskTroubleOptions;
-  /** So much a checkpoint takes at least: the last one did, or the disk took so much of it and no more. */
+  /** Least bytes that a checkpoint needs: the size of the last one, or more than the disk took of an unfinished one. */
   #leastBytes = 0;
   #failingSinceMs: number | undefined;
   #isFolderKnown: boolean;
@@ -29,22 +29,22 @@ export class DiskTrouble {
     this.#isFolderKnown = isFolderKnown;
   }
 
-  /** Something was written into the folder before, so that it is there unless its file system is not mounted. */
+  /** The folder existed before: if it is missing now, its file system is probably not mounted. */
   get isFolderKnown(): boolean {
     return this.#isFolderKnown;
   }
 
-  /** There was something in the folder. */
+  /** The caller has found files in the folder. */
   sawFolder(): void {
     this.#isFolderKnown = true;
   }
 
-  /** The disk took so many bytes of a file, and no more. */
+  /** The disk took only this many bytes of a file. */
   unfinished(bytes: number): void {
     this.#leastBytes = Math.max(this.#leastBytes, bytes + 1);
   }
 
-  /** Runs a save. Throws `CheckpointNotWritten` for what the disk refuses, at once when the disk has no room for it. */
+  /** Runs a save. Throws `CheckpointNotWritten` if the disk refuses it, and without trying if the disk lacks space. */
   async save<T>(write: () => Promise<T>, fileOf: (saved: T) => { readonly bytes: number }): Promise<T> {
     const { folder, troubles } = this.#options;
     const { clock, log } = this.#options.host;
@@ -74,7 +74,7 @@ export class DiskTrouble {
     if (free !== undefined && free < this.#leastBytes) throw this.#full(free);
   }
 
-  /** A full or failing disk is for the operator to fix; the parameters are still in memory. */
+  /** Explains an error of the disk to the operator, who must fix it; the parameters are still in memory. */
   async #refusal(error: unknown): Promise<unknown> {
     if (error instanceof PaddletError || !(error instanceof Error) || !('code' in error)) return error;
     const { folder } = this.#options;
@@ -102,7 +102,7 @@ export class DiskTrouble {
     });
   }
 
-  /** Undefined when the disk does not tell: then the write will. */
+  /** Undefined if the disk does not report its free space: then the write shows whether the file fits. */
   async #freeBytes(): Promise<number | undefined> {
     try {
       return await this.#options.host.disk.freeBytes(this.#options.folder);

@@ -1,24 +1,24 @@
 /**
- * Which files of this pserver others are reading through it. They stay while they are read, however many newer ones
- * there are: a reader that needs longer than newer files take to come would otherwise begin again for ever.
+ * The files of this pserver that other pservers are reading through it. These files are kept, regardless of the number
+ * of newer ones. Otherwise a slow reader would have to start again with each newer file, and might never finish.
  */
 import type { Clock } from '../../../base/seams.ts';
 
-/** A reader asks for the next part sooner, or has gone. */
+/** A reader that has not asked for the next part for this long is presumed dead. */
 const HOLD_MS = 15_000;
-/** More are not kept: each takes the space of a checkpoint. */
+/** Most files to keep, since each takes the space of a checkpoint. */
 const MOST_HELD = 4;
 
 export class FileReads {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
-  /** File → when a part of it was asked for last, by the time at which the first one was. */
+  /** File → time of the last request for a part of it, in the order of the first requests. */
   readonly #askedMs = new Map<string, number>();
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock;
   }
 
-  /** A part of the file is asked for. Those that were begun first are kept. */
+  /** A reader asks for a part of the file. Files whose reads started first are kept. */
   asked(uuid: string): void {
     const held = this.underWay();
     if (held.includes(uuid) || held.length < MOST_HELD) this.#askedMs.set(uuid, this.#clock.monotonicMs());

@@ -1,6 +1,6 @@
 /**
- * The loaded file stops being the last state with the first update: before that is applied, a change of the heads says
- * so to all who look for the last state.
+ * Changes the heads before the first update: once it is applied, the loaded file is no longer the last state. The heads
+ * must show this to all processes that look for the last state.
  */
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
@@ -8,14 +8,14 @@ import type { OwnedHeads } from '../held/owned-heads.ts';
 
 export interface FirstUpdateOptions {
   readonly heads: Pick<OwnedHeads, 'areResting' | 'wake'>;
-  /** Once the last state is being saved, nothing is applied any more. */
+  /** Whether this pserver no longer applies updates, because it saves its last state. */
   readonly isFrozen: () => boolean;
   readonly onFatal: (error: unknown) => void;
 }
 
 /**
- * The function returned gives undefined when no head names a file as the last state. Otherwise it has the heads
- * changed; it rejects with `Suspended` when the index is lost.
+ * The returned function gives undefined if no head names a file as the last state. Otherwise it changes the heads, and
+ * rejects with `Suspended` if this pserver has lost its index.
  */
 export function beforeUpdates({ heads, isFrozen, onFatal }: FirstUpdateOptions): () => Promise<void> | undefined {
   let waking: Promise<void> | undefined;
@@ -24,7 +24,7 @@ export function beforeUpdates({ heads, isFrozen, onFatal }: FirstUpdateOptions):
       await heads.wake();
       failPoint('pserver.opened');
     } catch (error) {
-      // Given up because the lease is lost, which is known already.
+      // The lease is lost, which other code handles.
       if (!isPaddletError(error, 'Interrupted')) onFatal(error);
       // Fatal to this process only: the trainer retries and finds the next owner of the shards.
       if (isPaddletError(error)) throw new PaddletError('Suspended', error.message, { cause: error });

@@ -1,4 +1,4 @@
-/** What the owners of units saved last. */
+/** Finds the last state that the former owners of some units saved. */
 import { coveredShards } from '../../../checkpoint/file/coverage.ts';
 import { type Generation, generationsOf, parseEntry, shardsIn } from '../../../checkpoint/registry/entry.ts';
 import type { PublishedFile } from '../../../checkpoint/registry/newest.ts';
@@ -7,31 +7,31 @@ import type { RoleContext } from '../../../cluster/context.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import { countedOn, type Head, type Owner, type Rest } from '../../../cluster/placement/heads.ts';
 
-/** Where the last state of some units is to be looked for: the owners of their heads, and the file that these name. */
+/** Where to look for the last state of some units: the owners in their heads, and the file that these heads name. */
 export type FormerState = Pick<Head, 'primary' | 'inSync' | 'rest'>;
 
 export interface LastState {
-  /** Of which shards: of all that were asked for, or of some, when a file of a parting snapshot lacks the others. */
+  /** Shards that this state is for: all requested ones, or some, if the file of a parting snapshot lacks the others. */
   readonly shards: readonly number[];
-  /** Of which index the files are. */
+  /** Index that the files belong to. */
   readonly index: number;
   /** The files, best first. */
   readonly generations: readonly Generation[];
-  /** The first one has all that was ever applied to the units. */
+  /** Whether the first file has all updates that were ever applied to the units. */
   readonly exact: boolean;
   /** Why the published entry cannot be used. */
   readonly complaint: string | undefined;
-  /** The file of the parting snapshot, when that is what an owner saved last. */
+  /** The file of the parting snapshot, if the last state is one. */
   readonly parting: Generation | undefined;
-  /** Of the keys of the parting snapshots, by the token that was lost: 0n where there is none. */
+  /** Lost token → revision of the key of its parting snapshot; 0n if the key does not exist. */
   readonly partedAt: ReadonlyMap<string, bigint>;
 }
 
 /**
- * Only heads decide what is exact: the file that they name in `rest`, or the parting snapshot of the primary or of
- * another process that they name as in sync, which that announced after it had lost its index. An owner may have lost
- * it while it took some of the shards, or without a copy of them: those are not in its snapshot. `unusable`: names of
- * files that do not count.
+ * Only heads decide which file is exact. It is the file that they name in `rest`, or a parting snapshot of the primary
+ * or of another in-sync process, which that process announced after it had lost its index. A snapshot may lack shards:
+ * its owner may have lost the index while it was taking them, or may not have had a copy. `unusable`: names of files to
+ * ignore.
  */
 export async function lastState(
   context: RoleContext,
@@ -52,7 +52,7 @@ export async function lastState(
   const published = await retryStore(context, () => store.get(key));
   const { entry, complaint } = parseEntry(key, published);
   const before = entry === undefined ? [] : generationsOf(entry);
-  // Newer than what the primary may have found in `rest` when it took the shards.
+  // A parting snapshot is newer than a file in `rest`, which the primary may have loaded when it took the shards.
   if (last !== undefined) {
     const { generation: parting } = last;
     return {
@@ -74,8 +74,9 @@ async function partedOf({ store, keys, ...context }: RoleContext, { index, token
 }
 
 /**
- * Each of the files has everything that was acknowledged of its shards. Some have more: what not all copies had. So the
- * one that is the furthest has the first shard, with the others of which it is; of equal ones the first that is given.
+ * Chooses the file that is furthest ahead for the first shard, with all shards that it is the best file for. Each file
+ * has all acknowledged updates of its shards, and some also have updates that not all copies had. Ties go to the
+ * earlier file in the list.
  */
 function mostOf(files: readonly PublishedFile[], shards: readonly number[]) {
   const best = new Map<number, { readonly file: PublishedFile; readonly epoch: number; readonly high: number }>();

@@ -1,6 +1,7 @@
 /**
- * A pserver that the job does not want any more has handed over its units. It stays until the others have saved what
- * only its files have, and then deletes its files and the keys of its index. If it dies before, the master does that.
+ * Removes the files and keys of a pserver that the job no longer wants and that has handed over its units. The pserver
+ * stays until other pservers have saved all state that only its files contain. Then it deletes its files and the keys
+ * of its index. If it dies before, the master does this.
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Cancel } from '../../../base/seams.ts';
@@ -10,12 +11,12 @@ import { createSignal, type Signal, untilOrLate } from '../../../cluster/waiting
 import { follow } from '../../../store/follow.ts';
 import type { OwnedIndex } from '../claim/owned-index.ts';
 
-/** What others publish and decide is followed; this is for files that the disk did not delete. */
+/** Interval of retries, for files that the disk did not delete. Changes in the store are followed anyway. */
 const LOOK_AGAIN_MS = 2_000;
 
 /**
- * To be called when this pserver leads no unit and takes none. False when the signal aborts before: then the master
- * does the rest. Throws `LeaseGone` when the index is another's by now.
+ * The caller must lead no unit and take none. Resolves to false if the signal aborts before the end: then the master
+ * does the rest. Throws `LeaseGone` if another process has the index by now.
  */
 export async function leaveNothingBehind(
   { context, fence, index }: Pick<OwnedIndex, 'context' | 'fence' | 'index'>,

@@ -1,6 +1,6 @@
 /**
- * Where the newest copy of each shard of some units is (docs/copies.md, "A starting pserver owns nothing"). Units
- * move, so the files of all pservers are looked at, and the snapshots of all owners that have parted.
+ * Finds the newest file for each shard of some units (docs/copies.md, "A starting pserver owns nothing"). Because units
+ * move, it considers the files of all pservers and all parting snapshots.
  */
 import { readEntries } from '../../../checkpoint/registry/discover.ts';
 import { newestFirst, type PublishedFile, publishedFiles } from '../../../checkpoint/registry/newest.ts';
@@ -10,22 +10,22 @@ import { retryStore } from '../../../cluster/ownership.ts';
 import { type FormerState, type LastState, lastState } from './last-state.ts';
 
 export interface NewestFiles extends Pick<LastState, 'shards' | 'partedAt'> {
-  /** By shard, best first. */
+  /** Shard → its files, best first. */
   readonly filesOf: ReadonlyMap<number, readonly PublishedFile[]>;
-  /** Has all that was ever applied to the units. It is the first one of every shard. */
+  /** The file with all updates that were ever applied to the units, if any. It is the first file of every shard. */
   readonly exact: PublishedFile | undefined;
-  /** `exact` is the parting snapshot of the primary, or of another process that was in sync. */
+  /** Whether `exact` is a parting snapshot, of the primary or of another in-sync process. */
   readonly isParting: boolean;
-  /** Names of all files by the index that they are of. */
+  /** Index → names of all its files. */
   readonly namesOf: ReadonlyMap<number, readonly string[]>;
-  /** Why entries cannot be used. */
+  /** Why entries of the store cannot be used. */
   readonly complaints: readonly string[];
 }
 
 /**
- * What is read here may be old by the time a unit is taken. That is safe: the units have no live primary, so a newer
- * file can be published only by a pserver that takes them before, or as the parting snapshot of one that was in sync.
- * The transaction that takes them compares both. `unusable`: names of files that are not the last state.
+ * The answer may be outdated by the time a unit is taken. This is safe, because the units do not have a live primary.
+ * So a newer file can come only from a pserver that takes the units first, or as a parting snapshot of an in-sync
+ * process. The transaction that takes the units checks for both. `unusable`: names of files to ignore as last state.
  */
 export async function findNewestFiles(
   context: RoleContext,

@@ -1,7 +1,7 @@
 /**
- * The disk of a pserver that reads checkpoint files of other pservers through them, where it does not see their folder.
- * Units move, so the newest copy of a shard may be in a file of any pserver; without a shared folder only that pserver
- * has it at hand (docs/decisions/0034-files-through-their-pserver.md).
+ * A disk that also reads checkpoint files of other pservers: if a file is not on this machine, it asks the pserver that
+ * wrote the file. Because units move, the newest state of a shard may be in a file of any pserver. Without a shared
+ * folder, only that pserver can read it (docs/decisions/0034-files-through-their-pserver.md).
  */
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import type { Disk, DiskFile } from '../../../base/seams.ts';
@@ -21,11 +21,11 @@ export interface PeerDiskOptions {
   readonly job: ReturnType<typeof jobFields>;
   /** The job's checkpoint folder. */
   readonly folder: string;
-  /** Of this pserver. */
+  /** Index of this pserver. */
   readonly index: number;
 }
 
-/** What reads through this context finds the files of other pservers, too. */
+/** Returns a context whose disk also finds the files of other pservers. */
 export function withPeerDisk(
   { host, ...context }: RoleContext,
   { job, ...of }: Pick<PeerDiskOptions, 'disk' | 'view' | 'folder' | 'index'> & { readonly job: JobRecord },
@@ -34,7 +34,7 @@ export function withPeerDisk(
   return { ...context, host: { ...host, disk } };
 }
 
-/** Only `open` and `md5` look elsewhere, and only for what is absent here. */
+/** Only `open` and `md5` ask other pservers, and only for files that are absent here. */
 export function createPeerDisk(options: PeerDiskOptions): Disk {
   const { disk } = options;
   const open = (path: string): Promise<DiskFile> => openHereOrThere(options, path);
@@ -71,7 +71,7 @@ async function openHereOrThere(options: PeerDiskOptions, path: string): Promise<
   }
 }
 
-/** Which file of another pserver it is, if it is one. */
+/** Index and name of the file, if the path is that of a file of another pserver. */
 function parseFile({ folder, index }: PeerDiskOptions, path: string) {
   if (!path.startsWith(`${folder}/`)) return undefined;
   const [owner, uuid, ...rest] = path.slice(folder.length + 1).split('/');
@@ -84,7 +84,7 @@ interface PeerPath {
   readonly uuid: string;
 }
 
-/** The first answer says whether the file is there. */
+/** Waits for the first answer, which shows whether the other pserver has the file. */
 async function openThere(options: PeerDiskOptions, peer: LivePserver, named: PeerPath): Promise<DiskFile> {
   const channel = connect(options, peer, named);
   const ask = new PeerFile(options, { channel, peer, named });
@@ -101,14 +101,14 @@ function connect({ network }: PeerDiskOptions, peer: LivePserver, { path }: Peer
   try {
     return network.connect(peer.address);
   } catch (error) {
-    // What it has registered is no address.
+    // The other pserver has registered an invalid address.
     throw isPaddletError(error, 'Usage') ? outOfReach(path, peer, error) : error;
   }
 }
 
-/** Asked for at a time. */
+/** Most bytes to request at a time. */
 const PART_BYTES = 1024 * 1024;
-/** With the time to connect. Short: one that looks for files must notice when it is to look no more. */
+/** Includes the time to connect. It is short, so that a pserver that looks for files soon notices a request to stop. */
 const OPEN_TIMEOUT_MS = 5_000;
 const READ_TIMEOUT_MS = 15_000;
 
@@ -121,7 +121,7 @@ interface PeerSource {
 class PeerFile implements DiskFile {
   readonly #options: PeerDiskOptions;
   readonly #source: PeerSource;
-  /** Of the whole file, as the first answer says. */
+  /** Size of the whole file, from the first answer. */
   #bytes: number | undefined;
 
   constructor(options: PeerDiskOptions, source: PeerSource) {
@@ -190,7 +190,7 @@ class PeerFile implements DiskFile {
   }
 }
 
-/** A file that cannot be had for now, wherever it is. */
+/** The error for a file that cannot be read for now. */
 const outOfReach = (path: string, { index, address }: LivePserver, error: PaddletError): PaddletError =>
   new PaddletError(
     'CheckpointMissing',

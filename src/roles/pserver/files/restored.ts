@@ -1,6 +1,6 @@
 /**
- * What a restore left for the pservers that start after it: heads from before the restore count as heads of the
- * restored files (src/checkpoint/registry/publish-restored.ts says why they were not rewritten).
+ * Reads the record of a restore. For pservers that start after it, heads from before the restore count as heads that
+ * name the restored files (src/checkpoint/registry/publish-restored.ts says why the heads were not rewritten).
  */
 import { type RestoredRecord, restoredSchema } from '../../../checkpoint/registry/publish-restored.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
@@ -11,11 +11,11 @@ import { parseStoreValue } from '../../../core/tasks/state.ts';
 import type { KeyValue } from '../../../store/store.ts';
 
 export interface Restored {
-  /** The head that counts for a unit whose head key is `entry`. */
+  /** The valid head of a unit whose head key has the value `entry`. */
   headOf(unit: number, entry: KeyValue | undefined): Head | undefined;
 }
 
-/** To be read after the claim of an index: from then on no restore can happen. */
+/** Call this only after this process has claimed an index: from then on, a restore is impossible. */
 export async function readRestored(context: RoleContext): Promise<Restored> {
   const key = context.keys.restored;
   const found = await retryStore(context, () => context.store.get(key));

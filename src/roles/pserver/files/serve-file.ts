@@ -1,6 +1,6 @@
 /**
- * Gives parts of this pserver's checkpoint files to pservers that do not see its folder (peer-disk.ts). Each request is
- * answered by itself, so that nothing is left open for one that does not come back.
+ * Serves parts of this pserver's checkpoint files to pservers that cannot read its folder (peer-disk.ts). Each request
+ * opens and closes the file, so a reader that does not come back leaves nothing open.
  */
 import { PaddletError } from '../../../base/errors.ts';
 import type { Disk } from '../../../base/seams.ts';
@@ -9,7 +9,7 @@ import { checkpointPath } from '../../../checkpoint/file/paths.ts';
 import type { Header, Reply } from '../requests/requests.ts';
 import type { FileReads } from './file-reads.ts';
 
-/** Whose files they are. */
+/** The files that this pserver serves. */
 export interface ServedFiles {
   readonly disk: Disk;
   readonly folder: string;
@@ -17,13 +17,13 @@ export interface ServedFiles {
   readonly reads: FileReads;
 }
 
-/** Throws `WrongRole`, `CheckpointMissing`, `CheckpointCorrupt`, and `NotReady` when the disk refuses. */
+/** Throws `WrongRole`, `CheckpointMissing`, `CheckpointCorrupt`, and `NotReady` if the disk fails. */
 export async function serveFile(
   { disk, folder, index, reads }: ServedFiles,
   { index: wanted, uuid, offset, maxBytes }: Header<'readFile'>,
 ): Promise<Reply> {
   if (wanted !== index) throw new PaddletError('WrongRole', `this is pserver ${index}, not ${wanted}`);
-  // A name that could lead out of the folder is refused here.
+  // Refuses names that could lead out of the folder.
   const path = checkpointPath({ folder, index }, uuid);
   return asRefusal(path, async () =>
     withFile(await openFile(disk, path), async (file) => {
@@ -36,7 +36,7 @@ export async function serveFile(
   );
 }
 
-/** What the operating system refuses is no bug of this process. */
+/** Turns errors of the operating system into `NotReady`, since they are not bugs of this process. */
 async function asRefusal(path: string, read: () => Promise<Reply>): Promise<Reply> {
   try {
     return await asCorrupt(path, read);

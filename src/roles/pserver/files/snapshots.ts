@@ -1,4 +1,4 @@
-/** Writes and publishes this pserver's checkpoints, and a parting snapshot after it lost its index. */
+/** Writes and publishes this pserver's checkpoints, and its parting snapshot after it has lost its index. */
 
 import { pause } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
@@ -33,30 +33,30 @@ export interface SnapshotOptions {
   readonly folder: string;
   readonly shards: OwnedShards;
   readonly recovery: () => number;
-  /** Files were loaded from the folder: it is not made again if it is missing. */
+  /** This pserver has loaded files from the folder, so it must not create the folder again if it is missing. */
   readonly isFolderKnown: boolean;
-  /** Of this pserver's files, by others. */
+  /** Reads of this pserver's files by other pservers. */
   readonly reads: Pick<FileReads, 'underWay'>;
   readonly metrics: Pick<PserverMetrics, 'times' | 'saves'>;
-  /** In sync mode. */
+  /** In sync mode only. */
   readonly timeline?: number;
 }
 
-/** The shards as they were at some instant, for a file that is written while later updates are applied. */
+/** The shards as they were at one instant, for a file that is written while this pserver applies later updates. */
 export interface SnapshotSource {
   readonly parameters: Capturable;
   readonly shards: readonly number[];
   readonly momentOf: (shard: number) => ShardMoment;
-  /** In sync mode: of all these shards. */
+  /** In sync mode: the rounds of all these shards. */
   readonly rounds: RoundsMeta;
 }
 
 /** Shards for one file of a parting snapshot. */
 export interface PartingSource {
   readonly shards: readonly number[];
-  /** Of shards that others lead; of the others they are known. */
+  /** Positions of shards that other pservers lead. `OwnedShards` has the positions of the owned shards. */
   readonly copies?: ReadonlyMap<number, ShardMoment>;
-  /** In sync mode: of all these shards. */
+  /** In sync mode: the rounds of all these shards. */
   readonly rounds?: RoundsMeta;
 }
 
@@ -75,9 +75,9 @@ export class Snapshots {
   }
 
   /**
-   * Saves the shards and publishes the file under the fence. `clean`: nothing will be applied after it. Throws
-   * `LeaseGone` when the fence is another's by now, `CheckpointNotWritten` when the disk fails, `Interrupted` when
-   * abandoned.
+   * Saves the shards and publishes the file under the fence. `clean`: this pserver applies no update afterwards. Throws
+   * `LeaseGone` if another process has the index by now, `CheckpointNotWritten` if the disk fails, and `Interrupted`
+   * after `abandon`.
    */
   async save(clean: boolean, source?: SnapshotSource): Promise<CheckpointFile> {
     const { context, record, fence, folder, shards, reads } = this.#options;
@@ -123,8 +123,8 @@ export class Snapshots {
   }
 
   /**
-   * A parting snapshot, after the lease was lost: clean files under this owner's own token, for the next owner of its
-   * shards. It needs no fence: it is the last state only while the heads of the shards still name this token.
+   * Saves a parting snapshot after the lease is lost: clean files under this owner's token, for the next owner of its
+   * shards. The snapshot needs no fence: it is the last state only while the heads of the shards still name this token.
    */
   async saveParting(sources: readonly [PartingSource, ...PartingSource[]]): Promise<void> {
     const { context, fence, index } = this.#options;
@@ -152,17 +152,17 @@ export class Snapshots {
     return generationOf(await this.#trouble.save(writing, (written) => written), meta);
   }
 
-  /** Files were loaded from the folder since. */
+  /** This pserver has now loaded files from the folder. */
   sawFolder(): void {
     this.#trouble.sawFolder();
   }
 
-  /** From now on no save is limited to `maxBytesPerSecond`: the process waits for it in order to stop. */
+  /** Ends the limit `maxBytesPerSecond` for all saves, because the process waits for a save in order to stop. */
   endRateLimit(): void {
     this.#unlimited.abort();
   }
 
-  /** The running save is needed no more: if it waits for the store, it ends with `Interrupted`. */
+  /** The running save is no longer needed: if it waits for the store, it ends with `Interrupted`. */
   abandon(): void {
     this.#unlimited.abort();
     this.#abandoned.abort();
@@ -175,7 +175,7 @@ export class Snapshots {
     };
   }
 
-  /** On shutdown, finish fast: no rate limit. */
+  /** A clean save has no rate limit, so that the shutdown is fast. */
   #paceOf(clean: boolean) {
     const { maxBytesPerSecond } = this.#options.record.job.checkpoint;
     if (clean || maxBytesPerSecond === undefined) return {};
@@ -212,8 +212,8 @@ const timedCapture = (from: Capturable, times: WorkTimes): Capturable => ({
 });
 
 /**
- * Limits a writer to so many bytes a second, measured over everything that it writes. The limit ends when `unlimited`
- * aborts: this process waits for the writer in order to stop.
+ * Limits a writer to an average of `maxBytesPerSecond`, over everything that it writes. The limit ends when `unlimited`
+ * aborts, because this process then waits for the writer in order to stop.
  */
 export function createPace(clock: Clock, maxBytesPerSecond: number, unlimited: AbortSignal): Pace {
   const startedMs = clock.monotonicMs();

@@ -19,8 +19,8 @@ export interface SweepOptions {
 }
 
 /**
- * Keeps the files that the store names, and those that were loaded. Another pserver may be about to load a parting
- * snapshot of an owner of this index: it stays until newer files have all of its shards.
+ * Removes all files of this index except those that the store names and the loaded ones. Another pserver may be about
+ * to load a parting snapshot of this index, so the snapshot stays until newer files have all of its shards.
  */
 export async function sweepOrphans(options: SweepOptions, loaded: readonly string[]): Promise<void> {
   const { context, record, index, fence, folder } = options;
@@ -31,7 +31,7 @@ export async function sweepOrphans(options: SweepOptions, loaded: readonly strin
     place: { folder, index },
     jobId: record.id,
     token: fence.token,
-    // A parting snapshot of sync mode is in no entry, and the only file until the next checkpoint.
+    // In sync mode, no entry names a loaded parting snapshot, which is the only file until the next checkpoint.
     published: new Set([...named, ...loaded]),
   });
   if (report.removed.length > 0) host.log.info(`removed ${report.removed.length} orphaned checkpoint files`);
@@ -43,11 +43,11 @@ export async function sweepOrphans(options: SweepOptions, loaded: readonly strin
 
 interface Named {
   readonly named: readonly string[];
-  /** Parting snapshots of the index of which no file is needed any more. */
+  /** Parting snapshots of this index whose files are no longer needed. */
   readonly replaced: readonly Parting[];
 }
 
-/** Of the snapshots of which nothing was loaded. */
+/** Keys of the snapshots that this pserver has not loaded any file of. */
 function keysOf(replaced: readonly Parting[], loaded: readonly string[]): string[] {
   const kept = new Set(replaced.filter(({ generation }) => loaded.includes(generation.uuid)).map(({ key }) => key));
   return [...new Set(replaced.map(({ key }) => key))].filter((key) => !kept.has(key));
@@ -64,7 +64,8 @@ async function readNamed({ context, index }: SweepOptions): Promise<Named> {
     entries.find(({ key }) => key === keys.cut),
   );
   const partings = parsePartings(keys.partingPrefix, (await range(keys.partingPrefix)).entries);
-  // An owner that loses its index again and again saves nothing else: without its later snapshots all would stay.
+  // An owner that repeatedly loses its index saves only parting snapshots. So later snapshots count as replacements,
+  // too; otherwise all of them would stay.
   const generations = [...files, ...partings].map(({ generation }) => generation);
   const isFileReplaced = ({ generation }: Parting): boolean => unreplacedShards(generation, generations)?.length === 0;
   const isReplaced = ({ key }: Parting): boolean => partings.filter((one) => one.key === key).every(isFileReplaced);

@@ -1,6 +1,7 @@
 /**
- * A process with a copy of units that has lost its index writes the copy down and ends. Another one that is to take the
- * units waits for that: without it some of what was acknowledged would have to be repaired.
+ * Waits for parting snapshots. A pserver that has lost its index saves its copies of units in a parting snapshot and
+ * ends. A pserver that is to take these units waits for the snapshot. Without it, some acknowledged updates would have
+ * to be repaired.
  */
 import { backoffMs } from '../../../base/backoff.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
@@ -14,8 +15,9 @@ export interface PartingWait extends FileWait {
 }
 
 /**
- * Until the last state of the shards is known, no process is left that may be writing it, or the limit is reached. One
- * whose index another process has by now has ended, as far as its supervisor goes. Waits for no unit of one copy.
+ * Waits until the last state of the shards is known, no process may still be writing it, or the limit is reached. If
+ * another process has claimed the index of a process, its supervisor has probably ended that process. Does not wait for
+ * units with one copy.
  */
 export async function untilParted(wait: PartingWait, former: FormerState, shards: readonly number[]): Promise<void> {
   const { context, waitSignal, onWaiting, limitMs } = wait;
@@ -33,7 +35,7 @@ export async function untilParted(wait: PartingWait, former: FormerState, shards
   onWaiting(undefined);
 }
 
-/** Indexes of those that have announced nothing; none when nothing is missing without them. */
+/** Indexes of the processes that have not announced a snapshot yet; empty if the last state is already complete. */
 async function mayBeWriting(
   { context }: Pick<PartingWait, 'context'>,
   former: FormerState,

@@ -1,8 +1,8 @@
 /**
- * A published file that cannot be found is not a damaged one: the folder may not be mounted yet, or this may be another
- * host than the one that has it, and no pserver there gives it (peer-disk.ts). To continue without it costs every
- * pserver work, or this one its state. So a pserver waits for it and says so, until it is found or an operator gives it
- * up (`paddlet checkpoint forget`).
+ * Waits for published files that cannot be found. A missing file is not a damaged one: its folder may not be mounted
+ * yet, or the file may be on another host where no pserver serves it (peer-disk.ts). Continuing without the file would
+ * cost every pserver work, or this pserver its state. So a pserver waits and logs this, until it finds the file or an
+ * operator gives the file up (`paddlet checkpoint forget`).
  */
 import { backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
@@ -16,28 +16,28 @@ import { pauseOrAborted } from '../../../cluster/waiting.ts';
 
 export interface FileWait {
   readonly context: RoleContext;
-  /** Of this pserver. */
+  /** Index of this pserver. */
   readonly index: number;
   readonly folder: string;
   /** Ends the wait with `Interrupted`. */
   readonly waitSignal: AbortSignal;
-  /** Told what is waited for, and undefined afterwards. */
+  /** Called with what the pserver waits for, and with undefined after the wait. */
   readonly onWaiting: (what: string | undefined) => void;
 }
 
-/** What is waited for, and what an operator can do about it. */
+/** The files that the pserver waits for, and a hint for the operator. */
 export interface WaitedFor {
   readonly files: string;
   readonly hint: string;
 }
 
-/** How often a waiting pserver repeats what it waits for. */
+/** How often a waiting pserver logs what it waits for. */
 const REMIND_MS = 10_000;
 
-/** An answer, or what is missing for one. `of`: in other files than those that the caller waits for. */
+/** An answer, or the reason why it is missing. `of`: the files to wait for, if they differ from the caller's. */
 export type Look<T> = { readonly answer: T } | { readonly missing: string; readonly of?: WaitedFor };
 
-/** Repeats `look` until it has an answer. `waitedFor`: the published files of this pserver unless others are named. */
+/** Repeats `look` until it has an answer. `waitedFor` defaults to the published files of this pserver. */
 export async function untilFound<T>(
   options: FileWait,
   look: () => Promise<Look<T>>,
@@ -72,14 +72,14 @@ export const filesOfPserver = (index: number): WaitedFor => ({
     `\`paddlet checkpoint forget --index ${index}\` continues without them`,
 });
 
-/** Undefined when at least one of the files can be opened; otherwise why none can. */
+/** Undefined if at least one of the files is there, even a damaged one; otherwise why none can be opened. */
 export async function whyUnseen(disk: Disk, place: FilePlace, uuids: readonly string[]): Promise<string | undefined> {
   const folder = indexFolder(place);
   let why = `${folder} does not have any of the ${uuids.length} published files`;
   for (const uuid of uuids) {
     const size = await sizeOf(disk, checkpointPath(place, uuid));
     if (typeof size === 'number' || size.is === 'damaged') return undefined;
-    // The same would be said of all the others, each after a wait.
+    // The other files would fail in the same way, each after a timeout.
     if (size.is === 'outOfReach') return size.message;
     if (size.is === 'unreadable') why = size.message;
   }
@@ -92,8 +92,8 @@ export interface SizedFile {
 }
 
 /**
- * Undefined when each of the files can be opened and has all of its bytes; otherwise why not. A shorter one is being
- * copied. `from`: the folder that they are in.
+ * Undefined if each of the files has all of its bytes or is damaged; otherwise why not. A shorter file is probably
+ * still being copied. `from`: the folder of the files.
  */
 export async function whyIncomplete(
   disk: Disk,
@@ -112,12 +112,12 @@ export async function whyIncomplete(
 }
 
 interface Unopened {
-  /** `outOfReach`: at another pserver, which does not answer. */
+  /** `outOfReach`: the file is at another pserver, which does not serve it. */
   readonly is: 'absent' | 'damaged' | 'unreadable' | 'outOfReach';
   readonly message: string;
 }
 
-/** In bytes, or why the file cannot be opened. */
+/** The size in bytes, or why the file cannot be opened. */
 async function sizeOf(disk: Disk, path: string): Promise<number | Unopened> {
   try {
     return await withFile(await openFile(disk, path), (file) => file.size());
@@ -135,15 +135,15 @@ async function isFolder(disk: Disk, path: string): Promise<boolean> {
   try {
     return (await disk.inspect(path)) !== undefined;
   } catch (error) {
-    // What it may not look at exists.
+    // An error, such as a lack of permission, means that the folder exists.
     if (error instanceof Error && 'code' in error) return true;
     throw error;
   }
 }
 
 /**
- * The newest file was seen and then not found: it vanished with all others, as when the folder is not mounted any more,
- * or it is back. Otherwise it alone is gone, for good.
+ * For a newest file that was seen and then not found. True if all files have vanished, as after an unmount, or if the
+ * newest file is back. False if only the newest file is missing: then it was removed permanently.
  */
 export async function isAwayForNow(disk: Disk, place: FilePlace, [newest, ...others]: readonly string[]) {
   const isSeen = async (uuids: readonly string[]): Promise<boolean> =>
@@ -151,7 +151,7 @@ export async function isAwayForNow(disk: Disk, place: FilePlace, [newest, ...oth
   return (await isSeen([newest!])) || others.length === 0 || !(await isSeen(others));
 }
 
-/** A file of that pserver is seen, or all of these are given up; otherwise what is missing. */
+/** Whether a file of that pserver is seen, or the operator has given up all of them; else what is missing. */
 export async function lookForFiles(
   options: FileWait,
   index: number,
@@ -164,6 +164,6 @@ export async function lookForFiles(
   return uuids.every((uuid) => forgotten.has(uuid)) ? 'forgotten' : { missing, of: filesOfPserver(index) };
 }
 
-/** Files that the operator has given up, in a word to this process. */
+/** Files that the operator has given up for this index. */
 const forgottenFiles = ({ context, index }: FileWait): Promise<ReadonlySet<string>> =>
   retryStore(context, () => readForgotten(context.store, context.keys.forgotten(index)));

@@ -1,6 +1,6 @@
 /**
- * Fills shards without a state from another job's checkpoint. Files of it that cannot be found are waited for, like
- * those of the job itself: they may have been moved or not be mounted yet, and without them this job cannot go on.
+ * Fills shards without a state from another job's checkpoint. It waits for missing files of that checkpoint, as for
+ * files of the job itself: they may have been moved or not be mounted yet, and this job cannot continue without them.
  */
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import type { ExpectedJob } from '../../../checkpoint/load/load.ts';
@@ -17,8 +17,8 @@ export interface WarmStartOptions extends FileWait {
 }
 
 /**
- * In a job with a warm start, the values taken over from the other job are the initial ones: a shard that loses its
- * state later starts from them again. Returns what was taken over.
+ * In a job with a warm start, the values from the other job are the initial values: a shard that later loses its state
+ * starts from them again. Returns the loaded parameters and tables.
  */
 export async function warmUp(options: WarmStartOptions, shards: readonly number[]): Promise<readonly WarmLoaded[]> {
   const { context, warmStart } = options;

@@ -1,17 +1,17 @@
 /**
- * Shards that this pserver holds: their values, optimizer state, ledgers and positions. This is the only place where an
- * update is applied, whether this pserver leads the shards (`OwnedShards`), has a copy of them, or is receiving one.
+ * Shards that this pserver holds: their values, optimizer state, ledgers and positions. Only this class applies updates,
+ * whether this pserver leads the shards (`OwnedShards`), has a copy of them, or is receiving one.
  *
  * Invariants:
- * - Callers judge an update before they apply it: `whyUnfit`, or the ledgers themselves where requests are answered.
- * - `apply` changes values, ledgers and positions in one synchronous call. A push or a round that it throws for has
+ * - Callers check an update before they apply it: with `whyUnfit`, or with the ledgers if they answer a request.
+ * - `apply` changes values, ledgers and positions in one synchronous call. If it throws for a push or a round, it has
  *   changed nothing. A close of tasks that fits does not fail.
- * - An update that is applied has rows and blocks of these shards alone. A caller with a larger one cuts it first
+ * - An applied update has rows and blocks of these shards only. A caller with a larger update cuts it first
  *   (`update/parts.ts`).
- * - Lists of shards have each shard once, and all of them are held.
+ * - Lists of shards contain each shard once, and only held shards.
  *
- * One object serves shards of several primaries. Shards with equal ledgers share one ledger. If some of them get an
- * update before the others, these get a copy of the ledger until all have the update.
+ * One object serves shards of several primaries. Shards with equal ledgers share one ledger. If some of these shards get
+ * an update before the others, they have a separate copy of the ledger until all have the update.
  */
 import { assert, unreachable } from '../../../base/assert.ts';
 import type { PushPosition } from '../../../core/shard/ledger.ts';
@@ -32,9 +32,9 @@ export interface HeldJob {
   readonly spec: TrainedSpec;
   /** Number of shards of the job. */
   readonly shards: number;
-  /** Tasks of a pass. */
+  /** Number of tasks of a pass. */
   readonly tasks: number;
-  /** Sync mode: what the learning rate is multiplied by in that round. */
+  /** Sync mode: the factor of the learning rate in a round. */
   readonly rateShareOf?: ((round: number) => number) | undefined;
 }
 
@@ -46,7 +46,7 @@ export interface ShardPositions {
   readonly seqs: ReadonlyMap<number, number>;
 }
 
-/** Ledgers, to be read. Only `Held` changes them. */
+/** Read-only view of the ledgers. Only `Held` changes them. */
 export type HeldLedgers = Omit<ShardLedgers, 'advance' | 'close' | 'add' | 'remove'>;
 
 /** The memory of all shards of this pserver. In sync mode, going back to a cut replaces it. */
@@ -54,19 +54,19 @@ export interface ShardMemory {
   readonly parameters: Parameters;
 }
 
-/** What `Parameters.push` does with each shard: a SHARD_ACTION by shard number. */
+/** Shard number → SHARD_ACTION, which tells `Parameters.push` how to treat the shard. */
 type Actions = Uint8Array;
 
 export class Held {
   readonly job: HeldJob;
-  /** To cut updates into those of some shards. */
+  /** Used to cut updates into parts for some shards. */
   readonly parts: ShardParts;
   readonly #memory: ShardMemory;
   readonly #ledgers: ShardLedgers;
-  /** Updates applied, by shard number. */
+  /** Shard number → number of applied updates. */
   readonly #seqs: Float64Array;
   readonly #shards = new Set<number>();
-  /** For an update of all held shards. Undefined: it is to be made. */
+  /** Cached actions for an update of all held shards; undefined until needed. */
   #applyToAll: Actions | undefined;
 
   constructor(job: HeldJob, memory: ShardMemory, router: IdRouter = createIdRouter(job)) {
@@ -77,7 +77,7 @@ export class Held {
     this.#seqs = new Float64Array(job.shards);
   }
 
-  /** Another one in the same memory, which holds nothing yet. */
+  /** Returns another `Held` in the same memory, which holds no shards yet. */
   beside(): Held {
     return new Held(this.job, this.#memory, this.parts.router);
   }
@@ -90,7 +90,7 @@ export class Held {
     return this.#ledgers;
   }
 
-  /** Shards come, which are present in the memory. Throws `CheckpointCorrupt` for a ledger that cannot be read. */
+  /** Holds more shards, which must be in the memory. Throws `CheckpointCorrupt` for an unreadable ledger. */
   hold(shards: readonly number[], { ledgers, seqs }: ShardPositions): void {
     this.#ledgers.add(shards, ledgers);
     for (const shard of shards) {
@@ -100,19 +100,19 @@ export class Held {
     this.#applyToAll = undefined;
   }
 
-  /** The shards stay in the memory. */
+  /** Stops holding these shards, which stay in the memory. */
   letGo(shards: readonly number[]): void {
     this.#ledgers.remove(shards);
     for (const shard of shards) this.#shards.delete(shard);
     this.#applyToAll = undefined;
   }
 
-  /** Updates applied to a shard; undefined for a shard that is not held. */
+  /** Number of updates applied to a shard; undefined if the shard is not held. */
   seqOf(shard: number): number | undefined {
     return this.#shards.has(shard) ? this.#seqs[shard] : undefined;
   }
 
-  /** Default: of all held shards. */
+  /** The positions of `shards`; by default, of all held shards. */
   positions(shards: readonly number[] = [...this.#shards]): ShardPositions {
     return {
       ledgers: new Map(shards.map((shard) => [shard, this.#ledgers.encode(shard)])),
@@ -121,14 +121,14 @@ export class Held {
   }
 
   /**
-   * Whether gradients can be applied to these shards; undefined: to all held ones. Throws what `Parameters.check`
-   * throws, also for gradients of shards that are not held.
+   * Checks that gradients can be applied to `applying`; undefined: to all held shards. Throws the errors of
+   * `Parameters.check`, also for gradients of shards that are not held.
    */
   check({ dense, sparse }: RoundGradients, applying?: readonly number[]): void {
     this.#memory.parameters.check(sparse, dense, this.#actions(applying));
   }
 
-  /** Why the update is not the next one of these shards; undefined when it is. `shards` undefined: all held ones. */
+  /** Why the update is not the next one of `shards` (undefined: all held ones); undefined if it is. */
   whyUnfit(update: Update, shards?: readonly number[]): string | undefined {
     switch (update.type) {
       case 'push':
@@ -144,8 +144,8 @@ export class Held {
   }
 
   /**
-   * Of `shards` (undefined: all held ones), some may have had a push already. Says why the others are not exactly
-   * `applying` (undefined: all of `shards`), or why it is not their next push. Undefined: the push fits.
+   * Why a push does not fit; undefined if it fits. It fits if it is the next push of exactly the shards `applying`
+   * (undefined: all of `shards`), and the other ones of `shards` (undefined: all held ones) already have it.
    */
   whyUnwanted(
     push: PushPosition,
@@ -160,9 +160,9 @@ export class Held {
   }
 
   /**
-   * Applies an update that fits. A push names the shards that apply it. A close and a round are applied to `shards`;
-   * undefined: to all held ones. For a round, gives the values that it changed, as they were before. Throws what
-   * `Parameters.push` throws.
+   * Applies an update that fits. A push names the shards that apply it. A close or a round is applied to `shards`;
+   * undefined: to all held shards. For a round, returns the previous values of all changed rows and blocks. Throws the
+   * errors of `Parameters.push`.
    */
   apply(update: Update, shards?: readonly number[]): OldValues | undefined {
     switch (update.type) {
@@ -180,7 +180,7 @@ export class Held {
     }
   }
 
-  /** Sync mode: what the learning rate is multiplied by in that round. */
+  /** Sync mode: the factor of the learning rate in a round. */
   rateShareOf(round: number): number {
     return this.job.rateShareOf?.(round) ?? 1;
   }
@@ -194,10 +194,10 @@ export class Held {
   }
 
   #round({ round, batches, dense, sparse }: RoundUpdate, only: readonly number[] | undefined): OldValues {
-    // Copies: the ids may be in kernel memory, which moves in the push.
+    // Copy the ids: they may be in kernel memory, which may move during the push.
     const ids = sparse.map((part) => part.ids.slice());
     const rateScale = this.rateShareOf(round);
-    // It has rows of these shards alone. With an action for all held shards, rows that pulls found are not looked up.
+    // The round has only rows of these shards. With actions for all held shards, rows found by pulls need no lookup.
     const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(undefined), rateScale);
     for (const { position } of batches) this.#ledgers.advance(position, only);
     this.#count(only ?? this.#shards);
@@ -211,7 +211,7 @@ export class Held {
     for (const shard of applied) this.#seqs[shard]! += 1;
   }
 
-  /** As `Parameters.push` takes them: applied to these shards, not to other held ones, refused for all others. */
+  /** The actions for `Parameters.push`: apply to these shards, skip other held shards, refuse all others. */
   #actions(applying: readonly number[] | undefined): Actions {
     if (applying === undefined) {
       this.#applyToAll ??= this.#actionsOf(SHARD_ACTION.apply);
@@ -238,14 +238,14 @@ export class Held {
     return `task ${task} of pass ${pass} has more records in the ledgers of the unit than the ${records} of its close`;
   }
 
-  /** Mini-batches of a round are of different tasks, so none of them has to wait for another one. */
+  /** The mini-batches of a round must belong to different tasks, so that each can be checked separately. */
   #whyNotRound({ batches }: RoundUpdate, shards: readonly number[] | undefined): string | undefined {
     if (new Set(batches.map(({ position: { pass, task } }) => `${pass}/${task}`)).size < batches.length)
       return 'a round has two mini-batches of one task';
     return firstDefined(batches.map(({ position }) => this.whyUnwanted(position, undefined, shards)));
   }
 
-  /** An update of all shards costs less without the list of them. */
+  /** Undefined if these are all held shards: an update of all shards costs less without a list. */
   #unlessAll(shards: readonly number[] | undefined): readonly number[] | undefined {
     return shards?.length === this.#shards.size ? undefined : shards;
   }
@@ -259,7 +259,7 @@ export class Held {
 const firstDefined = (whys: readonly (string | undefined)[]): string | undefined =>
   whys.find((why) => why !== undefined);
 
-/** Both are of the same `all` shards; undefined: all of them. */
+/** Whether two subsets of the same `all` shards are equal; undefined stands for all of them. */
 function isSameSet(some: readonly number[] | undefined, others: readonly number[] | undefined, all: number): boolean {
   const [count, otherCount] = [some?.length ?? all, others?.length ?? all];
   if (count !== otherCount) return false;

@@ -1,13 +1,16 @@
 /**
- * What a pserver does about the units that it leads, in each of two modes. Where a unit has one copy, the unit is moved
- * (due-moves.ts). Where units have more, copies join, another member leads, and copies are removed (due-copies.ts). The
- * plans are pure functions; here they get what this process knows, and their steps get the actions that begin them.
+ * Determines the steps that a pserver must take for the units that it leads. If units have one copy, it moves them
+ * (due-moves.ts). If they have more, copies join, units are handed over to members, and copies are removed
+ * (due-copies.ts). The plans are pure functions. The duties give them the knowledge of this process, and connect their
+ * steps with the actions that start them.
  *
- * Invariants: the duties keep no state, so that each look plans from what is true then. A copy counts by the token of
- * its process: a process that has the index of a dead member gets a copy, and is neither handed a unit nor removed.
+ * Invariants:
+ * - The duties keep no state, so each look plans from the current facts.
+ * - A copy counts by the token of its process. A process that has the index of a dead member gets a new copy; it is
+ *   neither handed a unit nor removed.
  *
- * Weakness: this process knows only its own units exactly; of all others it knows what the store shows. So two pservers
- * may send more to a third one than the plan gives it, until both see what the other one has done.
+ * Weakness: this process knows only its own units exactly, and all others only through the store. So two pservers may
+ * send more to a third one than the plan gives it, until each sees the steps of the other.
  */
 import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
 import { type CopiesView, dueCopies } from '../../../core/units/due-copies.ts';
@@ -16,12 +19,12 @@ import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { OwnedHeads } from '../held/owned-heads.ts';
 
 /**
- * Limit of transfers under way, at a source and at a target: each takes memory and bandwidth at both, and more at a
- * time would not end sooner. Hand-overs to members have the same limit, because the requests for their units wait.
+ * Most concurrent transfers, at a source and at a target. Each transfer takes memory and bandwidth at both, and more of
+ * them would not end sooner. Hand-overs to members have the same limit, because requests for their units wait.
  */
 export const MOST_AT_A_TIME = 2;
 
-/** What the planner sees in one look. */
+/** The planner's view of the cluster in one look. */
 export interface Seen extends Pick<CopiesView, 'me' | 'isLeaving' | 'units' | 'pservers'> {
   readonly live: readonly LivePserver[];
 }
@@ -30,19 +33,19 @@ export interface Seen extends Pick<CopiesView, 'me' | 'isLeaving' | 'units' | 'p
 export interface DueSteps {
   /** Each names a unit, and the index of the pserver that takes the unit, or whose copy is removed. */
   readonly steps: readonly { readonly unit: number; readonly index: number }[];
-  /** How many steps of this kind have begun and not ended. */
+  /** Number of steps of this kind that are in progress. */
   readonly underWay: () => number;
-  /** The pserver may refuse the step, and is left alone for a while when it has refused. */
+  /** Whether the pserver may refuse the step. After a refusal, the planner leaves it alone for a while. */
   readonly canBeRefused: boolean;
   readonly begin: (unit: number, pserver: LivePserver) => void;
 }
 
 export interface Duties {
-  /** The plan gives to others what a pserver would get that has refused repeatedly. */
+  /** Whether the plan passes over a pserver that has refused repeatedly, and gives its units to others. */
   readonly passesOver: boolean;
-  /** In the order in which they are begun; undefined while that cannot be said. */
+  /** The steps in the order in which to start them; undefined while an input of the plan is unknown. */
   readonly due: (seen: Seen) => readonly DueSteps[] | undefined;
-  /** What must be done before a step is begun; undefined if nothing. The plan is made again after it. */
+  /** Work to do before any step starts; undefined if none is needed. The planner plans again after it. */
   readonly prepare?: () => Promise<void> | undefined;
 }
 
@@ -53,7 +56,7 @@ export interface MoveDuties {
   readonly begin: (unit: number, target: LivePserver) => void;
 }
 
-/** Units with one copy are moved. Before one is offered, no head names a file as the last state. */
+/** For units with one copy, which are moved. A move starts only when no head names a file as the last state. */
 export const moveDuties = ({ heads, moving, begin }: MoveDuties): Duties => ({
   passesOver: false,
   prepare: () => (heads.areResting ? heads.wake() : undefined),
@@ -64,28 +67,28 @@ export const moveDuties = ({ heads, moving, begin }: MoveDuties): Duties => ({
   },
 });
 
-/** What has begun, and what begins it. A hand-over and a removal are asked for again until they are made. */
+/** Steps in progress, and the actions that start steps. Hand-overs and removals are requested again until done. */
 export interface CopyActions {
-  /** Unit → indexes for which a copy is being made, or that have theirs and are in no head yet. */
+  /** Unit → indexes of the pservers that are getting a copy, or have one that the head does not name yet. */
   joining(): ReadonlyMap<number, ReadonlySet<number>>;
-  /** Unit → to whom. */
+  /** Unit → index of the target. */
   handingOver(): ReadonlyMap<number, number>;
-  /** Begins a copy for a live process that is not in the set. */
+  /** Starts a copy for a live process that is not in the in-sync set. */
   join(unit: number, target: LivePserver): void;
-  /** To a member. */
+  /** Hands the unit over to a member of the in-sync set. */
   handOver(unit: number, to: UnitOwner): void;
-  /** Takes a member that is not wanted out of the set. */
+  /** Removes an unwanted member from the in-sync set. */
   remove(unit: number, from: UnitOwner): void;
 }
 
 export interface CopyDuties {
   readonly heads: Pick<OwnedHeads, 'units' | 'of'>;
-  /** Copies of each unit that are wanted. */
+  /** Number of wanted copies of each unit, including the primary's. */
   readonly replicas: number;
   readonly actions: CopyActions;
 }
 
-/** Removals and hand-overs come first: they cost no transfer. */
+/** For units with several copies. Removals and hand-overs come first, because they need no transfer. */
 export const copyDuties = ({ heads, replicas, actions }: CopyDuties): Duties => ({
   passesOver: true,
   due: (seen) => {
@@ -95,7 +98,7 @@ export const copyDuties = ({ heads, replicas, actions }: CopyDuties): Duties => 
     return [
       {
         steps: due.removals.map(({ unit, from }) => ({ unit, index: from })),
-        // A removal is made at once, or asked for again: all may begin.
+        // Removals need no limit: a removal takes effect at once, or is requested again.
         underWay: () => 0,
         canBeRefused: false,
         begin: (unit, member) => actions.remove(unit, ownerOf(member)),
@@ -118,7 +121,7 @@ export const copyDuties = ({ heads, replicas, actions }: CopyDuties): Duties => 
 
 const ownerOf = ({ index, token }: LivePserver): UnitOwner => ({ index, token: token.toString() });
 
-/** Unit → indexes of its live members. The copies of dead processes are taken out of the sets without being asked. */
+/** Unit → indexes of its live members. The replicas remove the copies of dead processes by themselves. */
 function ledCopies(heads: CopyDuties['heads'], live: readonly LivePserver[]): Map<number, number[]> {
   const tokens = new Map(live.map((one) => [one.index, one.token.toString()]));
   return new Map(

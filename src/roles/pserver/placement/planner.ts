@@ -1,16 +1,16 @@
 /**
- * Decides when this pserver begins to change where the units that it leads are, and where their copies are. The duties
- * (duties.ts) say what is due, as a function of what is seen; each pserver works that out for its own units.
+ * Decides when this pserver starts to move the units that it leads, or their copies. The duties (duties.ts) determine
+ * the due steps from the planner's view of the cluster. Each pserver does this for its own units.
  *
  * Invariants:
- * - Until the pservers have been the same for a while, nothing is begun, so that pservers which come together are
- *   planned for together. Where only sizes have changed, the planner waits for longer (growth.ts). A pserver that
- *   leaves waits for neither.
+ * - The planner starts steps only after the set of pservers has been the same for a while, so that one plan covers
+ *   pservers that start together. If only sizes have changed, it waits longer (growth.ts). A pserver that leaves waits
+ *   for neither.
  * - A target that has refused gets nothing until it may be asked again (refused-targets.ts).
- * - Each kind of step has its own limit of what is under way at a time.
+ * - Each kind of step has a separate limit for steps in progress.
  *
  * Weakness: while the state of any pserver changes more often than once a second, the cluster does not settle, and only
- * pservers that leave begin anything.
+ * pservers that leave start steps.
  */
 import type { Clock } from '../../../base/seams.ts';
 import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
@@ -22,7 +22,7 @@ import { type DueSteps, type Duties, MOST_AT_A_TIME } from './duties.ts';
 import { RefusedTargets } from './refused-targets.ts';
 import { SeenCluster, type SeenClusterOptions } from './seen-cluster.ts';
 
-/** As long as a timer can be set for; something changes earlier. */
+/** The longest possible timer; something changes earlier. */
 const NEVER_MS = 2 ** 31 - 1;
 
 export interface PlannerOptions extends SeenClusterOptions {
@@ -31,9 +31,9 @@ export interface PlannerOptions extends SeenClusterOptions {
   readonly me: number;
   readonly duties: Duties;
   readonly isLeaving: () => boolean;
-  /** This pserver serves, and its units may change. */
+  /** Whether this pserver serves, and its units may change. */
   readonly mayMove: () => boolean;
-  /** Notified when anything may have changed that the plan is made of. */
+  /** Notified when an input of the plan may have changed. */
   readonly changed: Signal;
   /** Changes with each notification. */
   readonly version: () => number;
@@ -51,7 +51,7 @@ export class Planner {
     this.#refused = new RefusedTargets(options.clock);
   }
 
-  /** Throws `Interrupted`, and like `Duties.prepare`. */
+  /** Throws `Interrupted`, and the errors of `Duties.prepare`. */
   async run(signal: AbortSignal): Promise<never> {
     const { clock, changed, version } = this.#options;
     for (;;) {
@@ -68,12 +68,12 @@ export class Planner {
     else this.#refused.refused(to);
   }
 
-  /** Whether there is a pserver that could take units of this one. */
+  /** Whether another pserver could take units of this one. */
   hasTaker(): boolean {
     return hasTaker(this.#options.me, this.#cluster.pservers());
   }
 
-  /** Gives the time at which to look again even if nothing changes. */
+  /** Returns the time at which to look again even if nothing changes. */
   async #beginDue(): Promise<number | undefined> {
     const { clock, duties, isLeaving, mayMove, view } = this.#options;
     const settledAtMs = this.#cluster.settledAtMs(() => this.#growth.clusterChanged());
@@ -90,11 +90,11 @@ export class Planner {
     const prepared = duties.prepare?.();
     if (prepared === undefined) return this.#begin(due, live);
     await prepared;
-    // The world may have changed in the meantime.
+    // The inputs may have changed in the meantime, so plan again.
     return clock.monotonicMs();
   }
 
-  /** Undefined while that cannot be said. */
+  /** The due steps; undefined while an input of the plan is unknown. */
   #due(live: readonly LivePserver[]): readonly DueSteps[] | undefined {
     const { me, duties, isLeaving } = this.#options;
     if (!this.#cluster.isLoaded()) return undefined;
@@ -116,7 +116,7 @@ export class Planner {
     return againAtMs;
   }
 
-  /** A pserver that is not reached from here, though it has its index, is replaced for as long as it is left alone. */
+  /** Pservers, with those that have refused repeatedly as `late`, so that the plan replaces them for a while. */
   #takers(): SeenSite[] {
     const pservers = this.#cluster.pservers();
     return pservers.map((one) => (this.#refused.isPassedOver(one.index) ? { ...one, status: 'late' } : one));

@@ -1,9 +1,9 @@
 /**
- * Pservers that have not taken a unit, or a copy of it: the planner leaves them alone for a while, longer each time.
+ * Pservers that have refused a unit or a copy. The planner leaves each of them alone for a while, longer each time.
  *
- * Invariant: a pserver that takes something starts from nothing again.
+ * Invariant: if a pserver takes a unit or a copy, its earlier refusals no longer count.
  *
- * Weakness: pservers are known by index. A process that gets the index of one that refused waits as long as that one.
+ * Weakness: pservers are identified by index. A new process at the index of one that refused has to wait as long.
  */
 import { type Backoff, backoffMs } from '../../../base/backoff.ts';
 import type { Clock } from '../../../base/seams.ts';
@@ -19,7 +19,7 @@ const MANY = 2 * MOST_AT_A_TIME;
 
 export class RefusedTargets {
   readonly #clock: Clock;
-  /** By index. */
+  /** Index → number of refusals, and until when to leave the pserver alone. */
   readonly #refused = new Map<number, { readonly times: number; readonly untilMs: number }>();
 
   constructor(clock: Clock) {
@@ -35,18 +35,18 @@ export class RefusedTargets {
     this.#refused.delete(index);
   }
 
-  /** When it may be asked again; undefined: now. */
+  /** When the pserver may be asked again; undefined: now. */
   notBeforeMs(index: number): number | undefined {
     const untilMs = this.#refused.get(index)?.untilMs;
     return untilMs === undefined || untilMs <= this.#clock.monotonicMs() ? undefined : untilMs;
   }
 
-  /** The pserver has refused repeatedly, and is left alone now: others get what it would. */
+  /** Whether the pserver has refused repeatedly and is left alone now, so that others get its units. */
   isPassedOver(index: number): boolean {
     return (this.#refused.get(index)?.times ?? 0) >= MANY && this.notBeforeMs(index) !== undefined;
   }
 
-  /** When the next one may be asked again. */
+  /** When the next pserver may be asked again. */
   nextMs(): number | undefined {
     const times = [...this.#refused.keys()].flatMap((index) => this.notBeforeMs(index) ?? []);
     return times.length === 0 ? undefined : Math.min(...times);

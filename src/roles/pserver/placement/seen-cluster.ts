@@ -1,11 +1,12 @@
 /**
- * What the planner sees: units and pservers as the store shows them, and since when the pservers have been the same.
+ * The planner's view of the cluster: units and pservers according to the store, and since when the set of pservers has
+ * been the same.
  *
- * Invariant: a live pserver that does not serve is `unknown` at first and `late` after a while, so that nothing waits
- * for it forever.
+ * Invariant: a live pserver that does not serve is `unknown` at first and `late` after a while, so that the planner
+ * does not wait for it forever.
  *
- * Weakness: the times count from the first look of this process. A process that starts waits for a pserver that has
- * hung for long already.
+ * Weakness: the times count from the first look of this process. So a process that starts also waits for a pserver that
+ * has been hanging for a long time.
  */
 import type { Clock } from '../../../base/seams.ts';
 import type { PlacementView } from '../../../cluster/placement/placement-view.ts';
@@ -15,7 +16,7 @@ import type { SeenPserver } from '../../../core/units/due-moves.ts';
 
 /** The pservers are the same, in the same state, for this long before anything is evened out. */
 const SETTLE_MS = 1_000;
-/** A live pserver that does not serve is waited for this long: one with a disk that hangs must not hold up repair. */
+/** How long to wait for a live pserver that does not serve: one with a hanging disk must not hold up repair. */
 const LATE_MS = 30_000;
 
 type ToldStatus = 'up' | 'loading' | 'draining' | 'down';
@@ -28,7 +29,7 @@ export interface SeenClusterOptions {
 
 export class SeenCluster {
   readonly #options: SeenClusterOptions;
-  /** Unit → bytes, as a record last had them: a record names a unit only some time after its pserver has it. */
+  /** Unit → bytes in the last record with the unit: a record names a unit only some time after its pserver leads it. */
   readonly #bytes = new Map<number, number>();
   /** Token of a live pserver → when it was first seen not to serve. */
   #unknownSinceMs = new Map<bigint, number>();
@@ -65,14 +66,14 @@ export class SeenCluster {
     });
   }
 
-  /** When the next of those that are waited for will be late. */
+  /** When the next `unknown` pserver becomes `late`. */
   nextLateAtMs(): number | undefined {
     const nowMs = this.#options.clock.monotonicMs();
     const due = [...this.#unknownSinceMs.values()].map((sinceMs) => sinceMs + LATE_MS).filter((atMs) => atMs > nowMs);
     return due.length === 0 ? undefined : Math.min(...due);
   }
 
-  /** When the pservers will have been the same for long enough. `onChanged` is called when they are others. */
+  /** When the pservers will have been the same for long enough. Calls `onChanged` if they have changed. */
   settledAtMs(onChanged: () => void): number {
     const { clock, view } = this.#options;
     const states = this.pservers().map(({ index, status }) => [index, status]);

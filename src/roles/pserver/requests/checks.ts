@@ -1,4 +1,4 @@
-/** What a pserver checks before it answers a request, and checks again after everything that a request waited for. */
+/** Checks that a pserver makes before it answers a request, and repeats after each wait of the request. */
 import { PaddletError } from '../../../base/errors.ts';
 import { type PlacementStamp, sameStamp } from '../../../core/placement.ts';
 
@@ -13,8 +13,8 @@ export function checkHeld({ isHeld }: Lease): void {
 }
 
 /**
- * Answers at once when there is nothing to wait for. Else answers after `wait`, if the lease is still held then: a
- * lease that was checked before the wait may have run out during it.
+ * Answers at once if `wait` is undefined. Otherwise answers after `wait`, if the lease is still held: it may have run
+ * out during the wait.
  */
 export function answerAfter<T>(
   lease: Lease,
@@ -28,7 +28,7 @@ export function answerAfter<T>(
   });
 }
 
-/** As `answerAfter`, and asks again after each wait: the answer begins while there is nothing to wait for. */
+/** Like `answerAfter`, but calls `wait` again after each wait, until it returns undefined. Then starts the answer. */
 export function answerWhenReady<T>(
   lease: Lease,
   wait: () => Promise<void> | undefined,
@@ -40,8 +40,8 @@ export function answerWhenReady<T>(
 }
 
 /**
- * Throws `StalePlacement` when the sender believes this pserver to hold another set of shards, and whenever it holds
- * none: what it would answer for them, as that no task has begun, would be about nothing.
+ * Throws `StalePlacement` if the sender expects this pserver to lead a different set of shards. Throws it also if this
+ * pserver leads none, since an answer such as "no task has started" would then be meaningless.
  */
 export function checkStamp(shards: { readonly stamp: PlacementStamp }, claimed: PlacementStamp): void {
   const { stamp } = shards;

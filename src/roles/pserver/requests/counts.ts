@@ -1,4 +1,4 @@
-/** The counts of records that requests name, against the batch plan and against what is applied. */
+/** Checks the record counts in requests against the batch plan and against applied pushes. */
 import { PaddletError } from '../../../base/errors.ts';
 import type { PushPosition } from '../../../core/shard/ledger.ts';
 import type { CommittedLedgers } from '../../../core/shard/ledgers.ts';
@@ -7,13 +7,13 @@ import { type PushPlan, whyContradicts } from '../../../core/shard/push-plan.ts'
 export interface CountsOf {
   readonly plan: PushPlan;
   readonly ledgers: Pick<CommittedLedgers, 'applied'>;
-  /** Two attempts counted the same records differently: no process can tell which is right. */
+  /** Called if two attempts have counted the same records differently: no process can tell which count is right. */
   readonly onContradiction: (error: PaddletError) => void;
 }
 
 /**
- * Throws `WrongCounts` for a push that no attempt can make by the batch plan. For one that contradicts what another
- * attempt has pushed, `onContradiction` is called as well.
+ * Throws `WrongCounts` for a push that the batch plan rules out, or that contradicts a push of another attempt. For a
+ * contradiction, calls `onContradiction` first.
  */
 export function checkCounts({ plan, ledgers, onContradiction }: CountsOf, push: PushPosition): void {
   const unplanned = plan.whyUnplanned(push);

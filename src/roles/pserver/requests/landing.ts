@@ -1,10 +1,10 @@
-/** Where the payloads of requests to a pserver land: in kernel memory, so that a push is applied without a copy. */
+/** Lets payloads of requests arrive directly in kernel memory, so that the pserver applies pushes without copying. */
 import { isPaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import type { LandingAllocator } from '../../../protocol/messages/channel.ts';
 import type { Parameters, Staging } from '../../../tensor/parameters.ts';
 
-/** Copying less than this costs nothing. */
+/** Smaller payloads are copied, which costs little. */
 const SMALLEST_BYTES = 16 * 1024;
 
 /** `parameters()` is undefined until the shards are loaded. */
@@ -32,7 +32,7 @@ function tryToStage(parameters: Pick<Parameters, 'stage'> | undefined, byteLengt
   try {
     return parameters?.stage(byteLength);
   } catch (error) {
-    // Requests that need no kernel memory are answered even when it is full.
+    // Kernel memory is full, but the pserver can still answer requests that do not need it.
     if (isPaddletError(error, 'OutOfMemory')) return undefined;
     throw error;
   }

@@ -1,4 +1,4 @@
-/** The parts of a pull or push: segments as views, checked for their shape, and the values that answer a pull. */
+/** Reads the parts of a pull or push as views of its segments, checks their shape, and reads the values of a pull. */
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import type { RequestHeader } from '../../../protocol/messages/all-messages.ts';
@@ -17,8 +17,8 @@ export type PushRequest = Received<Extract<RequestHeader, { type: 'push' | 'push
 type AnyRequest = PullRequest | PushRequest;
 
 /**
- * The segments of the answer, in the order asked. Throws `BadMessage`, `UnknownParameter`, `WrongShard`, and
- * `FrameTooLarge` for values that no frame can hold: a pull of wide rows is far smaller than its answer.
+ * Reads the segments of the answer, in the order of the request. Throws `BadMessage`, `UnknownParameter`, `WrongShard`,
+ * and `FrameTooLarge` for values that no frame can hold: a pull of wide rows is far smaller than its answer.
  */
 export function readValues(spec: ParameterSpec, from: ValueSource, request: PullRequest): Uint8Array[] {
   const wanted: WantedValues = { parts: request.header, first: 0 };
@@ -26,7 +26,7 @@ export function readValues(spec: ParameterSpec, from: ValueSource, request: Pull
   return valuesOf(from, request, wanted, checkWanted(spec, request, wanted));
 }
 
-/** Of a push that carries a pull: the parts whose values are wanted, and their first segment. */
+/** The parts to pull, and the index of their first segment: in a push that carries a pull, it is not 0. */
 interface WantedValues {
   readonly parts: PartList;
   readonly first: number;
@@ -35,9 +35,8 @@ interface WantedValues {
 const countOf = ({ dense, sparse }: PartList): number => dense.length + sparse.length;
 
 /**
- * What a push wants to be answered with, beside its outcome; undefined: nothing. Checked before the push is applied, as
- * far as `readValues` checks it before it reads; the values are read when `read` is called, after that. Throws what
- * `readValues` throws.
+ * The pull that a push carries; undefined if it carries none. Makes the checks of `readValues` now, before the push is
+ * applied. The caller reads the values with `read` after the push is applied. Throws the errors of `readValues`.
  */
 export function pullOf(
   spec: ParameterSpec,
@@ -51,7 +50,7 @@ export function pullOf(
   return { read: (from) => valuesOf(from, request, wanted, floats) };
 }
 
-/** Gives the number of floats of each part. */
+/** Returns the number of floats of each part. */
 function checkWanted(spec: ParameterSpec, request: AnyRequest, { parts, first }: WantedValues): number[] {
   const { dense, sparse } = parts;
   const floats: number[] = [];
@@ -67,7 +66,7 @@ function checkWanted(spec: ParameterSpec, request: AnyRequest, { parts, first }:
     floats.push(count);
     total += count;
   }
-  // All parts together, before memory is found for the first.
+  // Check all parts together before allocating memory for the first one.
   checkAnswerFits(4 * total);
   return floats;
 }
@@ -95,7 +94,7 @@ function checkAnswerFits(byteLength: number): void {
   });
 }
 
-/** Views of the request's segments, valid as long as they are. */
+/** Views of the request's segments, valid as long as the segments are. */
 export function gradientParts(request: PushRequest): { dense: DensePart[]; sparse: SparsePart[] } {
   const { header } = request;
   const { dense, sparse }: PartList = header;
@@ -119,7 +118,7 @@ export function segmentBytes(request: Received<RequestHeader>): number {
   return bytes;
 }
 
-/** Memory of earlier answers, where the network lends it: fresh memory costs more than the copy into it. */
+/** Reuses memory of earlier answers if the network lends it: new memory costs more than the copy into it. */
 const answerMemory = (request: AnyRequest, byteLength: number): Uint8Array =>
   request.answerMemory?.(byteLength) ?? new Uint8Array(byteLength);
 

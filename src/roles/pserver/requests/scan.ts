@@ -1,6 +1,6 @@
 /**
- * Reads tables in id order, page by page, and dense blocks, with their state: for digests, and for trainers that write
- * the model. A scan is known by its table and by the last id that it gave.
+ * Reads tables page by page in id order, and dense blocks, with their optimizer state. The master needs this for
+ * digests, and trainers to write the model. A request continues a scan with the table and the last id that it returned.
  */
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
@@ -14,17 +14,17 @@ import { TableScan } from './table-scan.ts';
 type ScanRows = Extract<RequestHeader, { type: 'scanRows' }>;
 type ScanBlock = Extract<RequestHeader, { type: 'scanBlock' }>;
 
-/** Scans whose next ids are kept: of the master and of a trainer, and some that were given up. */
+/** Number of scans whose next ids are kept: for the master, a trainer, and some abandoned scans. */
 const MOST_KEPT = 4;
 
 export interface ScannerOptions {
   readonly shards: Pick<OwnedShards, 'parameters' | 'numbers' | 'stamp'>;
-  /** Resolves when other events have been handled. */
+  /** Resolves after the event loop has handled other events. */
   readonly turn: () => Promise<void>;
   readonly keptIds?: number;
 }
 
-/** Between two pages. */
+/** The state of a scan between two pages. */
 interface KeptScan extends Pick<OwnedShards, 'parameters' | 'stamp'> {
   readonly table: number;
   readonly scan: TableScan;
@@ -32,16 +32,16 @@ interface KeptScan extends Pick<OwnedShards, 'parameters' | 'stamp'> {
 
 export class Scanner {
   readonly #options: ScannerOptions;
-  /** The one that was used last is the last. */
+  /** The most recently used scan is last. */
   #kept: KeptScan[] = [];
-  /** One page is read at a time: that bounds the memory. */
+  /** Pages are read one at a time, to bound the memory. */
   #reading: Promise<unknown> = Promise.resolve();
 
   constructor(options: ScannerOptions) {
     this.#options = options;
   }
 
-  /** Throws `StalePlacement`, and `NotReady` when all goes back to a cut in the meantime. */
+  /** Throws `StalePlacement`, and `NotReady` if all pservers go back to a cut in the meantime. */
   rows(header: ScanRows): Promise<Outgoing<ReplyHeader>> {
     const page = this.#reading.then(() => this.#page(header));
     this.#reading = Promise.allSettled([page]);
@@ -68,7 +68,7 @@ export class Scanner {
     return answerOf(rows, isLast, state);
   }
 
-  /** What was kept of other units, or of another state of them, has ids that may not be present any more. */
+  /** Drops scans of other units or of an earlier state: their ids may no longer be present. */
   #resume(table: number, after: bigint | undefined): TableScan {
     const { shards, keptIds } = this.#options;
     const { parameters, stamp, numbers } = shards;
@@ -97,7 +97,7 @@ function answerOf(rows: ShardRows, done: boolean, state: boolean): Outgoing<Repl
   return { header: { type: 'scanRows', rows: rows.ids.length, done, slots: state ? slots : [] }, segments };
 }
 
-/** Pages may have any length: one is as long as a frame can be, if more is asked for. */
+/** Most rows that fit into a frame. A page may be shorter than requested. */
 const rowsOfFrame = (rowBytes: number): number => Math.floor((LIMITS.frameBytes - LIMITS.frameHeaderBytes) / rowBytes);
 
 const bytesOf = (array: ArrayBufferView): Uint8Array =>

@@ -1,31 +1,32 @@
 /**
- * The ids of a table in ascending order, page by page. To sort all of them at one go takes seconds, in which no request
- * is answered and no lease is kept. So the ids of one shard are sorted at a time. Of a large table only the next ids of
- * each shard are kept: when they are used up, the ids of the shard are sorted again, with those that came since.
+ * Returns the ids of a table in ascending order, page by page. Sorting all ids at once would take seconds, during which
+ * the pserver could not answer requests or renew its lease. So it sorts the ids of one shard at a time. For a large
+ * table, it keeps only the next ids of each shard. When they are used up, it sorts the shard's ids again, including new
+ * ones.
  */
 import { wordsOf } from '../../../checkpoint/file/words.ts';
 import { createIdHeap, type SortedIds } from '../../../tensor/id-heap.ts';
 import type { Parameters } from '../../../tensor/parameters.ts';
 
-/** Ids that are kept of all shards together: 16 MB. */
+/** Number of ids kept for all shards together: 16 MB. */
 const KEPT_IDS = 2 ** 21;
-/** Of a larger table this part of its ids is kept, so that no shard is sorted more often. */
+/** Most sorts of a shard in one scan: of a larger table, it keeps at least this part of the ids. */
 const MOST_SORTS = 4;
-/** After so many ids, which are sorted in some 5 ms, the event loop turns. */
+/** The event loop turns after this many ids, which take about 5 ms to sort. */
 const IDS_A_TURN = 2 ** 16;
 
 export interface TableScanOptions {
   readonly parameters: Pick<Parameters, 'sortedIds'>;
   readonly table: number;
   readonly shards: readonly number[];
-  /** The last id that was given before. */
+  /** The last id that earlier pages returned. */
   readonly after: bigint | undefined;
   readonly keptIds?: number | undefined;
 }
 
 export interface Page {
   readonly ids: BigUint64Array;
-  /** Nothing follows. */
+  /** This is the last page. */
   readonly isLast: boolean;
 }
 
@@ -35,7 +36,7 @@ interface NextIds extends SortedIds {
   halves: Uint32Array;
   at: number;
   length: number;
-  /** The shard has no others. */
+  /** The shard has no further ids. */
   isLast: boolean;
 }
 
@@ -43,7 +44,7 @@ export class TableScan {
   readonly #options: TableScanOptions;
   readonly #next: readonly NextIds[];
   #position: bigint | undefined;
-  /** Ids since the event loop turned. */
+  /** Number of ids sorted since the event loop turned. */
   #sorted = 0;
 
   constructor(options: TableScanOptions) {
@@ -53,12 +54,12 @@ export class TableScan {
     this.#next = options.shards.map((shard) => ({ shard, ...none }));
   }
 
-  /** The last id that was given. */
+  /** The last id that was returned. */
   get position(): bigint | undefined {
     return this.#position;
   }
 
-  /** Up to `most` ids. After a turn that throws, the scan is not to be used again. */
+  /** Returns up to `most` ids. After `turn` has thrown, the caller must not use the scan again. */
   async page(most: number, turn: () => Promise<void>): Promise<Page> {
     const runs: BigUint64Array[] = [];
     let left = most;
@@ -75,7 +76,7 @@ export class TableScan {
     return this.#next.every(({ at, length, isLast }) => at === length && isLast);
   }
 
-  /** Gives each shard that has used up its ids the next ones. */
+  /** Sorts the next ids of each shard that has used up its ids. */
   async #fill(turn: () => Promise<void>): Promise<void> {
     for (const one of this.#next) {
       if (one.at < one.length || one.isLast) continue;
@@ -98,7 +99,7 @@ export class TableScan {
     one.isLast = from + kept >= ids.length;
   }
 
-  /** Up to `most` ids of all shards, as far as the next ones of each are known. */
+  /** Merges up to `most` ids of all shards, and stops where the next ids of a shard are unknown. */
   #merge(most: number): BigUint64Array {
     const lists = this.#next.filter(({ at, length }) => at < length);
     const heap = createIdHeap(lists);

@@ -1,4 +1,4 @@
-/** Which units without a live primary this pserver is to take, as the store has it now. */
+/** Watches the store for orphans, that is, units without a live primary, and decides which ones this pserver takes. */
 import type { Clock } from '../../../base/seams.ts';
 import type { PlacementView } from '../../../cluster/placement/placement-view.ts';
 import type { PserverRecords } from '../../../cluster/placement/pserver-records.ts';
@@ -11,28 +11,28 @@ import type { OrphanHead } from './take-units.ts';
 
 export interface OrphanWatchOptions {
   readonly clock: Clock;
-  /** Notified when the records change as well. */
+  /** Also notified when the records change. */
   readonly view: Pick<PlacementView, 'changed' | 'version' | 'orphans' | 'units' | 'live' | 'desired' | 'isLoaded'>;
   readonly records: Pick<PserverRecords, 'of' | 'bytesOf' | 'isLoaded' | 'version'>;
   readonly restored: Restored;
-  /** Of this pserver. */
+  /** Index of this pserver. */
   readonly index: number;
-  /** How long a pserver that should take a unit is waited for. */
+  /** How long to wait for the pserver that should take a unit. */
   readonly boundMs: number;
 }
 
 export interface OrphanWatch {
-  /** Notified when there may be others. */
+  /** Notified when `due` may return other units. */
   readonly view: Signal;
-  /** Those to be taken by this pserver. */
+  /** The orphans that this pserver is to take now. */
   due(): OrphanHead[];
-  /** Resolves when `due` may give others. Throws `Interrupted`. */
+  /** Resolves when `due` may return other units. Throws `Interrupted`. */
   changed(signal: AbortSignal): Promise<void>;
-  /** Whether this unit has no live primary still, under the head that was seen. */
+  /** Whether this unit still has no live primary and still has the same head. */
   isOrphan(orphan: OrphanHead): boolean;
 }
 
-/** Without the claim of an index, which others see as live, nothing may be taken. */
+/** The caller must have claimed an index that the other pservers see as live: otherwise it may not take units. */
 export function watchOrphans(options: OrphanWatchOptions): OrphanWatch {
   const { clock, view, records, restored, index, boundMs } = options;
   const since = new Map<number, number>();
@@ -66,7 +66,7 @@ export function watchOrphans(options: OrphanWatchOptions): OrphanWatch {
       const seen = version();
       const maxWaitMs = againAtMs === undefined ? NEVER_MS : Math.max(1, againAtMs - clock.monotonicMs());
       await untilOrLate(view.changed, () => version() !== seen || undefined, { clock, maxWaitMs, signal });
-      // Told once: one that takes nothing for now does not look, and waits on.
+      // Report the time only once: a caller that does not call `due` now must continue to wait.
       if (againAtMs !== undefined && clock.monotonicMs() >= againAtMs) againAtMs = undefined;
     },
     isOrphan: ({ unit, modRevision }) =>
@@ -74,7 +74,7 @@ export function watchOrphans(options: OrphanWatchOptions): OrphanWatch {
   };
 }
 
-/** Who leads what, who is there, and how large the units are: all of it as the store has it, so that all agree. */
+/** The primaries, live pservers and sizes of units. All of them are from the store, so that all pservers agree. */
 function placedUnits({ view, records }: OrphanWatchOptions): Pick<OrphanView, 'led' | 'bytesOf' | 'live'> {
   const bytesOf = (unit: number, leader?: number): number => records.bytesOf(unit, leader) ?? 0;
   const led = view.units().flatMap(({ unit, last, owner }): PlannedUnit[] => {
@@ -84,10 +84,10 @@ function placedUnits({ view, records }: OrphanWatchOptions): Pick<OrphanView, 'l
   return { led, bytesOf: (unit) => bytesOf(unit), live };
 }
 
-/** Longer than a timer is set for, there is always a change. */
+/** The longest possible timer; something changes earlier. */
 const NEVER_MS = 2 ** 31 - 1;
 
-/** From when this pserver, which has announced itself, is seen as live, by itself as by others. */
+/** Waits until the view shows this pserver, which has announced itself, as live. Then watches orphans for it. */
 export async function watchOwnOrphans(
   owned: Pick<OwnedIndex, 'context' | 'record' | 'index' | 'fence'>,
   { view, records }: { readonly view: PlacementView; readonly records: PserverRecords },
@@ -95,12 +95,12 @@ export async function watchOwnOrphans(
 ): Promise<OrphanWatch> {
   const { context, record, index, fence } = owned;
   const restored = await readRestored(context);
-  // The record of the process before may say that it leaves: this one would not take what its index led.
+  // The record of the previous process may still say that it leaves. Then this one would not take units of its index.
   const isSeen = (): boolean => view.isLive(index, fence.token) && records.of(index)?.status === 'loading';
   await view.changed.until(() => isSeen() || undefined, stopSignal);
   const boundMs = ORPHAN_LEASES * record.job.cluster.leaseTtlMs;
   return watchOrphans({ clock: context.host.clock, view, records, index, restored, boundMs });
 }
 
-/** So many lease times a pserver is waited for that should take units before another one takes them. */
+/** Number of lease times to wait for the pserver that should take a unit, before another one takes it. */
 const ORPHAN_LEASES = 2;

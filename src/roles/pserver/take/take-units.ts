@@ -1,8 +1,11 @@
 /**
- * Takes units that have no live primary. A starting pserver owns nothing, not even what its index held before
+ * Takes units that have no live primary. A starting pserver owns no units, not even those that its index led before
  * (docs/copies.md). A unit that never had an owner starts from its initial values. A unit that had an owner is taken
- * over with that owner's last state, by a transaction that finds the head unchanged, this pserver's token alive, that
- * of the owner and of each process with a copy gone, and no parting snapshot of any of them that came since.
+ * with that owner's last state. The transaction that takes it requires that:
+ * - The head is unchanged.
+ * - This pserver still has its token.
+ * - The owner and all other in-sync processes have lost their tokens.
+ * - None of these processes has announced a parting snapshot since this pserver looked.
  */
 import { failPoint } from '../../../base/fail-points.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
@@ -16,25 +19,25 @@ import type { OwnedHead } from '../held/owned-heads.ts';
 
 export interface OrphanHead {
   readonly unit: number;
-  /** 0n when the unit never had an owner. */
+  /** Revision of the head; 0n if the unit never had an owner. */
   readonly modRevision: bigint;
   readonly head: Head | undefined;
 }
 
-/** Of units that have copies. */
+/** Callbacks for jobs whose units have backup copies. */
 export interface TakerCopies {
-  /** What is here of a unit is of no use: no process leads it with its copy. */
+  /** Frees the local copy of a unit, because no process can lead the unit with its copy. */
   free(unit: number): void;
-  /** The unit is led here, alone. */
+  /** This pserver leads the unit now, without backups. */
   taken(owned: OwnedHead): void;
 }
 
-/** Units whose last state is to be looked for in one place. */
+/** Units whose last state is in the same place. */
 export interface FormerUnits extends FormerState {
   readonly units: readonly number[];
 }
 
-/** Where the state of the units must be found before they can be taken. */
+/** Groups orphans that had an owner by the place of their last state, which must be found before they are taken. */
 export function formerUnits(orphans: readonly OrphanHead[]): FormerUnits[] {
   const owned = orphans.filter(({ head }) => head !== undefined);
   const byState = Map.groupBy(owned, ({ head }) => stateKey(head!));
@@ -44,14 +47,15 @@ export function formerUnits(orphans: readonly OrphanHead[]): FormerUnits[] {
   });
 }
 
-/** Equal for units whose last state is in one place. */
+/** Equal for units whose last state is in the same place. */
 export const stateKey = ({ primary, inSync, rest }: Head): string => JSON.stringify([primary, inSync, rest]);
 
 /**
- * Those that have no live primary in the store, under the heads that were seen. The view follows heads and claims one
- * by one: it may show that a pserver has gone before it shows to whom that one has handed its units over, and who leads
- * a unit before it shows that this one has come. Once an owner is known to be gone, only who takes the unit changes its
- * head.
+ * Returns the orphans whose heads in the store are unchanged and name no live in-sync process. The view follows heads
+ * and claims separately, so it may be inconsistent:
+ * - It may show that a pserver has lost its index before it shows that the pserver had handed over its units.
+ * - It may show the new primary of a unit before it shows that primary's claim.
+ * Once an owner has lost its index, only a pserver that takes the unit changes its head.
  */
 export async function unchanged<T extends OrphanHead>(
   context: Pick<RoleContext, 'host' | 'store' | 'keys' | 'stop'>,
@@ -60,7 +64,7 @@ export async function unchanged<T extends OrphanHead>(
 ): Promise<T[]> {
   const { keys, store } = context;
   const range = async (prefix: string) => (await retryStore(context, () => store.range({ prefix }), signal)).entries;
-  // Claims first: an owner that has one may hand the unit over before the heads are read.
+  // Read the claims first: an owner with a claim may hand the unit over before the heads are read.
   const claims = new Map((await range(keys.psPrefix)).map(({ key, createRevision }) => [key, createRevision]));
   const revisions = new Map((await range(keys.headsPrefix)).map(({ key, modRevision }) => [key, modRevision]));
   const isLive = ({ index, token }: Owner): boolean => claims.get(keys.ps(index))?.toString() === token;
@@ -72,15 +76,15 @@ export async function unchanged<T extends OrphanHead>(
 
 export interface TakeUnits extends ShowReplicas {
   readonly me: Owner;
-  /** Of units of which nothing is missing, the file that was loaded. */
+  /** Unit → the loaded file, for units whose loaded state is complete. */
   readonly rests: ReadonlyMap<number, Rest>;
-  /** Of the parting snapshots that were looked for, by the token that was lost: 0n where there was none. */
+  /** Lost token → revision of the key of its parting snapshot; 0n if the key did not exist. */
   readonly partings: ReadonlyMap<string, bigint>;
-  /** Ends waiting for the store: then the outcome is unknown. Default: when the process is asked to stop. */
+  /** Ends the wait for the store; the outcome is then unknown. Default: aborts when the process is asked to stop. */
   readonly signal?: AbortSignal;
 }
 
-/** Makes this pserver the primary of these units; of those that another has taken, or may save still, it does not. */
+/** Makes this pserver the primary of these units, except units that another process has taken or may still save. */
 export async function takeUnits(by: TakeUnits, orphans: readonly OrphanHead[]): Promise<OwnedHead[]> {
   const taken: OwnedHead[] = [];
   const byOwners = Map.groupBy(orphans, ({ head }) => head && JSON.stringify(countedOn(head)));
@@ -99,8 +103,8 @@ export async function takeUnits(by: TakeUnits, orphans: readonly OrphanHead[]): 
 }
 
 /**
- * Each process that may lead has lost its index, even if another one has that now; and none has parted with anything
- * that was not looked at. A token is never given again.
+ * Conditions of the transaction: each process that may lead the unit has lost its index, even if another process has
+ * that index now, and none has announced a parting snapshot that the caller has not seen. A token is never reused.
  */
 function whatShowsItGone({ context: { keys }, partings }: TakeUnits, head: Head | undefined): Compare[] {
   return (head === undefined ? [] : countedOn(head)).flatMap(({ index, token }): Compare[] => {

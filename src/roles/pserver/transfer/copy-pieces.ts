@@ -1,7 +1,7 @@
 /**
- * The copy of one shard in pieces of bounded size, as it travels to the pserver that its unit moves to: rows with their
- * optimizer state, then dense blocks, then the ledger. All pieces are taken at one instant; they are views of arrays
- * that belong to the copy.
+ * Cuts the copy of one shard into pieces of bounded size, which the source of a move sends to its target. The pieces
+ * are rows with their optimizer state, then dense blocks, then in sync mode the rounds, then the ledger.
+ * All pieces show the shard at one instant. They are views of arrays that belong to the copy.
  */
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
@@ -17,8 +17,8 @@ export type PieceHeader =
   /** Segments: values and each slot (f32), and the update count (one u32). */
   | { readonly part: 'block'; readonly parameter: number; readonly block: number }
   /**
-   * Sync mode: at which version the unit is, and whether the version before can be read: its values are in the pieces
-   * `oldRows` and `oldBlocks`. No segments.
+   * Sync mode: the version of the unit, and whether the previous version can be read. The pieces `oldRows` and
+   * `oldBlocks` carry the values of the previous version. Without segments.
    */
   | {
       readonly part: 'rounds';
@@ -27,11 +27,11 @@ export type PieceHeader =
       readonly keepsPrevious: boolean;
       readonly metrics: readonly PassMetrics[];
     }
-  /** Sync mode: rows that the last round changed, as they were before. Segments: ids (u64) and values (f32). */
+  /** Sync mode: rows that the last round changed, with their previous values. Segments: ids (u64) and values (f32). */
   | { readonly part: 'oldRows'; readonly table: number }
-  /** Sync mode: blocks that the last round changed, as they were before. Segments: blocks (u32) and values (f32). */
+  /** Sync mode: blocks that the last round changed, with previous values. Segments: blocks (u32) and values (f32). */
   | { readonly part: 'oldBlocks'; readonly parameter: number }
-  /** Segment: the next bytes of the encoded ledger. `seq`: updates applied to the shard. The last pieces. */
+  /** The last pieces. Segment: the next bytes of the encoded ledger. `seq`: number of updates applied to the shard. */
   | { readonly part: 'ledger'; readonly seq: number };
 
 export interface CopyPiece {
@@ -43,8 +43,8 @@ export const pieceBytes = ({ segments }: CopyPiece): number =>
   segments.reduce((sum, { byteLength }) => sum + byteLength, 0);
 
 /**
- * The shard as it is now. A piece has at most `maxBytes`, but at least one row or one block. Never empty. `ofRounds`:
- * in sync mode, what is kept of rounds for the shard.
+ * Copies the shard as it is now into at least one piece. A piece has at most `maxBytes`, but at least one row or one
+ * block. `ofRounds`: in sync mode, the pieces with the shard's rounds (`roundsPieces`).
  */
 export function copyShard(
   shards: OwnedShards,
@@ -80,7 +80,10 @@ const blockPiece = ({ parameter, block, values, slots, step }: DenseBlock): Copy
   segments: [values, ...Object.values(slots), ...(step === undefined ? [] : [Uint32Array.of(step)])].map(bytesOf),
 });
 
-/** Puts rows or a block into a present shard. Throws `BadMessage`, `UnknownParameter`, `WrongShard`, `OutOfMemory`. */
+/**
+ * Puts rows or a block into a shard that is in memory. Throws `BadMessage`, `UnknownParameter`, `WrongShard`,
+ * `OutOfMemory`.
+ */
 export function putPiece(
   into: ParameterMemory,
   shard: number,
@@ -106,7 +109,7 @@ export function putPiece(
 
 type State = Omit<ShardRows, 'ids'>;
 
-/** Values, slots and update counts out of segments of `floats` floats each and of `count` counts. */
+/** Reads values, slots and update counts: `floats` floats in each segment, and `count` counts in the last one. */
 function stateOf(
   segments: readonly Uint8Array[],
   floats: number,
@@ -134,7 +137,7 @@ function floatsOf(bytes: Uint8Array | undefined, count: number): Float32Array {
   return new Float32Array(bytes.buffer, bytes.byteOffset, count);
 }
 
-/** How many elements of that size it has. */
+/** Number of elements of `elementBytes` in `bytes`. Throws `BadMessage` if that is not a whole number. */
 function wholeOf(bytes: Uint8Array | undefined, elementBytes: number): number {
   if (bytes === undefined || bytes.byteLength % elementBytes !== 0) {
     throw new PaddletError('BadMessage', `a piece of a shard has no whole number of elements of ${elementBytes} bytes`);
@@ -147,7 +150,7 @@ function known<T>(one: T | undefined, what: string, number: number): T {
   return one;
 }
 
-/** [from, to) of parts of at most `most`; none when there is nothing. */
+/** Ranges [from, to) of at most `most` elements; an empty list if `count` is 0. */
 const slices = (count: number, most: number): [number, number][] =>
   Array.from({ length: Math.ceil(count / most) }, (_, at) => [at * most, Math.min(count, (at + 1) * most)]);
 
@@ -159,7 +162,7 @@ const bytesOf = (array: ArrayBufferView): Uint8Array =>
 type MoveContent = Extract<RequestHeader, { type: 'moveFrame' }>['content'];
 type WirePiece = Extract<MoveContent, { type: 'piece' }>['piece'];
 
-/** The segments that are sent are the piece's own arrays. */
+/** Does not copy: the encoded segments are the arrays of the piece. */
 export const encodePiece = ({
   header,
   segments,
@@ -168,9 +171,7 @@ export const encodePiece = ({
   segments,
 });
 
-/**
- * Throws `BadMessage`. The segments are copied: a large payload comes in kernel memory, which moves as rows are put in.
- */
+/** Throws `BadMessage`. Copies the segments: a large payload is in kernel memory, which may move as rows are put in. */
 export function decodePiece(header: PieceHeader, arrived: readonly Uint8Array[]): CopyPiece {
   const [fewest, most] = PIECE_SEGMENTS[header.part];
   if (arrived.length < fewest || arrived.length > most) {
@@ -185,7 +186,7 @@ export function decodePiece(header: PieceHeader, arrived: readonly Uint8Array[])
   return { header, segments: arrived.map((segment) => segment.slice()) };
 }
 
-/** Values, slots and update counts. */
+/** Most segments of optimizer state: values, slots and update counts. */
 const STATE_SEGMENTS = 1 + LIMITS.optimizerSlots + 1;
 const PIECE_SEGMENTS: Readonly<Record<PieceHeader['part'], readonly [fewest: number, most: number]>> = {
   rows: [2, 1 + STATE_SEGMENTS],

@@ -1,6 +1,7 @@
 /**
- * Carries out what the target of moves of one unit decides (`src/core/units/move-target.ts`): puts in the copy, and
- * leads the unit when the head names this pserver, or gives the copy to who keeps those that are not led.
+ * Carries out the effects of the target's state machine, for all moves of one unit to this pserver
+ * (`src/core/units/move-target.ts`). It fills the copy. If the head then names this pserver, this pserver leads the
+ * unit; a backup copy goes to the `CopyKeeper`.
  */
 import { unreachable } from '../../../base/assert.ts';
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
@@ -18,13 +19,13 @@ import type { MovePayload } from './outgoing-move.ts';
 
 export type FromSource = Exclude<TargetEvent<MovePayload>, { type: 'seen' | 'failed' | 'tick' | 'resumed' }>;
 
-/** Keeps the backup copies that come to this pserver. */
+/** Keeps the backup copies that other pservers make here. */
 export interface CopyKeeper {
-  /** Of the unit here. `joining`: the copy is in no head yet; the next one may replace it. */
+  /** State of the unit's backup copy here. `joining`: no head names the copy yet, so the next copy may replace it. */
   standing(unit: number): 'none' | 'joining' | 'member';
-  /** It has everything that is committed up to `position`. Throws when it cannot be kept: then its memory is freed. */
+  /** Takes a copy with all updates committed up to `position`. If it cannot keep the copy, frees it and throws. */
   adopt(name: MoveName, filled: FilledCopy, position: number): void;
-  /** What that move has made is in no head, and is to be freed at once, if it is still here. */
+  /** No head names the copy that this move has made: frees the copy at once, if it is still here. */
   abandoned(name: MoveName): void;
 }
 
@@ -35,17 +36,17 @@ export interface IncomingMoveOptions extends Omit<IncomingUnitOptions, 'held' | 
   readonly me: UnitOwner;
   readonly owned: OwnedShards;
   readonly silenceMs: number;
-  /** In sync mode. */
+  /** In sync mode only. */
   readonly rounds?: MovedRounds | undefined;
   /** Reads the head and calls `seen`. */
   readonly look: () => void;
-  /** The head names this pserver, and it has no such unit: it must give up its index. */
+  /** The head names this pserver, which has no complete copy of the unit: it must give up its index. */
   readonly onLost: () => void;
-  /** Undefined: no copy comes but to be led. */
+  /** Undefined: this pserver accepts only copies that it is to lead. */
   readonly keeper?: CopyKeeper | undefined;
-  /** This pserver leads the unit now. */
+  /** Called once this pserver leads the unit. */
   readonly onLed?: (owned: OwnedHead) => void;
-  /** After each step: a copy may have come or gone. */
+  /** Called after each step: a copy may have been started, completed or discarded. */
   readonly onStepped?: () => void;
 }
 
@@ -63,17 +64,17 @@ export class IncomingMove {
     this.#machine = new MoveTarget({ ...options, shards: owned.shardsOf(unit) });
   }
 
-  /** There is a copy that this pserver does not lead yet. */
+  /** Whether the machine has a copy that this pserver does not lead yet. */
   get isComing(): boolean {
     return this.#machine.state().copy !== undefined;
   }
 
-  /** The copy is kept until the store shows who leads the unit, or the source abandons it. */
+  /** A sealed copy is kept until the store shows the primary of the unit, or the source abandons the move. */
   get isSealed(): boolean {
     return this.#machine.state().copy?.isSealed === true;
   }
 
-  /** What the source sends. Gives the answers. */
+  /** Takes a message of the source. Returns the answers. */
   received(message: FromSource): MoveAnswer[] {
     const [wasComing, wasSealed] = [this.isComing, this.isSealed];
     const answers = this.#submit(message);
@@ -87,7 +88,7 @@ export class IncomingMove {
     if (this.isComing && !this.isSealed) this.#submit({ type: 'failed', reason });
   }
 
-  /** The head as the store has it, and whether its primary's token existed at the same revision. */
+  /** Takes the head from the store, and whether the primary's token existed at the same revision. */
   seen(head: OwnedHead, isPrimaryAlive: boolean): void {
     this.#head = head;
     this.#submit({ type: 'seen', head: head.head, isPrimaryAlive });
@@ -110,7 +111,7 @@ export class IncomingMove {
     return this.#answers;
   }
 
-  /** When one cannot be carried out, those after it are dropped: they say that it was. */
+  /** Stops at the first effect that fails and returns its error: the later effects assume that it succeeded. */
   #carryOutAll(effects: readonly TargetEffect<MovePayload>[]): PaddletError | undefined {
     try {
       for (const effect of effects) this.#carryOut(effect);

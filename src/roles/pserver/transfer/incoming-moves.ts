@@ -1,4 +1,7 @@
-/** All units that come to this pserver: at most one copy of a unit, and only so many copies at a time. */
+/**
+ * All moves of units to this pserver. It receives at most one copy of each unit, and at most `MOST_AT_A_TIME` copies at
+ * a time.
+ */
 import { PaddletError } from '../../../base/errors.ts';
 import type { Clock, Log } from '../../../base/seams.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
@@ -20,19 +23,19 @@ export interface IncomingMovesOptions {
   readonly owned: OwnedShards;
   readonly view: Pick<PlacementView, 'units' | 'isLive'>;
   readonly silenceMs: number;
-  /** In sync mode. */
+  /** In sync mode only. */
   readonly rounds?: MovedRounds | undefined;
-  /** Aborts when the index is lost. */
+  /** Aborts when this pserver loses its index. */
   readonly lost: AbortSignal;
-  /** Undefined: this pserver keeps no copies but of what it is to lead. */
+  /** Undefined: this pserver accepts only copies that it is to lead. */
   readonly keeper?: CopyKeeper | undefined;
-  /** Why this pserver does not take the unit now; undefined: it does. */
+  /** Why this pserver refuses the unit now; undefined if it accepts the unit. */
   readonly refusal: (unit: number) => string | undefined;
-  /** A unit has come. */
+  /** Called once this pserver leads a unit that was moved to it. */
   readonly onLed: (owned: OwnedHead) => void;
-  /** A copy was given up: the unit may be taken in another way. */
+  /** Called when this pserver has given up a copy: it may now take the unit in another way. */
   readonly onGivenUp: () => void;
-  /** Of the recovery number, as it was when the head was read. */
+  /** Called with the recovery number at the revision of each head that is read. */
   readonly onRecovery: (number: number) => void;
   /** Notified after each step. */
   readonly stepped: Signal;
@@ -42,14 +45,14 @@ export interface IncomingMovesOptions {
 export class IncomingMoves {
   readonly #options: IncomingMovesOptions;
   readonly #moves = new Map<number, IncomingMove>();
-  /** Units of which there is a copy → what was seen of their heads last. */
+  /** Units with an incoming copy → the place that the view showed when it was last checked (`#placeOf`). */
   readonly #coming = new Map<number, string>();
 
   constructor(options: IncomingMovesOptions) {
     this.#options = options;
   }
 
-  /** What the source of a move sends. The payload is taken before the first wait. Throws `BadMessage`. */
+  /** Takes a message of the source of a move, and its payload before the first `await`. Throws `BadMessage`. */
   async received(message: FromSource): Promise<readonly MoveAnswer[]> {
     const { unit, source } = nameOf(message);
     const { owned, me } = this.#options;
@@ -59,7 +62,7 @@ export class IncomingMoves {
       throw new PaddletError('BadMessage', `unit ${unit}: the source of the move is also its target`);
     const move = this.#moveOf(unit);
     if (message.type !== 'offer') return move.received(message);
-    // By what the store says now: the view may be behind, and a name proves nothing.
+    // Reads the head from the store: the view may be behind, and the name in an offer proves nothing.
     await this.#look(unit, source.index);
     return move.received({ ...message, refusal: this.#refusal(message.name, move) });
   }
@@ -72,7 +75,7 @@ export class IncomingMoves {
     return this.#coming.size;
   }
 
-  /** The view has changed: the source of a copy may be gone, and the unit be this pserver's. */
+  /** The view has changed: the source of a copy may have lost its index, or the head may name this pserver now. */
   lookAgain(): void {
     for (const [unit, seen] of this.#coming) {
       const now = this.#placeOf(unit);
@@ -82,7 +85,7 @@ export class IncomingMoves {
     }
   }
 
-  /** Gives up what is not sealed; the rest is the sources' to decide. */
+  /** Gives up all copies that are not sealed. Their sources decide about sealed copies. */
   giveUp(reason: string): void {
     for (const unit of [...this.#coming.keys()]) this.#moveOf(unit).giveUp(reason);
   }
@@ -127,7 +130,7 @@ export class IncomingMoves {
     if (move.isComing) return undefined;
     const standing = keeper?.standing(unit) ?? 'none';
     if (standing === 'member') return 'it has a copy of the unit';
-    // One that joins makes way.
+    // A joining copy makes way for the new one.
     const isPresent = owned.shardsOf(unit).some((shard) => owned.parameters.hasShard(shard));
     if (standing === 'none' && isPresent) return 'it is loading the unit';
     return this.#coming.size >= MOST_AT_A_TIME ? `${MOST_AT_A_TIME} units are coming to it already` : undefined;
@@ -137,7 +140,7 @@ export class IncomingMoves {
     const { context, lost, onRecovery } = this.#options;
     const read = await readHead(context, unit, index, lost);
     if (read === undefined) return;
-    // Before anything is answered from the unit.
+    // Raise the recovery number before any answer shows the state of this unit.
     onRecovery(read.recovery);
     this.#moveOf(unit).seen(read.owned, read.isPrimaryAlive);
   }
@@ -147,7 +150,7 @@ export class IncomingMoves {
     this.#look(unit, view.units()[unit]?.last ?? 0).catch(onFatal);
   }
 
-  /** What the view shows of the unit, to tell when it changes. */
+  /** The unit's head revision and whether it has an owner, as text: the unit is looked at again when it changes. */
   #placeOf(unit: number): string {
     const place = this.#options.view.units()[unit];
     return `${place?.head?.modRevision} ${place?.owner !== undefined}`;

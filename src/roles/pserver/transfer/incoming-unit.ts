@@ -1,6 +1,7 @@
 /**
- * A copy of a unit that is being filled: values, state, positions and ledgers of the shards that have come, and the
- * updates since. Once it is complete, this pserver leads the unit with it, or backs it up (`CopiedUnits`).
+ * A copy of a unit that is being filled. It has the values, optimizer state, positions and ledgers of the shards that
+ * have arrived, and applies the later updates to them. Once the copy is complete, this pserver leads the unit with it,
+ * or keeps it as a backup (`CopiedUnits`).
  */
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
@@ -15,32 +16,32 @@ import { type CopyPiece, putPiece } from './copy-pieces.ts';
 import { IncomingRounds } from './rounds-pieces.ts';
 
 export interface IncomingUnitOptions {
-  /** Of the unit. */
+  /** Shards of the unit. */
   readonly shards: readonly number[];
-  /** Holds nothing yet. The shards of the unit are not present in its memory. */
+  /** Holds no shards yet. The shards of the unit are not in its memory. */
   readonly held: Held;
-  /** In sync mode: the timeline of this pserver; undefined while it goes back to a cut. */
+  /** In sync mode only. Returns the timeline of this pserver; undefined while it goes back to a cut. */
   readonly timeline?: (() => number | undefined) | undefined;
 }
 
-/** A complete copy of a unit, apart from the values and state of its shards. */
+/** A complete copy of a unit, except for the values and optimizer state, which stay in the memory. */
 export interface FilledCopy {
   readonly positions: ShardPositions;
-  /** In sync mode. */
+  /** In sync mode only. */
   readonly rounds: TimedRounds | undefined;
 }
 
 export class IncomingUnit {
   readonly #options: IncomingUnitOptions;
-  /** In which the copy is. It stays the same when all go back to a cut. */
+  /** The memory with the copy. `held` gets another memory when all pservers go back to a cut. */
   readonly #parameters: ParameterMemory;
-  /** Those that are complete. */
+  /** Holds the complete shards. */
   readonly #held: Held;
-  /** In memory, complete or not. */
+  /** Shards in the memory, complete or not. */
   readonly #present = new Set<number>();
-  /** In sync mode. */
+  /** In sync mode only. */
   readonly #rounds: IncomingRounds | undefined;
-  /** Of the shard that is coming, once there is something of its ledger. */
+  /** Position and ledger of the shard that is arriving; undefined before the first piece of its ledger. */
   #coming: { readonly seq: number; readonly ledger: Uint8Array[] } | undefined;
 
   constructor(options: IncomingUnitOptions) {
@@ -51,8 +52,8 @@ export class IncomingUnit {
   }
 
   /**
-   * The next piece of a shard. Throws what `putPiece` throws, and `CheckpointCorrupt` for a ledger that cannot be read:
-   * then the copy is of no use, and is to be discarded.
+   * Puts in the next piece of a shard. Throws the errors of `putPiece`, and `CheckpointCorrupt` for an unreadable
+   * ledger. After an error, the caller must discard the copy.
    */
   put(shard: number, piece: CopyPiece, isFirst: boolean, isLast: boolean): void {
     const parameters = this.#parameters;
@@ -69,9 +70,9 @@ export class IncomingUnit {
     if (isLast) this.#complete(shard);
   }
 
-  /** To these shards, all of them complete. Throws when it does not fit the copy, which is then to be discarded. */
+  /** Applies an update to these complete shards. Throws if it does not fit; then the caller must discard the copy. */
   apply(shards: readonly number[], whole: Update): void {
-    // Shards whose copies have yet to come have the update already when they come.
+    // The other shards are copied later, and their copies will include this update.
     const isForAll = shards.length === this.#options.shards.length;
     const update = isForAll ? namedFor(whole, shards) : partOf(this.#held.parts, whole, shards);
     if (this.#held.parameters !== this.#parameters) throw unfit('the copy is from before all went back to a cut');
@@ -81,22 +82,22 @@ export class IncomingUnit {
     if (update.type === 'round') this.#advanceRounds(update, previous!);
   }
 
-  /** Of all shards, for `OwnedShards.add`. */
+  /** The positions of all shards, for `OwnedShards.add`. */
   positions(): ShardPositions {
     return this.#held.positions();
   }
 
-  /** In sync mode: where the unit is in the rounds, and on which timeline. */
+  /** In sync mode: the unit's version and timeline, and its previous values. */
   rounds(): TimedRounds | undefined {
     return this.#rounds?.state();
   }
 
-  /** Of all shards, for `CopiedUnits.adopt`: the memory is then no more this one's to free. */
+  /** The complete copy, for `CopiedUnits.adopt`. From then on, this object must not free the memory. */
   filled(): FilledCopy {
     return { positions: this.positions(), rounds: this.rounds() };
   }
 
-  /** Frees the memory. */
+  /** Frees the memory of the copy. */
   discard(): void {
     for (const shard of this.#present) this.#parameters.dropShard(shard);
     this.#present.clear();
@@ -116,7 +117,7 @@ export class IncomingUnit {
   #putLedger({ segments }: CopyPiece, seq: number): void {
     this.#coming ??= { seq, ledger: [] };
     const { ledger } = this.#coming;
-    // The segments are gone when their frame is.
+    // The segments are valid only until their frame is freed.
     for (const segment of segments) ledger.push(segment.slice());
     if (lengthOf(ledger) > LIMITS.ledgerBytes) throw unfit('the ledger of a shard is too large');
   }

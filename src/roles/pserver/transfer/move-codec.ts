@@ -1,6 +1,6 @@
 /**
- * The messages of a move as requests and answers (docs/protocol.md). What comes in is checked here as far as it can be
- * without the copy that it is for: the machine and the copy check the rest as they take it.
+ * Encodes the messages of a move as requests and answers, and decodes them (docs/protocol.md). Decoding checks all that
+ * can be checked without the copy. The state machine and the copy check the rest when they take the message.
  */
 import { assert, unreachable } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
@@ -14,17 +14,17 @@ import { decodePiece, encodePiece } from './copy-pieces.ts';
 import type { FromSource } from './incoming-move.ts';
 import type { MovePayload } from './outgoing-move.ts';
 
-/** What a frame's header says of its content. */
+/** The part of a frame's header that describes its content. */
 type FrameHeader = Extract<RequestHeader, { type: 'moveFrame' }>['content'];
 /** The requests that carry a move. */
 export type MoveRequest = Extract<RequestHeader, { type: 'offerMove' | 'moveFrame' | 'abandonMove' | 'unitMoved' }>;
 
-/** What a move must agree with. */
+/** The fields of the job that messages of a move are checked against. */
 export interface MovedJob extends UpdatedJob {
   readonly units: number;
 }
 
-/** `job`: the fields that every request has. The segments are the payload's own arrays. */
+/** `job`: the fields that every request has. Does not copy: the encoded segments are the arrays of the payload. */
 export function encodeMove(
   job: { readonly job: string; readonly batchPlanId: string },
   message: MoveMessage<MovePayload>,
@@ -72,7 +72,7 @@ interface Encoded {
   readonly segments: readonly Uint8Array[];
 }
 
-/** Throws `BadMessage`. What it gives stays valid when the request is gone. */
+/** Throws `BadMessage`. The result stays valid after the request is freed. */
 export function decodeMove(job: MovedJob, request: Received<MoveRequest>): FromSource {
   const { header, segmentCount } = request;
   const { move } = header;

@@ -1,7 +1,7 @@
 /**
- * Carries a move to its target: messages as requests, in order, and what the target answers. Nothing is repeated here:
- * after each connection the source sends again what has not been answered. A target that takes no part in moves is
- * silent, and the source gives it up.
+ * Sends the messages of a move to its target as requests, in order, and passes on the answers. It never resends a
+ * message: after each reconnect, the source resends the unanswered ones. If the target does not take part in moves, it
+ * stays silent, and the source gives up the move.
  */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import type { jobFields } from '../../../cluster/client/job-fields.ts';
@@ -13,9 +13,9 @@ import { decodeAnswers, encodeMove } from './move-codec.ts';
 import type { MovePayload } from './outgoing-move.ts';
 
 export interface MoveConnection {
-  /** In order. Lost while there is no connection. */
+  /** Sends messages in order. A message is lost if the target is not connected. */
   send(message: MoveMessage<MovePayload>): void;
-  /** Nothing is sent or called any more. What was sent may still arrive. */
+  /** Stops sending and calling back. Messages that were already sent may still arrive. */
   close(): void;
 }
 
@@ -23,14 +23,14 @@ export interface MoveConnectionOptions {
   readonly context: Pick<ClusterContext, 'host' | 'network'>;
   readonly job: ReturnType<typeof jobFields>;
   readonly target: UnitOwner & { readonly address: string };
-  /** There is a connection: the first, or another one. */
+  /** Called after the first connect and after each reconnect. */
   readonly onConnected: () => void;
   readonly onAnswer: (answer: MoveAnswer) => void;
-  /** A bug. */
+  /** Called with errors that are bugs. */
   readonly onFatal: (error: unknown) => void;
 }
 
-/** With the time to connect, for the first request. */
+/** Longest wait for an answer. For the first request, it includes the time to connect. */
 const ANSWER_TIMEOUT_MS = 15_000;
 
 export const connectMove = (options: MoveConnectionOptions): MoveConnection => new TargetConnection(options);
@@ -74,7 +74,7 @@ class TargetConnection implements MoveConnection {
       return answers;
     } catch (error) {
       if (!isPaddletError(error)) throw error;
-      // Sending it again would not help.
+      // A resend would fail again.
       if (error.action === 'fatal') return [refusedFor(message, error)];
       connection.lose();
       return [];

@@ -1,6 +1,6 @@
 /**
- * All moves of units from and to this process, in both modes (docs/copies.md). The machines decide about each move;
- * this is what connects them with the cluster and with the requests.
+ * All moves of units from and to this pserver, in sync and async mode (docs/copies.md). The state machines decide about
+ * each move; this class connects them with the cluster and with the requests.
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import { asSuspended } from '../../../cluster/as-suspended.ts';
@@ -23,39 +23,39 @@ import { IncomingMoves } from './incoming-moves.ts';
 import { type ConnectMove, type CopyMaker, Outgoing } from './outgoing.ts';
 
 export interface Moves {
-  /** What a source sends here. Throws `BadMessage`. */
+  /** Takes a message of a source. Throws `BadMessage`. */
   received(message: FromSource): Promise<readonly MoveAnswer[]>;
   /**
-   * A unit is being handed over: to be awaited right before a request is applied or answered, until it is undefined;
-   * then the request is judged again. Rejects with `Suspended`.
+   * Undefined unless a unit is being handed over. The caller awaits it right before it applies or answers a request,
+   * and checks the request again, until `wait` returns undefined. Rejects with `Suspended`.
    */
   wait(kind: 'read' | 'update'): Promise<void> | undefined;
   /**
-   * An update was applied just now, and nothing has happened since. To be awaited before it is answered. `make` is
-   * called at once or never. `by`: the units that have applied it, if not all have.
+   * The caller calls this in the step in which it applied an update, and awaits the result before it answers. `make` is
+   * called at once or never. `by`: the units that have applied the update; undefined if all have.
    */
   applied(make: () => Update, by?: readonly number[]): Promise<void> | undefined;
-  /** A unit that is coming and not led yet: it must not be loaded from a file. */
+  /** Whether the unit is being moved here and is not led yet: this pserver must not load it from a file. */
   isComing(unit: number): boolean;
-  /** What can still stay where it is does: the last checkpoint is about to be taken. */
+  /** Abandons all undecided moves, because the last checkpoint is about to be taken. */
   keepAll(reason: string): void;
-  /** The units that this pserver leads may change now, or may not any more. */
+  /** The conditions for planning have changed, such as whether this pserver may move units. */
   lookAgain(): void;
   /**
-   * Hands over all units and takes none. True when none is left; false when no pserver takes them before the signal
-   * aborts: then it stays.
+   * Hands over all units and takes none. Resolves to true when no unit is left. Resolves to false if the units cannot
+   * be handed over, or not before the signal aborts: then this pserver stays.
    */
   leave(signal: AbortSignal): Promise<boolean>;
-  /** Abandons what is not decided, and begins nothing more; resolves when nothing is under way. */
+  /** Abandons undecided moves and starts no further ones. Resolves when all moves have ended. */
   stop(): Promise<void>;
-  /** Ends at once, whatever is under way: this process ends without a last save. */
+  /** Drops all moves at once: this process ends without a last save. */
   close(): void;
 }
 
 export interface BackupCopies {
   readonly maker: CopyMaker;
   readonly keeper: CopyKeeper;
-  /** Called first, with the copies that are made for others. */
+  /** Called once, before any move starts, with the copies that this pserver makes for others. */
   readonly attach?: (outgoing: Outgoing) => void;
 }
 
@@ -66,36 +66,36 @@ export interface MovesOptions {
   readonly lease: Pick<HeldLease, 'isHeld' | 'lost' | 'onResume'>;
   readonly owned: OwnedShards;
   readonly leaseTtlMs: number;
-  /** In sync mode. */
+  /** In sync mode only. */
   readonly rounds?: MovedRounds;
   readonly view: Pick<PlacementView, 'changed' | 'version' | 'units' | 'live' | 'isLive' | 'isLoaded'>;
-  /** A change of the records notifies the view. */
+  /** A change of the records also notifies `view.changed`. */
   readonly records: Pick<PserverRecords, 'of' | 'bytesOf' | 'isLoaded' | 'version'>;
   readonly connect: ConnectMove;
-  /** Undefined: no unit has a backup copy. */
+  /** Undefined: units do not have backup copies. */
   readonly backups?: BackupCopies | undefined;
-  /** Which copies there are to be. Undefined: units have one, and are moved. */
+  /** The copies that the planner aims for. Undefined: each unit has one copy, and the planner only moves units. */
   readonly duties?: CopyPlanned | undefined;
   readonly metrics: Pick<PserverMetrics, 'moved' | 'times'>;
   readonly withoutSaves: () => Promise<() => void>;
-  /** Nothing is applied any more: the last checkpoint is being taken or has been. */
+  /** Whether this pserver no longer applies updates: its last checkpoint is being taken or has been taken. */
   readonly isFrozen: () => boolean;
-  /** Being loaded from a file. */
+  /** Whether the unit is being loaded from a file. */
   readonly isTaking: (unit: number) => boolean;
-  /** A unit has come. */
+  /** Called once this pserver leads a unit that was moved to it. */
   readonly onGained: () => void;
-  /** A copy was given up: the unit may be taken in another way. */
+  /** Called when this pserver has given up a copy: it may now take the unit in another way. */
   readonly onGivenUp: () => void;
-  /** The recovery number under which a unit may come. */
+  /** Called with the recovery number under which a unit is moved here. */
   readonly onRecovery: (number: number) => void;
   readonly onFatal: (error: unknown) => void;
 }
 
 export interface CopyPlanned {
-  /** Of each unit, that of its primary included. */
+  /** Number of copies of each unit, including the primary's. */
   readonly replicas: number;
   readonly actions: CopyActions;
-  /** A head names a copy that is here: who leaves waits until none does. */
+  /** Whether a head names a copy on this pserver: while it does, this pserver cannot leave. */
   readonly hasMembers: () => boolean;
 }
 
@@ -116,7 +116,7 @@ export class PserverMoves implements Moves {
     const { context, lease, leaseTtlMs, owned, me } = options;
     const { clock, log } = context.host;
     const onFatal = (error: unknown): void => {
-      // Given up because the lease is lost or this process is stopped, which is known already.
+      // The lease is lost or this process stops; other code handles both.
       if (!isPaddletError(error, 'Interrupted')) options.onFatal(error);
     };
     this.#onFatal = onFatal;
@@ -171,7 +171,7 @@ export class PserverMoves implements Moves {
     this.#incoming.giveUp(reason);
   }
 
-  /** A copy for a process has come into the head, or its making has ended otherwise. */
+  /** The head names the copy for a pserver now, or the copy was given up. */
   copyEnded(copy: { readonly to: number }, outcome: 'kept' | 'moved'): void {
     this.#planner.settled(copy, outcome);
     this.lookAgain();
@@ -204,7 +204,7 @@ export class PserverMoves implements Moves {
     this.#isStopping = true;
     this.keepAll('this pserver stops');
     const isOver = (): boolean => this.outgoing.moving().size === 0 && this.#incoming.count === 0;
-    // Where the index is lost, what is not decided concerns the next owner of it.
+    // If this pserver loses its index, the next owner of the index deals with undecided moves.
     await this.#changed.until(() => isOver() || undefined, lost).catch(falseIfInterrupted);
     this.close();
   }

@@ -1,7 +1,7 @@
 /**
- * Carries out what the source of a move decides (`src/core/units/move-source.ts`): copies shards, forwards updates, and
- * hands the unit over, or leaves the copy to the replicas. Requests ask it whether they may be answered now, and when
- * an update may be.
+ * Carries out the effects of the source's state machine for one move (`src/core/units/move-source.ts`). It copies
+ * shards, forwards updates, and hands the unit over or leaves the copy to the replicas. It also says whether requests
+ * may be answered now, and when an applied update may be answered.
  */
 import { assert, unreachable } from '../../../base/assert.ts';
 import { failPoint } from '../../../base/fail-points.ts';
@@ -18,20 +18,20 @@ import type { Update } from '../update/update.ts';
 import { type CopyPiece, copyShard, pieceBytes } from './copy-pieces.ts';
 import { roundsPieces } from './rounds-pieces.ts';
 
-/** What frames of a move carry. */
+/** The payload of a frame of a move. */
 export type MovePayload = CopyPiece | Update;
 
-/** What is told of a move that makes a backup copy, when its step is done: each of these may call the move. */
+/** Callbacks of a move that makes a backup copy. They are called after the step, so each of them may call the move. */
 export interface CopyProgress {
-  /** The target has all shards: `seal` may be called from now on. */
+  /** The target has all shards, so `seal` may be called from now on. */
   readonly onCaughtUp: () => void;
-  /** The target has the copy as it was at the seal, and follows from there on what is sent to it. */
+  /** The target has the copy as it was at the seal, and follows the unit by its replica link from there. */
   readonly onCopied: () => void;
-  /** Of a sealed copy: the join is to be ended. Then `joinFailed` or `release` is called. */
+  /** The target has not confirmed a sealed copy. The callee ends the join, then calls `joinFailed` or `release`. */
   readonly onUnconfirmed: (reason: string) => void;
-  /** It is given up. The target is still told so, until it answers. */
+  /** The copy is given up. The move still sends `abandon` until the target answers. */
   readonly onAbandoned: () => void;
-  /** The target has nothing of it, or what it has is no business of the move any more. */
+  /** The target has discarded the copy, or the copy no longer concerns this move. */
   readonly onEnded: () => void;
 }
 
@@ -41,35 +41,35 @@ export interface OutgoingMoveOptions {
   readonly times: WorkTimes;
   readonly shards: OwnedShards;
   readonly name: MoveName;
-  /** Of a copy: what is committed when it begins. */
+  /** For a backup copy: the committed position when the move starts. */
   readonly position?: number;
   readonly copy?: CopyProgress;
   readonly windowBytes: number;
   readonly pieceBytes: number;
   readonly silenceMs: number;
   readonly handOverMs: number;
-  /** In sync mode. */
+  /** In sync mode only. */
   readonly rounds?: MovedRounds | undefined;
-  /** In order; what is sent without a connection is lost. */
+  /** Sends messages in order. A message is lost if the target is not connected. */
   readonly send: (message: MoveMessage<MovePayload>) => void;
-  /** To hand over: resolves when no save is running. None begins until the given function is called. */
+  /** To hand over. Resolves when no save is running; no save starts until the resolved function is called. */
   readonly withoutSaves?: () => Promise<() => void>;
-  /** The unit stays or is gone, and requests that waited are about to be judged again. */
+  /** Called when the unit is kept or moved, just before waiting requests are checked again. */
   readonly onSettled?: (outcome: 'kept' | 'moved') => void;
-  /** The process cannot go on: it has lost its index, or there is a bug. */
+  /** The process cannot continue: it has lost its index, or it has found a bug. */
   readonly onFatal: (error: unknown) => void;
 }
 
 export class OutgoingMove {
   readonly #options: OutgoingMoveOptions;
   readonly #machine: MoveSource<MovePayload>;
-  /** Ticket → what is called when the update may be answered. */
+  /** Ticket → function to call when the update may be answered. */
   readonly #waiting = new Map<number, () => void>();
   readonly #events: SourceEvent<MovePayload>[] = [];
-  /** Called when the step is done. */
+  /** Callbacks to call after the step. */
   readonly #notices: (() => void)[] = [];
   readonly #ended: PromiseWithResolvers<'kept' | 'moved'> = Promise.withResolvers();
-  /** Requests wait for it: it resolves when they are to be judged again. */
+  /** Resolves when waiting requests must be checked again. */
   #settled: PromiseWithResolvers<void> = Promise.withResolvers();
   #tickets = 0;
   #isStepping = false;
@@ -89,7 +89,7 @@ export class OutgoingMove {
     this.#machine = new MoveSource({ ...options, shards: shards.shardsOf(name.unit) }, clock.monotonicMs());
   }
 
-  /** Whether the unit stayed here. Settles when the target has nothing left of the move, or leads the unit. */
+  /** The outcome. Resolves when the target has discarded its copy, leads the unit, or keeps the copy as a backup. */
   get ended(): Promise<'kept' | 'moved'> {
     return this.#ended.promise;
   }
@@ -106,24 +106,24 @@ export class OutgoingMove {
     return this.#options.name.target;
   }
 
-  /** The unit stays, or the target leads it: this move decides about no request any more. */
+  /** The unit is kept or moved: this move no longer decides about requests. */
   get isSettled(): boolean {
     return this.#isOver;
   }
 
-  /** Whether requests that mean the unit may be answered now. Otherwise they wait for `settled`. */
+  /** Whether requests for the unit may be answered now. Otherwise they wait for `settled`. */
   admits(kind: 'read' | 'update'): boolean {
     return this.#machine.admits(kind);
   }
 
-  /** Requests that wait are to be judged again: the unit stays, or is no longer owned. */
+  /** Resolves when waiting requests must be checked again, because the unit was kept or moved. */
   get settled(): Promise<void> {
     return this.#settled.promise;
   }
 
   /**
-   * An update was applied just now. To be awaited before it is answered; undefined: it may be answered at once, also
-   * where it does not concern the unit.
+   * The caller calls this in the step in which it applied an update, and awaits the result before it answers.
+   * Undefined: it may answer at once, for example because the update does not concern the unit.
    */
   applied(update: SharedUpdate): Promise<void> | undefined {
     const bytes = update.bytesByUnit.get(this.unit);
@@ -153,8 +153,8 @@ export class OutgoingMove {
   }
 
   /**
-   * A copy ends with what is committed now: at this moment the machine of the unit's replicas is to be told `join`.
-   * False: it was abandoned before.
+   * Ends a backup copy at the position that is committed now. In the same step, the caller must submit `join` to the
+   * machine of the unit's replicas. Returns false if the copy was already abandoned.
    */
   seal(position: number): boolean {
     assert(!this.#isStepping, 'a copy is sealed between the steps of its move');
@@ -162,23 +162,23 @@ export class OutgoingMove {
     return this.#machine.phase === 'sealing';
   }
 
-  /** A sealed copy is in no head, and can come into none any more. */
+  /** No head names the sealed copy, and no head can name it in the future. */
   joinFailed(): void {
     this.#submit({ type: 'joinFailed' });
   }
 
-  /** The copy is in the head, or this pserver leads the unit no more. */
+  /** The head names the copy, or this pserver no longer leads the unit. */
   release(): void {
     this.#submit({ type: 'release' });
   }
 
-  /** Updates that are applied from now on are not forwarded by this move. */
+  /** Whether this move has stopped forwarding updates, because its backup copy is sealed. */
   get isSealed(): boolean {
     const { phase } = this.#machine;
     return this.#options.copy !== undefined && (phase === 'sealing' || phase === 'copied');
   }
 
-  /** The target has its copy, which is in no head yet. */
+  /** Whether the target has its backup copy, which no head names yet. */
   get isCopied(): boolean {
     return this.#machine.phase === 'copied';
   }
@@ -188,7 +188,7 @@ export class OutgoingMove {
     this.#submit({ type: 'resumed' });
   }
 
-  /** Effects may submit events: these come after all effects of the step. */
+  /** Effects may submit events. The machine gets these events after all effects of the step. */
   #submit(event: SourceEvent<MovePayload>): void {
     this.#events.push(event);
     if (this.#isStepping) return;
@@ -246,8 +246,8 @@ export class OutgoingMove {
         this.#settle('kept');
         break;
       case 'moved':
-        // A parting snapshot is being written when nothing else goes on: what it is of stays in memory. Who reads it
-        // leaves out units whose heads name another pserver.
+        // If the move was forgotten, a parting snapshot may be in progress, and its shards must stay in memory. The
+        // reader of the snapshot skips units whose heads name another pserver.
         if (!this.#isForgotten) {
           shards.remove(this.unit);
           this.#options.rounds?.remove(this.unit);
@@ -275,7 +275,7 @@ export class OutgoingMove {
   async #handOver(): Promise<void> {
     failPoint('move.copied');
     const release = await this.#options.withoutSaves!();
-    // Abandoned while a save was running.
+    // The move was abandoned while it waited for the save.
     if (this.#isOver || this.#isForgotten) {
       release();
       return;
@@ -284,7 +284,7 @@ export class OutgoingMove {
     this.#submit({ type: 'handOver' });
   }
 
-  /** The heads ask the store until it answers. What they throw ends this process. */
+  /** `handOver` asks the store until it answers. An error ends this process. */
   async #propose(handOver: HandOver): Promise<void> {
     failPoint('move.sealed');
     const decision = await this.#options.shards.heads.handOver(handOver);
@@ -296,7 +296,7 @@ export class OutgoingMove {
     work.catch(this.#options.onFatal);
   }
 
-  /** The unit stays or is gone: whatever waited goes on. */
+  /** The unit is kept or moved: waiting saves and requests continue. */
   #settle(outcome: 'kept' | 'moved'): void {
     this.#isOver = true;
     this.#letSavesGoOn();
@@ -305,7 +305,7 @@ export class OutgoingMove {
     this.#settled = Promise.withResolvers();
   }
 
-  /** Nothing comes of it any more: the target is left to find out by itself, and it holds no save back. */
+  /** Drops the move: it does not notify the target, which finds out from the store, and it no longer blocks saves. */
   forget(): void {
     this.#isForgotten = true;
     this.#cancelTick();

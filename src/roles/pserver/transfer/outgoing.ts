@@ -1,16 +1,16 @@
 /**
- * All units on their way from this pserver to others: to be led there, or as backup copies. A unit may be copied for
- * several processes at a time, and moved to one.
+ * All moves of units from this pserver to others, to be led there or as backup copies. A unit may be copied for several
+ * pservers at a time, but moved only to one.
  *
  * Invariants:
- * - Each update of a unit is told to `applied` in the same step in which it is applied. So each target gets exactly the
- *   updates that its copy lacks.
- * - Until a target has its backup copy, nothing is sent to it by the link of the unit's replicas (`follows`).
- * - A copy that is made holds up no request, except for the room of an update on its way to the target.
+ * - The caller passes each update of a unit to `applied` in the step in which it applies the update. So each target
+ *   gets exactly the updates that its copy lacks.
+ * - The replica link sends nothing for a unit to a target until the target has its backup copy (`follows`).
+ * - Making a backup copy delays requests only while the window has no room for their updates.
  *
- * An attempt that is given up counts no more, though its target is told so until it answers. That may never be, as when
- * the two cannot reach each other. Another process can get the unit at once. The same process can, too: it takes the
- * offer of a newer attempt for the end of an older one (core/units/move-target.ts).
+ * The move sends `abandon` for an attempt that is given up until the target answers, which may never happen. Meanwhile
+ * the unit can be moved to another pserver. It can also be moved to the same pserver: a newer offer ends the older
+ * attempt (core/units/move-target.ts).
  */
 import { assert } from '../../../base/assert.ts';
 import type { Clock, Log } from '../../../base/seams.ts';
@@ -27,22 +27,22 @@ import { OutgoingMove, type OutgoingMoveOptions } from './outgoing-move.ts';
 
 const MiB = 2 ** 20;
 /**
- * The memory that a copy on its way takes here beside the unit itself. As many shards are copied at one go when it
- * begins, and no request is answered in that time: some 3 ms a MiB.
+ * Memory that a move uses here in addition to the unit. A move starts by copying shards of up to this size at once, and
+ * this pserver answers no request meanwhile: about 3 ms per MiB.
  */
 const WINDOW_BYTES = 4 * MiB;
 const PIECE_BYTES = MiB;
-/** The longest that updates wait for a target to have everything. */
+/** Longest time that updates wait for the target to confirm its sealed copy. */
 const HAND_OVER_MS = 1_000;
 
 export interface MoveLinkOptions {
   readonly target: LivePserver;
-  /** After each time that the connection is made. */
+  /** Called after each connect. */
   readonly onConnected: () => void;
   readonly onAnswer: (answer: MoveAnswer) => void;
 }
 
-/** Connects, and connects again until it is closed. */
+/** Connects, and reconnects until the connection is closed. */
 export type ConnectMove = (options: MoveLinkOptions) => MoveConnection;
 
 export interface OutgoingOptions {
@@ -54,14 +54,14 @@ export interface OutgoingOptions {
   readonly view: Pick<PlacementView, 'isLive'>;
   readonly connect: ConnectMove;
   readonly silenceMs: number;
-  /** In sync mode. */
+  /** In sync mode only. */
   readonly rounds?: MovedRounds | undefined;
-  /** Aborts when the index is lost: then nothing is waited for. */
+  /** Aborts when this pserver loses its index; all waits then end. */
   readonly lost: AbortSignal;
   readonly withoutSaves: () => Promise<() => void>;
-  /** A move to another primary has ended: the unit is kept here, or moved. */
+  /** Called when a move to another primary has ended. */
   readonly onSettled: (move: PlannedTarget, outcome: 'kept' | 'moved') => void;
-  /** Told of backup copies. Undefined: none is made. */
+  /** Called about backup copies. Undefined: this pserver makes none. */
   readonly maker: CopyMaker | undefined;
   readonly onFatal: (error: unknown) => void;
 }
@@ -72,27 +72,27 @@ export interface PlannedTarget {
   readonly to: number;
 }
 
-/** A copy of a unit that another process is to have. */
+/** A backup copy of a unit on another pserver. */
 export interface CopyFor {
   readonly unit: number;
   readonly target: UnitOwner;
 }
 
 /**
- * At the pserver that leads the unit. All of it is told when the step of the move is done, so that the moves may be
- * called. With one copy of each unit, no such copy is made.
+ * Callbacks at the primary of a unit whose backup copy is being made. They are called after the step of the move, so
+ * they may call the moves.
  */
 export interface CopyMaker {
   /** The target has all shards: `Outgoing.seal` may be called from now on. */
   caughtUp(copy: CopyFor): void;
-  /** The target has its copy, as it was at the seal. What it has missed since is to be sent to it from now on. */
+  /** The target has its copy as it was at the seal. From now on, the replica link sends it the later updates. */
   copied(copy: CopyFor): void;
   /**
-   * A sealed copy is not confirmed or not wanted any more: the machine of the unit's replicas is to end the join. Then
-   * `joinFailed` is called, or `release` if it was too late for that.
+   * The target has not confirmed the sealed copy, or the copy is no longer wanted. The machine of the unit's replicas
+   * ends the join; the callee then calls `joinFailed`, or `release` if the head already names the copy.
    */
   unconfirmed(copy: CopyFor, reason: string): void;
-  /** Nothing more comes of the move: it is given up, or the copy is in the head. Another one may begin. */
+  /** The move is given up, or the head names the copy. Another move may start. */
   ended(copy: CopyFor): void;
 }
 
@@ -105,16 +105,16 @@ type OfPurpose = Pick<OutgoingMoveOptions, 'position' | 'copy' | 'withoutSaves' 
 
 export class Outgoing {
   readonly #options: OutgoingOptions;
-  /** By unit and target. Those that are settled stay until their targets have nothing left of them. */
+  /** By unit and target. A settled move stays until its target has discarded its copy. */
   readonly #running = new Map<string, Running>();
-  /** Attempts for a unit, whatever their purpose, under the epoch of its head: no two moves have the same name. */
+  /** Unit → attempts of both purposes under the epoch of its head: so two moves never have the same name. */
   readonly #attempts = new Map<number, { readonly epoch: number; readonly count: number }>();
 
   constructor(options: OutgoingOptions) {
     this.#options = options;
   }
 
-  /** Begins to hand over a unit, whose head names no file. Ends in `onSettled`. */
+  /** Starts to move a unit whose head names no file. Ends with `onSettled`. */
   move(unit: number, target: LivePserver): void {
     const { withoutSaves, onSettled } = this.#options;
     for (const [key, { move }] of this.#running) if (move.unit === unit) this.#forget(key);
@@ -126,8 +126,8 @@ export class Outgoing {
   }
 
   /**
-   * Begins a backup copy of a unit for a process that does not follow it. `committed`: the position of what is applied
-   * now. Ends in `CopyMaker.ended`.
+   * Starts a backup copy of a unit for a pserver that does not follow it. `committed`: the position of the updates that
+   * are applied now. Ends with `CopyMaker.ended`.
    */
   copy(unit: number, target: LivePserver, committed: number): void {
     const maker = this.#options.maker!;
@@ -150,12 +150,12 @@ export class Outgoing {
     });
   }
 
-  /** Unit → index of the process that is to lead it. */
+  /** Units that are being moved → index of the pserver that is to lead the unit. */
   moving(): Map<number, number> {
     return new Map(this.#unsettled('lead').map(({ unit, target }) => [unit, target.index]));
   }
 
-  /** Unit → indexes of the processes for which it is being copied, or that have their copy and are in no head yet. */
+  /** Unit → indexes of the pservers that are getting a backup copy, or have one that the head does not name yet. */
   making(): Map<number, Set<number>> {
     const making = new Map<number, Set<number>>();
     for (const { unit, target } of this.#unsettled('copy'))
@@ -165,7 +165,7 @@ export class Outgoing {
 
   // ---- requests
 
-  /** Undefined: a request may be answered now. Rejects with `Interrupted` when the index is lost. */
+  /** Undefined: a request may be answered now. Rejects with `Interrupted` when this pserver loses its index. */
   wait(kind: 'read' | 'update'): Promise<void> | undefined {
     if (this.#running.size === 0) return undefined;
     const busy = this.#unsettled().find((move) => !move.admits(kind));
@@ -173,8 +173,9 @@ export class Outgoing {
   }
 
   /**
-   * These units have applied an update just now; undefined: all have. To be awaited before it is answered; undefined:
-   * it may be answered at once. `make` is called at once or never.
+   * The caller calls this in the step in which it applied an update, and awaits the result before it answers.
+   * Undefined: it may answer at once. `by`: the units that have applied the update; undefined if all have. `make` is
+   * called at once or never.
    */
   applied(make: () => Update | SharedUpdate, by?: readonly number[]): Promise<void> | undefined {
     if (this.#running.size === 0) return undefined;
@@ -192,45 +193,45 @@ export class Outgoing {
 
   // ---- backup copies
 
-  /** A copy is being made, or is made and in no head yet. */
+  /** Whether the copy is being made, or is made but the head does not name it yet. */
   isMaking(copy: CopyFor): boolean {
     return this.#running.get(keyOf(copy))?.move.isSettled === false;
   }
 
-  /** Whether the process follows the unit by the link of its replicas: no copy is being made for it any longer. */
+  /** Whether the target follows the unit by its replica link, since no copy for it is in progress. */
   follows(copy: CopyFor): boolean {
-    // Each update asks this for each unit.
+    // Fast path: called for each unit of each update.
     if (this.#running.size === 0) return true;
     const running = this.#running.get(keyOf(copy));
     return running === undefined || running.move.isCopied;
   }
 
   /**
-   * The copy ends with what is committed now. At the same moment, the machine of the unit's replicas gets `join`.
-   * False: it was abandoned before.
+   * Ends the copy at the position that is committed now. In the same step, the caller must submit `join` to the machine
+   * of the unit's replicas. Returns false if the copy was already abandoned.
    */
   seal(copy: CopyFor, committed: number): boolean {
     return this.#running.get(keyOf(copy))?.move.seal(committed) === true;
   }
 
-  /** A sealed copy is in no head, and no proposed transaction will put it into one. */
+  /** No head names the sealed copy, and no proposed transaction will change that. */
   joinFailed(copy: CopyFor): void {
     this.#running.get(keyOf(copy))?.move.joinFailed();
   }
 
-  /** The copy is in the head. */
+  /** The head names the copy. */
   release(copy: CopyFor): void {
     this.#running.get(keyOf(copy))?.move.release();
   }
 
-  /** This pserver no longer leads the unit. To be called before its shards are removed. */
+  /** This pserver no longer leads the unit. The caller must call this before it removes the shards. */
   releaseAll(unit: number): void {
     for (const { move } of this.#all()) if (move.unit === unit) move.release();
   }
 
   // ---- all of them
 
-  /** Gives up all that the store does not decide about, and that the targets have not confirmed. */
+  /** Gives up all moves that the store is not deciding about and whose targets have not confirmed the copy. */
   abandon(reason: string): void {
     for (const { move } of this.#all()) move.abandon(reason);
   }
@@ -247,7 +248,7 @@ export class Outgoing {
     for (const { move } of this.#all()) move.resumed();
   }
 
-  /** From now on nothing is sent. Targets of what has not ended are not told. */
+  /** Stops sending. The targets of unfinished moves are not notified. */
   close(): void {
     for (const key of [...this.#running.keys()]) this.#forget(key);
   }
@@ -287,7 +288,7 @@ export class Outgoing {
     return this.#all().flatMap(({ move }) => (move.isSettled || !isMeant(move) ? [] : [move]));
   }
 
-  /** Some of what they are told changes the map. */
+  /** A copy of the list: calls to the moves may change the map. */
   #all(): Running[] {
     return [...this.#running.values()];
   }

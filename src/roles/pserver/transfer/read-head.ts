@@ -1,4 +1,4 @@
-/** The head of a unit and the claim of its primary, at one revision of the store. */
+/** Reads the head of a unit and the claim of its primary at one revision of the store. */
 import type { RoleContext } from '../../../cluster/context.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import { parseHead } from '../../../cluster/placement/heads.ts';
@@ -9,13 +9,13 @@ export interface ReadHead {
   readonly owned: OwnedHead;
   readonly isPrimaryAlive: boolean;
   /**
-   * The recovery number at that revision: at least the one that was raised for the unit, if its primary has loaded it
-   * from an older file.
+   * The recovery number at that revision. If the primary has loaded the unit from an older file, this includes the
+   * increase for that load.
    */
   readonly recovery: number;
 }
 
-/** `index`: who leads the unit, as far as is known. Undefined when it has no head. Throws `Interrupted`. */
+/** `index`: the presumed primary of the unit. Returns undefined if the unit has no head. Throws `Interrupted`. */
 export async function readHead(
   context: RoleContext,
   unit: number,

@@ -1,6 +1,6 @@
 /**
- * Sync mode: what a unit keeps of rounds, in pieces of bounded size, as it travels with the copy of a shard to the
- * pserver that the unit moves to, and put together there.
+ * Sync mode: cuts the round state of a unit into pieces of bounded size, which travel with the copy of a shard to the
+ * target of a move. The target puts the state together again (`IncomingRounds`).
  */
 import { PaddletError } from '../../../base/errors.ts';
 import { blockCount, blockLength } from '../../../tensor/blocks.ts';
@@ -13,7 +13,7 @@ import type { CopyPiece } from './copy-pieces.ts';
 type OldRows = OldValues['sparse'][number];
 type OldBlocks = OldValues['dense'][number];
 
-/** A piece has at most `maxBytes`, but at least one row or one block. The last one says where the unit is. */
+/** A piece has at most `maxBytes`, but at least one row or one block. The last piece has the version and timeline. */
 export function roundsPieces(spec: ParameterSpec, rounds: TimedRounds, maxBytes: number): CopyPiece[] {
   const { timeline, version, previous, metrics } = rounds;
   const keepsPrevious = previous !== undefined;
@@ -62,8 +62,8 @@ const BLOCK_BYTES = 4;
 const FLOAT_BYTES = 4;
 
 /**
- * What has come of the rounds of a unit. Old values of several shards add up; a round that is applied here replaces all
- * of it.
+ * The round state of a unit that is arriving. The old values of its shards add up. A round that is applied here
+ * replaces the whole state.
  */
 export class IncomingRounds {
   readonly #spec: ParameterSpec;
@@ -76,7 +76,7 @@ export class IncomingRounds {
     this.#spec = spec;
   }
 
-  /** Throws `BadMessage` and `UnknownParameter`; then all of it is of no use. */
+  /** Throws `BadMessage` and `UnknownParameter`; then the caller must discard this state. */
   put({ header, segments }: CopyPiece): void {
     const [numbers, values] = segments;
     if (header.part === 'rounds') {
@@ -88,7 +88,7 @@ export class IncomingRounds {
     else throw new PaddletError('BadMessage', `a piece '${header.part}' is not about rounds`);
   }
 
-  /** A round was applied to the shards that are here. */
+  /** A round was applied to the shards that have arrived. */
   applied({ previous, ...at }: TimedRounds): void {
     this.#at = at;
     this.#keepsPrevious = previous !== undefined;
@@ -98,12 +98,12 @@ export class IncomingRounds {
     for (const blocks of previous?.dense ?? []) listIn(this.#blocks, blocks.parameter).push(blocks);
   }
 
-  /** Undefined before anything has come. */
+  /** Undefined before the first `rounds` piece. */
   get place(): RoundsPlace | undefined {
     return this.#at;
   }
 
-  /** Undefined before anything has come. */
+  /** Undefined before the first `rounds` piece. */
   state(): TimedRounds | undefined {
     return this.#at && { ...this.#at, previous: this.#keepsPrevious ? this.#previous() : undefined };
   }
@@ -151,7 +151,7 @@ function listIn<T>(lists: Map<number, T[]>, key: number): T[] {
   return list;
 }
 
-/** In memory of its own. */
+/** Concatenates the parts into new memory. */
 function joined(parts: readonly Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(parts.reduce((sum, { byteLength }) => sum + byteLength, 0));
   let at = 0;
