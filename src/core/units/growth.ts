@@ -4,7 +4,7 @@
  * moves wait for a while. After a change of the cluster itself, moves start at once.
  */
 
-/** How long moves must have been due before they start: all pservers report their sizes several times meanwhile. */
+/** How long moves must have been due before they start: all pservers report their sizes several times in this time. */
 export const GROWN_MS = 5_000;
 
 export interface Due {

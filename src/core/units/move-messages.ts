@@ -46,7 +46,7 @@ export type MoveContent<P> =
   /** Ends the updates of this move: the copy is complete at `position`. */
   | { readonly type: 'seal'; readonly position: number };
 
-/** Numbered from 0 within its move. After a reconnect, the source resends a frame under the same number. */
+/** Numbered from 0 within its move. After a reconnect, the source sends again a frame under the same number. */
 export interface MoveFrame<P> {
   readonly name: MoveName;
   readonly number: number;

@@ -24,8 +24,8 @@ export interface ClaimIndexOptions {
   readonly desired: () => number;
   readonly desiredChanged: Signal;
   /**
-   * Whether this index last led some units, or its files are needed. If only its machine has these files, a pserver that
-   * the job no longer wants must come back.
+   * Whether this index last led some units, or its files are needed. If only its machine has these files, a pserver
+   * that the job no longer wants must come back.
    */
   readonly isNeeded: (index: number) => Promise<boolean>;
   readonly leaseTtlMs: number;

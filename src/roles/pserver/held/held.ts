@@ -1,6 +1,6 @@
 /**
- * Shards that this pserver holds: their values, optimizer state, ledgers and positions. Only this class applies updates,
- * whether this pserver leads the shards (`OwnedShards`), has a copy of them, or is receiving one.
+ * Shards that this pserver holds: their values, optimizer state, ledgers and positions. Only this class applies
+ * updates, whether this pserver leads the shards (`OwnedShards`), has a copy of them, or is receiving one.
  *
  * Invariants:
  * - Callers check an update before they apply it: with `whyUnfit`, or with the ledgers if they answer a request.
@@ -10,8 +10,8 @@
  *   (`update/parts.ts`).
  * - Lists of shards contain each shard once, and only held shards.
  *
- * One object serves shards of several primaries. Shards with equal ledgers share one ledger. If some of these shards get
- * an update before the others, they have a separate copy of the ledger until all have the update.
+ * One object serves shards of several primaries. Shards with equal ledgers share one ledger. If some of these shards
+ * get an update before the others, they have a separate copy of the ledger until all have the update.
  */
 import { assert, unreachable } from '../../../base/assert.ts';
 import type { PushPosition } from '../../../core/shard/ledger.ts';

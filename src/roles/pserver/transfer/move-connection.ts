@@ -1,7 +1,7 @@
 /**
- * Sends the messages of a move to its target as requests, in order, and passes on the answers. It never resends a
- * message: after each reconnect, the source resends the unanswered ones. If the target does not take part in moves, it
- * stays silent, and the source gives up the move.
+ * Sends the messages of a move to its target as requests, in order, and passes on the answers. It never sends again a
+ * message: after each reconnect, the source sends again the unanswered ones. If the target does not take part in moves,
+ * it stays silent, and the source gives up the move.
  */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import type { jobFields } from '../../../cluster/client/job-fields.ts';

@@ -8,9 +8,9 @@
  * - The replica link sends nothing for a unit to a target until the target has its backup copy (`follows`).
  * - Making a backup copy delays requests only while the window has no room for their updates.
  *
- * The move sends `abandon` for an attempt that is given up until the target answers, which may never happen. Meanwhile
- * the unit can be moved to another pserver. It can also be moved to the same pserver: a newer offer ends the older
- * attempt (core/units/move-target.ts).
+ * The move sends `abandon` for an attempt that is given up until the target answers, which may never happen. Until
+ * then, the unit can be moved to another pserver. It can also be moved to the same pserver: a newer offer ends the
+ * older attempt (core/units/move-target.ts).
  */
 import { assert } from '../../../base/assert.ts';
 import type { Clock, Log } from '../../../base/seams.ts';
@@ -28,7 +28,7 @@ import { OutgoingMove, type OutgoingMoveOptions } from './outgoing-move.ts';
 const MiB = 2 ** 20;
 /**
  * Memory that a move uses here in addition to the unit. A move starts by copying shards of up to this size at once, and
- * this pserver answers no request meanwhile: about 3 ms per MiB.
+ * this pserver answers no request then: about 3 ms per MiB.
  */
 const WINDOW_BYTES = 4 * MiB;
 const PIECE_BYTES = MiB;
