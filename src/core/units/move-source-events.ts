@@ -119,7 +119,7 @@ export type SourceEvent<P> =
   | { readonly type: 'resumed' };
 
 export type SourceEffect<P> =
-  /** Send in the order of the effects. Without a connection, drop the message: `connected` sends again what is needed. */
+  /** Send in the order of the effects. Without a connection, drop the message: `connected` repeats what is needed. */
   | { readonly type: 'send'; readonly message: MoveMessage<P> }
   /** Copy the shard as it is at one instant, and submit `captured` at that instant. */
   | { readonly type: 'capture'; readonly shard: number }

@@ -28,7 +28,7 @@ export interface UnitMachinesOptions<P> {
   /** Whether this process certainly has its index, and can get answers. */
   readonly isHeld: () => boolean;
   /**
-   * Carries out the steps in the order in which they were taken. Events submitted in the meantime belong to the next turn.
+   * Carries out the steps in the order in which they were taken. Later events belong to the next turn.
    */
   readonly onTurn: (steps: readonly MachineStep<P>[]) => void;
   /** Reports a bug. */
