@@ -44,7 +44,7 @@ export type ReplicaEvent<P> =
    * The head, and whether its primary has its index, both at one revision of the store. Submitted when either changes.
    */
   | { readonly type: 'seen'; readonly head: UnitHead; readonly isPrimaryAlive: boolean }
-  /** The process has lost its index, or its copy is no longer wanted. The primary removes it from the head. */
+  /** The process has lost its index, or the planner removes its copy. The primary removes it from the head. */
   | { readonly type: 'gone'; readonly owner: UnitOwner }
   /** The outcome of the proposal to change the head of epoch `from`. */
   | ({ readonly type: 'decided'; readonly from: number } & Outcome)
@@ -112,8 +112,8 @@ export interface PeerState {
   /** Time since which the peer owes an answer; undefined if it owes none. */
   readonly owesSinceMs: number | undefined;
   /**
-   * The peer must leave the head: it lost its index, was silent for too long, refused to follow, or is no longer
-   * wanted.
+   * The peer must leave the head: it lost its index, was silent for too long, refused to follow, or the planner removes
+   * its copy.
    */
   readonly isGone: boolean;
 }

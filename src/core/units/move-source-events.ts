@@ -110,7 +110,7 @@ export type SourceEvent<P> =
   /** The store shows that the target's token no longer exists. */
   | { readonly type: 'targetGone' }
   /**
-   * The unit is to stay, or the copy is no longer wanted, for example because the job stops or the plan has changed.
+   * The unit stays here, or the head needs no further copy, for example because the job stops or the plan has changed.
    * Ignored once the change is proposed or the copy is confirmed.
    */
   | { readonly type: 'abandon'; readonly reason: string }
@@ -135,7 +135,7 @@ export type SourceEffect<P> =
   /** The target has the backup copy, exactly as it was at `seal`. */
   | { readonly type: 'copied' }
   /**
-   * The target does not confirm a sealed copy, or the copy is no longer wanted: the replicas must end the join. Then
+   * The target does not confirm a sealed copy, or `abandon` came after `seal`: the replicas must end the join. Then
    * submit `joinFailed`, or `release` if the head already names the copy. At most once.
    */
   | { readonly type: 'unconfirmed'; readonly reason: string }

@@ -1,7 +1,7 @@
 /**
  * Decides which pserver takes an orphan, that is, a unit without a live primary:
  * 1. The pserver that led it last, since that pserver has the files locally.
- * 2. If no pserver led it, or that index is no longer wanted, the pserver that the plan gives it to (plan.ts).
+ * 2. If no pserver led it, or its index is leaving the job, the pserver that the plan gives it to (plan.ts).
  * 3. If that pserver does not come in time, one of the live pservers.
  * Every pserver works this out for itself; only transactions on the heads decide.
  */

@@ -162,7 +162,7 @@ export class Snapshots {
     this.#unlimited.abort();
   }
 
-  /** The running save is no longer needed: if it waits for the store, it ends with `Interrupted`. */
+  /** Gives up the running save: if it waits for the store, it ends with `Interrupted`. */
   abandon(): void {
     this.#unlimited.abort();
     this.#abandoned.abort();

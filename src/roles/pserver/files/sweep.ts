@@ -43,7 +43,7 @@ export async function sweepOrphans(options: SweepOptions, loaded: readonly strin
 
 interface Named {
   readonly named: readonly string[];
-  /** Parting snapshots of this index whose files are no longer needed. */
+  /** Parting snapshots of this index that newer files replace. */
   readonly replaced: readonly Parting[];
 }
 

@@ -5,7 +5,7 @@
 import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
 import { isIn } from '../../../core/replicas/messages.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
-import type { CopyFor, CopyMaker, Outgoing } from '../transfer/outgoing.ts';
+import { type CopyFor, type CopyMaker, keyOf, type Outgoing } from '../transfer/outgoing.ts';
 import type { SharedUpdate } from '../update/shared-update.ts';
 import type { UnitMachines } from './machines.ts';
 
@@ -96,5 +96,3 @@ export class Joins implements CopyMaker {
     this.#options.copies().joinFailed({ unit, target: joiner });
   }
 }
-
-const keyOf = ({ unit, target: { index, token } }: CopyFor): string => `${unit}/${index}/${token}`;

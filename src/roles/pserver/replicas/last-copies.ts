@@ -37,8 +37,8 @@ export class LastCopies {
   }
 
   /**
-   * Call this when updates are no longer staged or applied. Waits for an unreachable store, even in a process that was
-   * asked to stop: without the store, a snapshot cannot be announced.
+   * Call this after this pserver has stopped staging and applying updates. Waits for an unreachable store, even in a
+   * process that was asked to stop: without the store, the process cannot announce a snapshot.
    */
   async complete(): Promise<LastCopy[]> {
     const { copied } = this.#options;

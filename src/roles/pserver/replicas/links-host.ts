@@ -156,7 +156,7 @@ export class LinksHost<P extends SharedPayload> {
     if (this.#links.haveCommits) this.#planCommits();
     if (!this.#arePeersOther) return;
     this.#arePeersOther = false;
-    // A batch has just informed each peer that is no longer needed.
+    // The batches above have informed each peer that the next line disconnects.
     this.#connections.keep(queue.peers());
   }
 

@@ -88,8 +88,8 @@ export interface CopyMaker {
   /** The target has its copy as it was at the seal. From now on, the replica link sends it the later updates. */
   copied(copy: CopyFor): void;
   /**
-   * The target has not confirmed the sealed copy, or the copy is no longer wanted. The machine of the unit's replicas
-   * ends the join; the callee then calls `joinFailed`, or `release` if the head already names the copy.
+   * The target has not confirmed the sealed copy, or `abandon` was called after `seal`. The machine of the unit's
+   * replicas ends the join; the callee then calls `joinFailed`, or `release` if the head already names the copy.
    */
   unconfirmed(copy: CopyFor, reason: string): void;
   /** The move is given up, or the head names the copy. Another move may start. */

@@ -98,7 +98,7 @@ export class RoundGroups {
   }
 
   /**
-   * Removes a unit that is no longer owned here. Its lanes are dropped, because trainers push them to its next primary.
+   * Removes a unit that this pserver no longer owns, and drops its lanes: trainers push them to the next primary.
    */
   remove(unit: number): void {
     const left = this.gates.remove(unit);
