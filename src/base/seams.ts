@@ -127,7 +127,7 @@ export interface Shell {
 }
 
 /** What a process tells its parent of a lease: that it holds it from now on, or that it has ended it by itself. */
-export interface ToldLease {
+export interface ReportedLease {
   readonly leaseId: bigint;
   readonly state: 'held' | 'ended';
   readonly ttlMs: number;

@@ -67,7 +67,7 @@ not change the placement.`;
     const name = flags.index === undefined ? 'pserver' : `pserver ${flags.index}`;
     if (flags.index !== undefined) this.identity.index = flags.index;
     if (flags.guard) return this.guarded(name, storeUrl(flags));
-    const tellLease = leaseReporter();
+    const reportLease = leaseReporter();
     const end = await this.withRole(name, { flags, url: storeUrl(flags), where: flags }, (context) => {
       const jobName = jobNameIn(context.keys);
       const { index, zone, 'host-label': hostLabel } = flags;
@@ -75,7 +75,7 @@ not change the placement.`;
         ...{ index, checkpointDir: checkpointFolder(flags, jobName) },
         labels: { ...(hostLabel === undefined ? {} : { hostLabel }), ...(zone === undefined ? {} : { zone }) },
         leaveLimitMs: milliseconds(flags['leave-timeout']),
-        ...(tellLease === undefined ? {} : { tellLease }),
+        ...(reportLease === undefined ? {} : { reportLease }),
       });
     });
     return exitOf(end);

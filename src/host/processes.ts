@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { isSea } from 'node:sea';
 import type { Readable } from 'node:stream';
 import { LIMITS } from '../base/limits.ts';
-import type { ToldLease } from '../base/seams.ts';
+import type { ReportedLease } from '../base/seams.ts';
 import { OWN_LOG, outputBeside, ownLogText, takeOutput } from './log-file.ts';
 import { REPORTS, REPORTS_DESCRIPTOR, type Report, readReports } from './reports.ts';
 import { type ForwardedSignal, TETHER, type Tether, tetherText } from './tether.ts';
@@ -44,7 +44,7 @@ export interface SpawnOptions {
   /** Takes the child's reports (`reports.ts`). */
   readonly onReport?: (report: Report) => void;
   /** Takes what the child tells of its leases (`reports.ts`). It may come after the child's end. */
-  readonly onLease?: (told: ToldLease) => void;
+  readonly onLease?: (told: ReportedLease) => void;
   /** Another program than this one; for tests. */
   readonly self?: SelfCommand;
 }

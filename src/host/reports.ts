@@ -8,7 +8,7 @@ import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import * as z from 'zod';
-import type { Log, ToldLease } from '../base/seams.ts';
+import type { Log, ReportedLease } from '../base/seams.ts';
 import { fileLines, type WriteLine } from './outputs.ts';
 
 /** Set in a child that has the pipe. */
@@ -24,7 +24,7 @@ const reportSchema = z.object({
 });
 export type Report = z.infer<typeof reportSchema>;
 
-/** A `ToldLease`. The id is a decimal: leases of etcd have 63 bits. */
+/** A `ReportedLease`. The id is a decimal: leases of etcd have 63 bits. */
 const leaseReportSchema = z.object({
   lease: z.string().regex(/^[1-9]\d{0,18}$/),
   state: z.enum(['held', 'ended']),
@@ -40,7 +40,7 @@ export function reporter(): ((report: Report) => void) | undefined {
 }
 
 /** Reports leases, as `reporter` reports log entries. */
-export function leaseReporter(): ((told: ToldLease) => void) | undefined {
+export function leaseReporter(): ((told: ReportedLease) => void) | undefined {
   const write = reportLine();
   if (write === undefined) return undefined;
   return ({ leaseId, state, ttlMs }) => write(JSON.stringify({ lease: leaseId.toString(), state, ttlMs }));
@@ -82,7 +82,7 @@ export function reportingLog(log: Log): Log {
 
 interface TakesReports {
   readonly onReport: (report: Report) => void;
-  readonly onLease: (told: ToldLease) => void;
+  readonly onLease: (told: ReportedLease) => void;
 }
 
 /** Skips lines that are not reports. */

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ToldLease } from '../../src/base/seams.ts';
+import type { ReportedLease } from '../../src/base/seams.ts';
 import { type SelfCommand, spawnSelf } from '../../src/host/processes.ts';
 import type { Report } from '../../src/host/reports.ts';
 
@@ -147,7 +147,7 @@ await spawnSelf([], { self, onReport: () => {}, tether: { parent: 'launcher', st
 });
 
 test('a child tells its leases; lines of its log and of others are none', async () => {
-  const told: ToldLease[] = [];
+  const told: ReportedLease[] = [];
   const module = JSON.stringify(resolve(import.meta.dirname, '../../src/host/reports.ts'));
   const self = script(`
 import { writeSync } from 'node:fs';

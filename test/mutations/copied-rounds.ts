@@ -6,7 +6,7 @@ const REPLICAS = 'src/roles/pserver/replicas';
 const TESTS = 'test/roles/pserver';
 const PLACED_TESTS = [`${TESTS}/modes/rounds/placed-rounds.test.ts`];
 const LEADING_TESTS = [`${TESTS}/replicas/leading.test.ts`];
-const STANDING_TESTS = [`${TESTS}/replicas/standing.test.ts`];
+const READINESS_TESTS = [`${TESTS}/replicas/readiness.test.ts`];
 const SAVE_TESTS = [`${TESTS}/modes/rounds/save-last.test.ts`];
 
 export const COPIED_ROUNDS: readonly Mutation[] = [
@@ -103,24 +103,24 @@ export const COPIED_ROUNDS: readonly Mutation[] = [
   },
   {
     rule: 'only outdated units lose their copies when they are loaded from the cut',
-    file: `${REPLICAS}/standing.ts`,
+    file: `${REPLICAS}/readiness.ts`,
     find: '(units ?? machines.units())',
     replace: 'machines.units()',
-    tests: STANDING_TESTS,
+    tests: READINESS_TESTS,
   },
   {
     rule: 'what was placed is decided before the units go back to a cut',
-    file: `${REPLICAS}/standing.ts`,
+    file: `${REPLICAS}/readiness.ts`,
     find: 'machine.peers().length === 0 && machine.staged().length === 0',
     replace: 'true',
-    tests: STANDING_TESTS,
+    tests: READINESS_TESTS,
   },
   {
     rule: 'a last save does not wait for a unit that is to be loaded from the cut',
-    file: `${REPLICAS}/standing.ts`,
+    file: `${REPLICAS}/readiness.ts`,
     find: 'rounds?.isOutdated(unit) !== true',
     replace: 'true',
-    tests: STANDING_TESTS,
+    tests: READINESS_TESTS,
   },
   {
     rule: 'a copy of another timeline is not written down',

@@ -310,7 +310,7 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'a file that another pserver is reading stays, however many newer ones there are',
     file: 'src/roles/pserver/files/snapshots.ts',
-    find: '...reads.underWay()]),',
+    find: '...reads.inProgress()]),',
     replace: ']),',
     tests: ['test/sim/kept.nightly.test.ts'],
   },

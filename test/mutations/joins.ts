@@ -109,7 +109,7 @@ export const JOINS: readonly Mutation[] = [
   {
     rule: 'a copy that has not joined makes way for the next one',
     file: 'src/roles/pserver/transfer/incoming-moves.ts',
-    find: "if (standing === 'none' && isPresent)",
+    find: "if (role === 'none' && isPresent)",
     replace: 'if (isPresent)',
     tests: SHELLS,
   },
@@ -145,7 +145,7 @@ export const JOINS: readonly Mutation[] = [
   {
     rule: 'the process for which a copy is made may be gone',
     file: 'src/roles/pserver/transfer/moves.ts',
-    find: '      this.outgoing.lookAgain();\n',
+    find: '      this.outgoing.recheck();\n',
     replace: '',
     tests: SHELLS,
   },

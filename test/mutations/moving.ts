@@ -56,7 +56,7 @@ export const MOVING: readonly Mutation[] = [
   {
     rule: 'the source of a copy is followed in the store',
     file: 'src/roles/pserver/transfer/moves.ts',
-    find: '      this.#incoming.lookAgain();\n',
+    find: '      this.#incoming.recheck();\n',
     replace: '',
     tests: REGISTRY,
   },
@@ -154,7 +154,7 @@ export const MOVING: readonly Mutation[] = [
   {
     rule: 'a move of which nothing comes any more holds no save back',
     file: 'src/roles/pserver/transfer/outgoing-move.ts',
-    find: '    this.#cancelTick();\n    this.#letSavesGoOn();',
+    find: '    this.#cancelTick();\n    this.#resumeSaves();',
     replace: '    this.#cancelTick();',
     tests: ['test/roles/pserver/transfer/registry.test.ts'],
   },

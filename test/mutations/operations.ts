@@ -166,8 +166,8 @@ export const OPERATIONS: readonly Mutation[] = [
   {
     rule: 'a pserver that hands over its units says so, and gets none',
     file: 'src/roles/pserver/leaving.ts',
-    find: "keepUnitsTold(owned, service, 'draining', within)",
-    replace: "keepUnitsTold(owned, service, 'up', within)",
+    find: "keepRecordCurrent(owned, service, 'draining', within)",
+    replace: "keepRecordCurrent(owned, service, 'up', within)",
     tests: ['test/roles/pserver/stopping.test.ts'],
   },
   {

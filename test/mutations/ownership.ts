@@ -65,7 +65,7 @@ export const OWNERSHIP: readonly Mutation[] = [
     file: 'src/roles/pserver/claim/owned-index.ts',
     find: 'if: [unchanged], then',
     replace: 'if: [], then',
-    tests: ['test/roles/pserver/claim/tell-units.test.ts'],
+    tests: ['test/roles/pserver/claim/record-sizes.test.ts'],
   },
   {
     rule: 'recovery is raised before the shards are taken',
@@ -164,7 +164,7 @@ export const OWNERSHIP: readonly Mutation[] = [
   {
     rule: 'units that a pserver failed to take are tried again, even when nothing changes',
     file: 'src/roles/pserver/modes/tasks/unit-taker.ts',
-    find: '        this.lookAgain();\n      });',
+    find: '        this.recheck();\n      });',
     replace: '      });',
     schedules: { mode: 'async' },
   },

@@ -68,7 +68,7 @@ export const PARTING: readonly Mutation[] = [
   {
     rule: 'of several copies that were written down the one that is the furthest counts',
     file: STATE,
-    find: 'if (isFurther) best.set(',
+    find: 'if (isNewer) best.set(',
     replace: 'if (known === undefined) best.set(',
     tests: STATE_TESTS,
   },
@@ -117,8 +117,8 @@ export const PARTING: readonly Mutation[] = [
   {
     rule: 'a process that ends with the whole job keeps a copy until its primary has saved the unit, or is gone',
     file: 'src/roles/pserver/replicas/unsaved-copies.ts',
-    find: "standing === 'member' && head !== undefined",
-    replace: "standing === 'member' && head === undefined",
+    find: "role === 'member' && head !== undefined",
+    replace: "role === 'member' && head === undefined",
     tests: ['test/roles/pserver/replicas/unsaved-copies.test.ts'],
   },
   {

@@ -105,8 +105,8 @@ export const PEER_CONNECTIONS: readonly Mutation[] = [
   {
     rule: 'what a step of a unit has to send is followed by a turn',
     file: HOST,
-    find: 'this.#arePeersOther = true;\n    this.#takeTurn();\n  }\n\n  /**\n',
-    replace: 'this.#arePeersOther = true;\n  }\n\n  /**\n',
+    find: 'this.#havePeersChanged = true;\n    this.#takeTurn();\n  }\n\n  /**\n',
+    replace: 'this.#havePeersChanged = true;\n  }\n\n  /**\n',
     tests: HOST_TESTS,
   },
   {
@@ -190,8 +190,8 @@ export const PEER_CONNECTIONS: readonly Mutation[] = [
   {
     rule: 'units hear of a peer again and again',
     file: HOST,
-    find: 'nowMs - toldMs < silenceMs / HEARD_PART',
-    replace: 'nowMs >= toldMs',
+    find: 'nowMs - reportedMs < silenceMs / HEARD_PART',
+    replace: 'nowMs >= reportedMs',
     tests: HOST_TESTS,
   },
   {

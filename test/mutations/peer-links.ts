@@ -92,14 +92,14 @@ export const PEER_LINKS: readonly Mutation[] = [
   {
     rule: 'only so many batches are under way',
     file: OUTBOX,
-    find: 'while (this.#isOpen && this.#underWay.length < this.#mostUnderWay)',
+    find: 'while (this.#isOpen && this.#inFlight.length < this.#maxInFlight)',
     replace: 'while (this.#isOpen)',
     tests: SCHEDULES,
   },
   {
     rule: 'what was under way is forgotten with its connection',
     file: OUTBOX,
-    find: '    this.#commits.clear();\n    this.#underWay = [];',
+    find: '    this.#commits.clear();\n    this.#inFlight = [];',
     replace: '    this.#commits.clear();',
     tests: SCHEDULES,
   },
@@ -127,8 +127,8 @@ export const PEER_LINKS: readonly Mutation[] = [
   {
     rule: 'what is left is told until it is answered',
     file: OUTBOX,
-    find: '    this.#commits.clear();\n    this.#underWay = [];',
-    replace: '    this.#commits.clear();\n    this.#left.clear();\n    this.#underWay = [];',
+    find: '    this.#commits.clear();\n    this.#inFlight = [];',
+    replace: '    this.#commits.clear();\n    this.#left.clear();\n    this.#inFlight = [];',
     tests: STEPS,
   },
   {

@@ -35,7 +35,7 @@ export const PLACING: readonly Mutation[] = [
   {
     rule: 'few copies are made at a time',
     file: 'src/roles/pserver/placement/planner.ts',
-    find: 'if (underWay() >= MOST_AT_A_TIME) break;',
+    find: 'if (inProgress() >= MOST_AT_A_TIME) break;',
     replace: '',
     tests: ['test/roles/pserver/placement/copies.test.ts'],
   },

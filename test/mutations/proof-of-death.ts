@@ -27,9 +27,9 @@ export const PROOF_OF_DEATH: readonly Mutation[] = [
   {
     rule: 'what one life of a child told is not revoked with another one',
     file: 'src/roles/launcher/proof-of-death.ts',
-    find: '    const held = new Map<bigint, ToldLease>();\n    let hasExited = false;',
+    find: '    const held = new Map<bigint, ReportedLease>();\n    let hasExited = false;',
     replace:
-      '    const shared = this as { held?: Map<bigint, ToldLease> };\n    shared.held ??= new Map();\n    const { held } = shared;\n    let hasExited = false;',
+      '    const shared = this as { held?: Map<bigint, ReportedLease> };\n    shared.held ??= new Map();\n    const { held } = shared;\n    let hasExited = false;',
     tests: ['test/roles/launcher/proof-of-death.test.ts'],
   },
   {
@@ -48,16 +48,16 @@ export const PROOF_OF_DEATH: readonly Mutation[] = [
   },
   {
     rule: 'a pserver tells its lease before it claims anything under it',
-    file: 'src/roles/pserver/claim/told-lease.ts',
-    find: "  tell({ leaseId, state: 'held', ttlMs });\n",
-    replace: "  setTimeout(() => tell({ leaseId, state: 'held', ttlMs }), 3_600_000);\n",
+    file: 'src/roles/pserver/claim/reported-lease.ts',
+    find: "  report({ leaseId, state: 'held', ttlMs });\n",
+    replace: "  setTimeout(() => report({ leaseId, state: 'held', ttlMs }), 3_600_000);\n",
     tests: ['test/roles/follows-the-job.test.ts'],
   },
   {
     rule: 'a pserver that could not end its lease leaves that to its parent',
-    file: 'src/roles/pserver/claim/told-lease.ts',
-    find: '      if (hasEnded) tell(',
-    replace: '      tell(',
+    file: 'src/roles/pserver/claim/reported-lease.ts',
+    find: '      if (hasEnded) report(',
+    replace: '      report(',
     tests: ['test/roles/follows-the-job.test.ts'],
   },
   {

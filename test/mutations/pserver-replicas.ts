@@ -23,10 +23,10 @@ export const PSERVER_REPLICAS: readonly Mutation[] = [
   },
   {
     rule: 'a pserver that leaves stays for a copy that it is about to lead',
-    file: `${REPLICAS}/standing.ts`,
+    file: `${REPLICAS}/readiness.ts`,
     find: 'return this.isTakingOver() || machines.units()',
     replace: 'return machines.units()',
-    tests: [`${TESTS}/standing.test.ts`],
+    tests: [`${TESTS}/readiness.test.ts`],
   },
   {
     rule: 'a closure of a task goes to all copies',
@@ -38,7 +38,7 @@ export const PSERVER_REPLICAS: readonly Mutation[] = [
   {
     ...MACHINES,
     rule: 'who begins to lead takes out the members that are gone already',
-    find: '    if (peers !== before) this.#tellGone(unit, peers, before);\n',
+    find: '    if (peers !== before) this.#reportGone(unit, peers, before);\n',
     replace: '',
   },
   {
@@ -62,7 +62,7 @@ export const PSERVER_REPLICAS: readonly Mutation[] = [
   {
     ...PLACING,
     rule: 'what waited for room is judged again: the same update may have come twice',
-    find: '!isStill() || ',
+    find: '!isCurrent() || ',
     replace: '',
   },
   {
@@ -161,7 +161,7 @@ export const PSERVER_REPLICAS: readonly Mutation[] = [
   {
     ...HAND_OVERS,
     rule: 'no unit is handed over while a save is running',
-    find: 'const letSavesGoOn = await this.#options.withoutSaves();',
-    replace: 'const letSavesGoOn = (): void => {};',
+    find: 'const resumeSaves = await this.#options.withoutSaves();',
+    replace: 'const resumeSaves = (): void => {};',
   },
 ];

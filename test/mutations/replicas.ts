@@ -145,7 +145,7 @@ export const REPLICAS: readonly Mutation[] = [
   {
     rule: 'a member that does not apply what is committed is silent',
     file: PRIMARY,
-    find: 'peer.acknowledged >= peer.sent && peer.committed >= peer.told',
+    find: 'peer.acknowledged >= peer.sent && peer.committed >= peer.reported',
     replace: 'peer.acknowledged >= peer.sent',
     tests: STEPS,
   },

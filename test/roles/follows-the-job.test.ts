@@ -1,10 +1,10 @@
 /** A role that waits has read the job: it ends, to be started again, when that is no longer the job in the store. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../src/base/errors.ts';
-import type { ToldLease } from '../../src/base/seams.ts';
+import type { ReportedLease } from '../../src/base/seams.ts';
 import type { RoleContext } from '../../src/cluster/context.ts';
 import { followTrainers } from '../../src/roles/master/trainers.ts';
-import { holdToldLease } from '../../src/roles/pserver/claim/told-lease.ts';
+import { holdReportedLease } from '../../src/roles/pserver/claim/reported-lease.ts';
 import { runPserver } from '../../src/roles/pserver/pserver.ts';
 import { runTrainer } from '../../src/roles/trainer/trainer.ts';
 import type { MemoryStoreData } from '../../src/store/memory-store.ts';
@@ -107,11 +107,11 @@ it('a trainer of another job takes no place among those of this one', async () =
 
 describe('the lease of a pserver', () => {
   it('is told before anything is claimed under it, and when the pserver has ended it', async () => {
-    const told: ToldLease[] = [];
+    const told: ReportedLease[] = [];
     const { leaseId } = data.leaseGrant(LEASE_MS);
     write({ put: context.keys.ps(0), value: 'there:1', leaseId });
-    const tellLease = (lease: ToldLease): void => void told.push(lease);
-    const running = runPserver(context, { index: 0, checkpointDir: '/checkpoints', tellLease });
+    const reportLease = (lease: ReportedLease): void => void told.push(lease);
+    const running = runPserver(context, { index: 0, checkpointDir: '/checkpoints', reportLease });
     await rig.clock.advance(1_000);
     const held = { leaseId: leaseId + 1n, state: 'held', ttlMs: record.job.cluster.leaseTtlMs };
     expect(told).toEqual([held]);
@@ -122,11 +122,11 @@ describe('the lease of a pserver', () => {
   });
 
   it('is not told as ended when the store did not confirm it', async () => {
-    const told: ToldLease[] = [];
+    const told: ReportedLease[] = [];
     const leaseRevoke = async (): Promise<void> => {
       throw new PaddletError('StoreUnavailable', 'the store is unreachable');
     };
-    const lease = await holdToldLease(
+    const lease = await holdReportedLease(
       { ...context, store: storeThrough(context.store, { leaseRevoke }) },
       LEASE_MS,
       (one) => void told.push(one),

@@ -108,7 +108,7 @@ export interface PeerState {
   /** Position up to which the peer has certainly applied every update. */
   readonly committed: number;
   /** The newest commit position that was sent to the peer. */
-  readonly told: number;
+  readonly reported: number;
   /** Time since which the peer owes an answer; undefined if it owes none. */
   readonly owesSinceMs: number | undefined;
   /**

@@ -22,15 +22,15 @@ export interface AddressedBatch<P> extends SentBatch<P> {
 }
 
 export class PeerLinks<P extends SharedPayload> {
-  readonly #mostUnderWay: number;
+  readonly #maxInFlight: number;
   readonly #outboxes = new Map<string, PeerOutbox<P>>();
   #gone: UnitOwner[] = [];
   /** Updates that wait for room. `setPeers` keeps the peers of the queue current. */
   readonly queue: RoomQueue;
 
-  /** `mostUnderWay`: maximum number of unanswered batches at each peer. */
-  constructor(mostUnderWay: number) {
-    this.#mostUnderWay = mostUnderWay;
+  /** `maxInFlight`: maximum number of unanswered batches at each peer. */
+  constructor(maxInFlight: number) {
+    this.#maxInFlight = maxInFlight;
     this.queue = new RoomQueue((peer) => this.#outboxTo(peer).room);
   }
 
@@ -88,9 +88,9 @@ export class PeerLinks<P extends SharedPayload> {
 
   /** If an update waits for room, commit positions are due at once, because they may free room. */
   batches(areCommitsDue: boolean): AddressedBatch<P>[] {
-    const isNow = areCommitsDue || this.queue.waiting > 0;
+    const areCommitsIncluded = areCommitsDue || this.queue.waiting > 0;
     return [...this.#outboxes.values()].flatMap((outbox) =>
-      outbox.batches(isNow).map((sent) => ({ peer: outbox.peer, ...sent })),
+      outbox.batches(areCommitsIncluded).map((sent) => ({ peer: outbox.peer, ...sent })),
     );
   }
 
@@ -115,7 +115,7 @@ export class PeerLinks<P extends SharedPayload> {
     const key = keyOfOwner(peer);
     let outbox = this.#outboxes.get(key);
     if (outbox === undefined) {
-      outbox = new PeerOutbox(peer, new PeerRoom(), this.#mostUnderWay);
+      outbox = new PeerOutbox(peer, new PeerRoom(), this.#maxInFlight);
       this.#outboxes.set(key, outbox);
     }
     return outbox;

@@ -31,7 +31,7 @@ export interface SentBatch<P> {
   readonly batch: PeerBatch<P>;
 }
 
-interface UnderWay<P> {
+interface InFlight<P> {
   readonly batch: PeerBatch<P>;
   /**
    * Units that were left after the batch was sent. Answers for them concern copies that no longer belong to this
@@ -52,7 +52,7 @@ export interface AnsweredFrame {
 export class PeerOutbox<P extends SharedPayload> {
   readonly peer: UnitOwner;
   readonly room: PeerRoom;
-  readonly #mostUnderWay: number;
+  readonly #maxInFlight: number;
   #connection = 0;
   #isOpen = false;
   #begins = new Map<number, LinkFrame<P>>();
@@ -70,12 +70,12 @@ export class PeerOutbox<P extends SharedPayload> {
   readonly #left = new Set<number>();
   /** The newest epoch that was begun with the peer, by unit. */
   readonly #epochs = new Map<number, number>();
-  #underWay: UnderWay<P>[] = [];
+  #inFlight: InFlight<P>[] = [];
 
-  constructor(peer: UnitOwner, room: PeerRoom, mostUnderWay: number) {
+  constructor(peer: UnitOwner, room: PeerRoom, maxInFlight: number) {
     this.peer = peer;
     this.room = room;
-    this.#mostUnderWay = mostUnderWay;
+    this.#maxInFlight = maxInFlight;
   }
 
   get connection(): number {
@@ -96,7 +96,7 @@ export class PeerOutbox<P extends SharedPayload> {
     this.#begins.clear();
     this.#updates = [];
     this.#commits.clear();
-    this.#underWay = [];
+    this.#inFlight = [];
   }
 
   /** Call this in the order of the effects. Without a connection, the frame is lost. */
@@ -118,7 +118,7 @@ export class PeerOutbox<P extends SharedPayload> {
     this.#forget(unit);
     this.#epochs.delete(unit);
     this.#left.add(unit);
-    for (const { left } of this.#underWay) left.add(unit);
+    for (const { left } of this.#inFlight) left.add(unit);
     this.room.left(unit);
   }
 
@@ -133,10 +133,10 @@ export class PeerOutbox<P extends SharedPayload> {
    */
   batches(areCommitsDue: boolean): SentBatch<P>[] {
     const sent: SentBatch<P>[] = [];
-    while (this.#isOpen && this.#underWay.length < this.#mostUnderWay) {
+    while (this.#isOpen && this.#inFlight.length < this.#maxInFlight) {
       const batch = this.#next(areCommitsDue);
       if (batch === undefined) break;
-      this.#underWay.push({ batch, left: new Set() });
+      this.#inFlight.push({ batch, left: new Set() });
       sent.push({ connection: this.#connection, batch });
     }
     return sent;
@@ -145,10 +145,10 @@ export class PeerOutbox<P extends SharedPayload> {
   /** Returns undefined if the answers do not match the oldest batch. Then the caller must close the connection. */
   answered(connection: number, answers: BatchAnswer): AnsweredFrame[] | undefined {
     if (connection !== this.#connection || !this.#isOpen) return [];
-    const first = this.#underWay[0];
+    const first = this.#inFlight[0];
     if (first === undefined || first.batch.frames.length !== answers.length) return undefined;
-    this.#underWay.shift();
-    for (const unit of toldBy(first)) this.#left.delete(unit);
+    this.#inFlight.shift();
+    for (const unit of reportedBy(first)) this.#left.delete(unit);
     return first.batch.frames.flatMap(({ link }, at) =>
       // An answer to a frame before a waiting begin says nothing about the state after the begin.
       first.left.has(link.unit) || this.#begins.has(link.unit) ? [] : [this.#answeredFrame(link, answers[at])],
@@ -184,8 +184,8 @@ export class PeerOutbox<P extends SharedPayload> {
   }
 
   #next(areCommitsDue: boolean): PeerBatch<P> | undefined {
-    const told = new Set(this.#underWay.flatMap(toldBy));
-    const left = [...this.#left].filter((unit) => !told.has(unit));
+    const reported = new Set(this.#inFlight.flatMap(reportedBy));
+    const left = [...this.#left].filter((unit) => !reported.has(unit));
     const frames: LinkFrame<P>[] = [...this.#begins.values()];
     const [update] = this.#updates;
     const stages = update === undefined ? [] : this.#takeOthers(update.stages);
@@ -215,4 +215,4 @@ const NOTHING_STAGED = { order: 0, isLate: false };
 /**
  * The units that the batch names as left. If a unit was begun and left again since then, it must be named once more.
  */
-const toldBy = <P>({ batch, left }: UnderWay<P>): number[] => batch.left.filter((unit) => !left.has(unit));
+const reportedBy = <P>({ batch, left }: InFlight<P>): number[] => batch.left.filter((unit) => !left.has(unit));

@@ -184,7 +184,7 @@ export class Primary<P> {
   settle(now: number): void {
     for (const peer of this.#peers) this.#sendTo(peer, now);
     this.#commit();
-    for (const peer of this.#peers) this.#tellCommitted(peer, now);
+    for (const peer of this.#peers) this.#sendCommit(peer, now);
     let held = this.#log.committed;
     for (const { acknowledged } of this.#peers) held = Math.min(held, acknowledged);
     this.#log.forgetThrough(held);
@@ -211,7 +211,7 @@ export class Primary<P> {
   }
 
   #send(peer: Peer, frame: ReplicaFrame<P>): void {
-    peer.told = frame.committed;
+    peer.reported = frame.committed;
     this.#out({ type: 'send', link: this.#linkTo(peer.owner), frame });
   }
 
@@ -235,7 +235,7 @@ export class Primary<P> {
     peer.acknowledged = Math.max(peer.acknowledged, through);
     peer.committed = Math.max(peer.committed, committed);
     // Updates that a member has not applied take room there. So a member that does not apply them delays others, too.
-    if (peer.acknowledged >= peer.sent && peer.committed >= peer.told) peer.owesSinceMs = undefined;
+    if (peer.acknowledged >= peer.sent && peer.committed >= peer.reported) peer.owesSinceMs = undefined;
   }
 
   #sendTo(peer: Peer, now: number): void {
@@ -247,9 +247,9 @@ export class Primary<P> {
     }
   }
 
-  #tellCommitted(peer: Peer, now: number): void {
+  #sendCommit(peer: Peer, now: number): void {
     const { committed } = this.#log;
-    if (!peer.isBegun || peer.told >= committed) return;
+    if (!peer.isBegun || peer.reported >= committed) return;
     this.#send(peer, { type: 'commit', committed });
     peer.owesSinceMs ??= now;
   }
@@ -259,8 +259,8 @@ export class Primary<P> {
     if (this.#state.handOverTo !== undefined && isSameOwner(this.#state.handOverTo, peer.owner)) {
       if (this.#state.proposal?.kind !== 'handOver') this.#state.handOverTo = undefined;
     }
-    const isAskedFor = isIn(this.#state.proposal?.head.inSync ?? [], peer.owner);
-    if (this.#isMember(peer) || isAskedFor) peer.isGone = true;
+    const isProposed = isIn(this.#state.proposal?.head.inSync ?? [], peer.owner);
+    if (this.#isMember(peer) || isProposed) peer.isGone = true;
     else this.#forget(peer);
   }
 
@@ -370,6 +370,6 @@ export class Primary<P> {
 const ownersOf = (peers: readonly Peer[]): UnitOwner[] => peers.map(({ owner }) => owner);
 
 const newPeer = (owner: UnitOwner, acknowledged: number): Peer => ({
-  ...{ owner, isBegun: false, acknowledged, sent: acknowledged, committed: 0, told: 0 },
+  ...{ owner, isBegun: false, acknowledged, sent: acknowledged, committed: 0, reported: 0 },
   ...{ owesSinceMs: undefined, isGone: false },
 });

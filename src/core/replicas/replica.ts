@@ -83,7 +83,7 @@ export class Replica<P> {
   }
 
   /** `member` and `joining`: the copy follows a primary. `joining`: no head has named the copy yet. */
-  get standing(): 'leading' | 'member' | 'joining' | 'none' {
+  get role(): 'leading' | 'member' | 'joining' | 'none' {
     if (this.#role instanceof Primary) return 'leading';
     if (this.#role === undefined) return 'none';
     return this.#role.state().madeBy !== undefined ? 'joining' : 'member';

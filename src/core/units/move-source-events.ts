@@ -47,9 +47,9 @@ export interface SourceState<P> {
   copiedAt: number;
   /** For `lead`: number of updates since the move started. For `copy`: the committed position of the unit. */
   position: number;
-  isCaughtUpSaid: boolean;
+  isCaughtUpReported: boolean;
   isHandOverDue: boolean;
-  isUnconfirmedSaid: boolean;
+  isUnconfirmedReported: boolean;
   isTargetGone: boolean;
   /** When the target last sent something new, or when the source started to wait for an answer. */
   heardMs: number;

@@ -86,7 +86,7 @@ export class MoveSource<P> {
   nextDeadline(): number | undefined {
     const { phase, heardMs, sealingMs } = this.#state;
     const silent = heardMs + this.#options.silenceMs;
-    if (phase === 'sealing' && this.#isForCopy) return this.#state.isUnconfirmedSaid ? undefined : silent;
+    if (phase === 'sealing' && this.#isForCopy) return this.#state.isUnconfirmedReported ? undefined : silent;
     if (phase === 'sealing') return Math.min(silent, sealingMs + this.#options.handOverMs);
     if (phase === 'offering' || phase === 'abandoning') return silent;
     return phase === 'copying' && this.#window.isSending ? silent : undefined;
@@ -171,8 +171,8 @@ export class MoveSource<P> {
     for (const frame of this.#window.send(this.#options.name)) this.#send({ type: 'frame', frame });
     if (this.#state.phase !== 'copying') return;
     this.#capture();
-    if (this.#state.isCaughtUpSaid || !this.#isCaughtUp()) return;
-    this.#state.isCaughtUpSaid = true;
+    if (this.#state.isCaughtUpReported || !this.#isCaughtUp()) return;
+    this.#state.isCaughtUpReported = true;
     this.#effects.push({ type: 'caughtUp' });
   }
 
@@ -261,7 +261,7 @@ export class MoveSource<P> {
 
   #sealed(): void {
     if (!this.#isForCopy) this.#decide();
-    else if (!this.#state.isUnconfirmedSaid) this.#copied();
+    else if (!this.#state.isUnconfirmedReported) this.#copied();
   }
 
   // ---- a copy
@@ -272,9 +272,9 @@ export class MoveSource<P> {
   }
 
   #sealCopy(position: number, now: number): void {
-    const { phase, isCaughtUpSaid } = this.#state;
+    const { phase, isCaughtUpReported } = this.#state;
     if (phase !== 'copying') return;
-    assert(this.#isForCopy && isCaughtUpSaid, 'a copy is sealed when the target has all shards');
+    assert(this.#isForCopy && isCaughtUpReported, 'a copy is sealed when the target has all shards');
     assert(position === this.#state.position, 'a copy has everything that is committed, and nothing else');
     this.#seal(now);
   }
@@ -286,8 +286,8 @@ export class MoveSource<P> {
   }
 
   #unconfirmed(reason: string): void {
-    if (this.#state.isUnconfirmedSaid) return;
-    this.#state.isUnconfirmedSaid = true;
+    if (this.#state.isUnconfirmedReported) return;
+    this.#state.isUnconfirmedReported = true;
     this.#effects.push({ type: 'unconfirmed', reason });
   }
 
@@ -369,9 +369,9 @@ const beginning = <P>(now: number, position = 0): SourceState<P> => ({
   isCapturing: false,
   copiedAt: 0,
   position,
-  isCaughtUpSaid: false,
+  isCaughtUpReported: false,
   isHandOverDue: false,
-  isUnconfirmedSaid: false,
+  isUnconfirmedReported: false,
   isTargetGone: false,
   heardMs: now,
   sealingMs: now,

@@ -46,10 +46,10 @@ export function orphansFor(me: number, view: OrphanView): OrphansFor {
   let againAtMs: number | undefined;
   for (const { unit, sinceMs } of orphans) {
     const wanted = first.get(unit);
-    const isThere = live.some(({ index }) => index === wanted);
+    const isWantedLive = live.some(({ index }) => index === wanted);
     const isLate = nowMs - sinceMs >= boundMs;
-    if (!isThere && !isLate) againAtMs = Math.min(againAtMs ?? Number.POSITIVE_INFINITY, sinceMs + boundMs);
-    else if ((isThere ? wanted : among.get(unit)) === me) units.push(unit);
+    if (!isWantedLive && !isLate) againAtMs = Math.min(againAtMs ?? Number.POSITIVE_INFINITY, sinceMs + boundMs);
+    else if ((isWantedLive ? wanted : among.get(unit)) === me) units.push(unit);
   }
   return { units, againAtMs };
 }

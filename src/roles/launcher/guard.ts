@@ -2,7 +2,7 @@
  * A small parent for one process that was started by hand: it passes signals on to its child and proves the child's
  * death. It does not restart the child: what restarts the guard does that.
  */
-import type { ToldLease } from '../../base/seams.ts';
+import type { ReportedLease } from '../../base/seams.ts';
 import type { ProofOfDeath } from './proof-of-death.ts';
 
 export interface GuardedChild<Signal, End> {
@@ -15,7 +15,7 @@ export interface GuardedChild<Signal, End> {
 export interface GuardOptions<Signal, End> {
   readonly name: string;
   readonly proof: ProofOfDeath;
-  readonly spawn: (onLease: (told: ToldLease) => void) => Promise<GuardedChild<Signal, End>>;
+  readonly spawn: (onLease: (told: ReportedLease) => void) => Promise<GuardedChild<Signal, End>>;
   /** Calls `run` for each signal that this process gets. */
   readonly onSignal: (run: (signal: Signal) => void) => void;
 }

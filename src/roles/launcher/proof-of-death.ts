@@ -5,7 +5,7 @@
  */
 import { isPaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
-import type { Clock, Log, ToldLease } from '../../base/seams.ts';
+import type { Clock, Log, ReportedLease } from '../../base/seams.ts';
 import { abortAfter } from '../../cluster/abort.ts';
 import { orAborted } from '../../cluster/waiting.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
@@ -21,7 +21,7 @@ export interface ProofOfDeathOptions {
 
 /** One life of a child: what it tells, and its end. */
 export interface ChildLife {
-  told(lease: ToldLease): void;
+  told(lease: ReportedLease): void;
   /** To be called when its exit was waited for. */
   exited(): void;
 }
@@ -39,7 +39,7 @@ export class ProofOfDeath {
 
   /** To be called for each start of the child: its next life tells other leases. */
   watch(name: string): ChildLife {
-    const held = new Map<bigint, ToldLease>();
+    const held = new Map<bigint, ReportedLease>();
     let hasExited = false;
     const endAll = (): void => {
       if (!hasExited) return;
@@ -80,7 +80,7 @@ export class ProofOfDeath {
     }
   }
 
-  #end(name: string, { leaseId, ttlMs }: ToldLease): void {
+  #end(name: string, { leaseId, ttlMs }: ReportedLease): void {
     if (this.#givenUp.signal.aborted) return;
     const ending = this.#revoke(name, leaseId);
     this.#underway.set(ending, ttlMs);

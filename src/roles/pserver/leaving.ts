@@ -8,7 +8,7 @@ import { abortAfter } from '../../cluster/abort.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import { abortOnChange } from '../../cluster/waiting.ts';
 import { announce, type OwnedIndex } from './claim/owned-index.ts';
-import { keepUnitsTold } from './claim/tell-units.ts';
+import { keepRecordCurrent } from './claim/record-sizes.ts';
 import { leaveNothingBehind } from './files/leave-nothing.ts';
 import type { ShardService } from './shard-service.ts';
 
@@ -96,7 +96,7 @@ async function handOver({ owned, service }: Leaver, signal: AbortSignal): Promis
   const over = new AbortController();
   const within = AbortSignal.any([signal, over.signal]);
   // The first to end says how it ends; the other one is interrupted by that.
-  const both = [service.leave(within), keepUnitsTold(owned, service, 'draining', within)];
+  const both = [service.leave(within), keepRecordCurrent(owned, service, 'draining', within)];
   try {
     return await Promise.race(both);
   } catch (error) {

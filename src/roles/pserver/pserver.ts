@@ -4,7 +4,7 @@
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
-import type { ToldLease } from '../../base/seams.ts';
+import type { ReportedLease } from '../../base/seams.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import type { PserverInfo, ShardsInfo } from '../../cluster/info.ts';
 import { trainedSpecOf } from '../../cluster/job/job-model.ts';
@@ -26,7 +26,7 @@ import { processInfo } from '../../cluster/process-info.ts';
 import { interrupted } from '../../cluster/waiting.ts';
 import { claimIndex } from './claim/claim-index.ts';
 import { announce, type OwnedIndex } from './claim/owned-index.ts';
-import { holdToldLease } from './claim/told-lease.ts';
+import { holdReportedLease } from './claim/reported-lease.ts';
 import { FileReads } from './files/file-reads.ts';
 import { withPeerDisk } from './files/peer-disk.ts';
 import type { ServedFiles } from './files/serve-file.ts';
@@ -49,7 +49,7 @@ export interface PserverOptions {
   /** How long a process that is stopped alone hands over its units before it saves what is left. */
   readonly leaveLimitMs?: number;
   /** Tells the parent of this process of the lease that its index is under. */
-  readonly tellLease?: (told: ToldLease) => void;
+  readonly reportLease?: (told: ReportedLease) => void;
 }
 
 const USUAL_LEAVE_LIMIT_MS = 20_000;
@@ -85,7 +85,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       waitingFor = 'an index';
       view = followPlacement(context, groupingOf(record), onFatal);
       const placed = await loaded(view, AbortSignal.any([watch.stopSignal, fatal.signal]));
-      lease = await holdToldLease(context, record.job.cluster.leaseTtlMs, options.tellLease);
+      lease = await holdReportedLease(context, record.job.cluster.leaseTtlMs, options.reportLease);
       const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost, fatal.signal]);
       const claimed = await claimIndex({
         ...{ context, lease, address: listening.address, wanted: options.index },

@@ -233,8 +233,8 @@ function checkFinal(serving: Serving, { masterSecret, recovery, passes }: Header
   const complete = committed.watermark();
   const isClosed = passes === undefined ? complete >= serving.job.passes : complete === passes;
   if (isClosed && committed.isAgreed()) return;
-  const isMore = passes !== undefined && complete > passes;
-  const why = isMore
+  const hasMorePasses = passes !== undefined && complete > passes;
+  const why = hasMorePasses
     ? `${complete} passes are complete, not ${passes}`
     : isClosed
       ? 'shards count different records'

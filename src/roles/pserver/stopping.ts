@@ -12,7 +12,7 @@ import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import { untilNoneLeft } from '../../cluster/until-none-left.ts';
 import { abortOnChange, orAborted } from '../../cluster/waiting.ts';
 import { announce, type OwnedIndex } from './claim/owned-index.ts';
-import { keepUnitsTold } from './claim/tell-units.ts';
+import { keepRecordCurrent } from './claim/record-sizes.ts';
 import { isWanted, leaveNothing, leaveUnwanted, leaveWithin } from './leaving.ts';
 import type { ShardService } from './shard-service.ts';
 
@@ -99,7 +99,7 @@ const endingOf = ({ owned, watch, fatal }: ServedUntilStopped): AbortSignal =>
 async function serveWhileWanted({ owned, service, view }: ServedUntilStopped, ending: AbortSignal): Promise<void> {
   const unwanted = abortOnChange(view.changed, () => !isWanted(owned, view), ending);
   try {
-    await keepUnitsTold(owned, service, 'up', AbortSignal.any([ending, unwanted.signal]));
+    await keepRecordCurrent(owned, service, 'up', AbortSignal.any([ending, unwanted.signal]));
   } catch (error) {
     if (!isPaddletError(error, 'Interrupted')) throw error;
   } finally {

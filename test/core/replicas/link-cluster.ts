@@ -7,7 +7,7 @@ import { isIn, keyOfOwner } from '../../../src/core/replicas/messages.ts';
 import { type BatchAnswer, type PeerBatch, roomOfPart } from '../../../src/core/replicas/peer-link.ts';
 import { Replica } from '../../../src/core/replicas/replica.ts';
 import type { UnitOwner } from '../../../src/core/units/move-messages.ts';
-import { aliveHead, LinkPserver, MOST_UNDER_WAY, optionsOf, type Push, SILENCE_MS } from './link-pserver.ts';
+import { aliveHead, BATCHES_IN_FLIGHT, LinkPserver, optionsOf, type Push, SILENCE_MS } from './link-pserver.ts';
 
 export interface Connection {
   readonly from: number;
@@ -17,7 +17,7 @@ export interface Connection {
   requests: PeerBatch<Push>[];
   replies: BatchAnswer[];
   /** Batches that were sent and whose answer has not arrived. */
-  underWay: number;
+  inFlight: number;
 }
 
 export interface Cluster {
@@ -52,7 +52,7 @@ export class LinkCluster {
     for (const from of indices)
       for (const to of indices)
         if (from !== to)
-          this.connections.push({ from, to, number: 0, isOpen: false, requests: [], replies: [], underWay: 0 });
+          this.connections.push({ from, to, number: 0, isOpen: false, requests: [], replies: [], inFlight: 0 });
     this.heads = shape.copies.map(([first]) => {
       const me = this.pservers[first!]!.me;
       return { epoch: 1, primary: me, inSync: [me] };
@@ -105,7 +105,7 @@ export class LinkCluster {
     const answers = connection.replies.shift();
     if (answers === undefined) return false;
     const primary = this.pservers[connection.from]!;
-    connection.underWay -= 1;
+    connection.inFlight -= 1;
     if (!primary.answered(this.pservers[connection.to]!.me, connection.number, answers))
       throw new Error('a peer answers what was not asked');
     this.#after(connection.from);
@@ -115,7 +115,7 @@ export class LinkCluster {
   cut(connection: Connection): void {
     if (!connection.isOpen) return;
     this.pservers[connection.from]!.links.closed(this.pservers[connection.to]!.me, connection.number);
-    Object.assign(connection, { isOpen: false, requests: [], replies: [], underWay: 0 });
+    Object.assign(connection, { isOpen: false, requests: [], replies: [], inFlight: 0 });
   }
 
   connect(connection: Connection): boolean {
@@ -211,7 +211,7 @@ export class LinkCluster {
         if (this.connect(connection)) isMoving = true;
         while (this.deliver(connection) || this.reply(connection)) isMoving = isStillMoving();
       }
-      if (this.#abandonJoins() || this.#tellGone()) isMoving = true;
+      if (this.#abandonJoins() || this.#reportGone()) isMoving = true;
       this.heads.forEach((head, unit) => {
         this.pservers.forEach((pserver, index) => {
           if (this.decide(unit, index)) isMoving = true;
@@ -242,7 +242,7 @@ export class LinkCluster {
   }
 
   /** A process that leads a unit since its peer has died is told, too. */
-  #tellGone(): boolean {
+  #reportGone(): boolean {
     let isNew = false;
     for (const pserver of this.pservers) {
       if (!this.up[pserver.me.index]) continue;
@@ -281,10 +281,10 @@ export class LinkCluster {
       const connection = this.connections.find((one) => one.from === index && one.to === peer.index)!;
       if (!connection.isOpen || connection.number !== number) throw new Error('a batch goes out without connection');
       connection.requests.push(batch);
-      connection.underWay += 1;
+      connection.inFlight += 1;
       this.sentBatches.push(batch);
       inspectBatch(batch);
-      if (connection.underWay > MOST_UNDER_WAY) throw new Error('too many batches are under way');
+      if (connection.inFlight > BATCHES_IN_FLIGHT) throw new Error('too many batches are under way');
     }
   }
 }

@@ -34,8 +34,8 @@ function keyOf({ cluster, pushed, cuts, silences }: World): string {
       return [pserver.links.takenAt(me), room.windowTakenBytes, room.lateTakenBytes];
     }),
   ]);
-  const connections = cluster.connections.map(({ isOpen, requests, replies, underWay }) => [
-    ...[isOpen, requests, replies, underWay],
+  const connections = cluster.connections.map(({ isOpen, requests, replies, inFlight }) => [
+    ...[isOpen, requests, replies, inFlight],
   ]);
   return shown([pservers, connections, pushed, cuts, silences]);
 }
@@ -85,7 +85,7 @@ function namesFrom({ cluster, pushed, cuts, silences }: World, shape: LinkShape)
 
 function isEnd({ cluster, pushed }: World, { pushes }: LinkShape): boolean {
   if (pushed.some((one) => one < pushes)) return false;
-  if (cluster.connections.some(({ underWay, isOpen }) => underWay > 0 || !isOpen)) return false;
+  if (cluster.connections.some(({ inFlight, isOpen }) => inFlight > 0 || !isOpen)) return false;
   return cluster.pservers.every(({ links, units, inboxes }) => {
     const isHeld = [...inboxes.values()].some(({ room }) => room.windowTakenBytes + room.lateTakenBytes > 0);
     const isTaken = cluster.pservers.some(({ me }) => links.takenAt(me) > 0);

@@ -14,7 +14,7 @@ import { Replica } from '../../../src/core/replicas/replica.ts';
 import type { UnitOwner } from '../../../src/core/units/move-messages.ts';
 
 export const SILENCE_MS = 1_000;
-export const MOST_UNDER_WAY = 2;
+export const BATCHES_IN_FLIGHT = 2;
 
 export interface Push {
   readonly order: number;
@@ -43,7 +43,7 @@ export class LinkPserver {
   readonly me: UnitOwner;
   readonly units = new Map<number, Unit>();
   readonly inboxes = new Map<string, PeerInbox<Push>>();
-  readonly links = new PeerLinks<Push>(MOST_UNDER_WAY);
+  readonly links = new PeerLinks<Push>(BATCHES_IN_FLIGHT);
   /** Those whose trainer has died since it asked: they give back what they are granted. */
   readonly dying = new Set<number>();
   /** By push: in which units it was placed. */

@@ -226,7 +226,7 @@ describe('a copy that joins', () => {
   ])('stays while %s', (_, head, isPrimaryAlive) => {
     const b = new Copy(B, made, {}, head);
     b.step({ type: 'seen', head, isPrimaryAlive });
-    expect([b.replica.standing, b.take('discard')]).toEqual(['joining', []]);
+    expect([b.replica.role, b.take('discard')]).toEqual(['joining', []]);
   });
 });
 

@@ -68,7 +68,16 @@ export function firstWorld(nodes: number, copies: number): World {
 
 function primaryOf(head: UnitHead, me: UnitOwner) {
   const peers = head.inSync.slice(1).map((owner) => ({
-    ...{ owner, isBegun: true, acknowledged: 0, sent: 0, committed: 0, told: 0, owesSinceMs: undefined, isGone: false },
+    ...{
+      owner,
+      isBegun: true,
+      acknowledged: 0,
+      sent: 0,
+      committed: 0,
+      reported: 0,
+      owesSinceMs: undefined,
+      isGone: false,
+    },
   }));
   const undecided = { proposal: undefined, handOverTo: undefined };
   return { is: 'primary' as const, head, peers, inherited: 0, isServing: true, ...undecided, me } as const;

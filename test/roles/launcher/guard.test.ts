@@ -1,13 +1,13 @@
 /** The guard of one process: signals go through it, and it ends when its child has, with the lease of that child. */
 import { beforeEach, expect, it } from 'vitest';
-import type { ToldLease } from '../../../src/base/seams.ts';
+import type { ReportedLease } from '../../../src/base/seams.ts';
 import { type GuardedChild, guard } from '../../../src/roles/launcher/guard.ts';
 import { ProofOfDeath } from '../../../src/roles/launcher/proof-of-death.ts';
 import { FakeClock, SILENT } from '../../store/support.ts';
 import { stateOf } from '../master/tasks/service-rig.ts';
 
 const TTL_MS = 60_000;
-const LEASE: ToldLease = { leaseId: 7n, state: 'held', ttlMs: TTL_MS };
+const LEASE: ReportedLease = { leaseId: 7n, state: 'held', ttlMs: TTL_MS };
 
 let clock: FakeClock;
 let spawning: PromiseWithResolvers<void>;
@@ -17,7 +17,7 @@ let closed: PromiseWithResolvers<void>;
 let answer: PromiseWithResolvers<void>;
 let forwarded: string[];
 let revoked: bigint[];
-let tell: (told: ToldLease) => void;
+let tell: (told: ReportedLease) => void;
 let send: (signal: string) => void;
 let guarding: Promise<string>;
 

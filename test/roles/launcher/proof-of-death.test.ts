@@ -2,7 +2,7 @@
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import { armFailPoints } from '../../../src/base/fail-points.ts';
-import type { ToldLease } from '../../../src/base/seams.ts';
+import type { ReportedLease } from '../../../src/base/seams.ts';
 import { ProofOfDeath } from '../../../src/roles/launcher/proof-of-death.ts';
 import { MemoryStore, MemoryStoreData } from '../../../src/store/memory-store.ts';
 import { storeThrough } from '../../commands/store-through.ts';
@@ -44,13 +44,13 @@ beforeEach(() => {
 const away = (): Error => new PaddletError('StoreUnavailable', 'the store is unreachable');
 
 /** A lease, told as by a child. */
-function lease(): ToldLease {
+function lease(): ReportedLease {
   const { leaseId } = data.leaseGrant(TTL_MS);
   return { leaseId, state: 'held', ttlMs: TTL_MS };
 }
 
 /** Whether the claim succeeded. */
-function claims({ leaseId }: ToldLease): boolean {
+function claims({ leaseId }: ReportedLease): boolean {
   const put = { put: INDEX, value: `${leaseId}`, leaseId };
   return data.txn({ if: [{ key: INDEX, createRevision: 0n }], then: [put] }).succeeded;
 }

@@ -83,7 +83,7 @@ class PacedSaves implements Checkpointing {
     else {
       log.debug(`saving a checkpoint: ${why}`);
       this.#running = this.#save(false);
-      this.#running.catch((error: unknown) => tellFailure(this.#options, this.#isStopped, error));
+      this.#running.catch((error: unknown) => reportFailure(this.#options, this.#isStopped, error));
     }
   }
 
@@ -190,7 +190,7 @@ function nextSave({ intervalMs: interval }: Job['checkpoint'], refused: number) 
 }
 
 /** Reports the failure of a save in the background. */
-function tellFailure({ log, onFatal }: CheckpointingOptions, isStopped: boolean, error: unknown): void {
+function reportFailure({ log, onFatal }: CheckpointingOptions, isStopped: boolean, error: unknown): void {
   // `stop` has abandoned the save.
   if (isStopped && isPaddletError(error, 'Interrupted')) return;
   if (isPaddletError(error, 'CheckpointNotWritten')) log.error(error.message, { hint: error.hint });

@@ -35,7 +35,7 @@ export class DiskTrouble {
   }
 
   /** The caller has found files in the folder. */
-  sawFolder(): void {
+  folderSeen(): void {
     this.#isFolderKnown = true;
   }
 

@@ -20,11 +20,11 @@ export class FileReads {
 
   /** A reader asks for a part of the file. Files whose reads started first are kept. */
   asked(uuid: string): void {
-    const held = this.underWay();
+    const held = this.inProgress();
     if (held.includes(uuid) || held.length < MOST_HELD) this.#askedMs.set(uuid, this.#clock.monotonicMs());
   }
 
-  underWay(): string[] {
+  inProgress(): string[] {
     const sinceMs = this.#clock.monotonicMs() - HOLD_MS;
     for (const [uuid, askedMs] of this.#askedMs) if (askedMs < sinceMs) this.#askedMs.delete(uuid);
     return [...this.#askedMs.keys()];

@@ -86,8 +86,8 @@ function mostOf(files: readonly PublishedFile[], shards: readonly number[]) {
     for (const shard of shardsIn(file.generation, shards)) {
       const { epoch, high } = covered?.get(shard) ?? { epoch: -1, high: -1 };
       const known = best.get(shard);
-      const isFurther = known === undefined || epoch > known.epoch || (epoch === known.epoch && high > known.high);
-      if (isFurther) best.set(shard, { file, epoch, high });
+      const isNewer = known === undefined || epoch > known.epoch || (epoch === known.epoch && high > known.high);
+      if (isNewer) best.set(shard, { file, epoch, high });
     }
   }
   const [first] = best.values();

@@ -25,15 +25,15 @@ export async function leaveNothingBehind(
 ): Promise<boolean> {
   const { clock, log } = context.host;
   const { changed, version, cancel } = followFiles(context);
-  let told = '';
+  let reported = '';
   try {
     for (;;) {
       const seen = version();
       const left = await leaveNothing({ context, fence, index, folder, signal });
       if (left === undefined) return true;
       const why = leftText(left);
-      if (why !== told) log.info(`staying until the job no longer needs this pserver: ${why}`);
-      told = why;
+      if (why !== reported) log.info(`staying until the job no longer needs this pserver: ${why}`);
+      reported = why;
       await untilOrLate(changed, () => version() !== seen || undefined, { clock, maxWaitMs: LOOK_AGAIN_MS, signal });
     }
   } catch (error) {

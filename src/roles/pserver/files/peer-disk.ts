@@ -175,8 +175,8 @@ class PeerFile implements DiskFile {
       try {
         const part = reply.segmentCount === 1 ? reply.segment(0) : undefined;
         const { bytes } = reply.header;
-        const isOther = part === undefined || part.length > into.length || bytes !== (this.#bytes ?? bytes);
-        if (isOther) throw anotherPart(named);
+        const isDifferent = part === undefined || part.length > into.length || bytes !== (this.#bytes ?? bytes);
+        if (isDifferent) throw anotherPart(named);
         into.set(part);
         this.#bytes = bytes;
         return part.length;

@@ -36,7 +36,7 @@ export interface SnapshotOptions {
   /** This pserver has loaded files from the folder, so it must not create the folder again if it is missing. */
   readonly isFolderKnown: boolean;
   /** Reads of this pserver's files by other pservers. */
-  readonly reads: Pick<FileReads, 'underWay'>;
+  readonly reads: Pick<FileReads, 'inProgress'>;
   readonly metrics: Pick<PserverMetrics, 'times' | 'saves'>;
   /** In sync mode only. */
   readonly timeline?: number;
@@ -99,7 +99,7 @@ export class Snapshots {
         fence,
         keys,
         keep: record.job.checkpoint.keep,
-        readStaying: async () => new Set([...(await restingFiles(context)), ...reads.underWay()]),
+        readStaying: async () => new Set([...(await restingFiles(context)), ...reads.inProgress()]),
         ...(context.extentBytes === undefined ? {} : { extentBytes: context.extentBytes }),
         rest: () => new Promise((resolve) => void clock.after(0, resolve)),
         ...this.#paceOf(clean),
@@ -153,8 +153,8 @@ export class Snapshots {
   }
 
   /** This pserver has now loaded files from the folder. */
-  sawFolder(): void {
-    this.#trouble.sawFolder();
+  folderSeen(): void {
+    this.#trouble.folderSeen();
   }
 
   /** Ends the limit `maxBytesPerSecond` for all saves, because the process waits for a save in order to stop. */

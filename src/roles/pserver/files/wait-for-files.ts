@@ -45,7 +45,7 @@ export async function untilFound<T>(
 ): Promise<T> {
   const { context, waitSignal, onWaiting } = options;
   const { clock, log } = context.host;
-  let toldAtMs = Number.NEGATIVE_INFINITY;
+  let loggedAtMs = Number.NEGATIVE_INFINITY;
   let { files, hint } = waitedFor;
   for (let failures = 0; ; failures++) {
     const looked = await look();
@@ -57,8 +57,8 @@ export async function untilFound<T>(
     ({ files, hint } = looked.of ?? waitedFor);
     const what = `${files}: ${looked.missing}`;
     onWaiting(what);
-    if (clock.monotonicMs() - toldAtMs >= REMIND_MS) {
-      toldAtMs = clock.monotonicMs();
+    if (clock.monotonicMs() - loggedAtMs >= REMIND_MS) {
+      loggedAtMs = clock.monotonicMs();
       log.error(`waiting for ${what}`, { hint });
     }
     await pauseOrAborted(clock, backoffMs(failures), waitSignal);

@@ -108,14 +108,14 @@ export class OwnedHeads {
   propose(proposals: readonly UnitProposal[], onDecided: (decided: DecidedHead) => void): Promise<void> {
     return this.#inTurn(async () => {
       const made = proposals.map(({ unit, proposal, known }) => ({ from: this.#newestOf(unit, known), proposal }));
-      const isOfNow = ({ from, proposal }: (typeof made)[number]): boolean => from.head.epoch === proposal.from;
-      for (const { from, proposal } of made.filter((one) => !isOfNow(one)))
+      const isCurrent = ({ from, proposal }: (typeof made)[number]): boolean => from.head.epoch === proposal.from;
+      for (const { from, proposal } of made.filter((one) => !isCurrent(one)))
         onDecided({ from: proposal.from, outcome: { outcome: 'failed', head: from.head }, now: from });
       const decided = (one: DecidedHead): void => {
         this.#decided(one.now);
         onDecided(one);
       };
-      await proposeHeads({ ...this.#by, onDecided: decided }, made.filter(isOfNow));
+      await proposeHeads({ ...this.#by, onDecided: decided }, made.filter(isCurrent));
     });
   }
 

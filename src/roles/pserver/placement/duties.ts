@@ -34,7 +34,7 @@ export interface DueSteps {
   /** Each names a unit, and the index of the pserver that takes the unit, or whose copy is removed. */
   readonly steps: readonly { readonly unit: number; readonly index: number }[];
   /** Number of steps of this kind that are in progress. */
-  readonly underWay: () => number;
+  readonly inProgress: () => number;
   /** Whether the pserver may refuse the step. After a refusal, the planner leaves it alone for a while. */
   readonly canBeRefused: boolean;
   readonly begin: (unit: number, pserver: LivePserver) => void;
@@ -63,7 +63,7 @@ export const moveDuties = ({ heads, moving, begin }: MoveDuties): Duties => ({
   due: (seen) => {
     const moves = dueMoves({ ...seen, led: new Set(heads.units()), moving: moving() });
     const steps = moves?.map(({ unit, to }) => ({ unit, index: to }));
-    return steps && [{ steps, underWay: () => moving().size, canBeRefused: true, begin }];
+    return steps && [{ steps, inProgress: () => moving().size, canBeRefused: true, begin }];
   },
 });
 
@@ -99,19 +99,19 @@ export const copyDuties = ({ heads, replicas, actions }: CopyDuties): Duties => 
       {
         steps: due.removals.map(({ unit, from }) => ({ unit, index: from })),
         // Removals need no limit: a removal takes effect at once, or is requested again.
-        underWay: () => 0,
+        inProgress: () => 0,
         canBeRefused: false,
         begin: (unit, member) => actions.remove(unit, ownerOf(member)),
       },
       {
         steps: due.handOvers.map(({ unit, to }) => ({ unit, index: to })),
-        underWay: () => actions.handingOver().size,
+        inProgress: () => actions.handingOver().size,
         canBeRefused: false,
         begin: (unit, member) => actions.handOver(unit, ownerOf(member)),
       },
       {
         steps: due.joins.map(({ unit, to }) => ({ unit, index: to })),
-        underWay: () => [...actions.joining().values()].reduce((sum, { size }) => sum + size, 0),
+        inProgress: () => [...actions.joining().values()].reduce((sum, { size }) => sum + size, 0),
         canBeRefused: true,
         begin: (unit, target) => actions.join(unit, target),
       },

@@ -82,7 +82,7 @@ export class Planner {
     const due = this.#due(live);
     if (due === undefined) return this.#cluster.nextLateAtMs();
     const isDue = due.some(({ steps }) => steps.length > 0);
-    const isMoving = due.some(({ underWay }) => underWay() > 0);
+    const isMoving = due.some(({ inProgress }) => inProgress() > 0);
     const grownAtMs = this.#growth.observe({ isDue, isMoving }, clock.monotonicMs());
     if (!isDue) return duties.passesOver ? this.#refused.nextMs() : undefined;
     const notBeforeMs = Math.max(settledAtMs, grownAtMs);
@@ -105,9 +105,9 @@ export class Planner {
   #begin(due: readonly DueSteps[], live: readonly LivePserver[]): number | undefined {
     const pservers = new Map(live.map((one) => [one.index, one]));
     let againAtMs: number | undefined;
-    for (const { steps, underWay, canBeRefused, begin } of due) {
+    for (const { steps, inProgress, canBeRefused, begin } of due) {
       for (const { unit, index } of steps) {
-        if (underWay() >= MOST_AT_A_TIME) break;
+        if (inProgress() >= MOST_AT_A_TIME) break;
         const untilMs = canBeRefused ? this.#refused.notBeforeMs(index) : undefined;
         if (untilMs === undefined) begin(unit, pservers.get(index)!);
         else againAtMs = Math.min(againAtMs ?? untilMs, untilMs);

@@ -19,7 +19,7 @@ const SETTLE_MS = 1_000;
 /** How long to wait for a live pserver that does not serve: one with a hanging disk must not hold up repair. */
 const LATE_MS = 30_000;
 
-type ToldStatus = 'up' | 'loading' | 'draining' | 'down';
+type ReportedStatus = 'up' | 'loading' | 'draining' | 'down';
 
 export interface SeenClusterOptions {
   readonly clock: Clock;
@@ -48,8 +48,8 @@ export class SeenCluster {
   units(): SeenCopies[] {
     const { view, records } = this.#options;
     return view.units().map(({ unit, last, owner, copies }) => {
-      const told = records.bytesOf(unit, last);
-      if (told !== undefined) this.#bytes.set(unit, told);
+      const reported = records.bytesOf(unit, last);
+      if (reported !== undefined) this.#bytes.set(unit, reported);
       const leader = owner === undefined ? undefined : last;
       return { unit, leader, bytes: this.#bytes.get(unit), inSync: copies.map(({ index }) => index) };
     });
@@ -86,9 +86,9 @@ export class SeenCluster {
     return this.#sinceMs + SETTLE_MS;
   }
 
-  #statusOf(token: bigint, told: ToldStatus | undefined, sinceMs: number | undefined): SeenPserver['status'] {
-    if (told === 'up') return 'up';
-    if (told === 'draining') return 'leaving';
+  #statusOf(token: bigint, reported: ReportedStatus | undefined, sinceMs: number | undefined): SeenPserver['status'] {
+    if (reported === 'up') return 'up';
+    if (reported === 'draining') return 'leaving';
     const nowMs = this.#options.clock.monotonicMs();
     const unknownSinceMs = sinceMs ?? nowMs;
     this.#unknownSinceMs.set(token, unknownSinceMs);

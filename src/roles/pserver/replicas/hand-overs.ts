@@ -15,7 +15,7 @@ export interface HandOversOptions {
 interface HandOver {
   readonly to: UnitOwner;
   /** Lets waiting saves begin. Undefined while a save is still running. */
-  letSavesGoOn: (() => void) | undefined;
+  resumeSaves: (() => void) | undefined;
 }
 
 export class HandOvers {
@@ -32,7 +32,7 @@ export class HandOvers {
    */
   begin(unit: number, to: UnitOwner): void {
     if (this.#units.has(unit) || this.#options.machines.of(unit)?.mayHandOver(to) !== true) return;
-    const handOver: HandOver = { to, letSavesGoOn: undefined };
+    const handOver: HandOver = { to, resumeSaves: undefined };
     this.#units.set(unit, handOver);
     this.#begin(unit, handOver).catch(this.#options.onFatal);
   }
@@ -44,36 +44,36 @@ export class HandOvers {
 
   /** This process has asked its copy to hand the unit over. */
   isBegun(unit: number): boolean {
-    return this.#units.get(unit)?.letSavesGoOn !== undefined;
+    return this.#units.get(unit)?.resumeSaves !== undefined;
   }
 
   /** Call this in each turn, after its steps are carried out. */
   settle(): void {
     const { machines } = this.#options;
-    for (const [unit, { letSavesGoOn }] of this.#units) {
-      if (letSavesGoOn === undefined || machines.isPending(unit)) continue;
+    for (const [unit, { resumeSaves }] of this.#units) {
+      if (resumeSaves === undefined || machines.isPending(unit)) continue;
       if (machines.of(unit)?.handOverTo === undefined) this.#end(unit);
     }
   }
 
   close(): void {
-    for (const { letSavesGoOn } of this.#units.values()) letSavesGoOn?.();
+    for (const { resumeSaves } of this.#units.values()) resumeSaves?.();
     this.#units.clear();
   }
 
   async #begin(unit: number, handOver: HandOver): Promise<void> {
-    const letSavesGoOn = await this.#options.withoutSaves();
+    const resumeSaves = await this.#options.withoutSaves();
     if (this.#units.get(unit) !== handOver) {
-      letSavesGoOn();
+      resumeSaves();
       return;
     }
-    handOver.letSavesGoOn = letSavesGoOn;
+    handOver.resumeSaves = resumeSaves;
     this.#options.machines.step(unit, { type: 'handOver', to: handOver.to });
     this.#options.machines.takeTurn();
   }
 
   #end(unit: number): void {
-    this.#units.get(unit)?.letSavesGoOn?.();
+    this.#units.get(unit)?.resumeSaves?.();
     this.#units.delete(unit);
     this.#options.onEnded(unit);
   }

@@ -60,7 +60,7 @@ export class Joins implements CopyMaker {
   }
 
   /** Call this in each turn, after every committed update is applied. */
-  goOn(): void {
+  resume(): void {
     const { machines, copies } = this.#options;
     const [beginning, sealing] = [this.#beginning, this.#sealing];
     this.#beginning = beginning.filter(({ unit }) => machines.isPending(unit));
@@ -77,7 +77,7 @@ export class Joins implements CopyMaker {
     const { machines, copies } = this.#options;
     const machine = machines.of(unit);
     const joiner = { index: target.index, token: target.token.toString() };
-    if (machine === undefined || machine.standing !== 'leading' || !machine.admits('read')) return;
+    if (machine === undefined || machine.role !== 'leading' || !machine.admits('read')) return;
     if (isIn(machine.peers(), joiner) || copies().isMaking({ unit, target: joiner })) return;
     copies().copy(unit, target, machine.committed);
   }

@@ -26,9 +26,9 @@ export class KeptCopies implements CopyKeeper {
     this.#options = options;
   }
 
-  standing(unit: number): 'none' | 'joining' | 'member' {
-    const standing = this.#options.machines.of(unit)?.standing ?? 'none';
-    return standing === 'leading' ? 'member' : standing;
+  role(unit: number): 'none' | 'joining' | 'member' {
+    const role = this.#options.machines.of(unit)?.role ?? 'none';
+    return role === 'leading' ? 'member' : role;
   }
 
   adopt(name: MoveName, filled: FilledCopy, position: number): void {
@@ -45,8 +45,7 @@ export class KeptCopies implements CopyKeeper {
     const madeBy = this.#madeBy.get(name.unit);
     if (madeBy === undefined || !isSameMove(madeBy, name)) return;
     this.#madeBy.delete(name.unit);
-    const standing = this.standing(name.unit);
-    if (standing !== 'none' && this.#options.machines.of(name.unit)!.standing !== 'leading')
-      this.#options.discard(name.unit);
+    const role = this.role(name.unit);
+    if (role !== 'none' && this.#options.machines.of(name.unit)!.role !== 'leading') this.#options.discard(name.unit);
   }
 }

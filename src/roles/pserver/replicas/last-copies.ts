@@ -65,9 +65,9 @@ export class LastCopies {
     const known = this.#completed.get(unit);
     if (known !== undefined) return known;
     const { machines, copied } = this.#options;
-    const standing = machines.of(unit)?.standing ?? 'none';
+    const role = machines.of(unit)?.role ?? 'none';
     const isComplete =
-      standing !== 'none' && machines.unapplied(unit).every((payload) => copied.apply([unit], payload).length === 0);
+      role !== 'none' && machines.unapplied(unit).every((payload) => copied.apply([unit], payload).length === 0);
     this.#completed.set(unit, isComplete);
     return isComplete;
   }

@@ -46,7 +46,7 @@ export class Leading {
   serve(unit: number): void {
     const { owned, copied, known, machines, me, onLed } = this.#options;
     const stored = known.of(unit);
-    if (machines.of(unit)?.standing !== 'leading' || owned.heads.of(unit) !== undefined) return;
+    if (machines.of(unit)?.role !== 'leading' || owned.heads.of(unit) !== undefined) return;
     if (stored === undefined || stored.head.primary.token !== me.token) return;
     if (!copied.units().includes(unit)) return;
     this.#lead(stored);
@@ -96,7 +96,7 @@ export class Leading {
    * process fails, so that another process takes the unit.
    */
   unfit(unit: number): void {
-    const isLeading = this.#options.machines.of(unit)?.standing === 'leading';
+    const isLeading = this.#options.machines.of(unit)?.role === 'leading';
     this.discard(unit);
     if (isLeading) this.lost(unit);
   }

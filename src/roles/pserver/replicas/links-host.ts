@@ -36,7 +36,7 @@ export interface LinksHostOptions<P extends SharedPayload>
   /** Time after which a member that owes an answer is treated as failed. */
   readonly silenceMs: number;
   /** Maximum number of unanswered batches at each peer. */
-  readonly mostUnderWay: number;
+  readonly maxInFlight: number;
   /** Reports a bug. */
   readonly onFatal: (error: unknown) => void;
 }
@@ -61,14 +61,14 @@ export class LinksHost<P extends SharedPayload> {
   #offered: number | undefined;
   /** A turn is scheduled or running. */
   #isTurnDue = false;
-  #arePeersOther = false;
+  #havePeersChanged = false;
   #areCommitsDue = false;
   #cancelCommits: Cancel | undefined;
   #isClosed = false;
 
   constructor(options: LinksHostOptions<P>) {
     this.#options = options;
-    this.#links = new PeerLinks(options.mostUnderWay);
+    this.#links = new PeerLinks(options.maxInFlight);
     this.#connections = new PeerConnections({
       ...options,
       onOpened: (peer, windowBytes) => this.#opened(peer, windowBytes),
@@ -83,7 +83,7 @@ export class LinksHost<P extends SharedPayload> {
   /** The machine of a unit has taken a step, with these effects. `peers`: its peers after the step. */
   stepped(unit: number, effects: readonly ReplicaEffect<P>[], peers: readonly UnitOwner[]): void {
     this.#links.effects(unit, effects);
-    if (this.#links.setPeers(unit, peers)) this.#arePeersOther = true;
+    if (this.#links.setPeers(unit, peers)) this.#havePeersChanged = true;
     this.#takeTurn();
   }
 
@@ -120,8 +120,8 @@ export class LinksHost<P extends SharedPayload> {
   }
 
   /** Peers may have an address now. */
-  lookAgain(): void {
-    this.#arePeersOther = true;
+  addressesChanged(): void {
+    this.#havePeersChanged = true;
     this.#takeTurn();
   }
 
@@ -154,8 +154,8 @@ export class LinksHost<P extends SharedPayload> {
     for (const batch of this.#links.batches(this.#areCommitsDue)) this.#connections.send(batch);
     this.#areCommitsDue = false;
     if (this.#links.haveCommits) this.#planCommits();
-    if (!this.#arePeersOther) return;
-    this.#arePeersOther = false;
+    if (!this.#havePeersChanged) return;
+    this.#havePeersChanged = false;
     // The batches above have informed each peer that the next line disconnects.
     this.#connections.keep(queue.peers());
   }
@@ -208,8 +208,8 @@ export class LinksHost<P extends SharedPayload> {
   #heard(peer: UnitOwner): void {
     const { clock, units, silenceMs } = this.#options;
     const nowMs = clock.monotonicMs();
-    const toldMs = this.#heardMs.get(keyOfOwner(peer));
-    if (toldMs !== undefined && nowMs - toldMs < silenceMs / HEARD_PART) return;
+    const reportedMs = this.#heardMs.get(keyOfOwner(peer));
+    if (reportedMs !== undefined && nowMs - reportedMs < silenceMs / HEARD_PART) return;
     this.#heardMs.set(keyOfOwner(peer), nowMs);
     units.heard(peer);
   }

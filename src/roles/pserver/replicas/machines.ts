@@ -81,14 +81,14 @@ export class UnitMachines<P> {
     const peers = machine.peers();
     this.#steps.push({ unit, effects, peers });
     this.#takeTurn();
-    if (peers !== before) this.#tellGone(unit, peers, before);
+    if (peers !== before) this.#reportGone(unit, peers, before);
   }
 
   /**
    * If a new peer has already lost its index, the unit must be informed now. Otherwise the unit would wait for the peer
    * as long as for a silent one.
    */
-  #tellGone(unit: number, peers: readonly UnitOwner[], before: readonly UnitOwner[]): void {
+  #reportGone(unit: number, peers: readonly UnitOwner[], before: readonly UnitOwner[]): void {
     for (const owner of peers)
       if (!isIn(before, owner) && this.#options.isGone(owner)) this.step(unit, { type: 'gone', owner });
   }
@@ -98,7 +98,7 @@ export class UnitMachines<P> {
   }
 
   /** Submits the event to the units that have the process as a peer. */
-  stepThoseWith(peer: UnitOwner, event: ReplicaEvent<P>): void {
+  stepUnitsOf(peer: UnitOwner, event: ReplicaEvent<P>): void {
     for (const [unit, machine] of [...this.#machines]) {
       if (machine.peers().some((one) => isSameOwner(one, peer))) this.step(unit, event);
     }

@@ -77,7 +77,7 @@ export class PlacedUpdates {
     this.#fail(unit, () => true);
   }
 
-  lostAll(): void {
+  allLost(): void {
     for (const unit of [...this.#byUnit.keys()]) this.lost(unit);
   }
 

@@ -16,7 +16,7 @@ export interface PlaceRequest {
   /** The update, which has no place yet. */
   readonly payload: SharedUpdate;
   /** Whether the judgement of the update still holds. */
-  readonly isStill: () => boolean;
+  readonly isCurrent: () => boolean;
   /** Returns the update to place. An error that it throws is the answer. */
   readonly make: () => Update;
   /** Whether the update raises the version of the shards. */
@@ -81,13 +81,13 @@ export class Placing {
     this.#isClosed = true;
     for (const reject of this.#asking) reject(suspended());
     this.#asking.clear();
-    this.updates.lostAll();
+    this.updates.allLost();
   }
 
   #place(request: PlaceRequest, takeRoom: TakeRoom<SharedUpdate>): Promise<PlacedOutcome> | undefined {
-    const { payload, isStill, make, isCounted } = request;
+    const { payload, isCurrent, make, isCounted } = request;
     const { machines, owned } = this.#options;
-    if (!isStill() || !this.#areAdmitted(payload.units)) return undefined;
+    if (!isCurrent() || !this.#areAdmitted(payload.units)) return undefined;
     payload.placed(this.nextOrder(), make());
     const parts = machines.nextNames(payload.units);
     takeRoom(payload, parts);

@@ -38,12 +38,12 @@ import { type MachineStep, UnitMachines } from './machines.ts';
 import type { ConnectPeer } from './peer-connections.ts';
 import { Placing } from './placing.ts';
 import { Presence } from './presence.ts';
+import { Readiness } from './readiness.ts';
 import type { ReplicaObserver } from './replica-observer.ts';
 import type { ReplicatedJob } from './replicate-codec.ts';
 import { roomFor } from './room.ts';
 import { KnownHeads, SeenHeads, unitHeadOf } from './seen-heads.ts';
 import type { ServedReplicas } from './served-replicas.ts';
-import { Standing } from './standing.ts';
 
 export interface PserverReplicasOptions {
   readonly context: RoleContext;
@@ -72,7 +72,7 @@ export interface PserverReplicasOptions {
   readonly onFatal: (error: unknown) => void;
 }
 
-const MOST_UNDER_WAY = 4;
+const BATCHES_IN_FLIGHT = 4;
 
 type Step = MachineStep<SharedUpdate>;
 type Effect = ReplicaEffect<SharedUpdate>;
@@ -101,7 +101,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   readonly #seen: SeenHeads;
   readonly #handOvers: HandOvers;
   readonly #leading: Leading;
-  readonly #standing: Standing;
+  readonly #readiness: Readiness;
   readonly #stopped = new AbortController();
   /** Ends all waits when this pserver stops or loses its index. */
   readonly #ending: AbortSignal;
@@ -131,11 +131,11 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.lastCopies = new LastCopies({ context, me, machines, copied });
     this.#presence = new Presence(view);
     this.#host = new LinksHost({
-      ...{ clock, log, times, silenceMs, mostUnderWay: MOST_UNDER_WAY, onFatal, connect: options.connect },
+      ...{ clock, log, times, silenceMs, maxInFlight: BATCHES_IN_FLIGHT, onFatal, connect: options.connect },
       addressOf: (peer) => this.#presence.addressOf(peer),
       units: {
-        connected: (peer) => machines.stepThoseWith(peer, { type: 'connected', to: peer }),
-        heard: (peer) => machines.stepThoseWith(peer, { type: 'heard', from: peer }),
+        connected: (peer) => machines.stepUnitsOf(peer, { type: 'connected', to: peer }),
+        heard: (peer) => machines.stepUnitsOf(peer, { type: 'heard', from: peer }),
         answered: (link, answer) =>
           machines.step(
             link.unit,
@@ -183,7 +183,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     });
     const { withoutSaves, onChanged } = options;
     this.#handOvers = new HandOvers({ machines, withoutSaves, onEnded: onChanged, onFatal });
-    this.#standing = new Standing({
+    this.#readiness = new Readiness({
       ...{ machines, owned, rounds, changed: this.changed, ending: this.#ending },
       ...{ placed: this.placing.updates, handOvers: this.#handOvers },
     });
@@ -220,15 +220,15 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   // ---- requests
 
   wait(kind: 'read' | 'update'): Promise<void> | undefined {
-    return this.#standing.wait(kind);
+    return this.#readiness.wait(kind);
   }
 
   quiet(): Promise<void> {
-    return this.#standing.quiet();
+    return this.#readiness.quiet();
   }
 
   alone(units?: readonly number[]): Promise<void> {
-    return this.#standing.alone(units);
+    return this.#readiness.alone(units);
   }
 
   /** The newest head that is known here. */
@@ -259,11 +259,11 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   }
 
   hasMembers(): boolean {
-    return this.#standing.hasMembers();
+    return this.#readiness.hasMembers();
   }
 
   isTakingOver(): boolean {
-    return this.#standing.isTakingOver();
+    return this.#readiness.isTakingOver();
   }
 
   /** The unit will be loaded from a file, so a copy here is useless. */
@@ -301,14 +301,14 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     for (const unit of stepped) this.inboxes.keep(unit, this.machines.of(unit)?.staged() ?? []);
     this.inboxes.giveAnswers();
     for (const unit of served) this.#leading.serve(unit);
-    this.joins.goOn();
+    this.joins.resume();
     this.#handOvers.settle();
     this.#proposals.send();
     this.changed.notify();
   }
 
   #carryOut({ unit, effects, peers }: Step, served: number[]): void {
-    this.#tellLinks(unit, effects, peers);
+    this.#passToLinks(unit, effects, peers);
     for (const effect of effects) {
       switch (effect.type) {
         case 'send':
@@ -348,7 +348,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   }
 
   /** While a copy is being made, it gets updates only from the move that makes it. */
-  #tellLinks(unit: number, effects: readonly Effect[], peers: readonly UnitOwner[]): void {
+  #passToLinks(unit: number, effects: readonly Effect[], peers: readonly UnitOwner[]): void {
     const follows = (target: UnitOwner): boolean => this.#copies!.follows({ unit, target });
     this.#host.stepped(
       unit,
@@ -366,7 +366,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
 
   #decided({ from, outcome, now }: DecidedHead): void {
     this.machines.step(now.unit, { type: 'decided', from, ...outcome });
-    if (this.machines.of(now.unit)?.standing === 'leading') this.joins.changed(now.unit, now.head.inSync);
+    if (this.machines.of(now.unit)?.role === 'leading') this.joins.changed(now.unit, now.head.inSync);
     this.#options.onChanged();
   }
 
@@ -375,14 +375,14 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     for (;;) {
       const seen = view.version();
       for (const peer of this.#presence.look()) this.#gone(peer);
-      this.#host.lookAgain();
-      this.#seen.lookAtView();
+      this.#host.addressesChanged();
+      this.#seen.readView();
       await view.changed.until(() => view.version() !== seen || undefined, this.#ending);
     }
   }
 
   #gone(peer: UnitOwner): void {
-    this.machines.stepThoseWith(peer, { type: 'gone', owner: peer });
+    this.machines.stepUnitsOf(peer, { type: 'gone', owner: peer });
     this.#host.gone(peer);
     this.inboxes.gone(peer);
   }

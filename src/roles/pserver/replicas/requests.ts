@@ -64,7 +64,7 @@ type Shown = Pick<ServedReplicas, 'machines' | 'joins'>;
 export function shownCopies({ machines, joins }: Shown, from: number): { units: ShownUnit[]; more: boolean } {
   const led = machines
     .units()
-    .filter((unit) => unit >= from && machines.of(unit)?.standing === 'leading')
+    .filter((unit) => unit >= from && machines.of(unit)?.role === 'leading')
     .sort((a, b) => a - b);
   const making = joins.making();
   const units = led.slice(0, LIMITS.shownUnits).flatMap((unit) => shownUnit({ machines }, unit, making.get(unit)));

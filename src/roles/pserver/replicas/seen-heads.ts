@@ -27,7 +27,7 @@ export interface SeenHeadsOptions {
 export class SeenHeads {
   readonly #options: SeenHeadsOptions;
   /** Unit → the head and the liveness last reported to its machine. */
-  readonly #told = new Map<number, string>();
+  readonly #reported = new Map<number, string>();
   /** Reads under way. `true`: another read must follow. */
   readonly #reading = new Map<number, boolean>();
 
@@ -36,14 +36,14 @@ export class SeenHeads {
   }
 
   /** The view has changed. */
-  lookAtView(): void {
-    for (const unit of this.#options.view.units().keys()) this.#lookAt(unit);
+  readView(): void {
+    for (const unit of this.#options.view.units().keys()) this.#readUnit(unit);
   }
 
   /** This pserver has a copy of the unit from now on. */
   begun(unit: number): void {
-    this.#told.delete(unit);
-    this.#lookAt(unit);
+    this.#reported.delete(unit);
+    this.#readUnit(unit);
   }
 
   /** Reads the head from the store. */
@@ -53,7 +53,7 @@ export class SeenHeads {
     else this.#read(unit).catch(onFatal);
   }
 
-  #lookAt(unit: number): void {
+  #readUnit(unit: number): void {
     const place = this.#options.view.units()[unit];
     if (place?.stored !== undefined) this.#seen(place.stored, place.owner !== undefined);
   }
@@ -67,8 +67,8 @@ export class SeenHeads {
     onSeen(stored, isPrimaryAlive);
     if (machines.of(unit) === undefined) return;
     const seen = `${modRevision} ${isPrimaryAlive}`;
-    if (this.#told.get(unit) === seen) return;
-    this.#told.set(unit, seen);
+    if (this.#reported.get(unit) === seen) return;
+    this.#reported.set(unit, seen);
     machines.step(unit, { type: 'seen', head: unitHeadOf(stored), isPrimaryAlive });
   }
 
@@ -76,20 +76,20 @@ export class SeenHeads {
     const { context, known, lost, onRecovery } = this.#options;
     this.#reading.set(unit, false);
     const read = await readHead(context, unit, known.of(unit)?.head.primary.index ?? 0, lost).catch(
-      nothingIfLost(lost),
+      undefinedIfLost(lost),
     );
     const isWantedAgain = this.#reading.get(unit) === true;
     this.#reading.delete(unit);
     if (read === undefined) return;
     onRecovery(read.recovery);
     // The machine has asked, so it gets an answer even if the head is unchanged.
-    this.#told.delete(unit);
+    this.#reported.delete(unit);
     this.#seen(read.owned, read.isPrimaryAlive);
     if (isWantedAgain) await this.#read(unit);
   }
 }
 
-const nothingIfLost =
+const undefinedIfLost =
   (lost: AbortSignal) =>
   (error: unknown): undefined => {
     if (lost.aborted) return undefined;

@@ -57,6 +57,6 @@ function unsavedIn(copies: CopiesHere): number[] {
   const { machines, me } = copies;
   return machines.units().filter((unit) => {
     const head = copies.headOf(unit)?.head;
-    return machines.of(unit)!.standing === 'member' && head !== undefined && isCountedOn(head, me);
+    return machines.of(unit)!.role === 'member' && head !== undefined && isCountedOn(head, me);
   });
 }

@@ -89,7 +89,7 @@ export async function takeUnits(by: TakeUnits, orphans: readonly OrphanHead[]): 
   const taken: OwnedHead[] = [];
   const byOwners = Map.groupBy(orphans, ({ head }) => head && JSON.stringify(countedOn(head)));
   for (const alike of byOwners.values()) {
-    const also = whatShowsItGone(by, alike[0]!.head);
+    const also = proofOfLoss(by, alike[0]!.head);
     const changes = alike.map(({ unit, modRevision, head }) => {
       return { unit, modRevision, head: takenBy(by.me, head, by.rests.get(unit)) };
     });
@@ -106,7 +106,7 @@ export async function takeUnits(by: TakeUnits, orphans: readonly OrphanHead[]): 
  * Conditions of the transaction: each process that may lead the unit has lost its index, even if another process has
  * that index now, and none has announced a parting snapshot that the caller has not seen. A token is never reused.
  */
-function whatShowsItGone({ context: { keys }, partings }: TakeUnits, head: Head | undefined): Compare[] {
+function proofOfLoss({ context: { keys }, partings }: TakeUnits, head: Head | undefined): Compare[] {
   return (head === undefined ? [] : countedOn(head)).flatMap(({ index, token }): Compare[] => {
     const gone = { key: keys.ps(index), notCreateRevision: BigInt(token) };
     const modRevision = partings.get(token);

@@ -22,7 +22,7 @@ export type FromSource = Exclude<TargetEvent<MovePayload>, { type: 'seen' | 'fai
 /** Keeps the backup copies that other pservers make here. */
 export interface CopyKeeper {
   /** State of the unit's backup copy here. `joining`: no head names the copy yet, so the next copy may replace it. */
-  standing(unit: number): 'none' | 'joining' | 'member';
+  role(unit: number): 'none' | 'joining' | 'member';
   /** Takes a copy with all updates committed up to `position`. If it cannot keep the copy, frees it and throws. */
   adopt(name: MoveName, filled: FilledCopy, position: number): void;
   /** No head names the copy that this move has made: frees the copy at once, if it is still here. */

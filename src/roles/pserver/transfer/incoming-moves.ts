@@ -76,12 +76,12 @@ export class IncomingMoves {
   }
 
   /** The view has changed: the source of a copy may have lost its index, or the head may name this pserver now. */
-  lookAgain(): void {
+  recheck(): void {
     for (const [unit, seen] of this.#coming) {
       const now = this.#placeOf(unit);
       if (now === seen) continue;
       this.#coming.set(unit, now);
-      this.#lookInBackground(unit);
+      this.#readHeadInBackground(unit);
     }
   }
 
@@ -101,7 +101,7 @@ export class IncomingMoves {
     const move = new IncomingMove({
       ...this.#options,
       ...{ unit, onLed },
-      look: () => this.#lookInBackground(unit),
+      look: () => this.#readHeadInBackground(unit),
       onLost: () => {
         const { index } = this.#options.me;
         const text = `${context.keys.head(unit)} names pserver ${index}, which has no complete copy of the unit`;
@@ -128,11 +128,11 @@ export class IncomingMoves {
     if (why !== undefined) return why;
     if (owned.heads.of(unit) !== undefined) return 'it leads the unit';
     if (move.isComing) return undefined;
-    const standing = keeper?.standing(unit) ?? 'none';
-    if (standing === 'member') return 'it has a copy of the unit';
+    const role = keeper?.role(unit) ?? 'none';
+    if (role === 'member') return 'it has a copy of the unit';
     // A joining copy makes way for the new one.
     const isPresent = owned.shardsOf(unit).some((shard) => owned.parameters.hasShard(shard));
-    if (standing === 'none' && isPresent) return 'it is loading the unit';
+    if (role === 'none' && isPresent) return 'it is loading the unit';
     return this.#coming.size >= MOST_AT_A_TIME ? `${MOST_AT_A_TIME} units are coming to it already` : undefined;
   }
 
@@ -145,7 +145,7 @@ export class IncomingMoves {
     this.#moveOf(unit).seen(read.owned, read.isPrimaryAlive);
   }
 
-  #lookInBackground(unit: number): void {
+  #readHeadInBackground(unit: number): void {
     const { view, onFatal } = this.#options;
     this.#look(unit, view.units()[unit]?.last ?? 0).catch(onFatal);
   }

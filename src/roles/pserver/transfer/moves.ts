@@ -40,7 +40,7 @@ export interface Moves {
   /** Abandons all undecided moves, because the last checkpoint is about to be taken. */
   keepAll(reason: string): void;
   /** The conditions for planning have changed, such as whether this pserver may move units. */
-  lookAgain(): void;
+  recheck(): void;
   /**
    * Hands over all units and takes none. Resolves to true when no unit is left. Resolves to false if the units cannot
    * be handed over, or not before the signal aborts: then this pserver stays.
@@ -132,7 +132,7 @@ export class PserverMoves implements Moves {
       onSettled: (move, outcome) => {
         this.#planner.settled(move, outcome);
         options.metrics.moved(outcome);
-        this.lookAgain();
+        this.recheck();
       },
     });
     options.backups?.attach?.(this.outgoing);
@@ -174,10 +174,10 @@ export class PserverMoves implements Moves {
   /** The head names the copy for a pserver now, or the copy was given up. */
   copyEnded(copy: { readonly to: number }, outcome: 'kept' | 'moved'): void {
     this.#planner.settled(copy, outcome);
-    this.lookAgain();
+    this.recheck();
   }
 
-  lookAgain(): void {
+  recheck(): void {
     this.#version += 1;
     this.#changed.notify();
   }
@@ -188,7 +188,7 @@ export class PserverMoves implements Moves {
       owned.heads.units().length > 0 || rounds?.hasOutdated() === true || duties?.hasMembers() === true;
     this.#isLeaving = true;
     this.#incoming.giveUp('it is leaving');
-    this.lookAgain();
+    this.recheck();
     const look = (): boolean | undefined => {
       if (!leadsSome() && this.#incoming.count === 0) return true;
       return isFrozen() || !this.#planner.hasTaker() ? false : undefined;
@@ -227,7 +227,7 @@ export class PserverMoves implements Moves {
   #led(owned: OwnedHead): void {
     const { context, fence, onGained, owned: shards } = this.#options;
     onGained();
-    this.lookAgain();
+    this.recheck();
     this.#inBackground(showReplicas({ context, fence, grouping: shards.job }, [owned]));
   }
 
@@ -236,9 +236,9 @@ export class PserverMoves implements Moves {
     const version = (): number => view.version() + records.version();
     for (;;) {
       const seen = version();
-      this.#incoming.lookAgain();
-      this.outgoing.lookAgain();
-      this.lookAgain();
+      this.#incoming.recheck();
+      this.outgoing.recheck();
+      this.recheck();
       await view.changed.until(() => version() !== seen || undefined, this.#stopped.signal);
     }
   }
@@ -246,7 +246,7 @@ export class PserverMoves implements Moves {
   #resumed(): void {
     this.#incoming.resumed();
     this.outgoing.resumed();
-    this.lookAgain();
+    this.recheck();
   }
 
   #inBackground(work: Promise<unknown>): void {

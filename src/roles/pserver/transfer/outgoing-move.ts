@@ -299,7 +299,7 @@ export class OutgoingMove {
   /** The unit is kept or moved: waiting saves and requests continue. */
   #settle(outcome: 'kept' | 'moved'): void {
     this.#isOver = true;
-    this.#letSavesGoOn();
+    this.#resumeSaves();
     this.#options.onSettled?.(outcome);
     this.#settled.resolve();
     this.#settled = Promise.withResolvers();
@@ -309,10 +309,10 @@ export class OutgoingMove {
   forget(): void {
     this.#isForgotten = true;
     this.#cancelTick();
-    this.#letSavesGoOn();
+    this.#resumeSaves();
   }
 
-  #letSavesGoOn(): void {
+  #resumeSaves(): void {
     this.#releaseSaves();
     this.#releaseSaves = () => {};
   }

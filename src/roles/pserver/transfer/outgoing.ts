@@ -237,7 +237,7 @@ export class Outgoing {
   }
 
   /** The view has changed: targets may have lost their index. */
-  lookAgain(): void {
+  recheck(): void {
     const { view } = this.#options;
     for (const { move } of this.#all()) {
       if (!view.isLive(move.target.index, BigInt(move.target.token))) move.targetGone();

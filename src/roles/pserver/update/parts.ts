@@ -30,8 +30,8 @@ export function applyingShards(of: UnitParts, update: Update, units: readonly nu
 export function partOf(of: ShardParts, update: Update, shards: readonly number[]): Update {
   if (update.type === 'close') return update;
   const parts = partsOfShards(of, update, shards);
-  const isOfWhole = new Set<unknown>(arraysOf(update).map(({ buffer }) => buffer));
-  return namedFor({ ...update, ...copied(parts, ({ buffer }) => isOfWhole.has(buffer)) }, shards);
+  const isWholeBuffer = new Set<unknown>(arraysOf(update).map(({ buffer }) => buffer));
+  return namedFor({ ...update, ...copied(parts, ({ buffer }) => isWholeBuffer.has(buffer)) }, shards);
 }
 
 /** The update with the same gradients. A push names those of the shards that apply it, and no others. */

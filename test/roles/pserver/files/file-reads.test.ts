@@ -6,7 +6,7 @@ import { FakeClock } from '../../../store/support.ts';
 it('a file is being read while parts of it are asked for', async () => {
   const clock = new FakeClock();
   const reads = new FileReads(clock);
-  expect(reads.underWay()).toEqual([]);
+  expect(reads.inProgress()).toEqual([]);
   reads.asked('a');
   await clock.advance(10_000);
   reads.asked('b');
@@ -14,15 +14,15 @@ it('a file is being read while parts of it are asked for', async () => {
   await clock.advance(10_000);
   reads.asked('a');
   await clock.advance(10_000);
-  expect(reads.underWay()).toEqual(['a']);
+  expect(reads.inProgress()).toEqual(['a']);
 });
 
 it('so many files are held by readers, and no more: those that were begun first', async () => {
   const clock = new FakeClock();
   const reads = new FileReads(clock);
   for (const file of ['a', 'b', 'c', 'd', 'e', 'b', 'f']) reads.asked(file);
-  expect(reads.underWay()).toEqual(['a', 'b', 'c', 'd']);
+  expect(reads.inProgress()).toEqual(['a', 'b', 'c', 'd']);
   await clock.advance(20_000);
   reads.asked('f');
-  expect(reads.underWay()).toEqual(['f']);
+  expect(reads.inProgress()).toEqual(['f']);
 });

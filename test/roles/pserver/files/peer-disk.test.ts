@@ -179,7 +179,7 @@ describe('a pserver that gives its files', () => {
   it('notes which of its files is being read', async () => {
     await give({});
     await expect(give({ uuid: uuidOf(3) })).rejects.toMatchObject({ code: 'CheckpointMissing' });
-    expect(reads.underWay()).toEqual([uuidOf(1)]);
+    expect(reads.inProgress()).toEqual([uuidOf(1)]);
   });
 
   it('gives at most what was asked for, and nothing beyond the end', async () => {

@@ -138,7 +138,7 @@ export class HostedCluster implements PserverWorld {
     for (const channel of [...this.network.channels]) if (channel.process === dead.process) channel.close();
     for (const other of this.pservers) {
       if (other === dead) continue;
-      this.network.later(...SEEN_MS, () => other.process.deliver(() => this.#tellGone(other, dead.me)));
+      this.network.later(...SEEN_MS, () => other.process.deliver(() => this.#reportGone(other, dead.me)));
     }
     this.heads.forEach((head, unit) => {
       if (isSameOwner(head.primary, dead.me)) this.#tell(unit);
@@ -202,12 +202,12 @@ export class HostedCluster implements PserverWorld {
       this.network.later(...SEEN_MS, () =>
         pserver.process.deliver(() => {
           pserver.step(unit, aliveHead(head, isPrimaryAlive));
-          for (const other of this.pservers) if (other.process.isDead) this.#tellGone(pserver, other.me);
+          for (const other of this.pservers) if (other.process.isDead) this.#reportGone(pserver, other.me);
         }),
       );
   }
 
-  #tellGone(pserver: HostedPserver, owner: UnitOwner): void {
+  #reportGone(pserver: HostedPserver, owner: UnitOwner): void {
     pserver.all(() => ({ type: 'gone', owner }));
     pserver.host.gone(owner);
   }

@@ -16,7 +16,7 @@ import type { SimulatedProcess } from '../../../sim/process.ts';
 import { UNTIMED } from '../untimed.ts';
 import { type LinkNetwork, type Listener, protocolOf } from './link-network.ts';
 
-export const MOST_UNDER_WAY = 3;
+export const BATCHES_IN_FLIGHT = 3;
 
 export interface PserverWorld {
   readonly network: LinkNetwork;
@@ -68,7 +68,7 @@ export class HostedPserver implements Listener {
     const context = { host: { clock, random, log } as never, network: network.of(process) };
     const protocol = protocolOf(me);
     this.host = new LinksHost<Push>({
-      ...{ clock, log, times: UNTIMED, silenceMs, mostUnderWay: MOST_UNDER_WAY, units: this, onFatal },
+      ...{ clock, log, times: UNTIMED, silenceMs, maxInFlight: BATCHES_IN_FLIGHT, units: this, onFatal },
       addressOf: (peer) => world.addressOf(peer),
       connect: (options) => connectPeer({ context, protocol, silenceMs, onFatal, ...options }),
     });
@@ -192,7 +192,7 @@ export class HostedPserver implements Listener {
     }
     const answer = Promise.withResolvers<BatchAnswer>();
     session.waiting.push(answer);
-    if (session.waiting.length > MOST_UNDER_WAY) this.#world.onFatal(new Error('too many batches are under way'));
+    if (session.waiting.length > BATCHES_IN_FLIGHT) this.#world.onFatal(new Error('too many batches are under way'));
     for (const { link, frame } of frames ?? []) {
       if (this.units.has(link.unit)) this.#take(link.unit, { type: 'frame', link, frame });
       else session.inbox.hasNone(link.unit);

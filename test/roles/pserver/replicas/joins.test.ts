@@ -31,7 +31,7 @@ beforeEach(() => {
       const once = within;
       within = () => {};
       once();
-      joins.goOn();
+      joins.resume();
     },
     onFatal: (error) => told.push(String(error)),
   });

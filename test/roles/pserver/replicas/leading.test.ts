@@ -37,7 +37,7 @@ beforeEach(() => {
   leading = new Leading({
     context: { host: { log } } as unknown as LeadingOptions['context'],
     ...{ me: ME, owned, copied, known },
-    machines: { of: () => ({ standing: 'leading' }) as Replica<never> } as unknown as LeadingOptions['machines'],
+    machines: { of: () => ({ role: 'leading' }) as Replica<never> } as unknown as LeadingOptions['machines'],
     host: { stepped: () => {} },
     inboxes: { hasNone: () => {} },
     placed: { lost: () => {} },

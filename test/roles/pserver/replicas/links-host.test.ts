@@ -30,10 +30,10 @@ describe('connections', () => {
     await rig.turn();
     expect(rig.connections).toEqual([]);
     rig.reachable = [B];
-    rig.host.lookAgain();
-    rig.host.lookAgain();
+    rig.host.addressesChanged();
+    rig.host.addressesChanged();
     await rig.turn();
-    rig.host.lookAgain();
+    rig.host.addressesChanged();
     await rig.turn();
     expect(rig.connections).toHaveLength(1);
   });
@@ -67,7 +67,7 @@ describe('connections', () => {
     rig.reachable = [];
     rig.host.gone(B);
     rig.host.stepped(1, [send(1, B, { type: 'commit', committed: 1 })], [B]);
-    rig.host.lookAgain();
+    rig.host.addressesChanged();
     await rig.turn();
     expect(rig.to(B).isClosed).toBe(true);
     expect([rig.connections.length, rig.to(B).sent.length]).toEqual([1, 0]);
@@ -82,7 +82,7 @@ describe('connections', () => {
     await rig.turn();
     expect([rig.to(B).isClosed, rig.to(B).sent]).toEqual([true, []]);
     expect(rig.told).toEqual(['connected 1']);
-    rig.host.lookAgain();
+    rig.host.addressesChanged();
     rig.host.stepped(1, [], [C]);
     await rig.turn();
     expect(rig.connections).toHaveLength(1);

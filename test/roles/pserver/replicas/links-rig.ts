@@ -58,7 +58,7 @@ export class LinksRig {
         log,
         times: UNTIMED,
         silenceMs: SILENCE_MS,
-        mostUnderWay: 2,
+        maxInFlight: 2,
         onFatal: (error) => this.fatal.push(error),
       },
       addressOf: (peer) => (isIn(this.reachable, peer) ? `host:${peer.index}` : undefined),

@@ -52,7 +52,7 @@ class Rig {
   place(request: Partial<PlaceRequest> = {}): void {
     const update = { type: 'close', tasks: [] } as const;
     const payload = new SharedUpdate({ of: PARTS, update, units: UNITS });
-    const usual = { payload, isStill: () => true, make: () => update, isCounted: true };
+    const usual = { payload, isCurrent: () => true, make: () => update, isCounted: true };
     this.placing.place({ ...usual, ...request }).then(
       (outcome) => this.outcomes.push(outcome),
       (error: PaddletError) => this.outcomes.push(error.code),
@@ -91,7 +91,7 @@ describe('an update', () => {
 
   it('is judged again when there is room', async () => {
     const rig = new Rig();
-    rig.place({ isStill: () => false });
+    rig.place({ isCurrent: () => false });
     await rig.room();
     expect(rig.outcomes).toEqual(['again']);
     expect(rig.taken).toEqual([]);

@@ -45,7 +45,7 @@ beforeEach(() => {
 
 async function look(): Promise<string[]> {
   told.length = 0;
-  seen.lookAtView();
+  seen.readView();
   await new Promise(setImmediate);
   return told;
 }

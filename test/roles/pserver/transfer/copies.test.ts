@@ -21,7 +21,7 @@ class Backups implements BackupCopies {
   readonly copied: CopiedUnits;
   readonly told: string[] = [];
   readonly positions: number[] = [];
-  standingOf: 'joining' | 'member' = 'joining';
+  roleOf: 'joining' | 'member' = 'joining';
   /** Copies are sealed as soon as they may be. */
   seals = true;
   why: Error | undefined;
@@ -51,7 +51,7 @@ class Backups implements BackupCopies {
   };
 
   readonly keeper = {
-    standing: (unit: number) => (this.copied.units().includes(unit) ? this.standingOf : 'none'),
+    role: (unit: number) => (this.copied.units().includes(unit) ? this.roleOf : 'none'),
     adopt: ({ unit }: MoveName, filled: Parameters<CopiedUnits['adopt']>[1], position: number): void => {
       if (this.why !== undefined) throw this.why;
       this.copied.adopt(unit, filled);
@@ -184,7 +184,7 @@ describe('a backup copy', () => {
     await world.pass(200);
     expect(of(target).positions).toEqual([0, 1]);
     expectEqualCopies(target);
-    of(target).standingOf = 'member';
+    of(target).roleOf = 'member';
     of(source).made.release(copy);
     begin(target);
     await world.pass(200);

@@ -226,7 +226,7 @@ describe('a pserver that leaves', () => {
     await world.pass(500);
     expect(await stateOf(left)).toBe('open');
     hasOutdated = false;
-    one.moves.lookAgain();
+    one.moves.recheck();
     expect(await left).toBe(true);
   });
 

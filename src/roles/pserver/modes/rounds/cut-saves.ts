@@ -40,8 +40,8 @@ export class CutSaves {
   of(round: number): CutSave | undefined {
     const newest = this.#newest;
     const saved = newest?.shards();
-    const isIt = newest?.round === round && this.#options.shards.numbers.every((shard) => saved?.has(shard));
-    return isIt ? newest : undefined;
+    const isOfRound = newest?.round === round && this.#options.shards.numbers.every((shard) => saved?.has(shard));
+    return isOfRound ? newest : undefined;
   }
 
   /** Saves the shards when they reach that round. */

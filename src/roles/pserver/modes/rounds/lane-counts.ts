@@ -40,7 +40,7 @@ export function checkLane(of: LaneCountsOf, header: LaneHeader): void {
   }
   checkCounts(of, batch);
   for (const { next, good } of ledgers.applied(batch.pass, batch.task)) {
-    if (next === batch.push && batch.good - good !== records) throw notTheSum(header, batch.good - good);
+    if (next === batch.push && batch.good - good !== records) throw wrongSum(header, batch.good - good);
   }
 }
 
@@ -59,7 +59,7 @@ function isSameBatch(planned: LaneBatch | undefined, batch: LaneHeader['batch'])
   return pass === planned.pass && task === planned.task && push === planned.push && last === planned.last;
 }
 
-const notTheSum = (header: LaneHeader, added: number): PaddletError =>
+const wrongSum = (header: LaneHeader, added: number): PaddletError =>
   wrong(header, `${header.records} good records, but \`good\` of the task rises by ${added}`);
 
 const wrong = ({ round, lane }: LaneHeader, why: string): PaddletError =>

@@ -67,12 +67,12 @@ function checkBatch(
     return;
   }
   const judged = ledgers.judge(batch);
-  if (judged.outcome === 'apply' && isAmong(taking, judged.shards)) return;
+  if (judged.outcome === 'apply' && isSubset(taking, judged.shards)) return;
   throw badLane(lane, `push ${batch.push} of task ${batch.task} in pass ${batch.pass} is not the next one`);
 }
 
 /** Whether `those` contain all of `some`; undefined means all shards. */
-const isAmong = (some: readonly number[] | undefined, those: readonly number[] | undefined): boolean =>
+const isSubset = (some: readonly number[] | undefined, those: readonly number[] | undefined): boolean =>
   those === undefined || some?.every((shard) => those.includes(shard)) === true;
 
 /**

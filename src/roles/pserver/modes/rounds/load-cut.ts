@@ -99,7 +99,7 @@ async function lookForCut(options: LoadCutOptions, cut: Cut, shards: readonly nu
 const ownFirst = (files: readonly CutFile[], own: number): CutFile[] =>
   [...files].sort((a, b) => Number(b.index === own) - Number(a.index === own));
 
-type LookedInFile =
+type CutSearch =
   /** The wanted shards that the file contains. */
   | { readonly shards: readonly number[] }
   /** The file may contain some of them, but cannot be found. */
@@ -111,7 +111,7 @@ async function lookInFile(
   options: LoadCutOptions,
   { index, uuid }: CutFile,
   wanted: readonly number[],
-): Promise<LookedInFile> {
+): Promise<CutSearch> {
   const { context, folder } = options;
   const { disk } = context.host;
   const place = { folder, index };

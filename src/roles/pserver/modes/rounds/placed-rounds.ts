@@ -60,8 +60,8 @@ export class PlacedRounds {
       await Promise.all([this.#placeIn(units.slice(0, half), sum), this.#placeIn(units.slice(half), sum)]);
       return;
     }
-    const isStill = (): boolean => this.#waiting(units, sum).length === units.length;
-    await placing.place({ payload, isStill, make: () => sum, isCounted: false });
+    const isCurrent = (): boolean => this.#waiting(units, sum).length === units.length;
+    await placing.place({ payload, isCurrent, make: () => sum, isCounted: false });
   }
 
   /** Undefined if the update is too large for all these units together. */

@@ -60,10 +60,10 @@ export class RoundWork {
       isGoingBack: () => this.#isGoingBack,
       isFrozen: () => !this.#isStarted || this.#isGoingBack || this.#frozen.signal.aborted,
       isTaking: (unit) => this.#taker.isTaking(unit) || this.#outdated.has(unit),
-      onGivenUp: () => this.#lookAgain(),
+      onGivenUp: () => this.#recheck(),
       onOutdated: (led) => {
         this.#outdated.put(led);
-        this.#lookAgain();
+        this.#recheck();
       },
       hasOutdated: () => !this.#outdated.isEmpty,
       isOutdated: (unit) => this.#outdated.has(unit),
@@ -81,10 +81,10 @@ export class RoundWork {
     return createReplicas({
       ...{ ...this.#options, owned, rounds: roundsOfMoves(rounds), onRecovery: () => {} },
       withoutSaves: () => this.#state.withoutSaves(),
-      onLed: () => this.moves.lookAgain(),
+      onLed: () => this.moves.recheck(),
       onChanged: () => {
-        this.moves.lookAgain();
-        this.#lookAgain();
+        this.moves.recheck();
+        this.#recheck();
       },
       onCopyEnded: (copy, outcome) => this.moves.copyEnded(copy, outcome),
     });
@@ -122,7 +122,7 @@ export class RoundWork {
     this.#isStarted = true;
     this.replicas?.start();
     this.#taker.follow(this.replicas);
-    this.moves.lookAgain();
+    this.moves.recheck();
     this.#run().catch((error: unknown) => {
       const isInterrupted = isPaddletError(error, 'Interrupted');
       if (this.#stopped.signal.aborted && isInterrupted) return;
@@ -145,7 +145,7 @@ export class RoundWork {
     } finally {
       if (!hasLeft) {
         this.#taker.release();
-        this.#lookAgain();
+        this.#recheck();
       }
     }
     return hasLeft;
@@ -212,7 +212,7 @@ export class RoundWork {
     await Promise.race([orphans.changed(either), looked, risen]).finally(() => again.abort());
   }
 
-  #lookAgain(): void {
+  #recheck(): void {
     this.#looks += 1;
     this.#again.notify();
   }
@@ -231,7 +231,7 @@ export class RoundWork {
   async #loadOutdated(signal: AbortSignal): Promise<void> {
     try {
       await this.#outdated.load(this.#state, AbortSignal.any([signal, this.#frozen.signal]), this.replicas);
-      this.moves.lookAgain();
+      this.moves.recheck();
     } catch (error) {
       const isGivenUp = this.#frozen.signal.aborted || this.#options.stopSignal.aborted;
       if (signal.aborted || !isGivenUp || !isPaddletError(error, 'Interrupted')) throw error;
@@ -259,7 +259,7 @@ export class RoundWork {
     if (this.#frozen.signal.aborted) state.freeze();
     this.#state = state;
     this.#isGoingBack = false;
-    this.moves.lookAgain();
+    this.moves.recheck();
     log.info(`serving again from round ${state.rounds.gates.version()}`, { timeline: state.timeline });
   }
 }

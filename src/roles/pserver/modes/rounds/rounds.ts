@@ -127,11 +127,11 @@ export class Rounds {
     const { gates } = this;
     const { round, timeline } = header;
     const isPast = (): boolean => gates.highest() > round;
-    const isAt = (): boolean => gates.version() === round && !isPast();
+    const hasRound = (): boolean => gates.version() === round && !isPast();
     const known = this.#cuts.of(round);
     if (timeline !== gates.timeline || (known === undefined && isPast())) return declined(gates);
     if (this.#options.isFrozen()) throw draining();
-    if (known === undefined && !isAt()) {
+    if (known === undefined && !hasRound()) {
       this.#cuts.plan(round);
       const isOver = (): CutSave | true | undefined => {
         this.#checkUnits(header);
@@ -139,7 +139,7 @@ export class Rounds {
       };
       await this.#until(isOver, CUT_WAIT_MS, session);
     }
-    const save = this.#cuts.of(round) ?? (isAt() ? this.#cuts.begin(round, this.metrics()) : undefined);
+    const save = this.#cuts.of(round) ?? (hasRound() ? this.#cuts.begin(round, this.metrics()) : undefined);
     if (save === undefined) {
       this.#cuts.cancelPlan(round);
       return declined(gates);

@@ -90,7 +90,7 @@ export class TimelineState {
 
   /** Adds units that this pserver has taken; their shards are already present in the parameters. */
   add(taken: readonly OwnedHead[], loaded: LoadedUnits): void {
-    if (loaded.files.length > 0) this.snapshots.sawFolder();
+    if (loaded.files.length > 0) this.snapshots.folderSeen();
     for (const owned of taken) {
       this.shards.add(owned, loaded, false);
       const { round, metrics } = loaded.rounds.get(owned.unit)!;

@@ -52,8 +52,8 @@ export function closeTasks(serving: Closing, tasks: readonly ClosedTask[]): Repl
   const closeInCopies = (open: readonly ClosedTask[], to: ServedReplicas): Promise<Reply> => {
     const { stamp, heads } = to.owned;
     const make = (): CloseUpdate => ({ type: 'close', tasks: open });
-    const isStill = (): boolean => to.owned.stamp === stamp && !serving.isFrozen() && !heads.areResting;
-    const judged = { make, decide: make, isStill, units: heads.units() };
+    const isCurrent = (): boolean => to.owned.stamp === stamp && !serving.isFrozen() && !heads.areResting;
+    const judged = { make, decide: make, isCurrent, units: heads.units() };
     turn!.take();
     return placeUpdate(serving, to, judged, { again: () => answerWhenReady(serving, ready, close), answer: closed });
   };

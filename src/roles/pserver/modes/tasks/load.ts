@@ -118,7 +118,7 @@ export async function loadFormer(options: LoadFormerOptions, former: FormerUnits
       if (!(await isAway(options, found, file, error))) unusable.add(file.generation.uuid);
     }
     const lost = outcome.left.filter((shard) => found.filesOf.get(shard)?.length === 0);
-    tellLoss(options, former, found, { parts: outcome.parts, lost, hadFiles: unusable.size > 0 });
+    logLoss(options, former, found, { parts: outcome.parts, lost, hadFiles: unusable.size > 0 });
     const exact = lost.length === 0 && outcome.parts.every((part) => isExact(found, part));
     loaded.push({ ...describe(options, found, outcome.parts), exact, partedAt });
     const done = new Set([...lost, ...outcome.parts.flatMap(({ loaded: { positions } }) => positions.map(shardOf))]);
@@ -149,7 +149,7 @@ interface Outcome {
   readonly hadFiles: boolean;
 }
 
-function tellLoss(
+function logLoss(
   { context }: LoadFormerOptions,
   { primary: { index } }: FormerState,
   found: Found,

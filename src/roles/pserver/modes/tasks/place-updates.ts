@@ -19,7 +19,7 @@ export interface JudgedUpdate {
    */
   readonly make: () => Update;
   readonly units: readonly number[];
-  readonly isStill: () => boolean;
+  readonly isCurrent: () => boolean;
   /** Makes the update at the moment of placing, with values that depend on its place, such as the rate scale. */
   readonly decide: () => Update;
 }
@@ -34,14 +34,16 @@ export function placeUpdate(
   judged: JudgedUpdate,
   { again, answer }: { readonly again: () => Reply | Promise<Reply>; readonly answer: () => Reply },
 ): Promise<Reply> {
-  const { make, units, isStill, decide } = judged;
+  const { make, units, isCurrent, decide } = judged;
   const update = make();
   const payload = new SharedUpdate({ of: job, update, units });
   payload.checkFrame();
   let outcome: PlacingOutcome | undefined;
-  const placed = placing.place({ payload, isStill, make: decide, isCounted: update.type === 'push' }).then((ended) => {
-    outcome = ended;
-  });
+  const placed = placing
+    .place({ payload, isCurrent, make: decide, isCounted: update.type === 'push' })
+    .then((ended) => {
+      outcome = ended;
+    });
   return Promise.resolve(
     answerAfter(serving, placed, () => {
       if (outcome === 'again') return again();

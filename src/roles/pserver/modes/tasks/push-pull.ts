@@ -153,7 +153,7 @@ function judgedPush(
   return {
     make: () => updateOf(request, applying, 1),
     units: shards.heads.units(),
-    isStill: () => {
+    isCurrent: () => {
       if (shards.stamp !== stamp || serving.isFrozen() || shards.heads.areResting) return false;
       return shards.whyUnwanted(header, wanting) === undefined;
     },

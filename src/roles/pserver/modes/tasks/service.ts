@@ -117,12 +117,12 @@ class TaskService implements ShardService {
 
   #createReplicas(): PserverReplicas {
     return createReplicas({
-      ...{ ...this.#options, owned: this.#shards, onRecovery: (number) => this.#sawRecovery(number) },
+      ...{ ...this.#options, owned: this.#shards, onRecovery: (number) => this.#noteRecovery(number) },
       withoutSaves: () => this.#checkpointing.hold(),
       onLed: () => this.#gained(),
       onChanged: () => {
-        this.#moves.lookAgain();
-        this.#taker.lookAgain();
+        this.#moves.recheck();
+        this.#taker.recheck();
       },
       onCopyEnded: (copy, outcome) => this.#moves.copyEnded(copy, outcome),
     });
@@ -141,13 +141,13 @@ class TaskService implements ShardService {
       withoutSaves: () => this.#checkpointing.hold(),
       isTaking: (unit) => this.#taker.isTaking(unit),
       onGained: () => this.#gained(),
-      onGivenUp: () => this.#taker.lookAgain(),
-      onRecovery: (number) => this.#sawRecovery(number),
+      onGivenUp: () => this.#taker.recheck(),
+      onRecovery: (number) => this.#noteRecovery(number),
       ...(replicas === undefined ? {} : copiesOf(replicas, cluster.replicas)),
     });
   }
 
-  #sawRecovery(number: number): void {
+  #noteRecovery(number: number): void {
     this.#movedRecovery = Math.max(this.#movedRecovery, number);
     this.#resumeIfRestored();
   }
@@ -170,7 +170,7 @@ class TaskService implements ShardService {
   #resume(): void {
     this.#concludedUnder = undefined;
     this.#checkpointing.resume();
-    this.#moves.lookAgain();
+    this.#moves.recheck();
   }
 
   /**

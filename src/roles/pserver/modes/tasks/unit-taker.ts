@@ -76,7 +76,7 @@ export class UnitTaker {
   }
 
   /** To be called when a unit may have become due. */
-  lookAgain(): void {
+  recheck(): void {
     this.#looks += 1;
     this.#again.notify();
   }
@@ -92,7 +92,7 @@ export class UnitTaker {
 
   release(): void {
     this.#held = new AbortController();
-    this.lookAgain();
+    this.recheck();
   }
 
   /** Stops taking units. Resolves when no attempt is running. */
@@ -120,7 +120,7 @@ export class UnitTaker {
       .catch(unlessStopped(this.#stopped.signal, this.#options.onFatal))
       .finally(() => {
         for (const { unit } of group) this.#taking.delete(unit);
-        this.lookAgain();
+        this.recheck();
       });
     for (const { unit } of group) this.#taking.set(unit, taking);
   }

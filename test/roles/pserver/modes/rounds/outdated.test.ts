@@ -43,7 +43,7 @@ beforeEach(() => {
     ...{ clock, log: new RecordingLog(), unit: UNIT, me: TARGET, owned: shards },
     ...{ silenceMs: 1_000, look: () => {}, onLost: () => {} },
     keeper: {
-      standing: () => 'none',
+      role: () => 'none',
       adopt: ({ unit }, { rounds }) => {
         expect(rounds).toMatchObject({ timeline: 0, version: 1 });
         kept.push(unit);

@@ -139,7 +139,7 @@ describe('where units have copies', () => {
   it('a unit that has left gets no sum, and its lanes again when it returns', async () => {
     pushAll(0);
     one.leaveAndReturn(1);
-    expect(copies.placed[0]!.isStill()).toBe(false);
+    expect(copies.placed[0]!.isCurrent()).toBe(false);
     pushAll(0);
     expect(copies.units).toEqual([ALL, [1]]);
     copies.placed[0]!.resolve('again');
@@ -150,7 +150,7 @@ describe('where units have copies', () => {
   it('nothing is placed once the rounds are frozen', async () => {
     pushAll(0);
     one.rig.isFrozen = true;
-    expect(copies.placed[0]!.isStill()).toBe(false);
+    expect(copies.placed[0]!.isCurrent()).toBe(false);
     await copies.end('again');
     expect(copies.placed).toHaveLength(1);
   });

@@ -12,20 +12,20 @@ const NOTABLE = 0.02;
 /**
  * Runs until the signal aborts, then throws `Interrupted`. Throws `LeaseGone` if another process has the index by now.
  */
-export async function keepUnitsTold(
+export async function keepRecordCurrent(
   owned: OwnedIndex,
   service: Pick<ShardService, 'unitBytes'>,
   status: 'up' | 'draining',
   signal: AbortSignal,
 ): Promise<never> {
-  let told = service.unitBytes();
-  await announce(owned, status, told, signal);
+  let reported = service.unitBytes();
+  await announce(owned, status, reported, signal);
   for (;;) {
     await pauseOrAborted(owned.context.host.clock, LOOK_MS, signal);
     const now = service.unitBytes();
-    if (!isNotable(told, now)) continue;
-    told = now;
-    await announce(owned, status, told, signal);
+    if (!isNotable(reported, now)) continue;
+    reported = now;
+    await announce(owned, status, reported, signal);
   }
 }
 

@@ -4,7 +4,7 @@ import { createSignal } from '../../../../src/cluster/waiting.ts';
 import type { HeadProposal } from '../../../../src/core/replicas/events.ts';
 import { Replica } from '../../../../src/core/replicas/replica.ts';
 import { UnitMachines } from '../../../../src/roles/pserver/replicas/machines.ts';
-import { Standing } from '../../../../src/roles/pserver/replicas/standing.ts';
+import { Readiness } from '../../../../src/roles/pserver/replicas/readiness.ts';
 import type { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
 import { A, B, C } from '../../../core/replicas/copies.ts';
 import { FakeClock } from '../../../store/support.ts';
@@ -17,7 +17,7 @@ let machines: UnitMachines<SharedUpdate>;
 let proposals: { readonly unit: number; readonly proposal: HeadProposal }[];
 let outdated: number[];
 let ending: AbortController;
-let standing: Standing;
+let readiness: Readiness;
 
 beforeEach(() => {
   [proposals, outdated, ending] = [[], [], new AbortController()];
@@ -36,7 +36,7 @@ beforeEach(() => {
       throw error;
     },
   });
-  standing = new Standing({
+  readiness = new Readiness({
     ...{ machines, changed, ending: ending.signal, placed: { size: 0 }, handOvers: { to: () => new Map() } },
     owned: { heads: firstHeads([0]) },
     rounds: { isOutdated: (unit) => outdated.includes(unit) },
@@ -63,7 +63,7 @@ describe('a pserver that is to lead its units alone', () => {
     lead(1, []);
     machines.step(0, { type: 'place', payload: UPDATE });
     let isAlone = false;
-    const alone = standing.alone().then(() => {
+    const alone = readiness.alone().then(() => {
       isAlone = true;
     });
     await settled();
@@ -78,7 +78,7 @@ describe('a pserver that is to lead its units alone', () => {
   it('leaves the copies of other units alone, where it is to lead only some so', async () => {
     lead(0, [B]);
     lead(1, [B]);
-    const alone = standing.alone([1]);
+    const alone = readiness.alone([1]);
     await settled();
     expect(proposals.map(({ unit }) => unit)).toEqual([1]);
     await decide();
@@ -88,13 +88,13 @@ describe('a pserver that is to lead its units alone', () => {
 
   it('is so at once where it is alone', async () => {
     lead(1, []);
-    await standing.alone();
+    await readiness.alone();
     expect(proposals).toEqual([]);
   });
 
   it('is given up when the process ends', async () => {
     lead(0, [B]);
-    const alone = standing.alone();
+    const alone = readiness.alone();
     ending.abort();
     await expect(alone).rejects.toMatchObject({ code: 'Interrupted' });
   });
@@ -103,17 +103,17 @@ describe('a pserver that is to lead its units alone', () => {
 describe('a unit that is led and not served', () => {
   it('is about to be, unless it has to be loaded from the cut first', () => {
     lead(0, []);
-    expect(standing.isTakingOver()).toBe(false);
+    expect(readiness.isTakingOver()).toBe(false);
     lead(1, []);
-    expect(standing.isTakingOver()).toBe(true);
+    expect(readiness.isTakingOver()).toBe(true);
     outdated = [1];
-    expect(standing.isTakingOver()).toBe(false);
+    expect(readiness.isTakingOver()).toBe(false);
   });
 });
 
 it('a copy that is about to be led here is needed, from when its primary is gone until it is served', () => {
   machines.add(1, Replica.copied({ epoch: 1, primary: B }, 0));
-  const needed = (): boolean[] => [standing.hasMembers(), standing.isTakingOver()];
+  const needed = (): boolean[] => [readiness.hasMembers(), readiness.isTakingOver()];
   expect(needed()).toEqual([false, false]);
   const head = { epoch: 2, primary: B, inSync: [A, B, C] };
   machines.step(1, { type: 'seen', head, isPrimaryAlive: true });
@@ -121,6 +121,6 @@ it('a copy that is about to be led here is needed, from when its primary is gone
   machines.step(1, { type: 'seen', head, isPrimaryAlive: false });
   expect(needed()).toEqual([true, true]);
   machines.step(1, { type: 'decided', from: 2, outcome: 'succeeded' });
-  expect(machines.of(1)!.standing).toBe('leading');
+  expect(machines.of(1)!.role).toBe('leading');
   expect(needed()).toEqual([true, true]);
 });

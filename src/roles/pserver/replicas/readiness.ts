@@ -9,7 +9,7 @@ import type { HandOvers } from './hand-overs.ts';
 import type { UnitMachines } from './machines.ts';
 import type { PlacedUpdates } from './placed-updates.ts';
 
-export interface StandingOptions {
+export interface ReadinessOptions {
   readonly machines: UnitMachines<SharedUpdate>;
   readonly owned: Pick<OwnedShards, 'heads'>;
   readonly placed: Pick<PlacedUpdates, 'size'>;
@@ -22,10 +22,10 @@ export interface StandingOptions {
   readonly ending: AbortSignal;
 }
 
-export class Standing {
-  readonly #options: StandingOptions;
+export class Readiness {
+  readonly #options: ReadinessOptions;
 
-  constructor(options: StandingOptions) {
+  constructor(options: ReadinessOptions) {
     this.#options = options;
   }
 
@@ -58,14 +58,14 @@ export class Standing {
    */
   alone(units?: readonly number[]): Promise<void> {
     const { machines } = this.#options;
-    const told = new Set<string>();
+    const reported = new Set<string>();
     return this.#until(() => {
-      const led = (units ?? machines.units()).filter((unit) => machines.of(unit)?.standing === 'leading');
+      const led = (units ?? machines.units()).filter((unit) => machines.of(unit)?.role === 'leading');
       for (const unit of led) {
         for (const owner of machines.of(unit)!.peers()) {
           const key = `${unit}/${keyOfOwner(owner)}`;
-          if (told.has(key)) continue;
-          told.add(key);
+          if (reported.has(key)) continue;
+          reported.add(key);
           machines.step(unit, { type: 'gone', owner });
         }
       }
@@ -79,7 +79,7 @@ export class Standing {
   /** Whether a head names a copy here of a unit that another process leads, or has led until now. */
   hasMembers(): boolean {
     const { machines } = this.#options;
-    return this.isTakingOver() || machines.units().some((unit) => machines.of(unit)!.standing === 'member');
+    return this.isTakingOver() || machines.units().some((unit) => machines.of(unit)!.role === 'member');
   }
 
   /** Whether this process is about to lead a unit with a copy here. */
@@ -89,7 +89,7 @@ export class Standing {
       owned.heads.of(unit) === undefined && rounds?.isOutdated(unit) !== true;
     return machines.units().some((unit) => {
       const machine = machines.of(unit)!;
-      return machine.isPromoting || (machine.standing === 'leading' && isNotServed(unit));
+      return machine.isPromoting || (machine.role === 'leading' && isNotServed(unit));
     });
   }
 

@@ -2,7 +2,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import { parsePserverRecord, type UnitBytes } from '../../../../src/cluster/placement/pserver-record.ts';
 import type { OwnedIndex } from '../../../../src/roles/pserver/claim/owned-index.ts';
-import { keepUnitsTold } from '../../../../src/roles/pserver/claim/tell-units.ts';
+import { keepRecordCurrent } from '../../../../src/roles/pserver/claim/record-sizes.ts';
 import type { MemoryStoreData } from '../../../../src/store/memory-store.ts';
 import { failureOf } from '../../../store/support.ts';
 import { aStore, Master } from '../../master/tasks/service-rig.ts';
@@ -22,7 +22,7 @@ const ended = new AbortController();
 const keep = () => {
   const { context, fence } = process;
   const owned = { context, fence, index: 3, started: 7, listening: { address: 'here:1' } } as unknown as OwnedIndex;
-  const told = keepUnitsTold(owned, { unitBytes: () => units }, 'up', ended.signal);
+  const told = keepRecordCurrent(owned, { unitBytes: () => units }, 'up', ended.signal);
   told.catch(() => {});
   return told;
 };
