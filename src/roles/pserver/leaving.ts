@@ -1,6 +1,6 @@
 /**
- * Hands all units of this pserver over to the others, while it serves: when the job wants fewer pservers, or when this
- * process alone is stopped. Its record says `draining` from then on, so that no pserver gives it a unit.
+ * Hands over all units of this pserver, while it continues to serve. It does so when the job wants fewer pservers, or
+ * when only this process is stopped. From then on its record contains `draining`, so that no pserver gives it a unit.
  */
 import { pause } from '../../base/backoff.ts';
 import { isPaddletError } from '../../base/errors.ts';
@@ -17,12 +17,13 @@ export interface Leaver {
   readonly service: Pick<ShardService, 'unitBytes' | 'leave'>;
 }
 
-/** Before the others are asked again whether they can take the units. */
+/** Pause before the next attempt to hand over the remaining units. */
 const AGAIN_MS = 2_000;
 
 /**
- * For a pserver whose index the job does not want any more. It waits until the others can take everything. True when it
- * leads nothing; false when its index is wanted again, or `ending` aborts: then it has what it could not give away.
+ * For a pserver whose index the job no longer wants. Waits until other pservers can take all units. Returns true once
+ * this pserver leads no unit. Returns false if the job wants the index again, or `ending` aborts: then this pserver
+ * keeps the remaining units. Throws `LeaseGone` if another process has the index by now.
  */
 export async function leaveUnwanted(
   { owned, service }: Leaver,
@@ -50,8 +51,9 @@ export async function leaveUnwanted(
 }
 
 /**
- * To be called when it leads nothing any more. False when `ending` aborts before nothing of it is needed, or when its
- * index is wanted again. Throws `LeaseGone` when the index is another's by now.
+ * The caller must lead no unit. Returns true once the files and keys of this pserver are deleted. Returns false if,
+ * before that, `ending` aborts or the job wants the index again. Throws `LeaseGone` if another process has the index by
+ * now.
  */
 export async function leaveNothing(
   { owned, service }: { readonly owned: OwnedIndex; readonly service: Pick<ShardService, 'stopSaving'> },
@@ -63,7 +65,7 @@ export async function leaveNothing(
   const wantedAgain = abortOnChange(view.changed, () => isWanted(owned, view), ending);
   const signal = AbortSignal.any([ending, wantedAgain.signal]);
   try {
-    // The units may have gone sooner than the record could say it: the others would count on this pserver still.
+    // The record may still list units that have left. Then other pservers would still count on this pserver.
     await announce(owned, 'draining', [], signal);
     return await leaveNothingBehind(owned, folder, signal);
   } catch (error) {
@@ -74,10 +76,15 @@ export async function leaveNothing(
   }
 }
 
+/** True also while the wanted number of pservers is unknown. */
 export const isWanted = ({ index }: OwnedIndex, { desired }: Pick<PlacementView, 'desired'>): boolean =>
   index < (desired() ?? index + 1);
 
-/** For a process that is stopped alone: false when the others have not taken everything within the limit. */
+/**
+ * For a process that is stopped alone. Returns true once this pserver leads no unit. Returns false if the limit is
+ * over, `ending` aborts, or no other pserver can take the units. Throws `LeaseGone` if another process has the index by
+ * now.
+ */
 export async function leaveWithin({ owned, service }: Leaver, limitMs: number, ending: AbortSignal): Promise<boolean> {
   const { clock, log } = owned.context.host;
   log.info(`handing over all units, for at most ${limitMs / 1000} s`);
@@ -91,11 +98,11 @@ export async function leaveWithin({ owned, service }: Leaver, limitMs: number, e
   }
 }
 
-/** Throws `LeaseGone` when the index is another's by now. */
+/** Returns whether this pserver leads no unit now. Throws `LeaseGone` if another process has the index by now. */
 async function handOver({ owned, service }: Leaver, signal: AbortSignal): Promise<boolean> {
   const over = new AbortController();
   const within = AbortSignal.any([signal, over.signal]);
-  // The first to end says how it ends; the other one is interrupted by that.
+  // The first of the two to end decides the result, and then interrupts the other one.
   const both = [service.leave(within), keepRecordCurrent(owned, service, 'draining', within)];
   try {
     return await Promise.race(both);

@@ -10,30 +10,30 @@ export interface PserverMetrics {
   pushed(outcome: 'applied' | 'duplicate', bytes: number): void;
   pulled(bytes: number): void;
   duplicatePushes(): number;
-  /** Of a push that was applied. */
+  /** Records the staleness of an accepted push, in updates. */
   staleness(updates: number): void;
   tooStale(): void;
   waitedForStaleness(ms: number): void;
-  /** A unit that was to be handed over: it went, or stayed. */
+  /** A unit that was to be handed over has moved, or this pserver has kept it. */
   moved(outcome: 'kept' | 'moved'): void;
   readonly copies: CopyMetrics;
   readonly saves: SaveMetrics;
-  /** What the thread does now. */
+  /** Records the current activity of the thread. */
   readonly times: WorkTimes;
-  /** Milliseconds of all of its time. */
+  /** Returns the time of the thread so far by activity, in milliseconds, including idle time. */
   spentMs(): Readonly<Record<PserverShare, number>>;
 }
 
 export interface PserverStats extends ParameterMemoryStats {
   readonly units: number;
   readonly shards: number;
-  /** What the schedule of the job makes of the learning rate. Undefined while nothing is served. */
+  /** Factor that the job's schedule applies to the learning rate. Undefined while this pserver does not serve. */
   readonly rateShare?: number | undefined;
 }
 
 export type WorkTimes = Pick<PhaseTimes<PserverTime>, 'enter' | 'during'>;
 
-/** The pserver's series on /metrics. `stats` is undefined until the shards are loaded. */
+/** Registers the series of the pserver. `stats` and `copies` return undefined until the shards are loaded. */
 export function registerPserverMetrics(
   registry: Registry,
   clock: Pick<Clock, 'monotonicMs' | 'idleMs'>,
@@ -41,7 +41,7 @@ export function registerPserverMetrics(
   copies: () => CopyCounts | undefined,
   saveIntervalMs: () => number | undefined = () => undefined,
 ): PserverMetrics {
-  /** Of requests. Plain numbers: prom-client looks up the labels of each increase. */
+  /** Counts of requests. They are plain numbers, because prom-client looks up the labels for each increase. */
   const counts = { applied: 0, duplicate: 0, pushedBytes: 0, pulls: 0, pulledBytes: 0 };
   new Counter({
     name: 'paddlet_pserver_pushes_total',
@@ -140,16 +140,16 @@ function registerTimes(registry: Registry, spentMs: () => Readonly<Record<Pserve
 
 export interface SaveMetrics {
   saved(tookMs: number): void;
-  /** The disk refused it. */
+  /** The disk refused the save. */
   failed(): void;
 }
 
-/** Seconds: from a small model to one that fills a disk. */
+/** In seconds, from a small model to a model that fills a disk. */
 const SAVE_BUCKETS = [0.1, 0.5, 2, 10, 60, 300];
 
 /**
- * `hasUnits`: without any there is nothing to save, and a checkpoint has no age. `intervalMs` of the job; undefined
- * when it is not known, or saves nothing by time.
+ * Registers the series of saves. `hasUnits`: without units there is nothing to save, and the checkpoint has age 0.
+ * `intervalMs`: interval of the job's saves; undefined if it is unknown, or the job does not save by time.
  */
 export function registerSaveMetrics(
   registry: Registry,
@@ -207,33 +207,33 @@ export function registerSaveMetrics(
 
 // ---- copies of units
 
-/** What has happened here to units that this pserver leads or begins to lead. */
+/** Events of units that this pserver leads or starts to lead. */
 export interface CopyMetrics {
-  /** It leads a unit whose primary died. */
+  /** This pserver was promoted to primary of a unit, because the former primary died. */
   promoted(): void;
   /**
-   * So long after the last update of a unit under its former primary the first one was applied under this one. Time in
-   * which no trainer pushed counts as well.
+   * A promoted unit has had its first update. `ms`: time since its last update under the former primary, including time
+   * in which no trainer pushed.
    */
   resumed(ms: number): void;
-  /** Another copy leads a unit, by the wish of this pserver. */
+  /** This pserver has handed a unit over: another copy was promoted to primary. */
   handedOver(): void;
-  /** A copy that was made for another pserver is in sync, or was given up. */
+  /** A copy that was made for another pserver has joined the in-sync set, or was given up. */
   joined(outcome: 'joined' | 'failed'): void;
-  /** A copy was taken out of the in-sync set. */
+  /** This pserver has removed a copy from the in-sync set. */
   removed(): void;
-  /** Updates that not all copies had, of one unit. */
+  /** A unit has dropped this number of updates, because not all of its copies had them. */
   dropped(updates: number): void;
 }
 
 export interface CopyCounts {
-  /** Units that it leads with fewer copies in sync than the job asks for. */
+  /** Number of units that this pserver leads and that have fewer in-sync copies than the job asks for. */
   readonly lacking: number;
-  /** Copies that it has of units that others lead. */
+  /** Number of copies here of units that other pservers lead. */
   readonly copies: number;
 }
 
-/** `counts` is undefined until the shards are loaded. */
+/** Registers the series of copies. `counts` returns undefined while this pserver does not serve. */
 export function registerCopyMetrics(registry: Registry, counts: () => CopyCounts | undefined): CopyMetrics {
   const registers = [registry];
   const counter = (name: string, help: string): Counter => new Counter({ name, help, registers });

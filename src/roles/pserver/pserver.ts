@@ -41,14 +41,14 @@ import { serveUntilStopped } from './stopping.ts';
 import { watchOwnOrphans } from './take/orphan-watch.ts';
 
 export interface PserverOptions {
-  /** Undefined: the first free one. */
+  /** Index to claim. Undefined: the first free one. */
   readonly index: number | undefined;
-  /** Where checkpoints go when the job does not say. */
+  /** Checkpoint folder, if the job does not set one. */
   readonly checkpointDir: string;
   readonly labels?: PlaceLabels;
-  /** How long a process that is stopped alone hands over its units before it saves what is left. */
+  /** Time limit for handing over units when only this process is stopped. Then it saves the rest. Default: 20 s. */
   readonly leaveLimitMs?: number;
-  /** Tells the parent of this process of the lease that its index is under. */
+  /** Reports the lease of the index to the parent process. */
   readonly reportLease?: (told: ReportedLease) => void;
 }
 
@@ -93,7 +93,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
         isNeeded: async (index) => (await neededOf({ context, index })) !== undefined,
         ...{ leaseTtlMs: record.job.cluster.leaseTtlMs, stopSignal: watch.stopSignal },
       });
-      // From here on the job cannot change: that is refused while an index is held.
+      // From here on the job cannot change: paddlet changes a job only while no pserver holds an index.
       await checkRecord(context, record);
       failPoint('pserver.claimed');
       waitingFor = 'its shards';
@@ -135,7 +135,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   }
 }
 
-/** Ends by `endNow` as by an error: nothing is saved. */
+/** Lets `endNow` end the process like an error does: without saving anything. */
 function endedBy(endNow: AbortSignal | undefined): AbortController {
   const fatal = new AbortController();
   endNow?.addEventListener('abort', () => fatal.abort(interrupted()));
@@ -198,11 +198,11 @@ type StartOptions = Pick<
   'folder' | 'reads' | 'metrics' | 'master' | 'view' | 'records' | 'orphans' | 'stopSignal' | 'onWaiting' | 'onFatal'
 > & {
   readonly recoveries: RecoveryView;
-  /** In sync mode. */
+  /** Undefined in async mode. */
   readonly cuts: CutView | undefined;
 };
 
-/** Unrecoverable parameters fail the whole job. */
+/** Starts the service of the job's mode. If parameters cannot be recovered, fails the whole job. */
 async function startService(owned: OwnedIndex, options: StartOptions): Promise<ShardService> {
   const { context, record, index, fence, lease } = owned;
   try {
@@ -224,7 +224,10 @@ interface Interruption {
   readonly fatal: AbortSignal;
 }
 
-/** Of a pserver that was interrupted before it served anything: the job may have ended. Throws other errors. */
+/**
+ * Ends the role after an error. If the error is an interruption, returns or throws how the job has ended, or throws the
+ * reason of the interruption. Throws other errors as they are.
+ */
 function endOf(error: unknown, by: Interruption): RoleEnd {
   if (!isPaddletError(error, 'Interrupted')) throw error;
   const end = by.watch.end();
@@ -233,10 +236,10 @@ function endOf(error: unknown, by: Interruption): RoleEnd {
   return 'finished';
 }
 
-/** Why the pserver was interrupted, if it was not asked to stop. */
+/** Returns why the pserver was interrupted; undefined if it was asked to stop. */
 function interruptionOf(by: Interruption): unknown {
   if (by.fatal.aborted) return by.fatal.reason;
   if (by.lease?.lost.aborted === true) return lossOf(by.lease);
-  // The store cannot be followed any more.
+  // The store can no longer be followed, or the job has changed.
   return by.watch.stopSignal.reason instanceof PaddletError ? by.watch.stopSignal.reason : undefined;
 }

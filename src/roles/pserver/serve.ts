@@ -1,4 +1,4 @@
-/** What a pserver answers to each message. */
+/** Passes each request to its handler, and checks before and after it whether this pserver may answer. */
 import { PaddletError } from '../../base/errors.ts';
 import { asSuspended } from '../../cluster/as-suspended.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
@@ -18,7 +18,7 @@ import { checkTask } from './update/codec.ts';
 type JobType = Exclude<RequestType, 'info' | 'readFile'>;
 type Handler<T extends JobType> = (serving: Serving, request: Request<T>, session: Session) => Reply | Promise<Reply>;
 
-/** One handler for each message: a missing one is an error of the compiler. */
+/** The handler of each message. The compiler reports a missing one. */
 const HANDLERS: { readonly [T in JobType]: Handler<T> } = {
   pull,
   push,
@@ -68,17 +68,17 @@ const HANDLERS: { readonly [T in JobType]: Handler<T> } = {
   progress: refuse,
 };
 
-/** Of messages to the master. */
+/** Refuses messages that only the master handles. */
 function refuse(_: Serving, { header }: Request<JobType>): never {
   throw new PaddletError('WrongRole', `a pserver does not handle '${header.type}' requests: send them to the master`);
 }
 
 export interface Handled {
-  /** Undefined until the shards are taken and loaded. */
+  /** Undefined until the shards are taken and loaded, and while they go back to a cut. */
   readonly serving: () => Serving | undefined;
-  /** Then says what is waited for, among other things. */
+  /** Content of the `info` answer. While `serving` is undefined, `waitingFor` contains the reason. */
   readonly info: () => Record<string, unknown>;
-  /** Undefined until an index is claimed. */
+  /** Undefined until this pserver has claimed an index. */
   readonly files: () => (ServedFiles & { readonly job: JobRecord }) | undefined;
 }
 
@@ -107,8 +107,8 @@ export function createHandler({ serving, info, files }: Handled): RequestHandler
       return answer(header.type, current, request as Request<JobType>, session);
     });
     if (!(answered instanceof Promise)) return answered;
-    // It may have waited long, as for a file to be written: another pserver may have the index, or a unit, by now. Or
-    // all have gone back to a cut: what is said of the old timeline holds no more.
+    // The answer may have taken long, for example to write a file. Another pserver may now have the index or a unit. Or
+    // all pservers may have gone back to a cut, so that an answer about the old timeline is no longer valid.
     return answered.then((reply) =>
       answerWhenReady(current, ready, () => {
         checkHeld(current);
@@ -130,20 +130,26 @@ function answer<T extends JobType>(type: T, serving: Serving, request: Request<T
   return serving.metrics.times.during(TIME_OF[type] ?? 'other', () => HANDLERS[type](serving, request, session));
 }
 
-/** What the time of an answer counts as. What comes after a wait is counted where it is done. */
+/** Activity that a handler's time counts as; default: `other`. Work after a wait is counted where it is done. */
 const TIME_OF: { readonly [T in JobType]?: PserverTime } = {
   ...{ pull: 'pull', push: 'push', closeTasks: 'push', pushLane: 'push' },
   ...{ openMove: 'moves', offerMove: 'moves', moveFrame: 'moves', abandonMove: 'moves', unitMoved: 'moves' },
   ...{ openReplicas: 'copies', replicate: 'copies', unitCopies: 'copies', copyDigest: 'copies' },
 };
 
-/** Messages to the master name no placement: they are refused as such. */
+/**
+ * Checks the placement stamp of a request. Messages to the master have none, and their handler refuses them. Only a
+ * checkpoint request may go to either role, so this refuses one without a stamp.
+ */
 function checkMeant({ shards }: Serving, header: Header<JobType>): void {
   if ('placement' in header && header.placement !== undefined) checkStamp(shards, header.placement);
   else if (header.type === 'checkpoint') throw new PaddletError('BadMessage', 'field placement: missing');
 }
 
-/** Between pservers they bring about what the others wait for; or they ask how that is. */
+/**
+ * Whether the message is about moves or copies of units. Such a message does not wait, because other requests may wait
+ * for its effect.
+ */
 function isAboutCopies({ type }: Header<JobType>): boolean {
   return COPY_TYPES.has(type);
 }
@@ -153,19 +159,19 @@ const COPY_TYPES: ReadonlySet<JobType> = new Set([
   ...(['openReplicas', 'replicate', 'unitCopies', 'copyDigest'] as const),
 ]);
 
-/** Throws `NotReady` while this pserver takes no part in moves. */
+/** Throws `NotReady` if this pserver takes no part in moves. */
 function movesOf({ moves }: Serving): NonNullable<Serving['moves']> {
   if (moves === undefined) throw new PaddletError('NotReady', 'this pserver takes no units now');
   return moves;
 }
 
-/** Throws `NotReady` where units have one copy. */
+/** Throws `NotReady` if each unit has only one copy. */
 function replicasOf({ replicas }: Serving): NonNullable<Serving['replicas']> {
   if (replicas === undefined) throw new PaddletError('NotReady', 'this pserver takes no copies of units now');
   return replicas;
 }
 
-/** No stamp is checked: the target knows a move by its whole name. */
+/** Checks no placement stamp, because the target recognizes a move by its full name. */
 async function fromSource(serving: Serving, request: Received<MoveRequest>): Promise<Reply> {
   const answers = await movesOf(serving).received(decodeMove(serving.job, request));
   return { header: { type: request.header.type, answers: encodeAnswers(answers) } };
@@ -219,7 +225,10 @@ async function checkpoint(serving: Serving, header: Header<'checkpoint'>): Promi
   return { header: { type: 'checkpoint', outcome: 'saved', saved: { uuid, md5, bytes } } };
 }
 
-/** After the final checkpoint nothing is applied any more: every task must be closed. */
+/**
+ * Throws `WrongCounts` unless every task is closed, because a final checkpoint must contain all updates. Throws
+ * `StaleRecovery` if a pserver was restored since the master found all tasks done.
+ */
 function checkFinal(serving: Serving, { masterSecret, recovery, passes }: Header<'checkpoint'>): void {
   serving.checkMaster(masterSecret);
   const current = serving.recovery();

@@ -1,4 +1,4 @@
-/** All that requests to a pserver are answered from, in both modes. Made once the shards are taken and loaded. */
+/** Everything that a pserver answers requests from, in both modes. In sync mode, each timeline has its own. */
 import { pause } from '../../base/backoff.ts';
 import type { PaddletError } from '../../base/errors.ts';
 import type { Clock, Log } from '../../base/seams.ts';
@@ -16,13 +16,13 @@ import type { ServedReplicas } from './replicas/served-replicas.ts';
 import { Scanner } from './requests/scan.ts';
 import type { Moves } from './transfer/moves.ts';
 
-/** What requests must agree with. */
+/** The fields of a job that requests are checked against. */
 export interface ServedJob {
   readonly id: string;
   readonly batchPlanId: string;
   readonly spec: ParameterSpec;
   readonly units: number;
-  /** Tasks of a pass. */
+  /** Number of tasks of a pass. */
   readonly tasks: number;
   readonly passes: number;
   readonly plan: PushPlan;
@@ -33,34 +33,34 @@ export interface ServingOptions {
   readonly job: ServedJob;
   readonly shards: OwnedShards;
   readonly metrics: PserverMetrics;
-  /** What a staleness bound is kept by; sync mode has none. */
+  /** Options of the staleness bound. In sync mode there is no bound: `rule` is undefined. */
   readonly staleness: { readonly rule: JobRecord['job']['training']['staleness']; readonly patienceMs: number };
-  /** What the schedule of the job makes of the learning rate: of the next update. */
+  /** Returns the factor that the job's schedule applies to the learning rate of the next update. */
   readonly rateShare: () => number;
   /** False while the lease is not certainly held. */
   readonly isHeld: () => boolean;
-  /** True from the moment that the last checkpoint of this process is being taken: updates are refused. */
+  /** True while this pserver refuses updates, for example because its last checkpoint is being taken. */
   readonly isFrozen: () => boolean;
-  /** Throws `NotMaster` when the request does not come from the master. */
+  /** Throws `NotMaster` if the request does not come from the master. */
   readonly checkMaster: MasterSecret['check'];
-  /** Two attempts at a task disagree about its records: the job has to fail. */
+  /** Called if two attempts at a task count its records differently. The job must fail. */
   readonly onContradiction: (error: PaddletError) => void;
-  /** The highest recovery number seen. */
+  /** Returns the highest recovery number seen; in sync mode, 0. */
   readonly recovery: () => number;
   /**
-   * To be awaited before an update is applied: notes in the store that the loaded file is no longer the last state.
-   * Undefined once that is done.
+   * To be awaited before an update is applied. Removes the files from the heads, because they will no longer be the
+   * last state. Returns undefined if there is nothing to wait for.
    */
   readonly beforeUpdate: () => Promise<void> | undefined;
-  /** Undefined when a save is running already. */
+  /** Saves a checkpoint. The result is undefined if nothing was saved, for example because a save was running. */
   readonly checkpoint: (final: boolean) => Promise<CheckpointFile | undefined>;
-  /** In sync mode. */
+  /** Undefined in async mode. */
   readonly rounds: Rounds | undefined;
-  /** Units that come and are handed over. Undefined while none can be. */
+  /** Moves of units to and from this pserver. Undefined if units cannot move. */
   readonly moves?: Pick<Moves, 'received' | 'wait' | 'applied'>;
-  /** Undefined: units have one copy. */
+  /** Undefined if each unit has only one copy. */
   readonly replicas?: ServedReplicas | undefined;
-  /** Called after each push that was applied. */
+  /** Async mode: called after each applied push. */
   readonly onApplied: () => void;
 }
 

@@ -1,4 +1,4 @@
-/** What a pserver does with units of shards: takes them, serves them and saves them. Each mode implements it. */
+/** The service of a pserver: it takes units of shards, serves them and saves them. Each mode implements it. */
 import type { RoleContext } from '../../cluster/context.ts';
 import type { ShardsInfo } from '../../cluster/info.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
@@ -20,25 +20,25 @@ export interface ShardServiceOptions {
   readonly record: JobRecord;
   readonly spec: TrainedSpec;
   readonly index: number;
-  /** Of the claim of the index. */
+  /** Fence of the claim of the index. */
   readonly fence: Fence;
   readonly lease: HeldLease;
-  /** Of checkpoints. */
+  /** Folder of the job's checkpoints. */
   readonly folder: string;
-  /** Of this pserver's files, by others. */
+  /** Reads of this pserver's files by other pservers. */
   readonly reads: FileReads;
-  /** Aborts when the job has ended, the index is lost, or this process is to stop: a start is given up. */
+  /** Aborts when the job ends, the index is lost, or this process must end. Then a start is given up. */
   readonly stopSignal: AbortSignal;
-  /** Told what a start waits for, and undefined afterwards. */
+  /** Called with what a start waits for, and with undefined when that wait has ended. */
   readonly onWaiting: (what: string | undefined) => void;
   readonly metrics: PserverMetrics;
   readonly master: Pick<MasterSecret, 'check'>;
   readonly view: PlacementView;
-  /** A change of them notifies the view. */
+  /** A change of the records also notifies the view. */
   readonly records: PserverRecords;
-  /** Units that this pserver is to take. */
+  /** Watches for units that this pserver is to take. */
   readonly orphans: OrphanWatch;
-  /** Ends the process: the index was lost while saving, or a bug. */
+  /** Ends the process because of this error: the index was lost during a save, or there is a bug. */
   readonly onFatal: (error: unknown) => void;
 }
 
@@ -46,24 +46,29 @@ export interface ShardService {
   /** Undefined while the shards go back to a cut. */
   readonly serving: Serving | undefined;
   /**
-   * While it serves: hands over all units to other pservers. True when it leads none; false when no pserver can take
-   * them in time. Must not wait for this process's own request to stop, which may be why it leaves.
+   * Hands over all units to other pservers, while this pserver continues to serve. Returns true once it leads none;
+   * false if no pserver can take them, or `signal` aborts first. A request to stop this process must not interrupt it,
+   * because that request may be the reason to leave.
    */
   leave(signal: AbortSignal): Promise<boolean>;
-  /** From now on updates are refused with `Draining`. */
+  /** From now on, this pserver refuses updates with `Draining`. */
   freeze(): void;
   /**
-   * On a clean stop, after `freeze`: saves the last state. `patienceMs`: how long copies are kept whose primaries have
-   * not saved their units; what this process leads in that time is saved as well. Throws like `Snapshots.save`.
+   * To be called on a clean stop, after `freeze`. Saves the last state. `patienceMs`: how long to keep copies whose
+   * primaries have not saved their units. If this pserver becomes the primary of such a unit in this time, it saves the
+   * unit, too. Throws like `Snapshots.save`.
    */
   saveLast(patienceMs: number): Promise<unknown>;
-  /** After the index was lost, after `freeze` and `stopSaving`. Throws `CheckpointNotWritten`. */
+  /**
+   * Saves a parting snapshot after the index was lost. To be called after `freeze` and `stopSaving`. Throws
+   * `CheckpointNotWritten` if the disk refuses it.
+   */
   saveParting(): Promise<unknown>;
-  /** No more saves begin; resolves when none is running. */
+  /** Starts no further saves. Resolves when no save is running. */
   stopSaving(): Promise<void>;
   stats(): ParameterMemoryStats & { readonly units: number; readonly shards: number };
-  /** Of the units that it leads, ascending. */
+  /** Returns the sizes of the units that this pserver leads, ascending by unit. */
   unitBytes(): UnitBytes[];
-  /** For `status` and `doctor`. */
+  /** Returns the state of the shards, for `status` and `doctor`. */
   info(): ShardsInfo;
 }

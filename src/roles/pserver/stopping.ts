@@ -1,6 +1,6 @@
 /**
- * Serves until the job ends, this process is asked to stop, or its index is lost or not wanted any more; then hands
- * over or saves what it has.
+ * Serves until the job ends, this process is asked to stop, this pserver loses its index, or the job no longer wants
+ * the index. Then hands over or saves the units.
  */
 import { type Backoff, backoffMs, pause } from '../../base/backoff.ts';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
@@ -23,7 +23,7 @@ export interface ServedUntilStopped {
   readonly view: Pick<PlacementView, 'changed' | 'desired'>;
   /** Aborts with the error that ends this process. */
   readonly fatal: AbortSignal;
-  /** How long this process hands over its units when it is stopped alone. */
+  /** Time limit for handing over units when only this process is stopped. */
   readonly leaveLimitMs: number;
   /** The job's checkpoint folder. */
   readonly folder: string;
@@ -33,7 +33,7 @@ export async function serveUntilStopped(by: ServedUntilStopped): Promise<RoleEnd
   const { owned, service, watch, fatal } = by;
   const { context, lease } = owned;
   let role: RoleEnd | undefined;
-  // Requests are served already: what they changed is saved even if the index turns out to be lost here.
+  // Requests are already served. Their changes are saved even if the index turns out to be lost here.
   let taken: PaddletError | undefined;
   try {
     role = await serveUntilLeft(by);
@@ -62,7 +62,7 @@ export async function serveUntilStopped(by: ServedUntilStopped): Promise<RoleEnd
   context.host.log.info('draining: saving the parameters');
   try {
     await drain(by, isJobStopping(by) ? STAY_LEASES * owned.record.job.cluster.leaseTtlMs : 0);
-    // One that was not wanted may be wanted again by now: it was not asked to stop.
+    // A pserver that the job no longer wants has left, even if it was also asked to stop.
     return watch.stopSignal.aborted && isWanted(owned, by.view) ? 'stopped' : 'left';
   } catch (error) {
     const lost = isPaddletError(error, 'LeaseGone') ? error : lossOfIndex(lease, fatal);
@@ -72,8 +72,9 @@ export async function serveUntilStopped(by: ServedUntilStopped): Promise<RoleEnd
 }
 
 /**
- * How the role ends when others have taken all units. Undefined when it has to save what it leads: everything stops, or
- * no other pserver could take it. Throws `LeaseGone` when the index is another's by now.
+ * Returns how the role ends once other pservers have taken all units. Returns undefined if they have not: the job ends
+ * or stops, this process fails or loses its index, or no pserver takes the units in time. Throws `LeaseGone` if another
+ * process has the index by now.
  */
 async function serveUntilLeft(by: ServedUntilStopped): Promise<RoleEnd | undefined> {
   const { owned, service, watch, view, fatal } = by;
@@ -107,16 +108,16 @@ async function serveWhileWanted({ owned, service, view }: ServedUntilStopped, en
   }
 }
 
-/** Set when the index is lost: by the lease, or by a save that found the key to be another's before the lease did. */
+/** Returns the error if the index is lost. A save may notice the loss before the lease does. */
 function lossOfIndex(lease: HeldLease, fatal: AbortSignal): PaddletError | undefined {
   if (lease.lost.aborted) return lossOf(lease);
   return isPaddletError(fatal.reason, 'LeaseGone') ? fatal.reason : undefined;
 }
 
 /**
- * Waits for an unreachable store while the index may still be ours: stopping is no reason to lose anything. A disk that
- * takes no file is waited for as well, but not for ever: what stops this process may be gone, and its index is wanted.
- * What is fatal ends it: the units may never be quiet then. Throws `Interrupted` in that case.
+ * Saves the last state. Waits for an unreachable store while this pserver may still have its index, so that stopping
+ * loses nothing. If the disk refuses the file, retries for DRAIN_PATIENCE_MS only, because another process may want the
+ * index. A fatal error ends the wait, since the copies of a unit may then never settle: throws `Interrupted`.
  */
 async function drain({ owned, service, fatal }: ServedUntilStopped, patienceMs: number): Promise<void> {
   const { lease, context } = owned;
@@ -137,20 +138,20 @@ async function drain({ owned, service, fatal }: ServedUntilStopped, patienceMs: 
 }
 
 /**
- * For copies whose primaries have not saved their units when the whole job stops: one that is dead loses its lease, and
- * the store may take a while to say so.
+ * How many lease times to keep copies whose primaries have not saved their units when the whole job stops. A dead
+ * primary loses its lease in this time, even if the store is slow to report the loss.
  */
 const STAY_LEASES = 2;
-/** For room on the disk, after a request to stop. */
+/** How long to wait for room on the disk after a request to stop. */
 const DRAIN_PATIENCE_MS = 20_000;
-/** Before a file that the disk refused is written again. */
+/** Pauses before retries of a save that the disk refused. */
 const TRY_AGAIN: Backoff = { firstMs: 250, capMs: 2_000 };
-/** How often the refusal is logged again. */
+/** Interval of the log entries about a refusal. */
 const REMIND_MS = 10_000;
 
 /**
- * Repeats a save that the disk refuses, for as long as `isWanted`; false when it is not wanted any more. The signal
- * ends a pause.
+ * Repeats a save that the disk refuses. Returns true once it is written, false once `isWanted` returns false. The
+ * signal ends a pause early.
  */
 async function untilWritten(
   { host }: RoleContext,
@@ -177,9 +178,9 @@ async function untilWritten(
 }
 
 /**
- * Another pserver may claim the index now: the shards are saved for it, and the copies of units that others led. As
- * long as no other one leads them, the heads name this one, and what is in memory may be all that there is: it is kept
- * until the disk takes it, or this process is stopped. Throws `loss`.
+ * Saves a parting snapshot for the next owners of the shards: the shards that this pserver led, and its copies of other
+ * units. While the heads still name this pserver, its memory may be the only state. So if the disk refuses the
+ * snapshot, retries until other pservers have the units or this process is stopped. Throws `loss`.
  */
 async function part(
   owned: OwnedIndex,
@@ -198,12 +199,12 @@ async function part(
     return false;
   };
   const isWritten = await untilWritten(context, () => service.saveParting(), isWanted, stopSignal);
-  // Costs work, not the job: the next owner loads an older file, and what that lacks is repaired.
+  // This costs work, but not the job: the next owner loads an older file, and trainers repeat the missing updates.
   if (!isWritten) log.error(`the parting snapshot is lost: ${why}`);
   throw loss;
 }
 
-/** True while there is a unit of which the store counts on what this process has. */
+/** Whether the heads still count on the state of this process for some unit. */
 async function isNamedByHeads({ context, index, fence }: OwnedIndex): Promise<boolean> {
   const { keys, store } = context;
   const me = { index, token: fence.token.toString() };
@@ -211,7 +212,7 @@ async function isNamedByHeads({ context, index, fence }: OwnedIndex): Promise<bo
     const { entries } = await retryStore(context, () => store.range({ prefix: keys.headsPrefix }));
     return entries.some(({ key, value }) => isCountedOn(parseHead(key, value), me));
   } catch (error) {
-    // Stopped while the store did not answer.
+    // This process was asked to stop while the store did not answer.
     if (isPaddletError(error, 'Interrupted')) return false;
     throw error;
   }
@@ -219,14 +220,14 @@ async function isNamedByHeads({ context, index, fence }: OwnedIndex): Promise<bo
 
 // ---- sync mode
 
-/** Longer than trainers need. A trainer that takes longer is stuck, and is not waited for. */
+/** Longer than trainers need to leave. A pserver does not wait for a trainer that is stuck. */
 const TRAINERS_LEAVE_MS = 5_000;
 
 /**
- * When the whole job is asked to stop, pservers wait for the trainers to leave, and the trainers leave only after every
- * pserver has the same lanes of the current round. Otherwise one pserver could have completed the round, and another
- * could lack a lane that no trainer has: then all would have to go back to the last cut. Resolves when no trainer is
- * registered, after TRAINERS_LEAVE_MS, or when `signal` aborts.
+ * Waits for the trainers to leave when the whole job is asked to stop. They leave only after every pserver has the same
+ * lanes of the current round. Otherwise one pserver could complete the round while another lacks a lane that no trainer
+ * has. Then all pservers would have to go back to the last cut. Resolves when no trainer is registered, after
+ * TRAINERS_LEAVE_MS, or when `signal` aborts.
  */
 async function trainersGone(context: RoleContext, signal: AbortSignal): Promise<void> {
   const { keys, host } = context;

@@ -180,7 +180,7 @@ function createLimit({ context, lease, leaseTtlMs }: ClaimIndexOptions, onReache
   return { start, cancel };
 }
 
-/** Whether a pserver answers at that address that has the wanted index, or does not know its index yet. */
+/** Whether a pserver answers at the address of the holder, and has the wanted index or does not know its index yet. */
 async function isAlive({ context, address, wanted }: ClaimIndexOptions, holder: string): Promise<boolean> {
   // No other live process has this process's address.
   if (holder === address) return false;

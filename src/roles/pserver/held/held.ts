@@ -128,7 +128,7 @@ export class Held {
     this.#memory.parameters.check(sparse, dense, this.#actions(applying));
   }
 
-  /** Why the update is not the next one of `shards` (undefined: all held ones); undefined if it is. */
+  /** Returns why the update is not the next one of `shards` (undefined: all held shards); undefined if it is. */
   whyUnfit(update: Update, shards?: readonly number[]): string | undefined {
     switch (update.type) {
       case 'push':
@@ -144,8 +144,8 @@ export class Held {
   }
 
   /**
-   * Why a push does not fit; undefined if it fits. It fits if it is the next push of exactly the shards `applying`
-   * (undefined: all of `shards`), and the other ones of `shards` (undefined: all held ones) already have it.
+   * Returns why a push does not fit; undefined if it fits. It fits if it is the next push of exactly the shards
+   * `applying` (undefined: all of `shards`), and all other shards of `shards` (undefined: all held shards) have it.
    */
   whyUnwanted(
     push: PushPosition,
@@ -211,7 +211,7 @@ export class Held {
     for (const shard of applied) this.#seqs[shard]! += 1;
   }
 
-  /** The actions for `Parameters.push`: apply to these shards, skip other held shards, refuse all others. */
+  /** Returns the actions for `Parameters.push`: apply to these shards, skip other held shards, refuse all others. */
   #actions(applying: readonly number[] | undefined): Actions {
     if (applying === undefined) {
       this.#applyToAll ??= this.#actionsOf(SHARD_ACTION.apply);
@@ -245,7 +245,7 @@ export class Held {
     return firstDefined(batches.map(({ position }) => this.whyUnwanted(position, undefined, shards)));
   }
 
-  /** Undefined if these are all held shards: an update of all shards costs less without a list. */
+  /** Returns undefined if these are all held shards, because an update of all shards costs less without a list. */
   #unlessAll(shards: readonly number[] | undefined): readonly number[] | undefined {
     return shards?.length === this.#shards.size ? undefined : shards;
   }
@@ -259,7 +259,7 @@ export class Held {
 const firstDefined = (whys: readonly (string | undefined)[]): string | undefined =>
   whys.find((why) => why !== undefined);
 
-/** Whether two subsets of the same `all` shards are equal; undefined stands for all of them. */
+/** Returns whether two subsets of the same `all` shards are equal. Undefined stands for all shards. */
 function isSameSet(some: readonly number[] | undefined, others: readonly number[] | undefined, all: number): boolean {
   const [count, otherCount] = [some?.length ?? all, others?.length ?? all];
   if (count !== otherCount) return false;

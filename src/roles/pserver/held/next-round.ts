@@ -1,4 +1,4 @@
-/** Sync mode: which round a copy of a unit takes next, and where it is after that. */
+/** Sync mode: checks whether a round is the next one of a copy of a unit, and computes the state after the round. */
 import { addRound } from '../../../core/pass-metrics.ts';
 import type { RoundUpdate } from '../update/update.ts';
 import type { OldValues } from './pre-image.ts';
@@ -6,7 +6,10 @@ import type { TimedRounds } from './unit-rounds.ts';
 
 export type RoundsPlace = Omit<TimedRounds, 'previous'>;
 
-/** `here`: the timeline of this pserver; undefined while it goes back to a cut. */
+/**
+ * Returns why the round is not the next one of the unit; undefined if it is. `here`: the timeline of this pserver;
+ * undefined while its shards go back to a cut.
+ */
 export function whyNotNext(
   { version, ...at }: RoundsPlace,
   here: number | undefined,
@@ -19,11 +22,11 @@ export function whyNotNext(
   );
 }
 
-/** What is of another timeline is of no use here, and what is here of none there. */
+/** Returns why a state of `timeline` cannot be used here; undefined if it can. */
 export const whyOtherTimeline = (timeline: number, here: number | undefined): string | undefined =>
   timeline === here ? undefined : `the unit is on timeline ${timeline}, and this pserver on ${here ?? 'none'}`;
 
-/** Exactly what its primary did, so that the bits are the same. */
+/** Computes exactly what the primary computed, so that the copies are bit-identical. */
 export function afterRound(
   { metrics: before }: RoundsPlace,
   { timeline, round, batches }: RoundUpdate,

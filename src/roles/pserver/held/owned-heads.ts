@@ -1,6 +1,6 @@
 /**
- * The heads of the units that this pserver leads, as it wrote them. This is the only place that knows them, and that
- * changes them while the units are owned: one change at a time.
+ * The heads of the units that this pserver leads, as the store last had them. Only this class changes the heads of
+ * owned units. It makes one change at a time.
  */
 import { assert } from '../../../base/assert.ts';
 import { type ChangeHeads, changeHeads } from '../../../cluster/placement/change-heads.ts';
@@ -9,30 +9,36 @@ import { type DecidedHead, proposeHeads, type StoredHead } from '../../../cluste
 import type { HeadProposal } from '../../../core/replicas/events.ts';
 import type { Decision, HandOver } from '../../../core/units/move-source-events.ts';
 
-/** `modRevision`: of the head in the store. */
+/** `modRevision`: revision of the head in the store. */
 export type OwnedHead = StoredHead;
 
-/** What a copy of a unit proposes about its head. */
+/** A change that a copy of a unit proposes for the head of the unit. */
 export interface UnitProposal {
   readonly unit: number;
   readonly proposal: HeadProposal;
-  /** The newest head that is known here. That of a unit that is owned when its turn comes counts instead. */
+  /**
+   * The newest head that the copy knows. If the unit is owned when the turn of the proposal comes, the owned head
+   * counts instead, unless `known` has a higher epoch.
+   */
   readonly known: StoredHead;
 }
 
 export interface OwnedHeadsOptions extends ChangeHeads {
-  /** Only a change of the set of copies, or of who leads, begins an epoch: the copies go by that. */
+  /**
+   * Whether units have several copies. Then only a change of the primary or of the in-sync set raises the epoch,
+   * because copies refuse frames of another epoch. Default: false; then each change of a head raises the epoch.
+   */
   readonly areCopied?: boolean;
 }
 
 export class OwnedHeads {
   readonly #by: OwnedHeadsOptions;
   readonly #heads: Map<number, OwnedHead>;
-  /** Heads that name a file as the last state. */
+  /** Units whose head names a file as the last state. */
   #resting = new Set<number>();
-  /** Units that another pserver leads, and that are not removed yet. */
+  /** Units that another pserver leads now, but that are not removed here yet. */
   readonly #handedOver = new Set<number>();
-  /** The newest change; those before it have ended when it begins. */
+  /** The newest change. It starts when all earlier changes have ended. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(by: OwnedHeadsOptions, heads: Iterable<OwnedHead>) {
@@ -41,7 +47,7 @@ export class OwnedHeads {
     for (const owned of heads) this.#put(owned);
   }
 
-  /** Ascending. */
+  /** Returns the owned units, ascending. */
   units(): number[] {
     return [...this.#heads.keys()].sort((a, b) => a - b);
   }
@@ -54,7 +60,7 @@ export class OwnedHeads {
     return this.#heads.values();
   }
 
-  /** `OwnedShards.add` and `remove` call these: a head is owned with its shards. */
+  /** Only `OwnedShards` may call `add` and `remove`, so that a head is owned together with its shards. */
   add(owned: OwnedHead): void {
     assert(!this.#heads.has(owned.unit), `unit ${owned.unit} is owned once`);
     this.#put(owned);
@@ -66,25 +72,30 @@ export class OwnedHeads {
     this.#handedOver.delete(unit);
   }
 
+  /** Whether the head of an owned unit names a file as the last state. */
   get areResting(): boolean {
     return this.#resting.size > 0;
   }
 
-  /** This file has all that was ever applied to these units, and nothing will be applied any more. */
+  /**
+   * Names a file as the last state of these units. The file must contain every update of the units, and `wake` must end
+   * before the next update is applied. Throws `LeaseGone` if another process has the index by now. Throws `Interrupted`
+   * if the wait for an unreachable store is ended.
+   */
   rest(rest: Rest, units: readonly number[] = this.units()): Promise<void> {
     return this.#change((head, unit) => {
       return head.rest?.uuid === rest.uuid || !units.includes(unit) ? undefined : { ...head, rest };
     });
   }
 
-  /** No file is the last state any more: something is about to be applied. */
+  /** Removes the files from the heads, because the caller is about to apply an update. Throws like `rest`. */
   wake(): Promise<void> {
     return this.#change(({ rest, ...head }) => (rest === undefined ? undefined : head));
   }
 
   /**
-   * Gives the unit to the target of a move, if that process has its index still, and this pserver the head from which
-   * the move began. The unit is to be removed after that. Throws like `rest`.
+   * Makes the target of a move the primary of the unit. Fails if the target has lost its index, or if the head has
+   * changed since the move began. After a success, the caller must remove the unit. Throws like `rest`.
    */
   handOver({ unit, from, primary: target }: HandOver): Promise<Decision> {
     return this.#inTurn(async () => {
@@ -101,9 +112,9 @@ export class OwnedHeads {
   }
 
   /**
-   * What copies of units here propose, of units that are owned or are to be. Each is decided once, as soon as that is
-   * possible: at once, when it was made of another head than that of now. Throws like `rest`; then what was not told is
-   * unknown.
+   * Carries out proposals for units that are owned, or that this pserver is about to lead. Calls `onDecided` once for
+   * each proposal, as soon as its outcome is known. A proposal that was made from an older head fails at once. Throws
+   * like `rest`; then the outcomes that were not reported are unknown.
    */
   propose(proposals: readonly UnitProposal[], onDecided: (decided: DecidedHead) => void): Promise<void> {
     return this.#inTurn(async () => {
@@ -130,10 +141,7 @@ export class OwnedHeads {
     else this.#handedOver.add(now.unit);
   }
 
-  /**
-   * Changes every head for which `make` gives another one; its epoch rises. Throws `LeaseGone` when the index is
-   * another's by now, `Interrupted` when given up while the store is unreachable.
-   */
+  /** Changes every head for which `make` returns a new one. Raises its epoch, unless units have copies. */
   #change(make: (head: Head, unit: number) => Head | undefined): Promise<void> {
     return this.#inTurn(async () => {
       const changes = [...this.#heads.values()].flatMap(({ unit, head, modRevision }) => {
@@ -144,7 +152,7 @@ export class OwnedHeads {
       if (changes.length === 0) return;
       for (const { unit, head, modRevision, isMade } of await changeHeads(this.#by, changes)) {
         assert(isMade && head !== undefined, `only its owner changes the head of unit ${unit}`);
-        // A unit that left in the meantime has another owner, who changes its head.
+        // If the unit has left in the meantime, its new owner changes its head.
         if (this.#heads.has(unit)) this.#put({ unit, head, modRevision });
       }
     });
@@ -152,7 +160,7 @@ export class OwnedHeads {
 
   #inTurn<T>(make: () => Promise<T>): Promise<T> {
     const change = this.#turn.then(make);
-    // Its caller gets the error; the next change begins in any case.
+    // The caller gets the error. The next change starts in any case.
     this.#turn = Promise.allSettled([change]);
     return change;
   }

@@ -1,6 +1,6 @@
 /**
  * The shards that this pserver leads, and the heads under which it leads them. Units come and go while the process
- * runs. So other files ask here at the time of use, and keep no copy of the answer.
+ * runs. So other files ask this class at the time of use, and keep no copy of the answer.
  */
 import { assert } from '../../../base/assert.ts';
 import type { ShardMoment } from '../../../checkpoint/file/capture.ts';
@@ -15,38 +15,38 @@ import type { UnitParts } from '../update/parts.ts';
 import { Held, type HeldJob, type ShardPositions } from './held.ts';
 import type { OwnedHead, OwnedHeads } from './owned-heads.ts';
 
-/** What was loaded into the shards. */
+/** The state of all owned shards. */
 export interface ShardState extends ShardPositions {
-  /** With all owned shards present. */
+  /** All owned shards must be present. */
   readonly parameters: Parameters;
 }
 
 /** The job that the shards belong to. */
 export interface ShardedJob extends HeldJob, Grouping {}
 
-/** What requests need to know of the set of units. */
+/** Data about the set of owned shards, which requests use. */
 interface OwnedSet {
   /** Ascending. */
   readonly numbers: readonly number[];
   readonly stamp: PlacementStamp;
-  /** Computed when it is first asked for. */
+  /** Blocks of each dense parameter; computed on first use. */
   blocks: readonly Uint32Array[] | undefined;
 }
 
-/** Stamps that this pserver had before, under which versions can still be compared. */
+/** Number of placement stamps, including the current one, under which versions can be compared. */
 const FORMER_STAMPS_KEPT = 64;
 
-/** Units come by `add`, and leave by `remove` or `release`: `hold` and `letGo` would leave their heads behind. */
+/** Units come by `add`, and leave by `remove` or `release`. Do not use `hold` and `letGo`, which change no heads. */
 export class OwnedShards extends Held {
-  /** Under which the units are owned. */
+  /** The heads under which the units are owned. */
   readonly heads: OwnedHeads;
   declare readonly job: ShardedJob;
   declare readonly parts: UnitParts;
   readonly #memory: { parameters: Parameters };
-  /** Updates applied to any shard. */
+  /** Number of applied updates: `version`. */
   #updates = 0;
   #set: OwnedSet;
-  /** Revisions of the stamps since units were last loaded from a file, the newest last. */
+  /** Revisions of the stamps since shards were last loaded from a file. The newest is last. */
   #comparable: string[];
 
   constructor(job: ShardedJob, heads: OwnedHeads, { parameters, ...positions }: ShardState) {
@@ -60,7 +60,7 @@ export class OwnedShards extends Held {
     this.#comparable = [this.stamp.revision];
   }
 
-  /** Sync mode goes back to a cut: the same shards under the same heads are in another state. */
+  /** Sync mode: replaces the state of all owned shards, which go back to a cut. Shards and heads stay the same. */
   restate({ parameters, ...positions }: ShardState): void {
     assert(
       this.numbers.every((shard) => parameters.hasShard(shard)),
@@ -74,8 +74,8 @@ export class OwnedShards extends Held {
   }
 
   /**
-   * A unit comes, whose shards are present in the parameters. `isContinued`: it comes with all that was ever applied to
-   * it; otherwise it was loaded from a file. Throws `CheckpointCorrupt` for a ledger that cannot be read.
+   * Adds a unit whose shards are present in the parameters. `isContinued`: the unit has every update that was ever
+   * applied to it; otherwise it was loaded from a file. Throws `CheckpointCorrupt` if a ledger cannot be read.
    */
   add(owned: OwnedHead, positions: ShardPositions, isContinued: boolean): void {
     const shards = this.shardsOf(owned.unit);
@@ -89,7 +89,7 @@ export class OwnedShards extends Held {
     this.#changed();
   }
 
-  /** Versions go on from the highest position. No version that a trainer knows can be compared with them. */
+  /** Versions continue from the highest position. They cannot be compared with the versions that trainers know. */
   #loaded(shards: readonly number[]): void {
     this.#updates = Math.max(this.#updates, this.#highestOf(shards));
     this.#comparable = [];
@@ -99,13 +99,16 @@ export class OwnedShards extends Held {
     return shards.reduce((highest, shard) => Math.max(highest, this.seqOf(shard)!), 0);
   }
 
-  /** A unit leaves, with its memory. */
+  /** Removes a unit, and drops its shards from the memory. */
   remove(unit: number): void {
     this.#leave(unit);
     for (const shard of this.shardsOf(unit)) this.parameters.dropShard(shard);
   }
 
-  /** From now on another pserver leads the unit. Its shards stay in the memory here. Gives their positions. */
+  /**
+   * Removes a unit that another pserver leads from now on. Its shards stay in the memory here. Returns the positions of
+   * these shards.
+   */
   release(unit: number): ShardPositions {
     const positions = this.positions(this.shardsOf(unit));
     this.#leave(unit);
@@ -118,36 +121,37 @@ export class OwnedShards extends Held {
     this.#changed();
   }
 
-  /** Of a unit of the job, ascending. */
+  /** Returns the shards of a unit of the job, ascending. */
   shardsOf(unit: number): number[] {
     return shardsOfUnit(unit, this.job);
   }
 
-  /** Ascending. */
+  /** Numbers of the owned shards, ascending. */
   get numbers(): readonly number[] {
     return this.#set.numbers;
   }
 
-  /** Names this set of shards in requests. */
+  /** Identifies the set of owned units in requests. */
   get stamp(): PlacementStamp {
     return this.#set.stamp;
   }
 
   /**
-   * Updates applied: the version that pulls name. It only rises, whatever units come and go. An update counts once,
-   * when the last of its units has it. So values have at least the updates that their version counts: a gradient is
-   * never taken for fresher than it is. They may have more, of units that got an update before its last one did.
+   * Number of applied updates: the version that answers to pulls contain. It does not fall when units come or go; only
+   * going back to a cut can lower it. An update counts when the last of its units has decided about it. So the values
+   * contain at least the updates that the version counts, and a gradient never looks fresher than it is. The values may
+   * contain more: updates about which not all units have decided.
    */
   get version(): number {
     return this.#updates;
   }
 
-  /** Whether a version that was told under a stamp with this revision can be compared with the present one. */
+  /** Whether a version from a time when the stamp had this revision can be compared with the current version. */
   isComparable(revision: string): boolean {
     return this.#comparable.includes(revision);
   }
 
-  /** For each dense parameter its blocks in these shards, ascending. */
+  /** For each dense parameter, its blocks in the owned shards, ascending. */
   get blocks(): readonly Uint32Array[] {
     this.#set.blocks ??= this.job.spec.dense.map((dense) => {
       const shardOfBlock = [...blockShards(dense, this.job.shards)];
@@ -157,26 +161,26 @@ export class OwnedShards extends Held {
   }
 
   /**
-   * An update counts in the version. With copies, the units of a push decide about it one after the other. Then the
-   * push counts when the last of them has decided, even if that unit drops it.
+   * Counts an update in the version. Where units have copies, the units of a push decide about it one after the other.
+   * If some unit commits the push, the caller counts it when the last unit has decided, even if that unit drops it.
    */
   raiseVersion(): void {
     this.#updates += 1;
   }
 
-  /** What requests are answered from. */
+  /** The ledgers that requests are answered from. They contain only committed updates. */
   get committed(): CommittedLedgers {
     return this.ledgers;
   }
 
-  /** The position of a shard at the instant of the call, for a checkpoint. */
+  /** Returns the position of a shard at the instant of the call, for a checkpoint. */
   momentOf(shard: number): ShardMoment {
     const head = this.#headOf(shard);
     assert(head !== undefined, `shard ${shard} is owned`);
     return { shard, epoch: head.epoch, seq: this.seqOf(shard)!, ledger: this.ledgers.encode(shard) };
   }
 
-  /** Of the owned shards, and the memory reserved for all that is in it. */
+  /** Statistics of the owned shards. `reservedBytes` is for the whole memory, including shards that are not owned. */
   stats(): ParameterMemoryStats & { readonly units: number; readonly shards: number } {
     const { reservedBytes } = this.parameters.stats();
     const each = this.numbers.map((shard) => this.parameters.stats(shard));
@@ -185,7 +189,7 @@ export class OwnedShards extends Held {
     return { rows, bytes, reservedBytes, units: this.heads.units().length, shards: this.numbers.length };
   }
 
-  /** Ascending. */
+  /** Returns the sizes of the owned units, ascending by unit. */
   unitBytes(): UnitBytes[] {
     const bytesOf = (shard: number): number => this.parameters.stats(shard).bytes;
     return this.heads.units().map((unit) => {

@@ -1,6 +1,7 @@
 /**
- * The version before the current one, readable beside it: what a round changed, as it was before (docs/modes.md).
- * Each group of units has its own, and a unit that goes to another pserver takes its part along.
+ * Sync mode: the pre-image of a round, that is, the old values of everything that the round changed. With it, the
+ * previous version stays readable (docs/modes.md). Each group of units has its own pre-images. A unit that moves to
+ * another pserver takes its part along.
  */
 import { assert } from '../../../base/assert.ts';
 import { blockLength } from '../../../tensor/blocks.ts';
@@ -10,25 +11,25 @@ import { partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
 interface OldBlocks {
   readonly parameter: number;
   readonly blocks: Uint32Array;
-  /** One after the other, f32. */
+  /** Values of the blocks, one block after the other, f32. */
   readonly values: Uint8Array;
 }
 
 interface OldRows {
   readonly table: number;
-  /** Each once, u64 little-endian. */
+  /** Distinct ids, u64 little-endian. */
   readonly ids: Uint8Array;
-  /** One row for each id. A row that did not exist has its initial value, as in the answer to a pull. */
+  /** One row for each id, f32. A row that did not exist has its initial values, as in the answer to a pull. */
   readonly values: Uint8Array;
 }
 
-/** What a round changed, as it was before. A parameter or table comes once. */
+/** Old values of everything that a round changed. Each parameter or table occurs at most once. */
 export interface OldValues {
   readonly dense: readonly OldBlocks[];
   readonly sparse: readonly OldRows[];
 }
 
-/** Where the values of a pull come from: the parameters as they are, or as they were a version ago. */
+/** Source of the values of a pull: the current parameters, or the parameters of the previous version. */
 export type ValueSource = Pick<ParameterMemory, 'pullDense' | 'pullSparse'>;
 
 export class PreImage {
@@ -53,7 +54,7 @@ export class PreImage {
     return this.old.dense.length + this.old.sparse.length === 0;
   }
 
-  /** Replaces values of blocks that the round changed. */
+  /** Writes the old values into the blocks of `into` that the round changed. */
   putBlocks(parameter: number, blocks: Uint32Array, into: Uint8Array): void {
     let at = 0;
     for (const block of blocks) {
@@ -63,7 +64,7 @@ export class PreImage {
     }
   }
 
-  /** Replaces rows that the round changed. The old ids are distinct: each has its own place. */
+  /** Writes the old rows into the rows of `into` that the round changed. The old ids are distinct: each has a place. */
   putRows(table: number, ids: Uint8Array, into: Uint8Array): void {
     const old = this.old.sparse.find((one) => one.table === table);
     if (old === undefined) return;
@@ -81,7 +82,7 @@ export class PreImage {
     }
   }
 
-  /** What of it is in those shards. */
+  /** Returns the part for these shards. */
   partOf(shards: readonly number[]): PreImage {
     const all = {
       dense: this.old.dense.map(({ values, ...one }) => ({ ...one, gradients: values })),
@@ -95,7 +96,7 @@ export class PreImage {
   }
 }
 
-/** The parameters, with the values of these images where they have any. */
+/** Returns a source in which the old values of these images replace the values of the parameters. */
 export function withOldValues(parameters: ValueSource, images: readonly PreImage[]): ValueSource {
   if (images.length === 0) return parameters;
   return {
@@ -104,7 +105,7 @@ export function withOldValues(parameters: ValueSource, images: readonly PreImage
       for (const image of images) image.putBlocks(parameter, blocks, into);
     },
     pullSparse(table, ids, into) {
-      // They may be in kernel memory, which may grow in the pull: views of it end then.
+      // Copy the ids: they may be in kernel memory, which may grow during the pull and thereby end its views.
       const own = ids.slice();
       parameters.pullSparse(table, own, into);
       for (const image of images) image.putRows(table, own, into);

@@ -1,42 +1,45 @@
-/** Sync mode: what a unit takes along to another pserver beside the state of its shards. */
+/** Sync mode: the rounds state that a unit takes along to another pserver, in addition to the state of its shards. */
 import type { PassMetrics } from '../../../core/pass-metrics.ts';
 import type { RoundUpdate } from '../update/update.ts';
 import type { OwnedHead } from './owned-heads.ts';
 import type { OldValues } from './pre-image.ts';
 
-/** Lanes are not in it: their trainers have them. */
+/** The rounds state of a unit, without lanes: trainers keep the lanes, and push them to the next primary. */
 export interface UnitRounds {
   readonly version: number;
-  /** Undefined when the version before cannot be read any more. */
+  /** Old values of what the last round changed; undefined if the previous version can no longer be read. */
   readonly previous: OldValues | undefined;
   readonly metrics: readonly PassMetrics[];
 }
 
-/** On the timeline that the unit is on. */
+/** The rounds state of a unit, with the timeline of the unit. */
 export interface TimedRounds extends UnitRounds {
   readonly timeline: number;
 }
 
-/** What the moves of units ask of the rounds of a pserver. */
+/** The functions of a pserver's rounds that moves of units use. */
 export interface MovedRounds {
-  /** Undefined while all shards go back to a cut. */
+  /** The timeline of this pserver; undefined while its shards go back to a cut. */
   timeline(): number | undefined;
-  /** Of a unit that is led, as far as it concerns these shards. */
+  /** Returns the rounds state of a unit that this pserver leads. The old values are limited to these shards. */
   stateOf(unit: number, shards: readonly number[]): TimedRounds;
-  /** The unit has come; its shards are owned already. */
+  /** Adds a unit that this pserver now leads. Its shards must already be owned. */
   add(unit: number, rounds: UnitRounds): void;
-  /** The unit has gone, and is owned no more. */
+  /** Removes a unit that this pserver no longer owns. */
   remove(unit: number): void;
-  /** The head names this pserver, but all have gone back to a cut since the copy was made: it is of no use. */
+  /**
+   * Call this if a head names this pserver as primary, but all pservers have gone back to a cut since the copy was
+   * made. Such a copy cannot be used.
+   */
   outdated(led: OwnedHead): void;
-  /** Units that came so, and are led, have yet to be loaded from the cut. */
+  /** Whether this pserver leads outdated units that it has not loaded from the cut yet. */
   hasOutdated(): boolean;
 }
 
-/** What the copies of units ask of the rounds of a pserver. */
+/** The functions of a pserver's rounds that copies of units use. */
 export interface CopiedRounds extends MovedRounds {
-  /** All copies of these units, which are led here, have the round. */
+  /** Applies the round to these units, which this pserver leads. All in-sync copies must have the round. */
   commit(units: readonly number[], round: RoundUpdate): void;
-  /** The unit is led here, and has yet to be loaded from the cut. */
+  /** Whether this pserver leads the unit, but has not loaded it from the cut yet. */
   isOutdated(unit: number): boolean;
 }

@@ -102,5 +102,5 @@ export async function watchOwnOrphans(
   return watchOrphans({ clock: context.host.clock, view, records, index, restored, boundMs });
 }
 
-/** Number of lease times to wait for the pserver that should take a unit, before another one takes it. */
+/** Number of lease times to wait for the pserver that should take a unit. After that, another pserver takes it. */
 const ORPHAN_LEASES = 2;

@@ -1,6 +1,6 @@
 /**
- * An update as a header and segments (docs/protocol.md). The segments that are sent are the update's own arrays. The
- * arrays of an update that arrives are borrowed from its frame, until `ownUpdate`.
+ * Encodes an update as a header and segments, and decodes it (docs/protocol.md). The encoded segments share the
+ * gradient arrays of the update. A decoded update uses the memory of its frame until `ownUpdate` copies it.
  */
 import { unreachable } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
@@ -15,10 +15,10 @@ import type { Update } from './update.ts';
 type MoveContent = Extract<RequestHeader, { type: 'moveFrame' }>['content'];
 export type WireUpdate = Extract<MoveContent, { type: 'update' }>['update'];
 
-/** What an update must agree with. */
+/** The fields of a job that an update is checked against. */
 export interface UpdatedJob {
   readonly spec: ParameterSpec;
-  /** Tasks of a pass. */
+  /** Number of tasks of a pass. */
   readonly tasks: number;
   readonly passes: number;
 }
@@ -28,7 +28,7 @@ interface Encoded {
   readonly segments: readonly Uint8Array[];
 }
 
-/** A shard's number in a list of them. */
+/** Size of a shard number in the list of shards, in bytes. */
 const SHARD_BYTES = 4;
 
 export function encodeUpdate(update: Update): Encoded {
@@ -57,7 +57,10 @@ export function encodeUpdate(update: Update): Encoded {
   }
 }
 
-/** Throws `BadMessage`. Gradients are views of the segments, and fit the model in number and size. */
+/**
+ * Returns the update. Its gradients are views of the segments. Throws `BadMessage` if the update does not fit the job,
+ * or its gradients do not fit the model in number and size.
+ */
 export function decodeUpdate(job: UpdatedJob, header: WireUpdate, arrived: readonly Uint8Array[]): Update {
   const update = decoded(job, header, arrived);
   if (update.type !== 'close') checkGradients(job.spec, update);
@@ -91,7 +94,7 @@ function decoded(job: UpdatedJob, header: WireUpdate, arrived: readonly Uint8Arr
   }
 }
 
-/** Throws `BadMessage` for a task that the job does not have. */
+/** Throws `BadMessage` if the job does not have the task. */
 export function checkTask(job: { readonly passes: number; readonly tasks: number }, pass: number, task: number): void {
   if (pass < job.passes && task < job.tasks) return;
   throw new PaddletError(
@@ -100,7 +103,7 @@ export function checkTask(job: { readonly passes: number; readonly tasks: number
   );
 }
 
-/** What is sent has these fields; where it comes from there may be more. */
+/** Copies only these fields, because the argument may have more. */
 const positionOf = ({ pass, task, push, last, good }: PushPosition): PushPosition => ({ pass, task, push, last, good });
 
 // ---- gradients
@@ -131,7 +134,7 @@ function gradientsOf(parts: ReturnType<typeof partLists>, arrived: readonly Uint
   };
 }
 
-/** Throws `BadMessage`. */
+/** Throws `BadMessage` unless the number of segments is the expected one. */
 export function expectSegments(count: number, expected: number): void {
   if (count !== expected) throw bad(`${count} segments, ${expected} expected`);
 }
@@ -141,7 +144,7 @@ function u32Of(bytes: Uint8Array): Uint32Array {
   return new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
 }
 
-/** Each push has them: a loop takes a third of the time of a spread. */
+/** Uses a loop, which takes a third of the time of a spread, because every push needs this. */
 function numbersOf(array: Uint32Array): number[] {
   const numbers: number[] = [];
   for (let at = 0; at < array.length; at++) numbers.push(array[at]!);
@@ -156,9 +159,9 @@ function idsOf(bytes: Uint8Array): Uint8Array {
 const ID_BYTES = 8;
 const FLOAT_BYTES = 4;
 
-// ---- gradients fit the model in number and size
+// ---- checks of gradients against the model
 
-/** Throws `BadMessage`. */
+/** Throws `BadMessage` unless the gradients fit the model in number and size. */
 function checkGradients(spec: ParameterSpec, { dense, sparse }: RoundGradients): void {
   checkOnce(dense.map(({ parameter }) => parameter));
   checkOnce(sparse.map(({ table }) => table));

@@ -1,4 +1,4 @@
-/** Which units and shards an update concerns, and the part of it that some shards get. */
+/** Finds the units and shards that an update concerns, and makes the part of an update for some shards. */
 import { shardsOfUnits, unitOf } from '../../../core/units/units.ts';
 import type { RoundGradients } from '../../../tensor/parameters.ts';
 import { partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
@@ -9,7 +9,7 @@ export interface UnitParts extends ShardParts {
   readonly units: number;
 }
 
-/** Those of the units that have shards which apply the update, ascending. */
+/** Returns the units of `among` that the update concerns, ascending: for a push, those with shards that apply it. */
 export function concernedUnits({ units }: UnitParts, update: Update, among: readonly number[]): number[] {
   const ascending = [...among].sort((a, b) => a - b);
   if (update.type !== 'push') return ascending;
@@ -18,7 +18,7 @@ export function concernedUnits({ units }: UnitParts, update: Update, among: read
   return ascending.filter((unit) => isApplying[unit] === 1);
 }
 
-/** The shards of these units that apply the update, ascending. */
+/** Returns the shards of these units that apply the update, ascending. */
 export function applyingShards(of: UnitParts, update: Update, units: readonly number[]): readonly number[] {
   if (update.type !== 'push') return shardsOfUnits(units, of);
   const isWanted = new Uint8Array(of.units);
@@ -26,7 +26,7 @@ export function applyingShards(of: UnitParts, update: Update, units: readonly nu
   return update.shards.filter((shard) => isWanted[unitOf(shard, of.units)] === 1).sort((a, b) => a - b);
 }
 
-/** The part of the update that these shards get. Its gradients are in memory of its own. */
+/** Returns the part of the update for these shards. Its gradients are in separate memory. */
 export function partOf(of: ShardParts, update: Update, shards: readonly number[]): Update {
   if (update.type === 'close') return update;
   const parts = partsOfShards(of, update, shards);
@@ -34,14 +34,14 @@ export function partOf(of: ShardParts, update: Update, shards: readonly number[]
   return namedFor({ ...update, ...copied(parts, ({ buffer }) => isWholeBuffer.has(buffer)) }, shards);
 }
 
-/** The update with the same gradients. A push names those of the shards that apply it, and no others. */
+/** Returns the update with the same gradients. A push then names only those of `shards` that apply it. */
 export function namedFor(update: Update, shards: readonly number[]): Update {
   if (update.type !== 'push') return update;
   const applying = new Set(update.shards);
   return { ...update, shards: shards.filter((shard) => applying.has(shard)) };
 }
 
-/** The same update, with gradients in memory of its own. */
+/** Returns the same update, with its gradients in separate memory. */
 export const ownUpdate = (update: Update): Update =>
   update.type === 'close' ? update : { ...update, ...copied(update, () => true) };
 
@@ -52,7 +52,7 @@ const arraysOf = ({ dense, sparse }: RoundGradients): Numbers[] => [
   ...sparse.flatMap(({ ids, gradients }) => [ids, gradients]),
 ];
 
-/** With copies of some of its arrays. */
+/** Returns the gradients, with copies of the arrays for which `isCopied` is true. */
 function copied({ dense, sparse }: RoundGradients, isCopied: (array: Numbers) => boolean): RoundGradients {
   const own = <T extends Numbers>(array: T): T => (isCopied(array) ? (array.slice() as T) : array);
   return {

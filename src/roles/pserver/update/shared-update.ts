@@ -1,7 +1,7 @@
 /**
- * One update of several units, and the parts of it that copies get. The primary has one object for it, and so has the
- * source of moves. Each backup has one with the parts of the units that it has copies of. The update has been checked
- * before: it fits the model.
+ * An update of several units, and the parts of it for their copies. A primary, or the source of moves, has one object
+ * for each update. A backup has an object with the parts of the units that it has copies of. The caller has checked
+ * that the update fits the model.
  */
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
@@ -13,18 +13,18 @@ import type { Update } from './update.ts';
 
 export interface SharedUpdateOptions {
   readonly of: UnitParts;
-  /** Default: given when it is placed. */
+  /** Number of the update, from 1. Default: 0, until `placed` sets it. */
   readonly order?: number;
-  /** Until `own`, its arrays may be those of a request. It may also have parts of other units. */
+  /** Until `own`, its arrays may belong to a request. It may contain parts of other units. */
   readonly update: Update;
-  /** The units that are to get it. A push concerns only those of them that have shards which apply it. */
+  /** The units that are to get the update. A push concerns only those with shards that apply it. */
   readonly units: readonly number[];
 }
 
 export class SharedUpdate implements SharedPayload {
   order: number;
   readonly bytesByUnit: ReadonlyMap<number, number>;
-  /** The units that it concerns, ascending. */
+  /** The units that the update concerns, ascending. */
   readonly units: readonly number[];
   readonly #of: UnitParts;
   readonly #segmentBytes: number;
@@ -45,7 +45,7 @@ export class SharedUpdate implements SharedPayload {
     this.#hasOthers = hasOthers;
   }
 
-  /** Throws `FrameTooLarge` for an update that no frame can carry to a peer with copies of all its units. */
+  /** Throws `FrameTooLarge` if no frame can carry the update to a peer with copies of all its units. */
   checkFrame(): void {
     const most = LIMITS.replicatedBytes;
     if (this.#segmentBytes <= most) return;
@@ -56,17 +56,17 @@ export class SharedUpdate implements SharedPayload {
     );
   }
 
-  /** There are rows or blocks that none of its units applies. `own` leaves them out. */
+  /** Whether the update came with rows or blocks that none of its units applies. `own` removes them. */
   get hasOthers(): boolean {
     return this.#hasOthers;
   }
 
-  /** For all its units. Until `own` there may be rows and blocks of others. */
+  /** The update for all its units. Until `own`, it may contain rows and blocks that none of them applies. */
   get update(): Update {
     return this.#update;
   }
 
-  /** For some of its units, in memory of its own. */
+  /** Returns the part for some of its units, in separate memory. */
   partOf(units: readonly number[]): Update {
     assert(
       units.every((unit) => this.bytesByUnit.has(unit)),
@@ -84,8 +84,8 @@ export class SharedUpdate implements SharedPayload {
   }
 
   /**
-   * It has its places now, after all that were placed before. `update` is the same one, where its memory is by now, and
-   * with what was decided about it just now.
+   * Sets the number of the update when it gets its places. `update`: the same update, read again from the request,
+   * whose memory may have moved. It contains the decisions that depend on the place, such as the rate scale.
    */
   placed(order: number, update: Update): void {
     assert(this.order === 0 && !this.#isOwn, 'an update is placed once');
@@ -95,7 +95,7 @@ export class SharedUpdate implements SharedPayload {
     this.own();
   }
 
-  /** To be called before the memory that it came in is gone, or moves. */
+  /** Copies the update to separate memory. Call this before the memory of its request ends or moves. */
   own(): void {
     if (this.#isOwn) return;
     this.#update = this.#hasOthers ? this.#only(this.units) : ownUpdate(this.#update);

@@ -1,7 +1,7 @@
 /**
- * How large an update is in each unit that it concerns. This is the only answer: windows of moves and the room at
- * backups count it. The size of a unit's part depends on that part alone. So a primary and its backups compute the same
- * size, whichever other units the update has at each of them.
+ * Computes the size of an update in each unit that it concerns. The windows of moves and the room at backups both count
+ * this size. The size of a unit's part depends on that part alone. So a primary and its backups compute the same size,
+ * whichever other units the update has at each of them.
  */
 import { LIMITS } from '../../../base/limits.ts';
 import { unitOf } from '../../../core/units/units.ts';
@@ -11,25 +11,25 @@ import type { UnitParts } from './parts.ts';
 import type { Update } from './update.ts';
 
 export interface UpdateSizes {
-  /** Units ascending. */
+  /** Unit → size of its part; units ascending. */
   readonly bytesByUnit: ReadonlyMap<number, number>;
-  /** What the update carries in segments, for all these units together. */
+  /** Size of the segments of the update, for all these units together. */
   readonly segmentBytes: number;
-  /** There are rows or blocks of other units, or of shards that do not apply the update. */
+  /** The update has rows or blocks of other units, or of shards that do not apply it. */
   readonly hasOthers: boolean;
 }
 
-/** About the memory of a task or a mini-batch. */
+/** Approximate memory of a listed task or mini-batch, in bytes. */
 const LISTED_BYTES = 64;
 const SHARD_BYTES = 4;
 const BLOCK_BYTES = 4;
 const ID_BYTES = 8;
 const FLOAT_BYTES = 4;
 
-/** No part of an update lists more than this beside its segments. */
+/** Most bytes that the list of tasks or mini-batches of a part counts, in addition to its segments. */
 export const MOST_LISTED_BYTES = LISTED_BYTES * Math.max(LIMITS.closedTasksAtOnce, LIMITS.lanes);
 
-/** `units`: those that the update concerns. `shards`: the shards of these units that apply it. */
+/** `units`: the units that the update concerns. `shards`: the shards of these units that apply it. */
 export function sizesOf(
   of: UnitParts,
   update: Update,
@@ -58,7 +58,7 @@ function listedBytes(update: Update): number {
   }
 }
 
-/** Gradients of none of the shards go to the last place of `bytes`. */
+/** Adds the sizes of gradients to `bytes`. Its last element counts gradients of shards that do not apply the update. */
 function addGradients(
   { spec, shards, units, router }: UnitParts,
   { dense, sparse }: RoundGradients,

@@ -1,6 +1,6 @@
 /**
- * An update of units: a push, a close of tasks, or the sum of a round. The primary has decided what it does. All copies
- * of a unit get the same updates in the same order (docs/copies.md, "Copies").
+ * An update of units: a push, a close of tasks, or the sum of a round. It contains all decisions of the primary. All
+ * copies of a unit get the same updates in the same order (docs/copies.md, "Copies").
  */
 import type { PushPosition } from '../../../core/shard/ledger.ts';
 import type { MetricSums } from '../../../model/model.ts';
@@ -12,15 +12,15 @@ export type Update = PushUpdate | CloseUpdate | RoundUpdate;
 export interface PushUpdate {
   readonly type: 'push';
   readonly push: PushPosition;
-  /** Shards that apply it, each once. Other shards have it already, or are in other parts of it. */
+  /** Shards that apply the push, each once. Other shards already have the push, or are in other parts of it. */
   readonly shards: readonly number[];
-  /** What the learning rate is multiplied by. */
+  /** Factor of the learning rate. */
   readonly rateScale: number;
   readonly dense: readonly DensePart[];
   readonly sparse: readonly SparsePart[];
 }
 
-/** Discarded tasks are closed in the ledgers. */
+/** Closes discarded tasks in the ledgers. */
 export interface CloseUpdate {
   readonly type: 'close';
   readonly tasks: readonly ClosedTask[];
@@ -36,8 +36,8 @@ export interface ClosedTask {
 export interface RoundUpdate extends RoundGradients {
   readonly type: 'round';
   readonly timeline: number;
-  /** After it, the unit is at the next version. */
+  /** Version of the unit before the round. After the round, the unit is at version `round` + 1. */
   readonly round: number;
-  /** In the order of their lanes. Lanes without a mini-batch are left out. */
+  /** Mini-batches in the order of their lanes. Lanes without a mini-batch are left out. */
   readonly batches: readonly { readonly position: PushPosition; readonly metrics: MetricSums }[];
 }
