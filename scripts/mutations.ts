@@ -94,7 +94,8 @@ async function noticedByTests(copy: string, { tests = [] }: Mutation): Promise<s
   const noticed: string[] = [];
   for (const path of tests) {
     const project = path.includes('.nightly.') ? 'nightly' : 'unit*';
-    const { code, isEndless } = await run(copy, ['node_modules/vitest/vitest.mjs', 'run', '--project', project, path]);
+    const chosen = ['--bail', '1', '--project', project, path];
+    const { code, isEndless } = await run(copy, ['node_modules/vitest/vitest.mjs', 'run', ...chosen]);
     if (code !== 0) noticed.push(isEndless ? `${path}, which never ended` : path);
   }
   return noticed;

@@ -22,7 +22,7 @@ export const PLANS: readonly Mutation[] = [
     file: PLAN,
     find: 'shares.get(index) ?? []).sort((a, b) => a.index - b.index)',
     replace: 'shares.get(index) ?? [])',
-    tests: COPIES,
+    tests: ['test/core/units/plan.test.ts'],
   },
   {
     rule: 'the copies of a unit are on different pservers',

@@ -21,7 +21,7 @@ const restSchema = z.strictObject({
 export type Rest = z.infer<typeof restSchema>;
 
 const headSchema = z.strictObject({
-  /** Raised by 1 with each change of the head. */
+  /** Raised by 1 with each change of the head. If units have copies: only if the leader or the copies change. */
   epoch: z.int().min(1),
   /** The epoch with which this primary began to lead. */
   led: z.int().min(1),

@@ -201,6 +201,15 @@ describe('a plan', () => {
     expect(planUnits({ units: [...led, orphan], pservers: leaving }).get(4)).not.toBe(1);
   });
 
+  it('gives a unit without a leader to the lowest of equal members, in whatever order the head names them', () => {
+    const unit = { unit: 0, bytes: MiB, leader: undefined, last: undefined };
+    for (const inSync of [
+      [1, 2],
+      [2, 1],
+    ])
+      expect(planUnits({ units: [{ ...unit, inSync }], pservers: live(0, 1, 2) }).get(0)).toBe(1);
+  });
+
   it('spreads units that are empty by number', () => {
     const input = cluster(Array(64).fill(0), [], live(0, 1, 2));
     const plan = planUnits(input);
