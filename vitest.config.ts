@@ -18,7 +18,7 @@ const NIGHTLY = 'test/**/*.nightly.test.ts';
  * loaded once. That saves some 0.4 s of processor time for each file. All others have a process of their own.
  */
 const SHARING =
-  'base|checkpoint|cluster|commands|contract|core|data|host|job|mutations|page|protocol|roles|scripts|store|sync|tensor|tidy';
+  'base|checkpoint|cluster|commands|contract|core|data|endless|host|job|mutations|page|protocol|roles|scripts|store|sync|tensor|tidy';
 /** They go through every state of a model: much faster where the compiler has seen only them, as those of test/model. */
 const MODELS = 'test/core/**/*model.test.ts';
 /** A module that is mocked must be loaded for the first time. */

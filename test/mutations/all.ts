@@ -3,6 +3,7 @@ import { COMPARED_COPIES } from './compared-copies.ts';
 import { COPIED_ROUNDS } from './copied-rounds.ts';
 import { COPIES } from './copies.ts';
 import { DATA } from './data.ts';
+import { ENDLESS } from './endless.ts';
 import { EVALUATION } from './evaluation.ts';
 import { FILES } from './files.ts';
 import { HEADS } from './heads.ts';
@@ -45,6 +46,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ROUNDS,
   ...SCHEDULES,
   ...EVALUATION,
+  ...ENDLESS,
   ...PLACING,
   ...MOVES,
   ...MOVING,
