@@ -96,13 +96,13 @@ export const PARTING: readonly Mutation[] = [
   {
     rule: 'who takes a unit waits for copies that may be being written down',
     file: 'src/roles/pserver/modes/tasks/load.ts',
-    find: 'await untilParted(',
-    replace: 'if (Number.isNaN(left.length)) await untilParted(',
+    find: 'await waitForParting(',
+    replace: 'if (Number.isNaN(left.length)) await waitForParting(',
     tests: LOAD_TESTS,
   },
   {
     rule: 'a process whose index is claimed again writes nothing down any more',
-    file: 'src/roles/pserver/files/until-parted.ts',
+    file: 'src/roles/pserver/files/wait-for-parting.ts',
     find: ' && !claimed.has(keys.ps(index))',
     replace: '',
     tests: LOAD_TESTS,

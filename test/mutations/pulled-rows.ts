@@ -35,7 +35,7 @@ export const PULLED_ROWS: readonly Mutation[] = [
   },
   {
     rule: 'the memory of a lane that was cut into parts is not used again',
-    file: 'src/roles/pserver/modes/rounds/kept-rounds.ts',
+    file: 'src/roles/pserver/modes/rounds/group-rounds.ts',
     find: '  memory: undefined,\n',
     replace: '',
     tests: ['test/roles/pserver/modes/rounds/lane-memory.test.ts'],

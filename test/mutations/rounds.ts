@@ -137,7 +137,7 @@ export const ROUNDS: readonly Mutation[] = [
   },
   {
     rule: 'merged groups of units keep the pre-images of both',
-    file: 'src/roles/pserver/modes/rounds/kept-rounds.ts',
+    file: 'src/roles/pserver/modes/rounds/group-rounds.ts',
     find: 'previous: [...first.previous, ...second.previous],',
     replace: 'previous: first.previous,',
     tests: ['test/roles/pserver/modes/rounds/groups.test.ts'],

@@ -9,7 +9,7 @@ import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import { abortOnChange } from '../../cluster/waiting.ts';
 import { announce, type OwnedIndex } from './claim/owned-index.ts';
 import { keepRecordCurrent } from './claim/record-sizes.ts';
-import { leaveNothingBehind } from './files/leave-nothing.ts';
+import { deleteOwnFiles } from './files/delete-own-files.ts';
 import type { ShardService } from './shard-service.ts';
 
 export interface Leaver {
@@ -18,7 +18,7 @@ export interface Leaver {
 }
 
 /** Pause before the next attempt to hand over the remaining units. */
-const AGAIN_MS = 2_000;
+const RETRY_MS = 2_000;
 
 /**
  * For a pserver whose index the job no longer wants. Waits until other pservers can take all units. Returns true once
@@ -39,7 +39,7 @@ export async function leaveUnwanted(
       if (await handOver({ owned, service }, signal)) return true;
       if (!signal.aborted) {
         log.warn('no other pserver can take the remaining units: keeping them for now');
-        await pause(clock, AGAIN_MS, signal);
+        await pause(clock, RETRY_MS, signal);
       }
       if (!signal.aborted) continue;
       if (!ending.aborted) log.info(`the job wants ${view.desired()} pservers: this one stays`);
@@ -55,7 +55,7 @@ export async function leaveUnwanted(
  * before that, `ending` aborts or the job wants the index again. Throws `LeaseGone` if another process has the index by
  * now.
  */
-export async function leaveNothing(
+export async function leaveIndex(
   { owned, service }: { readonly owned: OwnedIndex; readonly service: Pick<ShardService, 'stopSaving'> },
   view: Pick<PlacementView, 'changed' | 'desired'>,
   folder: string,
@@ -67,7 +67,7 @@ export async function leaveNothing(
   try {
     // The record may still list units that have left. Then other pservers would still count on this pserver.
     await announce(owned, 'draining', [], signal);
-    return await leaveNothingBehind(owned, folder, signal);
+    return await deleteOwnFiles(owned, folder, signal);
   } catch (error) {
     if (!isPaddletError(error, 'Interrupted')) throw error;
     return false;

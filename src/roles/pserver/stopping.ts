@@ -13,7 +13,7 @@ import { untilNoneLeft } from '../../cluster/until-none-left.ts';
 import { abortOnChange, orAborted } from '../../cluster/waiting.ts';
 import { announce, type OwnedIndex } from './claim/owned-index.ts';
 import { keepRecordCurrent } from './claim/record-sizes.ts';
-import { isWanted, leaveNothing, leaveUnwanted, leaveWithin } from './leaving.ts';
+import { isWanted, leaveIndex, leaveUnwanted, leaveWithin } from './leaving.ts';
 import type { ShardService } from './shard-service.ts';
 
 export interface ServedUntilStopped {
@@ -41,7 +41,7 @@ export async function serveUntilStopped(by: ServedUntilStopped): Promise<RoleEnd
     if (!isPaddletError(error, 'LeaseGone')) throw error;
     taken = error;
   }
-  if (role === 'left' && (await leaveNothing(by, by.view, by.folder, endingOf(by)))) return role;
+  if (role === 'left' && (await leaveIndex(by, by.view, by.folder, endingOf(by)))) return role;
   if (role !== undefined) {
     await announce(owned, 'down', [], lease.lost);
     return role;

@@ -5,7 +5,7 @@ import type { RoleContext } from '../../../src/cluster/context.ts';
 import { neededOf } from '../../../src/cluster/placement/leave-nothing.ts';
 import { followPlacement } from '../../../src/cluster/placement/placement-view.ts';
 import { removeLeftovers } from '../../../src/roles/master/leftovers.ts';
-import { leaveNothingBehind } from '../../../src/roles/pserver/files/leave-nothing.ts';
+import { deleteOwnFiles } from '../../../src/roles/pserver/files/delete-own-files.ts';
 import type { Fence } from '../../../src/store/fence.ts';
 import { FOLDER } from '../../checkpoint/cluster-fixture.ts';
 import { JOB, keys, MovedCluster, STAGES } from '../../checkpoint/moved-cluster.ts';
@@ -186,7 +186,7 @@ describe('the master', () => {
 
 describe('a pserver that left', () => {
   const leave = async (signal = new AbortController().signal) =>
-    leaveNothingBehind({ context, fence: await fenceOf(3), index: 3 }, FOLDER, signal);
+    deleteOwnFiles({ context, fence: await fenceOf(3), index: 3 }, FOLDER, signal);
 
   it('stays until the others have saved, then nothing of it is left', async () => {
     const leaving = leave();
@@ -213,7 +213,7 @@ describe('a pserver that left', () => {
     await die(3);
     await put(cluster.store, keys.ps(3), 'host:9');
     await saveAll();
-    const leaving = leaveNothingBehind({ context, fence, index: 3 }, FOLDER, new AbortController().signal);
+    const leaving = deleteOwnFiles({ context, fence, index: 3 }, FOLDER, new AbortController().signal);
     await expect(leaving).rejects.toMatchObject({ code: 'LeaseGone' });
     expect(await left()).toEqual(ALL);
   });

@@ -5,7 +5,7 @@ import type { ShardService } from '../shard-service.ts';
 import { announce, type OwnedIndex } from './owned-index.ts';
 
 /** How often this pserver compares its units with its record. */
-const LOOK_MS = 2_000;
+const COMPARE_MS = 2_000;
 /** Change of a unit's size, as a fraction, from which the record is written again. */
 const NOTABLE = 0.02;
 
@@ -21,7 +21,7 @@ export async function keepRecordCurrent(
   let reported = service.unitBytes();
   await announce(owned, status, reported, signal);
   for (;;) {
-    await pauseOrAborted(owned.context.host.clock, LOOK_MS, signal);
+    await pauseOrAborted(owned.context.host.clock, COMPARE_MS, signal);
     const now = service.unitBytes();
     if (!isNotable(reported, now)) continue;
     reported = now;

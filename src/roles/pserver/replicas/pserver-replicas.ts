@@ -30,7 +30,6 @@ import { HandOvers } from './hand-overs.ts';
 import { HeadProposals } from './head-proposals.ts';
 import { Inboxes } from './inboxes.ts';
 import { Joins } from './joins.ts';
-import { KeptCopies } from './kept-copies.ts';
 import { LastCopies } from './last-copies.ts';
 import { Leading } from './leading.ts';
 import { LinksHost } from './links-host.ts';
@@ -39,6 +38,7 @@ import type { ConnectPeer } from './peer-connections.ts';
 import { Placing } from './placing.ts';
 import { Presence } from './presence.ts';
 import { Readiness } from './readiness.ts';
+import { ReceivedCopies } from './received-copies.ts';
 import type { ReplicaObserver } from './replica-observer.ts';
 import type { ReplicatedJob } from './replicate-codec.ts';
 import { roomFor } from './room.ts';
@@ -86,7 +86,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   readonly machines: UnitMachines<SharedUpdate>;
   readonly placing: Placing;
   readonly joins: Joins;
-  readonly keeper: KeptCopies;
+  readonly keeper: ReceivedCopies;
   readonly digests: CopyDigests;
   readonly inboxes: Inboxes;
   readonly lastCopies: LastCopies;
@@ -176,7 +176,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
         options.onCopyEnded({ unit, to: target.index }, isMember ? 'moved' : 'kept');
       },
     });
-    this.keeper = new KeptCopies({
+    this.keeper = new ReceivedCopies({
       ...{ machines, copied },
       onKept: (unit) => this.#seen.begun(unit),
       discard: (unit) => this.#leading.discard(unit),

@@ -12,7 +12,7 @@ import type { ParameterSpec } from '../../../../tensor/spec.ts';
 import type { OwnedShards } from '../../held/owned-shards.ts';
 import type { Header, Reply, Request } from '../../requests/requests.ts';
 import type { Moves } from '../../transfer/moves.ts';
-import type { UnitGroup } from './kept-rounds.ts';
+import type { UnitGroup } from './group-rounds.ts';
 import { checkLane, checkSameLane, type LaneCountsOf } from './lane-counts.ts';
 import { checkLaneNumber, type Lane, readLane } from './lanes.ts';
 import type { PlacedRounds } from './placed-rounds.ts';

@@ -8,8 +8,8 @@ import type { Cut } from '../../../../checkpoint/registry/cut.ts';
 import type { Rest } from '../../../../cluster/placement/heads.ts';
 import { shardsOfUnits, unitOf } from '../../../../core/units/units.ts';
 import { type FormerState, type LastState, lastState } from '../../files/last-state.ts';
-import { untilParted } from '../../files/until-parted.ts';
 import { isAwayForNow, type Look, lookForFiles, untilFound } from '../../files/wait-for-files.ts';
+import { waitForParting } from '../../files/wait-for-parting.ts';
 import type { FormerUnits } from '../../take/take-units.ts';
 import { joined, type LoadedUnits, type LoadRoundsOptions, loadFile } from './load.ts';
 
@@ -22,7 +22,7 @@ export async function loadLast(
   const parts: LoadedUnits[] = [];
   const damaged = new Set<string>();
   let left = shardsOfUnits(former.units, { units: options.units, shards: options.expected.shards });
-  await untilParted({ ...options, limitMs: options.partingLimitMs }, former, left);
+  await waitForParting({ ...options, limitMs: options.partingLimitMs }, former, left);
   while (left.length > 0) {
     const shards = left;
     // The parting snapshot of an owner may contain only some of the shards.

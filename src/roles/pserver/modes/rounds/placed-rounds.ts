@@ -7,7 +7,7 @@ import { isPaddletError, type PaddletError } from '../../../../base/errors.ts';
 import type { ServedReplicas } from '../../replicas/served-replicas.ts';
 import { SharedUpdate } from '../../update/shared-update.ts';
 import type { RoundUpdate } from '../../update/update.ts';
-import type { UnitGroup } from './kept-rounds.ts';
+import type { UnitGroup } from './group-rounds.ts';
 import type { RoundGroups } from './round-groups.ts';
 
 export interface PlacedRoundsOptions {

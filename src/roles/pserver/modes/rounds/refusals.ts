@@ -1,9 +1,9 @@
 /** Sync mode: the errors with which the pserver refuses requests of trainers. */
 import { PaddletError } from '../../../../base/errors.ts';
 import type { RoundGates } from '../../../../core/rounds/gates.ts';
-import type { KeptRounds } from './kept-rounds.ts';
+import type { GroupRounds } from './group-rounds.ts';
 
-type Gates = RoundGates<KeptRounds>;
+type Gates = RoundGates<GroupRounds>;
 
 export const draining = (): PaddletError =>
   new PaddletError('Draining', 'this pserver is draining and accepts no more lanes');

@@ -15,14 +15,14 @@ import { type OldValues, PreImage } from '../../held/pre-image.ts';
 import type { TimedRounds, UnitRounds } from '../../held/unit-rounds.ts';
 import type { RoundUpdate } from '../../update/update.ts';
 import {
-  type KeptRounds,
+  type GroupRounds,
   keptAt,
   laneOfShards,
   lanesOf,
   mergeKept,
   restrictKept,
   type UnitGroup,
-} from './kept-rounds.ts';
+} from './group-rounds.ts';
 import { LaneMemory } from './lane-memory.ts';
 import type { Lane } from './lanes.ts';
 
@@ -45,7 +45,7 @@ export interface RoundUnits {
 }
 
 export class RoundGroups {
-  readonly gates: RoundGates<KeptRounds>;
+  readonly gates: RoundGates<GroupRounds>;
   /** Memory for the lanes of all groups. */
   readonly memory: LaneMemory;
   readonly #options: RoundGroupsOptions;

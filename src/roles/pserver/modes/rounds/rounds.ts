@@ -21,7 +21,7 @@ import type { Header, Reply, Request } from '../../requests/requests.ts';
 import type { Moves } from '../../transfer/moves.ts';
 import type { RoundUpdate } from '../../update/update.ts';
 import { type CutSave, CutSaves } from './cut-saves.ts';
-import type { KeptRounds } from './kept-rounds.ts';
+import type { GroupRounds } from './group-rounds.ts';
 import { type LaneAnswer, LanePushes, type LanePushesOptions } from './lane-pushes.ts';
 import { longPoll } from './long-poll.ts';
 import { PlacedRounds, type PlacedRoundsOptions } from './placed-rounds.ts';
@@ -44,7 +44,7 @@ export interface RoundsOptions extends RoundGroupsOptions, Omit<LanePushesOption
 const CUT_WAIT_MS = 60_000;
 
 export class Rounds {
-  readonly gates: RoundGates<KeptRounds>;
+  readonly gates: RoundGates<GroupRounds>;
   readonly #options: RoundsOptions;
   readonly #groups: RoundGroups;
   readonly #lanes: LanePushes;
@@ -251,6 +251,6 @@ export class Rounds {
   }
 }
 
-const declined = (gates: RoundGates<KeptRounds>): Reply => ({
+const declined = (gates: RoundGates<GroupRounds>): Reply => ({
   header: { type: 'cut', outcome: 'declined', version: gates.highest() },
 });

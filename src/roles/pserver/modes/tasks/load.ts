@@ -17,8 +17,8 @@ import { shardsOfUnit, shardsOfUnits, unitOf } from '../../../../core/units/unit
 import type { ParameterMemory } from '../../../../tensor/parameters.ts';
 import type { FormerState } from '../../files/last-state.ts';
 import { findNewestFiles, type NewestFiles } from '../../files/newest-files.ts';
-import { untilParted } from '../../files/until-parted.ts';
 import { type FileWait, isAwayForNow, type Look, lookForFiles, untilFound } from '../../files/wait-for-files.ts';
+import { waitForParting } from '../../files/wait-for-parting.ts';
 import { warmUp } from '../../files/warm-start.ts';
 import { type FormerUnits, formerUnits, type OrphanHead } from '../../take/take-units.ts';
 
@@ -105,7 +105,7 @@ export async function loadFormer(options: LoadFormerOptions, former: FormerUnits
   const loaded: LoadedShards[] = [];
   let left: readonly number[] = shardsOfUnits(former.units, { units, shards: expected.shards });
   let partedAt: LoadedShards['partedAt'] | undefined;
-  await untilParted({ ...options, limitMs: options.partingLimitMs }, former, left);
+  await waitForParting({ ...options, limitMs: options.partingLimitMs }, former, left);
   while (left.length > 0) {
     const found = await untilFound(options, () => look(options, former, left, unusable));
     // Keep the first answer: if a snapshot is announced later, its state was not searched, and taking the units must

@@ -1,7 +1,7 @@
 /** Lanes are kept in memory of earlier ones, which nothing else uses. */
 
 import { expect, test } from 'vitest';
-import { laneOfShards } from '../../../../../src/roles/pserver/modes/rounds/kept-rounds.ts';
+import { laneOfShards } from '../../../../../src/roles/pserver/modes/rounds/group-rounds.ts';
 import { LaneMemory, type LaneParts } from '../../../../../src/roles/pserver/modes/rounds/lane-memory.ts';
 import type { Lane } from '../../../../../src/roles/pserver/modes/rounds/lanes.ts';
 import { createIdRouter } from '../../../../../src/tensor/id-router.ts';

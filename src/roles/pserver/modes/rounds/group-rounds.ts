@@ -9,7 +9,7 @@ import type { PreImage } from '../../held/pre-image.ts';
 import type { RoundUpdate } from '../../update/update.ts';
 import type { Lane } from './lanes.ts';
 
-export interface KeptRounds {
+export interface GroupRounds {
   /** Lanes of the current round by lane number, each with the parts of the group's shards. */
   readonly lanes: (Lane | undefined)[];
   /** Sum of all lanes, until all copies of the units have it. The lanes have no gradients in this time. */
@@ -24,22 +24,22 @@ export interface KeptRounds {
   metrics: readonly PassMetrics[];
 }
 
-export type UnitGroup = GateGroup<KeptRounds>;
+export type UnitGroup = GateGroup<GroupRounds>;
 
 export const keptAt = (
   lanes: number,
   metrics: readonly PassMetrics[],
   previous: readonly PreImage[] = [],
-): KeptRounds => ({ lanes: Array.from({ length: lanes }, () => undefined), previous, metrics });
+): GroupRounds => ({ lanes: Array.from({ length: lanes }, () => undefined), previous, metrics });
 
 /** Merges the state of two groups at one version that have no lanes. */
-export const mergeKept = (first: KeptRounds, second: KeptRounds): KeptRounds => ({
+export const mergeKept = (first: GroupRounds, second: GroupRounds): GroupRounds => ({
   ...first,
   previous: [...first.previous, ...second.previous],
 });
 
 /** Keeps only the parts of these shards. */
-export function restrictKept(of: ShardParts, kept: KeptRounds, shards: readonly number[]): void {
+export function restrictKept(of: ShardParts, kept: GroupRounds, shards: readonly number[]): void {
   kept.lanes.forEach((lane, number) => {
     if (lane !== undefined) kept.lanes[number] = laneOfShards(of, lane, shards);
   });
@@ -54,4 +54,4 @@ export const laneOfShards = (of: ShardParts, lane: Lane, shards: readonly number
 });
 
 /** All lanes of a complete round, in lane order. */
-export const lanesOf = ({ lanes }: KeptRounds): Lane[] => lanes.map((lane) => lane!);
+export const lanesOf = ({ lanes }: GroupRounds): Lane[] => lanes.map((lane) => lane!);

@@ -8,7 +8,7 @@ import type { SharedUpdate } from '../update/shared-update.ts';
 import type { CopiedUnits } from './copied-units.ts';
 import type { UnitMachines } from './machines.ts';
 
-export interface KeptCopiesOptions {
+export interface ReceivedCopiesOptions {
   readonly machines: UnitMachines<SharedUpdate>;
   readonly copied: CopiedUnits;
   /** This pserver has a complete copy. */
@@ -17,12 +17,12 @@ export interface KeptCopiesOptions {
   readonly discard: (unit: number) => void;
 }
 
-export class KeptCopies implements CopyKeeper {
-  readonly #options: KeptCopiesOptions;
+export class ReceivedCopies implements CopyKeeper {
+  readonly #options: ReceivedCopiesOptions;
   /** Unit → the move that made its copy. */
   readonly #madeBy = new Map<number, MoveName>();
 
-  constructor(options: KeptCopiesOptions) {
+  constructor(options: ReceivedCopiesOptions) {
     this.#options = options;
   }
 

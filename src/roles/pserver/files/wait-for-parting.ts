@@ -19,7 +19,7 @@ export interface PartingWait extends FileWait {
  * another process has claimed the index of a process, its supervisor has probably ended that process. Does not wait for
  * units with one copy.
  */
-export async function untilParted(wait: PartingWait, former: FormerState, shards: readonly number[]): Promise<void> {
+export async function waitForParting(wait: PartingWait, former: FormerState, shards: readonly number[]): Promise<void> {
   const { context, waitSignal, onWaiting, limitMs } = wait;
   const { clock, log } = context.host;
   if (countedOn(former).length === 1) return;

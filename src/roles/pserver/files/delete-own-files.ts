@@ -12,13 +12,13 @@ import { follow } from '../../../store/follow.ts';
 import type { OwnedIndex } from '../claim/owned-index.ts';
 
 /** Interval of retries, for files that the disk did not delete. Changes in the store are followed anyway. */
-const LOOK_AGAIN_MS = 2_000;
+const RETRY_MS = 2_000;
 
 /**
  * The caller must lead no unit and take none. Resolves to false if the signal aborts before the end: then the master
  * does the rest. Throws `LeaseGone` if another process has the index by now.
  */
-export async function leaveNothingBehind(
+export async function deleteOwnFiles(
   { context, fence, index }: Pick<OwnedIndex, 'context' | 'fence' | 'index'>,
   folder: string,
   signal: AbortSignal,
@@ -34,7 +34,7 @@ export async function leaveNothingBehind(
       const why = leftText(left);
       if (why !== reported) log.info(`staying until the job no longer needs this pserver: ${why}`);
       reported = why;
-      await untilOrLate(changed, () => version() !== seen || undefined, { clock, maxWaitMs: LOOK_AGAIN_MS, signal });
+      await untilOrLate(changed, () => version() !== seen || undefined, { clock, maxWaitMs: RETRY_MS, signal });
     }
   } catch (error) {
     if (!isPaddletError(error, 'Interrupted')) throw error;
