@@ -101,6 +101,12 @@ async function noticedByTests(copy: string, { tests = [] }: Mutation): Promise<s
   return noticed;
 }
 
+/** Tests run the kernels as they were built. */
+async function buildKernels(copy: string): Promise<void> {
+  const { code, output } = await run(copy, ['scripts/build-kernels.ts']);
+  if (code !== 0) throw new Error(`the kernels of a mutation cannot be built:\n${output}`);
+}
+
 interface Effort {
   readonly schedules: number;
   readonly isTestedAnyway: boolean;
@@ -110,6 +116,7 @@ async function judge(mutation: Mutation, { schedules, isTestedAnyway }: Effort):
   const copy = copyTree();
   try {
     mutate(copy, mutation);
+    if (mutation.file.includes('/assembly/')) await buildKernels(copy);
     const schedule = await noticedBySchedule(copy, mutation, schedules);
     const tests = schedule === undefined || isTestedAnyway ? await noticedByTests(copy, mutation) : [];
     return { mutation, schedule, tests };

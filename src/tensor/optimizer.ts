@@ -41,10 +41,15 @@ export type OptimizerSpec =
 /** A parameter and the optimizer that updates it. */
 export type Trained<T extends DenseSpec | SparseSpec> = T & { readonly optimizer: OptimizerSpec };
 
+export type TrainedTable = Trained<SparseSpec> & {
+  /** Whether each row has a `seen`, the shard's number of the last update that named it: then rows may be removed. */
+  readonly hasSeen?: boolean;
+};
+
 /** What a model declares, and how a job trains it. */
 export interface TrainedSpec {
   readonly dense: readonly Trained<DenseSpec>[];
-  readonly sparse: readonly Trained<SparseSpec>[];
+  readonly sparse: readonly TrainedTable[];
 }
 
 export interface OptimizerLayout {

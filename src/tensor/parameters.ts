@@ -79,6 +79,8 @@ export interface ShardRows {
   readonly slots: Readonly<Record<string, Float32Array>>;
   /** Update counts per row, where the optimizer keeps them (Adam, AdamW). */
   readonly steps: Uint32Array | undefined;
+  /** Of a table with `seen`; missing in rows that are put in: 0. */
+  readonly seen?: Uint32Array | undefined;
 }
 
 export interface DenseBlock {
@@ -146,6 +148,8 @@ export interface ParameterMemory {
   /** Puts rows into a present shard, replacing rows of the same id. */
   importRows(shard: number, table: number, rows: ShardRows): void;
   importBlock(shard: number, block: DenseBlock): void;
+  /** Ids of the rows of a present shard whose `seen` is at most `seen`, sorted unsigned. The table has `seen`. */
+  unseenIds(shard: number, table: number, seen: number): BigUint64Array;
   /** Puts in the rows that belong to the given present shards, and skips the others. Ids are distinct. */
   adoptRows(table: number, rows: ShardRows, shards: readonly number[]): void;
 
@@ -160,9 +164,16 @@ export interface Parameters extends ParameterMemory {
    * parts of shards marked `skip` are skipped (duplicates by the ledger), `absent` refuses the push.
    * A table or parameter comes in one part, and an id once in it: else `BadMessage`. Applying creates rows. The
    * learning rate is multiplied by `rateScale`, 1 when absent; that of a statistic is not. FTRL has no rate: where a
-   * parameter has FTRL, the scale must be 1.
+   * parameter has FTRL, the scale must be 1. `seen` has, by shard, what rows of tables with `seen` get; it is required
+   * if the push has such rows.
    */
-  push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale?: number): void;
+  push(
+    sparse: readonly SparsePart[],
+    dense: readonly DensePart[],
+    actions: Uint8Array,
+    rateScale?: number,
+    seen?: Uint32Array,
+  ): void;
 
   /** As `push`, and gives the values before it. No shard of the parts is skipped. */
   pushKeeping(
@@ -170,7 +181,16 @@ export interface Parameters extends ParameterMemory {
     dense: readonly DensePart[],
     actions: Uint8Array,
     rateScale?: number,
+    seen?: Uint32Array,
   ): OldParts;
+
+  /**
+   * Removes those of the ids that have a row in a present shard, and returns their number. Later pulls of them get
+   * initial values; their memory goes to new rows of the shard. The table has `seen`. Throws `WrongShard`.
+   */
+  removeRows(shard: number, table: number, ids: BigUint64Array): number;
+  /** Lowers every `seen` of a table in a present shard, down to 0 at most. The table has `seen`. */
+  lowerSeen(shard: number, table: number, by: number): void;
 }
 
 export interface ParametersOptions {

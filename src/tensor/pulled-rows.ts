@@ -2,7 +2,7 @@
  * Where pulls have found their rows, for the push of the same ids: most mini-batches are pushed under the ids that they
  * were pulled under, and looking for a row costs more than updating it. In sync mode these are the lanes of a round,
  * which lane-fold.ts sums up. A row stays where it is while its shard is present, so all that is kept is forgotten when
- * a shard is dropped.
+ * a shard is dropped. In tables whose rows may be removed, the push checks that the row there still has the id.
  */
 import { LIMITS } from '../base/limits.ts';
 import type { KernelHeap } from './kernel-heap.ts';

@@ -2,6 +2,7 @@
  * One push: everything is checked and all room is reserved before the first value changes, so a push is applied whole
  * or not at all.
  */
+import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
 import type { DenseParameter } from './dense-parameter.ts';
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
@@ -31,6 +32,8 @@ export interface Push {
   readonly actions: Uint8Array;
   /** What the learning rate is multiplied by. */
   readonly rateScale: number;
+  /** By shard: the `seen` of the rows that are applied. */
+  readonly seen?: Uint32Array | undefined;
   /** The parts may be those of this sum. */
   readonly sum: LaneFold | undefined;
   /** Undefined when a shard that is present takes no update: rows are looked for then. */
@@ -75,7 +78,8 @@ export function applyKeeping(push: Push): OldParts {
 /** `old` is an address or `NOWHERE`: for the old values of all rows. */
 function applyChecked(push: Push, checked: Checked, old: number): void {
   const { sparse, dense, actions, rateScale } = push;
-  const { idsAt, counts, gradientsAt, located } = checked;
+  const { idsAt, counts, gradientsAt, located, seenAt } = checked;
+  assert(seenAt !== undefined || !sparse.some(({ table }) => table.hasSeen), 'a push says when its rows are seen');
   locate(push, checked);
   // Nothing below can fail.
   scaleRates(push, rateScale);
@@ -84,6 +88,7 @@ function applyChecked(push: Push, checked: Checked, old: number): void {
   for (let part = 0; part < sparse.length; part++) {
     const { table } = sparse[part]!;
     table.apply(idsAt[part]!, counts[part]!, gradientsAt[part]!, locatedAt, oldAt);
+    if (table.hasSeen) table.markSeen(idsAt[part]!, counts[part]!, locatedAt, seenAt!);
     locatedAt += 4 * counts[part]!;
     if (old !== NOWHERE) oldAt += 4 * table.spec.width * counts[part]!;
   }
@@ -116,10 +121,12 @@ interface Checked extends Located {
   readonly gradientsAt: readonly number[];
   /** Number of floats of each dense part. */
   readonly floats: readonly number[];
+  /** Address of the `seen` of each shard. */
+  readonly seenAt: number | undefined;
 }
 
 function withChecked<T>(push: Push, then: (checked: Checked) => T): T {
-  const { heap, sparse, dense, actions, sum } = push;
+  const { heap, sparse, dense, actions, sum, seen } = push;
   refuseRepeatedParts(push);
   const inputs = [actions];
   const counts: number[] = [];
@@ -138,9 +145,11 @@ function withChecked<T>(push: Push, then: (checked: Checked) => T): T {
     parameter.check(blocks, gradients.length, actions);
     inputs.push(gradients);
   }
+  if (seen !== undefined) inputs.push(new Uint8Array(seen.buffer, seen.byteOffset, seen.byteLength));
   return heap.withInputs(inputs, (addresses) => {
     const idsAt = addresses.slice(1, 1 + sparse.length);
     const gradientsAt = addresses.slice(1 + sparse.length);
+    const seenAt = seen && addresses.at(-1);
     for (let part = 0; part < sparse.length; part++) {
       checkRowGradients(heap, sparse[part]!.table, idsAt[part]!, gradientsAt[part]!, counts[part]!);
     }
@@ -152,7 +161,7 @@ function withChecked<T>(push: Push, then: (checked: Checked) => T): T {
         if (sum?.has(idsAt[part]!, counts[part]!) === true) continue;
         sparse[part]!.table.refuseRepeated(idsAt[part]!, counts[part]!, located);
       }
-      return then({ idsAt, counts, actionsAt: addresses[0]!, gradientsAt, floats, located });
+      return then({ idsAt, counts, actionsAt: addresses[0]!, gradientsAt, floats, located, seenAt });
     });
   });
 }

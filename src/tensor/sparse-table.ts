@@ -20,6 +20,8 @@ const LOCATED_BYTES = 16;
 const ABSENT = 0;
 /** Offset of the values in a row; the slots and the step follow. */
 const ROW_VALUES = 8;
+/** No row has a higher `seen`. */
+const ANY_SEEN = 2 ** 32 - 2;
 
 /** Kernel memory set aside at the start, so that even a full memory can be exported. */
 export interface Workspace {
@@ -36,6 +38,8 @@ export interface TableOptions {
   readonly seed: number;
   readonly shards: number;
   readonly workspace: Workspace;
+  /** Whether rows have a `seen`, and may be removed. Default: false. */
+  readonly hasSeen?: boolean | undefined;
 }
 
 /** Shards that rows are read from or put into, and what happens to rows of other shards: refused or skipped. */
@@ -66,19 +70,27 @@ export class SparseTable {
   readonly #values: Field;
   readonly #slots: readonly Field[];
   readonly #step: Field;
+  readonly #seen: Field;
+  /** Whether rows have a `seen`, and may be removed. */
+  readonly hasSeen: boolean;
 
-  constructor(heap: KernelHeap, spec: SparseSpec, { optimizer, seed, shards, workspace }: TableOptions) {
+  constructor(
+    heap: KernelHeap,
+    spec: SparseSpec,
+    { optimizer, seed, shards, workspace, hasSeen = false }: TableOptions,
+  ) {
     this.spec = spec;
     this.#heap = heap;
     this.optimizer = optimizer;
+    this.hasSeen = hasSeen;
     this.#shards = shards;
     this.#workspace = workspace;
     this.#ascending = new AscendingImport(heap, workspace);
     this.#hash = nameHash(spec.name);
     const { kind, a, b, key } = kernelInitializer({ ...spec, seed, shape: [1, spec.width] });
     const multiplier = randomMultiplier();
-    this.#table =
-      heap.kernels.createTable(this.#hash, key, multiplier, kind, a, b, spec.width, shards, optimizer.address) >>> 0;
+    const layout = [spec.width, shards, optimizer.address, hasSeen ? 1 : 0] as const;
+    this.#table = heap.kernels.createTable(this.#hash, key, multiplier, kind, a, b, ...layout) >>> 0;
     if (this.#table === 0) throw outOfMemory(`table ${spec.name}`, heap.reservedBytes);
     const byteLength = 4 * spec.width;
     this.#values = { name: 'values', offset: ROW_VALUES, byteLength };
@@ -88,7 +100,9 @@ export class SparseTable {
       offset: ROW_VALUES + (index + 1) * byteLength,
       byteLength,
     }));
-    this.#step = { name: 'step', offset: ROW_VALUES + (1 + slots.length) * byteLength, byteLength: 4 };
+    const end = ROW_VALUES + (1 + slots.length) * byteLength;
+    this.#step = { name: 'step', offset: end, byteLength: 4 };
+    this.#seen = { name: 'seen', offset: optimizer.layout.steps ? end + 4 : end, byteLength: 4 };
   }
 
   /** Throws `OutOfMemory`, with nothing changed. */
@@ -110,7 +124,8 @@ export class SparseTable {
   /** Bytes of a row as it is read, including its id. */
   get rowBytes(): number {
     const { slots, steps } = this.optimizer.layout;
-    return BigUint64Array.BYTES_PER_ELEMENT + (1 + slots.length) * this.#values.byteLength + (steps ? 4 : 0);
+    const counters = (steps ? 1 : 0) + (this.hasSeen ? 1 : 0);
+    return BigUint64Array.BYTES_PER_ELEMENT + (1 + slots.length) * this.#values.byteLength + 4 * counters;
   }
 
   rowsOf(shard: number): number {
@@ -181,6 +196,42 @@ export class SparseTable {
   /** Writes the values of the rows as they were before to `old`, unless it is 0. */
   apply(ids: number, count: number, gradients: number, located: number, old: number): void {
     this.#heap.kernels.applyRows(this.#table, ids, count, gradients, located, old);
+  }
+
+  /** After `apply`. `seen` is the address of a u32 for each shard. */
+  markSeen(ids: number, count: number, located: number, seen: number): void {
+    this.#heap.kernels.markSeen(this.#table, ids, count, located, seen);
+  }
+
+  /** Ids of the rows of a present shard whose `seen` is at most `seen`, sorted. */
+  unseenIds(shard: number, seen: number): BigUint64Array {
+    assert(this.hasSeen, `rows of ${this.spec.name} have a seen`);
+    const ids = new BigUint64Array(this.rowsOf(shard));
+    return ids.slice(0, this.#collectIds(shard, ids, seen)).sort();
+  }
+
+  /** Removes those of `ids` that have a row in a present shard, and returns their number. Throws `WrongShard`. */
+  remove(shard: number, ids: BigUint64Array): number {
+    assert(this.hasSeen, `rows of ${this.spec.name} may be removed`);
+    this.#ascending.forget();
+    const { ids: at, actions } = this.#areas;
+    const pieces = this.#chunks(ids.length).map(([from, to]) => ids.subarray(from, to));
+    for (const some of pieces) {
+      this.#place(some, { shards: [shard], others: SHARD_ACTION.absent });
+      this.checkShards(at, some.length, actions);
+    }
+    let removed = 0;
+    for (const some of pieces) {
+      this.#heap.bytes.set(bytesOf(some), at);
+      removed += this.#heap.kernels.removeRows(this.#part(shard), at, some.length);
+    }
+    return removed;
+  }
+
+  /** Each `seen` of a present shard is `by` less, but not less than 0. */
+  lowerSeen(shard: number, by: number): void {
+    assert(this.hasSeen, `rows of ${this.spec.name} have a seen`);
+    this.#heap.kernels.lowerSeen(this.#part(shard), by);
   }
 
   /** The id at a place of a list in kernel memory: for messages. */
@@ -320,13 +371,19 @@ export class SparseTable {
     );
   }
 
-  #locateChunk({ shards, others }: Target, some: BigUint64Array): void {
+  #locateChunk(target: Target, some: BigUint64Array): void {
     const { ids, located, actions } = this.#areas;
+    this.#place(some, target);
+    this.locate(ids, some.length, actions, located);
+  }
+
+  /** Writes ids and the actions of all shards to the workspace. */
+  #place(some: BigUint64Array, { shards, others }: Target): void {
+    const { ids, actions } = this.#areas;
     const { bytes } = this.#heap;
     bytes.set(bytesOf(some), ids);
     bytes.fill(others, actions, actions + this.#shards);
     for (const shard of shards) bytes[actions + shard] = SHARD_ACTION.apply;
-    this.locate(ids, some.length, actions, located);
   }
 
   #newRows(ids: BigUint64Array, memory: RowMemory): ShardRows {
@@ -338,6 +395,7 @@ export class SparseTable {
       values: memory.floats(count * width),
       slots: Object.fromEntries(slots),
       steps: this.optimizer.layout.steps ? memory.words(count) : undefined,
+      ...(this.hasSeen ? { seen: memory.words(count) } : {}),
     };
   }
 
@@ -345,6 +403,7 @@ export class SparseTable {
     const fields: [Field, ArrayBufferView][] = [[this.#values, rows.values]];
     for (const slot of this.#slots) fields.push([slot, rows.slots[slot.name]!]);
     if (rows.steps !== undefined) fields.push([this.#step, rows.steps]);
+    if (this.hasSeen) fields.push([this.#seen, rows.seen ?? new Uint32Array(rows.ids.length)]);
     return fields;
   }
 
@@ -358,19 +417,23 @@ export class SparseTable {
     const steps = this.optimizer.layout.steps ? count : undefined;
     if (rows.steps?.length !== steps)
       throw badMessage(`${this.spec.name}: the rows' step counts do not fit the optimizer`);
+    if (rows.seen !== undefined && (!this.hasSeen || rows.seen.length !== count))
+      throw badMessage(`${this.spec.name}: ${rows.seen.length} seen of ${count} rows do not fit the table`);
   }
 
-  #collectIds(shard: number, into: BigUint64Array): void {
+  /** Returns their number. In a table with `seen`: ids of rows whose `seen` is at most `seen`. */
+  #collectIds(shard: number, into: BigUint64Array, seen = ANY_SEEN): number {
     const { kernels } = this.#heap;
     const { address, byteLength } = this.#workspace;
     const bytes = bytesOf(into);
     let at = 0;
     let from = 0;
     do {
-      from = kernels.collectIds(this.#part(shard), from, address, Math.floor(byteLength / 8)) >>> 0;
+      from = kernels.collectIds(this.#part(shard), from, address, Math.floor(byteLength / 8), seen) >>> 0;
       const length = 8 * kernels.collectedIds();
       bytes.set(this.#heap.bytes.subarray(address, address + length), at);
       at += length;
     } while (from !== 0);
+    return at / 8;
   }
 }

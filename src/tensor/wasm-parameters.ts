@@ -69,7 +69,7 @@ class WasmParameters implements Parameters {
     const workspace = { address: this.#heap.allocate(byteLength), byteLength };
     this.#sparse = spec.sparse.map((sparse) => {
       const optimizer = createOptimizer(this.#heap, sparse.optimizer);
-      return new SparseTable(this.#heap, sparse, { ...options, optimizer, workspace });
+      return new SparseTable(this.#heap, sparse, { ...options, optimizer, workspace, hasSeen: sparse.hasSeen });
     });
     this.#shardCount = shards;
   }
@@ -115,6 +115,13 @@ class WasmParameters implements Parameters {
     return table;
   }
 
+  /** A table of a present shard. Throws `WrongShard`. */
+  #tableOf(shard: number, index: number): SparseTable {
+    const table = this.#table(index);
+    this.#requireShard(table.spec.name, shard);
+    return table;
+  }
+
   #parameter(index: number): DenseParameter {
     const parameter = this.#dense[index];
     if (parameter === undefined) throw unknownParameter('dense parameter', index);
@@ -156,8 +163,14 @@ class WasmParameters implements Parameters {
     this.#parameter(parameter).pull(blocks, into);
   }
 
-  push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale = 1): void {
-    applyPush({ ...this.#resolve(sparse, dense, actions), rateScale: this.#checkedScale(rateScale) });
+  push(
+    sparse: readonly SparsePart[],
+    dense: readonly DensePart[],
+    actions: Uint8Array,
+    rateScale = 1,
+    seen?: Uint32Array,
+  ): void {
+    applyPush({ ...this.#resolve(sparse, dense, actions), rateScale: this.#checkedScale(rateScale), seen });
   }
 
   pushKeeping(
@@ -165,8 +178,9 @@ class WasmParameters implements Parameters {
     dense: readonly DensePart[],
     actions: Uint8Array,
     rateScale = 1,
+    seen?: Uint32Array,
   ): OldParts {
-    return applyKeeping({ ...this.#resolve(sparse, dense, actions), rateScale: this.#checkedScale(rateScale) });
+    return applyKeeping({ ...this.#resolve(sparse, dense, actions), rateScale: this.#checkedScale(rateScale), seen });
   }
 
   #checkedScale(scale: number): number {
@@ -227,6 +241,18 @@ class WasmParameters implements Parameters {
     return this.#table(table).existing(ids, this.shards());
   }
 
+  unseenIds(shard: number, table: number, seen: number): BigUint64Array {
+    return this.#tableOf(shard, table).unseenIds(shard, seen);
+  }
+
+  removeRows(shard: number, table: number, ids: BigUint64Array): number {
+    return this.#tableOf(shard, table).remove(shard, ids);
+  }
+
+  lowerSeen(shard: number, table: number, by: number): void {
+    this.#tableOf(shard, table).lowerSeen(shard, by);
+  }
+
   rowBytes(table: number): number {
     return this.#table(table).rowBytes;
   }
@@ -242,9 +268,7 @@ class WasmParameters implements Parameters {
   }
 
   exportRows(shard: number, table: number, memory?: RowMemory): ShardRows {
-    const from = this.#table(table);
-    this.#requireShard(from.spec.name, shard);
-    return from.export(shard, memory);
+    return this.#tableOf(shard, table).export(shard, memory);
   }
 
   exportBlocks(shard: number): DenseBlock[] {
@@ -255,9 +279,7 @@ class WasmParameters implements Parameters {
   }
 
   importRows(shard: number, table: number, rows: ShardRows): void {
-    const into = this.#table(table);
-    this.#requireShard(into.spec.name, shard);
-    into.import(shard, rows);
+    this.#tableOf(shard, table).import(shard, rows);
   }
 
   importBlock(shard: number, block: DenseBlock): void {

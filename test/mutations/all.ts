@@ -26,6 +26,7 @@ import { PLANS } from './plans.ts';
 import { PROOF_OF_DEATH } from './proof-of-death.ts';
 import { PSERVER_REPLICAS } from './pserver-replicas.ts';
 import { PULLED_ROWS } from './pulled-rows.ts';
+import { REMOVED_ROWS } from './removed-rows.ts';
 import { REPLICAS } from './replicas.ts';
 import { REPLICATE } from './replicate.ts';
 import { ROUNDS } from './rounds.ts';
@@ -41,6 +42,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...PARQUET_FILES,
   ...MODELS,
   ...PULLED_ROWS,
+  ...REMOVED_ROWS,
   ...TASKS,
   ...HISTORY,
   ...ROUNDS,

@@ -51,7 +51,7 @@ function countingTable(multiplier: bigint, shards: number) {
   const { exports: kernels, memory } = instantiateKernels();
   const optimizer = kernels.createSgd(1, 0);
   const zeros = 0;
-  const address = kernels.createTable(nameHash('rows'), 0n, multiplier, zeros, 0, 0, 1, shards, optimizer);
+  const address = kernels.createTable(nameHash('rows'), 0n, multiplier, zeros, 0, 0, 1, shards, optimizer, 0);
   for (let shard = 0; shard < shards; shard++) kernels.addPart(address, shard);
   const put = (bytes: Uint8Array): number => {
     const at = kernels.allocate(bytes.length) >>> 0;
@@ -85,7 +85,7 @@ function countingTable(multiplier: bigint, shards: number) {
       const part = kernels.partAt(address, shard);
       const rows = kernels.partRows(part);
       return Array.from({ length: rows }, (_, i) => i).reduce<{ position: number; id: bigint }[]>((found) => {
-        const next = kernels.collectIds(part, (found.at(-1)?.position ?? -1) + 1, out, 1) >>> 0;
+        const next = kernels.collectIds(part, (found.at(-1)?.position ?? -1) + 1, out, 1, 0) >>> 0;
         expect(kernels.collectedIds()).toBe(1);
         // Where to continue is the position after; 0 when it was the last.
         const position = next === 0 ? (found.at(-1)?.position ?? -1) + 1 : next - 1;

@@ -1,4 +1,4 @@
-/** Random histories of pushes, pulls, moves and refusals, against rows in a Map. */
+/** Random histories of pushes, pulls, moves, removals and refusals, against rows in a Map. */
 
 import { describe, expect, it } from 'vitest';
 import { type OptimizerSpec, optimizerLayout } from '../../src/tensor/optimizer.ts';
@@ -11,15 +11,24 @@ import { anyFloat, OPTIMIZERS } from './optimizers.ts';
 import { freshState, initialValue, type State, updateReference } from './reference.ts';
 
 const SHARDS = 4;
-const TABLES: readonly { name: string; width: number; initializer: Initializer }[] = [
+const TABLES: readonly { name: string; width: number; initializer: Initializer; hasSeen?: boolean }[] = [
   { name: 'narrow', width: 1, initializer: { type: 'uniform', low: -1, high: 1 } },
   { name: 'odd', width: 6, initializer: { type: 'normal', mean: 0, stddev: 0.5 } },
+  { name: 'seen', width: 3, initializer: { type: 'normal', mean: 0, stddev: 0.5 }, hasSeen: true },
 ];
+const SEEN = 2;
+
+interface PlainRow {
+  readonly id: bigint;
+  readonly shard: number;
+  readonly state: State;
+  seen: number;
+}
 
 /** What `Parameters` should be, said as plainly as can be. */
 class PlainTables {
   readonly shards = new Set<number>();
-  readonly #rows = new Map<string, { id: bigint; shard: number; state: State }>();
+  readonly #rows = new Map<string, PlainRow>();
   readonly #optimizer: OptimizerSpec;
 
   constructor(optimizer: OptimizerSpec) {
@@ -36,22 +45,27 @@ class PlainTables {
     return this.#rows.get(`${table} ${id}`)?.state.values ?? this.#first(table, id);
   }
 
-  push(table: number, id: bigint, gradient: Float32Array): void {
+  push(table: number, id: bigint, gradient: Float32Array, seen: number): void {
     const key = `${table} ${id}`;
     let row = this.#rows.get(key);
     if (row === undefined) {
       const shard = shardOfRow(TABLES[table]!.name, id, SHARDS);
-      row = { id, shard, state: freshState(this.#optimizer, this.#first(table, id)) };
+      row = { id, shard, state: freshState(this.#optimizer, this.#first(table, id)), seen };
       this.#rows.set(key, row);
     }
     updateReference(this.#optimizer, row.state, gradient);
+    row.seen = seen;
+  }
+
+  remove(table: number, id: bigint): boolean {
+    return this.#rows.delete(`${table} ${id}`);
   }
 
   drop(shard: number): void {
     for (const [key, row] of this.#rows) if (row.shard === shard) this.#rows.delete(key);
   }
 
-  rowsOf(table: number, shard: number): { id: bigint; state: State }[] {
+  rowsOf(table: number, shard: number): PlainRow[] {
     const mine = [...this.#rows].filter(([key, row]) => key.startsWith(`${table} `) && row.shard === shard);
     return mine.map(([, row]) => row).sort((a, b) => (a.id < b.id ? -1 : 1));
   }
@@ -80,7 +94,13 @@ const anyEvent = fc.oneof(
       floats: fc.array(anyFloat, { minLength: 7, maxLength: 7 }),
       skip: fc.array(anyShard, { maxLength: 2 }),
       spoil: fc.boolean(),
+      seen: fc.nat({ max: 100 }),
     }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('remove' as const), ids: anyIds, shard: anyShard }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('lower' as const), shard: anyShard, by: fc.nat({ max: 60 }) }),
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('pull' as const), table: anyTable, ids: anyIds }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('toggle' as const), shard: anyShard }) },
@@ -132,7 +152,7 @@ class Scene {
     this.parameters = target;
   }
 
-  push({ table, ids, floats, skip, spoil }: Extract<Event, { kind: 'push' }>): void {
+  push({ table, ids, floats, skip, spoil, seen }: Extract<Event, { kind: 'push' }>): void {
     const { name, width } = TABLES[table]!;
     const gradients = Float32Array.from({ length: ids.length * width }, (_, i) => floats[i % 7]!);
     if (spoil && gradients.length > 0) gradients[gradients.length - 1] = Number.NaN;
@@ -150,7 +170,9 @@ class Scene {
       : ids.some((id) => actions[shardOf(id)] === SHARD_ACTION.absent)
         ? 'WrongShard'
         : undefined;
-    const push = (): void => this.parameters.push([rowsPart(table, ids, gradients)], [], actions);
+    // Shards have had different numbers of updates.
+    const seenBy = Uint32Array.from({ length: SHARDS }, (_, shard) => seen + 7 * shard);
+    const push = (): void => this.parameters.push([rowsPart(table, ids, gradients)], [], actions, 1, seenBy);
     if (refused !== undefined) {
       expect(push).toThrowError(expect.objectContaining({ code: refused }));
       return;
@@ -158,9 +180,22 @@ class Scene {
     push();
     ids.forEach((id, i) => {
       if (actions[shardOf(id)] === SHARD_ACTION.apply) {
-        this.plain.push(table, id, gradients.subarray(i * width, (i + 1) * width));
+        this.plain.push(table, id, gradients.subarray(i * width, (i + 1) * width), seenBy[shardOf(id)]!);
       }
     });
+  }
+
+  remove({ ids, shard }: Extract<Event, { kind: 'remove' }>): void {
+    if (!this.plain.shards.has(shard)) return;
+    const own = ids.filter((id) => shardOfRow(TABLES[SEEN]!.name, id, SHARDS) === shard);
+    const removed = own.filter((id) => this.plain.remove(SEEN, id)).length;
+    expect(this.parameters.removeRows(shard, SEEN, BigUint64Array.from(own))).toBe(removed);
+  }
+
+  lower({ shard, by }: Extract<Event, { kind: 'lower' }>): void {
+    if (!this.plain.shards.has(shard)) return;
+    this.parameters.lowerSeen(shard, SEEN, by);
+    for (const row of this.plain.rowsOf(SEEN, shard)) row.seen = Math.max(0, row.seen - by);
   }
 
   pull({ table, ids }: Extract<Event, { kind: 'pull' }>): void {
@@ -186,6 +221,12 @@ class Scene {
       case 'toggle':
         this.toggle(event.shard);
         break;
+      case 'remove':
+        this.remove(event);
+        break;
+      case 'lower':
+        this.lower(event);
+        break;
       case 'move':
         this.move(event.shard);
     }
@@ -204,6 +245,10 @@ class Scene {
           expect(bits(rows.slots[slot]!)).toEqual(bits(plain.flatMap(({ state }) => [...state.slots[i]!])));
         });
         if (rows.steps !== undefined) expect([...rows.steps]).toEqual(plain.map(({ state }) => state.step));
+        if (table !== SEEN) return;
+        expect([...rows.seen!]).toEqual(plain.map(({ seen }) => seen));
+        const unseen = plain.filter(({ seen }) => seen <= 50).map(({ id }) => id);
+        expect([...this.parameters.unseenIds(shard, SEEN, 50)]).toEqual(unseen);
       });
     }
   }

@@ -52,6 +52,7 @@ export interface TableExports {
     width: number,
     shards: number,
     optimizer: number,
+    hasSeen: number,
   ): number;
   addPart(table: number, shard: number): number;
   partAt(table: number, shard: number): number;
@@ -60,7 +61,7 @@ export interface TableExports {
   partBytes(part: number): number;
   reservePending(): number;
   forgetPending(): void;
-  collectIds(part: number, from: number, out: number, room: number): number;
+  collectIds(part: number, from: number, out: number, room: number, seen: number): number;
   collectedIds(): number;
   pullRows(table: number, ids: number, count: number, out: number, found: number): number;
   checkShards(table: number, ids: number, count: number, actions: number): number;
@@ -72,6 +73,9 @@ export interface TableExports {
   repeatSetBytes(count: number): number;
   firstRepeated(ids: number, places: number, count: number, set: number, multiplier: bigint): number;
   applyRows(table: number, ids: number, count: number, gradients: number, located: number, old: number): void;
+  markSeen(table: number, ids: number, count: number, located: number, seen: number): void;
+  removeRows(part: number, ids: number, count: number): number;
+  lowerSeen(part: number, by: number): void;
   addLocated(table: number, ids: number, count: number, located: number): void;
   expectAscending(part: number, shard: number, ids: number, count: number, last: bigint, isFirst: number): number;
   addAscending(part: number, ids: number, count: number, fields: number): void;

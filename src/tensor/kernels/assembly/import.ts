@@ -3,7 +3,7 @@
 
 import { shardOfHash } from './hash';
 import { countsSteps, slotCount } from './optimizer';
-import { hashIn, optimizerOf, widthOf } from './table';
+import { hashIn, optimizerOf, seenOffset, widthOf } from './table';
 import { addRow, expectRow } from './table-growth';
 import { P_TABLE, ROW_VALUES, T_SHARDS } from './table-layout';
 
@@ -24,7 +24,10 @@ export function expectAscending(part: u32, shard: u32, ids: usize, n: u32, last:
   return -1;
 }
 
-/** Adds n expected rows; at `fields` are their values, then each slot, then the steps if updates are counted. */
+/**
+ * Adds n expected rows; at `fields` are their values, then each slot, then the steps if updates are counted, then
+ * `seen` if the table has one.
+ */
 export function addAscending(part: u32, ids: usize, n: u32, fields: usize): void {
   const table = load<u32>(part, P_TABLE);
   const width = widthOf(table);
@@ -33,6 +36,8 @@ export function addAscending(part: u32, ids: usize, n: u32, fields: usize): void
   const counts = countsSteps(optimizer);
   const columnBytes = n * (width << 2);
   const steps = fields + floats * columnBytes;
+  const hasSeen = seenOffset(table) != 0;
+  const seen = counts ? steps + (n << 2) : steps;
   for (let i: u32 = 0; i < n; i++) {
     const id = load<u64>(ids + (i << 3));
     let to = <usize>addRow(part, hashIn(table, id), id) + ROW_VALUES;
@@ -42,7 +47,11 @@ export function addAscending(part: u32, ids: usize, n: u32, fields: usize): void
       to += width << 2;
       from += columnBytes;
     }
-    if (counts) store<u32>(to, load<u32>(steps + (i << 2)));
+    if (counts) {
+      store<u32>(to, load<u32>(steps + (i << 2)));
+      to += 4;
+    }
+    if (hasSeen) store<u32>(to, load<u32>(seen + (i << 2)));
   }
 }
 

@@ -25,6 +25,7 @@ export {
   collectedIds,
 } from './table';
 export { reservePending, forgetPending } from './table-growth';
+export { removeRows, lowerSeen } from './removal';
 export { expectAscending, addAscending } from './import';
 export { filterBytes, mayRepeat, repeatSetBytes, firstRepeated } from './repeated';
 export {
@@ -34,6 +35,7 @@ export {
   recallRows,
   areSameIds,
   applyRows,
+  markSeen,
   addLocated,
   readField,
   writeField,

@@ -11,12 +11,13 @@ import {
   optimizerOf,
   partOf,
   rowOfCandidate,
+  seenOffset,
   shardIn,
   stepOffset,
   widthOf,
 } from './table';
 import { addRow, expectRow, findOrAddRow } from './table-growth';
-import { ROW_VALUES } from './table-layout';
+import { FREED, ROW_VALUES } from './table-layout';
 
 const STRIDE: u32 = 64;
 const hashes: usize = memory.data(64 * 8, 16);
@@ -130,13 +131,16 @@ export function locateRows(table: u32, ids: usize, n: u32, actions: usize, locat
 
 /**
  * As `locateRows` where every shard that is present takes updates, from what a pull has `found`: only rows that were
- * absent, or were not pulled, are looked for. No shard may have been dropped since.
+ * absent, were not pulled or were removed are looked for. No shard may have been dropped since.
  */
 export function recallRows(table: u32, ids: usize, n: u32, found: usize, located: usize): i32 {
   memory.copy(located, found, n << 2);
+  const seen = seenOffset(table);
   for (let i: u32 = 0; i < n; i++) {
-    if (load<u32>(located + (i << 2)) != ABSENT) continue;
+    const known = load<u32>(located + (i << 2));
+    if (known != ABSENT && seen == 0) continue;
     const id = load<u64>(ids + (i << 3));
+    if (known != ABSENT && load<u32>(known + seen) != FREED && load<u64>(known) == id) continue;
     const hash = hashIn(table, id);
     const part = partOf(table, hash);
     if (part == 0) return <i32>i;
@@ -158,8 +162,8 @@ export function areSameIds(a: usize, b: usize, n: u32): bool {
 }
 
 /**
- * Applies n gradients to the rows located before; room for absent ones was reserved. The values before that go to
- * `old`, unless it is 0: initial ones of absent rows, zeros of skipped ones.
+ * Applies n gradients to the rows located before; room for absent ones was reserved, and they are located afterwards.
+ * The values before that go to `old`, unless it is 0: initial ones of absent rows, zeros of skipped ones.
  */
 export function applyRows(table: u32, ids: usize, n: u32, gradients: usize, located: usize, old: usize): void {
   const width = widthOf(table);
@@ -174,7 +178,10 @@ export function applyRows(table: u32, ids: usize, n: u32, gradients: usize, loca
     for (let i: u32 = 0; i < count; i++) {
       let row = load<u32>(rows + (i << 2));
       if (row != SKIPPED) {
-        if (row == ABSENT) row = materialize(table, some, i);
+        if (row == ABSENT) {
+          row = materialize(table, some, i);
+          store<u32>(rows + (i << 2), row);
+        }
         if (old != 0) copyFloats(old, row + ROW_VALUES, width);
         update(optimizer, row + ROW_VALUES, gradients, width, row + step);
       } else if (old != 0) {
@@ -183,6 +190,20 @@ export function applyRows(table: u32, ids: usize, n: u32, gradients: usize, loca
       gradients += bytes;
       if (old != 0) old += bytes;
     }
+  }
+}
+
+/**
+ * After `applyRows`, in a table with `seen`: gives the applied rows the `seen` of their shards. At `seen` is a u32 for
+ * each shard of the job.
+ */
+export function markSeen(table: u32, ids: usize, n: u32, located: usize, seen: usize): void {
+  const offset = seenOffset(table);
+  for (let i: u32 = 0; i < n; i++) {
+    const row = load<u32>(located + (i << 2));
+    if (row == SKIPPED) continue;
+    const shard = shardIn(table, hashIn(table, load<u64>(ids + (i << 3))));
+    store<u32>(row + offset, load<u32>(seen + (shard << 2)));
   }
 }
 

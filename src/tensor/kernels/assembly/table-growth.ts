@@ -4,9 +4,11 @@
 import { firstPosition, lastPosition, shiftFor } from './hash';
 import { allocate, deallocate } from './memory';
 import { countsSteps, startSlots } from './optimizer';
-import { hashIn, initialValues, isRow, optimizerOf, positionOf, rowOfCandidate } from './table';
+import { takeFreed } from './removal';
+import { hashIn, initialValues, isRow, optimizerOf, positionOf, rowOfCandidate, seenOffset } from './table';
 import {
   EMPTY_INDEX,
+  FREED,
   P_BYTES,
   P_FREE_ROWS,
   P_INDEX,
@@ -130,12 +132,14 @@ function placeAllRows(part: u32, index: u32, shift: u32): void {
   const stride = load<u32>(table, T_STRIDE);
   const multiplier = load<u64>(table, T_MULTIPLIER);
   const mask = lastPosition(shift);
+  const seen = seenOffset(table);
   const openEnd = load<u32>(part, P_ROWS_END);
   for (let segment = load<u32>(part, P_SEGMENTS); segment != 0; segment = load<u32>(segment, S_NEXT)) {
     if (load<u32>(segment, S_OPENED) == 0) continue;
     const end = segment + load<u32>(segment, S_BYTES);
     const filled = end == openEnd ? load<u32>(part, P_NEXT_ROW) : end;
     for (let row = segment + S_HEADER; row != filled; row += stride) {
+      if (seen != 0 && load<u32>(row + seen) == FREED) continue;
       const hash = hashIn(table, load<u64>(row));
       placeEntry(index, firstPosition(hash, multiplier, shift), mask, row | (<u32>hash >> TAG_SHIFT));
     }
@@ -158,7 +162,7 @@ export function findOrAddRow(table: u32, part: u32, hash: u64, id: u64): u32 {
     position = (position + 1) & mask;
     entry = load<u32>(index + (position << 2));
   }
-  const row = takeRow(part, load<u32>(table, T_STRIDE));
+  const row = takeRow(table, part);
   store<u64>(row, id);
   store<u32>(index + (position << 2), row | (<u32>hash >> TAG_SHIFT));
   initialValues(table, id, row + ROW_VALUES);
@@ -171,15 +175,23 @@ export function findOrAddRow(table: u32, part: u32, hash: u64, id: u64): u32 {
 /** Adds a row that is missing; room was reserved. Sets the id, nothing else. */
 export function addRow(part: u32, hash: u64, id: u64): u32 {
   const table = load<u32>(part, P_TABLE);
-  const row = takeRow(part, load<u32>(table, T_STRIDE));
+  const row = takeRow(table, part);
   store<u64>(row, id);
   const mask = lastPosition(load<u32>(part, P_SHIFT));
   placeEntry(load<u32>(part, P_INDEX), positionOf(table, part, hash), mask, row | (<u32>hash >> TAG_SHIFT));
   return row;
 }
 
-/** The next of the rows that were reserved. */
-@inline function takeRow(part: u32, stride: u32): u32 {
+/**
+ * The next of the rows that were reserved: one that was removed, if there is one. The caller sets its fields, `seen`
+ * among them.
+ */
+@inline function takeRow(table: u32, part: u32): u32 {
+  if (seenOffset(table) != 0) {
+    const freed = takeFreed(part);
+    if (freed != 0) return freed;
+  }
+  const stride = load<u32>(table, T_STRIDE);
   let row = load<u32>(part, P_NEXT_ROW);
   if (row == load<u32>(part, P_ROWS_END)) {
     const segment = load<u32>(part, P_SPARE);

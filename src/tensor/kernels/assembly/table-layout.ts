@@ -1,8 +1,9 @@
 // Sparse tables. A table is cut into shards; each present shard has a small hash table of its own, a part, so that
 // growth copies the index of one shard of one table and moves no row.
 //
-// A row: u64 id, width values, the optimizer's slots of width floats each, u32 step if updates are counted; its size is
-// a multiple of 8.
+// A row: u64 id, width values, the optimizer's slots of width floats each, u32 step if updates are counted, u32 `seen`
+// in tables that have one (docs/decisions/0168); its size is a multiple of 8. A removed row has FREED as its `seen`,
+// and in the place of its id the address of the next free row of its part.
 // An index entry: address of the row (a multiple of 8) with 3 bits of the hash in its low bits; 0 is free. Linear
 // probing from a position that no sender can know (`firstPosition`), at most 3/4 full. So a row of 16 floats under SGD
 // takes 72 bytes and 5.3 to 10.7 of index.
@@ -20,7 +21,8 @@ export const T_SHARDS: usize = 48;
 export const T_DIRECTORY: usize = 52; // u32[shards]: the part, 0 when the shard is absent
 export const T_OPTIMIZER: usize = 56; // descriptor (optimizer-layout.ts)
 export const T_MULTIPLIER: usize = 64; // u64, odd and random: of the index
-export const T_SIZE: u32 = 72;
+export const T_SEEN: usize = 72; // offset of `seen` in a row; 0: rows have none
+export const T_SIZE: u32 = 80;
 
 /** Offsets in a part, one shard of one table: */
 export const P_INDEX: usize = 0;
@@ -36,6 +38,9 @@ export const P_PENDING: usize = 36; // rows that the push at hand will add
 export const P_TOUCHED: usize = 40;
 export const P_TABLE: usize = 44;
 export const P_SIZE: u32 = 48;
+/** In tables with `seen` alone: */
+export const P_FREED: usize = 48; // the first removed row; 0: none
+export const P_SIZE_WITH_SEEN: u32 = 56;
 
 /** Offsets in a segment of rows: */
 export const S_NEXT: usize = 0;
@@ -43,6 +48,9 @@ export const S_BYTES: usize = 4;
 export const S_NEXT_SPARE: usize = 8;
 export const S_OPENED: usize = 12; // 1 from when its first row is added
 export const S_HEADER: u32 = 16;
+
+/** `seen` of a removed row. No other row has it. */
+export const FREED: u32 = 0xffffffff;
 
 export const ROW_VALUES: u32 = 8;
 export const SMALLEST_INDEX: u32 = 8;

@@ -13,6 +13,7 @@ import {
   P_SEGMENTS,
   P_SHIFT,
   P_SIZE,
+  P_SIZE_WITH_SEEN,
   P_TABLE,
   ROW_VALUES,
   S_NEXT,
@@ -26,6 +27,7 @@ import {
   T_KIND,
   T_MULTIPLIER,
   T_OPTIMIZER,
+  T_SEEN,
   T_SHARDS,
   T_SIZE,
   T_STEP,
@@ -39,6 +41,11 @@ import {
 
 @inline export function stepOffset(table: u32): u32 {
   return load<u32>(table, T_STEP);
+}
+
+/** Offset of `seen` in a row; 0: rows have none. */
+@inline export function seenOffset(table: u32): u32 {
+  return load<u32>(table, T_SEEN);
 }
 
 @inline export function optimizerOf(table: u32): u32 {
@@ -60,7 +67,7 @@ import {
 
 /**
  * Makes a table without shards, updated by the optimizer; 0 when there is no room. `multiplier` is odd and random; it
- * decides where rows are in the index, and nothing else.
+ * decides where rows are in the index, and nothing else. `hasSeen`: 1 if rows have a `seen`, and may be removed.
  */
 export function createTable(
   hash: u64,
@@ -72,6 +79,7 @@ export function createTable(
   width: u32,
   shards: u32,
   optimizer: u32,
+  hasSeen: u32,
 ): u32 {
   const directory = allocate(shards << 2);
   if (directory == 0) return 0;
@@ -89,8 +97,10 @@ export function createTable(
   store<f64>(table, b, T_B);
   store<u32>(table, kind, T_KIND);
   store<u32>(table, width, T_WIDTH);
-  store<u32>(table, (step + (countsSteps(optimizer) ? 4 : 0) + 7) & ~7, T_STRIDE);
+  const end = step + (countsSteps(optimizer) ? 4 : 0);
+  store<u32>(table, (end + (hasSeen << 2) + 7) & ~7, T_STRIDE);
   store<u32>(table, step, T_STEP);
+  store<u32>(table, hasSeen ? end : 0, T_SEEN);
   store<u32>(table, shards, T_SHARDS);
   store<u32>(table, directory, T_DIRECTORY);
   store<u32>(table, optimizer, T_OPTIMIZER);
@@ -99,13 +109,14 @@ export function createTable(
 
 /** Makes a shard of the table present and empty; false when there is no room. */
 export function addPart(table: u32, shard: u32): bool {
-  const part = allocate(P_SIZE);
+  const size = seenOffset(table) == 0 ? P_SIZE : P_SIZE_WITH_SEEN;
+  const part = allocate(size);
   if (part == 0) return false;
-  memory.fill(part, 0, P_SIZE);
+  memory.fill(part, 0, size);
   store<u32>(part, <u32>EMPTY_INDEX, P_INDEX);
   store<u32>(part, EMPTY_SHIFT, P_SHIFT);
   store<u32>(part, table, P_TABLE);
-  store<u32>(part, P_SIZE, P_BYTES);
+  store<u32>(part, size, P_BYTES);
   store<u32>(load<u32>(table, T_DIRECTORY) + (shard << 2), part);
   return true;
 }
@@ -182,8 +193,12 @@ export function findRow(table: u32, part: u32, hash: u64, id: u64): u32 {
   );
 }
 
-/** Writes up to `room` ids of the part from index position `from` on; returns where to continue, 0 at the end. */
-export function collectIds(part: u32, from: u32, out: usize, room: u32): u32 {
+/**
+ * Writes up to `room` ids of the part from index position `from` on; returns where to continue, 0 at the end. In a
+ * table with `seen`: only ids of rows whose `seen` is at most `seen`.
+ */
+export function collectIds(part: u32, from: u32, out: usize, room: u32, seen: u32): u32 {
+  const offset = seenOffset(load<u32>(part, P_TABLE));
   const index = load<u32>(part, P_INDEX);
   const size: u32 = index == <u32>EMPTY_INDEX ? 0 : lastPosition(load<u32>(part, P_SHIFT)) + 1;
   let count: u32 = 0;
@@ -191,7 +206,9 @@ export function collectIds(part: u32, from: u32, out: usize, room: u32): u32 {
   for (; position < size && count < room; position++) {
     const entry = load<u32>(index + (position << 2));
     if (entry == 0) continue;
-    store<u64>(out + (count << 3), load<u64>(entry & ~TAG_MASK));
+    const row = rowOfCandidate(entry);
+    if (offset != 0 && load<u32>(row + offset) > seen) continue;
+    store<u64>(out + (count << 3), load<u64>(row));
     count++;
   }
   collected = count;
