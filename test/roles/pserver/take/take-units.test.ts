@@ -68,6 +68,8 @@ describe('units of an owner', () => {
     const token = String(put(actor.context.keys.ps(DEAD.index), 'there:1'));
     const orphan = orphanOf(1, takenBy({ ...DEAD, token }, undefined));
     expect(await take([orphan])).toEqual([]);
+    // Nor if this process has looked for its parting snapshot.
+    expect(await take([orphan], { partings: new Map([[token, 0n]]) })).toEqual([]);
     expect(headOf(1).primary.token).toBe(token);
   });
 

@@ -133,6 +133,28 @@ it('a timeline that rose before the unit lost its primary does not count', async
   expect([rig.cut().timeline, joined]).toEqual([TIMELINE + 2, []]);
 });
 
+it('a timeline that rose while the owner lived does not count, even if the owner dies between two reads', async () => {
+  rig.put(rig.keys.ps(1), 'localhost:1');
+  const owner = { index: 1, token: String(rig.data.get(rig.keys.ps(1))!.createRevision) };
+  rig.put(rig.keys.head(2), JSON.stringify(takenBy(owner, undefined)));
+  const due = [{ unit: 2, modRevision: rig.data.get(rig.keys.head(2))!.modRevision, head: headOf(2) }];
+  const txn = rig.context.store.txn.bind(rig.context.store);
+  vi.spyOn(rig.context.store, 'txn').mockImplementationOnce(async (...asked) => {
+    const read = await txn(...asked);
+    raise();
+    rig.data.txn({ if: [], then: [{ delete: rig.keys.ps(1) }] });
+    return read;
+  });
+  const taking = taker.take(state, due, SIGNAL);
+  await settled();
+  await rig.clock.advance(10_000);
+  see();
+  await taking;
+  state = { ...state, timeline: TIMELINE + 1 };
+  await takeUntilSeen(due);
+  expect([rig.cut().timeline, joined]).toEqual([TIMELINE + 2, []]);
+});
+
 it('a unit that was handed over to another pserver, which the view does not show yet, costs no way back', async () => {
   const due = orphansOf([2]);
   rig.put(rig.keys.head(2), JSON.stringify(takenBy({ index: 0, token: '5' }, headOf(2))));
