@@ -166,7 +166,7 @@ export const OWNERSHIP: readonly Mutation[] = [
     file: 'src/roles/pserver/modes/tasks/unit-taker.ts',
     find: '        this.recheck();\n      });',
     replace: '      });',
-    schedules: { mode: 'async' },
+    tests: ['test/roles/pserver/modes/tasks/unit-taker.test.ts'],
   },
   {
     rule: 'a pserver that should take a unit is waited for',

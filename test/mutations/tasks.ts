@@ -175,7 +175,7 @@ export const TASKS: readonly Mutation[] = [
     file: 'src/roles/pserver/files/first-update.ts',
     find: 'if (!heads.areResting || isFrozen())',
     replace: 'if (!heads.areResting || isFrozen() !== undefined)',
-    schedules: { mode: 'async' },
+    tests: ['test/roles/pserver/held/owned-heads.test.ts'],
   },
   {
     rule: 'a move makes no push in flight too stale',

@@ -117,3 +117,17 @@ it('waits for a file out of reach, until another pserver has the unit', async ()
   await taker.stop();
   expect([rig.data.get(rig.keys.recovery)?.value, shards.heads.units(), fatal]).toEqual([undefined, [], []]);
 });
+
+it('tries again after an attempt that failed, even when its view shows no change', async () => {
+  rig.put(rig.keys.ps(GONE.index), 'here:1');
+  const token = rig.data.get(rig.keys.ps(GONE.index))!.createRevision.toString();
+  lead({ index: GONE.index, token });
+  const { taker } = start(() => {});
+  await turns();
+  expect(shards.heads.units()).toEqual([]);
+  rig.data.txn({ if: [], then: [{ delete: rig.keys.ps(GONE.index) }] });
+  rig.clock.advance(60_000);
+  await turns();
+  await taker.stop();
+  expect([shards.heads.units(), fatal]).toEqual([[UNIT], []]);
+});
