@@ -79,7 +79,7 @@ export interface ShardRows {
   readonly slots: Readonly<Record<string, Float32Array>>;
   /** Update counts per row, where the optimizer keeps them (Adam, AdamW). */
   readonly steps: Uint32Array | undefined;
-  /** Of a table with `seen`; missing in rows that are put in: 0. */
+  /** `seen` of each row, in tables whose rows have one. Rows that are put in without it get 0. */
   readonly seen?: Uint32Array | undefined;
 }
 

@@ -139,7 +139,7 @@ class Facts {
       assert(bytes <= Math.floor((limit * 9) / 10), 'evictions leave room for the next updates');
   }
 
-  /** Of the new rows, and of the new candidates, the highest ids stay out, and only when nothing else can go. */
+  /** A bound refuses the highest ids among new rows and among new candidates, and only if nothing else can go. */
   #checkRefused(table: number, before: Table, refused: ReadonlySet<bigint>, named: ReadonlySet<bigint>): void {
     if (refused.size === 0) return;
     const { rows, candidates } = this.#now(table);

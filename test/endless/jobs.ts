@@ -16,7 +16,7 @@ export interface NamedTable {
   readonly rules: TableRules;
 }
 
-/** Tables with each combination, for jobs with so many shards. */
+/** Returns a table for each combination. `shards`: number of shards of the job, which share the bound. */
 export function allTables(shards: number): NamedTable[] {
   const bounds = [undefined, ROWS * ROW_BYTES * shards];
   return ADMISSIONS.flatMap((admission) =>

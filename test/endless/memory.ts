@@ -4,7 +4,7 @@
  */
 import { captureChanges, captureWhole, type SavedShard } from './carry.ts';
 import type { JobRules } from './rules.ts';
-import { type Block, type Candidate, NO_OBSERVER, type Observer, type Row, Shard, type ShardState } from './shard.ts';
+import { type Block, type Candidate, type Row, Shard, type ShardState } from './shard.ts';
 import { Ledger, type ShardUpdate } from './update.ts';
 
 /** The last file that is known to be published, and that was captured from this memory. */
@@ -13,7 +13,7 @@ export interface Parent {
   readonly seq: number;
 }
 
-/** Before a delta, a shard may keep so many removed ids, or a quarter of its rows. */
+/** Number of removed ids that a shard keeps for its next delta, even if that is more than a quarter of its rows. */
 const FEWEST_KEPT = 6;
 
 interface OldTable {
@@ -90,27 +90,21 @@ export class Memory {
   #captured: number | undefined;
   #cut: { readonly view: View; readonly gone: Gone } | undefined;
 
-  constructor(rules: JobRules, number: number, state: ShardState, observer: Observer = NO_OBSERVER) {
+  constructor(rules: JobRules, number: number, state: ShardState) {
     this.shard = new Shard(rules, number, state);
     this.#gone = rules.tables.map(() => new Map());
     this.shard.observer = {
       changing: (table, id) => {
-        observer.changing(table, id);
         this.#cut?.view.keep(state, table, id);
         // If the id is removed now, it is added again below.
         this.#gone[table]!.delete(id);
       },
       changingBlock: (block) => this.#cut?.view.keepBlock(state, block),
-      gone: (table, id, cause) => {
-        observer.gone(table, id, cause);
+      gone: (table, id) => {
         if (this.#parent !== undefined || this.#captured !== undefined) this.#gone[table]!.set(id, state.seq + 1);
       },
-      refused: observer.refused,
+      refused() {},
     };
-  }
-
-  get parent(): Parent | undefined {
-    return this.#parent;
   }
 
   apply(update: ShardUpdate): void {

@@ -60,7 +60,7 @@ export const shardBytes = ({ shards }: JobRules, { maxBytes }: TableRules): numb
 /** Number of candidates that a shard may have: they take at most a quarter of its bytes. */
 export const candidateLimit = (bytes: number): number => Math.floor(Math.floor(bytes / 4) / CANDIDATE_BYTES);
 
-/** What is left after evictions for a bound, so that the next updates need none. */
+/** Evictions go down to this part of a limit, so that the next updates need none. */
 export const afterEvictions = (limit: number): number => Math.floor((limit * 9) / 10);
 
 /** Whether rows of the table have a `seen`. */
@@ -77,5 +77,5 @@ export const updatesOf = ({ eviction }: TableRules): number | undefined =>
 export const delayOf = ({ shards, spread }: JobRules, shard: number): number =>
   Math.floor((spread * shard) / shards) + 1;
 
-/** So long before an overflow of `seen` its base is due to move, which takes as long as a look. */
+/** The move of the base is due this number of updates before `seen` overflows, and comes at most `spread` later. */
 export const moveMargin = ({ spread }: JobRules): number => 2 * spread;

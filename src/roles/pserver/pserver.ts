@@ -49,7 +49,7 @@ export interface PserverOptions {
   /** Time limit for handing over units when only this process is stopped. Then it saves the rest. Default: 20 s. */
   readonly leaveLimitMs?: number;
   /** Reports the lease of the index to the parent process. */
-  readonly reportLease?: (told: ReportedLease) => void;
+  readonly reportLease?: (reported: ReportedLease) => void;
 }
 
 const USUAL_LEAVE_LIMIT_MS = 20_000;

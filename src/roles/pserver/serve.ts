@@ -108,7 +108,7 @@ export function createHandler({ serving, info, files }: Handled): RequestHandler
     });
     if (!(answered instanceof Promise)) return answered;
     // The answer may have taken long, for example to write a file. Another pserver may now have the index or a unit. Or
-    // all pservers may have gone back to a cut, so that an answer about the old timeline is no longer valid.
+    // all pservers may have gone back to a cut. Then the answer describes a timeline that has ended.
     return answered.then((reply) =>
       answerWhenReady(current, ready, () => {
         checkHeld(current);

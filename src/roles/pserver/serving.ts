@@ -33,7 +33,7 @@ export interface ServingOptions {
   readonly job: ServedJob;
   readonly shards: OwnedShards;
   readonly metrics: PserverMetrics;
-  /** Options of the staleness bound. In sync mode there is no bound: `rule` is undefined. */
+  /** Options of the staleness bound. `rule` is undefined in sync mode, which does not bound the staleness. */
   readonly staleness: { readonly rule: JobRecord['job']['training']['staleness']; readonly patienceMs: number };
   /** Returns the factor that the job's schedule applies to the learning rate of the next update. */
   readonly rateShare: () => number;
