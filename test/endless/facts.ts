@@ -1,6 +1,6 @@
 /**
- * What must be true of a shard after each update, worked out from the whole sequence of its updates: slowly, and
- * without the state that the reference keeps for it.
+ * Checks the reference after each update against facts that follow from the whole sequence of updates. This is slow,
+ * and uses none of the state that the reference keeps.
  */
 import { assert } from '../../src/base/assert.ts';
 import {
@@ -33,9 +33,9 @@ class Facts {
   readonly #rules: JobRules;
   readonly #shard: Shard;
   readonly #log: ShardUpdate[] = [];
-  /** By table: the updates that named an id since it was last removed, and the last one of all. */
+  /** By table and id: `seq` of the updates that named the id since it was last removed. */
   readonly #named: readonly Map<bigint, number[]>[];
-  /** By update, the first being 1: passes that were complete then. */
+  /** By `seq`: number of passes that were complete after that update. */
   readonly #watermarks: number[] = [0];
   readonly #ledger: Ledger;
 
@@ -78,7 +78,7 @@ class Facts {
     });
   }
 
-  /** An id has a row from the update on that its admission says, and none before. */
+  /** Checks that an id gets its row at the update that the admission rule names, and not before. */
   #checkAdmitted(table: number, update: ShardUpdate, before: Table, { gone, refused }: Changes): void {
     if (update.type === 'close') return;
     const { admission } = this.#rules.tables[table]!;
@@ -164,7 +164,7 @@ class Facts {
     return admission.type !== 'count' || this.#named[table]!.get(id)!.length >= admission.min;
   }
 
-  /** What was not named for so long is removed soon after it is due, and nothing else is. */
+  /** Checks that rows go soon after they are due, and that no other rows go. */
   #checkUnseen(table: number, rules: TableRules, { gone }: Changes): void {
     const seq = this.#log.length;
     const oldest = this.#thresholdAt(rules, seq);
@@ -192,7 +192,7 @@ class Facts {
     return undefined;
   }
 
-  /** What was last named at or before this is unseen for so long, as of update `seq`. */
+  /** Returns the `seq` up to which a row must have been last named to be evicted at update `seq`. */
   #thresholdAt(rules: TableRules, seq: number): number | undefined {
     const updates = updatesOf(rules);
     if (updates !== undefined) return seq - updates;

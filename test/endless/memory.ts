@@ -21,7 +21,7 @@ interface OldTable {
   readonly candidates: Map<bigint, Candidate | undefined>;
 }
 
-/** The state of a shard at the instant of a cut, while the shard changes: what changed since, as it was. */
+/** The state of a shard at the instant of a cut. Keeps the old values of everything that changes afterwards. */
 class View {
   readonly #at: ShardState;
   readonly #tables: readonly OldTable[];
@@ -122,7 +122,7 @@ export class Memory {
     for (const table of this.#gone) table.clear();
   }
 
-  /** What a file has of the shard: changes if it may and the shard has a parent. */
+  /** Returns the part of the shard for a file: the changes since the parent in a delta, otherwise the whole shard. */
   capture(isDelta: boolean): { readonly saved: SavedShard; readonly parent: Parent | undefined } {
     this.#captured = this.shard.state.seq;
     return this.#captureAs(this.shard.state, this.#gone, isDelta);
@@ -152,7 +152,7 @@ export class Memory {
     this.#captured = state.seq;
   }
 
-  /** What a file has of the shard as it was when the cut began. */
+  /** As `capture`, of the shard as it was when the cut began. */
   captureCut(isDelta: boolean): { readonly saved: SavedShard; readonly parent: Parent | undefined } {
     const { view, gone } = this.#cut!;
     const then = view.read(this.shard.state);

@@ -1,6 +1,6 @@
 /**
  * What a job says about tables that stay small, and the constants of docs/decisions/0168. The reference (shard.ts) and
- * the simulation (world.ts) use nothing of `src`, so that they can be held against it.
+ * the simulation (world.ts) share only `assert` with `src`, so that they can check `src`.
  */
 
 /** `count`: an id gets a row at the update that names it for the `min`th time. `probability`: each update draws. */
@@ -20,7 +20,7 @@ export interface TableRules {
   readonly rowBytes: number;
 }
 
-/** Names an update, wherever and however often it is applied. */
+/** Name of an update. It stays the same if a repair repeats the update. */
 export type UpdateName =
   | { readonly pass: number; readonly task: number; readonly push: number }
   | { readonly round: number };
@@ -32,7 +32,7 @@ export type Values = readonly number[];
 export interface Arithmetic {
   initialRow(table: number, id: bigint): Values;
   initialBlock(block: number): Values;
-  /** The next values. Must depend on the order of the updates, so that an exchanged one shows. */
+  /** Returns the next values. They depend on the order of the updates, so that a test notices two exchanged updates. */
   update(values: Values, gradient: number): Values;
 }
 
@@ -44,7 +44,7 @@ export interface JobRules {
   /** Whether checkpoints may be deltas: then all tables and blocks have a `seen`. */
   readonly hasDeltas: boolean;
   readonly arithmetic: Arithmetic;
-  /** A number in [0, 1) for (job seed, table, id, name of the update), and nothing else. */
+  /** Returns a number in [0, 1) that depends only on job seed, table, id and name of the update. */
   readonly draw: (table: number, id: bigint, name: UpdateName) => number;
   /** Values of the `seen` counter before it overflows: 2^32, or less in a test. */
   readonly seenLimit: number;

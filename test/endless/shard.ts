@@ -47,7 +47,7 @@ export interface Block {
 export interface ShardState {
   /** Updates applied. */
   seq: number;
-  /** From which `seen` counts. */
+  /** The `seq` from which the stored `seen` counts. */
   base: number;
   /** `seq` of the update that moves the base. */
   moveAt: number | undefined;
@@ -60,7 +60,7 @@ export interface ShardState {
 
 export type Cause = 'unseen' | 'bound';
 
-/** Notified before and after changes; for the view of a cut, tombstones and the tests. */
+/** Learns about changes before or after they happen. The view of a cut, the list of gone ids and the tests need it. */
 export interface Observer {
   /** Before the row or candidate of an id changes, comes or goes. */
   changing(table: number, id: bigint): void;
@@ -160,7 +160,7 @@ export class Shard {
     return admission.type === 'count' ? admission.min : 1;
   }
 
-  /** The `seen` of what this update names. */
+  /** Returns the `seen` that this update gives to the rows that it names. */
   #seenNow(table: number): number {
     return isTracked(this.rules, this.rules.tables[table]!) ? this.state.seq + 1 : 0;
   }
@@ -168,8 +168,8 @@ export class Shard {
   // ---- bounds
 
   /**
-   * Evicts for the bound of the table what is least recent and not named. If that does not suffice, changes the fate of
-   * new ids, the highest first.
+   * Keeps the table within its bound: evicts the least recent ids that the update does not name. If that is not enough,
+   * refuses new ids, the highest first.
    */
   #makeRoom(table: number, named: readonly Named[]): void {
     const rules = this.rules.tables[table]!;
@@ -280,11 +280,11 @@ export class Shard {
     const { seq, ledger, begins } = this.state;
     const updates = updatesOf(table);
     if (updates !== undefined) return seq - updates;
-    // Undefined while nothing was trained in that pass or a later one: all its tasks were discarded.
+    // Undefined until the shard applies an update of that pass or a later one.
     return begins.get(ledger.watermark() - passesOf(table)!);
   }
 
-  /** `seen` counts from half its range further on; what was last named before that counts as named there. */
+  /** Moves the base of `seen` by half the range. Rows that were last named before the new base count as named at it. */
   #moveBase(): void {
     const { state, rules } = this;
     state.moveAt = undefined;

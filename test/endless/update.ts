@@ -17,7 +17,7 @@ export interface Gradients {
 export type ShardUpdate =
   | ({ readonly type: 'push'; readonly position: Position } & Gradients)
   | ({ readonly type: 'round'; readonly round: number; readonly positions: readonly Position[] } & Gradients)
-  /** One discarded task: a message that closes several tasks is as many updates. */
+  /** Closes one discarded task. A message that closes several tasks is one update for each. */
   | { readonly type: 'close'; readonly pass: number; readonly task: number };
 
 export const nameOf = (update: Exclude<ShardUpdate, { type: 'close' }>): UpdateName =>
@@ -28,7 +28,7 @@ const positionsOf = (update: ShardUpdate): readonly Position[] => {
   return update.type === 'push' ? [update.position] : update.positions;
 };
 
-/** The highest pass of which the update trains something; undefined for a close. */
+/** Returns the highest pass among the positions of the update; undefined for a close. */
 export function passOf(update: ShardUpdate): number | undefined {
   const passes = positionsOf(update).map(({ pass }) => pass);
   return passes.length === 0 ? undefined : Math.max(...passes);
