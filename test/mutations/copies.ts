@@ -167,13 +167,6 @@ export const COPIES: readonly Mutation[] = [
     tests: ASYNC_TESTS,
   },
   {
-    rule: 'a copy of another timeline takes no round',
-    file: 'src/roles/pserver/held/next-round.ts',
-    find: '    whyOtherTimeline(at.timeline, here) ??\n',
-    replace: '',
-    tests: SYNC_TESTS,
-  },
-  {
     rule: 'a round with two mini-batches of one task changes nothing of a copy',
     file: SHARDS,
     find: '.size < batches.length)',

@@ -312,7 +312,7 @@ export const FILES: readonly Mutation[] = [
     file: 'src/roles/pserver/files/snapshots.ts',
     find: '...reads.inProgress()]),',
     replace: ']),',
-    tests: ['test/sim/kept.nightly.test.ts'],
+    tests: ['test/roles/pserver/files/snapshots.test.ts'],
   },
   {
     rule: 'a pserver gives files only to one that means it',

@@ -249,6 +249,13 @@ export const MOVES: readonly Mutation[] = [
     tests: SYNC_TESTS,
   },
   {
+    rule: 'in sync mode a copy that comes takes no round when all have gone back to a cut',
+    file: 'src/roles/pserver/transfer/incoming-unit.ts',
+    find: "if (this.#held.parameters !== this.#parameters) throw unfit('the copy is from before all went back to a cut');",
+    replace: '',
+    tests: SYNC_TESTS,
+  },
+  {
     rule: 'a copy from before a rise of the timeline is not led',
     file: 'src/roles/pserver/transfer/incoming-move.ts',
     find: 'if (rounds !== undefined && state?.timeline !== rounds.timeline()) {',
@@ -382,13 +389,13 @@ export const MOVES: readonly Mutation[] = [
     file: 'src/roles/pserver/modes/tasks/service.ts',
     find: 'if (this.#concludedUnder !== undefined) this.#resume();',
     replace: 'if (this.#concludedUnder !== undefined && !this.#isLeaving) this.#resume();',
-    tests: ['test/sim/kept.nightly.test.ts'],
+    tests: ['test/roles/pserver/leaving.test.ts'],
   },
   {
     rule: 'sync mode: no unit comes that the pserver is about to take',
     file: 'src/roles/pserver/modes/rounds/unit-taker.ts',
     find: '    for (const { unit } of due) this.#taking.add(unit);\n',
     replace: '',
-    tests: ['test/sim/kept.nightly.test.ts'],
+    tests: ['test/roles/pserver/modes/rounds/unit-taker.test.ts'],
   },
 ];

@@ -1,8 +1,9 @@
 /** What a pserver that leaves has done with units that it was taking, in both modes. */
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
+import type { Generation } from '../../../src/checkpoint/registry/entry.ts';
 import { type Head, takenBy } from '../../../src/cluster/placement/heads.ts';
-import { createSignal } from '../../../src/cluster/waiting.ts';
+import { createSignal, type Signal } from '../../../src/cluster/waiting.ts';
 import { createShardLedgers } from '../../../src/core/shard/ledgers.ts';
 import { OwnedHeads } from '../../../src/roles/pserver/held/owned-heads.ts';
 import { OwnedShards } from '../../../src/roles/pserver/held/owned-shards.ts';
@@ -12,6 +13,7 @@ import { startTaskService, type TaskServiceOptions } from '../../../src/roles/ps
 import type { OrphanHead } from '../../../src/roles/pserver/take/take-units.ts';
 import { settled } from '../master/tasks/service-rig.ts';
 import { CutRig, FOLDER, INDEX, JOB, ROUND, UNITS } from './modes/rounds/cut-rig.ts';
+import { UNTIMED } from './untimed.ts';
 
 const TASKS = 4;
 const TIMELINE = 3;
@@ -28,9 +30,17 @@ let rig: CutRig;
 let fatal: unknown[];
 /** That are due to this pserver. */
 let orphans: OrphanHead[];
-const orphansSeen = createSignal();
+/** Each test has another one: pservers of earlier tests see no orphans of later ones. */
+let orphansSeen: Signal;
 
-const watch = {
+beforeEach(() => {
+  rig = new CutRig();
+  const ledgers = createShardLedgers(TASKS, [0], new Map());
+  rig.ledgerOf = () => ledgers.encode(0);
+  [fatal, orphans, orphansSeen] = [[], [], createSignal()];
+});
+
+const createWatch = () => ({
   view: orphansSeen,
   isOrphan: () => true,
   due: () => orphans,
@@ -38,31 +48,38 @@ const watch = {
     const seen = orphans;
     return orphansSeen.until(() => orphans !== seen || undefined, signal);
   },
-};
+});
 
 /** There is no other pserver. */
 const options = (mode: 'async' | 'sync') => ({
-  ...{ context: rig.context, fence: rig.fence, index: INDEX, folder: FOLDER, spec: JOB.parameters, metrics: {} },
+  ...{ context: rig.context, fence: rig.fence, index: INDEX, folder: FOLDER, spec: JOB.parameters },
+  metrics: { times: UNTIMED, saves: { saved: () => {}, failed: () => {} } },
+  reads: { inProgress: () => [] },
   record: {
     ...{ id: JOB.jobId, batchPlanId: '', units: UNITS, train: { records: 8, tasks: TASKS } },
     job: {
       cluster: { shards: JOB.shards, leaseTtlMs: 10_000 },
       data: { recordsPerTask: 2, maxBadRecords: 0 },
       training: { mode, lanes: 2, batchSize: 2, pushEvery: 1, seed: JOB.seed, passes: 1 },
-      checkpoint: {},
+      checkpoint: { keep: 1, intervalMs: 'off' },
+      hooks: { before: [], after: [] },
     },
   },
   lease: { isHeld: () => true, lost: SIGNAL, changed: createSignal(), onResume: () => {} },
   view: { changed: createSignal(), version: () => 0, units: () => [], live: () => [], isLoaded: () => true },
   records: { of: () => undefined, bytesOf: () => undefined, isLoaded: () => true, version: () => 0 },
-  ...{ orphans: watch, stopSignal: rig.stop.signal, master: { check: () => {} } },
+  ...{ orphans: createWatch(), stopSignal: rig.stop.signal, master: { check: () => {} } },
   onWaiting: (what: string | undefined) => void rig.waits.push(what),
   onFatal: (error: unknown) => void fatal.push(error),
 });
 
-async function startAsync(): Promise<Started> {
+function startTasks(): ReturnType<typeof startTaskService> {
   const parts = { ...options('async'), recoveries: { changed: createSignal(), current: () => undefined } };
-  const service = await startTaskService(parts as unknown as TaskServiceOptions);
+  return startTaskService(parts as unknown as TaskServiceOptions);
+}
+
+async function startAsync(): Promise<Started> {
+  const service = await startTasks();
   return {
     leave: (signal) => service.leave(signal),
     led: () => service.unitBytes().map(({ unit }) => unit),
@@ -95,7 +112,20 @@ function orphan(units: readonly number[], uuid: string): void {
   orphansSeen.notify();
 }
 
-const ownerOf = (unit: number): unknown => (JSON.parse(rig.data.get(rig.keys.head(unit))!.value) as Head).primary;
+const headOf = (unit: number): Head => JSON.parse(rig.data.get(rig.keys.head(unit))!.value) as Head;
+const ownerOf = (unit: number): unknown => headOf(unit).primary;
+
+/** Nothing is written to the store until the returned function is called. */
+function holdWrites(): () => void {
+  const { store } = rig.context;
+  const stored = Promise.withResolvers<void>();
+  const txn = store.txn.bind(store);
+  vi.spyOn(store, 'txn').mockImplementation(async (transaction) => {
+    if (transaction.then.some((one) => 'put' in one)) await stored.promise;
+    return txn(transaction);
+  });
+  return stored.resolve;
+}
 
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await settled();
@@ -109,10 +139,6 @@ describe.each([
   let uuid: string;
 
   beforeEach(async () => {
-    rig = new CutRig();
-    const ledgers = createShardLedgers(TASKS, [0], new Map());
-    rig.ledgerOf = () => ledgers.encode(0);
-    [fatal, orphans] = [[], []];
     pserver = await start();
     ({ uuid } = await rig.save(GONE.index, [2, 3], ROUND, TIMELINE));
   });
@@ -130,20 +156,14 @@ describe.each([
   });
 
   it('has units that it is becoming the owner of before it says whether it has left', async () => {
-    const { store } = rig.context;
-    const stored = Promise.withResolvers<void>();
-    const txn = store.txn.bind(store);
-    vi.spyOn(store, 'txn').mockImplementation(async (transaction) => {
-      if (transaction.then.some((one) => 'put' in one)) await stored.promise;
-      return txn(transaction);
-    });
+    const letWrite = holdWrites();
     orphan([2, 3], uuid);
     await settle();
     const said: boolean[] = [];
     const leaving = pserver.leave(SIGNAL).then((hasLeft) => void said.push(hasLeft));
     await settle();
     expect(said).toEqual([]);
-    stored.resolve();
+    letWrite();
     await leaving;
     // No other pserver can take them.
     expect([said, pserver.led(), fatal]).toEqual([[false], [2, 3], []]);
@@ -180,4 +200,26 @@ describe.each([
     await settle();
     expect([pserver.led(), fatal]).toEqual([[2, 3], []]);
   });
+});
+
+it('a pserver that stops makes another last checkpoint when a unit has come since the one of the job', async () => {
+  const { uuid } = await rig.save(GONE.index, [2, 3], ROUND);
+  const service = await startTasks();
+  orphan([2], uuid);
+  await settle();
+  const ofJob = await service.serving!.checkpoint(true);
+  expect(headOf(2).rest).toEqual({ index: INDEX, uuid: ofJob!.uuid });
+  // It is becoming the owner of the unit when it is stopped.
+  const letWrite = holdWrites();
+  orphan([3], uuid);
+  await settle();
+  rig.stop.abort();
+  service.freeze();
+  const saving = service.saveLast(0);
+  letWrite();
+  await saving;
+  const newest = JSON.parse(rig.data.get(rig.keys.checkpoint(INDEX))!.value) as Generation;
+  expect(newest.uuid).not.toBe(ofJob!.uuid);
+  const rest = { index: INDEX, uuid: newest.uuid };
+  expect([headOf(2).rest, headOf(3).rest, fatal]).toEqual([rest, rest, []]);
 });

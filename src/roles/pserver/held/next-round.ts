@@ -8,15 +8,15 @@ export type RoundsPlace = Omit<TimedRounds, 'previous'>;
 
 /**
  * Returns why the round is not the next one of the unit; undefined if it is. `here`: the timeline of this pserver;
- * undefined while its shards go back to a cut.
+ * undefined while its shards go back to a cut. The caller has checked that the unit is not from before a return to a
+ * cut.
  */
 export function whyNotNext(
-  { version, ...at }: RoundsPlace,
+  { version }: Pick<RoundsPlace, 'version'>,
   here: number | undefined,
   { timeline, round }: RoundUpdate,
 ): string | undefined {
   return (
-    whyOtherTimeline(at.timeline, here) ??
     whyOtherTimeline(timeline, here) ??
     (version === round ? undefined : `round ${round} comes to a unit at version ${version}`)
   );

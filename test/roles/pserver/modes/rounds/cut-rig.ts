@@ -44,8 +44,12 @@ export class CutRig {
     this.put(keys.ps(INDEX), 'localhost:2');
     this.fence = { key: keys.ps(INDEX), token: this.data.get(keys.ps(INDEX))!.createRevision };
     const store = new MemoryStore(this.data);
-    const host = { clock, log, disk, random: { fraction: () => 0.5 } };
-    this.context = { store, keys, host, stop: this.stop.signal } as unknown as RoleContext;
+    let named = 0;
+    // Not the names of the files that `write` writes.
+    const random = { fraction: () => 0.5, uuid: () => uuidOf(0x1000 + ++named) };
+    const host = { clock, log, disk, random };
+    const troubles = { set: () => {}, clear: () => {} };
+    this.context = { store, keys, host, troubles, stop: this.stop.signal } as unknown as RoleContext;
   }
 
   put(key: string, value: string): void {

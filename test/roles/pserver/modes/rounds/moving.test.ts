@@ -14,9 +14,10 @@ import { partOf } from '../../../../../src/roles/pserver/update/parts.ts';
 import type { RoundUpdate } from '../../../../../src/roles/pserver/update/update.ts';
 import { type OptimizerSpec, type TrainedSpec, trainedSpec } from '../../../../../src/tensor/optimizer.ts';
 import * as fc from '../../../../properties.ts';
+import { makeParameters } from '../../../../tensor/fixture.ts';
 import { OPTIMIZERS } from '../../../../tensor/optimizers.ts';
 import { anyRound, type PlainLane, ROUND_SPEC } from '../../../../tensor/rounds.ts';
-import { LANES, PlayedPserver, type PlayedRounds, ROUNDS, undisturbed } from './played.ts';
+import { LANES, PlayedPserver, type PlayedRounds, ROUNDS, SHARDS, undisturbed } from './played.ts';
 
 const UNITS = 2;
 const PIECE_BYTES = 64;
@@ -30,6 +31,8 @@ class Carried {
   readonly copy: IncomingUnit;
   readonly #complete: number[] = [];
   forwarded = 0;
+  /** Of the target. */
+  timeline = 0;
 
   constructor(from: PlayedPserver, to: PlayedPserver, unit: number, optimizer: OptimizerSpec) {
     [this.#from, this.#to, this.#unit] = [from, to, unit];
@@ -37,7 +40,7 @@ class Carried {
     this.copy = new IncomingUnit({
       held: to.rig.shards.beside(),
       shards: to.rig.shards.shardsOf(unit),
-      timeline: () => to.rounds.gates.timeline,
+      timeline: () => this.timeline,
     });
     from.rig.moves = {
       wait: () => undefined,
@@ -323,6 +326,15 @@ describe('a unit on its way', () => {
     move = new Carried(from, to, 1, optimizer!);
     move.copyNext();
     expect(() => move.forward({ ...noRound, timeline: 1 })).toThrow(expect.objectContaining({ code: 'BadMessage' }));
+  });
+
+  it('takes no round when its target has gone back to a cut, even one of the new timeline', () => {
+    move.copyNext();
+    const present = to.rig.shards.numbers;
+    const parameters = makeParameters({ spec: ROUND_SPEC, optimizer: optimizer!, shards: SHARDS, present });
+    to.rig.shards.restate({ parameters, ledgers: new Map(), seqs: new Map() });
+    move.timeline = 1;
+    expect(() => move.forward({ ...noRound, timeline: 1 })).toThrow('the copy is from before all went back to a cut');
   });
 
   it('is refused when a round is missing or comes twice, or when its mini-batches do not fit', () => {

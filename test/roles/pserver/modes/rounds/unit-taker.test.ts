@@ -84,6 +84,18 @@ it('a unit in its exact last state joins where it is, and no pserver goes back',
   expect(headOf(2)).toMatchObject({ epoch: 2, primary: { index: INDEX }, rest: { index: 1, uuid } });
 });
 
+it('says at once which units it takes, so that no other pserver moves one of them here, until it has them', async () => {
+  const { uuid } = await rig.save(1, [2, 3], ROUND, TIMELINE);
+  const isTaking = (): boolean[] => [1, 2, 3].map((unit) => taker.isTaking(unit));
+  const taking = taker.take(state, orphansOf([2, 3], { index: 1, uuid }), SIGNAL);
+  expect(isTaking()).toEqual([false, true, true]);
+  await taking;
+  expect([isTaking(), unitsJoined()]).toEqual([
+    [false, false, false],
+    [2, 3],
+  ]);
+});
+
 it.each([
   ['of another timeline', TIMELINE - 1, true],
   ['not the last one', TIMELINE, false],
