@@ -15,6 +15,13 @@ export function createOptimizer(heap: KernelHeap, spec: OptimizerSpec): KernelOp
   return { address, layout: optimizerLayout(spec) };
 }
 
+/** For rows without values: counts their updates. Throws `OutOfMemory`. */
+export function createCounter(heap: KernelHeap): KernelOptimizer {
+  const address = heap.kernels.createCounter() >>> 0;
+  if (address === 0) throw outOfMemory('a counter', heap.reservedBytes);
+  return { address, layout: { slots: [], steps: true } };
+}
+
 function create(kernels: OptimizerExports, spec: OptimizerSpec): number {
   switch (spec.type) {
     case 'sgd':

@@ -2,6 +2,7 @@
  * The optimizers: their settings, the state that each keeps beside a value, and which one updates which parameter. The
  * update rules are in `kernels/assembly/optimizer.ts`.
  */
+import type { AdmissionRules } from './admission/admission.ts';
 import type { DenseSpec, ParameterSpec, SparseSpec } from './spec.ts';
 
 export type OptimizerSpec =
@@ -41,10 +42,14 @@ export type OptimizerSpec =
 /** A parameter and the optimizer that updates it. */
 export type Trained<T extends DenseSpec | SparseSpec> = T & { readonly optimizer: OptimizerSpec };
 
-export type TrainedTable = Trained<SparseSpec> & {
-  /** Whether each row has a `seen`, the shard's number of the last update that named it: then rows may be removed. */
-  readonly hasSeen?: boolean;
-};
+export type TrainedTable = Trained<SparseSpec> &
+  AdmissionRules & {
+    /**
+     * Whether each row has a `seen`, the shard's number of the last update that named it. Then rows may be removed. A
+     * table with a bound has it.
+     */
+    readonly hasSeen?: boolean;
+  };
 
 /** What a model declares, and how a job trains it. */
 export interface TrainedSpec {

@@ -5,6 +5,7 @@
  * This file is the interface; `createParameters` in `wasm-parameters.ts` makes one.
  */
 
+import type { UpdateName } from './admission/admission.ts';
 import type { TrainedSpec } from './optimizer.ts';
 import type { RowMemory } from './row-memory.ts';
 
@@ -102,6 +103,36 @@ export interface ParameterMemoryStats {
 /** What a push may do to a shard it touches. */
 export const SHARD_ACTION = { absent: 0, apply: 1, skip: 2 } as const;
 
+/** The candidates of a shard: ids that have no row yet (docs/decisions/0168). Sorted by id (unsigned). */
+export interface ShardCandidates {
+  readonly ids: BigUint64Array;
+  /** Updates that named the id. */
+  readonly counts: Uint32Array;
+  /** 0 in tables whose rows have none. */
+  readonly seen: Uint32Array;
+}
+
+/** Learns what is about to go from a memory, so that it can still be read. */
+export interface RemovalWatcher {
+  /** These ids are about to be removed from a table of a shard. Some may have no row. */
+  removing(shard: number, table: number, ids: BigUint64Array): void;
+  /** The `seen` of all rows of a shard are about to be lowered. */
+  lowering(shard: number): void;
+}
+
+/** What an update says beside its gradients. */
+export interface PushOptions {
+  /**
+   * The learning rate is multiplied by it; that of a statistic is not. FTRL has no rate: where a parameter has FTRL, it
+   * must be 1, which is the default.
+   */
+  readonly rateScale?: number | undefined;
+  /** By shard, the `seen` of the named rows. Required if the push has a table with `seen`. */
+  readonly seen?: Uint32Array | undefined;
+  /** Decides draws. Required if the push has a table with an admission rule. */
+  readonly name?: UpdateName | undefined;
+}
+
 /** Parameter memory that is read, filled and emptied. Updates are applied through `Parameters`. */
 export interface ParameterMemory {
   /** Makes the shard present and empty: dense blocks at their initial values, no rows. */
@@ -148,8 +179,12 @@ export interface ParameterMemory {
   /** Puts rows into a present shard, replacing rows of the same id. */
   importRows(shard: number, table: number, rows: ShardRows): void;
   importBlock(shard: number, block: DenseBlock): void;
-  /** Ids of the rows of a present shard whose `seen` is at most `seen`, sorted unsigned. The table has `seen`. */
-  unseenIds(shard: number, table: number, seen: number): BigUint64Array;
+  /** Of a table whose admission rule counts. Throws `WrongShard`. */
+  exportCandidates(shard: number, table: number): ShardCandidates;
+  /** Puts candidates into a present shard, replacing those of the same id. None of them has a row. */
+  importCandidates(shard: number, table: number, candidates: ShardCandidates): void;
+  /** Tells the watcher what is about to go, until the returned function is called. */
+  watchRemovals(watcher: RemovalWatcher): () => void;
   /** Puts in the rows that belong to the given present shards, and skips the others. Ids are distinct. */
   adoptRows(table: number, rows: ShardRows, shards: readonly number[]): void;
 
@@ -162,35 +197,28 @@ export interface Parameters extends ParameterMemory {
    * Checks everything (ids and blocks in present shards, sizes, finite gradients: `WrongShard`, `BadMessage`,
    * `BadGradient`), then applies everything, or throws and has changed nothing. `actions[shard]` is a SHARD_ACTION:
    * parts of shards marked `skip` are skipped (duplicates by the ledger), `absent` refuses the push.
-   * A table or parameter comes in one part, and an id once in it: else `BadMessage`. Applying creates rows. The
-   * learning rate is multiplied by `rateScale`, 1 when absent; that of a statistic is not. FTRL has no rate: where a
-   * parameter has FTRL, the scale must be 1. `seen` has, by shard, what rows of tables with `seen` get; it is required
-   * if the push has such rows.
+   * A table or parameter comes in one part, and an id once in it: else `BadMessage`. Applying creates rows. In a table
+   * with a bound, it may remove others.
    */
-  push(
-    sparse: readonly SparsePart[],
-    dense: readonly DensePart[],
-    actions: Uint8Array,
-    rateScale?: number,
-    seen?: Uint32Array,
-  ): void;
+  push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, options?: PushOptions): void;
 
   /** As `push`, and gives the values before it. No shard of the parts is skipped. */
   pushKeeping(
     sparse: readonly SparsePart[],
     dense: readonly DensePart[],
     actions: Uint8Array,
-    rateScale?: number,
-    seen?: Uint32Array,
+    options?: PushOptions,
   ): OldParts;
 
   /**
-   * Removes those of the ids that have a row in a present shard, and returns their number. Later pulls of them get
-   * initial values; their memory goes to new rows of the shard. The table has `seen`. Throws `WrongShard`.
+   * Removes those of the ids that are rows or candidates in a present shard, and returns their number. Later pulls of
+   * them get initial values; their memory goes to new rows of the shard. The table has `seen`. Throws `WrongShard`.
    */
-  removeRows(shard: number, table: number, ids: BigUint64Array): number;
-  /** Lowers every `seen` of a table in a present shard, down to 0 at most. The table has `seen`. */
-  lowerSeen(shard: number, table: number, by: number): void;
+  removeIds(shard: number, table: number, ids: BigUint64Array): number;
+  /** As `removeIds`, of all rows and candidates whose `seen` is at most `seen`. */
+  removeUnseen(shard: number, table: number, seen: number): number;
+  /** Lowers every `seen` of a present shard, down to 0 at most. */
+  lowerSeen(shard: number, by: number): void;
 }
 
 export interface ParametersOptions {

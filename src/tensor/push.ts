@@ -4,16 +4,19 @@
  */
 import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
+import type { LimitedTable, ShardRoom } from './admission/limited-table.ts';
 import type { DenseParameter } from './dense-parameter.ts';
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
 import type { LaneFold } from './lane-fold.ts';
-import type { OldParts } from './parameters.ts';
+import type { OldParts, PushOptions } from './parameters.ts';
 import type { PulledRows } from './pulled-rows.ts';
 import { badMessage } from './refusals.ts';
 import type { SparseTable } from './sparse-table.ts';
 
 interface ResolvedSparsePart {
   readonly table: SparseTable;
+  /** Of the same table; undefined if each id gets a row. */
+  readonly limited: LimitedTable | undefined;
   readonly ids: Uint8Array;
   readonly gradients: Uint8Array;
 }
@@ -30,10 +33,7 @@ export interface Push {
   readonly dense: readonly ResolvedDensePart[];
   /** A SHARD_ACTION for each shard. */
   readonly actions: Uint8Array;
-  /** What the learning rate is multiplied by. */
-  readonly rateScale: number;
-  /** By shard: the `seen` of the rows that are applied. */
-  readonly seen?: Uint32Array | undefined;
+  readonly options: PushOptions;
   /** The parts may be those of this sum. */
   readonly sum: LaneFold | undefined;
   /** Undefined when a shard that is present takes no update: rows are looked for then. */
@@ -77,20 +77,27 @@ export function applyKeeping(push: Push): OldParts {
 
 /** `old` is an address or `NOWHERE`: for the old values of all rows. */
 function applyChecked(push: Push, checked: Checked, old: number): void {
-  const { sparse, dense, actions, rateScale } = push;
+  const { sparse, dense, actions, options } = push;
   const { idsAt, counts, gradientsAt, located, seenAt } = checked;
-  assert(seenAt !== undefined || !sparse.some(({ table }) => table.hasSeen), 'a push says when its rows are seen');
-  locate(push, checked);
+  assertOptions(push);
+  const rooms = locate(push, checked);
   // Nothing below can fail.
-  scaleRates(push, rateScale);
+  scaleRates(push, options.rateScale ?? 1);
   let locatedAt = located;
   let oldAt = old;
   for (let part = 0; part < sparse.length; part++) {
-    const { table } = sparse[part]!;
-    table.apply(idsAt[part]!, counts[part]!, gradientsAt[part]!, locatedAt, oldAt);
-    if (table.hasSeen) table.markSeen(idsAt[part]!, counts[part]!, locatedAt, seenAt!);
-    locatedAt += 4 * counts[part]!;
-    if (old !== NOWHERE) oldAt += 4 * table.spec.width * counts[part]!;
+    const { table, limited } = sparse[part]!;
+    const [ids, count] = [idsAt[part]!, counts[part]!];
+    const limitedPart = { ids, count, located: locatedAt, area: checked.areas[part]! };
+    limited?.makeRoom(limitedPart, rooms[part]!, options.seen!, seenAt!);
+    table.apply(ids, count, gradientsAt[part]!, locatedAt, oldAt);
+    if (table.hasSeen) table.markSeen(ids, count, locatedAt, seenAt!);
+    limited?.countCandidates(limitedPart, seenAt);
+    if (old !== NOWHERE) {
+      limited?.fillOld(limitedPart, oldAt);
+      oldAt += 4 * table.spec.width * count;
+    }
+    locatedAt += 4 * count;
   }
   for (let part = 0; part < dense.length; part++) {
     const { parameter, blocks } = dense[part]!;
@@ -125,8 +132,14 @@ interface Checked extends Located {
   readonly seenAt: number | undefined;
 }
 
+function assertOptions({ sparse, options: { seen, name } }: Push): void {
+  assert(seen !== undefined || !sparse.some(({ table }) => table.hasSeen), 'a push says when its rows are seen');
+  assert(name !== undefined || sparse.every(({ limited }) => limited === undefined), 'a push has a name');
+}
+
 function withChecked<T>(push: Push, then: (checked: Checked) => T): T {
-  const { heap, sparse, dense, actions, sum, seen } = push;
+  const { heap, sparse, dense, actions, sum, options } = push;
+  const { seen } = options;
   refuseRepeatedParts(push);
   const inputs = [actions];
   const counts: number[] = [];
@@ -156,12 +169,19 @@ function withChecked<T>(push: Push, then: (checked: Checked) => T): T {
     for (let part = 0; part < dense.length; part++) {
       checkBlockGradients(heap, dense[part]!.parameter, gradientsAt[sparse.length + part]!, floats[part]!);
     }
-    return heap.withScratch(4 * total, (located) => {
+    const offsets: number[] = [];
+    let scratchBytes = 4 * total;
+    for (const { limited } of sparse) {
+      offsets.push(scratchBytes);
+      scratchBytes += limited?.areaBytes(counts[offsets.length - 1]!) ?? 0;
+    }
+    return heap.withScratch(scratchBytes, (located) => {
+      const areas = offsets.map((offset) => located + offset);
       for (let part = 0; part < sparse.length; part++) {
         if (sum?.has(idsAt[part]!, counts[part]!) === true) continue;
         sparse[part]!.table.refuseRepeated(idsAt[part]!, counts[part]!, located);
       }
-      return then({ idsAt, counts, actionsAt: addresses[0]!, gradientsAt, floats, located, seenAt });
+      return then({ idsAt, counts, actionsAt: addresses[0]!, gradientsAt, floats, located, areas, seenAt });
     });
   });
 }
@@ -184,31 +204,46 @@ interface Located {
   readonly actionsAt: number;
   /** Address of a u32 for each id of all parts. */
   readonly located: number;
+  /** Of each part: memory for the table, if it is a limited one. */
+  readonly areas: readonly number[];
 }
 
-/** Finds all rows, and reserves room for those that are new. */
-function locate(push: Push, { idsAt, counts, actionsAt, located }: Located): void {
-  const { heap, sparse } = push;
+/**
+ * Finds all rows, and reserves room for those that are new. For each part that is limited, returns the shards that must
+ * first make room.
+ */
+function locate(push: Push, { idsAt, counts, actionsAt, located, areas }: Located): (readonly ShardRoom[])[] {
+  const { heap, sparse, options } = push;
   try {
     let locatedAt = located;
-    for (let part = 0; part < sparse.length; part++) {
-      const { table } = sparse[part]!;
-      const [ids, count] = [idsAt[part]!, counts[part]!];
-      if (!recall(push, table, ids, count, locatedAt)) table.locate(ids, count, actionsAt, locatedAt);
+    const rooms = sparse.map(({ table, limited }, part) => {
+      const [ids, count, at] = [idsAt[part]!, counts[part]!, locatedAt];
       locatedAt += 4 * count;
-    }
+      const expects = limited === undefined;
+      if (!recall(push, table, ids, count, at, expects)) table.locate(ids, count, actionsAt, at, expects);
+      return limited?.judge({ ids, count, located: at, area: areas[part]! }, options.name!) ?? [];
+    });
     if (heap.kernels.reservePending() === 0) throw outOfMemory('the new rows of a push', heap.reservedBytes);
+    return rooms;
   } finally {
     heap.kernels.forgetPending();
   }
 }
 
 /** Locates rows where pulls have found them. False when none has. */
-function recall({ sum, pulled }: Push, table: SparseTable, ids: number, count: number, located: number): boolean {
+function recall(
+  { sum, pulled }: Push,
+  table: SparseTable,
+  ids: number,
+  count: number,
+  located: number,
+  expects: boolean,
+): boolean {
   if (pulled === undefined) return false;
+  const use = (found: number): void => table.recall(ids, count, found, located, expects);
   const found = sum?.foundOf(ids, count);
-  if (found === undefined) return pulled.take(table, ids, count, (at) => table.recall(ids, count, at, located));
-  table.recall(ids, count, found, located);
+  if (found === undefined) return pulled.take(table, ids, count, use);
+  use(found);
   return true;
 }
 

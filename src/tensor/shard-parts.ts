@@ -34,7 +34,7 @@ function blocksOf({ spec, shards }: ShardParts, part: DensePart, wanted: Readonl
     if (wanted.has(shardOf[block]!)) kept.push(part.gradients.subarray(at, end));
     at = end;
   }
-  return [{ ...part, blocks, gradients: joined(kept) }];
+  return [{ ...part, blocks, gradients: joinBytes(kept) }];
 }
 
 function rowsOf({ spec, shards, router }: ShardParts, part: SparsePart, wanted: ReadonlySet<number>): SparsePart[] {
@@ -48,7 +48,8 @@ function rowsOf({ spec, shards, router }: ShardParts, part: SparsePart, wanted: 
   return [{ ...part, ids: first.ids, gradients: new Uint8Array(kept.buffer, kept.byteOffset, kept.byteLength) }];
 }
 
-function joined(pieces: readonly Uint8Array[]): Uint8Array {
+/** The pieces in a new array, one after the other. */
+export function joinBytes(pieces: readonly Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0));
   let at = 0;
   for (const piece of pieces) {

@@ -40,6 +40,8 @@ export interface TableOptions {
   readonly workspace: Workspace;
   /** Whether rows have a `seen`, and may be removed. Default: false. */
   readonly hasSeen?: boolean | undefined;
+  /** Called before ids are removed. */
+  readonly removing?: (shard: number, ids: BigUint64Array) => void;
 }
 
 /** Shards that rows are read from or put into, and what happens to rows of other shards: refused or skipped. */
@@ -66,19 +68,21 @@ export class SparseTable {
   readonly #ascending: AscendingImport;
   readonly #hash: bigint;
   /** Address of the table's descriptor. */
-  readonly #table: number;
+  readonly address: number;
   readonly #values: Field;
   readonly #slots: readonly Field[];
   readonly #step: Field;
   readonly #seen: Field;
+  readonly #removing: TableOptions['removing'];
   /** Whether rows have a `seen`, and may be removed. */
   readonly hasSeen: boolean;
 
   constructor(
     heap: KernelHeap,
     spec: SparseSpec,
-    { optimizer, seed, shards, workspace, hasSeen = false }: TableOptions,
+    { optimizer, seed, shards, workspace, hasSeen = false, removing }: TableOptions,
   ) {
+    this.#removing = removing;
     this.spec = spec;
     this.#heap = heap;
     this.optimizer = optimizer;
@@ -90,8 +94,8 @@ export class SparseTable {
     const { kind, a, b, key } = kernelInitializer({ ...spec, seed, shape: [1, spec.width] });
     const multiplier = randomMultiplier();
     const layout = [spec.width, shards, optimizer.address, hasSeen ? 1 : 0] as const;
-    this.#table = heap.kernels.createTable(this.#hash, key, multiplier, kind, a, b, ...layout) >>> 0;
-    if (this.#table === 0) throw outOfMemory(`table ${spec.name}`, heap.reservedBytes);
+    this.address = heap.kernels.createTable(this.#hash, key, multiplier, kind, a, b, ...layout) >>> 0;
+    if (this.address === 0) throw outOfMemory(`table ${spec.name}`, heap.reservedBytes);
     const byteLength = 4 * spec.width;
     this.#values = { name: 'values', offset: ROW_VALUES, byteLength };
     const { slots } = optimizer.layout;
@@ -107,18 +111,18 @@ export class SparseTable {
 
   /** Throws `OutOfMemory`, with nothing changed. */
   addShard(shard: number): void {
-    if (this.#heap.kernels.addPart(this.#table, shard) === 0) {
+    if (this.#heap.kernels.addPart(this.address, shard) === 0) {
       throw outOfMemory(`a shard of table ${this.spec.name}`, this.#heap.reservedBytes);
     }
   }
 
   dropShard(shard: number): void {
     this.#ascending.forget();
-    if (this.#part(shard) !== 0) this.#heap.kernels.dropPart(this.#table, shard);
+    if (this.#part(shard) !== 0) this.#heap.kernels.dropPart(this.address, shard);
   }
 
   #part(shard: number): number {
-    return this.#heap.kernels.partAt(this.#table, shard) >>> 0;
+    return this.#heap.kernels.partAt(this.address, shard) >>> 0;
   }
 
   /** Bytes of a row as it is read, including its id. */
@@ -151,7 +155,7 @@ export class SparseTable {
    * `WrongShard`.
    */
   pull(ids: number, count: number, out: number, found: number): void {
-    const bad = this.#heap.kernels.pullRows(this.#table, ids, count, out, found);
+    const bad = this.#heap.kernels.pullRows(this.address, ids, count, out, found);
     if (bad >= 0) throw this.#refuse(ids, bad);
   }
 
@@ -163,7 +167,7 @@ export class SparseTable {
     if (count < 2) return;
     const { kernels } = this.#heap;
     const some = this.#heap.withScratch(kernels.filterBytes(count), (filter) =>
-      kernels.mayRepeat(this.#table, ids, count, places, filter),
+      kernels.mayRepeat(this.address, ids, count, places, filter),
     );
     if (some === 0) return;
     const again = this.#heap.withScratch(kernels.repeatSetBytes(some), (set) =>
@@ -175,39 +179,51 @@ export class SparseTable {
 
   /** Throws `WrongShard` for an id whose shard takes no update. Looks for no row. Both arguments are addresses. */
   checkShards(ids: number, count: number, actions: number): void {
-    const bad = this.#heap.kernels.checkShards(this.#table, ids, count, actions);
+    const bad = this.#heap.kernels.checkShards(this.address, ids, count, actions);
     if (bad >= 0) throw this.#refuse(ids, bad);
   }
 
-  /** Finds the rows of a push and counts those to be added. Throws `WrongShard`. All arguments are addresses. */
-  locate(ids: number, count: number, actions: number, located: number): void {
+  /**
+   * Finds the rows of a push, and counts those to be added if it `expects` them. Throws `WrongShard`. The numbers are
+   * addresses and the count.
+   */
+  locate(ids: number, count: number, actions: number, located: number, expects = true): void {
     this.#ascending.forget();
-    const bad = this.#heap.kernels.locateRows(this.#table, ids, count, actions, located);
+    const bad = this.#heap.kernels.locateRows(this.address, ids, count, actions, located, expects);
     if (bad >= 0) throw this.#refuse(ids, bad);
   }
 
   /** As `locate`, from where pulls of the same ids have `found` rows. All shards that are present take updates. */
-  recall(ids: number, count: number, found: number, located: number): void {
+  recall(ids: number, count: number, found: number, located: number, expects = true): void {
     this.#ascending.forget();
-    const bad = this.#heap.kernels.recallRows(this.#table, ids, count, found, located);
+    const bad = this.#heap.kernels.recallRows(this.address, ids, count, found, located, expects);
     if (bad >= 0) throw this.#refuse(ids, bad);
   }
 
   /** Writes the values of the rows as they were before to `old`, unless it is 0. */
   apply(ids: number, count: number, gradients: number, located: number, old: number): void {
-    this.#heap.kernels.applyRows(this.#table, ids, count, gradients, located, old);
+    this.#heap.kernels.applyRows(this.address, ids, count, gradients, located, old);
   }
 
-  /** After `apply`. `seen` is the address of a u32 for each shard. */
+  /** Gives the located rows a new `seen`: at `seen` is a u32 for each shard. */
   markSeen(ids: number, count: number, located: number, seen: number): void {
-    this.#heap.kernels.markSeen(this.#table, ids, count, located, seen);
+    this.#heap.kernels.markSeen(this.address, ids, count, located, seen);
   }
 
-  /** Ids of the rows of a present shard whose `seen` is at most `seen`, sorted. */
-  unseenIds(shard: number, seen: number): BigUint64Array {
+  /** Removes the rows of a present shard whose `seen` is at most `seen`. Returns their number. */
+  removeUnseen(shard: number, seen: number): number {
     assert(this.hasSeen, `rows of ${this.spec.name} have a seen`);
     const ids = new BigUint64Array(this.rowsOf(shard));
-    return ids.slice(0, this.#collectIds(shard, ids, seen)).sort();
+    return this.remove(shard, ids.subarray(0, this.#collectIds(shard, ids, seen)));
+  }
+
+  /** Ids of all rows of a present shard, each with its `seen`, in no order. */
+  agesOf(shard: number): { ids: BigUint64Array; seen: Uint32Array } {
+    assert(this.hasSeen, `rows of ${this.spec.name} have a seen`);
+    const rows = this.rowsOf(shard);
+    const aged = { ids: new BigUint64Array(rows), seen: new Uint32Array(rows) };
+    this.#collectIds(shard, aged.ids, ANY_SEEN, aged.seen);
+    return aged;
   }
 
   /** Removes those of `ids` that have a row in a present shard, and returns their number. Throws `WrongShard`. */
@@ -220,6 +236,7 @@ export class SparseTable {
       this.#place(some, { shards: [shard], others: SHARD_ACTION.absent });
       this.checkShards(at, some.length, actions);
     }
+    if (ids.length > 0) this.#removing?.(shard, ids);
     let removed = 0;
     for (const some of pieces) {
       this.#heap.bytes.set(bytesOf(some), at);
@@ -336,7 +353,7 @@ export class SparseTable {
     const { kernels } = this.#heap;
     const { ids, located, content } = this.#areas;
     this.#locateChunk(into, rows.ids.subarray(from, to));
-    kernels.addLocated(this.#table, ids, to - from, located);
+    kernels.addLocated(this.address, ids, to - from, located);
     for (const [field, array] of this.#fieldsOf(rows)) {
       const some = bytesOf(array).subarray(from * field.byteLength, to * field.byteLength);
       this.#heap.bytes.set(some, content);
@@ -346,7 +363,12 @@ export class SparseTable {
 
   /** Rows that the workspace holds at a time. */
   get #chunkRows(): number {
-    return Math.floor((this.#workspace.byteLength - this.#shards) / (LOCATED_BYTES + 4 * this.spec.width));
+    return Math.floor((this.#workspace.byteLength - this.#shards) / (LOCATED_BYTES + this.#fieldBytes));
+  }
+
+  /** Bytes of the widest field: rows of width 0 have counters. */
+  get #fieldBytes(): number {
+    return Math.max(4, this.#values.byteLength);
   }
 
   /** How the workspace is used: ids, located rows, one field of each, the actions of the shards. */
@@ -354,7 +376,7 @@ export class SparseTable {
     const { address } = this.#workspace;
     const rows = this.#chunkRows;
     const content = address + LOCATED_BYTES * rows;
-    return { ids: address, located: address + 8 * rows, content, actions: content + 4 * this.spec.width * rows };
+    return { ids: address, located: address + 8 * rows, content, actions: content + this.#fieldBytes * rows };
   }
 
   /** [from, to) of each chunk of `count` rows. */
@@ -421,19 +443,25 @@ export class SparseTable {
       throw badMessage(`${this.spec.name}: ${rows.seen.length} seen of ${count} rows do not fit the table`);
   }
 
-  /** Returns their number. In a table with `seen`: ids of rows whose `seen` is at most `seen`. */
-  #collectIds(shard: number, into: BigUint64Array, seen = ANY_SEEN): number {
+  /**
+   * Returns their number. In a table with `seen`: ids of rows whose `seen` is at most `seen`. The `seen` of each goes
+   * to `ages`, if that is given.
+   */
+  #collectIds(shard: number, into: BigUint64Array, seen = ANY_SEEN, ages?: Uint32Array): number {
     const { kernels } = this.#heap;
     const { address, byteLength } = this.#workspace;
-    const bytes = bytesOf(into);
-    let at = 0;
+    const room = Math.floor(byteLength / (8 + 4));
+    const agesAt = address + 8 * room;
+    let count = 0;
     let from = 0;
     do {
-      from = kernels.collectIds(this.#part(shard), from, address, Math.floor(byteLength / 8), seen) >>> 0;
-      const length = 8 * kernels.collectedIds();
-      bytes.set(this.#heap.bytes.subarray(address, address + length), at);
-      at += length;
+      from = kernels.collectIds(this.#part(shard), from, address, room, seen, ages === undefined ? 0 : agesAt) >>> 0;
+      const some = kernels.collectedIds();
+      const { bytes } = this.#heap;
+      bytesOf(into).set(bytes.subarray(address, address + 8 * some), 8 * count);
+      if (ages !== undefined) bytesOf(ages).set(bytes.subarray(agesAt, agesAt + 4 * some), 4 * count);
+      count += some;
     } while (from !== 0);
-    return at / 8;
+    return count;
   }
 }

@@ -1,5 +1,6 @@
 /** Parameter memory in WebAssembly: `Parameters` over one `KernelHeap`, its dense parameters and sparse tables. */
 import { assert } from '../base/assert.ts';
+import { LimitedTable } from './admission/limited-table.ts';
 import { blockCount } from './blocks.ts';
 import { checkOptimizerSpec, checkParameterSpec, checkShardCount } from './check-options.ts';
 import { DenseParameter } from './dense-parameter.ts';
@@ -16,7 +17,10 @@ import {
   type ParameterMemoryStats,
   type Parameters,
   type ParametersOptions,
+  type PushOptions,
+  type RemovalWatcher,
   SHARD_ACTION,
+  type ShardCandidates,
   type ShardRows,
   type SparsePart,
   type Staging,
@@ -48,11 +52,14 @@ class WasmParameters implements Parameters {
   readonly #heap: KernelHeap;
   readonly #dense: readonly DenseParameter[];
   readonly #sparse: readonly SparseTable[];
+  /** By table; undefined: each id gets a row. */
+  readonly #limited: readonly (LimitedTable | undefined)[];
   readonly #shardCount: number;
   readonly #hasRate: boolean;
   readonly #present = new Set<number>();
   /** Undefined: pushes are not of ids as they were pulled. */
   readonly #pulled: PulledRows | undefined;
+  readonly #watchers = new Set<RemovalWatcher>();
   /** The sum that is currently in use. */
   #sum: LaneFold | undefined;
 
@@ -67,20 +74,35 @@ class WasmParameters implements Parameters {
     });
     const byteLength = workspaceBytes(Math.max(0, ...spec.sparse.map(({ width }) => width)), shards);
     const workspace = { address: this.#heap.allocate(byteLength), byteLength };
-    this.#sparse = spec.sparse.map((sparse) => {
+    this.#sparse = spec.sparse.map((sparse, table) => {
       const optimizer = createOptimizer(this.#heap, sparse.optimizer);
-      return new SparseTable(this.#heap, sparse, { ...options, optimizer, workspace, hasSeen: sparse.hasSeen });
+      const removing = (shard: number, ids: BigUint64Array): void => {
+        for (const watcher of this.#watchers) watcher.removing(shard, table, ids);
+      };
+      const { hasSeen } = sparse;
+      return new SparseTable(this.#heap, sparse, { ...options, optimizer, workspace, hasSeen, removing });
+    });
+    this.#limited = spec.sparse.map(({ hasSeen: _, ...rules }, table) => {
+      const isLimited = rules.admission !== undefined || rules.shardBytes !== undefined;
+      const rows = this.#sparse[table]!;
+      return isLimited ? new LimitedTable(this.#heap, rows, rules, { ...options, workspace }) : undefined;
     });
     this.#shardCount = shards;
+  }
+
+  /** Everything that has parts of its own in a shard. */
+  get #parts(): readonly (DenseParameter | SparseTable)[] {
+    const candidates = this.#limited.flatMap((limited) => limited?.candidates ?? []);
+    return [...this.#dense, ...this.#sparse, ...candidates];
   }
 
   addShard(shard: number): void {
     assert(Number.isInteger(shard) && shard >= 0 && shard < this.#shardCount, 'shard is one of the job');
     assert(!this.#present.has(shard), 'a shard is added once');
     try {
-      for (const part of [...this.#dense, ...this.#sparse]) part.addShard(shard);
+      for (const part of this.#parts) part.addShard(shard);
     } catch (error) {
-      for (const part of [...this.#dense, ...this.#sparse]) part.dropShard(shard);
+      for (const part of this.#parts) part.dropShard(shard);
       throw error;
     }
     this.#present.add(shard);
@@ -94,7 +116,7 @@ class WasmParameters implements Parameters {
     assert(this.#present.delete(shard), 'the shard that is dropped is present');
     this.#pulled?.forget();
     this.#sum?.forgetRows();
-    for (const part of [...this.#dense, ...this.#sparse]) part.dropShard(shard);
+    for (const part of this.#parts) part.dropShard(shard);
   }
 
   hasShard(shard: number): boolean {
@@ -167,25 +189,18 @@ class WasmParameters implements Parameters {
     sparse: readonly SparsePart[],
     dense: readonly DensePart[],
     actions: Uint8Array,
-    rateScale = 1,
-    seen?: Uint32Array,
+    options: PushOptions = {},
   ): void {
-    applyPush({ ...this.#resolve(sparse, dense, actions), rateScale: this.#checkedScale(rateScale), seen });
+    applyPush(this.#resolve(sparse, dense, actions, options));
   }
 
   pushKeeping(
     sparse: readonly SparsePart[],
     dense: readonly DensePart[],
     actions: Uint8Array,
-    rateScale = 1,
-    seen?: Uint32Array,
+    options: PushOptions = {},
   ): OldParts {
-    return applyKeeping({ ...this.#resolve(sparse, dense, actions), rateScale: this.#checkedScale(rateScale), seen });
-  }
-
-  #checkedScale(scale: number): number {
-    assert(scale === 1 || (this.#hasRate && scale > 0 && scale < 1), 'a rate is only made smaller');
-    return scale;
+    return applyKeeping(this.#resolve(sparse, dense, actions, options));
   }
 
   withSum<T>(lanes: readonly LaneGradients[], use: (sum: LaneSum) => T): T {
@@ -211,19 +226,29 @@ class WasmParameters implements Parameters {
   }
 
   check(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): void {
-    checkPush({ ...this.#resolve(sparse, dense, actions), rateScale: 1 });
+    checkPush(this.#resolve(sparse, dense, actions, {}));
   }
 
-  #resolve(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): Omit<Push, 'rateScale'> {
+  #resolve(
+    sparse: readonly SparsePart[],
+    dense: readonly DensePart[],
+    actions: Uint8Array,
+    options: PushOptions,
+  ): Push {
     assert(actions.length === this.#shardCount, 'a push says what each shard does');
+    const { rateScale = 1 } = options;
+    assert(rateScale === 1 || (this.#hasRate && rateScale > 0 && rateScale < 1), 'a rate is only made smaller');
     return {
       heap: this.#heap,
-      sparse: sparse.map(({ table, ids, gradients }) => ({ table: this.#table(table), ids, gradients })),
+      sparse: sparse.map(({ table, ids, gradients }) => {
+        return { table: this.#table(table), limited: this.#limited[table], ids, gradients };
+      }),
       dense: dense.map(({ parameter, blocks, gradients }) => {
         // Copied: a view of kernel memory would end with the first allocation of the push.
         return { parameter: this.#parameter(parameter), blocks: blocks.slice(), gradients };
       }),
       actions,
+      options,
       sum: this.#sum,
       pulled: this.#mayRecall() && this.#allApply(actions) ? this.#pulled : undefined,
     };
@@ -241,16 +266,47 @@ class WasmParameters implements Parameters {
     return this.#table(table).existing(ids, this.shards());
   }
 
-  unseenIds(shard: number, table: number, seen: number): BigUint64Array {
-    return this.#tableOf(shard, table).unseenIds(shard, seen);
+  exportCandidates(shard: number, table: number): ShardCandidates {
+    const { ids, steps, seen } = this.#candidatesOf(shard, table).export(shard);
+    return { ids, counts: steps!, seen: seen! };
   }
 
-  removeRows(shard: number, table: number, ids: BigUint64Array): number {
-    return this.#tableOf(shard, table).remove(shard, ids);
+  importCandidates(shard: number, table: number, { ids, counts, seen }: ShardCandidates): void {
+    this.#candidatesOf(shard, table).import(shard, { ids, values: new Float32Array(), slots: {}, steps: counts, seen });
   }
 
-  lowerSeen(shard: number, table: number, by: number): void {
-    this.#tableOf(shard, table).lowerSeen(shard, by);
+  #candidatesOf(shard: number, table: number): SparseTable {
+    const { spec } = this.#tableOf(shard, table);
+    const candidates = this.#limited[table]?.candidates;
+    assert(candidates !== undefined, `the admission of ${spec.name} counts`);
+    return candidates;
+  }
+
+  removeIds(shard: number, table: number, ids: BigUint64Array): number {
+    return this.#withCandidates(shard, table).reduce((sum, one) => sum + one.remove(shard, ids), 0);
+  }
+
+  removeUnseen(shard: number, table: number, seen: number): number {
+    return this.#withCandidates(shard, table).reduce((sum, one) => sum + one.removeUnseen(shard, seen), 0);
+  }
+
+  lowerSeen(shard: number, by: number): void {
+    this.#requireShard('seen', shard);
+    for (const watcher of this.#watchers) watcher.lowering(shard);
+    const candidates = this.#limited.flatMap((limited) => limited?.candidates ?? []);
+    for (const one of [...this.#sparse, ...candidates]) if (one.hasSeen) one.lowerSeen(shard, by);
+  }
+
+  watchRemovals(watcher: RemovalWatcher): () => void {
+    this.#watchers.add(watcher);
+    return () => void this.#watchers.delete(watcher);
+  }
+
+  /** The rows of a table, and its candidates if it has any. */
+  #withCandidates(shard: number, table: number): SparseTable[] {
+    const candidates = this.#limited[table]?.candidates;
+    const rows = this.#tableOf(shard, table);
+    return candidates === undefined ? [rows] : [rows, candidates];
   }
 
   rowBytes(table: number): number {
@@ -297,11 +353,8 @@ class WasmParameters implements Parameters {
     let bytes = 0;
     for (const one of shard === undefined ? this.#present : [shard]) {
       this.#requireShard('parameter memory', one);
-      for (const table of this.#sparse) {
-        rows += table.rowsOf(one);
-        bytes += table.bytesOf(one);
-      }
-      for (const parameter of this.#dense) bytes += parameter.bytesOf(one);
+      for (const table of this.#sparse) rows += table.rowsOf(one);
+      for (const part of this.#parts) bytes += part.bytesOf(one);
     }
     return { rows, bytes, reservedBytes: this.#heap.reservedBytes };
   }

@@ -1,10 +1,12 @@
 /** All mutations. `scripts/mutations.ts` applies each in a copy of the source, and demands that something notices. */
+import { ADMISSION } from './admission.ts';
 import { COMPARED_COPIES } from './compared-copies.ts';
 import { COPIED_ROUNDS } from './copied-rounds.ts';
 import { COPIES } from './copies.ts';
 import { DATA } from './data.ts';
 import { ENDLESS } from './endless.ts';
 import { EVALUATION } from './evaluation.ts';
+import { EVICTIONS } from './evictions.ts';
 import { FILES } from './files.ts';
 import { HEADS } from './heads.ts';
 import { HISTORY } from './history.ts';
@@ -43,12 +45,14 @@ export const MUTATIONS: readonly Mutation[] = [
   ...MODELS,
   ...PULLED_ROWS,
   ...REMOVED_ROWS,
+  ...ADMISSION,
   ...TASKS,
   ...HISTORY,
   ...ROUNDS,
   ...SCHEDULES,
   ...EVALUATION,
   ...ENDLESS,
+  ...EVICTIONS,
   ...PLACING,
   ...MOVES,
   ...MOVING,

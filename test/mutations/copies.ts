@@ -91,8 +91,8 @@ export const COPIES: readonly Mutation[] = [
   {
     rule: 'a copy scales the learning rate as its primary has decided',
     file: SHARDS,
-    find: '    this.#memory.parameters.push(sparse, dense, this.#actions(only), rateScale);\n',
-    replace: '    this.#memory.parameters.push(sparse, dense, this.#actions(only), Math.ceil(rateScale));\n',
+    find: 'const options = { rateScale, seen',
+    replace: 'const options = { rateScale: Math.ceil(rateScale), seen',
     tests: ['test/roles/pserver/held/held.test.ts'],
   },
   {
@@ -176,9 +176,9 @@ export const COPIES: readonly Mutation[] = [
   {
     rule: 'a round that the parameters refuse changes nothing of a copy',
     file: SHARDS,
-    find: '    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(undefined), rateScale);\n    for (const { position } of batches) this.#ledgers.advance(position, only);\n',
+    find: '    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(undefined), options);\n',
     replace:
-      '    for (const { position } of batches) this.#ledgers.advance(position, only);\n    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(undefined), rateScale);\n',
+      '    for (const { position } of batches) this.#ledgers.advance(position, only);\n    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(undefined), options);\n',
     tests: SYNC_TESTS,
   },
   {

@@ -14,7 +14,7 @@ export const MODELS: readonly Mutation[] = [
     file: 'src/tensor/optimizer.ts',
     find: 'learningRate: rate, l2: 1 }',
     replace: 'learningRate: rate, l2: 0 }',
-    tests: ['test/model/layers'],
+    tests: ['test/tensor/mixed-optimizers.test.ts'],
   },
   {
     rule: 'gradients that are added to those of two layers have a place each',

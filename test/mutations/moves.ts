@@ -286,9 +286,9 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'a round that was forwarded leaves the version before it readable',
     file: 'src/roles/pserver/held/held.ts',
-    find: '    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(undefined), rateScale);\n',
+    find: '    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(undefined), options);\n',
     replace:
-      '    this.#memory.parameters.push(sparse, dense, this.#actions(undefined), rateScale);\n    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actionsOf(SHARD_ACTION.skip), rateScale);\n',
+      '    this.#memory.parameters.push(sparse, dense, this.#actions(undefined), options);\n    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actionsOf(SHARD_ACTION.skip), options);\n',
     tests: SYNC_TESTS,
   },
   {

@@ -66,8 +66,8 @@ export const REMOVED_ROWS: readonly Mutation[] = [
   {
     rule: 'ids of another shard are refused before any row is removed',
     file: 'src/tensor/sparse-table.ts',
-    find: '      this.checkShards(at, some.length, actions);\n    }\n    let removed = 0;\n',
-    replace: '    }\n    let removed = 0;\n',
+    find: '      this.checkShards(at, some.length, actions);\n    }\n    if (ids.length',
+    replace: '    }\n    if (ids.length',
     tests,
   },
 ];

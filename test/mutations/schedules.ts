@@ -79,9 +79,8 @@ export const SCHEDULES: readonly Mutation[] = [
   {
     rule: 'a round has its own share, not that of the next one',
     file: 'src/roles/pserver/held/held.ts',
-    find: 'const rateScale = this.rateShareOf(round);',
-    replace: 'const rateScale = this.rateShareOf(round + 1);',
-    schedules: SYNC_SIM,
+    find: 'rateScale: this.rateShareOf(round),',
+    replace: 'rateScale: this.rateShareOf(round + 1),',
     tests: ['test/sync/shuffled-delivery.test.ts'],
   },
   {

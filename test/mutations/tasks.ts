@@ -132,10 +132,10 @@ export const TASKS: readonly Mutation[] = [
   {
     rule: 'the ledger advances after the push was applied',
     file: 'src/roles/pserver/held/held.ts',
-    find: '    this.#memory.parameters.push(sparse, dense, this.#actions(only), rateScale);\n    this.#ledgers.advance(push, only);\n',
+    find: '    this.#memory.parameters.push(sparse, dense, this.#actions(only), options);\n',
     replace:
-      '    this.#ledgers.advance(push, only);\n    this.#memory.parameters.push(sparse, dense, this.#actions(only), rateScale);\n',
-    schedules: { mode: 'async' },
+      '    this.#ledgers.advance(push, only);\n    this.#memory.parameters.push(sparse, dense, this.#actions(only), options);\n',
+    tests: ['test/roles/pserver/held/held.test.ts'],
   },
   {
     rule: 'the end of a task counts only for a live attempt',

@@ -122,7 +122,7 @@ export function trainedParts(job: Job, { model, tasks }: Pick<Loaded, 'model' | 
       const { sparse, dense } = sumOf(parameters, ofPart);
       const actions = new Uint8Array(SHARDS);
       for (const shard of held) actions[shard] = SHARD_ACTION.apply;
-      if (sparse.length + dense.length > 0) parameters.push(sparse, dense, actions, shareOf(round));
+      if (sparse.length + dense.length > 0) parameters.push(sparse, dense, actions, { rateScale: shareOf(round) });
     }
   }
   return parts;

@@ -50,7 +50,7 @@ export function blocksPart(parameter: number, blocks: readonly number[], gradien
 }
 
 export function pullRows(
-  parameters: Parameters,
+  parameters: Pick<Parameters, 'pullSparse'>,
   tableIndex: number,
   ids: readonly bigint[],
   width: number,

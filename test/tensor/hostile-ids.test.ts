@@ -67,7 +67,7 @@ function countingTable(multiplier: bigint, shards: number) {
       const located = put(new Uint8Array(4 * ids.length));
       const gradients = put(new Uint8Array(4 * ids.length));
       floats(gradients, ids.length).fill(-1);
-      expect(kernels.locateRows(address, idsAt, ids.length, actions, located)).toBe(-1);
+      expect(kernels.locateRows(address, idsAt, ids.length, actions, located, true)).toBe(-1);
       expect(kernels.reservePending()).toBe(1);
       kernels.applyRows(address, idsAt, ids.length, gradients, located, 0);
       for (const used of [idsAt, actions, located, gradients]) kernels.deallocate(used);
@@ -85,7 +85,7 @@ function countingTable(multiplier: bigint, shards: number) {
       const part = kernels.partAt(address, shard);
       const rows = kernels.partRows(part);
       return Array.from({ length: rows }, (_, i) => i).reduce<{ position: number; id: bigint }[]>((found) => {
-        const next = kernels.collectIds(part, (found.at(-1)?.position ?? -1) + 1, out, 1, 0) >>> 0;
+        const next = kernels.collectIds(part, (found.at(-1)?.position ?? -1) + 1, out, 1, 0, 0) >>> 0;
         expect(kernels.collectedIds()).toBe(1);
         // Where to continue is the position after; 0 when it was the last.
         const position = next === 0 ? (found.at(-1)?.position ?? -1) + 1 : next - 1;

@@ -40,7 +40,7 @@ function push(parameters: Parameters, gradient: Float32Array, rateScale = 1): vo
     [rowsPart(0, [7n], rows), rowsPart(1, [7n], rows)],
     [blocksPart(0, [0], dense), blocksPart(1, [0], dense)],
     applyAll(1),
-    rateScale,
+    { rateScale },
   );
 }
 
@@ -92,6 +92,17 @@ it('what one parameter has for an optimizer changes nothing in the others', () =
   for (const state of states) expect(state).toEqual(states[0]);
 });
 
+it('a statistic moves a share of the way from its present value, not from the one that a trainer had pulled', () => {
+  const [mean] = SPEC.dense.map((one) => ({ ...one, statisticRate: 0.25 }));
+  const parameters = makeParameters({ spec: { dense: [mean!], sparse: [] }, shards: 1 });
+  const first = parameters.exportBlocks(0)[0]!.values[0]!;
+  const statistics = [3, -5];
+  for (const statistic of statistics)
+    parameters.push([], [blocksPart(0, [0], new Float32Array(LENGTH).fill(-statistic))], applyAll(1));
+  const moved = statistics.reduce((value, statistic) => value + 0.25 * (statistic - value), first);
+  expect(parameters.exportBlocks(0)[0]!.values[0]).toBeCloseTo(moved, 6);
+});
+
 it('the rate of a statistic is not scaled', () => {
   const [mean, learned] = SPEC.dense.map((one, at) => (at === 0 ? { ...one, statisticRate: 0.1 } : one));
   const spec: ParameterSpec = { dense: [mean!, learned!], sparse: [] };
@@ -99,8 +110,8 @@ it('the rate of a statistic is not scaled', () => {
   const parts = [blocksPart(0, [0], gradient), blocksPart(1, [0], gradient)];
   const valuesAt = (rateScale: number): Float32Array[] => {
     const [pushed, kept] = [makeParameters({ spec, shards: 1 }), makeParameters({ spec, shards: 1 })];
-    pushed.push([], parts, applyAll(1), rateScale);
-    kept.pushKeeping([], parts, applyAll(1), rateScale);
+    pushed.push([], parts, applyAll(1), { rateScale });
+    kept.pushKeeping([], parts, applyAll(1), { rateScale });
     expect(everything(kept, 0)).toEqual(everything(pushed, 0));
     return pushed.exportBlocks(0).map(({ values }) => values);
   };

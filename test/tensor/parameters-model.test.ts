@@ -172,7 +172,7 @@ class Scene {
         : undefined;
     // Shards have had different numbers of updates.
     const seenBy = Uint32Array.from({ length: SHARDS }, (_, shard) => seen + 7 * shard);
-    const push = (): void => this.parameters.push([rowsPart(table, ids, gradients)], [], actions, 1, seenBy);
+    const push = (): void => this.parameters.push([rowsPart(table, ids, gradients)], [], actions, { seen: seenBy });
     if (refused !== undefined) {
       expect(push).toThrowError(expect.objectContaining({ code: refused }));
       return;
@@ -189,13 +189,16 @@ class Scene {
     if (!this.plain.shards.has(shard)) return;
     const own = ids.filter((id) => shardOfRow(TABLES[SEEN]!.name, id, SHARDS) === shard);
     const removed = own.filter((id) => this.plain.remove(SEEN, id)).length;
-    expect(this.parameters.removeRows(shard, SEEN, BigUint64Array.from(own))).toBe(removed);
+    expect(this.parameters.removeIds(shard, SEEN, BigUint64Array.from(own))).toBe(removed);
   }
 
   lower({ shard, by }: Extract<Event, { kind: 'lower' }>): void {
     if (!this.plain.shards.has(shard)) return;
-    this.parameters.lowerSeen(shard, SEEN, by);
+    this.parameters.lowerSeen(shard, by);
     for (const row of this.plain.rowsOf(SEEN, shard)) row.seen = Math.max(0, row.seen - by);
+    const unseen = this.plain.rowsOf(SEEN, shard).filter(({ seen }) => seen <= 10);
+    for (const { id } of unseen) this.plain.remove(SEEN, id);
+    expect(this.parameters.removeUnseen(shard, SEEN, 10)).toBe(unseen.length);
   }
 
   pull({ table, ids }: Extract<Event, { kind: 'pull' }>): void {
@@ -247,8 +250,6 @@ class Scene {
         if (rows.steps !== undefined) expect([...rows.steps]).toEqual(plain.map(({ state }) => state.step));
         if (table !== SEEN) return;
         expect([...rows.seen!]).toEqual(plain.map(({ seen }) => seen));
-        const unseen = plain.filter(({ seen }) => seen <= 50).map(({ id }) => id);
-        expect([...this.parameters.unseenIds(shard, SEEN, 50)]).toEqual(unseen);
       });
     }
   }

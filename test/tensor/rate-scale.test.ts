@@ -42,7 +42,7 @@ const rated = OPTIMIZERS.filter((one): one is Rated => one.type !== 'ftrl');
 it.each(rated.map((one) => [one.type, one] as const))('%s', (_type, optimizer) => {
   const scaled = start(optimizer);
   const smaller = start({ ...optimizer, learningRate: optimizer.learningRate / 4 });
-  scaled.push(...parts(0), APPLY, 1 / 4);
+  scaled.push(...parts(0), APPLY, { rateScale: 1 / 4 });
   smaller.push(...parts(0), APPLY);
   expect(contentOf(scaled)).toEqual(contentOf(smaller));
 
@@ -61,5 +61,5 @@ it.each(rated.map((one) => [one.type, one] as const))('%s', (_type, optimizer) =
 
 it('ftrl takes no other rate', () => {
   const parameters = start({ type: 'ftrl', alpha: 0.1, beta: 1, lambda1: 0, lambda2: 0 });
-  expect(() => parameters.push(...parts(0), APPLY, 0.5)).toThrow(/rate/);
+  expect(() => parameters.push(...parts(0), APPLY, { rateScale: 0.5 })).toThrow(/rate/);
 });

@@ -13,8 +13,10 @@ const SPEC = { dense: [], sparse: [{ ...table(WIDTH).sparse[0]!, hasSeen: true }
 
 const make = (shards = 1, recallsPulls = true): Parameters => makeParameters({ spec: SPEC, shards, recallsPulls });
 const push = (to: Parameters, ids: readonly bigint[], seen = 1): void =>
-  to.push([rowsPart(0, ids, new Float32Array(ids.length * WIDTH).fill(0.5))], [], applyAll(1), 1, Uint32Array.of(seen));
-const remove = (from: Parameters, ids: readonly bigint[]): number => from.removeRows(0, 0, BigUint64Array.from(ids));
+  to.push([rowsPart(0, ids, new Float32Array(ids.length * WIDTH).fill(0.5))], [], applyAll(1), {
+    seen: Uint32Array.of(seen),
+  });
+const remove = (from: Parameters, ids: readonly bigint[]): number => from.removeIds(0, 0, BigUint64Array.from(ids));
 
 /** What is left when nothing was pulled before. */
 function without(...all: readonly ((to: Parameters) => void)[]): unknown {
@@ -79,10 +81,10 @@ describe('removed rows', () => {
     const parameters = makeParameters({ spec: SPEC, shards: 2 });
     const mine = IDS.filter((id) => shardOfRow('rows', id, 2) === 0);
     const ids = BigUint64Array.from(IDS);
-    parameters.push([rowsPart(0, IDS, new Float32Array(COUNT * WIDTH))], [], applyAll(2), 1, new Uint32Array(2));
-    expect(() => parameters.removeRows(0, 0, ids)).toThrowError(expect.objectContaining({ code: 'WrongShard' }));
+    parameters.push([rowsPart(0, IDS, new Float32Array(COUNT * WIDTH))], [], applyAll(2), { seen: new Uint32Array(2) });
+    expect(() => parameters.removeIds(0, 0, ids)).toThrowError(expect.objectContaining({ code: 'WrongShard' }));
     expect(parameters.stats().rows).toBe(COUNT);
-    expect(parameters.removeRows(0, 0, BigUint64Array.from(mine))).toBe(mine.length);
+    expect(parameters.removeIds(0, 0, BigUint64Array.from(mine))).toBe(mine.length);
   });
 });
 
@@ -94,10 +96,11 @@ describe('seen', () => {
     const rows = parameters.exportRows(0, 0);
     expect([...rows.ids]).toEqual([3n, 5n, 7n, HIGHEST]);
     expect([...rows.seen!]).toEqual([20, 10, 20, 10]);
-    expect([...parameters.unseenIds(0, 0, 19)]).toEqual([5n, HIGHEST]);
     const copy = make();
     copy.importRows(0, 0, rows);
     expect(copy.exportRows(0, 0)).toEqual(rows);
+    expect(parameters.removeUnseen(0, 0, 19)).toBe(2);
+    expect([...parameters.exportRows(0, 0).ids]).toEqual([3n, 7n]);
     const { seen: _, ...older } = rows;
     const from = make();
     from.importRows(0, 0, older);
@@ -112,7 +115,7 @@ describe('seen', () => {
     const plain = makeParameters({ spec: table(WIDTH), shards: 1 });
     plain.push([part], [], applyAll(1));
     expect(plain.exportRows(0, 0).seen).toBeUndefined();
-    expect(() => plain.removeRows(0, 0, BigUint64Array.of(1n))).toThrow(/removed/);
+    expect(() => plain.removeIds(0, 0, BigUint64Array.of(1n))).toThrow(/removed/);
     const rows = { ...plain.exportRows(0, 0), seen: Uint32Array.of(1) };
     expect(() => plain.importRows(0, 0, rows)).toThrowError(expect.objectContaining({ code: 'BadMessage' }));
   });

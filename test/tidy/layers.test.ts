@@ -50,7 +50,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     export: ['file', 'set'],
   },
   'checkpoint/file': { safetensors: [] },
-  tensor: { kernels: ['generated'], generated: [] },
+  tensor: { admission: [], kernels: ['generated'], generated: [] },
   page: { browser: [], generated: [] },
   model: { layers: [] },
   data: {

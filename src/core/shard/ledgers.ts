@@ -40,6 +40,8 @@ export interface ShardLedgers {
   isAgreed(): boolean;
   /** Passes that are complete in every shard. */
   watermark(): number;
+  /** Passes that are complete in this shard. */
+  watermarkOf(shard: number): number;
   /** As `Ledger.passesDone`, of the shard that has done least. */
   passesDone(recordsOfPass: number): number;
   /** For each distinct ledger the closed tasks of a pass; ledgers in which the pass is complete are left out. */
@@ -77,6 +79,11 @@ export function createShardLedgers(
   saved: ReadonlyMap<number, Uint8Array>,
 ): ShardLedgers {
   const groups = new LedgerGroups(tasks, shards, saved);
+  const groupOf = (shard: number): LedgerGroup => {
+    const group = groups.of(shard);
+    assert(group !== undefined, `shard ${shard} is one of these`);
+    return group;
+  };
   return {
     judge(push, only) {
       const meant = groups.among(only);
@@ -134,9 +141,9 @@ export function createShardLedgers(
       groups.merge();
       return groups.all.map(({ ledger }) => ledger.closedTasks(pass)).filter((bitmap) => bitmap !== undefined);
     },
+    watermarkOf: (shard) => groupOf(shard).ledger.watermark(),
     encode(shard) {
-      const group = groups.of(shard);
-      assert(group !== undefined, `shard ${shard} is one of these`);
+      const group = groupOf(shard);
       group.encoded ??= group.ledger.encode();
       return group.encoded;
     },

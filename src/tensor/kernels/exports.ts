@@ -2,7 +2,7 @@ import type { LayerExports } from './layer-exports.ts';
 
 /**
  * What `assembly/index.ts` exports. Addresses are byte offsets into kernel memory; those that come back are signed, so
- * read them with `>>> 0`. 64-bit integers are bigints, so only calls made once a table or block take them.
+ * read them with `>>> 0`. 64-bit integers are bigints, so only calls made once a table, block or push take them.
  */
 export interface MathExports {
   exp(x: number): number;
@@ -36,6 +36,7 @@ export interface OptimizerExports {
   createAdam(rate: number, beta1: number, beta2: number, epsilon: number, l2: number): number;
   createAdamw(rate: number, beta1: number, beta2: number, epsilon: number, weightDecay: number): number;
   createFtrl(alpha: number, beta: number, lambda1: number, lambda2: number): number;
+  createCounter(): number;
   scaleRate(optimizer: number, scale: number): void;
   startSlots(optimizer: number, values: number, count: number): void;
   update(optimizer: number, values: number, gradients: number, count: number, step: number): void;
@@ -61,12 +62,12 @@ export interface TableExports {
   partBytes(part: number): number;
   reservePending(): number;
   forgetPending(): void;
-  collectIds(part: number, from: number, out: number, room: number, seen: number): number;
+  collectIds(part: number, from: number, out: number, room: number, seen: number, ages: number): number;
   collectedIds(): number;
   pullRows(table: number, ids: number, count: number, out: number, found: number): number;
   checkShards(table: number, ids: number, count: number, actions: number): number;
-  locateRows(table: number, ids: number, count: number, actions: number, located: number): number;
-  recallRows(table: number, ids: number, count: number, found: number, located: number): number;
+  locateRows(table: number, ids: number, count: number, actions: number, located: number, expects: boolean): number;
+  recallRows(table: number, ids: number, count: number, found: number, located: number, expects: boolean): number;
   areSameIds(a: number, b: number, count: number): number;
   filterBytes(count: number): number;
   mayRepeat(table: number, ids: number, count: number, places: number, filter: number): number;
@@ -81,6 +82,29 @@ export interface TableExports {
   addAscending(part: number, ids: number, count: number, fields: number): void;
   readField(located: number, count: number, offset: number, byteLength: number, out: number): void;
   writeField(located: number, count: number, offset: number, byteLength: number, from: number): void;
+}
+
+/** Tables that do not give a row to each id (assembly/admission.ts). */
+export interface AdmissionExports {
+  judgeRows(
+    table: number,
+    candidates: number,
+    min: number,
+    chances: bigint,
+    key: bigint,
+    draw: number,
+    ids: number,
+    count: number,
+    located: number,
+    fates: number,
+    places: number,
+    tallies: number,
+  ): void;
+  listNew(table: number, shard: number, ids: number, count: number, fates: number, out: number): number;
+  expectAdmitted(table: number, candidates: number, ids: number, count: number, fates: number, located: number): void;
+  markCandidates(candidates: number, ids: number, count: number, places: number, seen: number): void;
+  countCandidates(candidates: number, ids: number, count: number, fates: number, places: number, seen: number): void;
+  initialOld(table: number, ids: number, count: number, fates: number, old: number): void;
 }
 
 export interface RouterExports {
@@ -213,6 +237,7 @@ export interface KernelExports
     InitializerExports,
     OptimizerExports,
     TableExports,
+    AdmissionExports,
     RouterExports,
     GatherExports,
     FoldExports,

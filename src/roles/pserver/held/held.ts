@@ -16,6 +16,7 @@
 import { assert, unreachable } from '../../../base/assert.ts';
 import type { PushPosition } from '../../../core/shard/ledger.ts';
 import { createShardLedgers, type ShardLedgers } from '../../../core/shard/ledgers.ts';
+import { type LookRules, type LookState, Looks } from '../../../core/shard/looks.ts';
 import { createIdRouter, type IdRouter } from '../../../tensor/id-router.ts';
 import { hasLearningRate, type TrainedSpec } from '../../../tensor/optimizer.ts';
 import {
@@ -26,7 +27,7 @@ import {
 } from '../../../tensor/parameters.ts';
 import type { ShardParts } from '../../../tensor/shard-parts.ts';
 import type { ClosedTask, PushUpdate, RoundUpdate, Update } from '../update/update.ts';
-import type { OldValues } from './pre-image.ts';
+import { type OldValues, RemovedRows } from './pre-image.ts';
 
 export interface HeldJob {
   readonly spec: TrainedSpec;
@@ -36,6 +37,8 @@ export interface HeldJob {
   readonly tasks: number;
   /** Sync mode: the factor of the learning rate in a round. */
   readonly rateShareOf?: ((round: number) => number) | undefined;
+  /** Undefined: no table has a `seen`. */
+  readonly looks?: LookRules | undefined;
 }
 
 /** The positions of shards. */
@@ -44,6 +47,8 @@ export interface ShardPositions {
   readonly ledgers: ReadonlyMap<number, Uint8Array>;
   /** Updates applied so far, by shard; 0 for shards that are not named. */
   readonly seqs: ReadonlyMap<number, number>;
+  /** If tables have a `seen`: when the shards look for what is unseen. Shards that are not named have seen nothing. */
+  readonly looks?: ReadonlyMap<number, LookState>;
 }
 
 /** Read-only view of the ledgers. Only `Held` changes them. */
@@ -66,6 +71,10 @@ export class Held {
   /** Shard number → number of applied updates. */
   readonly #seqs: Float64Array;
   readonly #shards = new Set<number>();
+  /** Shard number → its looks. Empty if no table has a `seen`. */
+  readonly #looks = new Map<number, Looks>();
+  /** Shard number → passes that were complete after its last update; kept for shards with looks. */
+  readonly #watermarks: Float64Array;
   /** Cached actions for an update of all held shards; undefined until needed. */
   #applyToAll: Actions | undefined;
 
@@ -75,6 +84,7 @@ export class Held {
     this.#memory = memory;
     this.#ledgers = createShardLedgers(job.tasks, [], new Map());
     this.#seqs = new Float64Array(job.shards);
+    this.#watermarks = new Float64Array(job.shards);
   }
 
   /** Returns another `Held` in the same memory, which holds no shards yet. */
@@ -91,11 +101,14 @@ export class Held {
   }
 
   /** Holds more shards, which must be in the memory. Throws `CheckpointCorrupt` for an unreadable ledger. */
-  hold(shards: readonly number[], { ledgers, seqs }: ShardPositions): void {
+  hold(shards: readonly number[], { ledgers, seqs, looks }: ShardPositions): void {
     this.#ledgers.add(shards, ledgers);
     for (const shard of shards) {
       this.#shards.add(shard);
       this.#seqs[shard] = seqs.get(shard) ?? 0;
+      if (this.job.looks === undefined) continue;
+      this.#looks.set(shard, new Looks(this.job.looks, shard, looks?.get(shard)));
+      this.#watermarks[shard] = this.#ledgers.watermarkOf(shard);
     }
     this.#applyToAll = undefined;
   }
@@ -103,7 +116,10 @@ export class Held {
   /** Stops holding these shards, which stay in the memory. */
   letGo(shards: readonly number[]): void {
     this.#ledgers.remove(shards);
-    for (const shard of shards) this.#shards.delete(shard);
+    for (const shard of shards) {
+      this.#shards.delete(shard);
+      this.#looks.delete(shard);
+    }
     this.#applyToAll = undefined;
   }
 
@@ -117,6 +133,7 @@ export class Held {
     return {
       ledgers: new Map(shards.map((shard) => [shard, this.#ledgers.encode(shard)])),
       seqs: new Map(shards.map((shard) => [shard, this.#seqs[shard]!])),
+      ...(this.job.looks && { looks: new Map(shards.map((shard) => [shard, this.#looks.get(shard)!.state()])) }),
     };
   }
 
@@ -188,17 +205,31 @@ export class Held {
   #push({ push, shards, dense, sparse, rateScale }: PushUpdate): void {
     if (shards.length === 0) return;
     const only = this.#unlessAll(shards);
-    this.#memory.parameters.push(sparse, dense, this.#actions(only), rateScale);
+    const options = { rateScale, seen: this.#nextSeen(), name: push };
+    this.#memory.parameters.push(sparse, dense, this.#actions(only), options);
+    this.#begin(shards, push.pass);
     this.#ledgers.advance(push, only);
     this.#count(shards);
   }
 
-  #round({ round, batches, dense, sparse }: RoundUpdate, only: readonly number[] | undefined): OldValues {
+  #round(update: RoundUpdate, only: readonly number[] | undefined): OldValues {
+    if (this.#looks.size === 0) return this.#applyRound(update, only);
+    const removed = new RemovedRows(this.#memory.parameters);
+    const unwatch = this.#memory.parameters.watchRemovals(removed);
+    try {
+      return removed.addTo(this.#applyRound(update, only));
+    } finally {
+      unwatch();
+    }
+  }
+
+  #applyRound({ round, batches, dense, sparse }: RoundUpdate, only: readonly number[] | undefined): OldValues {
     // Copy the ids: they may be in kernel memory, which may move during the push.
     const ids = sparse.map((part) => part.ids.slice());
-    const rateScale = this.rateShareOf(round);
+    const options = { rateScale: this.rateShareOf(round), seen: this.#nextSeen(), name: { round } };
     // The round has only rows of these shards. With actions for all held shards, rows found by pulls need no lookup.
-    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(undefined), rateScale);
+    const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(undefined), options);
+    this.#begin(only ?? this.#shards, Math.max(...batches.map(({ position }) => position.pass)));
     for (const { position } of batches) this.#ledgers.advance(position, only);
     this.#count(only ?? this.#shards);
     return {
@@ -207,8 +238,37 @@ export class Held {
     };
   }
 
+  /** Returns the `seen` that the next update gives to the rows that it names, by shard; undefined if rows have none. */
+  #nextSeen(): Uint32Array | undefined {
+    if (this.#looks.size === 0) return undefined;
+    const seen = new Uint32Array(this.job.shards);
+    for (const [shard, { base }] of this.#looks) seen[shard] = this.#seqs[shard]! + 1 - base;
+    return seen;
+  }
+
+  /** Call this before the ledgers and positions advance. */
+  #begin(applying: Iterable<number>, pass: number): void {
+    if (this.#looks.size === 0) return;
+    for (const shard of applying) this.#looks.get(shard)!.begin(pass, this.#seqs[shard]!, this.#watermarks[shard]!);
+  }
+
+  /** Counts an update that the ledgers have, and removes what is unseen for too long if a look is due. */
   #count(applied: Iterable<number>): void {
-    for (const shard of applied) this.#seqs[shard]! += 1;
+    for (const shard of applied) {
+      this.#seqs[shard]! += 1;
+      const looks = this.#looks.get(shard);
+      if (looks !== undefined) this.#look(shard, looks);
+    }
+  }
+
+  #look(shard: number, looks: Looks): void {
+    const before = this.#watermarks[shard]!;
+    const watermark = this.#ledgers.watermarkOf(shard);
+    this.#watermarks[shard] = watermark;
+    const { removals, lowerSeenBy } = looks.after(this.#seqs[shard]!, before, watermark);
+    const { parameters } = this.#memory;
+    for (const { table, seen } of removals) parameters.removeUnseen(shard, table, seen);
+    if (lowerSeenBy !== undefined) parameters.lowerSeen(shard, lowerSeenBy);
   }
 
   /** Returns the actions for `Parameters.push`: apply to these shards, skip other held shards, refuse all others. */

@@ -5,8 +5,8 @@
  */
 import { assert } from '../../../base/assert.ts';
 import { blockLength } from '../../../tensor/blocks.ts';
-import type { ParameterMemory } from '../../../tensor/parameters.ts';
-import { partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
+import type { ParameterMemory, RemovalWatcher } from '../../../tensor/parameters.ts';
+import { joinBytes, partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
 
 interface OldBlocks {
   readonly parameter: number;
@@ -28,6 +28,43 @@ export interface OldValues {
   readonly dense: readonly OldBlocks[];
   readonly sparse: readonly OldRows[];
 }
+
+/** The values of rows that a round removes: their tables evict. */
+export class RemovedRows implements RemovalWatcher {
+  readonly #parameters: ParameterMemory;
+  readonly #removed: OldRows[] = [];
+
+  constructor(parameters: ParameterMemory) {
+    this.#parameters = parameters;
+  }
+
+  removing(_: number, table: number, ids: BigUint64Array): void {
+    const { values, ids: existing } = this.#parameters.readRows(table, this.#parameters.existingIds(table, ids));
+    this.#removed.push({ table, ids: bytesIn(existing), values: bytesIn(values) });
+  }
+
+  lowering(): void {}
+
+  /** Adds them to the old values of the round, which has named none of them. */
+  addTo({ dense, sparse }: OldValues): OldValues {
+    const tables = [...sparse, ...this.#removed].map(({ table }) => table);
+    return {
+      dense,
+      sparse: [...new Set(tables)].map((table) => {
+        const rows = [...sparse, ...this.#removed].filter((one) => one.table === table);
+        if (rows.length === 1) return rows[0]!;
+        return {
+          table,
+          ids: joinBytes(rows.map(({ ids }) => ids)),
+          values: joinBytes(rows.map(({ values }) => values)),
+        };
+      }),
+    };
+  }
+}
+
+const bytesIn = (array: ArrayBufferView): Uint8Array =>
+  new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 
 /** Source of the values of a pull: the current parameters, or the parameters of the previous version. */
 export type ValueSource = Pick<ParameterMemory, 'pullDense' | 'pullSparse'>;

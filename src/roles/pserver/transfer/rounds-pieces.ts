@@ -4,6 +4,7 @@
  */
 import { PaddletError } from '../../../base/errors.ts';
 import { blockCount, blockLength } from '../../../tensor/blocks.ts';
+import { joinBytes } from '../../../tensor/shard-parts.ts';
 import type { DenseSpec, ParameterSpec } from '../../../tensor/spec.ts';
 import type { RoundsPlace } from '../held/next-round.ts';
 import type { OldValues } from '../held/pre-image.ts';
@@ -111,13 +112,21 @@ export class IncomingRounds {
   #previous(): OldValues {
     return {
       dense: [...this.#blocks].map(([parameter, list]) => {
-        const blocks = joined(
+        const blocks = joinBytes(
           list.map(({ blocks }) => new Uint8Array(blocks.buffer, blocks.byteOffset, blocks.byteLength)),
         );
-        return { parameter, blocks: new Uint32Array(blocks.buffer), values: joined(list.map(({ values }) => values)) };
+        return {
+          parameter,
+          blocks: new Uint32Array(blocks.buffer),
+          values: joinBytes(list.map(({ values }) => values)),
+        };
       }),
       sparse: [...this.#rows].map(([table, list]) => {
-        return { table, ids: joined(list.map(({ ids }) => ids)), values: joined(list.map(({ values }) => values)) };
+        return {
+          table,
+          ids: joinBytes(list.map(({ ids }) => ids)),
+          values: joinBytes(list.map(({ values }) => values)),
+        };
       }),
     };
   }
@@ -149,17 +158,6 @@ function listIn<T>(lists: Map<number, T[]>, key: number): T[] {
   const list = lists.get(key) ?? [];
   lists.set(key, list);
   return list;
-}
-
-/** Concatenates the parts into new memory. */
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, { byteLength }) => sum + byteLength, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.byteLength;
-  }
-  return whole;
 }
 
 const unfit = (what: string): PaddletError =>

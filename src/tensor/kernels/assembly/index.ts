@@ -11,6 +11,7 @@ export {
   createAdam,
   createAdamw,
   createFtrl,
+  createCounter,
   scaleRate,
 } from './optimizer-descriptor';
 export { startSlots, update } from './optimizer';
@@ -26,6 +27,7 @@ export {
 } from './table';
 export { reservePending, forgetPending } from './table-growth';
 export { removeRows, lowerSeen } from './removal';
+export { judgeRows, listNew, expectAdmitted, markCandidates, countCandidates, initialOld } from './admission';
 export { expectAscending, addAscending } from './import';
 export { filterBytes, mayRepeat, repeatSetBytes, firstRepeated } from './repeated';
 export {

@@ -5,6 +5,7 @@ import {
   ADAGRAD,
   ADAM,
   ADAMW,
+  COUNTER,
   FTRL,
   MOMENTUM,
   O_BETA1,
@@ -85,6 +86,11 @@ export function createAdamw(rate: f64, beta1: f64, beta2: f64, epsilon: f64, wei
   const o = create(ADAMW, 2, true, rate, weightDecay);
   if (o != 0) setMoments(o, beta1, beta2, epsilon);
   return o;
+}
+
+/** Counts, and has nothing to update: for candidates (admission.ts). */
+export function createCounter(): u32 {
+  return create(COUNTER, 0, true, 0, 0);
 }
 
 function setMoments(o: u32, beta1: f64, beta2: f64, epsilon: f64): void {

@@ -6,6 +6,7 @@ export const ADAGRAD: u32 = 2;
 export const ADAM: u32 = 3;
 export const ADAMW: u32 = 4;
 export const FTRL: u32 = 5;
+export const COUNTER: u32 = 6; // of rows without values
 
 /** Offsets in the descriptor. What an optimizer has no use for is 0, `keep` 1. */
 export const O_FULL_RATE: usize = 0; // f64, as the job has it

@@ -6,20 +6,22 @@ import { FREED, P_FREED, P_FREE_ROWS, P_INDEX, P_ROWS, P_SHIFT, P_TABLE } from '
 
 /** Removes those of n ids that have a row in the part, which is that of their shard. Returns their number. */
 export function removeRows(part: u32, ids: usize, n: u32): u32 {
-  const table = load<u32>(part, P_TABLE);
-  const seen = seenOffset(table);
   let removed: u32 = 0;
-  for (let i: u32 = 0; i < n; i++) {
-    const row = unlink(table, part, load<u64>(ids + (i << 3)));
-    if (row == 0) continue;
-    store<u64>(row, load<u32>(part, P_FREED));
-    store<u32>(row + seen, FREED);
-    store<u32>(part, row, P_FREED);
-    removed++;
-  }
-  store<u32>(part, load<u32>(part, P_ROWS) - removed, P_ROWS);
-  store<u32>(part, load<u32>(part, P_FREE_ROWS) + removed, P_FREE_ROWS);
+  for (let i: u32 = 0; i < n; i++) removed += <u32>removeRow(part, load<u64>(ids + (i << 3)));
   return removed;
+}
+
+/** Removes the row of an id, whose shard is that of the part; false if there is none. */
+export function removeRow(part: u32, id: u64): bool {
+  const table = load<u32>(part, P_TABLE);
+  const row = unlink(table, part, id);
+  if (row == 0) return false;
+  store<u64>(row, load<u32>(part, P_FREED));
+  store<u32>(row + seenOffset(table), FREED);
+  store<u32>(part, row, P_FREED);
+  store<u32>(part, load<u32>(part, P_ROWS) - 1, P_ROWS);
+  store<u32>(part, load<u32>(part, P_FREE_ROWS) + 1, P_FREE_ROWS);
+  return true;
 }
 
 /** Takes the row of an id out of the index; 0 if there is none. */

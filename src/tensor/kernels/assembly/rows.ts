@@ -101,11 +101,11 @@ export function checkShards(table: u32, ids: usize, n: u32, actions: usize): i32
 }
 
 /**
- * Finds n rows before a push or an import touches any: `located` gets a row, ABSENT (then the row is expected) or
- * SKIPPED for each. `actions` has a SHARD_ACTION for each shard. Index of the first id whose shard takes no update, or
- * -1.
+ * Finds n rows before a push or an import touches any: `located` gets a row, ABSENT (then the row is expected, if
+ * `expects`) or SKIPPED for each. `actions` has a SHARD_ACTION for each shard. Index of the first id whose shard takes
+ * no update, or -1.
  */
-export function locateRows(table: u32, ids: usize, n: u32, actions: usize, located: usize): i32 {
+export function locateRows(table: u32, ids: usize, n: u32, actions: usize, located: usize, expects: bool): i32 {
   for (let start: u32 = 0; start < n; start += STRIDE) {
     const count = min(STRIDE, n - start);
     const some = ids + (start << 3);
@@ -122,7 +122,7 @@ export function locateRows(table: u32, ids: usize, n: u32, actions: usize, locat
     for (let i: u32 = 0; i < count; i++) {
       const part = load<u32>(parts + (i << 2));
       const row = load<u32>(candidates + (i << 2));
-      if (part != 0 && row == ABSENT) expectRow(part);
+      if (expects && part != 0 && row == ABSENT) expectRow(part);
       store<u32>(located + ((start + i) << 2), part == 0 ? SKIPPED : row);
     }
   }
@@ -133,7 +133,7 @@ export function locateRows(table: u32, ids: usize, n: u32, actions: usize, locat
  * As `locateRows` where every shard that is present takes updates, from what a pull has `found`: only rows that were
  * absent, were not pulled or were removed are looked for. No shard may have been dropped since.
  */
-export function recallRows(table: u32, ids: usize, n: u32, found: usize, located: usize): i32 {
+export function recallRows(table: u32, ids: usize, n: u32, found: usize, located: usize, expects: bool): i32 {
   memory.copy(located, found, n << 2);
   const seen = seenOffset(table);
   for (let i: u32 = 0; i < n; i++) {
@@ -145,7 +145,7 @@ export function recallRows(table: u32, ids: usize, n: u32, found: usize, located
     const part = partOf(table, hash);
     if (part == 0) return <i32>i;
     const row = findRow(table, part, hash, id);
-    if (row == ABSENT) expectRow(part);
+    if (expects && row == ABSENT) expectRow(part);
     store<u32>(located + (i << 2), row);
   }
   return -1;
@@ -194,14 +194,14 @@ export function applyRows(table: u32, ids: usize, n: u32, gradients: usize, loca
 }
 
 /**
- * After `applyRows`, in a table with `seen`: gives the applied rows the `seen` of their shards. At `seen` is a u32 for
- * each shard of the job.
+ * In a table with `seen`: gives the located rows the `seen` of their shards. At `seen` is a u32 for each shard of the
+ * job.
  */
 export function markSeen(table: u32, ids: usize, n: u32, located: usize, seen: usize): void {
   const offset = seenOffset(table);
   for (let i: u32 = 0; i < n; i++) {
     const row = load<u32>(located + (i << 2));
-    if (row == SKIPPED) continue;
+    if (row == SKIPPED || row == ABSENT) continue;
     const shard = shardIn(table, hashIn(table, load<u64>(ids + (i << 3))));
     store<u32>(row + offset, load<u32>(seen + (shard << 2)));
   }

@@ -195,9 +195,10 @@ export function findRow(table: u32, part: u32, hash: u64, id: u64): u32 {
 
 /**
  * Writes up to `room` ids of the part from index position `from` on; returns where to continue, 0 at the end. In a
- * table with `seen`: only ids of rows whose `seen` is at most `seen`.
+ * table with `seen`: only ids of rows whose `seen` is at most `seen`. The `seen` of each, a u32, goes to `ages`, unless
+ * that is 0.
  */
-export function collectIds(part: u32, from: u32, out: usize, room: u32, seen: u32): u32 {
+export function collectIds(part: u32, from: u32, out: usize, room: u32, seen: u32, ages: usize): u32 {
   const offset = seenOffset(load<u32>(part, P_TABLE));
   const index = load<u32>(part, P_INDEX);
   const size: u32 = index == <u32>EMPTY_INDEX ? 0 : lastPosition(load<u32>(part, P_SHIFT)) + 1;
@@ -209,6 +210,7 @@ export function collectIds(part: u32, from: u32, out: usize, room: u32, seen: u3
     const row = rowOfCandidate(entry);
     if (offset != 0 && load<u32>(row + offset) > seen) continue;
     store<u64>(out + (count << 3), load<u64>(row));
+    if (ages != 0) store<u32>(ages + (count << 2), load<u32>(row + offset));
     count++;
   }
   collected = count;

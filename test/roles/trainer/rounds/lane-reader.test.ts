@@ -12,13 +12,19 @@ const plan = createRoundPlan({
   lanes: 2,
   seed: 1,
 });
+/** One lane with one task a pass. */
+const planOfOne = createRoundPlan({ taskRecords: Uint32Array.of(7), batchSize: 3, passes: 2, lanes: 1, seed: 1 });
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const taskAt = (round: number, lane: number): number => plan.batchOf(round, lane)!.task;
 
-function counting(fails: (task: number) => boolean = () => false, passOrder: PassOrder = (records) => records) {
+function counting(
+  fails: (task: number) => boolean = () => false,
+  passOrder: PassOrder = (records) => records,
+  of = plan,
+) {
   const read: number[] = [];
   const reader = createLaneReader(
-    plan,
+    of,
     async (task) => {
       read.push(task);
       if (fails(task)) throw new Error('cannot be read');
@@ -88,9 +94,25 @@ test('a task that could not be read ahead is no matter before it is wanted, and 
   expect((await reader.read(3, 0))?.position.task).toBe(taskAt(3, 0));
 });
 
+const shuffling = passOrderOf({
+  job: { data: { shuffle: 'records' }, training: { seed: 1 } },
+} as Parameters<typeof passOrderOf>[0]);
+
+test('a task that ends a pass of its lane and begins the next one is in another order in each', async () => {
+  const { reader, read } = counting(() => false, shuffling, planOfOne);
+  const passes: string[] = [];
+  for (let round = 0; round < planOfOne.firstOf(2); round++) {
+    reader.ahead(round, [0]);
+    const { position, describe } = (await reader.read(round, 0))!;
+    passes[position.pass] = `${passes[position.pass] ?? ''}; ${describe()}`;
+  }
+  expect(read).toHaveLength(1);
+  expect(passes).toHaveLength(2);
+  expect(passes[1]).not.toBe(passes[0]);
+});
+
 test('each pass has the records of a task in an order of its own, with the good ones counted in it', async () => {
-  const job = { data: { shuffle: 'records' }, training: { seed: 1 } };
-  const { reader } = counting(() => false, passOrderOf({ job } as Parameters<typeof passOrderOf>[0]));
+  const { reader } = counting(() => false, shuffling);
   const batches = new Map<string, string[]>();
   for (let round = 0; round < plan.firstOf(2); round++) {
     reader.ahead(round, [0]);

@@ -70,7 +70,7 @@ export class CutSaves {
   begin(round: number, metrics: readonly PassMetrics[]): CutSave {
     const { shards, save } = this.#options;
     const { numbers } = shards;
-    const view = viewRound(shards.parameters);
+    const view = viewRound(shards.parameters, shards.job.spec.sparse.length);
     this.#views.add(view);
     const moments = new Map(numbers.map((shard) => [shard, shards.momentOf(shard)]));
     const momentOf = (shard: number): ShardMoment => moments.get(shard)!;
@@ -82,6 +82,7 @@ export class CutSaves {
     };
     const file = save(source).finally(() => {
       this.#views.delete(view);
+      view.close();
     });
     const started: CutSave = { round, shards: () => saved, file };
     this.#newest = started;

@@ -1,84 +1,158 @@
 /**
  * Sync mode: a view of the shards at one round, captured shard by shard while the pserver applies later rounds
- * (docs/design.md §8). Before a round changes a row or block, the view keeps its old value, once.
+ * (docs/design.md §8). Before a round changes or removes a row or block, the view keeps its old value, once.
  */
 import type { Capturable } from '../../../../checkpoint/file/capture.ts';
-import type { DenseBlock, ParameterMemory, RoundGradients, ShardRows } from '../../../../tensor/parameters.ts';
+import type {
+  DenseBlock,
+  ParameterMemory,
+  ParameterMemoryStats,
+  RoundGradients,
+  ShardRows,
+} from '../../../../tensor/parameters.ts';
+import type { RowMemory } from '../../../../tensor/row-memory.ts';
 
 export interface RoundView extends Capturable {
   /** To be called before this round is applied. */
   keep(round: RoundGradients): void;
+  /** Ends the view. */
+  close(): void;
+}
+
+interface KeptRow {
+  readonly rows: ShardRows;
+  readonly at: number;
 }
 
 interface KeptTable {
   /** Where the old row of an id is kept; undefined if the row did not exist at the round of the view. */
-  readonly places: Map<bigint, { readonly rows: ShardRows; readonly at: number } | undefined>;
+  readonly places: Map<bigint, KeptRow | undefined>;
+  /** By shard: ids that were removed since then. Some may have a row again. */
+  readonly removed: Map<number, Set<bigint>>;
 }
 
-/** Makes a view of the round at which the shards are now. */
-export function viewRound(parameters: ParameterMemory): RoundView {
-  const tables = new Map<number, KeptTable>();
-  const blocks = new Map<string, DenseBlock>();
-  return {
-    keep({ dense, sparse }) {
-      for (const { table, ids } of sparse) keepRows(parameters, table, idsIn(ids), keptOf(tables, table));
-      for (const { parameter, blocks: numbers } of dense) {
-        for (const block of numbers) {
-          const name = nameOf(parameter, block);
-          if (!blocks.has(name)) blocks.set(name, parameters.readBlock(parameter, block));
-        }
+interface KeptShard {
+  readonly tables: readonly ShardRows[];
+  readonly blocks: readonly DenseBlock[];
+}
+
+/** Makes a view of the round at which the shards are now. `tables`: number of tables. */
+export function viewRound(parameters: ParameterMemory, tables: number): RoundView {
+  return new View(parameters, tables);
+}
+
+class View implements RoundView {
+  readonly #parameters: ParameterMemory;
+  readonly #tables: readonly KeptTable[];
+  readonly #blocks = new Map<string, DenseBlock>();
+  /** Shards that were copied whole, because their rows would have another `seen` afterwards. */
+  readonly #whole = new Map<number, KeptShard>();
+  readonly close: () => void;
+
+  constructor(parameters: ParameterMemory, tables: number) {
+    this.#parameters = parameters;
+    this.#tables = Array.from({ length: tables }, () => ({ places: new Map(), removed: new Map() }));
+    this.close = parameters.watchRemovals({
+      removing: (shard, table, ids) => this.#keepRemoved(shard, table, ids),
+      lowering: (shard) => this.#keepShard(shard),
+    });
+  }
+
+  keep({ dense, sparse }: RoundGradients): void {
+    for (const { table, ids } of sparse) this.#keepRows(table, idsIn(ids));
+    for (const { parameter, blocks } of dense) {
+      for (const block of blocks) {
+        const name = nameOf(parameter, block);
+        if (!this.#blocks.has(name)) this.#blocks.set(name, this.#parameters.readBlock(parameter, block));
       }
-    },
-    exportRows(shard, table, memory) {
-      const current = parameters.exportRows(shard, table, memory);
-      const kept = tables.get(table);
-      return kept === undefined ? current : withKeptRows(current, kept);
-    },
-    exportBlocks: (shard) =>
-      parameters.exportBlocks(shard).map((current) => blocks.get(nameOf(current.parameter, current.block)) ?? current),
-    stats: (shard) => parameters.stats(shard),
-  };
+    }
+  }
+
+  exportRows(shard: number, table: number, memory?: RowMemory): ShardRows {
+    const whole = this.#whole.get(shard);
+    if (whole !== undefined) return whole.tables[table]!;
+    const { places, removed } = this.#tables[table]!;
+    const current = this.#parameters.exportRows(shard, table, memory);
+    return places.size === 0 ? current : withKeptRows(current, places, removed.get(shard) ?? []);
+  }
+
+  exportBlocks(shard: number): DenseBlock[] {
+    const whole = this.#whole.get(shard);
+    if (whole !== undefined) return [...whole.blocks];
+    return this.#parameters
+      .exportBlocks(shard)
+      .map((current) => this.#blocks.get(nameOf(current.parameter, current.block)) ?? current);
+  }
+
+  stats(shard?: number): ParameterMemoryStats {
+    return this.#parameters.stats(shard);
+  }
+
+  #keepRows(table: number, ids: BigUint64Array): void {
+    const { places } = this.#tables[table]!;
+    const fresh = ids.filter((id) => !places.has(id));
+    const rows = this.#parameters.readRows(table, this.#parameters.existingIds(table, fresh));
+    for (const id of fresh) places.set(id, undefined);
+    rows.ids.forEach((id, at) => void places.set(id, { rows, at }));
+  }
+
+  #keepRemoved(shard: number, table: number, ids: BigUint64Array): void {
+    this.#keepRows(table, ids);
+    const { removed } = this.#tables[table]!;
+    removed.set(shard, new Set([...(removed.get(shard) ?? []), ...ids]));
+  }
+
+  #keepShard(shard: number): void {
+    if (this.#whole.has(shard)) return;
+    const tables = this.#tables.map((_, table) => this.exportRows(shard, table));
+    this.#whole.set(shard, { tables, blocks: this.exportBlocks(shard) });
+  }
 }
 
 const nameOf = (parameter: number, block: number): string => `${parameter}/${block}`;
 
-function keptOf(tables: Map<number, KeptTable>, table: number): KeptTable {
-  const known = tables.get(table);
-  if (known !== undefined) return known;
-  const kept: KeptTable = { places: new Map() };
-  tables.set(table, kept);
-  return kept;
-}
-
 /** Copies the bytes, because they may be unaligned. */
 const idsIn = (bytes: Uint8Array): BigUint64Array => new BigUint64Array(new Uint8Array(bytes).buffer);
 
-function keepRows(parameters: ParameterMemory, table: number, ids: BigUint64Array, { places }: KeptTable): void {
-  const fresh = ids.filter((id) => !places.has(id));
-  const rows = parameters.readRows(table, parameters.existingIds(table, fresh));
-  for (const id of fresh) places.set(id, undefined);
-  rows.ids.forEach((id, at) => void places.set(id, { rows, at }));
-}
-
-/** The rows at the round of the view: changed rows have their old values, and rows created since then are left out. */
-function withKeptRows(current: ShardRows, { places }: KeptTable): ShardRows {
-  const { ids } = current;
-  const existed = [...ids.keys()].filter((at) => !places.has(ids[at]!) || places.get(ids[at]!) !== undefined);
-  const sources = existed.map((at) => places.get(ids[at]!) ?? { rows: current, at });
-  const gather = (width: number, pick: (rows: ShardRows) => Float32Array): Float32Array => {
+/**
+ * The rows at the round of the view, sorted by id: changed and removed rows have their old values, and rows created
+ * since then are left out.
+ */
+function withKeptRows(
+  current: ShardRows,
+  places: ReadonlyMap<bigint, KeptRow | undefined>,
+  removed: Iterable<bigint>,
+): ShardRows {
+  const sources: KeptRow[] = [];
+  const gone = new Set(removed);
+  current.ids.forEach((id, at) => {
+    gone.delete(id);
+    const source = places.has(id) ? places.get(id) : { rows: current, at };
+    if (source !== undefined) sources.push(source);
+  });
+  for (const id of gone) {
+    const source = places.get(id);
+    if (source !== undefined) sources.push(source);
+  }
+  const idOf = ({ rows, at }: KeptRow): bigint => rows.ids[at]!;
+  if (gone.size > 0) sources.sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1));
+  const widthOf = (pick: (rows: ShardRows) => Float32Array): number => {
+    const { rows } = sources[0] ?? { rows: current };
+    return rows.ids.length === 0 ? 0 : pick(rows).length / rows.ids.length;
+  };
+  const gather = (pick: (rows: ShardRows) => Float32Array): Float32Array => {
+    const width = widthOf(pick);
     const gathered = new Float32Array(sources.length * width);
     sources.forEach(({ rows, at }, i) => {
       gathered.set(pick(rows).subarray(at * width, (at + 1) * width), i * width);
     });
     return gathered;
   };
-  const widthOf = (field: Float32Array): number => (ids.length === 0 ? 0 : field.length / ids.length);
   return {
-    ids: BigUint64Array.from(existed, (at) => ids[at]!),
-    values: gather(widthOf(current.values), (rows) => rows.values),
-    slots: Object.fromEntries(
-      Object.entries(current.slots).map(([name, field]) => [name, gather(widthOf(field), (rows) => rows.slots[name]!)]),
-    ),
+    ids: BigUint64Array.from(sources, idOf),
+    values: gather((rows) => rows.values),
+    slots: Object.fromEntries(Object.keys(current.slots).map((name) => [name, gather((rows) => rows.slots[name]!)])),
     steps: current.steps && Uint32Array.from(sources, ({ rows, at }) => rows.steps![at]!),
+    ...(current.seen && { seen: Uint32Array.from(sources, ({ rows, at }) => rows.seen![at]!) }),
   };
 }

@@ -104,7 +104,7 @@ describe.each(OPTIMIZERS)('$type', (optimizer) => {
           for (const at of [first, second]) {
             if (at !== round) continue;
             then.push(everything(parameters, ROUND_SPEC.sparse.length));
-            views.push(viewRound(parameters));
+            views.push(viewRound(parameters, ROUND_SPEC.sparse.length));
           }
           apply(parameters, lanes, views);
           views.forEach((view, i) => {
@@ -119,7 +119,7 @@ describe.each(OPTIMIZERS)('$type', (optimizer) => {
 
 it('a cut before the first round has no rows', () => {
   const parameters = start(OPTIMIZERS[0]!);
-  const view = viewRound(parameters);
+  const view = viewRound(parameters, ROUND_SPEC.sparse.length);
   const lane: PlainLane = {
     records: 2,
     dense: ROUND_SPEC.dense.map(({ shape }) => new Float32Array(shape[0]!).fill(1)),

@@ -1,0 +1,64 @@
+/** The least recent ids of a shard: those with the lowest `seen`, then the lowest unsigned id. */
+
+/** Ids in any order, each with its `seen`. */
+export interface AgedIds {
+  readonly ids: BigUint64Array;
+  readonly seen: Uint32Array;
+  /** Of each id. */
+  readonly bytes: number;
+}
+
+const BUCKETS = 2048;
+
+/**
+ * The least recent ids of all lists together, until they have at least `bytes`; a result for each list. Ids that were
+ * seen at `now` are left out. The rest must have so many bytes.
+ */
+export function leastRecent(lists: readonly AgedIds[], now: number, bytes: number): BigUint64Array[] {
+  const { seen: last, bytes: missing } = lastToGo(lists, now, bytes);
+  const ties = lists.flatMap((list, number) =>
+    idsWhere(list, (seen) => seen === last).map((id) => ({ id, number, bytes: list.bytes })),
+  );
+  let left = missing;
+  const chosenTies = ties
+    .sort((a, b) => (a.id < b.id ? -1 : 1))
+    .filter((tie) => {
+      const isChosen = left > 0;
+      left -= tie.bytes;
+      return isChosen;
+    });
+  return lists.map((list, number) => {
+    const older = idsWhere(list, (seen) => seen < last && seen !== now);
+    const tied = chosenTies.filter((tie) => tie.number === number).map(({ id }) => id);
+    return BigUint64Array.from([...older, ...tied]);
+  });
+}
+
+/** Reads the ids that are chosen alone: each that is read is allocated. */
+function idsWhere({ ids, seen }: AgedIds, isChosen: (seen: number) => boolean): bigint[] {
+  const chosen: bigint[] = [];
+  for (let at = 0; at < seen.length; at++) if (isChosen(seen[at]!)) chosen.push(ids[at]!);
+  return chosen;
+}
+
+/** The highest `seen` of the ids that go, and how many bytes ids with this `seen` must have. */
+function lastToGo(lists: readonly AgedIds[], now: number, bytes: number): { seen: number; bytes: number } {
+  let from = 0;
+  let missing = bytes;
+  // Each round looks into one bucket of the round before.
+  for (let width = 2 ** 32; width > 1; ) {
+    const step = Math.max(1, width / BUCKETS);
+    const sums = new Float64Array(BUCKETS);
+    for (const { seen, bytes: each } of lists) {
+      for (let at = 0; at < seen.length; at++) {
+        const place = seen[at]! - from;
+        if (place >= 0 && place < width && seen[at] !== now) sums[Math.floor(place / step)]! += each;
+      }
+    }
+    let bucket = 0;
+    while (sums[bucket]! < missing && bucket < BUCKETS - 1) missing -= sums[bucket++]!;
+    from += bucket * step;
+    width = step;
+  }
+  return { seen: from, bytes: missing };
+}

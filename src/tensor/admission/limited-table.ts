@@ -1,0 +1,218 @@
+/**
+ * A table that does not give a row to each id: it has an admission rule or a bound (docs/decisions/0168). For each push
+ * it decides which ids get rows, evicts the least recent ones if the bound demands it, and counts candidates. What it
+ * decides depends on the update and the content of the shard alone, so all copies of a shard decide the same.
+ */
+import { assert } from '../../base/assert.ts';
+import { randomKey } from '../initializer.ts';
+import type { KernelHeap } from '../kernel-heap.ts';
+import { createCounter } from '../kernel-optimizer.ts';
+import { SparseTable, type TableOptions } from '../sparse-table.ts';
+import { type AdmissionRules, CANDIDATE_BYTES, chancesOf, type Draw, drawOf, type UpdateName } from './admission.ts';
+import { leastRecent } from './least-recent.ts';
+import { type NamedIds, type Room, roomFor } from './room.ts';
+
+/** Some of what a push does with an id: the numbers of kernels/assembly/admission.ts. */
+const FATE = { promoted: 2, newCandidate: 4, notAdmitted: 5 } as const;
+/** In the order of the kernel's tallies: by shard, a u32 for each. */
+const TALLIES = ['rows', 'newRows', 'promoted', 'counted', 'newCandidates'] as const satisfies (keyof NamedIds)[];
+const TALLY_BYTES = 4 * TALLIES.length;
+
+/** Addresses of a part of a push. */
+export interface LimitedPart {
+  readonly ids: number;
+  readonly count: number;
+  /** Where the rows are: a u32 for each id. */
+  readonly located: number;
+  /** Memory for this class: `areaBytes`. */
+  readonly area: number;
+}
+
+/** A shard that makes room for a push. */
+export interface ShardRoom {
+  readonly shard: number;
+  readonly room: Room;
+}
+
+export class LimitedTable {
+  readonly rows: SparseTable;
+  /** Undefined: an id is never a candidate. */
+  readonly candidates: SparseTable | undefined;
+  readonly #rules: AdmissionRules;
+  readonly #heap: KernelHeap;
+  readonly #shards: number;
+  readonly #key: bigint;
+  /** Address of the `seen` of candidates, 0 for each shard, if rows have none; else undefined. */
+  readonly #unseenAt: number | undefined;
+
+  constructor(heap: KernelHeap, rows: SparseTable, rules: AdmissionRules, options: Omit<TableOptions, 'optimizer'>) {
+    assert(rules.shardBytes === undefined || rows.hasSeen, 'rows that may be evicted have a seen');
+    this.rows = rows;
+    this.#rules = rules;
+    this.#heap = heap;
+    this.#shards = options.shards;
+    this.#key = randomKey(rows.spec.name, options.seed);
+    if (rules.admission?.type !== 'count') return;
+    const { name } = rows.spec;
+    if (!rows.hasSeen) {
+      this.#unseenAt = heap.allocate(4 * options.shards);
+      heap.bytes.fill(0, this.#unseenAt, this.#unseenAt + 4 * options.shards);
+    }
+    const optimizer = createCounter(heap);
+    this.candidates = new SparseTable(
+      heap,
+      { name, width: 0, initializer: { type: 'zeros' } },
+      { ...options, optimizer, hasSeen: true },
+    );
+  }
+
+  /** Bytes that a part of `count` ids needs. */
+  areaBytes(count: number): number {
+    // A multiple of 4.
+    return TALLY_BYTES * this.#shards + 4 * count + 4 * Math.ceil(count / 4);
+  }
+
+  /**
+   * Decides about the located ids of a push, and expects the rows and candidates that it adds. Ids that get no row are
+   * skipped by the push. Throws `OutOfMemory`; nothing has changed in any case.
+   */
+  judge(part: LimitedPart, name: UpdateName): readonly ShardRoom[] {
+    const { kernels, bytes } = this.#heap;
+    const { ids, count, located } = part;
+    const { tallies, places, fates } = this.#areasOf(part);
+    bytes.fill(0, tallies, places);
+    const { key, word } = this.#drawOf(name);
+    const candidates = this.candidates?.address ?? 0;
+    const table = this.rows.address;
+    kernels.judgeRows(
+      table,
+      candidates,
+      this.#min,
+      this.#chances,
+      key,
+      word,
+      ids,
+      count,
+      located,
+      fates,
+      places,
+      tallies,
+    );
+    const rooms = this.#rooms(tallies);
+    for (const { shard, room } of rooms) this.#refuse(part, shard, room);
+    kernels.expectAdmitted(table, candidates, ids, count, fates, located);
+    return rooms;
+  }
+
+  /** Evicts. `seen` has the `seen` of the update by shard, `seenAt` is its address. */
+  makeRoom(part: LimitedPart, rooms: readonly ShardRoom[], seen: Uint32Array, seenAt: number): void {
+    if (rooms.length === 0) return;
+    const { ids, count, located } = part;
+    this.rows.markSeen(ids, count, located, seenAt);
+    const { candidates } = this;
+    if (candidates !== undefined)
+      this.#heap.kernels.markCandidates(candidates.address, ids, count, this.#areasOf(part).places, seenAt);
+    for (const { shard, room } of rooms) this.#evict(shard, room, seen[shard]!);
+  }
+
+  /** After the rows were updated. `seenAt` is required if rows have a `seen`. */
+  countCandidates(part: LimitedPart, seenAt: number | undefined): void {
+    if (this.candidates === undefined) return;
+    const { fates, places } = this.#areasOf(part);
+    const seen = this.#unseenAt ?? seenAt!;
+    this.#heap.kernels.countCandidates(this.candidates.address, part.ids, part.count, fates, places, seen);
+  }
+
+  /** Writes the initial values of ids without a row to `old`, which has a row for each id of the part. */
+  fillOld(part: LimitedPart, old: number): void {
+    this.#heap.kernels.initialOld(this.rows.address, part.ids, part.count, this.#areasOf(part).fates, old);
+  }
+
+  get #tables(): readonly SparseTable[] {
+    return this.candidates === undefined ? [this.rows] : [this.rows, this.candidates];
+  }
+
+  get #min(): number {
+    const { admission } = this.#rules;
+    return admission?.type === 'count' ? admission.min : 1;
+  }
+
+  get #chances(): bigint {
+    const { admission } = this.#rules;
+    return chancesOf(admission?.type === 'probability' ? admission.p : 1);
+  }
+
+  #drawOf(name: UpdateName): Draw {
+    return this.#rules.admission?.type === 'probability' ? drawOf(this.#key, name) : { key: 0n, word: 0 };
+  }
+
+  #areasOf({ area, count }: LimitedPart): { tallies: number; places: number; fates: number } {
+    const places = area + TALLY_BYTES * this.#shards;
+    return { tallies: area, places, fates: places + 4 * count };
+  }
+
+  #rooms(tallies: number): ShardRoom[] {
+    const { shardBytes } = this.#rules;
+    if (shardBytes === undefined) return [];
+    const all = new Uint32Array(this.#heap.bytes.buffer, tallies, TALLIES.length * this.#shards);
+    const rooms: ShardRoom[] = [];
+    for (let shard = 0; shard < this.#shards; shard++) {
+      const [rows, newRows, promoted, counted, newCandidates] = all.subarray(TALLIES.length * shard);
+      if (newRows! + promoted! + newCandidates! === 0) continue;
+      const held = { rows: this.rows.rowsOf(shard), candidates: this.candidates?.rowsOf(shard) ?? 0 };
+      const named = {
+        ...{ rows: rows!, newRows: newRows!, promoted: promoted!, counted: counted! },
+        newCandidates: newCandidates!,
+      };
+      const room = roomFor(held, named, { shardBytes, rowBytes: this.rows.rowBytes });
+      if (room !== undefined) rooms.push({ shard, room });
+    }
+    return rooms;
+  }
+
+  /** Changes the fates of the new ids that are refused. A promoted candidate stays one, with the count that it has. */
+  #refuse(part: LimitedPart, shard: number, { refusedCandidates, refusedBytes }: Room): void {
+    if (refusedCandidates + refusedBytes === 0) return;
+    const { ids, count } = part;
+    const { fates } = this.#areasOf(part);
+    this.#heap.withScratch(4 * count, (out) => {
+      const listed = this.#heap.kernels.listNew(this.rows.address, shard, ids, count, fates, out);
+      const { bytes } = this.#heap;
+      const places = [...new Uint32Array(bytes.buffer, out, listed)]
+        .map((at) => ({ at, id: this.rows.idAt(ids, at), fate: bytes[fates + at]! }))
+        .sort((a, b) => (a.id < b.id ? 1 : -1));
+      const tooMany = places.filter(({ fate }) => fate === FATE.newCandidate).slice(0, refusedCandidates);
+      for (const { at } of tooMany) bytes[fates + at] = FATE.notAdmitted;
+      const isRefused = new Set(tooMany);
+      let left = refusedBytes;
+      for (const one of places) {
+        if (left <= 0) return;
+        if (isRefused.has(one)) continue;
+        bytes[fates + one.at] = FATE.notAdmitted;
+        left -= this.#freedBy(one.fate);
+      }
+    });
+  }
+
+  #freedBy(fate: number): number {
+    if (fate === FATE.newCandidate) return CANDIDATE_BYTES;
+    return this.rows.rowBytes - (fate === FATE.promoted ? CANDIDATE_BYTES : 0);
+  }
+
+  #evict(shard: number, { evictedCandidates, evictedBytes }: Room, now: number): void {
+    const candidates = (): { ids: BigUint64Array; seen: Uint32Array; bytes: number } => ({
+      ...this.candidates!.agesOf(shard),
+      bytes: CANDIDATE_BYTES,
+    });
+    if (evictedCandidates > 0) {
+      const [ids] = leastRecent([candidates()], now, evictedCandidates * CANDIDATE_BYTES);
+      this.candidates!.remove(shard, ids!);
+    }
+    if (evictedBytes === 0) return;
+    const rows = { ...this.rows.agesOf(shard), bytes: this.rows.rowBytes };
+    const lists = this.candidates === undefined ? [rows] : [rows, candidates()];
+    leastRecent(lists, now, evictedBytes).forEach((ids, at) => {
+      this.#tables[at]!.remove(shard, ids);
+    });
+  }
+}
