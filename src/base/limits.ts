@@ -121,6 +121,12 @@ export const LIMITS = {
   exactAucRecords: 10_000_000,
   /** Records of a group that a ranking is judged by. */
   topK: 1000,
+  /** Tables with their rows, and their candidates. */
+  storedTables: 2 * 1024,
+  /** Begins of passes that a shard keeps for its looks: at most this number of passes counts as unseen. */
+  keptBegins: 4096,
+  /** Updates that an admission rule may count. */
+  admissionCount: 1_000_000,
   /** Sums of metrics that a pserver keeps in sync mode: of passes, and of the job at some rounds. */
   keptMetrics: 196,
   /** Points of a curve of training, and of evaluations: the value of `/history` is below `historyBytes` then. */

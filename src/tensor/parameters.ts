@@ -71,14 +71,14 @@ export interface OldParts {
   readonly sparse: readonly Uint8Array<ArrayBuffer>[];
 }
 
-/** One shard's part of one table, sorted by id (unsigned). The content of a checkpoint. */
+/** One shard's part of one stored table (stored-tables.ts), sorted by id (unsigned). The content of a checkpoint. */
 export interface ShardRows {
   readonly ids: BigUint64Array;
   /** n × width. */
   readonly values: Float32Array;
   /** Optimizer slots by name (`m`, `v`, `accumulator`, `z`, `n`, …), each n × width. */
   readonly slots: Readonly<Record<string, Float32Array>>;
-  /** Update counts per row, where the optimizer keeps them (Adam, AdamW). */
+  /** Update counts per row, where the optimizer keeps them (Adam, AdamW); those of candidates. */
   readonly steps: Uint32Array | undefined;
   /** `seen` of each row, in tables whose rows have one. Rows that are put in without it get 0. */
   readonly seen?: Uint32Array | undefined;
@@ -103,15 +103,6 @@ export interface ParameterMemoryStats {
 /** What a push may do to a shard it touches. */
 export const SHARD_ACTION = { absent: 0, apply: 1, skip: 2 } as const;
 
-/** The candidates of a shard: ids that have no row yet (docs/decisions/0168). Sorted by id (unsigned). */
-export interface ShardCandidates {
-  readonly ids: BigUint64Array;
-  /** Updates that named the id. */
-  readonly counts: Uint32Array;
-  /** 0 in tables whose rows have none. */
-  readonly seen: Uint32Array;
-}
-
 /** Learns what is about to go from a memory, so that it can still be read. */
 export interface RemovalWatcher {
   /** These ids are about to be removed from a table of a shard. Some may have no row. */
@@ -133,7 +124,10 @@ export interface PushOptions {
   readonly name?: UpdateName | undefined;
 }
 
-/** Parameter memory that is read, filled and emptied. Updates are applied through `Parameters`. */
+/**
+ * Parameter memory that is read, filled and emptied. Updates are applied through `Parameters`. Where rows are exported,
+ * imported or read with their state, `table` is a place in `storedTables`, so that candidates are handled like rows.
+ */
 export interface ParameterMemory {
   /** Makes the shard present and empty: dense blocks at their initial values, no rows. */
   addShard(shard: number): void;
@@ -179,10 +173,6 @@ export interface ParameterMemory {
   /** Puts rows into a present shard, replacing rows of the same id. */
   importRows(shard: number, table: number, rows: ShardRows): void;
   importBlock(shard: number, block: DenseBlock): void;
-  /** Of a table whose admission rule counts. Throws `WrongShard`. */
-  exportCandidates(shard: number, table: number): ShardCandidates;
-  /** Puts candidates into a present shard, replacing those of the same id. None of them has a row. */
-  importCandidates(shard: number, table: number, candidates: ShardCandidates): void;
   /** Tells the watcher what is about to go, until the returned function is called. */
   watchRemovals(watcher: RemovalWatcher): () => void;
   /** Puts in the rows that belong to the given present shards, and skips the others. Ids are distinct. */

@@ -20,7 +20,6 @@ import {
   type PushOptions,
   type RemovalWatcher,
   SHARD_ACTION,
-  type ShardCandidates,
   type ShardRows,
   type SparsePart,
   type Staging,
@@ -52,6 +51,8 @@ class WasmParameters implements Parameters {
   readonly #heap: KernelHeap;
   readonly #dense: readonly DenseParameter[];
   readonly #sparse: readonly SparseTable[];
+  /** In the order of `storedTables`. */
+  readonly #stored: readonly SparseTable[];
   /** By table; undefined: each id gets a row. */
   readonly #limited: readonly (LimitedTable | undefined)[];
   readonly #shardCount: number;
@@ -74,26 +75,31 @@ class WasmParameters implements Parameters {
     });
     const byteLength = workspaceBytes(Math.max(0, ...spec.sparse.map(({ width }) => width)), shards);
     const workspace = { address: this.#heap.allocate(byteLength), byteLength };
+    const removing = (table: number) => (shard: number, ids: BigUint64Array) => {
+      for (const watcher of this.#watchers) watcher.removing(shard, table, ids);
+    };
     this.#sparse = spec.sparse.map((sparse, table) => {
       const optimizer = createOptimizer(this.#heap, sparse.optimizer);
-      const removing = (shard: number, ids: BigUint64Array): void => {
-        for (const watcher of this.#watchers) watcher.removing(shard, table, ids);
-      };
       const { hasSeen } = sparse;
-      return new SparseTable(this.#heap, sparse, { ...options, optimizer, workspace, hasSeen, removing });
+      return new SparseTable(this.#heap, sparse, {
+        ...{ ...options, optimizer, workspace, hasSeen, removing: removing(table) },
+      });
     });
-    this.#limited = spec.sparse.map(({ hasSeen: _, ...rules }, table) => {
-      const isLimited = rules.admission !== undefined || rules.shardBytes !== undefined;
-      const rows = this.#sparse[table]!;
-      return isLimited ? new LimitedTable(this.#heap, rows, rules, { ...options, workspace }) : undefined;
+    const stored: SparseTable[] = [...this.#sparse];
+    this.#limited = spec.sparse.map((rules, table) => {
+      if (rules.admission === undefined && rules.shardBytes === undefined) return undefined;
+      const optionsHere = { ...options, workspace, removing: removing(stored.length) };
+      const limited = new LimitedTable(this.#heap, this.#sparse[table]!, rules, optionsHere);
+      if (limited.candidates !== undefined) stored.push(limited.candidates);
+      return limited;
     });
+    this.#stored = stored;
     this.#shardCount = shards;
   }
 
   /** Everything that has parts of its own in a shard. */
   get #parts(): readonly (DenseParameter | SparseTable)[] {
-    const candidates = this.#limited.flatMap((limited) => limited?.candidates ?? []);
-    return [...this.#dense, ...this.#sparse, ...candidates];
+    return [...this.#dense, ...this.#stored];
   }
 
   addShard(shard: number): void {
@@ -137,9 +143,16 @@ class WasmParameters implements Parameters {
     return table;
   }
 
-  /** A table of a present shard. Throws `WrongShard`. */
-  #tableOf(shard: number, index: number): SparseTable {
-    const table = this.#table(index);
+  /** A table of the model, or candidates: a place in the list of `storedTables`. */
+  #storedTable(index: number): SparseTable {
+    const table = this.#stored[index];
+    if (table === undefined) throw unknownParameter('table', index);
+    return table;
+  }
+
+  /** A stored table of a present shard. Throws `WrongShard`. */
+  #storedOf(shard: number, index: number): SparseTable {
+    const table = this.#storedTable(index);
     this.#requireShard(table.spec.name, shard);
     return table;
   }
@@ -259,27 +272,11 @@ class WasmParameters implements Parameters {
   }
 
   sortedIds(table: number, shards: readonly number[] = this.shards()): BigUint64Array {
-    return this.#table(table).sortedIds(shards);
+    return this.#storedTable(table).sortedIds(shards);
   }
 
   existingIds(table: number, ids: BigUint64Array): BigUint64Array {
-    return this.#table(table).existing(ids, this.shards());
-  }
-
-  exportCandidates(shard: number, table: number): ShardCandidates {
-    const { ids, steps, seen } = this.#candidatesOf(shard, table).export(shard);
-    return { ids, counts: steps!, seen: seen! };
-  }
-
-  importCandidates(shard: number, table: number, { ids, counts, seen }: ShardCandidates): void {
-    this.#candidatesOf(shard, table).import(shard, { ids, values: new Float32Array(), slots: {}, steps: counts, seen });
-  }
-
-  #candidatesOf(shard: number, table: number): SparseTable {
-    const { spec } = this.#tableOf(shard, table);
-    const candidates = this.#limited[table]?.candidates;
-    assert(candidates !== undefined, `the admission of ${spec.name} counts`);
-    return candidates;
+    return this.#storedTable(table).existing(ids, this.shards());
   }
 
   removeIds(shard: number, table: number, ids: BigUint64Array): number {
@@ -293,8 +290,7 @@ class WasmParameters implements Parameters {
   lowerSeen(shard: number, by: number): void {
     this.#requireShard('seen', shard);
     for (const watcher of this.#watchers) watcher.lowering(shard);
-    const candidates = this.#limited.flatMap((limited) => limited?.candidates ?? []);
-    for (const one of [...this.#sparse, ...candidates]) if (one.hasSeen) one.lowerSeen(shard, by);
+    for (const one of this.#stored) if (one.hasSeen) one.lowerSeen(shard, by);
   }
 
   watchRemovals(watcher: RemovalWatcher): () => void {
@@ -304,17 +300,17 @@ class WasmParameters implements Parameters {
 
   /** The rows of a table, and its candidates if it has any. */
   #withCandidates(shard: number, table: number): SparseTable[] {
+    this.#requireShard(this.#table(table).spec.name, shard);
     const candidates = this.#limited[table]?.candidates;
-    const rows = this.#tableOf(shard, table);
-    return candidates === undefined ? [rows] : [rows, candidates];
+    return candidates === undefined ? [this.#sparse[table]!] : [this.#sparse[table]!, candidates];
   }
 
   rowBytes(table: number): number {
-    return this.#table(table).rowBytes;
+    return this.#storedTable(table).rowBytes;
   }
 
   readRows(table: number, ids: BigUint64Array): ShardRows {
-    return this.#table(table).read(ids, this.shards());
+    return this.#storedTable(table).read(ids, this.shards());
   }
 
   readBlock(parameter: number, block: number): DenseBlock {
@@ -324,7 +320,7 @@ class WasmParameters implements Parameters {
   }
 
   exportRows(shard: number, table: number, memory?: RowMemory): ShardRows {
-    return this.#tableOf(shard, table).export(shard, memory);
+    return this.#storedOf(shard, table).export(shard, memory);
   }
 
   exportBlocks(shard: number): DenseBlock[] {
@@ -335,7 +331,7 @@ class WasmParameters implements Parameters {
   }
 
   importRows(shard: number, table: number, rows: ShardRows): void {
-    this.#tableOf(shard, table).import(shard, rows);
+    this.#storedOf(shard, table).import(shard, rows);
   }
 
   importBlock(shard: number, block: DenseBlock): void {

@@ -12,11 +12,16 @@ import { createSimulatedDisk } from '../simulated-disk.ts';
 import { contentOf, emptyParameters, ledgerOf, loadUsable } from './fixture.ts';
 import {
   FORMER_FOLDER,
+  FORMER_JOB,
+  FORMER_META,
+  formerParameters,
   GOLDEN_FOLDER,
   GOLDEN_JOB,
   GOLDEN_META,
+  goldenLooks,
   goldenMoment,
   goldenParameters,
+  REFUSED_FOLDER,
 } from './golden-content.ts';
 
 const golden = (path: string) => {
@@ -24,22 +29,24 @@ const golden = (path: string) => {
   return { folder, entry: entrySchema.parse(JSON.parse(readFileSync(`${folder}/entry.json`, 'utf8'))) };
 };
 
-describe('the golden file of format version 3', () => {
-  it('loads: two optimizers for dense parameters, two for tables', async () => {
+const POSITIONS = [0, 1, 2, 3].map((shard) => ({ shard, epoch: 2, seq: 100 + shard }));
+const LEDGERS = [1, 1, 2, 2].map((watermark) => ledgerOf(`{"watermark":${watermark}}`));
+
+describe('the golden file of format version 4', () => {
+  it('loads: two optimizers for dense parameters, two for tables, `seen`, candidates, looks', async () => {
     const { folder, entry } = golden(GOLDEN_FOLDER);
     const into = emptyParameters(GOLDEN_JOB);
     const place = { folder, index: GOLDEN_META.index };
     const loaded = await loadGeneration(entry, { disk: createDisk(), place, expected: GOLDEN_JOB, into });
     expect(contentOf(into, GOLDEN_JOB)).toEqual(contentOf(goldenParameters(), GOLDEN_JOB));
     expect(loaded.facts).toMatchObject({ ...GOLDEN_META, rows: 8, extents: 1, shardsHere: 4 });
-    expect(loaded.positions).toEqual([0, 1, 2, 3].map((shard) => ({ shard, epoch: 2, seq: 100 + shard })));
-    expect([...loaded.ledgers.values()]).toEqual(
-      [1, 1, 2, 2].map((watermark) => ledgerOf(`{"watermark":${watermark}}`)),
-    );
+    expect(loaded.positions).toEqual(POSITIONS);
+    expect([...loaded.ledgers.values()]).toEqual(LEDGERS);
     expect(loaded.ledgers.get(1)).toBe(loaded.ledgers.get(0));
+    expect([...loaded.looks]).toEqual([0, 1, 2, 3].map((shard) => [shard, goldenLooks(shard)]));
   });
 
-  /** Until there is a version 3: a change of these bytes is a change of the format. */
+  /** Until there is a version 5: a change of these bytes is a change of the format. */
   it('is what is written today, to the byte', async () => {
     const { folder, entry } = golden(GOLDEN_FOLDER);
     const disk = createSimulatedDisk();
@@ -52,15 +59,47 @@ describe('the golden file of format version 3', () => {
   });
 });
 
+describe('a file of format version 3', () => {
+  it('loads, and has no looks', async () => {
+    const { folder, entry } = golden(FORMER_FOLDER);
+    const into = emptyParameters(FORMER_JOB);
+    const place = { folder, index: FORMER_META.index };
+    const loaded = await loadGeneration(entry, { disk: createDisk(), place, expected: FORMER_JOB, into });
+    expect(contentOf(into, FORMER_JOB)).toEqual(contentOf(formerParameters(), FORMER_JOB));
+    expect(loaded.facts).toMatchObject({ ...FORMER_META, rows: 8, extents: 1, shardsHere: 4 });
+    expect(loaded.positions).toEqual(POSITIONS);
+    expect([...loaded.ledgers.values()]).toEqual(LEDGERS);
+    expect(loaded.looks.size).toBe(0);
+  });
+
+  it('differs from a file of version 4 of the same job by its version alone', async () => {
+    const { folder, entry } = golden(FORMER_FOLDER);
+    const disk = createSimulatedDisk();
+    const parameters = formerParameters();
+    const options = { disk, folder: '/out', meta: FORMER_META, parameters, shards: parameters.shards() };
+    const momentOf = (shard: number) => ({ ...goldenMoment(shard), looks: undefined });
+    const { uuid } = await writeCheckpointFile({ ...options, momentOf });
+    const [now, before] = [
+      disk.content(`/out/${FORMER_META.index}/${uuid}`)!,
+      readFileSync(`${folder}/${FORMER_META.index}/${entry.uuid}`),
+    ].map((bytes) =>
+      Buffer.from(bytes)
+        .toString('latin1')
+        .replace(/"headerCrc32":"[0-9a-f]{8}"/, ''),
+    );
+    expect(now).toBe(before!.replace('"formatVersion":"3"', '"formatVersion":"4"'));
+  });
+});
+
 describe('a file of format version 2', () => {
   it('is refused, naming both versions', async () => {
-    const { folder, entry } = golden(FORMER_FOLDER);
+    const { folder, entry } = golden(REFUSED_FOLDER);
     const into = emptyParameters(GOLDEN_JOB);
     const place = { folder, index: GOLDEN_META.index };
     const refused = {
       code: 'VersionMismatch',
-      message: expect.stringMatching(/of format version 3, got version 2$/),
-      details: { found: 2, expected: 3 },
+      message: expect.stringMatching(/of format version 3 or 4, got version 2$/),
+      details: { found: 2, expected: 4 },
     };
     const options = { disk: createDisk(), place, expected: GOLDEN_JOB, into };
     await expect(loadGeneration(entry, options)).rejects.toMatchObject(refused);
@@ -72,7 +111,7 @@ describe('a file of format version 2', () => {
 
   it('is listed as incompatible, beside files that can be read', async () => {
     const disk = createDisk();
-    const [former, now] = await Promise.all([FORMER_FOLDER, GOLDEN_FOLDER].map((folder) => findFiles(disk, folder)));
+    const [former, now] = await Promise.all([REFUSED_FOLDER, FORMER_FOLDER].map((folder) => findFiles(disk, folder)));
     const listed = await listGenerations({ disk, files: [...former!.files, ...now!.files] });
     expect(listed.map(({ state }) => state).sort()).toEqual(['clean', 'incompatible']);
     expect(listed.find(({ state }) => state === 'incompatible')?.complaint).toContain('got version 2');

@@ -131,8 +131,8 @@ export const ADMISSION: readonly Mutation[] = [
   {
     rule: 'what is unseen goes from the candidates, too',
     file: 'src/tensor/wasm-parameters.ts',
-    find: '    return candidates === undefined ? [rows] : [rows, candidates];',
-    replace: '    return candidates === null ? [rows, candidates] : [rows];',
+    find: '    return candidates === undefined ? [this.#sparse[table]!] :',
+    replace: '    return candidates !== null ? [this.#sparse[table]!] :',
     tests,
   },
   {

@@ -4,6 +4,8 @@ import type { Mutation } from './mutation.ts';
 const LOOKS = 'src/core/shard/looks.ts';
 const HELD = 'src/roles/pserver/held/held.ts';
 const IMAGE = 'src/roles/pserver/held/pre-image.ts';
+const PIECES = 'src/roles/pserver/transfer/copy-pieces.ts';
+const FILE = 'src/checkpoint/file';
 const VIEW = 'src/roles/pserver/modes/rounds/round-view.ts';
 const tests = ['test/roles/pserver/held/evictions.test.ts'];
 
@@ -141,5 +143,82 @@ export const EVICTIONS: readonly Mutation[] = [
     find: '      lowering: (shard) => this.#keepShard(shard),\n',
     replace: '      lowering: () => {},\n',
     tests,
+  },
+  {
+    rule: 'a view of a cut shows candidates that got their rows since',
+    file: VIEW,
+    find: "    if (kind === 'candidates')",
+    replace: "    if (kind !== 'candidates' && kind !== 'sparse')",
+    tests,
+  },
+  {
+    rule: 'a copy of a shard has its candidates',
+    file: PIECES,
+    find: '    ...storedTables(spec.sparse).flatMap((_, table) =>',
+    replace: '    ...spec.sparse.flatMap((_, table) =>',
+    tests,
+  },
+  {
+    rule: 'the `seen` of rows moves with them',
+    file: PIECES,
+    find: '{ seen: wordsAt(layout.steps ? 1 : 0) }',
+    replace: '{ seen: new Uint32Array(count) }',
+    tests,
+  },
+  {
+    rule: 'a copy of a shard says when the shard looks',
+    file: PIECES,
+    find: '    ...(looks === undefined ? [] : [looksPiece(looks)]),\n',
+    replace: '',
+    tests,
+  },
+  {
+    rule: 'candidates are saved with their shard',
+    file: `${FILE}/capture.ts`,
+    find: 'const stored = storedTables(meta.parameters.sparse);',
+    replace: 'const stored = meta.parameters.sparse;',
+    tests: ['test/checkpoint/file/candidates.test.ts'],
+  },
+  {
+    rule: 'the looks of a shard are loaded with it',
+    file: 'src/checkpoint/load/load.ts',
+    find: '      if (state !== undefined) looks.set(shard, state);\n',
+    replace: '',
+    tests: ['test/checkpoint/file/candidates.test.ts'],
+  },
+  {
+    rule: 'the begins of a shard are its own',
+    file: `${FILE}/looks.ts`,
+    find: 'if (words[at] === BigInt(place))',
+    replace: 'if (words[at]! <= BigInt(place))',
+    tests: ['test/checkpoint/file/candidates.test.ts'],
+  },
+  {
+    rule: 'candidates are distributed with their shards',
+    file: 'src/checkpoint/restore/reshard.ts',
+    find: '  return storedTables(chosen).map(({ kind, name }) =>',
+    replace: '  return storedTables(chosen.map(({ admission: _, ...one }) => one)).map(({ kind, name }) =>',
+    tests: ['test/checkpoint/file/candidates.test.ts'],
+  },
+  {
+    rule: 'the digest of the state has the candidates',
+    file: 'src/checkpoint/set/model-digest.ts',
+    find: "  return [...ofKind('sparse'), ...ofKind('candidates')];",
+    replace: "  return ofKind('sparse');",
+    tests: ['test/checkpoint/file/candidates.test.ts'],
+  },
+  {
+    rule: 'the digest of the model has no candidates',
+    file: 'src/checkpoint/set/model-digest.ts',
+    find: "isModel = kind === 'sparse';",
+    replace: 'isModel = kind.length > 0;',
+    tests: ['test/checkpoint/file/candidates.test.ts'],
+  },
+  {
+    rule: 'copies are compared with their candidates and looks',
+    file: 'src/checkpoint/set/shard-digest.ts',
+    find: "  if (looks !== undefined) add(hash, 'looks', Object.values(lookWords(looks)));\n",
+    replace: '',
+    tests: ['test/checkpoint/file/candidates.test.ts'],
   },
 ];

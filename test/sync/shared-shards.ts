@@ -142,7 +142,7 @@ export function digestsOf({ parameters: spec }: Model, parts: readonly Part[]): 
     });
   }
   for (const [table, { name, width }] of inNameOrder(spec.sparse)) {
-    hasher.beginTable(spec.sparse[table]!);
+    hasher.beginTable({ kind: 'sparse', ...spec.sparse[table]! });
     const ids = parts.flatMap(({ parameters }) => [...parameters.sortedIds(table)]).sort((a, b) => (a < b ? -1 : 1));
     for (const id of ids) {
       const rows = holder(parts, shardOfRow(name, id, SHARDS)).readRows(table, BigUint64Array.of(id));

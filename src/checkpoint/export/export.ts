@@ -144,7 +144,7 @@ export const columnBytes = ({ dtype, shape }: ExportColumn): number =>
 /** The rows of a table in batches, and the blocks of a parameter, checked to be as many as planned. */
 export async function* exportRows(options: ExportOptions, plan: TablePlan): AsyncGenerator<ShardRows> {
   const { set, signal, onBytes } = options;
-  const state = options.state ? optimizerLayout(plan.spec.optimizer) : VALUES_ONLY;
+  const state = options.state ? { ...optimizerLayout(plan.spec.optimizer), seen: false } : VALUES_ONLY;
   for await (const rows of mergeRows({ shards: set.shards, table: plan.table, width: plan.spec.width, state })) {
     signal?.throwIfAborted();
     yield rows;

@@ -5,7 +5,8 @@
 import { assert } from '../../base/assert.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { DiskFile } from '../../base/seams.ts';
-import { type OptimizerSpec, optimizerLayout } from '../../tensor/optimizer.ts';
+import { optimizerLayout } from '../../tensor/optimizer.ts';
+import { type StoredTable, storedTables } from '../../tensor/stored-tables.ts';
 import { type CapturedShard, capturedBytes, capturedRows, extentTensors } from './extent.ts';
 import { type CheckpointMeta, encodeMetadata, type ShardPosition, slotField, TENSORS, tensorName } from './format.ts';
 import { HEADER_CRC, headerJson, LENGTH_BYTES, type Metadata, NO_HEADER_CRC } from './safetensors/header.ts';
@@ -84,7 +85,7 @@ export async function createCheckpointWriter(options: CheckpointWriterOptions): 
       positions.push({ shard, epoch, seq });
       gathered.push(captured);
       gatheredBytes += capturedBytes(captured);
-      rows += capturedRows(captured);
+      rows += capturedRows(captured, meta.parameters);
       if (gatheredBytes >= extentBytes && gathered.length >= minShards) await flush();
     },
     async finish() {
@@ -126,17 +127,26 @@ export function headerPlan(meta: CheckpointMeta, shards: number, wanted: number)
 }
 
 function extentNames({ parameters, shards }: CheckpointMeta): string[] {
-  type Named = { readonly name: string; readonly optimizer: OptimizerSpec };
-  const fields = (kind: 'sparse' | 'dense', { name, optimizer }: Named, own: readonly string[]): string[] => {
-    const slots = optimizerLayout(optimizer).slots.map(slotField);
-    return [...own, 'values', 'steps', ...slots].map((field) => tensorName(kind, name, field, shards));
+  type Named = {
+    readonly name: string;
+    readonly kind: StoredTable['kind'] | 'dense';
+    readonly slots: readonly string[];
   };
+  const fields = ({ kind, name, slots }: Named, own: readonly string[]): string[] =>
+    [...own, 'values', 'steps', ...slots.map(slotField)].map((field) => tensorName(kind, name, field, shards));
+  const stored = storedTables(parameters.sparse);
+  const looks = stored.some(({ layout }) => layout.seen) ? [TENSORS.looks(shards), TENSORS.begins(shards)] : [];
   return [
     TENSORS.shards(shards),
     TENSORS.ledgerStarts(shards),
     TENSORS.ledgers(shards),
-    ...parameters.sparse.flatMap((one) => fields('sparse', one, ['rows', 'ids'])),
-    ...parameters.dense.flatMap((one) => fields('dense', one, ['starts', 'blocks', 'shards'])),
+    ...looks,
+    ...stored.flatMap(({ kind, name, layout: { slots, seen } }) =>
+      fields({ kind, name, slots }, ['rows', 'ids', ...(seen ? ['seen'] : [])]),
+    ),
+    ...parameters.dense.flatMap(({ name, optimizer }) =>
+      fields({ kind: 'dense', name, slots: optimizerLayout(optimizer).slots }, ['starts', 'blocks', 'shards']),
+    ),
   ];
 }
 

@@ -1,14 +1,19 @@
 /** Captured shards and the tensors that an extent of them becomes. */
 import { assert } from '../../base/assert.ts';
+import type { LookState } from '../../core/shard/looks.ts';
 import { optimizerLayout, type TrainedSpec } from '../../tensor/optimizer.ts';
 import type { DenseBlock, ShardRows } from '../../tensor/parameters.ts';
+import { type StoredTable, storedTables } from '../../tensor/stored-tables.ts';
 import { type ShardPosition, slotField, TENSORS, tensorName } from './format.ts';
+import { lookTensors } from './looks.ts';
 import type { NewTensor } from './safetensors/writer.ts';
 
 /** One shard at one instant: values, optimizer state, position and ledger together. */
 export interface CapturedShard extends ShardPosition {
   readonly ledger: Uint8Array;
-  /** Indexed by table. */
+  /** If rows have a `seen`. */
+  readonly looks?: LookState | undefined;
+  /** By stored table (stored-tables.ts). */
   readonly tables: readonly ShardRows[];
   /** Sorted by parameter, then by block. */
   readonly blocks: readonly DenseBlock[];
@@ -26,7 +31,9 @@ export function capturedBytes({ tables, blocks, ledger }: CapturedShard): number
   return rows + sumOf(blocks, (block) => block.values.byteLength + slotBytes(block.slots)) + ledger.length;
 }
 
-export const capturedRows = ({ tables }: CapturedShard): number => sumOf(tables, ({ ids }) => ids.length);
+/** Rows of the tables of the model: candidates are none. */
+export const capturedRows = ({ tables }: CapturedShard, { sparse }: TrainedSpec): number =>
+  sumOf(tables.slice(0, sparse.length), ({ ids }) => ids.length);
 
 /**
  * Tensors of extent number `extent`, in file order: first all of 8-byte elements, then of 4, then the ledgers, padded
@@ -35,7 +42,11 @@ export const capturedRows = ({ tables }: CapturedShard): number => sumOf(tables,
 export function extentTensors(extent: number, shards: readonly CapturedShard[], spec: TrainedSpec): NewTensor[] {
   const tensors = [
     ...positionTensors(extent, shards),
-    ...spec.sparse.flatMap((_, table) => sparseTensors(extent, shards, table, spec)),
+    ...lookTensors(
+      extent,
+      shards.map(({ looks }) => looks),
+    ),
+    ...storedTables(spec.sparse).flatMap((stored, table) => tableTensors(extent, shards, table, stored)),
     ...spec.dense.flatMap((_, parameter) => denseTensors(extent, shards, parameter, spec)),
   ];
   const wide = tensors.filter(({ dtype }) => dtype === 'U64');
@@ -100,36 +111,37 @@ function isAscending(ids: BigUint64Array): boolean {
   return true;
 }
 
-function sparseTensors(
+function tableTensors(
   extent: number,
   shards: readonly CapturedShard[],
   table: number,
-  spec: TrainedSpec,
+  { kind, name, width, layout }: StoredTable,
 ): NewTensor[] {
-  const { name, width, optimizer } = spec.sparse[table]!;
-  const state = optimizerLayout(optimizer);
   const all = shards.map(({ tables }) => tables[table]!);
   const counts = all.map(({ ids }) => ids.length);
   const parts = all.filter(({ ids }) => ids.length > 0);
   const rows = sumOf(counts, (count) => count);
   if (rows === 0) return [];
   for (const { ids } of parts) assert(isAscending(ids), `rows of ${name} are sorted by id and distinct`);
-  const at = (field: string): string => tensorName('sparse', name, field, extent);
+  const at = (field: string): string => tensorName(kind, name, field, extent);
   const matrix = (field: string, pick: (rows: ShardRows) => Float32Array): NewTensor => ({
     name: at(field),
     dtype: 'F32',
     shape: [rows, width],
     parts: parts.map((part) => bytesOf(pick(part))),
   });
-  const tensors: NewTensor[] = [
+  const words = (field: string, pick: (rows: ShardRows) => Uint32Array): NewTensor => ({
+    ...{ name: at(field), dtype: 'U32', shape: [rows] },
+    parts: parts.map((part) => bytesOf(pick(part))),
+  });
+  return [
     { name: at('rows'), dtype: 'U64', shape: [all.length + 1], parts: [startsOf(counts)] },
     { name: at('ids'), dtype: 'U64', shape: [rows], parts: parts.map(({ ids }) => bytesOf(ids)) },
-    matrix('values', ({ values }) => values),
-    ...state.slots.map((slot) => matrix(slotField(slot), ({ slots }) => slots[slot]!)),
+    ...(width === 0 ? [] : [matrix('values', ({ values }) => values)]),
+    ...layout.slots.map((slot) => matrix(slotField(slot), ({ slots }) => slots[slot]!)),
+    ...(layout.steps ? [words('steps', ({ steps }) => steps!)] : []),
+    ...(layout.seen ? [words('seen', ({ seen }) => seen!)] : []),
   ];
-  if (!state.steps) return tensors;
-  const steps = parts.map((part) => bytesOf(part.steps!));
-  return [...tensors, { name: at('steps'), dtype: 'U32', shape: [rows], parts: steps }];
 }
 
 function denseTensors(

@@ -1,5 +1,5 @@
 /**
- * The content of a pserver's checkpoint file, format version 3 (docs/checkpoint-format.md): the metadata and the names
+ * The content of a pserver's checkpoint file, format version 4 (docs/checkpoint-format.md): the metadata and the names
  * of the tensors. A file is a row of *extents*, each with whole shards, so that it is written front to back while
  * shards not yet captured still grow, and any one shard can be read by itself.
  */
@@ -10,13 +10,16 @@ import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { PassMetrics } from '../../core/pass-metrics.ts';
 import { type OptimizerLayout, optimizerLayout, type TrainedSpec } from '../../tensor/optimizer.ts';
+import type { StoredTable } from '../../tensor/stored-tables.ts';
 import { corrupt } from './files.ts';
 import { UUID_PATTERN } from './paths.ts';
 import type { Metadata } from './safetensors/header.ts';
 import { trainedSpecSchema } from './spec-schema.ts';
 
 export const FORMAT = 'paddlet.checkpoint';
-export const FORMAT_VERSION = 3;
+export const FORMAT_VERSION = 4;
+/** The oldest version that is read. It has no `seen`, no candidates and no looks. */
+const OLDEST_VERSION = 3;
 
 /** The position of a shard when it was captured: its epoch, and the updates applied to it. */
 export interface ShardPosition {
@@ -74,15 +77,18 @@ export const TENSORS = {
   ledgerStarts: (extent: number) => `paddlet/ledger_starts.${extent}`,
   /** U8: ledgers one after the other, then zeros up to a multiple of 8 of the file. */
   ledgers: (extent: number) => `paddlet/ledgers.${extent}`,
+  /** U64 [shards, 2 + tables]: base of `seen`, and the updates that move it and look at each table (looks.ts). */
+  looks: (extent: number) => `paddlet/looks.${extent}`,
+  /** U64 [begins, 3]: place of a shard in the extent, pass, begin of the pass. */
+  begins: (extent: number) => `paddlet/begins.${extent}`,
   /** U32: CRC-32 of every tensor before it. */
   checksums: 'paddlet/checksums',
 } as const;
 
 /**
- * `sparse/<name>/<field>.<extent>`, `dense/<name>/<field>.<extent>`: names may hold slashes, first and last part are
- * fixed.
+ * `sparse/<name>/<field>.<extent>`, `candidates/…`, `dense/…`: names may hold slashes, first and last part are fixed.
  */
-export const tensorName = (kind: 'sparse' | 'dense', name: string, field: string, extent: number): string =>
+export const tensorName = (kind: StoredTable['kind'] | 'dense', name: string, field: string, extent: number): string =>
   `${kind}/${name}/${field}.${extent}`;
 
 export const slotField = (slot: string): string => `slot.${slot}`;
@@ -213,12 +219,12 @@ export function parseMetadata(metadata: ReadonlyMap<string, string>, file: strin
 }
 
 function expectVersion(version: string | undefined, file: string): void {
-  if (version === String(FORMAT_VERSION)) return;
   if (version === undefined || !/^\d{1,9}$/.test(version)) throw corrupt(file, `format version ${version}`);
   const found = Number(version);
+  if (found >= OLDEST_VERSION && found <= FORMAT_VERSION) return;
   throw new PaddletError(
     'VersionMismatch',
-    `${file}: expected a checkpoint of format version ${FORMAT_VERSION}, got version ${found}`,
+    `${file}: expected a checkpoint of format version ${OLDEST_VERSION} or ${FORMAT_VERSION}, got version ${found}`,
     { hint: 'use the paddlet version that wrote the file', details: { found, expected: FORMAT_VERSION } },
   );
 }

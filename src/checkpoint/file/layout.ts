@@ -1,19 +1,26 @@
 /** Checks that a file's tensors are those of its metadata, with the right types and shapes, before anything is read. */
 import { LIMITS } from '../../base/limits.ts';
-import { type OptimizerSpec, optimizerLayout } from '../../tensor/optimizer.ts';
+import { type OptimizerLayout, optimizerLayout } from '../../tensor/optimizer.ts';
+import { storedTables } from '../../tensor/stored-tables.ts';
 import { corrupt } from './files.ts';
 import { type FileFacts, slotField, TENSORS, tensorName } from './format.ts';
+import { type LookTensors, lookTensorsOf } from './looks.ts';
 import type { TensorInfo } from './safetensors/header.ts';
 import { expectTensor, type Safetensors, tensorLength } from './safetensors/reader.ts';
 
-/** A table's rows in one extent. */
+/** The rows of a stored table in one extent. */
 export interface SparseTensors {
   readonly rows: TensorInfo;
   readonly ids: TensorInfo;
+  /** Candidates have none. */
   readonly values: TensorInfo;
   readonly slots: Readonly<Record<string, TensorInfo>>;
   readonly steps: TensorInfo | undefined;
+  readonly seen: TensorInfo | undefined;
 }
+
+/** Stands for a tensor without elements. */
+export const NOTHING: TensorInfo = { name: 'none', dtype: 'F32', shape: [0], begin: 0, end: 0 };
 
 /** A dense parameter's blocks in one extent. */
 export interface DenseTensors {
@@ -32,7 +39,9 @@ export interface ExtentTensors {
   readonly ledgerStarts: TensorInfo;
   /** Undefined when all ledgers are empty. */
   readonly ledgers: TensorInfo | undefined;
-  /** By table; undefined where the extent has no rows of it. */
+  /** Undefined if rows have no `seen`. */
+  readonly looks: LookTensors | undefined;
+  /** By stored table; undefined where the extent has no rows of it. */
   readonly sparse: readonly (SparseTensors | undefined)[];
   /** By dense parameter; undefined where the extent has no block of it. */
   readonly dense: readonly (DenseTensors | undefined)[];
@@ -51,7 +60,8 @@ export function layoutOf(source: Safetensors, facts: FileFacts): ExtentTensors[]
     const extent = extentOf(source, facts, number, expect);
     shards += extent.shardCount;
     extents.push(extent);
-    if (extent.ledgers !== undefined) used.add(extent.ledgers.name);
+    for (const tensor of [extent.ledgers, extent.looks?.looks, extent.looks?.begins])
+      if (tensor !== undefined) used.add(tensor.name);
   }
   if (shards !== facts.shardsHere) throw corrupt(source.name, `expected ${facts.shardsHere} shards, got ${shards}`);
   for (const name of source.tensors.keys()) {
@@ -79,14 +89,16 @@ function extentOf(source: Safetensors, facts: FileFacts, number: number, expect:
     shardCount,
     ledgerStarts: expect(TENSORS.ledgerStarts(number), 'U64', [ledgerCount + 1]),
     ledgers,
-    sparse: parameters.sparse.map(({ name, width, optimizer }) => {
-      const at = (field: string): string => tensorName('sparse', name, field, number);
+    looks: lookTensorsOf(source, number, { shardCount, tables: parameters.sparse.length }),
+    sparse: storedTables(parameters.sparse).map(({ kind, name, width, layout }) => {
+      const at = (field: string): string => tensorName(kind, name, field, number);
       if (!source.tensors.has(at('rows'))) return undefined;
       const rows = sizeOf(at('ids'));
       return {
         rows: expect(at('rows'), 'U64', [shardCount + 1]),
         ids: expect(at('ids'), 'U64', [rows]),
-        ...valuesOf(optimizer, at, expect, { values: [rows, width], count: rows }),
+        ...valuesOf(layout, at, expect, { values: [rows, width], count: rows }),
+        seen: layout.seen ? expect(at('seen'), 'U32', [rows]) : undefined,
       };
     }),
     dense: parameters.dense.map(({ name, optimizer }) => {
@@ -99,22 +111,21 @@ function extentOf(source: Safetensors, facts: FileFacts, number: number, expect:
         starts: expect(at('starts'), 'U64', [blocks + 1]),
         blocks: expect(at('blocks'), 'U32', [blocks]),
         shards: expect(at('shards'), 'U32', [blocks]),
-        ...valuesOf(optimizer, at, expect, { values: [sizeOf(at('values'))], count: blocks }),
+        ...valuesOf(optimizerLayout(optimizer), at, expect, { values: [sizeOf(at('values'))], count: blocks }),
       };
     }),
   };
 }
 
 function valuesOf(
-  optimizer: OptimizerSpec,
+  state: OptimizerLayout,
   at: (field: string) => string,
   expect: Expect,
   shape: { readonly values: readonly number[]; readonly count: number },
 ): Pick<SparseTensors, 'values' | 'slots' | 'steps'> {
-  const state = optimizerLayout(optimizer);
   const slots = state.slots.map((slot) => [slot, expect(at(slotField(slot)), 'F32', shape.values)] as const);
   return {
-    values: expect(at('values'), 'F32', shape.values),
+    values: shape.values[1] === 0 ? NOTHING : expect(at('values'), 'F32', shape.values),
     slots: Object.fromEntries(slots),
     steps: state.steps ? expect(at('steps'), 'U32', [shape.count]) : undefined,
   };

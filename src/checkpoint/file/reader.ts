@@ -5,11 +5,13 @@
  */
 import { LIMITS } from '../../base/limits.ts';
 import type { Disk } from '../../base/seams.ts';
-import { optimizerLayout } from '../../tensor/optimizer.ts';
+import type { LookState } from '../../core/shard/looks.ts';
 import type { DenseBlock, ShardRows } from '../../tensor/parameters.ts';
+import { rowBytes, storedTables } from '../../tensor/stored-tables.ts';
 import { corrupt, openFile } from './files.ts';
 import { type FileFacts, parseMetadata, type ShardPosition } from './format.ts';
-import { type DenseTensors, type ExtentTensors, layoutOf, type SparseTensors } from './layout.ts';
+import { type DenseTensors, type ExtentTensors, layoutOf, NOTHING, type SparseTensors } from './layout.ts';
+import { readLooks } from './looks.ts';
 import type { TensorInfo } from './safetensors/header.ts';
 import { readElements, readSafetensors, type Safetensors, tensorLength } from './safetensors/reader.ts';
 
@@ -39,6 +41,7 @@ export interface CheckpointReader {
   readonly source: Safetensors;
   /** Shards in file order; reading in this order is fastest. */
   readonly positions: readonly ShardPosition[];
+  /** `table`: a place in `storedTables`, here and below. */
   rowCount(shard: number, table: number): Promise<number>;
   rowRange(shard: number, table: number): Promise<RowRange>;
   /** Blocks of one shard and parameter. */
@@ -49,6 +52,8 @@ export interface CheckpointReader {
   blocksOf(shard: number): AsyncGenerator<DenseBlock>;
   /** Shards that follow each other and share a ledger get the same array. */
   ledgerOf(shard: number): Promise<Uint8Array>;
+  /** Undefined if rows have no `seen`. */
+  looksOf(shard: number): Promise<LookState | undefined>;
   close(): Promise<void>;
 }
 
@@ -134,9 +139,8 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
     },
     async *rowsOf(shard, table) {
       const { tensors, first, end } = await rangeOf(shard, table);
-      const { width, optimizer } = facts.parameters.sparse[table]!;
-      const bytesPerRow = 8 + 4 * width * (1 + optimizerLayout(optimizer).slots.length) + 4;
-      const pieceRows = Math.max(1, Math.floor(PIECE_BYTES / bytesPerRow));
+      const { width, layout } = storedTables(facts.parameters.sparse)[table]!;
+      const pieceRows = Math.max(1, Math.floor(PIECE_BYTES / rowBytes(width, layout)));
       for (let from = first; from < end; from += pieceRows) {
         yield readRows(source, tensors, width, from, Math.min(pieceRows, end - from));
       }
@@ -162,12 +166,17 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
       lastLedger = { extent, ledger, bytes };
       return bytes;
     },
+    async looksOf(shard) {
+      const { extent, at } = locate(shard);
+      return extent.looks && readLooks(source, extent.looks, at);
+    },
     close: () => source.file.close(),
   };
 }
 
-const NOTHING: TensorInfo = { name: 'none', dtype: 'U8', shape: [0], begin: 0, end: 0 };
-const NO_ROWS: SparseTensors = { rows: NOTHING, ids: NOTHING, values: NOTHING, slots: {}, steps: undefined };
+const NO_ROWS: SparseTensors = {
+  ...{ rows: NOTHING, ids: NOTHING, values: NOTHING, slots: {}, steps: undefined, seen: undefined },
+};
 
 async function readRows(
   source: Safetensors,
@@ -180,12 +189,14 @@ async function readRows(
     readElements(source, tensor, first * width, new Float32Array(count * width));
   const slots: Record<string, Float32Array> = {};
   for (const [slot, tensor] of Object.entries(tensors.slots)) slots[slot] = await matrix(tensor);
-  const { steps } = tensors;
+  const words = async (tensor: TensorInfo | undefined): Promise<Uint32Array | undefined> =>
+    tensor && readElements(source, tensor, first, new Uint32Array(count));
   return {
     ids: await readElements(source, tensors.ids, first, new BigUint64Array(count)),
     values: await matrix(tensors.values),
     slots,
-    steps: steps === undefined ? undefined : await readElements(source, steps, first, new Uint32Array(count)),
+    steps: await words(tensors.steps),
+    seen: await words(tensors.seen),
   };
 }
 

@@ -1,6 +1,6 @@
 /** Reads rows by ranges into buffers that are reused: memory does not grow with the file. */
-import type { OptimizerLayout } from '../../tensor/optimizer.ts';
 import type { ShardRows } from '../../tensor/parameters.ts';
+import { type RowLayout, rowBytes } from '../../tensor/stored-tables.ts';
 import type { CheckpointReader, RowRange } from './reader.ts';
 import { readElements, type Safetensors } from './safetensors/reader.ts';
 
@@ -13,16 +13,14 @@ export interface RowBuffers {
   /** By slot; empty when only values are wanted. */
   readonly slots: Readonly<Record<string, Float32Array>>;
   readonly steps: Uint32Array | undefined;
+  readonly seen: Uint32Array | undefined;
 }
 
 /** What is kept of each row beside id and values. */
-export const VALUES_ONLY: OptimizerLayout = { slots: [], steps: false };
-
-export const rowBytes = (width: number, { slots, steps }: OptimizerLayout): number =>
-  8 + 4 * width * (1 + slots.length) + (steps ? 4 : 0);
+export const VALUES_ONLY: RowLayout = { slots: [], steps: false, seen: false };
 
 /** Room for as many rows as `bytes` holds: at least one. */
-export function createRowBuffers(width: number, state: OptimizerLayout, bytes: number): RowBuffers {
+export function createRowBuffers(width: number, state: RowLayout, bytes: number): RowBuffers {
   const rows = Math.max(1, Math.floor(bytes / rowBytes(width, state)));
   const floats = (): Float32Array => new Float32Array(rows * width);
   return {
@@ -32,16 +30,18 @@ export function createRowBuffers(width: number, state: OptimizerLayout, bytes: n
     values: floats(),
     slots: Object.fromEntries(state.slots.map((slot) => [slot, floats()])),
     steps: state.steps ? new Uint32Array(rows) : undefined,
+    seen: state.seen ? new Uint32Array(rows) : undefined,
   };
 }
 
 /** The first `count` rows of the buffers. */
-export function firstRows({ width, ids, values, slots, steps }: RowBuffers, count: number): ShardRows {
+export function firstRows({ width, ids, values, slots, steps, seen }: RowBuffers, count: number): ShardRows {
   return {
     ids: ids.subarray(0, count),
     values: values.subarray(0, count * width),
     slots: Object.fromEntries(Object.entries(slots).map(([slot, all]) => [slot, all.subarray(0, count * width)])),
     steps: steps?.subarray(0, count),
+    seen: seen?.subarray(0, count),
   };
 }
 
@@ -74,6 +74,7 @@ export async function readCellsInto(
       readElements(source, tensors.slots[slot]!, first * width, into),
     ),
     ...(rows.steps === undefined ? [] : [readElements(source, tensors.steps!, first, rows.steps)]),
+    ...(rows.seen === undefined ? [] : [readElements(source, tensors.seen!, first, rows.seen)]),
   ]);
   return rows;
 }

@@ -1,6 +1,7 @@
 /** The parameters and their optimizers as the metadata of a checkpoint state them, checked and bounded. */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
+import type { Admission } from '../../tensor/admission/admission.ts';
 import { elementCount } from '../../tensor/blocks.ts';
 import type { OptimizerSpec, TrainedSpec } from '../../tensor/optimizer.ts';
 
@@ -32,6 +33,11 @@ const optimizer: z.ZodType<OptimizerSpec> = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('ftrl'), alpha: finite, beta: finite, lambda1: finite, lambda2: finite }),
 ]);
 
+const admission: z.ZodType<Admission> = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('count'), min: z.int().min(2).max(LIMITS.admissionCount) }),
+  z.strictObject({ type: z.literal('probability'), p: z.number().gt(0).lt(1) }),
+]);
+
 /** A file claims a shape in a few bytes, and readers allocate by it: the product counts, not each dimension. */
 const shape = z
   .array(z.int().min(1).max(LIMITS.denseElements))
@@ -51,6 +57,13 @@ export const trainedSpecSchema: z.ZodType<TrainedSpec> = z.strictObject({
       error: `expected at most ${MOST_DENSE_FLOATS} dense elements in all`,
     }),
   sparse: z
-    .array(z.strictObject({ name, width: z.int().min(1).max(LIMITS.rowWidth), initializer, optimizer }))
+    .array(
+      z.strictObject({
+        ...{ name, width: z.int().min(1).max(LIMITS.rowWidth), initializer, optimizer },
+        hasSeen: z.boolean().exactOptional(),
+        admission: admission.exactOptional(),
+        shardBytes: z.int().min(0).exactOptional(),
+      }),
+    )
     .max(LIMITS.parameters),
 });

@@ -2,6 +2,7 @@
 import { isPaddletError } from '../../base/errors.ts';
 import { blockLength, blockShards } from '../../tensor/blocks.ts';
 import { createIdRouter, type IdRouter } from '../../tensor/id-router.ts';
+import { storedTables } from '../../tensor/stored-tables.ts';
 import { corrupt } from './files.ts';
 import type { CheckpointReader } from './reader.ts';
 import { readElements } from './safetensors/reader.ts';
@@ -13,13 +14,15 @@ const PIECE_IDS = 128 * 1024;
 export async function checkStructure(reader: CheckpointReader, signal?: AbortSignal): Promise<void> {
   const { facts, positions } = reader;
   const router = createIdRouter({ shards: facts.shards });
+  const tables = storedTables(facts.parameters.sparse);
   const ids = new BigUint64Array(PIECE_IDS);
   const here = new Int32Array(facts.shards).fill(-1);
   for (const { shard } of positions) {
     signal?.throwIfAborted();
     await reader.ledgerOf(shard);
+    await reader.looksOf(shard);
     here[shard] = 0;
-    for (const table of facts.parameters.sparse.keys()) await checkIds(reader, { shard, table, router, here, ids });
+    for (const table of tables.keys()) await checkIds(reader, { shard, table, router, here, ids });
     here[shard] = -1;
   }
   for (const parameter of facts.parameters.dense.keys()) await checkBlocks(reader, parameter);
@@ -48,7 +51,7 @@ async function checkIds(reader: CheckpointReader, { shard, table, router, here, 
     last = piece.at(-1);
     const bytes = new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength);
     try {
-      router.route(facts.parameters.sparse[table]!.name, bytes, piece.length, here);
+      router.route(storedTables(facts.parameters.sparse)[table]!.name, bytes, piece.length, here);
     } catch (error) {
       if (!isPaddletError(error, 'StalePlacement')) throw error;
       throw corrupt(source.name, `${tensors.ids.name}: shard ${shard} holds ids of other shards`, error);

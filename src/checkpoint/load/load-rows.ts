@@ -1,6 +1,6 @@
 /** The rows of many shards, in file order, each piece read while the one before is put in. */
-import { optimizerLayout } from '../../tensor/optimizer.ts';
 import type { ShardRows } from '../../tensor/parameters.ts';
+import { storedTables } from '../../tensor/stored-tables.ts';
 import type { SparseTensors } from '../file/layout.ts';
 import type { CheckpointReader } from '../file/reader.ts';
 import { createRowBuffers, readRowsInto } from '../file/row-pieces.ts';
@@ -10,6 +10,7 @@ const PIECE_BYTES = 4 * 1024 * 1024;
 
 export interface RowPiece {
   readonly shard: number;
+  /** A place in `storedTables`. */
   readonly table: number;
   /** Ascending by id. Valid during the call. */
   readonly rows: ShardRows;
@@ -47,9 +48,8 @@ async function* readPieces(
   reader: CheckpointReader,
   shards: readonly number[],
 ): AsyncGenerator<RowPiece[], void, void> {
-  for (const [table, { width, optimizer }] of reader.facts.parameters.sparse.entries()) {
-    const state = optimizerLayout(optimizer);
-    const buffers = [createRowBuffers(width, state, PIECE_BYTES), createRowBuffers(width, state, PIECE_BYTES)];
+  for (const [table, { width, layout }] of storedTables(reader.facts.parameters.sparse).entries()) {
+    const buffers = [createRowBuffers(width, layout, PIECE_BYTES), createRowBuffers(width, layout, PIECE_BYTES)];
     let pieces = 0;
     for await (const { tensors, parts } of runsOf(reader, shards, table)) {
       const end = parts.at(-1)!.end;
@@ -82,12 +82,13 @@ async function* runsOf(reader: CheckpointReader, shards: readonly number[], tabl
   if (run !== undefined) yield run;
 }
 
-function someRows({ ids, values, slots, steps }: ShardRows, width: number, from: number, to: number): ShardRows {
+function someRows({ ids, values, slots, steps, seen }: ShardRows, width: number, from: number, to: number): ShardRows {
   const floats = (all: Float32Array): Float32Array => all.subarray(from * width, to * width);
   return {
     ids: ids.subarray(from, to),
     values: floats(values),
     slots: Object.fromEntries(Object.entries(slots).map(([slot, all]) => [slot, floats(all)])),
     steps: steps?.subarray(from, to),
+    seen: seen?.subarray(from, to),
   };
 }

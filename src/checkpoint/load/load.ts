@@ -2,6 +2,7 @@
 import { assert } from '../../base/assert.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Disk } from '../../base/seams.ts';
+import type { LookState } from '../../core/shard/looks.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import type { ParameterMemory } from '../../tensor/parameters.ts';
 import { corrupt, openFile, withFile } from '../file/files.ts';
@@ -36,6 +37,8 @@ export interface LoadedCheckpoint {
   readonly positions: readonly ShardPosition[];
   /** By shard. Equal ones may be one array. */
   readonly ledgers: ReadonlyMap<number, Uint8Array>;
+  /** By shard; empty if rows have no `seen`. */
+  readonly looks: ReadonlyMap<number, LookState>;
 }
 
 /** What was loaded from one file. */
@@ -200,6 +203,7 @@ export async function loadShards(
   }
   const order = positions.map(({ shard }) => shard);
   const ledgers = new Map<number, Uint8Array>();
+  const looks = new Map<number, LookState>();
   const added: number[] = [];
   into.prepare(Math.floor((reader.source.bytes * order.length) / Math.max(1, reader.positions.length)));
   try {
@@ -212,12 +216,16 @@ export async function loadShards(
       asDamage(reader, shard, () => into.importRows(shard, table, rows)),
     );
     await loadBlocks(reader, order, into);
-    for (const shard of order) ledgers.set(shard, await reader.ledgerOf(shard));
+    for (const shard of order) {
+      ledgers.set(shard, await reader.ledgerOf(shard));
+      const state = await reader.looksOf(shard);
+      if (state !== undefined) looks.set(shard, state);
+    }
   } catch (error) {
     for (const shard of added) into.dropShard(shard);
     throw error;
   }
-  return { facts: reader.facts, positions, ledgers };
+  return { facts: reader.facts, positions, ledgers, looks };
 }
 
 async function loadBlocks(reader: CheckpointReader, shards: readonly number[], into: ParameterMemory): Promise<void> {

@@ -8,9 +8,10 @@ import { blockShards } from '../../tensor/blocks.ts';
 import { freshState } from '../../tensor/fresh-state.ts';
 import { type OptimizerSpec, optimizerLayout, type TrainedSpec } from '../../tensor/optimizer.ts';
 import type { DenseBlock, ParameterMemory, ShardRows } from '../../tensor/parameters.ts';
+import { rowBytes } from '../../tensor/stored-tables.ts';
 import { corrupt } from '../file/files.ts';
 import { readBlock } from '../file/reader.ts';
-import { createRowBuffers, rowBytes, rowPieces, VALUES_ONLY } from '../file/row-pieces.ts';
+import { createRowBuffers, rowPieces, VALUES_ONLY } from '../file/row-pieces.ts';
 import { damagedTensors } from '../file/scan.ts';
 import { type CheckpointSet, openCheckpointSet } from '../set/checkpoint-set.ts';
 import type { WarmPlan } from './warm-plan.ts';
@@ -84,7 +85,7 @@ async function loadTable(set: CheckpointSet, table: number, options: WarmLoadOpt
   const { facts } = set;
   const { name, width, optimizer } = spec.sparse[table]!;
   const source = facts.parameters.sparse.findIndex((one) => one.name === name);
-  const state = plan.optimizerState ? optimizerLayout(optimizer) : VALUES_ONLY;
+  const state = plan.optimizerState ? { ...optimizerLayout(optimizer), seen: false } : VALUES_ONLY;
   const buffers = createRowBuffers(width, state, PIECE_BYTES);
   const mine = new Set(shards);
   // With as many shards there as here, a shard's rows are those of the shard of the same number.

@@ -7,11 +7,12 @@ import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { elementCount } from '../../tensor/blocks.ts';
-import { type OptimizerLayout, optimizerLayout, type Trained, type TrainedSpec } from '../../tensor/optimizer.ts';
+import { optimizerLayout, type Trained, type TrainedSpec } from '../../tensor/optimizer.ts';
 import type { DenseSpec, ParameterSpec, SparseSpec } from '../../tensor/spec.ts';
+import { type RowLayout, rowBytes } from '../../tensor/stored-tables.ts';
 import { corrupt } from '../file/files.ts';
 import { UUID_PATTERN } from '../file/paths.ts';
-import { rowBytes, VALUES_ONLY } from '../file/row-pieces.ts';
+import { VALUES_ONLY } from '../file/row-pieces.ts';
 import { damagedTensors } from '../file/scan.ts';
 import { type CheckpointSet, expectWhole, nameExpression } from '../set/checkpoint-set.ts';
 
@@ -156,8 +157,8 @@ async function contentOf(
   taken: ReadonlySet<string>,
   withState: boolean,
 ): Promise<WarmPlan['loaded']> {
-  const stateOf = ({ optimizer }: Trained<DenseSpec | SparseSpec>): OptimizerLayout =>
-    withState ? optimizerLayout(optimizer) : VALUES_ONLY;
+  const stateOf = ({ optimizer }: Trained<DenseSpec | SparseSpec>): RowLayout =>
+    withState ? { ...optimizerLayout(optimizer), seen: false } : VALUES_ONLY;
   const isTaken = (one: DenseSpec | SparseSpec): boolean => taken.has(one.name);
   const loaded: WarmPlan['loaded'] = [];
   for (const dense of spec.dense.filter(isTaken)) {

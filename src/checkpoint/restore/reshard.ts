@@ -5,11 +5,12 @@
 import { createHash } from 'node:crypto';
 import { assert } from '../../base/assert.ts';
 import type { DiskFile } from '../../base/seams.ts';
-import { optimizerLayout } from '../../tensor/optimizer.ts';
+import { optimizerLayout, type TrainedSpec } from '../../tensor/optimizer.ts';
+import { rowBytes, type StoredTable, storedTables } from '../../tensor/stored-tables.ts';
 import { EXTENT_BYTES, headerPlan, type WrittenCheckpoint } from '../file/extent-writer.ts';
 import { type CheckpointMeta, encodeMetadata, slotField, TENSORS, tensorName } from '../file/format.ts';
+import { lookTensors } from '../file/looks.ts';
 import type { BlockPlace, RowRange } from '../file/reader.ts';
-import { rowBytes } from '../file/row-pieces.ts';
 import { DTYPE_BYTES, type Dtype, type TensorInfo } from '../file/safetensors/header.ts';
 import { readElements, type Safetensors } from '../file/safetensors/reader.ts';
 import { createSafetensorsWriter, type NewTensor, type StreamedTensor } from '../file/safetensors/writer.ts';
@@ -77,11 +78,11 @@ async function planShard(source: ShardSource, { variables, meta }: ReshardOption
   const tables: RowRange[] = [];
   const dense: BlockPlace[][] = [];
   let bytes = 0;
-  for (const [at, table] of variables.sparse.entries()) {
+  for (const [at, table] of storedPlaces(reader.facts.parameters, variables).entries()) {
     const range = await reader.rowRange(shard, table);
     tables.push(range);
-    const { width, optimizer } = meta.parameters.sparse[at]!;
-    bytes += (range.end - range.first) * rowBytes(width, optimizerLayout(optimizer));
+    const { width, layout } = storedTables(meta.parameters.sparse)[at]!;
+    bytes += (range.end - range.first) * rowBytes(width, layout);
   }
   for (const [at, parameter] of variables.dense.entries()) {
     const { slots } = optimizerLayout(meta.parameters.dense[at]!.optimizer);
@@ -90,6 +91,13 @@ async function planShard(source: ShardSource, { variables, meta }: ReshardOption
     for (const { length } of places) bytes += 4 * length * (1 + slots.length);
   }
   return { source, tables, dense, bytes };
+}
+
+/** Places of the chosen tables and of their candidates among the stored tables of the sources' job. */
+function storedPlaces({ sparse }: TrainedSpec, variables: Variables): number[] {
+  const chosen = variables.sparse.map((table) => sparse[table]!);
+  const all = storedTables(sparse);
+  return storedTables(chosen).map(({ kind, name }) => all.findIndex((one) => one.kind === kind && one.name === name));
 }
 
 function groupShards(planned: readonly PlannedShard[], extentBytes: number, minShards: number): PlannedShard[][] {
@@ -117,7 +125,10 @@ async function tensorsOf(
   const { ledgers, numbers } = await distinctLedgers(shards);
   const tensors: Tensor[] = [
     ...positionTensors(extent, shards, ledgers, numbers),
-    ...options.meta.parameters.sparse.flatMap((_, table) => tableTensors(extent, shards, table, options)),
+    ...lookTensors(extent, await Promise.all(shards.map(({ source }) => source.reader.looksOf(source.shard)))),
+    ...storedTables(options.meta.parameters.sparse).flatMap((stored, table) =>
+      tableTensors(extent, shards, table, stored, options),
+    ),
     ...options.meta.parameters.dense.flatMap((_, parameter) => denseTensors(extent, shards, parameter, options)),
   ];
   const wide = tensors.filter(({ dtype }) => dtype === 'U64');
@@ -190,16 +201,16 @@ function tableTensors(
   extent: number,
   shards: readonly PlannedShard[],
   table: number,
+  { kind, name, width, layout }: StoredTable,
   options: ReshardOptions,
 ): Tensor[] {
-  const { name, width, optimizer } = options.meta.parameters.sparse[table]!;
   const ranges = shards.map(({ source, tables }) => ({ source: source.reader.source, ...tables[table]! }));
   const counts = ranges.map(({ first, end }) => end - first);
   const starts = startsOf(counts);
   const rows = starts.at(-1)!;
   if (rows === 0) return [];
-  const { slots, steps } = optimizerLayout(optimizer);
-  const at = (field: string): string => tensorName('sparse', name, field, extent);
+  const { slots, steps, seen } = layout;
+  const at = (field: string): string => tensorName(kind, name, field, extent);
   const column = (
     field: string,
     dtype: Dtype,
@@ -215,9 +226,10 @@ function tableTensors(
   return [
     wideTensor(at('rows'), [starts.length], starts),
     column('ids', 'U64', 1, ({ ids }) => ids),
-    column('values', 'F32', width, ({ values }) => values),
+    ...(width === 0 ? [] : [column('values', 'F32', width, ({ values }) => values)]),
     ...slots.map((slot) => column(slotField(slot), 'F32', width, (tensors) => tensors.slots[slot]!)),
     ...(steps ? [column('steps', 'U32', 1, (tensors) => tensors.steps!)] : []),
+    ...(seen ? [column('seen', 'U32', 1, (tensors) => tensors.seen!)] : []),
   ];
 }
 

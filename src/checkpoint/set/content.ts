@@ -3,11 +3,11 @@
  * memory.
  */
 
-import { optimizerLayout } from '../../tensor/optimizer.ts';
 import type { ShardRows } from '../../tensor/parameters.ts';
 import { nameHash } from '../../tensor/shard-hash.ts';
+import { rowBytes, storedTables } from '../../tensor/stored-tables.ts';
 import { readBlock } from '../file/reader.ts';
-import { createRowBuffers, type RowBuffers, rowBytes, rowPieces } from '../file/row-pieces.ts';
+import { createRowBuffers, type RowBuffers, rowPieces } from '../file/row-pieces.ts';
 import { wordsOf } from '../file/words.ts';
 import type { CheckpointSet, ShardSource, Variables } from './checkpoint-set.ts';
 import { mixWords, type RowHash, SetDigest } from './row-hash.ts';
@@ -19,7 +19,7 @@ const PIECE_BYTES = 2 * 1024 * 1024;
 export interface SetDigests {
   /** Digest of ids and values. */
   readonly valuesDigest: string;
-  /** Digest of ids, values, optimizer state and update counts. */
+  /** Digest of ids, values, optimizer state, update counts and `seen`. */
   readonly stateDigest: string;
 }
 
@@ -49,11 +49,10 @@ export async function tableContent(
   table: number,
   options: ContentOptions = {},
 ): Promise<TableContent> {
-  const { name, width, optimizer } = facts.parameters.sparse[table]!;
-  const state = optimizerLayout(optimizer);
-  const buffers = createRowBuffers(width, state, PIECE_BYTES);
+  const { name, width, layout } = storedTables(facts.parameters.sparse)[table]!;
+  const buffers = createRowBuffers(width, layout, PIECE_BYTES);
   const totals = createRowTotals(name, buffers, options.top ?? 0);
-  const bytesPerRow = rowBytes(width, state);
+  const bytesPerRow = rowBytes(width, layout);
   let rows = 0;
   for (const { reader, shard } of shards) {
     for await (const piece of rowPieces(reader, shard, table, buffers)) {
@@ -89,6 +88,7 @@ function createRowTotals(name: string, { width }: RowBuffers, topRows: number) {
         values.add(hash);
         for (const slot of slots) mixWords(hash, slot, from, from + width);
         if (rows.steps !== undefined) mixWords(hash, rows.steps, row, row + 1);
+        if (rows.seen !== undefined) mixWords(hash, rows.seen, row, row + 1);
         state.add(hash);
       }
     },
@@ -141,8 +141,8 @@ export async function contentBytes({ facts, shards }: CheckpointSet, { sparse }:
   let bytes = 0;
   for (const { reader, shard } of shards) {
     for (const table of sparse) {
-      const { width, optimizer } = facts.parameters.sparse[table]!;
-      bytes += (await reader.rowCount(shard, table)) * rowBytes(width, optimizerLayout(optimizer));
+      const { width, layout } = storedTables(facts.parameters.sparse)[table]!;
+      bytes += (await reader.rowCount(shard, table)) * rowBytes(width, layout);
     }
   }
   return bytes;

@@ -5,7 +5,7 @@ import { readBlock } from '../file/reader.ts';
 import type { CheckpointSet, Variables } from './checkpoint-set.ts';
 import { type ContentOptions, type DenseContent, denseContent, type TableContent, tableContent } from './content.ts';
 import { mergeRows } from './merge.ts';
-import { createModelHasher, type Digests, inNameOrder } from './model-digest.ts';
+import { createModelHasher, type Digests, inNameOrder, tablesInOrder } from './model-digest.ts';
 import { type PositionsFound, positionsDigest, progressOf } from './positions.ts';
 
 export interface InspectedTable extends TableContent {
@@ -110,19 +110,19 @@ export async function digestSet(set: CheckpointSet, options: ContentOptions = {}
       hasher.block(bytesOf(block.values), state, block.step);
     }
   }
-  for (const [table, spec] of inNameOrder(facts.parameters.sparse)) {
-    hasher.beginTable(spec);
-    const slots = sortedSlots(spec);
-    const state = optimizerLayout(spec.optimizer);
-    for await (const rows of mergeRows({ shards, table, width: spec.width, state })) {
+  for (const [table, stored] of tablesInOrder(facts.parameters.sparse)) {
+    hasher.beginTable(stored);
+    const { width, layout: state } = stored;
+    const slots = [...state.slots].sort();
+    for await (const rows of mergeRows({ shards, table, width, state })) {
       options.signal?.throwIfAborted();
       const columns = [rows.values, ...slots.map((slot) => rows.slots[slot]!)].map(bytesOf);
-      const steps = rows.steps === undefined ? [] : [bytesOf(rows.steps)];
+      const words = [rows.steps, rows.seen].filter((one) => one !== undefined).map(bytesOf);
       const ids = bytesOf(rows.ids);
-      const size = 4 * spec.width;
+      const size = 4 * width;
       for (let row = 0; row < rows.ids.length; row++) {
         const [values, ...rowState] = columns.map((column) => column.subarray(row * size, (row + 1) * size));
-        for (const step of steps) rowState.push(step.subarray(4 * row, 4 * row + 4));
+        for (const word of words) rowState.push(word.subarray(4 * row, 4 * row + 4));
         hasher.row(ids.subarray(8 * row, 8 * row + 8), values!, rowState);
       }
       options.onBytes?.(rows.ids.length * size);

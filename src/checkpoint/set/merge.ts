@@ -4,11 +4,11 @@
  * shard, and put in their places. Memory: one batch, and a window of ids for each shard.
  */
 import { createIdHeap, type IdHeap } from '../../tensor/id-heap.ts';
-import type { OptimizerLayout } from '../../tensor/optimizer.ts';
 import type { ShardRows } from '../../tensor/parameters.ts';
+import { type RowLayout, rowBytes } from '../../tensor/stored-tables.ts';
 import { corrupt } from '../file/files.ts';
 import type { CheckpointReader, RowRange } from '../file/reader.ts';
-import { createRowBuffers, firstRows, type RowBuffers, readCellsInto, rowBytes } from '../file/row-pieces.ts';
+import { createRowBuffers, firstRows, type RowBuffers, readCellsInto } from '../file/row-pieces.ts';
 import { readElements } from '../file/safetensors/reader.ts';
 import { wordsOf } from '../file/words.ts';
 import type { ShardSource } from './checkpoint-set.ts';
@@ -23,7 +23,7 @@ export interface MergeOptions {
   readonly table: number;
   readonly width: number;
   /** Which columns beside the values. */
-  readonly state: OptimizerLayout;
+  readonly state: RowLayout;
   readonly batchBytes?: number;
 }
 
@@ -159,8 +159,13 @@ function scatter(rows: ShardRows, batch: RowBuffers, places: Uint32Array): void 
   const { width } = batch;
   scatterFloats(rows.values, batch.values, places, width);
   for (const [slot, into] of Object.entries(batch.slots)) scatterFloats(rows.slots[slot]!, into, places, width);
-  if (rows.steps === undefined || batch.steps === undefined) return;
-  for (let row = 0; row < places.length; row++) batch.steps[places[row]!] = rows.steps[row]!;
+  scatterWords(rows.steps, batch.steps, places);
+  scatterWords(rows.seen, batch.seen, places);
+}
+
+function scatterWords(from: Uint32Array | undefined, into: Uint32Array | undefined, places: Uint32Array): void {
+  if (from === undefined || into === undefined) return;
+  for (let row = 0; row < places.length; row++) into[places[row]!] = from[row]!;
 }
 
 function scatterFloats(from: Float32Array, into: Float32Array, places: Uint32Array, width: number): void {

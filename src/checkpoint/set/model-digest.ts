@@ -5,10 +5,14 @@
  *
  *   model: `dense NAME 3x5\n`, then the values of each block; `sparse NAME width\n`, then id and values of each row
  *   state: the same first lines; of each block its slots, by the names' order, and its update count (u32, 0 without
- *          one); of each row its id, its slots likewise and, where the optimizer counts, its update count (u32)
+ *          one); of each row its id, its slots likewise and, where the optimizer counts, its update count (u32), and
+ *          its `seen` (u32) in tables that have it. Then, of tables with candidates, `candidates NAME\n`, and id, count
+ *          and `seen` of each
  */
 import { createHash, type Hash } from 'node:crypto';
-import type { DenseSpec, SparseSpec } from '../../tensor/spec.ts';
+import type { TrainedTable } from '../../tensor/optimizer.ts';
+import type { DenseSpec } from '../../tensor/spec.ts';
+import { type StoredTable, storedTables } from '../../tensor/stored-tables.ts';
 
 export interface Digests {
   readonly modelDigest: string;
@@ -20,8 +24,8 @@ export interface ModelHasher {
   beginDense(spec: DenseSpec): void;
   /** `slots` in the order of their names. */
   block(values: Uint8Array, slots: readonly Uint8Array[], step: number | undefined): void;
-  beginTable(spec: SparseSpec): void;
-  /** `state`: slots in the order of their names, then the update count where there is one. */
+  beginTable(table: Pick<StoredTable, 'kind' | 'name' | 'width'>): void;
+  /** `state`: slots in the order of their names, then the update count and `seen` where there are any. */
   row(id: Uint8Array, values: Uint8Array, state: readonly Uint8Array[]): void;
   digests(): Digests;
 }
@@ -33,6 +37,14 @@ export function inNameOrder<T extends { readonly name: string }>(specs: readonly
     .sort(([, a], [, b]) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
 }
 
+/** Stored tables with their places among them, in the order of the digests. */
+export function tablesInOrder(sparse: readonly TrainedTable[]): [number, StoredTable][] {
+  const inOrder = inNameOrder(storedTables(sparse));
+  const ofKind = (wanted: StoredTable['kind']): [number, StoredTable][] =>
+    inOrder.filter(([, { kind }]) => kind === wanted);
+  return [...ofKind('sparse'), ...ofKind('candidates')];
+}
+
 export function createModelHasher(): ModelHasher {
   const model = gathered(createHash('sha256'));
   const state = gathered(createHash('sha256'));
@@ -41,6 +53,8 @@ export function createModelHasher(): ModelHasher {
     model.add(bytes);
     state.add(bytes);
   };
+  /** Whether the rows are of the model: candidates have state alone. */
+  let isModel = true;
   return {
     beginDense: ({ name, shape }) => begin(`dense ${name} ${shape.join('x')}\n`),
     block(values, slots, step) {
@@ -48,10 +62,16 @@ export function createModelHasher(): ModelHasher {
       for (const slot of slots) state.add(slot);
       state.add(new Uint8Array(Uint32Array.of(step ?? 0).buffer));
     },
-    beginTable: ({ name, width }) => begin(`sparse ${name} ${width}\n`),
+    beginTable({ kind, name, width }) {
+      isModel = kind === 'sparse';
+      if (isModel) begin(`sparse ${name} ${width}\n`);
+      else state.add(Buffer.from(`candidates ${name}\n`));
+    },
     row(id, values, parts) {
-      model.add(id);
-      model.add(values);
+      if (isModel) {
+        model.add(id);
+        model.add(values);
+      }
       state.add(id);
       for (const part of parts) state.add(part);
     },

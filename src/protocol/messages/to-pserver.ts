@@ -145,8 +145,9 @@ const checkpointAndAccount = {
 
 const digests = {
   /**
-   * Reads a table in id order, for digests. `after` is the last id seen, in decimal. Segments of the reply: ids (u64),
-   * values (f32), then with `state` the slots in name order and the steps (u32).
+   * Reads a table in id order, for digests. `table` may be that of candidates (`storedTables`). `after` is the last id
+   * seen, in decimal. Segments of the reply: ids (u64), values (f32), then with `state` the slots in name order, the
+   * steps (u32), and `seen` (u32).
    */
   scanRows: message(
     'scanRows',

@@ -21,11 +21,13 @@ const moveName = z.strictObject({
 });
 
 const table = count.max(LIMITS.parameters - 1);
+/** A table, or the candidates of one. */
+const storedTable = count.max(LIMITS.storedTables - 1);
 const parameter = count.max(LIMITS.parameters - 1);
 
 /** A part of the copy of a shard. Segments: as `roles/pserver/units/copy-pieces.ts` says. */
 const pieceHeader = z.discriminatedUnion('part', [
-  z.strictObject({ part: z.literal('rows'), table }),
+  z.strictObject({ part: z.literal('rows'), table: storedTable }),
   z.strictObject({ part: z.literal('block'), parameter, block: count.max(LIMITS.denseBlocks - 1) }),
   z.strictObject({ part: z.literal('oldRows'), table }),
   z.strictObject({ part: z.literal('oldBlocks'), parameter }),
@@ -37,6 +39,7 @@ const pieceHeader = z.discriminatedUnion('part', [
     metrics: passMetrics,
   }),
   z.strictObject({ part: z.literal('ledger'), seq: count }),
+  z.strictObject({ part: z.literal('looks') }),
 ]);
 
 /**

@@ -2,18 +2,25 @@
  * The digests of the model as the pservers hold it: their streams, each in id order, are merged.
  * src/checkpoint/set/model-digest.ts defines what is hashed, and in which order.
  */
-import { createModelHasher, type Digests, inNameOrder, type ModelHasher } from '../../checkpoint/set/model-digest.ts';
+import {
+  createModelHasher,
+  type Digests,
+  inNameOrder,
+  type ModelHasher,
+  tablesInOrder,
+} from '../../checkpoint/set/model-digest.ts';
 import type { PserverGroup } from '../../cluster/client/pserver-group.ts';
 import { scanTable } from '../../cluster/client/row-stream.ts';
 import type { Placement } from '../../cluster/placement/placement-view.ts';
 import { blockShards } from '../../tensor/blocks.ts';
-import type { DenseSpec, ParameterSpec } from '../../tensor/spec.ts';
+import type { TrainedSpec } from '../../tensor/optimizer.ts';
+import type { DenseSpec } from '../../tensor/spec.ts';
 
 const PAGE_ROWS = 16_384;
 
 export async function digestModel(
   group: PserverGroup,
-  options: { spec: ParameterSpec; shards: number; signal: AbortSignal },
+  options: { spec: TrainedSpec; shards: number; signal: AbortSignal },
 ): Promise<Digests> {
   const { spec, shards, signal } = options;
   return group.withPlacement(
@@ -24,8 +31,8 @@ export async function digestModel(
         hasher.beginDense(dense);
         await digestBlocks(group, placement, { parameter, dense, shards, hasher });
       }
-      for (const [table, sparse] of inNameOrder(spec.sparse)) {
-        hasher.beginTable(sparse);
+      for (const [table, stored] of tablesInOrder(spec.sparse)) {
+        hasher.beginTable(stored);
         await digestRows(group, placement, { table, hasher });
       }
       return hasher.digests();

@@ -135,10 +135,10 @@ describe('a file that is not the one wanted', () => {
       const json = Buffer.from(`{"__metadata__":${value}}`);
       return Buffer.concat([Uint8Array.of(json.length, 0, 0, 0, 0, 0, 0, 0), json]);
     };
-    const later = '{"format":"paddlet.checkpoint","formatVersion":"4"}';
+    const later = '{"format":"paddlet.checkpoint","formatVersion":"5"}';
     for (const [json, message] of [
       ['{"format":"pt"}', /not a checkpoint of paddlet/],
-      [later, /format version 3, got version 4/],
+      [later, /format version 3 or 4, got version 5/],
     ] as const) {
       disk.place(pathOf(generation), metadata(json));
       await expect(openCheckpoint(disk, pathOf(generation))).rejects.toThrow(message);

@@ -50,7 +50,7 @@ describe('an independent reader of safetensors', () => {
     const parameters = filledParameters();
     const read = await readByPython(parameters, extentBytes);
     const shards = parameters.shards();
-    expect(read.metadata).toMatchObject({ format: 'paddlet.checkpoint', formatVersion: '3', index: '1', token: '5' });
+    expect(read.metadata).toMatchObject({ format: 'paddlet.checkpoint', formatVersion: '4', index: '1', token: '5' });
     expect(gather(read, 'paddlet/shards')).toEqual(
       expect.arrayContaining(shards.flatMap((shard) => [shard, 1 + (shard % 2), 10 + shard].map(String))),
     );

@@ -30,7 +30,7 @@ describe('merging', () => {
           const merged: ShardRows[] = [];
           await withSet(disk, refs, async ({ shards, facts }) => {
             const state = optimizerLayout(facts.parameters.sparse[0]!.optimizer);
-            const rows = mergeRows({ shards, table: 0, width: 3, state, batchBytes });
+            const rows = mergeRows({ shards, table: 0, width: 3, state: { ...state, seen: false }, batchBytes });
             for await (const batch of rows) merged.push(structuredClone(batch));
           });
           const expected = whole.readRows(0, BigUint64Array.from(ascending(ids)));

@@ -25,6 +25,10 @@ export const trainedTables = (tables: readonly TriedTable[]): TrainedTable[] =>
     ...{ ...table, width: 1, initializer: INITIALIZER, optimizer: MOMENTUM },
   }));
 
+/** Place of the candidates of a table among the stored tables. */
+export const candidatesOf = (tables: readonly TriedTable[], table: number): number =>
+  tables.length + tables.slice(0, table).filter(({ admission }) => admission?.type === 'count').length;
+
 const low = (x: bigint): number => Number(x & 0xffff_ffffn);
 const high = (x: bigint): number => Number(x >> 32n);
 

@@ -8,7 +8,7 @@ import type { UpdateName } from '../../endless/rules.ts';
 import { Shard } from '../../endless/shard.ts';
 import * as fc from '../../properties.ts';
 import { applyAll, bits, everything, HIGHEST, makeParameters, NORMAL, pullRows, rowsPart } from '../fixture.ts';
-import { ROW_BYTES, rulesOf, SEED, type TriedTable, trainedTables } from './kernel-job.ts';
+import { candidatesOf, ROW_BYTES, rulesOf, SEED, type TriedTable, trainedTables } from './kernel-job.ts';
 
 const SHARDS = 3;
 /** Of a shard: 12 rows, or fewer with candidates. */
@@ -24,6 +24,7 @@ const TABLES: readonly TriedTable[] = [
   { name: 'draw, bound', admission: { type: 'probability', p: 0.7 }, shardBytes: BOUND, hasSeen: true },
 ];
 
+const STORED = candidatesOf(TABLES, TABLES.length);
 const RULES = rulesOf(TABLES, { shards: SHARDS, tasks: 1, seenLimit: 2 ** 32, spread: 64 });
 
 function fresh(recallsPulls = true): Parameters {
@@ -149,13 +150,9 @@ class Scene {
   /** All shards into new memory. */
   move(): void {
     const target = fresh();
-    TABLES.forEach(({ admission }, table) => {
-      for (let shard = 0; shard < SHARDS; shard++) {
+    for (let shard = 0; shard < SHARDS; shard++)
+      for (let table = 0; table < STORED; table++)
         target.importRows(shard, table, this.parameters.exportRows(shard, table));
-        if (admission?.type === 'count')
-          target.importCandidates(shard, table, this.parameters.exportCandidates(shard, table));
-      }
-    });
     this.parameters = target;
   }
 
@@ -170,10 +167,10 @@ class Scene {
         expect(bits(found.slots.velocity!)).toEqual(bits(expected.map(([, { values }]) => values[1]!)));
         if (hasSeen) expect([...found.seen!]).toEqual(expected.map(([, { seen }]) => seen));
         if (admission?.type !== 'count') return;
-        const counted = this.parameters.exportCandidates(shard, table);
+        const counted = this.parameters.exportRows(shard, candidatesOf(TABLES, table));
         expect([...counted.ids]).toEqual(sorted(candidates).map(([id]) => id));
-        expect([...counted.counts]).toEqual(sorted(candidates).map(([, { count }]) => count));
-        expect([...counted.seen]).toEqual(sorted(candidates).map(([, { seen }]) => seen));
+        expect([...counted.steps!]).toEqual(sorted(candidates).map(([, { count }]) => count));
+        expect([...counted.seen!]).toEqual(sorted(candidates).map(([, { seen }]) => seen));
       });
     }
   }
@@ -200,6 +197,8 @@ it('tables with admission and bounds are what the reference is, through any hist
   expect(counts.evicted).toBeGreaterThan(10);
 });
 
+/** Place of the candidates of the only table. */
+const CANDIDATES = 1;
 const WIDTH = 2;
 const idsFrom = (first: number, count: number): bigint[] =>
   Array.from({ length: count }, (_, at) => BigInt(first + 3 * at));
@@ -221,7 +220,7 @@ const withThreeRows = (shardBytes: number): Parameters => {
   return parameters;
 };
 const idsOf = (parameters: Parameters): bigint[][] =>
-  [parameters.exportRows(0, 0), parameters.exportCandidates(0, 0)].map(({ ids }) => [...ids]);
+  [parameters.exportRows(0, 0), parameters.exportRows(0, CANDIDATES)].map(({ ids }) => [...ids]);
 const COUNTS: AdmissionRules = { admission: { type: 'count', min: 2 } };
 const ROWS_300 = { shardBytes: 300 * (8 + 4 * WIDTH + 4), hasSeen: true };
 
@@ -247,7 +246,7 @@ describe('a push', () => {
       [1n, 2n, 3n],
       [8n, 9n],
     ]);
-    expect([...parameters.exportCandidates(0, 0).counts]).toEqual([2, 2]);
+    expect([...parameters.exportRows(0, CANDIDATES).steps!]).toEqual([2, 2]);
     push(parameters, [9n]);
     expect(idsOf(parameters)).toEqual([[2n, 3n, 9n], [8n]]);
   });
@@ -264,7 +263,7 @@ describe('a push', () => {
     push(parameters, idsFrom(0, 1000));
     push(parameters, idsFrom(0, 500));
     push(parameters, idsFrom(1, 11_000));
-    const state = (): unknown => [everything(parameters, 1), parameters.exportCandidates(0, 0)];
+    const state = (): unknown => [everything(parameters, 1), parameters.exportRows(0, CANDIDATES)];
     const before = state();
     expect(() => push(parameters, [...idsFrom(0, 1000), ...idsFrom(1, 11_000)])).toThrowError(/new rows of a push/);
     expect(state()).toEqual(before);
@@ -305,7 +304,7 @@ describe('candidates', () => {
     parameters.dropShard(0);
     parameters.addShard(0);
     expect(parameters.stats().bytes).toBe(bytes);
-    expect(parameters.exportCandidates(0, 0).ids).toHaveLength(0);
+    expect(parameters.exportRows(0, CANDIDATES).ids).toHaveLength(0);
   });
 
   it('are removed like rows, and age like them', () => {
@@ -314,10 +313,10 @@ describe('candidates', () => {
     push(parameters, [1n, 2n, 3n]);
     push(parameters, [3n, 4n]);
     parameters.lowerSeen(0, 100);
-    expect([...parameters.exportCandidates(0, 0).seen]).toEqual([1, 1, 2]);
+    expect([...parameters.exportRows(0, CANDIDATES).seen!]).toEqual([1, 1, 2]);
     expect(parameters.removeIds(0, 0, BigUint64Array.of(1n, 3n, 9n))).toBe(2);
-    expect([...parameters.exportCandidates(0, 0).ids]).toEqual([2n, 4n]);
+    expect([...parameters.exportRows(0, CANDIDATES).ids]).toEqual([2n, 4n]);
     expect(parameters.removeUnseen(0, 0, 1)).toBe(1);
-    expect([...parameters.exportCandidates(0, 0).ids]).toEqual([4n]);
+    expect([...parameters.exportRows(0, CANDIDATES).ids]).toEqual([4n]);
   });
 });

@@ -9,6 +9,7 @@ import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { JobResult } from '../../../cluster/job/job-result.ts';
 import { passIn } from '../../../core/pass-metrics.ts';
 import type { Model } from '../../../model/model.ts';
+import { trainedSpec } from '../../../tensor/optimizer.ts';
 import { digestModel } from '../digest.ts';
 import { checkAccount, makeResult, type PserverAccount, takeAccounts } from '../result.ts';
 import type { ConcludeOptions } from '../training.ts';
@@ -28,7 +29,7 @@ export async function concludeRounds(options: ConcludeRoundsOptions): Promise<Jo
   const accounts = await takeAccounts(group, stopSignal);
   const complete = await completePasses(options);
   const digests = await digestModel(group, {
-    spec: model.parameters,
+    spec: trainedSpec(model.parameters, record.job),
     shards: record.job.cluster.shards,
     signal: stopSignal,
   });

@@ -2,6 +2,7 @@
  * The end of a job whose passes are over and whose discarded tasks are closed everywhere: final checkpoints
  * published, the records accounted for from the shards' ledgers, the digests, and the result.
  */
+
 import { assert } from '../../../base/assert.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import { allSettledOrThrow, type PserverGroup } from '../../../cluster/client/pserver-group.ts';
@@ -11,6 +12,7 @@ import type { JobResult } from '../../../cluster/job/job-result.ts';
 import type { TaskQueue } from '../../../core/tasks/events.ts';
 import { type DiscardedTask, totalSums } from '../../../core/tasks/state.ts';
 import type { Model } from '../../../model/model.ts';
+import { trainedSpec } from '../../../tensor/optimizer.ts';
 import { digestModel } from '../digest.ts';
 import { checkAccount, makeResult, takeAccounts } from '../result.ts';
 import type { ConcludeOptions } from '../training.ts';
@@ -55,7 +57,7 @@ export async function conclude(options: ConcludeTasksOptions): Promise<JobResult
   );
   const accounts = await takeAccounts(group, stopSignal);
   const digests = await digestModel(group, {
-    spec: model.parameters,
+    spec: trainedSpec(model.parameters, record.job),
     shards: record.job.cluster.shards,
     signal: stopSignal,
   });

@@ -27,6 +27,7 @@ import {
 } from '../../../tensor/parameters.ts';
 import type { ShardParts } from '../../../tensor/shard-parts.ts';
 import type { ClosedTask, PushUpdate, RoundUpdate, Update } from '../update/update.ts';
+import type { ShardPositions } from './positions.ts';
 import { type OldValues, RemovedRows } from './pre-image.ts';
 
 export interface HeldJob {
@@ -39,16 +40,6 @@ export interface HeldJob {
   readonly rateShareOf?: ((round: number) => number) | undefined;
   /** Undefined: no table has a `seen`. */
   readonly looks?: LookRules | undefined;
-}
-
-/** The positions of shards. */
-export interface ShardPositions {
-  /** Encoded ledgers by shard; shards at their initial values have none. */
-  readonly ledgers: ReadonlyMap<number, Uint8Array>;
-  /** Updates applied so far, by shard; 0 for shards that are not named. */
-  readonly seqs: ReadonlyMap<number, number>;
-  /** If tables have a `seen`: when the shards look for what is unseen. Shards that are not named have seen nothing. */
-  readonly looks?: ReadonlyMap<number, LookState>;
 }
 
 /** Read-only view of the ledgers. Only `Held` changes them. */
@@ -133,8 +124,13 @@ export class Held {
     return {
       ledgers: new Map(shards.map((shard) => [shard, this.#ledgers.encode(shard)])),
       seqs: new Map(shards.map((shard) => [shard, this.#seqs[shard]!])),
-      ...(this.job.looks && { looks: new Map(shards.map((shard) => [shard, this.#looks.get(shard)!.state()])) }),
+      looks: new Map([...this.#looks].flatMap(([shard, of]) => (shards.includes(shard) ? [[shard, of.state()]] : []))),
     };
+  }
+
+  /** When a held shard looks for what is unseen; undefined if rows have no `seen`. */
+  looksOf(shard: number): LookState | undefined {
+    return this.#looks.get(shard)?.state();
   }
 
   /**
@@ -214,7 +210,7 @@ export class Held {
 
   #round(update: RoundUpdate, only: readonly number[] | undefined): OldValues {
     if (this.#looks.size === 0) return this.#applyRound(update, only);
-    const removed = new RemovedRows(this.#memory.parameters);
+    const removed = new RemovedRows(this.#memory.parameters, this.job.spec.sparse.length);
     const unwatch = this.#memory.parameters.watchRemovals(removed);
     try {
       return removed.addTo(this.#applyRound(update, only));

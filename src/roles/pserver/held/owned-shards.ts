@@ -12,8 +12,9 @@ import { type Grouping, shardsOfUnit, shardsOfUnits, unitOf } from '../../../cor
 import { blockShards } from '../../../tensor/blocks.ts';
 import type { ParameterMemoryStats, Parameters } from '../../../tensor/parameters.ts';
 import type { UnitParts } from '../update/parts.ts';
-import { Held, type HeldJob, type ShardPositions } from './held.ts';
+import { Held, type HeldJob } from './held.ts';
 import type { OwnedHead, OwnedHeads } from './owned-heads.ts';
+import type { ShardPositions } from './positions.ts';
 
 /** The state of all owned shards. */
 export interface ShardState extends ShardPositions {
@@ -177,7 +178,8 @@ export class OwnedShards extends Held {
   momentOf(shard: number): ShardMoment {
     const head = this.#headOf(shard);
     assert(head !== undefined, `shard ${shard} is owned`);
-    return { shard, epoch: head.epoch, seq: this.seqOf(shard)!, ledger: this.ledgers.encode(shard) };
+    const looks = this.looksOf(shard);
+    return { shard, epoch: head.epoch, seq: this.seqOf(shard)!, ledger: this.ledgers.encode(shard), looks };
   }
 
   /** Statistics of the owned shards. `reservedBytes` is for the whole memory, including shards that are not owned. */

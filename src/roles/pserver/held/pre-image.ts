@@ -32,13 +32,18 @@ export interface OldValues {
 /** The values of rows that a round removes: their tables evict. */
 export class RemovedRows implements RemovalWatcher {
   readonly #parameters: ParameterMemory;
+  readonly #tables: number;
   readonly #removed: OldRows[] = [];
 
-  constructor(parameters: ParameterMemory) {
+  /** `tables`: number of tables of the model. */
+  constructor(parameters: ParameterMemory, tables: number) {
     this.#parameters = parameters;
+    this.#tables = tables;
   }
 
   removing(_: number, table: number, ids: BigUint64Array): void {
+    // Candidates have no values.
+    if (table >= this.#tables) return;
     const { values, ids: existing } = this.#parameters.readRows(table, this.#parameters.existingIds(table, ids));
     this.#removed.push({ table, ids: bytesIn(existing), values: bytesIn(values) });
   }

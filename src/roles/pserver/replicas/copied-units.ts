@@ -3,13 +3,16 @@
  * updates that a primary has committed are applied here in order; an update of many units is applied to all of them at
  * once.
  */
+
 import { assert } from '../../../base/assert.ts';
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Log } from '../../../base/seams.ts';
+import type { ShardMoment } from '../../../checkpoint/file/capture.ts';
 import type { ParameterMemory } from '../../../tensor/parameters.ts';
-import type { Held, ShardPositions } from '../held/held.ts';
+import type { Held } from '../held/held.ts';
 import { afterRound, whyNotNext } from '../held/next-round.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
+import type { ShardPositions } from '../held/positions.ts';
 import { PreImage } from '../held/pre-image.ts';
 import type { TimedRounds } from '../held/unit-rounds.ts';
 import type { FilledCopy } from '../transfer/incoming-unit.ts';
@@ -88,11 +91,12 @@ export class CopiedUnits {
    * Returns the number of updates applied to a shard that is copied here, and a function that encodes its current
    * ledger. Returns undefined for an outdated copy, which has nothing to compare.
    */
-  momentOf(shard: number): { readonly seq: number; readonly ledger: () => Uint8Array } | undefined {
+  momentOf(shard: number): (Pick<ShardMoment, 'seq' | 'looks'> & { readonly ledger: () => Uint8Array }) | undefined {
     for (const [unit, { shards }] of this.#units)
       if (shards.includes(shard) && this.#isOutdated(unit)) return undefined;
     const seq = this.#held.seqOf(shard);
-    return seq === undefined ? undefined : { seq, ledger: () => this.#held.ledgers.encode(shard) };
+    if (seq === undefined) return undefined;
+    return { seq, looks: this.#held.looksOf(shard), ledger: () => this.#held.ledgers.encode(shard) };
   }
 
   /** In sync mode: the place of the unit in the sequence of rounds, and its timeline. */

@@ -6,13 +6,13 @@ import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import type { Cancel, Clock } from '../../../base/seams.ts';
 import { shardDigest } from '../../../checkpoint/set/shard-digest.ts';
-import type { ParameterSpec } from '../../../tensor/spec.ts';
+import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
 import type { CopiedUnits } from './copied-units.ts';
 
 export interface CopyDigestsOptions {
   readonly clock: Clock;
-  readonly spec: ParameterSpec;
+  readonly spec: TrainedSpec;
   readonly owned: Pick<OwnedShards, 'parameters' | 'shardsOf' | 'seqOf' | 'momentOf'>;
   readonly copied: Pick<CopiedUnits, 'momentOf'>;
 }
@@ -94,7 +94,8 @@ export class CopyDigests {
 
   #digestOf(shard: number): string {
     const { owned, copied, spec } = this.#options;
-    const ledger = copied.momentOf(shard)?.ledger() ?? owned.momentOf(shard).ledger;
-    return shardDigest(owned.parameters, spec, shard, ledger);
+    const copy = copied.momentOf(shard);
+    const moment = copy === undefined ? owned.momentOf(shard) : { ...copy, ledger: copy.ledger() };
+    return shardDigest(owned.parameters, spec, shard, moment);
   }
 }

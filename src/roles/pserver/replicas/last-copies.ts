@@ -74,8 +74,10 @@ export class LastCopies {
 
   /** In this epoch, the files of other processes cannot have more, because nothing is committed without this copy. */
   #momentsOf(unit: number, epoch: number): ShardMoment[] {
-    const { ledgers, seqs } = this.#options.copied.positions(unit);
-    return [...ledgers].map(([shard, ledger]) => ({ shard, epoch, seq: seqs.get(shard)!, ledger }));
+    const { ledgers, seqs, looks } = this.#options.copied.positions(unit);
+    return [...ledgers].map(([shard, ledger]) => {
+      return { shard, epoch, seq: seqs.get(shard)!, ledger, looks: looks?.get(shard) };
+    });
   }
 }
 

@@ -92,7 +92,7 @@ function answerOf(rows: ShardRows, done: boolean, state: boolean): Outgoing<Repl
   const segments = [bytesOf(rows.ids), bytesOf(rows.values)];
   if (state) {
     segments.push(...slots.map((slot) => bytesOf(rows.slots[slot]!)));
-    if (rows.steps !== undefined) segments.push(bytesOf(rows.steps));
+    for (const words of [rows.steps, rows.seen]) if (words !== undefined) segments.push(bytesOf(words));
   }
   return { header: { type: 'scanRows', rows: rows.ids.length, done, slots: state ? slots : [] }, segments };
 }

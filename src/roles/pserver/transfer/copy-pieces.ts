@@ -6,13 +6,19 @@
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import type { PassMetrics } from '../../../core/pass-metrics.ts';
+import { looksOfWords, lookWords } from '../../../core/shard/look-words.ts';
+import type { LookState } from '../../../core/shard/looks.ts';
 import type { RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import { optimizerLayout, type TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { DenseBlock, ParameterMemory, ShardRows } from '../../../tensor/parameters.ts';
+import { type RowLayout, storedTables } from '../../../tensor/stored-tables.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
 
 export type PieceHeader =
-  /** Segments: ids (u64), values (f32), each slot in the order of the optimizer's layout (f32), update counts (u32). */
+  /**
+   * Rows of a stored table (`storedTables`). Segments: ids (u64), values (f32), each slot in the order of the
+   * optimizer's layout (f32), update counts (u32), `seen` (u32).
+   */
   | { readonly part: 'rows'; readonly table: number }
   /** Segments: values and each slot (f32), and the update count (one u32). */
   | { readonly part: 'block'; readonly parameter: number; readonly block: number }
@@ -31,6 +37,8 @@ export type PieceHeader =
   | { readonly part: 'oldRows'; readonly table: number }
   /** Sync mode: blocks that the last round changed, with previous values. Segments: blocks (u32) and values (f32). */
   | { readonly part: 'oldBlocks'; readonly parameter: number }
+  /** If rows have a `seen`. Segments: looks and begins (u64), as in core/shard/look-words.ts. */
+  | { readonly part: 'looks' }
   /** The last pieces. Segment: the next bytes of the encoded ledger. `seq`: number of updates applied to the shard. */
   | { readonly part: 'ledger'; readonly seq: number };
 
@@ -54,19 +62,34 @@ export function copyShard(
   ofRounds: readonly CopyPiece[] = [],
 ): CopyPiece[] {
   const { parameters } = shards;
-  const { seq, ledger } = shards.momentOf(shard);
+  const { seq, ledger, looks } = shards.momentOf(shard);
   return [
-    ...spec.sparse.flatMap((_, table) => rowPieces(table, parameters.exportRows(shard, table), maxBytes)),
+    ...storedTables(spec.sparse).flatMap((_, table) => rowPieces(table, parameters.exportRows(shard, table), maxBytes)),
     ...parameters.exportBlocks(shard).map(blockPiece),
     ...ofRounds,
+    ...(looks === undefined ? [] : [looksPiece(looks)]),
     ...slices(ledger.byteLength, maxBytes).map(([from, to]): CopyPiece => {
       return { header: { part: 'ledger', seq }, segments: [ledger.subarray(from, to)] };
     }),
   ];
 }
 
-function rowPieces(table: number, { ids, values, slots, steps }: ShardRows, maxBytes: number): CopyPiece[] {
-  const fields = [ids, values, ...Object.values(slots), ...(steps === undefined ? [] : [steps])].map(bytesOf);
+function looksPiece(state: LookState): CopyPiece {
+  const { looks, begins } = lookWords(state);
+  return { header: { part: 'looks' }, segments: [looks, begins].map(bytesOf) };
+}
+
+/** Throws `BadMessage`. */
+export function looksOf({ segments }: CopyPiece, { sparse }: TrainedSpec): LookState {
+  const [looks, begins] = segments.map((segment) => new BigUint64Array(segment.slice().buffer, 0, wholeOf(segment, 8)));
+  const state = looksOfWords({ looks: looks!, begins: begins! }, sparse.length);
+  if (state === undefined) throw new PaddletError('BadMessage', 'a piece of a shard does not say when the shard looks');
+  return state;
+}
+
+function rowPieces(table: number, { ids, values, slots, steps, seen }: ShardRows, maxBytes: number): CopyPiece[] {
+  const words = [steps, seen].filter((one) => one !== undefined);
+  const fields = [ids, values, ...Object.values(slots), ...words].map(bytesOf);
   const count = ids.length;
   const rowBytes = fields.reduce((sum, { byteLength }) => sum + byteLength, 0) / Math.max(1, count);
   return slices(count, Math.max(1, Math.floor(maxBytes / rowBytes))).map(([from, to]) => ({
@@ -92,15 +115,16 @@ export function putPiece(
 ): void {
   if (header.part === 'rows') {
     const [ids, ...fields] = segments;
-    const { width, optimizer } = known(spec.sparse[header.table], 'table', header.table);
+    const { width, layout } = known(storedTables(spec.sparse)[header.table], 'table', header.table);
     const count = wholeOf(ids, 8);
-    const state = stateOf(fields, count * width, optimizerLayout(optimizer), count);
+    const state = stateOf(fields, count * width, layout, count);
     const rows = { ids: new BigUint64Array(ids!.buffer, ids!.byteOffset, count), ...state };
     into.importRows(shard, header.table, rows);
   } else if (header.part === 'block') {
     const { parameter, block } = header;
     const { optimizer } = known(spec.dense[parameter], 'dense parameter', parameter);
-    const state = stateOf(segments, wholeOf(segments[0], 4), optimizerLayout(optimizer), 1);
+    const layout = { ...optimizerLayout(optimizer), seen: false };
+    const state = stateOf(segments, wholeOf(segments[0], 4), layout, 1);
     into.importBlock(shard, { parameter, block, ...state, step: state.steps?.[0] });
   } else {
     throw new PaddletError('BadMessage', `a piece '${header.part}' has no rows and no block of the model`);
@@ -109,24 +133,24 @@ export function putPiece(
 
 type State = Omit<ShardRows, 'ids'>;
 
-/** Reads values, slots and update counts: `floats` floats in each segment, and `count` counts in the last one. */
-function stateOf(
-  segments: readonly Uint8Array[],
-  floats: number,
-  layout: ReturnType<typeof optimizerLayout>,
-  count: number,
-): State {
+/** Reads values and slots of `floats` floats each, then update counts and `seen` of `count` words each. */
+function stateOf(segments: readonly Uint8Array[], floats: number, layout: RowLayout, count: number): State {
   const [values, ...others] = segments;
   const slots = layout.slots.map((name, at) => [name, floatsOf(others[at], floats)] as const);
-  const steps = layout.steps ? others[layout.slots.length] : undefined;
-  const expected = 1 + layout.slots.length + (layout.steps ? 1 : 0);
-  if (segments.length !== expected || (layout.steps && wholeOf(steps, 4) !== count)) {
+  const words = others.slice(layout.slots.length);
+  const expected = (layout.steps ? 1 : 0) + (layout.seen ? 1 : 0);
+  if (values === undefined || words.length !== expected || words.some((one) => wholeOf(one, 4) !== count)) {
     throw new PaddletError('BadMessage', 'a piece of a shard does not fit the optimizer');
   }
+  const wordsAt = (place: number): Uint32Array => {
+    const bytes = words[place]!;
+    return new Uint32Array(bytes.buffer, bytes.byteOffset, count);
+  };
   return {
     values: floatsOf(values, floats),
     slots: Object.fromEntries(slots),
-    steps: steps && new Uint32Array(steps.buffer, steps.byteOffset, count),
+    steps: layout.steps ? wordsAt(0) : undefined,
+    ...(layout.seen ? { seen: wordsAt(layout.steps ? 1 : 0) } : {}),
   };
 }
 
@@ -186,13 +210,14 @@ export function decodePiece(header: PieceHeader, arrived: readonly Uint8Array[])
   return { header, segments: arrived.map((segment) => segment.slice()) };
 }
 
-/** Most segments of optimizer state: values, slots and update counts. */
-const STATE_SEGMENTS = 1 + LIMITS.optimizerSlots + 1;
+/** Most segments of optimizer state: values, slots, update counts and `seen`. */
+const STATE_SEGMENTS = 1 + LIMITS.optimizerSlots + 2;
 const PIECE_SEGMENTS: Readonly<Record<PieceHeader['part'], readonly [fewest: number, most: number]>> = {
   rows: [2, 1 + STATE_SEGMENTS],
   block: [1, STATE_SEGMENTS],
   oldRows: [2, 2],
   oldBlocks: [2, 2],
   rounds: [0, 0],
+  looks: [2, 2],
   ledger: [1, 1],
 };

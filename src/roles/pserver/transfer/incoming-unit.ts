@@ -5,14 +5,16 @@
  */
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
+import type { LookState } from '../../../core/shard/looks.ts';
 import type { ParameterMemory } from '../../../tensor/parameters.ts';
-import type { Held, ShardPositions } from '../held/held.ts';
+import type { Held } from '../held/held.ts';
 import { afterRound, whyNotNext, whyOtherTimeline } from '../held/next-round.ts';
+import type { ShardPositions } from '../held/positions.ts';
 import type { OldValues } from '../held/pre-image.ts';
 import type { TimedRounds } from '../held/unit-rounds.ts';
 import { namedFor, partOf } from '../update/parts.ts';
 import type { RoundUpdate, Update } from '../update/update.ts';
-import { type CopyPiece, putPiece } from './copy-pieces.ts';
+import { type CopyPiece, looksOf, putPiece } from './copy-pieces.ts';
 import { IncomingRounds } from './rounds-pieces.ts';
 
 export interface IncomingUnitOptions {
@@ -43,6 +45,8 @@ export class IncomingUnit {
   readonly #rounds: IncomingRounds | undefined;
   /** Position and ledger of the shard that is arriving; undefined before the first piece of its ledger. */
   #coming: { readonly seq: number; readonly ledger: Uint8Array[] } | undefined;
+  /** Looks of the shard that is arriving, if rows have a `seen`. */
+  #looks: LookState | undefined;
 
   constructor(options: IncomingUnitOptions) {
     this.#options = options;
@@ -61,9 +65,11 @@ export class IncomingUnit {
       parameters.addShard(shard);
       this.#present.add(shard);
       this.#coming = undefined;
+      this.#looks = undefined;
     }
     const { header } = piece;
     if (header.part === 'ledger') this.#putLedger(piece, header.seq);
+    else if (header.part === 'looks') this.#looks = looksOf(piece, this.#held.job.spec);
     else if (header.part === 'rounds' || header.part === 'oldRows' || header.part === 'oldBlocks')
       this.#putRounds(piece);
     else putPiece(parameters, shard, this.#held.job.spec, piece);
@@ -125,10 +131,13 @@ export class IncomingUnit {
   #complete(shard: number): void {
     if (this.#coming === undefined) throw unfit(`the copy of shard ${shard} has no ledger`);
     if (this.#rounds !== undefined && this.#rounds.place === undefined) throw unfit(`shard ${shard} is in no round`);
+    if ((this.#looks === undefined) !== (this.#held.job.looks === undefined))
+      throw unfit(`the copy of shard ${shard} does not say, or says needlessly, when it looks for what is unseen`);
     const { seq, ledger } = this.#coming;
     this.#held.hold([shard], {
       ledgers: new Map([[shard, Buffer.concat(ledger)]]),
       seqs: new Map([[shard, seq]]),
+      looks: new Map(this.#looks && [[shard, this.#looks]]),
     });
   }
 

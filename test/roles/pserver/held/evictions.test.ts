@@ -6,8 +6,13 @@
 import { expect, it } from 'vitest';
 import type { LookRules } from '../../../../src/core/shard/looks.ts';
 import { Held } from '../../../../src/roles/pserver/held/held.ts';
+import { OwnedShards } from '../../../../src/roles/pserver/held/owned-shards.ts';
+import { NO_POSITIONS, type ShardPositions } from '../../../../src/roles/pserver/held/positions.ts';
 import { PreImage, type ValueSource, withOldValues } from '../../../../src/roles/pserver/held/pre-image.ts';
 import { type RoundView, viewRound } from '../../../../src/roles/pserver/modes/rounds/round-view.ts';
+import { copyShard } from '../../../../src/roles/pserver/transfer/copy-pieces.ts';
+import { IncomingUnit } from '../../../../src/roles/pserver/transfer/incoming-unit.ts';
+import { roundsPieces } from '../../../../src/roles/pserver/transfer/rounds-pieces.ts';
 import type { RoundUpdate } from '../../../../src/roles/pserver/update/update.ts';
 import type { ParameterMemory, Parameters, SparsePart } from '../../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../../src/tensor/shard-hash.ts';
@@ -16,8 +21,16 @@ import { Shard } from '../../../endless/shard.ts';
 import { CLOSED, type Position } from '../../../endless/update.ts';
 import * as fc from '../../../properties.ts';
 import { createDice, type Dice } from '../../../sim/dice.ts';
-import { ROW_BYTES, rulesOf, SEED, type TriedTable, trainedTables } from '../../../tensor/admission/kernel-job.ts';
-import { bits, everything, HIGHEST, pullRows, rowsPart } from '../../../tensor/fixture.ts';
+import {
+  candidatesOf,
+  ROW_BYTES,
+  rulesOf,
+  SEED,
+  type TriedTable,
+  trainedTables,
+} from '../../../tensor/admission/kernel-job.ts';
+import { bits, HIGHEST, pullRows, rowsPart } from '../../../tensor/fixture.ts';
+import { firstHeads } from './owned-heads.ts';
 
 const SHARDS = 3;
 const ALL = [0, 1, 2];
@@ -41,11 +54,15 @@ const TABLES: readonly TriedTable[] = [
 ];
 const SMALL = { shards: SHARDS, tasks: TASKS, seenLimit: 64, spread: 8 };
 const RULES = rulesOf(TABLES, SMALL);
+const STORED = candidatesOf(TABLES, TABLES.length);
 const looks: LookRules = {
   ...{ shards: SHARDS, seenRange: SMALL.seenLimit, spread: SMALL.spread },
   evictions: TABLES.map(({ eviction }) => eviction),
 };
 const spec = { dense: [], sparse: trainedTables(TABLES) };
+const JOB = { spec, shards: SHARDS, tasks: TASKS, looks };
+/** A table is in several pieces. */
+const PIECE_BYTES = 100;
 const IDS = [...Array.from({ length: 45 }, (_, id) => BigInt(id)), HIGHEST, 2n ** 63n];
 const METRICS = { records: 1, weight: 1, loss: 0, correct: 0, squaredError: 0 };
 
@@ -67,22 +84,24 @@ const counts = { unseen: 0, bound: 0, refused: 0, baseMoved: 0, viewed: 0 };
 class Scene {
   readonly dice: Dice;
   readonly shards = ALL.map((shard) => new Shard(RULES, shard));
-  parameters = this.#memory();
-  held = this.#newHeld();
+  readonly #mode: 'async' | 'sync';
+  parameters = this.#memory(ALL);
+  held: OwnedShards;
   #round = 0;
 
-  constructor(seed: number) {
+  constructor(seed: number, mode: 'async' | 'sync') {
     this.dice = createDice(seed, 'evictions');
-    this.held.hold(ALL, { ledgers: new Map(), seqs: new Map() });
+    this.#mode = mode;
+    this.held = this.#owned(this.parameters, NO_POSITIONS);
     for (const { observer } of this.shards) {
       observer.gone = (_, __, cause) => void counts[cause]++;
       observer.refused = () => void counts.refused++;
     }
   }
 
-  #memory(): Parameters {
+  #memory(shards: readonly number[]): Parameters {
     const parameters = createParameters({ spec, seed: SEED, shards: SHARDS, recallsPulls: true });
-    for (const shard of ALL) parameters.addShard(shard);
+    for (const shard of shards) parameters.addShard(shard);
     return parameters;
   }
 
@@ -134,22 +153,25 @@ class Scene {
 
   /** All shards to another pserver. */
   move(): void {
-    const target = this.#memory();
+    const target = this.#memory([]);
+    const rounds = this.#mode === 'async' ? undefined : { timeline: 0, version: this.#round, previous: undefined };
+    const held = new Held(JOB, { parameters: target });
+    const timeline = rounds && (() => rounds.timeline);
+    const copy = new IncomingUnit({ held, shards: ALL, timeline });
     for (const shard of ALL) {
-      TABLES.forEach(({ admission }, table) => {
-        target.importRows(shard, table, this.parameters.exportRows(shard, table));
-        if (admission?.type === 'count')
-          target.importCandidates(shard, table, this.parameters.exportCandidates(shard, table));
+      const ofRounds = rounds === undefined ? [] : roundsPieces(spec, { ...rounds, metrics: [] }, PIECE_BYTES);
+      const pieces = copyShard(this.held, shard, spec, PIECE_BYTES, ofRounds);
+      pieces.forEach((piece, at) => {
+        copy.put(shard, piece, at === 0, at === pieces.length - 1);
       });
     }
-    const positions = this.held.positions();
+    const positions = copy.positions();
     this.parameters = target;
-    this.held = this.#newHeld();
-    this.held.hold(ALL, positions);
+    this.held = this.#owned(target, positions);
   }
 
-  #newHeld(): Held {
-    return new Held({ spec, shards: SHARDS, tasks: TASKS, looks }, this);
+  #owned(parameters: Parameters, positions: ShardPositions): OwnedShards {
+    return new OwnedShards({ ...JOB, units: 1 }, firstHeads([0]), { parameters, ...positions });
   }
 
   compare(): void {
@@ -170,10 +192,10 @@ class Scene {
         expect(bits(found.slots.velocity!)).toEqual(bits(expected.map(([, { values }]) => values[1]!)));
         if (hasSeen) expect([...found.seen!]).toEqual(expected.map(([, { seen }]) => seen - base));
         if (admission?.type !== 'count') return;
-        const counted = this.parameters.exportCandidates(shard, table);
+        const counted = this.parameters.exportRows(shard, candidatesOf(TABLES, table));
         expect([...counted.ids]).toEqual(sorted(candidates).map(([id]) => id));
-        expect([...counted.counts]).toEqual(sorted(candidates).map(([, { count }]) => count));
-        expect([...counted.seen]).toEqual(sorted(candidates).map(([, { seen }]) => seen - base));
+        expect([...counted.steps!]).toEqual(sorted(candidates).map(([, { count }]) => count));
+        expect([...counted.seen!]).toEqual(sorted(candidates).map(([, { seen }]) => seen - base));
       });
     }
   }
@@ -211,7 +233,7 @@ const sorted = <T>(all: ReadonlyMap<bigint, T>): [bigint, T][] => [...all].sort(
 
 /** Pushes of several passes, some of them late, with discards and moves. */
 function runTasks(seed: number): void {
-  const scene = new Scene(seed);
+  const scene = new Scene(seed, 'async');
   const { dice } = scene;
   const next = new Map<string, number>();
   const late = new Map<string, Late>();
@@ -243,13 +265,11 @@ function runTasks(seed: number): void {
 
 /** Rounds of several passes, with moves and with views of earlier rounds. */
 function runRounds(seed: number): void {
-  const scene = new Scene(seed);
+  const scene = new Scene(seed, 'sync');
   const { dice } = scene;
   let views: { readonly view: RoundView; readonly state: unknown; readonly until: number }[] = [];
-  const exported = (from: Pick<ParameterMemory, 'exportRows'>): unknown => [
-    everything({ shards: () => ALL, exportBlocks: () => [], ...bound(from) } as unknown as Parameters, TABLES.length),
-    ALL.map((shard) => TABLES.map((_, table) => from.exportRows(shard, table).seen)),
-  ];
+  const exported = (from: Pick<ParameterMemory, 'exportRows'>): unknown =>
+    ALL.map((shard) => Array.from({ length: STORED }, (_, table) => from.exportRows(shard, table)));
   for (let round = 0; round < 120; round++) {
     const pass = Math.floor(round / (TASKS / 2) / PUSHES);
     const first = 2 * (Math.floor(round / PUSHES) % (TASKS / 2));
@@ -257,7 +277,7 @@ function runRounds(seed: number): void {
     const at = { pass, push, last: push === PUSHES - 1 };
     if (views.length === 0 && dice.chance(0.1)) scene.move();
     else if (dice.chance(0.2)) {
-      const view = viewRound(scene.parameters, TABLES.length);
+      const view = viewRound(scene.parameters, { spec, shards: SHARDS });
       views.push({ view, state: exported(scene.parameters), until: round + dice.whole(0, 20) });
     }
     scene.round(
@@ -275,10 +295,6 @@ function runRounds(seed: number): void {
   }
   scene.end();
 }
-
-const bound = (from: Pick<ParameterMemory, 'exportRows'>): Pick<ParameterMemory, 'exportRows'> => ({
-  exportRows: (shard, table) => from.exportRows(shard, table),
-});
 
 it.each([
   ['async', runTasks],

@@ -122,6 +122,7 @@ describe('copies of units', () => {
     expect(rig.apply([1], { ...second, shards: [0, 4] })).toEqual([]);
     expect(rig.copies.positions(1)).toEqual({
       ledgers: new Map([1, 4].map((shard) => [shard, ahead])),
+      looks: new Map(),
       seqs: new Map([
         [1, 0],
         [4, 2],

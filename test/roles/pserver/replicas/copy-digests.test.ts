@@ -4,7 +4,7 @@ import { LIMITS } from '../../../../src/base/limits.ts';
 import { CopyDigests, type DigestAnswer } from '../../../../src/roles/pserver/replicas/copy-digests.ts';
 import { FakeClock } from '../../../store/support.ts';
 
-import { CopiedRig, type Gradients, SPEC, UNITS } from './copied-rig.ts';
+import { CopiedRig, type Gradients, UNITS } from './copied-rig.ts';
 
 const GRADIENTS: Gradients = { ids: [1, 2, 3, 4, 5, 6, 7, 8], block: 1, gradient: 2 };
 /** Of unit 0. */
@@ -22,8 +22,8 @@ beforeEach(() => {
   clock = new FakeClock();
   const { primary, backup, copies: copied } = rig;
   const none = { momentOf: () => undefined };
-  atPrimary = new CopyDigests({ clock, spec: SPEC, owned: primary, copied: none });
-  atBackup = new CopyDigests({ clock, spec: SPEC, owned: backup, copied });
+  atPrimary = new CopyDigests({ clock, spec: primary.job.spec, owned: primary, copied: none });
+  atBackup = new CopyDigests({ clock, spec: primary.job.spec, owned: backup, copied });
   late = [];
   for (const unit of UNITS) rig.adopt(unit);
 });

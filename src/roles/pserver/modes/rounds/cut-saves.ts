@@ -70,7 +70,7 @@ export class CutSaves {
   begin(round: number, metrics: readonly PassMetrics[]): CutSave {
     const { shards, save } = this.#options;
     const { numbers } = shards;
-    const view = viewRound(shards.parameters, shards.job.spec.sparse.length);
+    const view = viewRound(shards.parameters, shards.job);
     this.#views.add(view);
     const moments = new Map(numbers.map((shard) => [shard, shards.momentOf(shard)]));
     const momentOf = (shard: number): ShardMoment => moments.get(shard)!;

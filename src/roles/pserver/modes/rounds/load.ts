@@ -17,7 +17,7 @@ import { unitOf } from '../../../../core/units/units.ts';
 import type { ParameterMemory } from '../../../../tensor/parameters.ts';
 import type { FileWait } from '../../files/wait-for-files.ts';
 import { warmUp } from '../../files/warm-start.ts';
-import type { ShardPositions } from '../../held/held.ts';
+import { joinPositions, loadedPositions, NO_POSITIONS, type ShardPositions } from '../../held/positions.ts';
 
 export interface LoadRoundsOptions extends FileWait {
   readonly expected: ExpectedJob;
@@ -49,8 +49,7 @@ export interface LoadedUnits extends ShardPositions {
 }
 
 export const NO_UNITS: LoadedUnits = {
-  ledgers: new Map(),
-  seqs: new Map(),
+  ...NO_POSITIONS,
   rounds: new Map(),
   rests: new Map(),
   partedAt: new Map(),
@@ -62,8 +61,7 @@ export const NO_UNITS: LoadedUnits = {
 export function joined(parts: readonly LoadedUnits[]): LoadedUnits {
   if (parts.length === 0) return NO_UNITS;
   return {
-    ledgers: new Map(parts.flatMap(({ ledgers }) => [...ledgers])),
-    seqs: new Map(parts.flatMap(({ seqs }) => [...seqs])),
+    ...joinPositions(parts),
     rounds: new Map(parts.flatMap(({ rounds }) => [...rounds])),
     rests: new Map(parts.flatMap(({ rests }) => [...rests])),
     partedAt: new Map(parts.flatMap(({ partedAt }) => [...partedAt])),
@@ -93,8 +91,7 @@ export async function loadFile(
     throw corrupt(path, `shard ${elsewhere.shard} is at round ${elsewhere.seq}, not ${round}`);
   return {
     rounds: new Map(shards.map((shard) => [unitOf(shard, units), rounds])),
-    ledgers: loaded.ledgers,
-    seqs: new Map(loaded.positions.map(({ shard, seq }) => [shard, seq])),
+    ...loadedPositions(loaded),
     rests: NO_UNITS.rests,
     partedAt: NO_UNITS.partedAt,
     source: `${generation.uuid}, round ${round}`,

@@ -3,6 +3,7 @@
  * (docs/design.md §8). Before a round changes or removes a row or block, the view keeps its old value, once.
  */
 import type { Capturable } from '../../../../checkpoint/file/capture.ts';
+import type { TrainedSpec } from '../../../../tensor/optimizer.ts';
 import type {
   DenseBlock,
   ParameterMemory,
@@ -11,6 +12,8 @@ import type {
   ShardRows,
 } from '../../../../tensor/parameters.ts';
 import type { RowMemory } from '../../../../tensor/row-memory.ts';
+import { shardOfRow } from '../../../../tensor/shard-hash.ts';
+import { type StoredTable, storedTables } from '../../../../tensor/stored-tables.ts';
 
 export interface RoundView extends Capturable {
   /** To be called before this round is applied. */
@@ -27,7 +30,7 @@ interface KeptRow {
 interface KeptTable {
   /** Where the old row of an id is kept; undefined if the row did not exist at the round of the view. */
   readonly places: Map<bigint, KeptRow | undefined>;
-  /** By shard: ids that were removed since then. Some may have a row again. */
+  /** By shard: ids that may have been removed since then. Some are still there, or again. */
   readonly removed: Map<number, Set<bigint>>;
 }
 
@@ -36,22 +39,37 @@ interface KeptShard {
   readonly blocks: readonly DenseBlock[];
 }
 
-/** Makes a view of the round at which the shards are now. `tables`: number of tables. */
-export function viewRound(parameters: ParameterMemory, tables: number): RoundView {
-  return new View(parameters, tables);
+/** Makes a view of the round at which the shards are now. */
+export function viewRound(parameters: ParameterMemory, job: ViewedJob): RoundView {
+  return new View(parameters, job);
+}
+
+export interface ViewedJob {
+  readonly spec: TrainedSpec;
+  /** Number of shards of the job. */
+  readonly shards: number;
 }
 
 class View implements RoundView {
   readonly #parameters: ParameterMemory;
+  /** By stored table. */
   readonly #tables: readonly KeptTable[];
+  /** By table of the model: the stored tables of its rows and of its candidates. */
+  readonly #storedOf: readonly (readonly number[])[];
+  readonly #stored: readonly StoredTable[];
+  readonly #shards: number;
   readonly #blocks = new Map<string, DenseBlock>();
   /** Shards that were copied whole, because their rows would have another `seen` afterwards. */
   readonly #whole = new Map<number, KeptShard>();
   readonly close: () => void;
 
-  constructor(parameters: ParameterMemory, tables: number) {
+  constructor(parameters: ParameterMemory, { spec, shards }: ViewedJob) {
+    const stored = storedTables(spec.sparse);
     this.#parameters = parameters;
-    this.#tables = Array.from({ length: tables }, () => ({ places: new Map(), removed: new Map() }));
+    this.#shards = shards;
+    this.#stored = stored;
+    this.#tables = stored.map(() => ({ places: new Map(), removed: new Map() }));
+    this.#storedOf = spec.sparse.map(({ name }) => stored.flatMap((one, place) => (one.name === name ? [place] : [])));
     this.close = parameters.watchRemovals({
       removing: (shard, table, ids) => this.#keepRemoved(shard, table, ids),
       lowering: (shard) => this.#keepShard(shard),
@@ -59,7 +77,10 @@ class View implements RoundView {
   }
 
   keep({ dense, sparse }: RoundGradients): void {
-    for (const { table, ids } of sparse) this.#keepRows(table, idsIn(ids));
+    for (const { table, ids } of sparse) {
+      const copied = idsIn(ids);
+      for (const stored of this.#storedOf[table]!) this.#keepRows(stored, copied);
+    }
     for (const { parameter, blocks } of dense) {
       for (const block of blocks) {
         const name = nameOf(parameter, block);
@@ -94,12 +115,22 @@ class View implements RoundView {
     const rows = this.#parameters.readRows(table, this.#parameters.existingIds(table, fresh));
     for (const id of fresh) places.set(id, undefined);
     rows.ids.forEach((id, at) => void places.set(id, { rows, at }));
+    // A candidate may get its row in the round, and is none then.
+    const { kind, name } = this.#stored[table]!;
+    if (kind === 'candidates')
+      for (const id of rows.ids) this.#markRemoved(shardOfRow(name, id, this.#shards), table, id);
   }
 
   #keepRemoved(shard: number, table: number, ids: BigUint64Array): void {
     this.#keepRows(table, ids);
+    for (const id of ids) this.#markRemoved(shard, table, id);
+  }
+
+  #markRemoved(shard: number, table: number, id: bigint): void {
     const { removed } = this.#tables[table]!;
-    removed.set(shard, new Set([...(removed.get(shard) ?? []), ...ids]));
+    const known = removed.get(shard);
+    if (known === undefined) removed.set(shard, new Set([id]));
+    else known.add(id);
   }
 
   #keepShard(shard: number): void {

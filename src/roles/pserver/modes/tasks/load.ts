@@ -6,6 +6,7 @@
  * Known weakness: without the exact last state, acknowledged pushes may be missing. The pserver logs the loss and
  * raises the recovery number, so that all roles repair the shards.
  */
+
 import type { PaddletError } from '../../../../base/errors.ts';
 import { type ExpectedJob, type LoadedPart, loadFirst } from '../../../../checkpoint/load/load.ts';
 import type { WarmLoaded } from '../../../../checkpoint/load/warm-load.ts';
@@ -20,6 +21,7 @@ import { findNewestFiles, type NewestFiles } from '../../files/newest-files.ts';
 import { type FileWait, isAwayForNow, type Look, lookForFiles, untilFound } from '../../files/wait-for-files.ts';
 import { waitForParting } from '../../files/wait-for-parting.ts';
 import { warmUp } from '../../files/warm-start.ts';
+import { joinPositions, loadedPositions, type ShardPositions } from '../../held/positions.ts';
 import { type FormerUnits, formerUnits, type OrphanHead } from '../../take/take-units.ts';
 
 export interface LoadShardsOptions extends LoadFormerOptions {
@@ -53,8 +55,7 @@ export async function loadShards(options: LoadShardsOptions): Promise<FilledShar
   }
   return {
     warm: await warmUp(options, initial),
-    ledgers: new Map(parts.flatMap(({ ledgers }) => [...ledgers])),
-    seqs: new Map(parts.flatMap(({ seqs }) => [...seqs])),
+    ...joinPositions(parts),
     exact: parts.every(({ exact }) => exact),
     rests: new Map(parts.flatMap(({ rests }) => [...rests])),
     files: parts.flatMap(({ files }) => files),
@@ -76,11 +77,7 @@ export interface LoadFormerOptions extends FileWait {
   readonly partingLimitMs: number;
 }
 
-export interface LoadedShards {
-  /** Encoded ledgers by shard; shards at their initial values have none. */
-  readonly ledgers: ReadonlyMap<number, Uint8Array>;
-  /** Number of applied updates by shard; a missing shard has 0. */
-  readonly seqs: ReadonlyMap<number, number>;
+export interface LoadedShards extends ShardPositions {
   /** False if acknowledged updates may be missing. */
   readonly exact: boolean;
   /** For each unit in its exact last state: the file that contains all of that state. */
@@ -185,8 +182,7 @@ function describe(
   const uuids = parts.map(({ file: { generation } }) => generation.uuid);
   const own = parts.flatMap(({ file: { index, generation } }) => (index === me.index ? [generation] : []));
   return {
-    ledgers: new Map(parts.flatMap(({ loaded }) => [...loaded.ledgers])),
-    seqs: new Map(parts.flatMap(({ loaded }) => loaded.positions.map(({ shard, seq }) => [shard, seq]))),
+    ...joinPositions(parts.map(({ loaded }) => loadedPositions(loaded))),
     rests: new Map(isNamed ? parts.filter((part) => isExact({ exact }, part)).flatMap(restsOf(units)) : []),
     source: uuids.length === 0 ? 'initial values, to be repaired' : uuids.join(' and '),
     files: own.map(({ uuid }) => uuid),

@@ -1,4 +1,5 @@
 /** Async mode: the service that takes units of shards, serves them and saves them. */
+
 import type { Cancel } from '../../../../base/seams.ts';
 import type { CheckpointFile } from '../../../../checkpoint/file/write-durable-file.ts';
 import { jobFields } from '../../../../cluster/client/job-fields.ts';
@@ -14,6 +15,7 @@ import { Snapshots } from '../../files/snapshots.ts';
 import { sweepOrphans } from '../../files/sweep.ts';
 import { OwnedHeads } from '../../held/owned-heads.ts';
 import { OwnedShards } from '../../held/owned-shards.ts';
+import { NO_POSITIONS } from '../../held/positions.ts';
 import { copiesOf, createReplicas } from '../../replicas/create-replicas.ts';
 import type { PserverReplicas } from '../../replicas/pserver-replicas.ts';
 import { untilOthersSaved } from '../../replicas/unsaved-copies.ts';
@@ -39,7 +41,7 @@ export async function startTaskService(options: TaskServiceOptions): Promise<Sha
   const recallsPulls = pushEvery === 1 && pullEvery === 1;
   const parameters = createParameters({ spec, seed, shards, recallsPulls });
   const job = { spec, shards, units, tasks: record.train.tasks };
-  const owned = new OwnedShards(job, heads, { parameters, ledgers: new Map(), seqs: new Map() });
+  const owned = new OwnedShards(job, heads, { parameters, ...NO_POSITIONS });
   const taker = new UnitTaker({ ...options, shards: owned, orphans });
   await taker.takeDue();
   await sweepOrphans(options, taker.taken.files);

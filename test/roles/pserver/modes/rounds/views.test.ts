@@ -22,6 +22,7 @@ const SHARDS = 5;
 /** One shard is elsewhere. */
 const HELD = [0, 1, 2, 4];
 const router = createIdRouter({ shards: SHARDS });
+const TRAINED = trainedSpec(ROUND_SPEC, { optimizer: SGD });
 const start = (optimizer: OptimizerSpec): Parameters =>
   makeParameters({ spec: ROUND_SPEC, optimizer, seed: 3, shards: SHARDS, present: HELD });
 
@@ -104,7 +105,7 @@ describe.each(OPTIMIZERS)('$type', (optimizer) => {
           for (const at of [first, second]) {
             if (at !== round) continue;
             then.push(everything(parameters, ROUND_SPEC.sparse.length));
-            views.push(viewRound(parameters, ROUND_SPEC.sparse.length));
+            views.push(viewRound(parameters, { spec: TRAINED, shards: SHARDS }));
           }
           apply(parameters, lanes, views);
           views.forEach((view, i) => {
@@ -119,7 +120,7 @@ describe.each(OPTIMIZERS)('$type', (optimizer) => {
 
 it('a cut before the first round has no rows', () => {
   const parameters = start(OPTIMIZERS[0]!);
-  const view = viewRound(parameters, ROUND_SPEC.sparse.length);
+  const view = viewRound(parameters, { spec: TRAINED, shards: SHARDS });
   const lane: PlainLane = {
     records: 2,
     dense: ROUND_SPEC.dense.map(({ shape }) => new Float32Array(shape[0]!).fill(1)),
