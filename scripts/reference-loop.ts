@@ -15,7 +15,7 @@ import { createTaskReader } from '../src/data/task-reader.ts';
 import { cutTasks } from '../src/data/tasks.ts';
 import { createHost } from '../src/host/host.ts';
 import type { ModelFacts, ModelSpec } from '../src/model/registry.ts';
-import type { OptimizerChoice } from '../src/tensor/optimizer.ts';
+import type { TrainingChoice } from '../src/tensor/optimizer.ts';
 import { referenceModel } from '../test/model/reference.ts';
 import { evaluateTasks, labelRuleOf, ReferenceTrainer } from './reference/trainer.ts';
 
@@ -82,7 +82,7 @@ const choice = {
   optimizer: JSON.parse(flags.optimizer),
   tables: JSON.parse(flags.tables),
   blocks: JSON.parse(flags.blocks),
-} as OptimizerChoice;
+} as TrainingChoice;
 const clip = flags['max-gradient-norm'];
 const maxNorm = clip === undefined ? undefined : Number(clip);
 const trainer = new ReferenceTrainer(model, choice, Number(flags.seed), maxNorm);

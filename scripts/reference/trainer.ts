@@ -4,7 +4,7 @@ import type { TaskRecords } from '../../src/data/source.ts';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import { type FinishedMetrics, finishMetrics, mergeMetrics, noMetrics, scoreMetrics } from '../../src/model/metrics.ts';
 import type { Batch, Model, PulledValues } from '../../src/model/model.ts';
-import { type OptimizerChoice, trainedSpec } from '../../src/tensor/optimizer.ts';
+import { type TrainingChoice, trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { Initializer } from '../../src/tensor/spec.ts';
 import { createReferenceOptimizer, type ReferenceOptimizer } from './optimizer.ts';
 
@@ -25,7 +25,7 @@ export class ReferenceTrainer {
   private readonly maxNorm: number | undefined;
 
   /** `maxNorm`: as `training.maxGradientNorm`. */
-  constructor(model: Model, choice: OptimizerChoice, seed: number, maxNorm?: number) {
+  constructor(model: Model, choice: TrainingChoice, seed: number, maxNorm?: number) {
     this.model = model;
     this.seed = seed;
     this.maxNorm = maxNorm;

@@ -123,8 +123,14 @@ export const LIMITS = {
   topK: 1000,
   /** Tables with their rows, and their candidates. */
   storedTables: 2 * 1024,
-  /** Begins of passes that a shard keeps for its looks: at most this number of passes counts as unseen. */
+  /** Begins of passes that a shard keeps for its looks. */
   keptBegins: 4096,
+  /** Passes after which a row counts as unseen: their begins are kept, and some of passes that run already. */
+  unseenPasses: 1024,
+  /** Updates after which a row counts as unseen. */
+  unseenUpdates: 1_000_000_000,
+  /** Bound of a table. */
+  tableBytes: 2 ** 50,
   /** Updates that an admission rule may count. */
   admissionCount: 1_000_000,
   /** Sums of metrics that a pserver keeps in sync mode: of passes, and of the job at some rounds. */

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
 import { atHome, notLocal } from '../base/local-path.ts';
+import { parseByteSize } from './byte-size.ts';
 import { parseDurationMs } from './duration.ts';
 
 export const HOUR_MS = 3_600_000;
@@ -34,6 +35,22 @@ export function duration(minMs: number, maxMs: number) {
     if (wrong !== undefined) context.issues.push({ code: 'custom', input: context.value, message: wrong });
   });
 }
+
+export const BYTES_EXPECTED = 'expected a size with its unit, such as 800kB, 512MB or 2GiB, or a number of bytes';
+
+/** A number of bytes, or text such as `512MB`; the resolved job has the number. */
+export const byteSize = (min: number, max: number) =>
+  z.union([z.int(), z.string()]).check((context) => {
+    const { value } = context;
+    const bytes = typeof value === 'number' ? value : parseByteSize(value);
+    const wrong =
+      bytes === undefined
+        ? BYTES_EXPECTED
+        : bytes < min || bytes > max
+          ? `expected from ${min} to ${max} bytes, got ${bytes}`
+          : undefined;
+    if (wrong !== undefined) context.issues.push({ code: 'custom', input: value, message: wrong });
+  });
 
 export const path = z
   .string()

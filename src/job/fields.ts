@@ -6,7 +6,7 @@ import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
 import { DATA_FORMATS } from '../data/formats/registry.ts';
 import { columnName, columnsSchema, dialectSchema, missingSchema } from './columns.ts';
-import { countOf, duration, folder, HOUR_MS, notNegative, paths, positive, rate } from './field-types.ts';
+import { byteSize, countOf, duration, folder, HOUR_MS, notNegative, paths, positive, rate } from './field-types.ts';
 import { fedColumns, layersSchema, tower, vectors } from './layers.ts';
 import { scheduleSchema } from './schedule.ts';
 import { negativeSamplingSchema, splitSchema } from './selection.ts';
@@ -222,18 +222,53 @@ export const optimizerSchema = z.discriminatedUnion('type', [
 ]);
 
 /** By the parameter's name; which names a model has is for the rules. */
-const byParameter = (what: string) =>
-  z
-    .record(
-      z.string().min(1).max(LIMITS.parameterNameBytes),
-      z.strictObject({ optimizer: optimizerSchema.describe(`How the pservers apply the gradients of this ${what}.`) }),
-    )
-    .default({});
+const byParameter = <T extends z.ZodRawShape>(shape: T) =>
+  z.record(z.string().min(1).max(LIMITS.parameterNameBytes), z.strictObject(shape)).default({});
 
-export const tablesSchema = byParameter('table').describe(
-  "Optimizers of sparse tables: w for lr; w and v for fm, ffm, wide_deep and deepfm; for `layers`, the tables of the model's linear and embedding layers, by layer name. Default: `optimizer`.",
-);
-export const blocksSchema = byParameter('parameter').describe(
+const optimizerOf = (what: string) =>
+  optimizerSchema.optional().describe(`How the pservers apply the gradients of this ${what}. Default: \`optimizer\`.`);
+
+const admissionSchema = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('count').describe('An id gets a row when enough updates have named it.'),
+    min: countOf(2, LIMITS.admissionCount).describe('Updates that must name an id before it gets a row.'),
+  }),
+  z.strictObject({
+    type: z.literal('probability').describe('Each update that names an id gives it a row with a probability.'),
+    p: z.number().gt(0).lt(1).describe('Probability that an update that names an id gives it a row.'),
+  }),
+]);
+
+/** One of them: a rule says so. */
+const evictionSchema = z.strictObject({
+  unseenPasses: countOf(1, LIMITS.unseenPasses)
+    .optional()
+    .describe('Evict what no update has named in this number of complete passes.'),
+  unseenUpdates: countOf(8, LIMITS.unseenUpdates)
+    .optional()
+    .describe('Evict what this number of updates of the shard have not named.'),
+});
+
+const tableRules = {
+  optimizer: optimizerOf('table'),
+  admission: admissionSchema.optional().describe('Which ids get a row. Default: all.'),
+  eviction: evictionSchema.optional().describe('Which rows are evicted. Default: none.'),
+};
+
+const tablesText =
+  "Settings of sparse tables: w for lr; w and v for fm, ffm, wide_deep and deepfm; for `layers`, the tables of the model's linear and embedding layers, by layer name.";
+const maxBytesText = 'Maximum size of the table: beyond it the least recently updated rows are evicted. Default: none.';
+
+export const tablesSchema = byParameter({
+  ...tableRules,
+  maxBytes: byteSize(1, LIMITS.tableBytes).optional().describe(maxBytesText),
+}).describe(tablesText);
+/** As the store carries it. */
+export const resolvedTablesSchema = byParameter({
+  ...tableRules,
+  maxBytes: countOf(1, LIMITS.tableBytes).optional().describe(maxBytesText),
+});
+export const blocksSchema = byParameter({ optimizer: optimizerOf('parameter') }).describe(
   'Optimizers of dense parameters: bias for lr, fm and ffm; W and b for softmax; for deep models, the parameters of their layers, such as hidden1.W. Default: `optimizer`.',
 );
 

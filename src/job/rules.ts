@@ -41,6 +41,7 @@ const rulesOfModel = (file: JobFile, outline: ModelOutline): RuleBroken[] => [
   ...modelRules(file, outline),
   ...columnRules(file, outline),
   ...parameterRules(file, outline),
+  ...evictionRules(file),
   ...stalenessRules(file, outline),
   ...scheduleRules(file, outline),
 ];
@@ -250,6 +251,19 @@ function parameterRules(file: JobFile, outline: ModelOutline): RuleBroken[] {
       return [{ path: [section, name], atKey: true, message: `the model ${file.model.type} ${has}${meant}` }];
     });
   });
+}
+
+function evictionRules({ tables, blocks }: JobFile): RuleBroken[] {
+  const empty = (section: 'tables' | 'blocks', entries: Readonly<Record<string, object>>): RuleBroken[] =>
+    Object.entries(entries).flatMap(([name, settings]) =>
+      Object.keys(settings).length > 0 ? [] : [{ path: [section, name], message: 'expected at least one setting' }],
+    );
+  const broken = [...empty('tables', tables), ...empty('blocks', blocks)];
+  for (const [name, { eviction }] of Object.entries(tables)) {
+    if (eviction === undefined || Object.keys(eviction).length === 1) continue;
+    broken.push({ path: ['tables', name, 'eviction'], message: 'expected either unseenPasses or unseenUpdates' });
+  }
+  return broken;
 }
 
 /** The optimizers that are in use, those of all parameters. */

@@ -11,7 +11,8 @@ import type { ColumnSpec } from '../data/columns/column.ts';
 import type { Selection } from '../data/selection.ts';
 import { DEFAULT_TOP_K } from '../model/ranking.ts';
 import { taskOf } from '../model/registry.ts';
-import type { OptimizerChoice } from '../tensor/optimizer.ts';
+import type { TrainingChoice } from '../tensor/optimizer.ts';
+import { parseByteSize } from './byte-size.ts';
 import { resolveColumns, resolveDialect, resolvedColumnsSchema, resolvedDialectSchema } from './columns.ts';
 import { parseDurationMs } from './duration.ts';
 import { evaluationFields } from './evaluation.ts';
@@ -26,6 +27,7 @@ import {
   leaseTtl,
   modelSchema,
   optimizerSchema,
+  resolvedTablesSchema,
   tablesSchema,
   taskCounts,
   taskTimeout,
@@ -103,7 +105,7 @@ export const jobSchema = z.strictObject({
   }),
   model: modelSchema,
   optimizer: optimizerSchema,
-  tables: tablesSchema,
+  tables: resolvedTablesSchema,
   blocks: blocksSchema,
   training: z.strictObject({ ...trainingFields, pullAhead: trainingFields.pullAhead.unwrap() }),
   evaluation: z
@@ -126,7 +128,7 @@ export const jobSchema = z.strictObject({
 export type Job = Frozen<z.output<typeof jobSchema>>;
 
 /** Breaks the build when the optimizers of the job file and of the tensor core differ. */
-const _optimizersAgree: (job: Job) => OptimizerChoice = (job) => job;
+const _optimizersAgree: (job: Job) => TrainingChoice = (job) => job;
 void _optimizersAgree;
 
 /** The job as the store's `/job` carries it. Throws `StoreValueInvalid`. */
@@ -168,7 +170,7 @@ export function resolveJob(file: JobFile): Job {
     },
     model: file.model,
     optimizer: file.optimizer,
-    tables: file.tables,
+    tables: resolvedTables(file.tables),
     blocks: file.blocks,
     training: { ...file.training, pullAhead: pullAheadOf(file) },
     ...(file.evaluation === undefined ? {} : { evaluation: resolvedEvaluation(file, file.evaluation) }),
@@ -183,6 +185,14 @@ export function resolveJob(file: JobFile): Job {
     ...(file.warmStart === undefined ? {} : { warmStart: file.warmStart }),
   };
 }
+
+const resolvedTables = (tables: JobFile['tables']): Job['tables'] =>
+  Object.fromEntries(
+    Object.entries(tables).map(([name, { maxBytes, ...rules }]) => {
+      const bytes = typeof maxBytes === 'string' ? parseByteSize(maxBytes) : maxBytes;
+      return [name, { ...rules, ...(bytes === undefined ? {} : { maxBytes: bytes }) }];
+    }),
+  );
 
 function resolvedEvaluation(
   { model }: JobFile,

@@ -2,7 +2,8 @@
  * The optimizers: their settings, the state that each keeps beside a value, and which one updates which parameter. The
  * update rules are in `kernels/assembly/optimizer.ts`.
  */
-import type { AdmissionRules } from './admission/admission.ts';
+import { assert } from '../base/assert.ts';
+import type { Admission, AdmissionRules } from './admission/admission.ts';
 import type { DenseSpec, ParameterSpec, SparseSpec } from './spec.ts';
 
 export type OptimizerSpec =
@@ -78,30 +79,57 @@ export const optimizerLayout = (optimizer: OptimizerSpec): OptimizerLayout => LA
 /** FTRL has no learning rate that a push could scale. */
 export const hasLearningRate = (optimizer: OptimizerSpec): boolean => optimizer.type !== 'ftrl';
 
-type ByName = Readonly<Record<string, { readonly optimizer: OptimizerSpec }>>;
+interface ParameterChoice {
+  readonly optimizer?: OptimizerSpec | undefined;
+}
 
-/** Optimizers as the job names them. */
-export interface OptimizerChoice {
+interface TableChoice extends ParameterChoice {
+  readonly admission?: Admission | undefined;
+  /** Any: rows that may be evicted have a `seen`. */
+  readonly eviction?: object | undefined;
+  /** Of the whole table. */
+  readonly maxBytes?: number | undefined;
+}
+
+/** How the job trains its parameters. */
+export interface TrainingChoice {
   /** Optimizer of all parameters that are not named below. */
   readonly optimizer: OptimizerSpec;
   /** Keyed by name of a sparse table. */
-  readonly tables?: ByName;
+  readonly tables?: Readonly<Record<string, TableChoice>>;
   /** Keyed by name of a dense parameter. */
-  readonly blocks?: ByName;
+  readonly blocks?: Readonly<Record<string, ParameterChoice>>;
+  /** Required if a table has a `maxBytes`. */
+  readonly cluster?: { readonly shards: number };
 }
 
 /** value − rate × (−statistic + value): the penalty takes the value as it is when a push comes, however stale. */
 const ofStatistic = (rate: number): OptimizerSpec => ({ type: 'sgd', learningRate: rate, l2: 1 });
 
-/** The model's parameters, each with its optimizer. A statistic has its own. */
-export function trainedSpec({ dense, sparse }: ParameterSpec, choice: OptimizerChoice): TrainedSpec {
-  const chosen = (names: ByName | undefined, name: string): OptimizerSpec =>
-    names !== undefined && Object.hasOwn(names, name) ? names[name]!.optimizer : choice.optimizer;
+/** The model's parameters, each with its optimizer, and tables with their rules. A statistic has its own optimizer. */
+export function trainedSpec({ dense, sparse }: ParameterSpec, choice: TrainingChoice): TrainedSpec {
   return {
     dense: dense.map((one) => {
       const { name, statisticRate: rate } = one;
-      return { ...one, optimizer: rate === undefined ? chosen(choice.blocks, name) : ofStatistic(rate) };
+      const optimizer = ownOf(choice.blocks, name).optimizer ?? choice.optimizer;
+      return { ...one, optimizer: rate === undefined ? optimizer : ofStatistic(rate) };
     }),
-    sparse: sparse.map((one) => ({ ...one, optimizer: chosen(choice.tables, one.name) })),
+    sparse: sparse.map((one) => {
+      const { optimizer = choice.optimizer, ...rules } = ownOf(choice.tables, one.name);
+      return { ...one, optimizer, ...tableRules(rules, choice.cluster?.shards) };
+    }),
+  };
+}
+
+function ownOf<T extends object>(names: Readonly<Record<string, T>> | undefined, name: string): Partial<T> {
+  return names !== undefined && Object.hasOwn(names, name) ? names[name]! : {};
+}
+
+function tableRules({ admission, eviction, maxBytes }: TableChoice, shards: number | undefined): Partial<TrainedTable> {
+  assert(maxBytes === undefined || shards !== undefined, 'the bound of a table is shared by the shards');
+  return {
+    ...(eviction === undefined && maxBytes === undefined ? {} : { hasSeen: true }),
+    ...(admission === undefined ? {} : { admission }),
+    ...(maxBytes === undefined ? {} : { shardBytes: Math.floor(maxBytes / shards!) }),
   };
 }

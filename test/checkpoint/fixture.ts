@@ -8,7 +8,7 @@ import { type ExpectedJob, type LoadOutcome, loadFirstUsable } from '../../src/c
 import { type Generation, generationOf } from '../../src/checkpoint/registry/entry.ts';
 import { newestFirst } from '../../src/checkpoint/registry/newest.ts';
 import { blockShards } from '../../src/tensor/blocks.ts';
-import { type OptimizerChoice, type OptimizerSpec, optimizerLayout, trainedSpec } from '../../src/tensor/optimizer.ts';
+import { type OptimizerSpec, optimizerLayout, type TrainingChoice, trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { ParameterMemory, Parameters, ShardRows } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
@@ -34,7 +34,7 @@ const SGD: OptimizerSpec = { type: 'sgd', learningRate: 0.1, l2: 0 };
 const OTHERS = { tables: { 'emb/values.0': { optimizer: FTRL } }, blocks: { 'layer/bias': { optimizer: SGD } } };
 const ADAM: OptimizerSpec = { type: 'adam', learningRate: 0.01, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, l2: 0 };
 
-type JobChanges = Partial<Omit<ExpectedJob, 'parameters'> & OptimizerChoice & { parameters: ParameterSpec }>;
+type JobChanges = Partial<Omit<ExpectedJob, 'parameters'> & TrainingChoice & { parameters: ParameterSpec }>;
 
 /**
  * With Adam for all parameters of `changes`, or as the small job has it: another optimizer for the last of each kind.

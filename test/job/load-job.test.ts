@@ -287,12 +287,31 @@ describe('errors name place, field and what was meant', () => {
       `${IMAGES}tables: { W: { optimizer: { type: sgd } } }\n`,
       'job.yaml:4:11: tables.W: the model softmax has no tables; did you mean blocks.W?',
     ],
-    ['a table without an optimizer', `${FM}tables: { w: {} }\n`, 'job.yaml:4:11: tables.w.optimizer: is required'],
+    ['a table without a setting', `${FM}tables: { w: {} }\n`, 'job.yaml:4:14: tables.w: expected at least one setting'],
+    [
+      'two rules of eviction',
+      `${FM}tables: { w: { eviction: { unseenPasses: 1, unseenUpdates: 100 } } }\n`,
+      'job.yaml:4:26: tables.w.eviction: expected either unseenPasses or unseenUpdates',
+    ],
+    [
+      'no rule of eviction',
+      `${FM}tables: { w: { eviction: {} } }\n`,
+      'job.yaml:4:26: tables.w.eviction: expected either unseenPasses or unseenUpdates',
+    ],
+    [
+      'a probability that admits all',
+      `${FM}tables: { w: { admission: { type: probability, p: 1 } } }\n`,
+      'job.yaml:4:51: tables.w.admission.p: expected less than 1, got 1',
+    ],
+    [
+      'a size without a unit that is known',
+      `${FM}tables: { w: { maxBytes: 512M } }\n`,
+      'job.yaml:4:26: tables.w.maxBytes: expected a size with its unit, such as 800kB, 512MB or 2GiB, or a number of bytes, got "512M"',
+    ],
     [
       'a misspelt field of a table',
       `${FM}tables: { w: { optimiser: { type: sgd } } }\n`,
-      'job.yaml has 2 errors\n  job.yaml:4:11: tables.w.optimizer: is required\n' +
-        '  job.yaml:4:16: tables.w.optimiser: unknown field; did you mean optimizer?',
+      'job.yaml:4:16: tables.w.optimiser: unknown field; did you mean optimizer?',
     ],
     [
       'a misspelt field of the optimizer of a table',

@@ -142,4 +142,32 @@ export const ADMISSION: readonly Mutation[] = [
     replace: '',
     tests,
   },
+  {
+    rule: 'rows of a table that evicts have a `seen`',
+    file: 'src/tensor/optimizer.ts',
+    find: 'eviction === undefined && maxBytes === undefined',
+    replace: 'maxBytes === undefined',
+    tests: ['test/cluster/job/look-rules.test.ts'],
+  },
+  {
+    rule: 'the shards share the bound of a table',
+    file: 'src/tensor/optimizer.ts',
+    find: 'Math.floor(maxBytes / shards!)',
+    replace: 'maxBytes',
+    tests: ['test/roles/master/check-tables.test.ts'],
+  },
+  {
+    rule: 'a bound has room for some rows in each shard',
+    file: 'src/roles/master/check-tables.ts',
+    find: 'if (shardBytes < LEAST_ROWS * bytesOfRow)',
+    replace: 'if (shardBytes < bytesOfRow)',
+    tests: ['test/roles/master/check-tables.test.ts', 'test/roles/master/publish-job.test.ts'],
+  },
+  {
+    rule: 'bounds fit into the fewest pservers with all copies',
+    file: 'src/roles/master/check-tables.ts',
+    find: 'const needed = (memoryBytes * replicas) / minPservers;',
+    replace: 'const needed = memoryBytes / minPservers;',
+    tests: ['test/roles/master/check-tables.test.ts'],
+  },
 ];

@@ -5,8 +5,8 @@ export const MODELS: readonly Mutation[] = [
   {
     rule: 'running statistics have their own optimizer',
     file: 'src/tensor/optimizer.ts',
-    find: 'rate === undefined ? chosen(choice.blocks, name) : ofStatistic(rate)',
-    replace: 'chosen(choice.blocks, name)',
+    find: 'optimizer: rate === undefined ? optimizer : ofStatistic(rate)',
+    replace: 'optimizer',
     tests: ['test/sync/reference-loop.test.ts'],
   },
   {

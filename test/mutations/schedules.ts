@@ -65,8 +65,8 @@ export const SCHEDULES: readonly Mutation[] = [
   {
     rule: 'the service gives copies the share of a round',
     file: 'src/roles/pserver/modes/rounds/service.ts',
-    find: ', tasks: record.train.tasks, rateShareOf }',
-    replace: ', tasks: record.train.tasks }',
+    find: '...{ spec, shards, units, rateShareOf }',
+    replace: '...{ spec, shards, units }',
     schedules: { ...SYNC_SIM, isCopied: true },
   },
   {

@@ -1,6 +1,6 @@
 /** Short ways to make parameters and to look into them. */
 import { blockCount } from '../../src/tensor/blocks.ts';
-import { type OptimizerChoice, type OptimizerSpec, trainedSpec } from '../../src/tensor/optimizer.ts';
+import { type OptimizerSpec, type TrainingChoice, trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { DensePart, ParameterMemory, Parameters, SparsePart } from '../../src/tensor/parameters.ts';
 import { SHARD_ACTION } from '../../src/tensor/parameters.ts';
 import type { DenseSpec, ParameterSpec } from '../../src/tensor/spec.ts';
@@ -12,7 +12,7 @@ export const HIGHEST = 2n ** 64n - 1n;
 
 /** Parameters with all their shards present, unless `present` says which. */
 export function makeParameters(
-  options: Partial<Omit<WasmParametersOptions, 'spec'> & OptimizerChoice> & {
+  options: Partial<Omit<WasmParametersOptions, 'spec'> & TrainingChoice> & {
     spec: ParameterSpec;
     present?: readonly number[];
   },

@@ -75,6 +75,7 @@ export function jobText(wanted: WantedJob): WrittenJob {
     ...part.lines,
     modelLine(model, task),
     line(0, 'optimizer', OPTIMIZERS[model]),
+    ...tableLines(model),
     line(0, 'training', { mode: 'async', passes: passesOf(records), batchSize: records < SMALL ? 32 : 128, seed: 1 }),
     line(0, 'cluster', { pservers: 2, trainers: 2 }, 'processes on this machine'),
   ];
@@ -91,6 +92,30 @@ const OPTIMIZERS = {
   wide_deep: { type: 'adam', learningRate: 0.001 },
   deepfm: { type: 'adam', learningRate: 0.001 },
 } as const;
+
+/** Settings for ids that keep arriving, as a comment. */
+function tableLines(model: NamedModel): string[] {
+  const tables = TABLES[model];
+  if (tables.length === 0) return [];
+  return [
+    '# New ids keep arriving? These settings keep tables small: paddlet docs job-file.',
+    '# tables:',
+    ...tables.map(
+      (name) => `#   ${name}: { admission: { type: count, min: 2 }, eviction: { unseenPasses: 2 }, maxBytes: 512MB }`,
+    ),
+  ];
+}
+
+/** Sparse tables of each model. */
+const TABLES: Readonly<Record<NamedModel, readonly string[]>> = {
+  lr: ['w'],
+  fm: ['w', 'v'],
+  ffm: ['w', 'v'],
+  softmax: [],
+  mlp: [],
+  wide_deep: ['w', 'v'],
+  deepfm: ['w', 'v'],
+};
 
 function modelLine(model: NamedModel, task: DataPart['task']): string {
   const others = {

@@ -7,6 +7,7 @@ import { type Column, vocabularyOf } from '../../data/columns/column.ts';
 import { columnSpecOf, type Job } from '../../job/schema.ts';
 import { blockCount, blockLength, blockShards, elementCount } from '../../tensor/blocks.ts';
 import { optimizerLayout, type TrainedSpec } from '../../tensor/optimizer.ts';
+import { rowBytes, rowLayout } from '../../tensor/stored-tables.ts';
 
 export interface Work {
   readonly of: 'mini-batches' | 'rounds';
@@ -45,8 +46,6 @@ export interface ParameterSize {
   readonly bytes?: number;
 }
 
-/** Bytes of a row in a checkpoint: its id, values, and optimizer state. */
-const ID_BYTES = 8;
 const FLOAT_BYTES = 4;
 const STEP_BYTES = 4;
 
@@ -58,11 +57,16 @@ export function parameterSizes(spec: TrainedSpec, record: JobRecord): ParameterS
     const bytes = FLOAT_BYTES * floats + (steps ? STEP_BYTES * blockCount({ shape }) : 0);
     return { name, optimizer: optimizer.type, shape, bytes };
   });
-  const sparse = spec.sparse.map(({ name, width, optimizer }): ParameterSize => {
-    const { slots, steps } = optimizerLayout(optimizer);
-    const rowBytes = ID_BYTES + FLOAT_BYTES * width * (1 + slots.length) + (steps ? STEP_BYTES : 0);
-    const known = rowsAtMost === undefined ? {} : { rowsAtMost, bytes: rowsAtMost * rowBytes };
-    return { name, optimizer: optimizer.type, rowBytes, ...known };
+  const sparse = spec.sparse.map((table): ParameterSize => {
+    const { name, width, optimizer, shardBytes } = table;
+    const bytesOfRow = rowBytes(width, rowLayout(table));
+    const bounds = [
+      ...(rowsAtMost === undefined ? [] : [rowsAtMost]),
+      ...(shardBytes === undefined ? [] : [record.job.cluster.shards * Math.floor(shardBytes / bytesOfRow)]),
+    ];
+    const most = Math.min(...bounds);
+    const known = bounds.length === 0 ? {} : { rowsAtMost: most, bytes: most * bytesOfRow };
+    return { name, optimizer: optimizer.type, rowBytes: bytesOfRow, ...known };
   });
   return [...dense, ...sparse];
 }

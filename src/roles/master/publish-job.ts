@@ -25,6 +25,7 @@ import type { Job } from '../../job/schema.ts';
 import { taskOf } from '../../model/registry.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import { checkModel } from './check-model.ts';
+import { checkTables } from './check-tables.ts';
 import { type Dataset, factsOf, type JobData, labelledRecords, trainFactsOf } from './dataset.ts';
 import { raisePasses } from './raise-passes.ts';
 import type { Standing } from './standing.ts';
@@ -88,7 +89,9 @@ interface NewJob extends Pick<PublishOptions, 'job' | 'dataDir'> {
 /** The record that a new job gets. Throws what a master would refuse it with; writes nothing. */
 export async function newRecord(options: NewJob, data: JobData): Promise<JobRecord> {
   const made = makeRecord(options, data);
-  checkModel(options.job, trainedSpecOf(made, options.context));
+  const spec = trainedSpecOf(made, options.context);
+  checkModel(options.job, spec);
+  checkTables(options.job, spec);
   refuseUnknownClasses(made);
   return warmed(options, made);
 }
@@ -103,7 +106,16 @@ function warnOfOddities({ host }: RoleContext, job: Job, { train, test }: JobDat
   const oneLabels = [oneLabelOddity(labelledRecords(job, 'training', train))];
   if (test !== undefined) oneLabels.push(oneLabelOddity(labelledRecords(job, 'test', test)));
   odd.push(...oneLabels.filter((oddity) => oddity !== undefined));
-  for (const { message, hint } of odd) host.log.warn(`${message}: ${hint}`);
+  for (const { message, hint } of [...odd, ...tableOddities(job)]) host.log.warn(`${message}: ${hint}`);
+}
+
+/** Candidates are many where ids are: each id that comes once is one. */
+function tableOddities({ tables }: Job): { readonly message: string; readonly hint: string }[] {
+  return Object.entries(tables).flatMap(([name, { admission, eviction, maxBytes }]) => {
+    if (admission?.type !== 'count' || eviction !== undefined || maxBytes !== undefined) return [];
+    const message = `tables.${name} counts the updates of ids that have no row, and never forgets one`;
+    return [{ message, hint: 'set an eviction or maxBytes' }];
+  });
 }
 
 /** How many classes there are is known of the data. Throws `JobInvalid`. */

@@ -16,6 +16,8 @@ export interface JobOptions {
   readonly model?: object;
   /** Of its training. */
   readonly training?: object;
+  /** Settings of its tables. */
+  readonly tables?: object;
   /** Of its cluster. */
   readonly cluster?: object;
 }
@@ -27,6 +29,7 @@ export const aJob = ({ passes = 2, mode = 'async', pservers = 2, ...others }: Jo
       name: 'test',
       data: { train: 'train.libsvm', format: 'libsvm', ...others.data },
       model: others.model ?? { type: 'lr' },
+      tables: others.tables,
       training: { passes, mode, ...others.training },
       cluster: { pservers, shards: 8, leaseTtl: '2s', ...others.cluster },
     }),

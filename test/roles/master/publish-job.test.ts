@@ -129,3 +129,20 @@ it('is told with warnings of data that can hardly be meant', async () => {
     expect.stringContaining('both the label 0 and the label -1'),
   ]);
 });
+
+it('warns of counts that are never forgotten, and refuses a bound that is too small', async () => {
+  const jobWith = (tables: object) => aJob({ tables });
+  const admission = { type: 'count', min: 2 };
+  const forever = publish({}, jobWith({ w: { admission } }));
+  await forever.published;
+  expect(forever.warnings).toEqual([expect.stringContaining('tables.w counts the updates of ids')]);
+  const aging = publish({}, jobWith({ w: { admission, eviction: { unseenPasses: 1 } } }));
+  await aging.published;
+  expect(aging.warnings).toEqual([]);
+  const small = publish({}, jobWith({ w: { maxBytes: 100 } }));
+  await expect(small.published).rejects.toMatchObject({
+    code: 'JobInvalid',
+    message: expect.stringContaining('tables.w.maxBytes: expected at least'),
+  });
+  expect(await small.read()).toBeUndefined();
+});

@@ -2,8 +2,10 @@
  * Sync mode: the service that takes units of shards, serves them and saves them. When the timeline rises, process,
  * index and units stay. The shards go back to the cut, which round-work.ts loads.
  */
+
 import type { ShardsInfo } from '../../../../cluster/info.ts';
 import { roundPlanOf } from '../../../../cluster/job/job-plan.ts';
+import { lookRulesOf } from '../../../../cluster/job/look-rules.ts';
 import type { UnitBytes } from '../../../../cluster/placement/pserver-record.ts';
 import { roundShares } from '../../../../core/round-shares.ts';
 import { createParameters } from '../../../../tensor/wasm-parameters.ts';
@@ -38,7 +40,11 @@ export async function startRoundService(options: RoundServiceOptions): Promise<S
   const { cut } = await cuts.changed.until(() => cuts.current(), stopSignal);
   const heads = new OwnedHeads({ context, fence, signal: lease.lost, areCopied: replicas > 1 }, []);
   const rateShareOf = roundShares(schedule, batches, passes);
-  const job = { spec, shards, units, tasks: record.train.tasks, rateShareOf };
+  const job = {
+    ...{ spec, shards, units, rateShareOf },
+    tasks: record.train.tasks,
+    looks: lookRulesOf(record.job, spec),
+  };
   // Where units have copies, a round is applied later, from a copy of its sum. So the rows that pulls have found cannot
   // be reused.
   const owned = new OwnedShards(job, heads, {

@@ -4,6 +4,7 @@ import type { Cancel } from '../../../../base/seams.ts';
 import type { CheckpointFile } from '../../../../checkpoint/file/write-durable-file.ts';
 import { jobFields } from '../../../../cluster/client/job-fields.ts';
 import type { ShardsInfo } from '../../../../cluster/info.ts';
+import { lookRulesOf } from '../../../../cluster/job/look-rules.ts';
 import type { UnitBytes } from '../../../../cluster/placement/pserver-record.ts';
 import type { RecoveryView } from '../../../../cluster/placement/recovery.ts';
 import { rateShareAt } from '../../../../core/shard/schedule.ts';
@@ -40,7 +41,7 @@ export async function startTaskService(options: TaskServiceOptions): Promise<Sha
   const heads = new OwnedHeads({ context, fence, signal: lease.lost, areCopied }, []);
   const recallsPulls = pushEvery === 1 && pullEvery === 1;
   const parameters = createParameters({ spec, seed, shards, recallsPulls });
-  const job = { spec, shards, units, tasks: record.train.tasks };
+  const job = { spec, shards, units, tasks: record.train.tasks, looks: lookRulesOf(record.job, spec) };
   const owned = new OwnedShards(job, heads, { parameters, ...NO_POSITIONS });
   const taker = new UnitTaker({ ...options, shards: owned, orphans });
   await taker.takeDue();
