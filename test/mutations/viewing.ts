@@ -29,9 +29,9 @@ export const VIEWING: readonly Mutation[] = [
   },
   {
     rule: 'a viewer sends nothing after its proof',
-    file: FILE,
-    find: "if (this.#state !== 'waiting' || parsed?.success !== true) {",
-    replace: "if (this.#state === 'waiting' && parsed?.success !== true) {",
+    file: 'src/protocol/websocket/frame-starts.ts',
+    find: 'if (this.#isFirstComplete) this.#onSecondMessage();\n    else',
+    replace: 'if (!this.#isFirstComplete)',
     tests: TESTS,
   },
   {

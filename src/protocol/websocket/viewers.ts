@@ -170,10 +170,11 @@ class ViewerConnection implements Viewer {
     this.onClosed(clock.after(timing.closeTimeoutMs, () => this.#ws.terminate()));
   }
 
+  /** The first message: at the start of a second one `FrameStarts` has ended the connection. */
   #receive(data: RawData, isBinary: boolean): void {
     if (this.#state === 'over') return;
     const parsed = isBinary ? undefined : proofSchema.safeParse(parsedJson(String(data)));
-    if (this.#state !== 'waiting' || parsed?.success !== true) {
+    if (parsed?.success !== true) {
       this.refuseData();
       return;
     }
