@@ -375,7 +375,7 @@ export const MOVES: readonly Mutation[] = [
     file: 'src/roles/pserver/modes/tasks/unit-taker.ts',
     find: 'shards.heads.of(unit) === undefined && !this.#isComing(unit)',
     replace: 'shards.heads.of(unit) === undefined && unit >= 0',
-    schedules: { mode: 'async', faults: LEAVING },
+    tests: ['test/roles/pserver/modes/tasks/unit-taker.test.ts'],
   },
   {
     rule: 'no head names a file as the last state of a unit that is offered',

@@ -19,7 +19,7 @@ export const PSERVER_REPLICAS: readonly Mutation[] = [
     file: 'src/roles/pserver/modes/tasks/service.ts',
     find: 'if (this.#concludedUnder !== undefined && this.#recovery() > this.#concludedUnder) this.#resume();',
     replace: '',
-    schedules: { mode: 'async', disks: true, isCopied: true, count: 20 },
+    tests: ['test/roles/pserver/leaving.test.ts'],
   },
   {
     rule: 'a pserver that leaves stays for a copy that it is about to lead',

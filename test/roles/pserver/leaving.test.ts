@@ -1,4 +1,4 @@
-/** What a pserver that leaves has done with units that it was taking, in both modes. */
+/** What a pserver that leaves has done with units that it was taking, in both modes. When a last checkpoint holds. */
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import type { Generation } from '../../../src/checkpoint/registry/entry.ts';
@@ -32,12 +32,16 @@ let fatal: unknown[];
 let orphans: OrphanHead[];
 /** Each test has another one: pservers of earlier tests see no orphans of later ones. */
 let orphansSeen: Signal;
+/** As the store shows it. */
+let recovery: number;
+let recoverySeen: Signal;
 
 beforeEach(() => {
   rig = new CutRig();
   const ledgers = createShardLedgers(TASKS, [0], new Map());
   rig.ledgerOf = () => ledgers.encode(0);
   [fatal, orphans, orphansSeen] = [[], [], createSignal()];
+  [recovery, recoverySeen] = [0, createSignal()];
 });
 
 const createWatch = () => ({
@@ -74,7 +78,8 @@ const options = (mode: 'async' | 'sync') => ({
 });
 
 function startTasks(): ReturnType<typeof startTaskService> {
-  const parts = { ...options('async'), recoveries: { changed: createSignal(), current: () => undefined } };
+  const recoveries = { changed: recoverySeen, current: () => ({ number: recovery, modRevision: 1n }) };
+  const parts = { ...options('async'), recoveries };
   return startTaskService(parts as unknown as TaskServiceOptions);
 }
 
@@ -110,6 +115,11 @@ function orphan(units: readonly number[], uuid: string): void {
     return { unit, modRevision: rig.data.get(rig.keys.head(unit))!.modRevision, head };
   });
   orphansSeen.notify();
+}
+
+function seeRecovery(number: number): void {
+  recovery = number;
+  recoverySeen.notify();
 }
 
 const headOf = (unit: number): Head => JSON.parse(rig.data.get(rig.keys.head(unit))!.value) as Head;
@@ -222,4 +232,25 @@ it('a pserver that stops makes another last checkpoint when a unit has come sinc
   expect(newest.uuid).not.toBe(ofJob!.uuid);
   const rest = { index: INDEX, uuid: newest.uuid };
   expect([headOf(2).rest, headOf(3).rest, fatal]).toEqual([rest, rest, []]);
+});
+
+it('a pserver takes updates and saves again when another one is restored after the last checkpoint of the job', async () => {
+  const { uuid } = await rig.save(GONE.index, [2], ROUND);
+  const { serving } = await startTasks();
+  orphan([2], uuid);
+  seeRecovery(1);
+  await settle();
+  const first = await serving!.checkpoint(true);
+  // Nothing was restored since.
+  seeRecovery(1);
+  expect([serving!.isFrozen(), await serving!.checkpoint(false)]).toEqual([true, undefined]);
+  expect(await serving!.checkpoint(true)).toBe(first);
+
+  seeRecovery(2);
+  expect(serving!.isFrozen()).toBe(false);
+  const between = await serving!.checkpoint(false);
+  const second = await serving!.checkpoint(true);
+  expect(new Set([first, between, second].map((file) => file?.uuid)).size).toBe(3);
+  expect([between?.uuid, headOf(2).rest]).toEqual([expect.any(String), { index: INDEX, uuid: second!.uuid }]);
+  expect([serving!.isFrozen(), fatal]).toEqual([true, []]);
 });

@@ -1,4 +1,4 @@
-/** Async mode: when what may be missing in units without a primary costs the job work. */
+/** Async mode: when a unit without a primary is taken, and when what may be missing in it costs the job work. */
 import { beforeEach, expect, it } from 'vitest';
 import { takenBy } from '../../../../../src/cluster/placement/heads.ts';
 import { createSignal } from '../../../../../src/cluster/waiting.ts';
@@ -35,8 +35,11 @@ interface Start {
   readonly seeOwner: () => void;
 }
 
-/** Takes the unit as this pserver sees it now; `change`: before it has looked. */
-function start(change: () => void): Start {
+/**
+ * Takes the unit as this pserver sees it now; `change`: before it has looked. `isComing`: whether another pserver moves
+ * a unit here.
+ */
+function start(change: () => void, isComing: (unit: number) => boolean = () => false): Start {
   const { value, modRevision } = rig.data.get(rig.keys.head(UNIT))!;
   const orphan: OrphanHead = { unit: UNIT, modRevision, head: JSON.parse(value) };
   change();
@@ -60,10 +63,7 @@ function start(change: () => void): Start {
     onFatal: (error: unknown) => void fatal.push(error),
   };
   const taker = new UnitTaker(options as unknown as UnitTakerOptions);
-  taker.start(
-    () => {},
-    () => false,
-  );
+  taker.start(() => {}, isComing);
   const seeOwner = (): void => {
     isOrphan = false;
     view.notify();
@@ -127,6 +127,22 @@ it('tries again after an attempt that failed, even when its view shows no change
   expect(shards.heads.units()).toEqual([]);
   rig.data.txn({ if: [], then: [{ delete: rig.keys.ps(GONE.index) }] });
   rig.clock.advance(60_000);
+  await turns();
+  await taker.stop();
+  expect([shards.heads.units(), fatal]).toEqual([[UNIT], []]);
+});
+
+it('leaves a unit alone that another pserver is moving here, and takes it when that move is given up', async () => {
+  const coming = new Set([UNIT]);
+  const { taker } = start(
+    () => {},
+    (unit) => coming.has(unit),
+  );
+  await turns();
+  expect([taker.isTaking(UNIT), shards.heads.units(), shards.parameters.hasShard(UNIT)]).toEqual([false, [], false]);
+  expect(rig.data.get(rig.keys.recovery)).toBeUndefined();
+  coming.delete(UNIT);
+  taker.recheck();
   await turns();
   await taker.stop();
   expect([shards.heads.units(), fatal]).toEqual([[UNIT], []]);
