@@ -123,7 +123,7 @@ export const LIMITS = {
   topK: 1000,
   /** Tables with their rows, and their candidates. */
   storedTables: 2 * 1024,
-  /** Begins of passes that a shard keeps for its looks. */
+  /** Begins of passes of a shard that a file may have. */
   keptBegins: 4096,
   /** Passes after which a row counts as unseen: their begins are kept, and some of passes that run already. */
   unseenPasses: 1024,

@@ -41,6 +41,7 @@ const rulesOfModel = (file: JobFile, outline: ModelOutline): RuleBroken[] => [
   ...modelRules(file, outline),
   ...columnRules(file, outline),
   ...parameterRules(file, outline),
+  ...emptyRules(file),
   ...evictionRules(file),
   ...stalenessRules(file, outline),
   ...scheduleRules(file, outline),
@@ -253,12 +254,16 @@ function parameterRules(file: JobFile, outline: ModelOutline): RuleBroken[] {
   });
 }
 
-function evictionRules({ tables, blocks }: JobFile): RuleBroken[] {
-  const empty = (section: 'tables' | 'blocks', entries: Readonly<Record<string, object>>): RuleBroken[] =>
-    Object.entries(entries).flatMap(([name, settings]) =>
+function emptyRules(file: JobFile): RuleBroken[] {
+  return (['tables', 'blocks'] as const).flatMap((section) =>
+    Object.entries(file[section]).flatMap(([name, settings]) =>
       Object.keys(settings).length > 0 ? [] : [{ path: [section, name], message: 'expected at least one setting' }],
-    );
-  const broken = [...empty('tables', tables), ...empty('blocks', blocks)];
+    ),
+  );
+}
+
+function evictionRules({ tables }: JobFile): RuleBroken[] {
+  const broken: RuleBroken[] = [];
   for (const [name, { eviction }] of Object.entries(tables)) {
     if (eviction === undefined || Object.keys(eviction).length === 1) continue;
     broken.push({ path: ['tables', name, 'eviction'], message: 'expected either unseenPasses or unseenUpdates' });

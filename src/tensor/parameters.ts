@@ -163,7 +163,10 @@ export interface ParameterMemory {
   existingIds(table: number, ids: BigUint64Array): BigUint64Array;
   /** Bytes of a row as `readRows` copies it, with its id and its state. */
   rowBytes(table: number): number;
-  /** Rows that exist, in the order of `ids`. Throws `WrongShard`. */
+  /**
+   * Rows that exist, in the order of `ids`. In a table whose rows may be removed, ids without a row are left out.
+   * Throws `WrongShard`.
+   */
   readRows(table: number, ids: BigUint64Array): ShardRows;
   /** Throws `WrongShard`. */
   readBlock(parameter: number, block: number): DenseBlock;

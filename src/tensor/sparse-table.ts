@@ -264,7 +264,7 @@ export class SparseTable {
   export(shard: number, memory: RowMemory = FRESH_MEMORY): ShardRows {
     const ids = memory.ids(this.rowsOf(shard));
     this.#collectIds(shard, ids);
-    return this.read(ids.sort(), [shard], memory);
+    return this.#readExisting(ids.sort(), [shard], memory);
   }
 
   /** The ids of all rows of `shards`, sorted. */
@@ -280,10 +280,14 @@ export class SparseTable {
   }
 
   /**
-   * Rows of `shards` that exist, in the order of `ids`. Needs no memory beyond the workspace. Throws `WrongShard` when
-   * an id is of another shard.
+   * Rows of `shards`, in the order of `ids`. They exist; in a table whose rows may be removed, those that do not are
+   * left out. Needs no memory beyond the workspace. Throws `WrongShard` when an id is of another shard.
    */
   read(ids: BigUint64Array, shards: readonly number[], memory: RowMemory = FRESH_MEMORY): ShardRows {
+    return this.#readExisting(this.hasSeen ? this.existing(ids, shards) : ids, shards, memory);
+  }
+
+  #readExisting(ids: BigUint64Array, shards: readonly number[], memory: RowMemory): ShardRows {
     const rows = this.#newRows(ids, memory);
     try {
       for (const [from, to] of this.#chunks(ids.length)) this.#readChunk(shards, rows, from, to);

@@ -189,8 +189,8 @@ export const EVICTIONS: readonly Mutation[] = [
   {
     rule: 'the begins of a shard are its own',
     file: `${FILE}/looks.ts`,
-    find: 'if (words[at] === BigInt(place))',
-    replace: 'if (words[at]! <= BigInt(place))',
+    find: 'pairs[Number(words[at])]?.push(',
+    replace: 'pairs[0]?.push(',
     tests: ['test/checkpoint/file/candidates.test.ts'],
   },
   {
@@ -220,5 +220,33 @@ export const EVICTIONS: readonly Mutation[] = [
     find: "  if (looks !== undefined) add(hash, 'looks', Object.values(lookWords(looks)));\n",
     replace: '',
     tests: ['test/checkpoint/file/candidates.test.ts'],
+  },
+  {
+    rule: 'a page of a table has no rows that were removed since',
+    file: 'src/tensor/sparse-table.ts',
+    find: 'this.hasSeen ? this.existing(ids, shards) : ids',
+    replace: 'ids',
+    tests: ['test/roles/pserver/requests/scan.test.ts'],
+  },
+  {
+    rule: 'a page without rows does not end a scan',
+    file: 'src/roles/pserver/requests/scan.ts',
+    find: '      if (rows.ids.length === 0 && !isLast) continue;\n',
+    replace: '',
+    tests: ['test/roles/pserver/requests/scan.test.ts'],
+  },
+  {
+    rule: 'a restore of chosen tables has their looks',
+    file: 'src/checkpoint/restore/reshard.ts',
+    find: 'lookAt: variables.sparse.map((table) => looks.lookAt[table])',
+    replace: 'lookAt: looks.lookAt',
+    tests: ['test/checkpoint/file/candidates.test.ts'],
+  },
+  {
+    rule: 'a shard is held only with looks that fit it',
+    file: HELD,
+    find: 'isStateOf(looks, state, seq)) return;',
+    replace: 'state.base >= 0) return;',
+    tests,
   },
 ];

@@ -89,7 +89,7 @@ function extentOf(source: Safetensors, facts: FileFacts, number: number, expect:
     shardCount,
     ledgerStarts: expect(TENSORS.ledgerStarts(number), 'U64', [ledgerCount + 1]),
     ledgers,
-    looks: lookTensorsOf(source, number, { shardCount, tables: parameters.sparse.length }),
+    looks: lookTensorsOf(source, number, { shardCount, tables: parameters.sparse }),
     sparse: storedTables(parameters.sparse).map(({ kind, name, width, layout }) => {
       const at = (field: string): string => tensorName(kind, name, field, number);
       if (!source.tensors.has(at('rows'))) return undefined;

@@ -106,6 +106,7 @@ async function locateShards(
 
 function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<number, Located>): CheckpointReader {
   const indexes = createIndexCache(source);
+  let lastLooks: { extent: ExtentTensors; states: readonly LookState[] } | undefined;
   let lastLedger: { extent: ExtentTensors; ledger: number; bytes: Uint8Array } | undefined;
 
   function locate(shard: number): Located {
@@ -168,7 +169,9 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
     },
     async looksOf(shard) {
       const { extent, at } = locate(shard);
-      return extent.looks && readLooks(source, extent.looks, at);
+      if (extent.looks === undefined) return undefined;
+      if (lastLooks?.extent !== extent) lastLooks = { extent, states: await readLooks(source, extent.looks) };
+      return lastLooks.states[at];
     },
     close: () => source.file.close(),
   };

@@ -58,12 +58,16 @@ export const trainedSpecSchema: z.ZodType<TrainedSpec> = z.strictObject({
     }),
   sparse: z
     .array(
-      z.strictObject({
-        ...{ name, width: z.int().min(1).max(LIMITS.rowWidth), initializer, optimizer },
-        hasSeen: z.boolean().exactOptional(),
-        admission: admission.exactOptional(),
-        shardBytes: z.int().min(0).exactOptional(),
-      }),
+      z
+        .strictObject({
+          ...{ name, width: z.int().min(1).max(LIMITS.rowWidth), initializer, optimizer },
+          hasSeen: z.boolean().exactOptional(),
+          admission: admission.exactOptional(),
+          shardBytes: z.int().min(0).exactOptional(),
+        })
+        .refine(({ shardBytes, hasSeen }) => shardBytes === undefined || hasSeen === true, {
+          error: 'expected hasSeen of a table with shardBytes',
+        }),
     )
     .max(LIMITS.parameters),
 });

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { assert } from '../../base/assert.ts';
 import type { DiskFile } from '../../base/seams.ts';
+import type { LookState } from '../../core/shard/looks.ts';
 import { optimizerLayout, type TrainedSpec } from '../../tensor/optimizer.ts';
 import { rowBytes, type StoredTable, storedTables } from '../../tensor/stored-tables.ts';
 import { EXTENT_BYTES, headerPlan, type WrittenCheckpoint } from '../file/extent-writer.ts';
@@ -94,7 +95,7 @@ async function planShard(source: ShardSource, { variables, meta }: ReshardOption
 }
 
 /** Places of the chosen tables and of their candidates among the stored tables of the sources' job. */
-function storedPlaces({ sparse }: TrainedSpec, variables: Variables): number[] {
+export function storedPlaces({ sparse }: TrainedSpec, variables: Variables): number[] {
   const chosen = variables.sparse.map((table) => sparse[table]!);
   const all = storedTables(sparse);
   return storedTables(chosen).map(({ kind, name }) => all.findIndex((one) => one.kind === kind && one.name === name));
@@ -125,7 +126,7 @@ async function tensorsOf(
   const { ledgers, numbers } = await distinctLedgers(shards);
   const tensors: Tensor[] = [
     ...positionTensors(extent, shards, ledgers, numbers),
-    ...lookTensors(extent, await Promise.all(shards.map(({ source }) => source.reader.looksOf(source.shard)))),
+    ...lookTensors(extent, await looksOf(shards, options)),
     ...storedTables(options.meta.parameters.sparse).flatMap((stored, table) =>
       tableTensors(extent, shards, table, stored, options),
     ),
@@ -139,6 +140,18 @@ async function tensorsOf(
   const length = ledgerBytes + padding.length;
   const last: Tensor = { name: TENSORS.ledgers(extent), dtype: 'U8', shape: [length], parts: [...ledgers, padding] };
   return [...wide, ...narrow, ...(length === 0 ? [] : [last])];
+}
+
+/** Of the chosen tables; empty if none of them has a `seen`. */
+async function looksOf(shards: readonly PlannedShard[], { meta, variables }: ReshardOptions): Promise<LookState[]> {
+  if (!meta.parameters.sparse.some(({ hasSeen }) => hasSeen)) return [];
+  const all: LookState[] = [];
+  for (const { source } of shards) {
+    const looks = await source.reader.looksOf(source.shard);
+    assert(looks !== undefined, 'a file whose rows have a seen has looks');
+    all.push({ ...looks, lookAt: variables.sparse.map((table) => looks.lookAt[table]) });
+  }
+  return all;
 }
 
 const bytesOfShape = ({ dtype, shape }: Tensor): number =>

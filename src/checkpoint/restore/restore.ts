@@ -8,6 +8,7 @@ import { plannedPrimary } from '../../core/placement.ts';
 import { unitOf } from '../../core/units/units.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
+import { type StoredTable, storedTables } from '../../tensor/stored-tables.ts';
 import { makeDurableFolder, openFile, withFile } from '../file/files.ts';
 import type { CheckpointMeta } from '../file/format.ts';
 import { checkpointPath, indexFolder, jobTag, temporaryPath } from '../file/paths.ts';
@@ -23,13 +24,13 @@ import {
 import { type ContentOptions, contentBytes, denseContent, tableContent } from '../set/content.ts';
 import { positionsDigest } from '../set/positions.ts';
 import { expectIntact } from '../set/verify.ts';
-import { writeResharded } from './reshard.ts';
+import { storedPlaces, writeResharded } from './reshard.ts';
 
 /** What must be the same before and after. */
 export interface Proof {
   readonly variables: readonly {
     readonly name: string;
-    readonly kind: 'dense' | 'sparse';
+    readonly kind: StoredTable['kind'] | 'dense';
     /** Rows of a table, blocks of a dense parameter. */
     readonly rows: number;
     readonly valuesDigest: string;
@@ -249,9 +250,11 @@ export async function proofOf(set: CheckpointSet, variables: Variables, options:
     const { blocks: rows, valuesDigest, stateDigest } = await denseContent(set, at, options);
     proofs.push({ name: parameters.dense[at]!.name, kind: 'dense', rows, valuesDigest, stateDigest });
   }
-  for (const at of variables.sparse) {
+  const stored = storedTables(parameters.sparse);
+  for (const at of storedPlaces(parameters, variables)) {
     const { rows, valuesDigest, stateDigest } = await tableContent(set, at, options);
-    proofs.push({ name: parameters.sparse[at]!.name, kind: 'sparse', rows, valuesDigest, stateDigest });
+    const { name, kind } = stored[at]!;
+    proofs.push({ name, kind, rows, valuesDigest, stateDigest });
   }
   return { variables: proofs, shards: set.shards.length, positionsDigest: await positionsDigest(set.shards) };
 }

@@ -234,8 +234,8 @@ const proof = schemaOf<Proof>()(
     variables: z.array(
       z.strictObject({
         name: z.string(),
-        kind: z.enum(['dense', 'sparse']),
-        rows: count.describe('Number of rows of a table, or of blocks of a dense parameter.'),
+        kind: z.enum(['dense', 'sparse', 'candidates']),
+        rows: count.describe('Number of rows or candidates of a table, or of blocks of a dense parameter.'),
         valuesDigest: z.string(),
         stateDigest: z.string(),
       }),

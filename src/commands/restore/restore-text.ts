@@ -32,7 +32,12 @@ export function restoredText(
     { head: 'values' },
     { head: 'with state' },
   ] as const;
-  const rows = proof.variables.map((one) => [one.name, one.rows, one.valuesDigest, one.stateDigest]);
+  const rows = proof.variables.map((one) => [
+    one.kind === 'candidates' ? `${one.name}, candidates` : one.name,
+    one.rows,
+    one.valuesDigest,
+    one.stateDigest,
+  ]);
   const proven = `${table(columns, rows)}\n${proof.shards} shards, positions ${proof.positionsDigest}`;
   const files = paths.map((path, at) => `${path}  ${bytesText(generations[at]?.bytes ?? 0)}`).join('\n');
   const outcome =

@@ -46,6 +46,18 @@ export interface LooksDue {
   readonly lowerSeenBy: number | undefined;
 }
 
+/** Whether a state that was read fits the rules and the updates that the shard has applied. */
+export function isStateOf({ evictions, spread }: LookRules, state: LookState, seq: number): boolean {
+  const isDue = (at: number | undefined): boolean => at === undefined || (at > seq && at <= seq + spread);
+  return (
+    state.base <= seq &&
+    isDue(state.moveAt) &&
+    state.lookAt.length === evictions.length &&
+    state.lookAt.every((at, table) => isDue(at) && (at === undefined || evictions[table] !== undefined)) &&
+    state.begins.every(([, begin]) => begin <= seq)
+  );
+}
+
 const NOTHING: LooksDue = { removals: [], lowerSeenBy: undefined };
 
 /** The looks of one shard. */

@@ -5,7 +5,7 @@ import type { Job } from '../../job/schema.ts';
 import { memoryFactor } from '../../tensor/admission/admission.ts';
 import { WASM_PAGE_BYTES } from '../../tensor/kernels/instance.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
-import { rowBytes, rowLayout } from '../../tensor/stored-tables.ts';
+import { hasCandidates, rowBytes, rowLayout } from '../../tensor/stored-tables.ts';
 
 /** With fewer rows in a shard, most updates would evict. */
 const LEAST_ROWS = 64;
@@ -27,7 +27,7 @@ export function checkTables({ tables, cluster }: Pick<Job, 'tables' | 'cluster'>
         `tables.${name}.maxBytes: expected at least ${least} bytes (${LEAST_ROWS} rows of ${bytesOfRow} bytes in each of ${shards} shards), got ${maxBytes}`,
         { hint: 'raise maxBytes, or lower cluster.shards' },
       );
-    memoryBytes += maxBytes * memoryFactor(bytesOfRow);
+    memoryBytes += maxBytes * memoryFactor(bytesOfRow, hasCandidates(table));
   }
   const needed = (memoryBytes * replicas) / minPservers;
   if (needed <= PSERVER_BYTES) return;

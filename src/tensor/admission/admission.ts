@@ -45,11 +45,15 @@ export const chancesOf = (p: number): bigint => BigInt(Math.floor(p * 2 ** 32));
 /** Index entries of 4 bytes, which are between 3/8 and 3/4 in use. */
 const INDEX_BYTES_AT_MOST = 32 / 3;
 
+/** New segments of rows are an eighth of the rows before them. */
+const SEGMENT_SLACK = 9 / 8;
+
 /**
  * What memory a bounded table takes at most, as a multiple of its logical bytes: a row is a multiple of 8 bytes and has
- * up to two and two thirds index entries. Candidates, 16 bytes each, count as the rows that they are beside.
+ * up to two and two thirds index entries. Memory of candidates, which may take a quarter, stays theirs when rows take
+ * over.
  */
-export const memoryFactor = (rowBytes: number): number => {
-  const factorOf = (bytes: number): number => (8 * Math.ceil(bytes / 8) + INDEX_BYTES_AT_MOST) / bytes;
-  return Math.max(factorOf(rowBytes), 0.75 * factorOf(rowBytes) + 0.25 * factorOf(CANDIDATE_BYTES));
+export const memoryFactor = (rowBytes: number, hasCandidates: boolean): number => {
+  const factorOf = (bytes: number): number => (SEGMENT_SLACK * 8 * Math.ceil(bytes / 8) + INDEX_BYTES_AT_MOST) / bytes;
+  return factorOf(rowBytes) + (hasCandidates ? factorOf(CANDIDATE_BYTES) / 4 : 0);
 };

@@ -157,13 +157,16 @@ export class LimitedTable {
     const all = new Uint32Array(this.#heap.bytes.buffer, tallies, TALLIES.length * this.#shards);
     const rooms: ShardRoom[] = [];
     for (let shard = 0; shard < this.#shards; shard++) {
-      const [rows, newRows, promoted, counted, newCandidates] = all.subarray(TALLIES.length * shard);
-      if (newRows! + promoted! + newCandidates! === 0) continue;
-      const held = { rows: this.rows.rowsOf(shard), candidates: this.candidates?.rowsOf(shard) ?? 0 };
+      const tally = (place: number): number => all[TALLIES.length * shard + place]!;
       const named = {
-        ...{ rows: rows!, newRows: newRows!, promoted: promoted!, counted: counted! },
-        newCandidates: newCandidates!,
+        rows: tally(0),
+        newRows: tally(1),
+        promoted: tally(2),
+        counted: tally(3),
+        newCandidates: tally(4),
       };
+      if (named.newRows + named.promoted + named.newCandidates === 0) continue;
+      const held = { rows: this.rows.rowsOf(shard), candidates: this.candidates?.rowsOf(shard) ?? 0 };
       const room = roomFor(held, named, { shardBytes, rowBytes: this.rows.rowBytes });
       if (room !== undefined) rooms.push({ shard, room });
     }

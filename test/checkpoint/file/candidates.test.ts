@@ -87,6 +87,33 @@ it('stay with their shards when a checkpoint is distributed to other pservers, a
   expect(await digestSet(now)).toEqual(await digestSet(set));
 });
 
+it('of tables that are left out are left out', async () => {
+  const { disk } = await saved();
+  const set = await openCheckpointSet(disk, [FILE]);
+  const path = `/new/${uuidOf(8)}`;
+  await disk.makeFolder('/new');
+  const file = await disk.create(path);
+  const parameters = { dense: [], sparse: JOB.parameters.sparse.slice(1) };
+  const meta = metaOf({ ...JOB, parameters }, { uuid: uuidOf(8) });
+  await writeResharded({ file, meta, shards: set.shards, variables: { dense: [], sparse: [1] } });
+  await file.close();
+  const reader = await openCheckpoint(disk, path);
+  for (const shard of allShards(JOB))
+    expect(await reader.looksOf(shard)).toEqual({ ...looksOf(shard), lookAt: looksOf(shard).lookAt.slice(1) });
+  for await (const rows of reader.rowsOf(3, 1))
+    for await (const before of set.shards[3]!.reader.rowsOf(3, 3)) expect(rows).toEqual(before);
+  await reader.close();
+});
+
+it('a file whose rows have a `seen` is refused without looks', async () => {
+  const disk = createSimulatedDisk();
+  await save({ disk, parameters: filled(), job: JOB });
+  await expect(openCheckpoint(disk, FILE.path)).rejects.toMatchObject({
+    code: 'CheckpointCorrupt',
+    message: expect.stringContaining('paddlet/looks.0'),
+  });
+});
+
 it('change the digest of the state, not that of the model', async () => {
   const { disk } = await saved();
   const before = await digestSet(await openCheckpointSet(disk, [FILE]));
@@ -115,7 +142,7 @@ it('that are damaged are named', async () => {
   });
   await save({ disk, parameters: filled(), job: JOB, moment: broken });
   const reader = await openCheckpoint(disk, FILE.path);
-  await expect(reader.looksOf(1)).rejects.toThrow(/paddlet\/looks\.0: row 1 does not say when a shard looks/);
+  await expect(reader.looksOf(1)).rejects.toThrow(/paddlet\/looks\.0: row 0 does not say when a shard looks/);
 });
 
 it('and looks are in the digest by which copies of a shard are compared', () => {

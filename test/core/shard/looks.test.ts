@@ -1,6 +1,13 @@
 /** When a shard looks for what is unseen. test/roles/pserver/held/evictions.test.ts compares whole histories. */
 import { expect, test } from 'vitest';
-import { type Eviction, LOOK_SPREAD, Looks, SEEN_RANGE } from '../../../src/core/shard/looks.ts';
+import {
+  type Eviction,
+  isStateOf,
+  LOOK_SPREAD,
+  type LookState,
+  Looks,
+  SEEN_RANGE,
+} from '../../../src/core/shard/looks.ts';
 
 const looksOf = (shard: number, ...evictions: readonly Eviction[]): Looks =>
   new Looks({ shards: 4, evictions, seenRange: SEEN_RANGE, spread: LOOK_SPREAD }, shard);
@@ -58,4 +65,22 @@ test('the base moves by half the range, before the highest `seen` that a row can
   const last = seq + 1 + 2 ** 31;
   expect(looks.after(last - 1, 0, 0).lowerSeenBy).toBeUndefined();
   expect(looks.after(last, 0, 0).lowerSeenBy).toBe(2 ** 31);
+});
+
+test('a state that does not fit the rules or the updates is told apart', () => {
+  const rules = { shards: 4, evictions: [{ unseenPasses: 1 }, undefined], seenRange: SEEN_RANGE, spread: LOOK_SPREAD };
+  const state: LookState = { base: 0, moveAt: undefined, begins: [[1, 90]], lookAt: [101, undefined] };
+  const fits = (changes: Partial<LookState>): boolean => isStateOf(rules, { ...state, ...changes }, 100);
+  expect(fits({})).toBe(true);
+  expect(fits({ moveAt: 164, base: 100 })).toBe(true);
+  for (const changes of [
+    { base: 101 },
+    { moveAt: 100 },
+    { lookAt: [100, undefined] },
+    { lookAt: [165, undefined] },
+    { lookAt: [undefined, 110] },
+    { lookAt: [undefined] },
+    { begins: [[1, 101]] as const },
+  ])
+    expect(fits(changes), JSON.stringify(changes)).toBe(false);
 });

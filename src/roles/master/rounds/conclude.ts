@@ -2,7 +2,6 @@
  * The end of a job in sync mode: the records accounted for from the ledgers, the digests, and the result. The last
  * cut is its checkpoint.
  */
-
 import { allSettledOrThrow, type PserverGroup } from '../../../cluster/client/pserver-group.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';

@@ -2,7 +2,6 @@
  * The end of a job whose passes are over and whose discarded tasks are closed everywhere: final checkpoints
  * published, the records accounted for from the shards' ledgers, the digests, and the result.
  */
-
 import { assert } from '../../../base/assert.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import { allSettledOrThrow, type PserverGroup } from '../../../cluster/client/pserver-group.ts';

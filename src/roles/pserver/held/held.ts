@@ -14,9 +14,10 @@
  * get an update before the others, they have a separate copy of the ledger until all have the update.
  */
 import { assert, unreachable } from '../../../base/assert.ts';
+import { PaddletError } from '../../../base/errors.ts';
 import type { PushPosition } from '../../../core/shard/ledger.ts';
 import { createShardLedgers, type ShardLedgers } from '../../../core/shard/ledgers.ts';
-import { type LookRules, type LookState, Looks } from '../../../core/shard/looks.ts';
+import { isStateOf, type LookRules, type LookState, Looks } from '../../../core/shard/looks.ts';
 import { createIdRouter, type IdRouter } from '../../../tensor/id-router.ts';
 import { hasLearningRate, type TrainedSpec } from '../../../tensor/optimizer.ts';
 import {
@@ -91,8 +92,9 @@ export class Held {
     return this.#ledgers;
   }
 
-  /** Holds more shards, which must be in the memory. Throws `CheckpointCorrupt` for an unreadable ledger. */
+  /** Holds more shards, which must be in the memory. Throws `CheckpointCorrupt` for an unreadable ledger or looks. */
   hold(shards: readonly number[], { ledgers, seqs, looks }: ShardPositions): void {
+    for (const shard of shards) this.#checkLooks(shard, looks?.get(shard), seqs.get(shard) ?? 0);
     this.#ledgers.add(shards, ledgers);
     for (const shard of shards) {
       this.#shards.add(shard);
@@ -102,6 +104,12 @@ export class Held {
       this.#watermarks[shard] = this.#ledgers.watermarkOf(shard);
     }
     this.#applyToAll = undefined;
+  }
+
+  #checkLooks(shard: number, state: LookState | undefined, seq: number): void {
+    const { looks } = this.job;
+    if (looks === undefined || state === undefined || isStateOf(looks, state, seq)) return;
+    throw new PaddletError('CheckpointCorrupt', `shard ${shard}: its looks do not fit its ${seq} updates and the job`);
   }
 
   /** Stops holding these shards, which stay in the memory. */
@@ -124,7 +132,7 @@ export class Held {
     return {
       ledgers: new Map(shards.map((shard) => [shard, this.#ledgers.encode(shard)])),
       seqs: new Map(shards.map((shard) => [shard, this.#seqs[shard]!])),
-      looks: new Map([...this.#looks].flatMap(([shard, of]) => (shards.includes(shard) ? [[shard, of.state()]] : []))),
+      looks: new Map(this.job.looks && shards.map((shard) => [shard, this.#looks.get(shard)!.state()])),
     };
   }
 
@@ -209,7 +217,7 @@ export class Held {
   }
 
   #round(update: RoundUpdate, only: readonly number[] | undefined): OldValues {
-    if (this.#looks.size === 0) return this.#applyRound(update, only);
+    if (this.job.looks === undefined) return this.#applyRound(update, only);
     const removed = new RemovedRows(this.#memory.parameters, this.job.spec.sparse.length);
     const unwatch = this.#memory.parameters.watchRemovals(removed);
     try {
@@ -236,7 +244,7 @@ export class Held {
 
   /** Returns the `seen` that the next update gives to the rows that it names, by shard; undefined if rows have none. */
   #nextSeen(): Uint32Array | undefined {
-    if (this.#looks.size === 0) return undefined;
+    if (this.job.looks === undefined) return undefined;
     const seen = new Uint32Array(this.job.shards);
     for (const [shard, { base }] of this.#looks) seen[shard] = this.#seqs[shard]! + 1 - base;
     return seen;
@@ -244,7 +252,7 @@ export class Held {
 
   /** Call this before the ledgers and positions advance. */
   #begin(applying: Iterable<number>, pass: number): void {
-    if (this.#looks.size === 0) return;
+    if (this.job.looks === undefined) return;
     for (const shard of applying) this.#looks.get(shard)!.begin(pass, this.#seqs[shard]!, this.#watermarks[shard]!);
   }
 

@@ -3,7 +3,6 @@
  * updates that a primary has committed are applied here in order; an update of many units is applied to all of them at
  * once.
  */
-
 import { assert } from '../../../base/assert.ts';
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Log } from '../../../base/seams.ts';

@@ -58,14 +58,18 @@ export class Scanner {
     };
     const most = Math.min(maxRows, rowsOfFrame(parameters.rowBytes(table)));
     const scan = this.#resume(table, after === undefined ? undefined : BigInt(after));
-    const { ids, isLast } = await scan.page(most, async () => {
-      await turn();
+    for (;;) {
+      const { ids, isLast } = await scan.page(most, async () => {
+        await turn();
+        check();
+      });
       check();
-    });
-    check();
-    const rows = parameters.readRows(table, ids);
-    if (!isLast) this.#kept = [...this.#kept, { table, scan, parameters, stamp }].slice(-MOST_KEPT);
-    return answerOf(rows, isLast, state);
+      const rows = parameters.readRows(table, ids);
+      // Rows may be removed after their ids were sorted. A page without rows would say that nothing follows.
+      if (rows.ids.length === 0 && !isLast) continue;
+      if (!isLast) this.#kept = [...this.#kept, { table, scan, parameters, stamp }].slice(-MOST_KEPT);
+      return answerOf(rows, isLast, state);
+    }
   }
 
   /** Drops scans of other units or of an earlier state: their ids may no longer be present. */

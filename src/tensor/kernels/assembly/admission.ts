@@ -1,6 +1,6 @@
 // Admission: which ids of a push get a row, in tables with candidates, with a probability or with a bound
-// (docs/decisions/0168). A push goes through these functions in their order; between the first and the second, the
-// caller refuses what the bound has no room for.
+// (docs/decisions/0168). A push goes through these functions in their order; between `judgeRows` and
+// `expectAdmitted`, the caller refuses what the bound has no room for.
 //
 // A candidate is a row of a second table of the same name: width 0, so u64 id, u32 count and u32 `seen`. It is in the
 // part of the same shard.

@@ -308,3 +308,17 @@ it.each([
   expect(Math.min(...Object.values(others)), JSON.stringify(counts)).toBeGreaterThan(2);
   if (mode === 'sync') expect(viewed).toBeGreaterThan(10);
 });
+
+it('a shard is not held with looks that do not fit it', () => {
+  const held = new Held(JOB, new Scene(1, 'async'));
+  const state = {
+    base: 0,
+    moveAt: undefined,
+    begins: [],
+    lookAt: TABLES.map((_, table) => (table === 1 ? 9 : undefined)),
+  };
+  const hold = (seq: number) => (): void =>
+    held.hold([0], { ledgers: new Map(), seqs: new Map([[0, seq]]), looks: new Map([[0, state]]) });
+  expect(hold(9)).toThrow(expect.objectContaining({ code: 'CheckpointCorrupt' }));
+  expect(hold(8)).not.toThrow();
+});

@@ -230,3 +230,15 @@ describe('while a table is read', () => {
     expect(others).toBeGreaterThanOrEqual(sorted.length - 1);
   });
 });
+
+it('rows that are removed between two pages are left out, and a page without rows is none', async () => {
+  const seen = { dense: [], sparse: [{ ...table(1).sparse[0]!, hasSeen: true }] };
+  const parameters = makeParameters({ spec: seen, shards: 1 });
+  const ids = Array.from({ length: 40 }, (_, id) => BigInt(id));
+  parameters.push([rowsPart(0, ids, new Float32Array(40))], [], applyAll(1), { seen: Uint32Array.of(1) });
+  const scanner = scannerOf(parameters, [0]);
+  const page = async (after?: string) => pageOf(await scanner.rows(scanRows({ maxRows: 10, ...(after && { after }) })));
+  expect((await page()).ids).toEqual(ids.slice(0, 10));
+  parameters.removeIds(0, 0, BigUint64Array.from(ids.slice(8, 35)));
+  expect(await page('9')).toEqual({ ids: ids.slice(35), done: true });
+});

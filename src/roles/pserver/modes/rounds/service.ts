@@ -2,7 +2,6 @@
  * Sync mode: the service that takes units of shards, serves them and saves them. When the timeline rises, process,
  * index and units stay. The shards go back to the cut, which round-work.ts loads.
  */
-
 import type { ShardsInfo } from '../../../../cluster/info.ts';
 import { roundPlanOf } from '../../../../cluster/job/job-plan.ts';
 import { lookRulesOf } from '../../../../cluster/job/look-rules.ts';

@@ -6,7 +6,6 @@
  * Known weakness: without the exact last state, acknowledged pushes may be missing. The pserver logs the loss and
  * raises the recovery number, so that all roles repair the shards.
  */
-
 import type { PaddletError } from '../../../../base/errors.ts';
 import { type ExpectedJob, type LoadedPart, loadFirst } from '../../../../checkpoint/load/load.ts';
 import type { WarmLoaded } from '../../../../checkpoint/load/warm-load.ts';

@@ -1,5 +1,4 @@
 /** Async mode: the service that takes units of shards, serves them and saves them. */
-
 import type { Cancel } from '../../../../base/seams.ts';
 import type { CheckpointFile } from '../../../../checkpoint/file/write-durable-file.ts';
 import { jobFields } from '../../../../cluster/client/job-fields.ts';
