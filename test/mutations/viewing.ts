@@ -32,7 +32,7 @@ export const VIEWING: readonly Mutation[] = [
     file: 'src/protocol/websocket/frame-starts.ts',
     find: 'if (this.#isFirstComplete) this.#onSecondMessage();\n    else',
     replace: 'if (!this.#isFirstComplete)',
-    tests: TESTS,
+    tests: ['test/protocol/websocket/frame-starts.test.ts'],
   },
   {
     rule: 'a viewer goes with the token that let it in',
