@@ -121,15 +121,15 @@ export const LIMITS = {
   exactAucRecords: 10_000_000,
   /** Records of a group that a ranking is judged by. */
   topK: 1000,
-  /** Tables with their rows, and their candidates. */
+  /** Stored tables: each table, and its candidates (stored-tables.ts). */
   storedTables: 2 * 1024,
   /** Begins of passes of a shard that a file may have. */
   keptBegins: 4096,
-  /** Passes after which a row counts as unseen: their begins are kept, and some of passes that run already. */
+  /** Passes after which a row may count as unseen. A shard keeps the begins of these passes and of later ones. */
   unseenPasses: 1024,
-  /** Updates after which a row counts as unseen. */
+  /** Updates after which a row may count as unseen. */
   unseenUpdates: 1_000_000_000,
-  /** Bound of a table. */
+  /** The largest bound of a table. */
   tableBytes: 2 ** 50,
   /** Updates that an admission rule may count. */
   admissionCount: 1_000_000,

@@ -36,7 +36,7 @@ export function duration(minMs: number, maxMs: number) {
   });
 }
 
-export const BYTES_EXPECTED = 'expected a size with its unit, such as 800kB, 512MB or 2GiB, or a number of bytes';
+const BYTES_EXPECTED = 'expected a size with its unit, such as 800kB, 512MB or 2GiB, or a number of bytes';
 
 /** A number of bytes, or text such as `512MB`; the resolved job has the number. */
 export const byteSize = (min: number, max: number) =>

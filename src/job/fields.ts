@@ -239,7 +239,7 @@ const admissionSchema = z.discriminatedUnion('type', [
   }),
 ]);
 
-/** One of them: a rule says so. */
+/** Exactly one of the fields is set (rules.ts). */
 const evictionSchema = z.strictObject({
   unseenPasses: countOf(1, LIMITS.unseenPasses)
     .optional()

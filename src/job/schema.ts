@@ -127,9 +127,9 @@ export const jobSchema = z.strictObject({
 /** A whole, valid job. Plain JSON. */
 export type Job = Frozen<z.output<typeof jobSchema>>;
 
-/** Breaks the build when the optimizers of the job file and of the tensor core differ. */
-const _optimizersAgree: (job: Job) => TrainingChoice = (job) => job;
-void _optimizersAgree;
+/** Breaks the build when the settings of tables and optimizers in the job file and in the tensor core differ. */
+const _settingsAgree: (job: Job) => TrainingChoice = (job) => job;
+void _settingsAgree;
 
 /** The job as the store's `/job` carries it. Throws `StoreValueInvalid`. */
 export function parseJob(value: unknown): Job {

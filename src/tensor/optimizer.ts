@@ -85,9 +85,9 @@ interface ParameterChoice {
 
 interface TableChoice extends ParameterChoice {
   readonly admission?: Admission | undefined;
-  /** Any: rows that may be evicted have a `seen`. */
+  /** With any eviction rule, rows have a `seen`. */
   readonly eviction?: object | undefined;
-  /** Of the whole table. */
+  /** Bound of the table, which its shards share equally. */
   readonly maxBytes?: number | undefined;
 }
 

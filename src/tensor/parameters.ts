@@ -103,15 +103,15 @@ export interface ParameterMemoryStats {
 /** What a push may do to a shard it touches. */
 export const SHARD_ACTION = { absent: 0, apply: 1, skip: 2 } as const;
 
-/** Learns what is about to go from a memory, so that it can still be read. */
+/** Is called before a memory removes rows, so that they can still be read. */
 export interface RemovalWatcher {
-  /** These ids are about to be removed from a table of a shard. Some may have no row. */
+  /** These ids are about to be removed from a stored table of a shard. Some may have no row. */
   removing(shard: number, table: number, ids: BigUint64Array): void;
   /** The `seen` of all rows of a shard are about to be lowered. */
   lowering(shard: number): void;
 }
 
-/** What an update says beside its gradients. */
+/** The settings of a push. */
 export interface PushOptions {
   /**
    * The learning rate is multiplied by it; that of a statistic is not. FTRL has no rate: where a parameter has FTRL, it
@@ -120,7 +120,7 @@ export interface PushOptions {
   readonly rateScale?: number | undefined;
   /** By shard, the `seen` of the named rows. Required if the push has a table with `seen`. */
   readonly seen?: Uint32Array | undefined;
-  /** Decides draws. Required if the push has a table with an admission rule. */
+  /** Name of the update, which decides draws. Required if the push has a table with an admission rule or a bound. */
   readonly name?: UpdateName | undefined;
 }
 
@@ -176,7 +176,7 @@ export interface ParameterMemory {
   /** Puts rows into a present shard, replacing rows of the same id. */
   importRows(shard: number, table: number, rows: ShardRows): void;
   importBlock(shard: number, block: DenseBlock): void;
-  /** Tells the watcher what is about to go, until the returned function is called. */
+  /** Calls the watcher before removals, until the returned function is called. */
   watchRemovals(watcher: RemovalWatcher): () => void;
   /** Puts in the rows that belong to the given present shards, and skips the others. Ids are distinct. */
   adoptRows(table: number, rows: ShardRows, shards: readonly number[]): void;

@@ -15,7 +15,7 @@ import type { SparseTable } from './sparse-table.ts';
 
 interface ResolvedSparsePart {
   readonly table: SparseTable;
-  /** Of the same table; undefined if each id gets a row. */
+  /** The rules of the table; undefined if each id gets a row. */
   readonly limited: LimitedTable | undefined;
   readonly ids: Uint8Array;
   readonly gradients: Uint8Array;
@@ -204,13 +204,13 @@ interface Located {
   readonly actionsAt: number;
   /** Address of a u32 for each id of all parts. */
   readonly located: number;
-  /** Of each part: memory for the table, if it is a limited one. */
+  /** Address of memory for each part. Only limited tables use it. */
   readonly areas: readonly number[];
 }
 
 /**
- * Finds all rows, and reserves room for those that are new. For each part that is limited, returns the shards that must
- * first make room.
+ * Finds all rows, and reserves room for the new ones. Returns for each part the shards that must evict before the push
+ * is applied.
  */
 function locate(push: Push, { idsAt, counts, actionsAt, located, areas }: Located): (readonly ShardRoom[])[] {
   const { heap, sparse, options } = push;

@@ -5,16 +5,16 @@
  */
 import { type OptimizerLayout, optimizerLayout, type TrainedTable } from './optimizer.ts';
 
-/** What is stored of each row beside id and values. */
+/** The fields of a stored row, besides id and values. */
 export interface RowLayout extends OptimizerLayout {
   readonly seen: boolean;
 }
 
 export interface StoredTable {
   readonly kind: 'sparse' | 'candidates';
-  /** Of the sparse table. */
+  /** Name of the sparse table. */
   readonly name: string;
-  /** Floats in a row; 0: candidates have no values. */
+  /** Number of values of a row; 0 for candidates. */
   readonly width: number;
   readonly layout: RowLayout;
 }
@@ -28,16 +28,28 @@ export const rowLayout = ({ optimizer, hasSeen }: Pick<TrainedTable, 'optimizer'
 
 export const hasCandidates = ({ admission }: Pick<TrainedTable, 'admission'>): boolean => admission?.type === 'count';
 
-/** A stored table is known by its place in this list. Those of the model come first, at the places that they have. */
-export function storedTables(sparse: readonly TrainedTable[]): StoredTable[] {
-  const rows = sparse.map((table): StoredTable => {
-    return { kind: 'sparse', name: table.name, width: table.width, layout: rowLayout(table) };
-  });
-  const candidates = sparse.filter(hasCandidates).map(({ name }): StoredTable => {
-    return { kind: 'candidates', name, width: 0, layout: CANDIDATE_LAYOUT };
-  });
-  return [...rows, ...candidates];
+/**
+ * Stored tables are numbered by their places in this list. The tables of the model come first, so they keep their
+ * numbers.
+ */
+export const storedTables = (sparse: readonly TrainedTable[]): StoredTable[] => [
+  ...sparse.map(rowsOf),
+  ...sparse.filter(hasCandidates).map(candidatesOf),
+];
+
+/** Returns the table at this place of `storedTables`; undefined if there is none. */
+export function storedTable(sparse: readonly TrainedTable[], place: number): StoredTable | undefined {
+  const table = sparse[place];
+  return table === undefined ? storedTables(sparse)[place] : rowsOf(table);
 }
+
+const rowsOf = (table: TrainedTable): StoredTable => {
+  return { kind: 'sparse', name: table.name, width: table.width, layout: rowLayout(table) };
+};
+
+const candidatesOf = ({ name }: TrainedTable): StoredTable => {
+  return { kind: 'candidates', name, width: 0, layout: CANDIDATE_LAYOUT };
+};
 
 /** Bytes of a row with its id, without indexes. */
 export const rowBytes = (width: number, { slots, steps, seen }: RowLayout): number =>

@@ -1,7 +1,7 @@
 /**
  * Tables with admission, eviction and bounds (docs/decisions/0168), with real processes. In sync mode the digests are
- * the same, whatever the cluster is, and whatever dies. That of the state has `seen` and candidates: a look that came
- * at another update shows.
+ * the same, whatever the cluster is, and whatever dies. The digest of the state covers `seen` and candidates. So it
+ * shows if a shard looked at another update.
  */
 import { expect, test } from 'vitest';
 import type { JobResult } from '../../src/cluster/job/job-result.ts';

@@ -12,7 +12,7 @@ import { expectTensor, type Safetensors, tensorLength } from './safetensors/read
 export interface SparseTensors {
   readonly rows: TensorInfo;
   readonly ids: TensorInfo;
-  /** Candidates have none. */
+  /** `NOTHING` for candidates. */
   readonly values: TensorInfo;
   readonly slots: Readonly<Record<string, TensorInfo>>;
   readonly steps: TensorInfo | undefined;

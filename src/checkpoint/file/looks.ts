@@ -43,7 +43,7 @@ const wide = (name: string, shape: readonly number[], values: readonly bigint[])
   parts: [new Uint8Array(BigUint64Array.from(values).buffer)],
 });
 
-/** Undefined: rows have no `seen`. Throws `CheckpointCorrupt`. */
+/** Returns undefined if rows have no `seen`. Throws `CheckpointCorrupt`. */
 export function lookTensorsOf(
   source: Safetensors,
   extent: number,

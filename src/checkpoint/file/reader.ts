@@ -7,7 +7,7 @@ import { LIMITS } from '../../base/limits.ts';
 import type { Disk } from '../../base/seams.ts';
 import type { LookState } from '../../core/shard/looks.ts';
 import type { DenseBlock, ShardRows } from '../../tensor/parameters.ts';
-import { rowBytes, storedTables } from '../../tensor/stored-tables.ts';
+import { rowBytes, storedTable } from '../../tensor/stored-tables.ts';
 import { corrupt, openFile } from './files.ts';
 import { type FileFacts, parseMetadata, type ShardPosition } from './format.ts';
 import { type DenseTensors, type ExtentTensors, layoutOf, NOTHING, type SparseTensors } from './layout.ts';
@@ -41,7 +41,7 @@ export interface CheckpointReader {
   readonly source: Safetensors;
   /** Shards in file order; reading in this order is fastest. */
   readonly positions: readonly ShardPosition[];
-  /** `table`: a place in `storedTables`, here and below. */
+  /** In all methods, `table` is a place in `storedTables`. */
   rowCount(shard: number, table: number): Promise<number>;
   rowRange(shard: number, table: number): Promise<RowRange>;
   /** Blocks of one shard and parameter. */
@@ -140,7 +140,7 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
     },
     async *rowsOf(shard, table) {
       const { tensors, first, end } = await rangeOf(shard, table);
-      const { width, layout } = storedTables(facts.parameters.sparse)[table]!;
+      const { width, layout } = storedTable(facts.parameters.sparse, table)!;
       const pieceRows = Math.max(1, Math.floor(PIECE_BYTES / rowBytes(width, layout)));
       for (let from = first; from < end; from += pieceRows) {
         yield readRows(source, tensors, width, from, Math.min(pieceRows, end - from));

@@ -2,7 +2,7 @@
 import { isPaddletError } from '../../base/errors.ts';
 import { blockLength, blockShards } from '../../tensor/blocks.ts';
 import { createIdRouter, type IdRouter } from '../../tensor/id-router.ts';
-import { storedTables } from '../../tensor/stored-tables.ts';
+import { storedTable, storedTables } from '../../tensor/stored-tables.ts';
 import { corrupt } from './files.ts';
 import type { CheckpointReader } from './reader.ts';
 import { readElements } from './safetensors/reader.ts';
@@ -51,7 +51,7 @@ async function checkIds(reader: CheckpointReader, { shard, table, router, here, 
     last = piece.at(-1);
     const bytes = new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength);
     try {
-      router.route(storedTables(facts.parameters.sparse)[table]!.name, bytes, piece.length, here);
+      router.route(storedTable(facts.parameters.sparse, table)!.name, bytes, piece.length, here);
     } catch (error) {
       if (!isPaddletError(error, 'StalePlacement')) throw error;
       throw corrupt(source.name, `${tensors.ids.name}: shard ${shard} holds ids of other shards`, error);

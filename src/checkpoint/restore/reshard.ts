@@ -7,7 +7,7 @@ import { assert } from '../../base/assert.ts';
 import type { DiskFile } from '../../base/seams.ts';
 import type { LookState } from '../../core/shard/looks.ts';
 import { optimizerLayout, type TrainedSpec } from '../../tensor/optimizer.ts';
-import { rowBytes, type StoredTable, storedTables } from '../../tensor/stored-tables.ts';
+import { rowBytes, type StoredTable, storedTable, storedTables } from '../../tensor/stored-tables.ts';
 import { EXTENT_BYTES, headerPlan, type WrittenCheckpoint } from '../file/extent-writer.ts';
 import { type CheckpointMeta, encodeMetadata, slotField, TENSORS, tensorName } from '../file/format.ts';
 import { lookTensors } from '../file/looks.ts';
@@ -49,7 +49,9 @@ export async function writeResharded(options: ReshardOptions): Promise<WrittenCh
   const { file, meta, shards, extentBytes = EXTENT_BYTES } = options;
   assert(shards.length > 0, 'a file has shards');
   const planned: PlannedShard[] = [];
-  for (const source of shards) planned.push(await planShard(source, options));
+  // All sources are of one job.
+  const places = storedPlaces(shards[0]!.reader.facts.parameters, options.variables);
+  for (const source of shards) planned.push(await planShard(source, places, options));
   const most = headerPlan(meta, shards.length, shards.length).maxExtents;
   const extents = groupShards(planned, extentBytes, Math.ceil(shards.length / most));
   const rows = planned.reduce((sum, { tables }) => sum + rowsIn(tables), 0);
@@ -74,15 +76,20 @@ export async function writeResharded(options: ReshardOptions): Promise<WrittenCh
 
 const rowsIn = (tables: readonly RowRange[]): number => tables.reduce((sum, { first, end }) => sum + end - first, 0);
 
-async function planShard(source: ShardSource, { variables, meta }: ReshardOptions): Promise<PlannedShard> {
+/** `places`: places of the chosen stored tables in the sources' job. */
+async function planShard(
+  source: ShardSource,
+  places: readonly number[],
+  { variables, meta }: ReshardOptions,
+): Promise<PlannedShard> {
   const { reader, shard } = source;
   const tables: RowRange[] = [];
   const dense: BlockPlace[][] = [];
   let bytes = 0;
-  for (const [at, table] of storedPlaces(reader.facts.parameters, variables).entries()) {
+  for (const [at, table] of places.entries()) {
     const range = await reader.rowRange(shard, table);
     tables.push(range);
-    const { width, layout } = storedTables(meta.parameters.sparse)[at]!;
+    const { width, layout } = storedTable(meta.parameters.sparse, at)!;
     bytes += (range.end - range.first) * rowBytes(width, layout);
   }
   for (const [at, parameter] of variables.dense.entries()) {
@@ -142,7 +149,7 @@ async function tensorsOf(
   return [...wide, ...narrow, ...(length === 0 ? [] : [last])];
 }
 
-/** Of the chosen tables; empty if none of them has a `seen`. */
+/** Returns the looks of each shard, for the chosen tables. Empty if none of these tables has a `seen`. */
 async function looksOf(shards: readonly PlannedShard[], { meta, variables }: ReshardOptions): Promise<LookState[]> {
   if (!meta.parameters.sparse.some(({ hasSeen }) => hasSeen)) return [];
   const all: LookState[] = [];

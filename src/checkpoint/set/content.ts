@@ -5,7 +5,7 @@
 
 import type { ShardRows } from '../../tensor/parameters.ts';
 import { nameHash } from '../../tensor/shard-hash.ts';
-import { rowBytes, storedTables } from '../../tensor/stored-tables.ts';
+import { rowBytes, storedTable } from '../../tensor/stored-tables.ts';
 import { readBlock } from '../file/reader.ts';
 import { createRowBuffers, type RowBuffers, rowPieces } from '../file/row-pieces.ts';
 import { wordsOf } from '../file/words.ts';
@@ -49,7 +49,7 @@ export async function tableContent(
   table: number,
   options: ContentOptions = {},
 ): Promise<TableContent> {
-  const { name, width, layout } = storedTables(facts.parameters.sparse)[table]!;
+  const { name, width, layout } = storedTable(facts.parameters.sparse, table)!;
   const buffers = createRowBuffers(width, layout, PIECE_BYTES);
   const totals = createRowTotals(name, buffers, options.top ?? 0);
   const bytesPerRow = rowBytes(width, layout);
@@ -141,7 +141,7 @@ export async function contentBytes({ facts, shards }: CheckpointSet, { sparse }:
   let bytes = 0;
   for (const { reader, shard } of shards) {
     for (const table of sparse) {
-      const { width, layout } = storedTables(facts.parameters.sparse)[table]!;
+      const { width, layout } = storedTable(facts.parameters.sparse, table)!;
       bytes += (await reader.rowCount(shard, table)) * rowBytes(width, layout);
     }
   }

@@ -1,7 +1,7 @@
 /** When a shard looks for what is unseen, as words: in checkpoint files, and in the copy of a shard that moves. */
 import type { LookState } from './looks.ts';
 
-/** Says that nothing is due. */
+/** Stands for a look or move that is not due. */
 const NEVER = 0xffff_ffff_ffff_ffffn;
 /** The base, and the update that moves it; the words of the tables follow. */
 const BEFORE_TABLES = 2;
@@ -23,7 +23,7 @@ export function lookWords({ base, moveAt, lookAt, begins }: LookState): LookWord
   };
 }
 
-/** Undefined for words that `lookWords` does not make for this number of tables. */
+/** Returns undefined if `lookWords` cannot have made these words for this number of tables. */
 export function looksOfWords({ looks, begins }: LookWords, tables: number): LookState | undefined {
   if (looks.length !== looksLength(tables) || begins.length % 2 !== 0) return undefined;
   const [base, moveAt, ...lookAt] = Array.from(looks, (word) => (word === NEVER ? undefined : Number(word)));

@@ -7,20 +7,20 @@
  */
 import { assert } from '../../base/assert.ts';
 
-/** `unseenPasses`: in so many complete passes. `unseenUpdates`: in so many updates of the shard. */
+/** Evicts what no update has named in this number of complete passes, or in this number of updates of the shard. */
 export type Eviction = { readonly unseenPasses: number } | { readonly unseenUpdates: number };
 
 export interface LookRules {
   readonly shards: number;
-  /** Of each table. */
+  /** The eviction rule of each table; undefined if the table has none. */
   readonly evictions: readonly (Eviction | undefined)[];
-  /** Numbers that a stored `seen` can have: 2^32, less in tests. */
+  /** Number of values of a stored `seen`: 2^32, or less in a test. */
   readonly seenRange: number;
   /** The looks of all shards are spread over this many updates. */
   readonly spread: number;
 }
 
-/** What a job has, and tests have less of. */
+/** The numbers that jobs use. Tests use smaller ones. */
 export const SEEN_RANGE = 2 ** 32;
 export const LOOK_SPREAD = 64;
 
@@ -28,25 +28,25 @@ export const LOOK_SPREAD = 64;
 export interface LookState {
   /** The `seq` from which the stored `seen` counts. */
   readonly base: number;
-  /** `seq` of the update that moves the base; undefined: no move is due. */
+  /** `seq` of the update that moves the base; undefined if no move is due. */
   readonly moveAt: number | undefined;
   /**
    * [pass, begin], passes ascending. The begin is the `seq` before the first push or round of that pass or a later one.
    */
   readonly begins: readonly (readonly [number, number])[];
-  /** Of each table: `seq` of the update that looks; undefined: no look is due. */
+  /** `seq` of the update that looks at each table; undefined if no look is due. */
   readonly lookAt: readonly (number | undefined)[];
 }
 
 /** What a shard does after an update, in this order. */
 export interface LooksDue {
-  /** Rows and candidates of the table whose stored `seen` is at most `seen` go. */
+  /** Remove the rows and candidates of `table` whose stored `seen` is at most `seen`. */
   readonly removals: readonly { readonly table: number; readonly seen: number }[];
-  /** Every stored `seen` is lowered by this, but not below 0. */
+  /** Lower every stored `seen` by this, but not below 0. Undefined: do not. */
   readonly lowerSeenBy: number | undefined;
 }
 
-/** Whether a state that was read fits the rules and the updates that the shard has applied. */
+/** Returns whether a state from outside fits the rules, and the number of updates of the shard. */
 export function isStateOf({ evictions, spread }: LookRules, state: LookState, seq: number): boolean {
   const isDue = (at: number | undefined): boolean => at === undefined || (at > seq && at <= seq + spread);
   return (
@@ -129,7 +129,7 @@ export class Looks {
     evictions.forEach((eviction, table) => {
       if (eviction === undefined) return;
       const isDue = 'unseenPasses' in eviction ? isWatermarkRaised : seq % Math.ceil(eviction.unseenUpdates / 8) === 0;
-      // A look that is already due comes no later: it uses the numbers of its own moment.
+      // A look that is already due does not move: it uses the watermark, begins and `seq` of its own moment.
       if (isDue) this.#lookAt[table] ??= seq + this.#delay;
     });
     if (seq - this.#base >= seenRange - 2 * spread) this.#moveAt ??= seq + this.#delay;

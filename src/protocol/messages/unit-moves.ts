@@ -25,7 +25,7 @@ const table = count.max(LIMITS.parameters - 1);
 const storedTable = count.max(LIMITS.storedTables - 1);
 const parameter = count.max(LIMITS.parameters - 1);
 
-/** A part of the copy of a shard. Segments: as `roles/pserver/units/copy-pieces.ts` says. */
+/** A part of the copy of a shard. Segments: as `roles/pserver/transfer/copy-pieces.ts` says. */
 const pieceHeader = z.discriminatedUnion('part', [
   z.strictObject({ part: z.literal('rows'), table: storedTable }),
   z.strictObject({ part: z.literal('block'), parameter, block: count.max(LIMITS.denseBlocks - 1) }),

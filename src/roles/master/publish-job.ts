@@ -109,7 +109,7 @@ function warnOfOddities({ host }: RoleContext, job: Job, { train, test }: JobDat
   for (const { message, hint } of [...odd, ...tableOddities(job)]) host.log.warn(`${message}: ${hint}`);
 }
 
-/** Candidates are many where ids are: each id that comes once is one. */
+/** Without eviction and bound, each id that comes once stays a candidate. */
 function tableOddities({ tables }: Job): { readonly message: string; readonly hint: string }[] {
   return Object.entries(tables).flatMap(([name, { admission, eviction, maxBytes }]) => {
     if (admission?.type !== 'count' || eviction !== undefined || maxBytes !== undefined) return [];

@@ -1,4 +1,4 @@
-/** Which ids get a row, and how many a shard may have (docs/decisions/0168). The other files here carry it out. */
+/** The rules by which ids get rows, and the numbers of a bound (docs/decisions/0168). */
 import { mix64 } from '../../base/mix64.ts';
 
 /** `count`: the update that names an id for the `min`th time makes its row. `probability`: each update draws. */
@@ -49,9 +49,8 @@ const INDEX_BYTES_AT_MOST = 32 / 3;
 const SEGMENT_SLACK = 9 / 8;
 
 /**
- * What memory a bounded table takes at most, as a multiple of its logical bytes: a row is a multiple of 8 bytes and has
- * up to two and two thirds index entries. Memory of candidates, which may take a quarter, stays theirs when rows take
- * over.
+ * Returns the most memory that a bounded table takes, as a multiple of its bound. A row takes a multiple of 8 bytes,
+ * and up to 8/3 index entries. Candidates may take a quarter of the bound, and rows cannot use their memory later.
  */
 export const memoryFactor = (rowBytes: number, hasCandidates: boolean): number => {
   const factorOf = (bytes: number): number => (SEGMENT_SLACK * 8 * Math.ceil(bytes / 8) + INDEX_BYTES_AT_MOST) / bytes;

@@ -4,15 +4,15 @@
 export interface AgedIds {
   readonly ids: BigUint64Array;
   readonly seen: Uint32Array;
-  /** Of each id. */
+  /** Size of each id's row or candidate. */
   readonly bytes: number;
 }
 
 const BUCKETS = 2048;
 
 /**
- * The least recent ids of all lists together, until they have at least `bytes`; a result for each list. Ids that were
- * seen at `now` are left out. The rest must have so many bytes.
+ * Returns the least recent ids of all lists together, just enough to free at least `bytes`, as one array for each list.
+ * Ids with `seen` = `now` are never returned. The other ids must have at least `bytes`.
  */
 export function leastRecent(lists: readonly AgedIds[], now: number, bytes: number): BigUint64Array[] {
   const { seen: last, bytes: missing } = lastToGo(lists, now, bytes);
@@ -34,7 +34,7 @@ export function leastRecent(lists: readonly AgedIds[], now: number, bytes: numbe
   });
 }
 
-/** Reads the ids that are chosen alone: each that is read is allocated. */
+/** Reads only the chosen ids, because each read allocates a bigint. */
 function idsWhere({ ids, seen }: AgedIds, isChosen: (seen: number) => boolean): bigint[] {
   const chosen: bigint[] = [];
   for (let at = 0; at < seen.length; at++) if (isChosen(seen[at]!)) chosen.push(ids[at]!);
@@ -45,7 +45,7 @@ function idsWhere({ ids, seen }: AgedIds, isChosen: (seen: number) => boolean): 
 function lastToGo(lists: readonly AgedIds[], now: number, bytes: number): { seen: number; bytes: number } {
   let from = 0;
   let missing = bytes;
-  // Each round looks into one bucket of the round before.
+  // Each round divides one bucket of the previous round.
   for (let width = 2 ** 32; width > 1; ) {
     const step = Math.max(1, width / BUCKETS);
     const sums = new Float64Array(BUCKETS);

@@ -12,7 +12,7 @@ import { type AdmissionRules, CANDIDATE_BYTES, chancesOf, type Draw, drawOf, typ
 import { leastRecent } from './least-recent.ts';
 import { type NamedIds, type Room, roomFor } from './room.ts';
 
-/** Some of what a push does with an id: the numbers of kernels/assembly/admission.ts. */
+/** What a push does with an id. kernels/assembly/admission.ts defines these numbers, and others. */
 const FATE = { promoted: 2, newCandidate: 4, notAdmitted: 5 } as const;
 /** In the order of the kernel's tallies: by shard, a u32 for each. */
 const TALLIES = ['rows', 'newRows', 'promoted', 'counted', 'newCandidates'] as const satisfies (keyof NamedIds)[];
@@ -42,7 +42,7 @@ export class LimitedTable {
   readonly #heap: KernelHeap;
   readonly #shards: number;
   readonly #key: bigint;
-  /** Address of the `seen` of candidates, 0 for each shard, if rows have none; else undefined. */
+  /** If rows have no `seen`: address of a 0 for each shard, which is the `seen` of its candidates. */
   readonly #unseenAt: number | undefined;
 
   constructor(heap: KernelHeap, rows: SparseTable, rules: AdmissionRules, options: Omit<TableOptions, 'optimizer'>) {
@@ -73,8 +73,8 @@ export class LimitedTable {
   }
 
   /**
-   * Decides about the located ids of a push, and expects the rows and candidates that it adds. Ids that get no row are
-   * skipped by the push. Throws `OutOfMemory`; nothing has changed in any case.
+   * Decides which located ids of a push get rows, and expects the new rows and candidates. The push skips ids that get
+   * no row. Changes no row and no candidate. Throws `OutOfMemory`.
    */
   judge(part: LimitedPart, name: UpdateName): readonly ShardRoom[] {
     const { kernels, bytes } = this.#heap;
@@ -173,7 +173,7 @@ export class LimitedTable {
     return rooms;
   }
 
-  /** Changes the fates of the new ids that are refused. A promoted candidate stays one, with the count that it has. */
+  /** Refuses new ids. A candidate that would have got its row keeps its count. */
   #refuse(part: LimitedPart, shard: number, { refusedCandidates, refusedBytes }: Room): void {
     if (refusedCandidates + refusedBytes === 0) return;
     const { ids, count } = part;

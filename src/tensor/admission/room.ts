@@ -1,4 +1,4 @@
-/** How a shard keeps within its bound when an update comes: a function of numbers alone (docs/decisions/0168). */
+/** Computes how a shard stays within its bound when an update comes (docs/decisions/0168). */
 import { afterEvictions, CANDIDATE_BYTES, candidateLimit } from './admission.ts';
 
 /** What a shard has before the update. */

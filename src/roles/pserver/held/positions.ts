@@ -1,4 +1,4 @@
-/** Where shards are in the order of their updates: what a copy of a shard needs beside its rows and blocks. */
+/** The positions of shards in the order of their updates. A copy of a shard needs them besides its rows and blocks. */
 import type { LoadedCheckpoint } from '../../../checkpoint/load/load.ts';
 import type { LookState } from '../../../core/shard/looks.ts';
 
@@ -11,7 +11,7 @@ export interface ShardPositions {
   readonly looks?: ReadonlyMap<number, LookState>;
 }
 
-/** Of shards at their initial values. */
+/** The positions of shards at their initial values. */
 export const NO_POSITIONS: ShardPositions = { ledgers: new Map(), seqs: new Map(), looks: new Map() };
 
 /** Joins the positions of different shards. */

@@ -29,7 +29,7 @@ export interface OldValues {
   readonly sparse: readonly OldRows[];
 }
 
-/** The values of rows that a round removes: their tables evict. */
+/** Collects the values of the rows that a round removes, since tables may evict rows in a round. */
 export class RemovedRows implements RemovalWatcher {
   readonly #parameters: ParameterMemory;
   readonly #tables: number;
@@ -44,7 +44,7 @@ export class RemovedRows implements RemovalWatcher {
   removing(_: number, table: number, ids: BigUint64Array): void {
     // Candidates have no values.
     if (table >= this.#tables) return;
-    const { values, ids: existing } = this.#parameters.readRows(table, this.#parameters.existingIds(table, ids));
+    const { values, ids: existing } = this.#parameters.readRows(table, ids);
     this.#removed.push({ table, ids: bytesIn(existing), values: bytesIn(values) });
   }
 

@@ -11,7 +11,7 @@ import type { LookState } from '../../../core/shard/looks.ts';
 import type { RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import { optimizerLayout, type TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { DenseBlock, ParameterMemory, ShardRows } from '../../../tensor/parameters.ts';
-import { type RowLayout, storedTables } from '../../../tensor/stored-tables.ts';
+import { type RowLayout, storedTable, storedTables } from '../../../tensor/stored-tables.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
 
 export type PieceHeader =
@@ -115,7 +115,7 @@ export function putPiece(
 ): void {
   if (header.part === 'rows') {
     const [ids, ...fields] = segments;
-    const { width, layout } = known(storedTables(spec.sparse)[header.table], 'table', header.table);
+    const { width, layout } = known(storedTable(spec.sparse, header.table), 'table', header.table);
     const count = wholeOf(ids, 8);
     const state = stateOf(fields, count * width, layout, count);
     const rows = { ids: new BigUint64Array(ids!.buffer, ids!.byteOffset, count), ...state };

@@ -88,7 +88,7 @@ export function createAdamw(rate: f64, beta1: f64, beta2: f64, epsilon: f64, wei
   return o;
 }
 
-/** Counts, and has nothing to update: for candidates (admission.ts). */
+/** An optimizer that only counts updates, for candidates (admission.ts). */
 export function createCounter(): u32 {
   return create(COUNTER, 0, true, 0, 0);
 }

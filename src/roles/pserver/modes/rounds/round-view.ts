@@ -30,7 +30,7 @@ interface KeptRow {
 interface KeptTable {
   /** Where the old row of an id is kept; undefined if the row did not exist at the round of the view. */
   readonly places: Map<bigint, KeptRow | undefined>;
-  /** By shard: ids that may have been removed since then. Some are still there, or again. */
+  /** Shard number → ids that may have been removed since then. Some of them may have a row now. */
   readonly removed: Map<number, Set<bigint>>;
 }
 
@@ -115,7 +115,7 @@ class View implements RoundView {
     const rows = this.#parameters.readRows(table, this.#parameters.existingIds(table, fresh));
     for (const id of fresh) places.set(id, undefined);
     rows.ids.forEach((id, at) => void places.set(id, { rows, at }));
-    // A candidate may get its row in the round, and is none then.
+    // The round may give a candidate its row. Then it is no longer a candidate.
     const { kind, name } = this.#stored[table]!;
     if (kind === 'candidates')
       for (const id of rows.ids) this.#markRemoved(shardOfRow(name, id, this.#shards), table, id);
