@@ -40,14 +40,22 @@ export interface TableOptions {
   readonly workspace: Workspace;
   /** Whether rows have a `seen`, and may be removed. Default: false. */
   readonly hasSeen?: boolean | undefined;
-  /** Called before ids are removed. */
-  readonly removing?: (shard: number, ids: BigUint64Array) => void;
+  /** Is called before rows are removed. `ids` lists them, and may list ids without a row. */
+  readonly removing?: (shard: number, ids: () => BigUint64Array) => void;
 }
 
 /** Shards that rows are read from or put into, and what happens to rows of other shards: refused or skipped. */
 interface Target {
   readonly shards: readonly number[];
   readonly others: typeof SHARD_ACTION.absent | typeof SHARD_ACTION.skip;
+}
+
+/** Values of `seen`, divided into buckets. */
+export interface SeenBuckets {
+  readonly from: number;
+  readonly to: number;
+  readonly shift: number;
+  readonly each: number;
 }
 
 interface Field {
@@ -210,39 +218,54 @@ export class SparseTable {
     this.#heap.kernels.markSeen(this.address, ids, count, located, seen);
   }
 
-  /** Removes the rows of a present shard whose `seen` is at most `seen`. Returns their number. */
-  removeUnseen(shard: number, seen: number): number {
-    assert(this.hasSeen, `rows of ${this.spec.name} have a seen`);
-    const ids = new BigUint64Array(this.rowsOf(shard));
-    return this.remove(shard, ids.subarray(0, this.#collectIds(shard, ids, seen)));
+  /** Ids of the rows of a present shard whose `seen` is from `least` to `most`, in no order. */
+  idsSeen(shard: number, least: number, most: number): BigUint64Array {
+    const pieces = [...this.#idPieces(shard, least, most)];
+    const ids = new BigUint64Array(pieces.reduce((sum, { length }) => sum + length, 0));
+    let at = 0;
+    for (const piece of pieces) {
+      ids.set(piece, at);
+      at += piece.length;
+    }
+    return ids;
   }
 
-  /** Ids of all rows of a present shard, each with its `seen`, in no order. */
-  agesOf(shard: number): { ids: BigUint64Array; seen: Uint32Array } {
+  /**
+   * For each row of a present shard whose `seen` is at least `from` and below `to`, adds `each` to the u32 of its
+   * bucket. A bucket is for 2^shift values of `seen`; `sums` is the address of the first.
+   */
+  sumSeen(shard: number, { from, to, shift, each }: SeenBuckets, sums: number): void {
     assert(this.hasSeen, `rows of ${this.spec.name} have a seen`);
-    const rows = this.rowsOf(shard);
-    const aged = { ids: new BigUint64Array(rows), seen: new Uint32Array(rows) };
-    this.#collectIds(shard, aged.ids, ANY_SEEN, aged.seen);
-    return aged;
+    this.#heap.kernels.sumSeen(this.#part(shard), from, to, shift, each, sums);
+  }
+
+  /** Removes the rows of a present shard whose `seen` is at most `seen`. Returns their number. */
+  removeUnseen(shard: number, seen: number): number {
+    this.#willRemove(shard, () => this.idsSeen(shard, 0, seen));
+    return this.#heap.kernels.removeUnseen(this.#part(shard), seen) >>> 0;
   }
 
   /** Removes those of `ids` that have a row in a present shard, and returns their number. Throws `WrongShard`. */
   remove(shard: number, ids: BigUint64Array): number {
-    assert(this.hasSeen, `rows of ${this.spec.name} may be removed`);
-    this.#ascending.forget();
     const { ids: at, actions } = this.#areas;
     const pieces = this.#chunks(ids.length).map(([from, to]) => ids.subarray(from, to));
     for (const some of pieces) {
       this.#place(some, { shards: [shard], others: SHARD_ACTION.absent });
       this.checkShards(at, some.length, actions);
     }
-    if (ids.length > 0) this.#removing?.(shard, ids);
+    this.#willRemove(shard, () => ids);
     let removed = 0;
     for (const some of pieces) {
       this.#heap.bytes.set(bytesOf(some), at);
       removed += this.#heap.kernels.removeRows(this.#part(shard), at, some.length);
     }
     return removed;
+  }
+
+  #willRemove(shard: number, ids: () => BigUint64Array): void {
+    assert(this.hasSeen, `rows of ${this.spec.name} may be removed`);
+    this.#ascending.forget();
+    this.#removing?.(shard, ids);
   }
 
   /** Each `seen` of a present shard is `by` less, but not less than 0. */
@@ -447,25 +470,29 @@ export class SparseTable {
       throw badMessage(`${this.spec.name}: ${rows.seen.length} seen of ${count} rows do not fit the table`);
   }
 
+  /** Writes the ids of all rows of a shard, in no order. */
+  #collectIds(shard: number, into: BigUint64Array): void {
+    let at = 0;
+    for (const ids of this.#idPieces(shard, 0, ANY_SEEN)) {
+      into.set(ids, at);
+      at += ids.length;
+    }
+  }
+
   /**
-   * Returns their number. In a table with `seen`: ids of rows whose `seen` is at most `seen`. The `seen` of each goes
-   * to `ages`, if that is given.
+   * Yields ids of the rows of a shard in no order, as many at a time as the workspace has room for. In a table with
+   * `seen`: of the rows whose `seen` is from `least` to `most`.
    */
-  #collectIds(shard: number, into: BigUint64Array, seen = ANY_SEEN, ages?: Uint32Array): number {
+  *#idPieces(shard: number, least: number, most: number): Generator<BigUint64Array<ArrayBuffer>> {
     const { kernels } = this.#heap;
-    const { address, byteLength } = this.#workspace;
-    const room = Math.floor(byteLength / (8 + 4));
-    const agesAt = address + 8 * room;
-    let count = 0;
+    const { address: at, byteLength } = this.#workspace;
+    const room = Math.floor(byteLength / BigUint64Array.BYTES_PER_ELEMENT);
     let from = 0;
     do {
-      from = kernels.collectIds(this.#part(shard), from, address, room, seen, ages === undefined ? 0 : agesAt) >>> 0;
-      const some = kernels.collectedIds();
-      const { bytes } = this.#heap;
-      bytesOf(into).set(bytes.subarray(address, address + 8 * some), 8 * count);
-      if (ages !== undefined) bytesOf(ages).set(bytes.subarray(agesAt, agesAt + 4 * some), 4 * count);
-      count += some;
+      from = kernels.collectIds(this.#part(shard), from, at, room, least, most) >>> 0;
+      const ids = new BigUint64Array(kernels.collectedIds());
+      bytesOf(ids).set(this.#heap.bytes.subarray(at, at + ids.byteLength));
+      yield ids;
     } while (from !== 0);
-    return count;
   }
 }

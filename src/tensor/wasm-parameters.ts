@@ -75,8 +75,8 @@ class WasmParameters implements Parameters {
     });
     const byteLength = workspaceBytes(Math.max(0, ...spec.sparse.map(({ width }) => width)), shards);
     const workspace = { address: this.#heap.allocate(byteLength), byteLength };
-    const removing = (table: number) => (shard: number, ids: BigUint64Array) => {
-      for (const watcher of this.#watchers) watcher.removing(shard, table, ids);
+    const removing = (table: number) => (shard: number, ids: () => BigUint64Array) => {
+      for (const watcher of this.#watchers) watcher.removing(shard, table, ids());
     };
     this.#sparse = spec.sparse.map((sparse, table) => {
       const optimizer = createOptimizer(this.#heap, sparse.optimizer);

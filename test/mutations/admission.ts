@@ -124,8 +124,15 @@ export const ADMISSION: readonly Mutation[] = [
   {
     rule: 'of ids with equal `seen` the lowest unsigned ids go first',
     file: LEAST_RECENT,
-    find: '.sort((a, b) => (a.id < b.id ? -1 : 1))',
-    replace: '.sort((a, b) => (BigInt.asIntN(64, a.id) < BigInt.asIntN(64, b.id) ? -1 : 1))',
+    find: '(head.id < lowest.id ? head : lowest)',
+    replace: '(head.id < lowest.id ? lowest : head)',
+    tests,
+  },
+  {
+    rule: 'buckets of `seen` are divided until one has a single value',
+    file: LEAST_RECENT,
+    find: 'if (shift === 0) return',
+    replace: 'if (shift <= 1) return',
     tests,
   },
   {

@@ -66,8 +66,22 @@ export const REMOVED_ROWS: readonly Mutation[] = [
   {
     rule: 'ids of another shard are refused before any row is removed',
     file: 'src/tensor/sparse-table.ts',
-    find: '      this.checkShards(at, some.length, actions);\n    }\n    if (ids.length',
-    replace: '    }\n    if (ids.length',
+    find: '      this.checkShards(at, some.length, actions);\n    }\n    this.#willRemove',
+    replace: '    }\n    this.#willRemove',
     tests,
+  },
+  {
+    rule: 'the index leaves out what was removed because it is unseen',
+    file: `${KERNELS}/removal.ts`,
+    find: '  if (removed != 0) placeAgain(part);\n',
+    replace: '',
+    tests,
+  },
+  {
+    rule: 'a list of ids goes on in the segment where its last piece ended',
+    file: `${KERNELS}/table.ts`,
+    find: '    while (from < segment || from >= segment + load<u32>(segment, S_BYTES)) segment = load<u32>(segment, S_NEXT);\n',
+    replace: '',
+    tests: ['test/tensor/export.test.ts', 'test/tensor/removed-rows.test.ts'],
   },
 ];

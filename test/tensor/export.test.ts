@@ -113,7 +113,12 @@ describe('exported rows', () => {
       BigInt.asUintN(64, BigInt(i) * 0x9e37_79b9_7f4a_7c15n),
     );
     const gradients = Float32Array.from({ length: 200_000 }, (_, i) => i);
-    parameters.push([{ table: 0, ids: bytesOf(many), gradients: bytesOf(gradients) }], [], applyAll(1));
+    // In several pushes, so that the rows are in several segments.
+    for (let from = 0; from < 100_000; from += 10_000) {
+      const ids = bytesOf(many.subarray(from, from + 10_000));
+      const some = bytesOf(gradients.subarray(2 * from, 2 * from + 20_000));
+      parameters.push([{ table: 0, ids, gradients: some }], [], applyAll(1));
+    }
     const rows = parameters.exportRows(0, 0);
     expect(rows.ids).toEqual(many.slice().sort());
     const copy = makeParameters({ spec: table(2, { type: 'zeros' }), shards: 1 });

@@ -12,6 +12,7 @@ import { nameHash } from '../../src/tensor/shard-hash.ts';
 import * as fc from '../properties.ts';
 import { idBytes, makeParameters, table } from './fixture.ts';
 import { GOLDEN, idMixedTo, idOfHash, MASK_64 } from './id-of-hash.ts';
+import { type IndexEntry, indexEntries } from './index-entries.ts';
 
 vi.mock(import('../../src/tensor/random-multiplier.ts'), async (original) => {
   const actual = await original();
@@ -59,7 +60,6 @@ function countingTable(multiplier: bigint, shards: number) {
     return at;
   };
   const floats = (at: number, count: number): Float32Array => new Float32Array(memory.buffer, at, count);
-  const out = put(new Uint8Array(8));
   return {
     push(ids: readonly bigint[]): void {
       const idsAt = put(idBytes(ids));
@@ -80,19 +80,7 @@ function countingTable(multiplier: bigint, shards: number) {
       for (const used of [idsAt, values]) kernels.deallocate(used);
       return counts;
     },
-    /** Each entry of a shard's index: its position and id. */
-    entries(shard: number): { readonly position: number; readonly id: bigint }[] {
-      const part = kernels.partAt(address, shard);
-      const rows = kernels.partRows(part);
-      return Array.from({ length: rows }, (_, i) => i).reduce<{ position: number; id: bigint }[]>((found) => {
-        const next = kernels.collectIds(part, (found.at(-1)?.position ?? -1) + 1, out, 1, 0, 0) >>> 0;
-        expect(kernels.collectedIds()).toBe(1);
-        // Where to continue is the position after; 0 when it was the last.
-        const position = next === 0 ? (found.at(-1)?.position ?? -1) + 1 : next - 1;
-        found.push({ position, id: new DataView(memory.buffer).getBigUint64(out, true) });
-        return found;
-      }, []);
-    },
+    entries: (shard: number): IndexEntry[] => indexEntries(memory.buffer, kernels.partAt(address, shard)),
   };
 }
 

@@ -1,8 +1,12 @@
 /** Rows that are removed, in tables whose rows have a `seen`. parameters-model.test.ts has histories of them. */
 import { describe, expect, test } from 'vitest';
+import { KernelHeap } from '../../src/tensor/kernel-heap.ts';
+import { createCounter } from '../../src/tensor/kernel-optimizer.ts';
 import type { Parameters } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
+import { SparseTable, workspaceBytes } from '../../src/tensor/sparse-table.ts';
 import { applyAll, everything, HIGHEST, makeParameters, pullRows, rowsPart, table } from './fixture.ts';
+import { indexEntries } from './index-entries.ts';
 
 const WIDTH = 2;
 const COUNT = 600;
@@ -67,14 +71,38 @@ describe('removed rows', () => {
     expect(parameters.stats()).toMatchObject({ rows: COUNT, bytes });
   });
 
-  test('are left out when the index grows', () => {
-    const parameters = make();
-    push(parameters, IDS);
-    remove(parameters, IDS.slice(0, COUNT / 2));
+  test('leave the index, and do not come back when it grows', () => {
+    const heap = new KernelHeap();
+    const byteLength = workspaceBytes(0, 1);
+    const options = {
+      seed: 1,
+      shards: 1,
+      hasSeen: true,
+      workspace: { address: heap.allocate(byteLength), byteLength },
+    };
+    const spec = { name: 'rows', width: 0, initializer: { type: 'zeros' } } as const;
+    const rows = new SparseTable(heap, spec, { ...options, optimizer: createCounter(heap) });
+    rows.addShard(0);
+    const put = (ids: readonly bigint[], seen: number): void => {
+      const all = { ids: BigUint64Array.from(ids), values: new Float32Array(), slots: {} };
+      const [steps, seens] = [1, seen].map((value) => new Uint32Array(ids.length).fill(value));
+      rows.import(0, { ...all, steps, seen: seens });
+    };
+    const indexed = (): bigint[] => {
+      const entries = indexEntries(heap.bytes.buffer, heap.kernels.partAt(rows.address, 0));
+      return entries.map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
+    };
+    put(IDS.slice(0, 200), 1);
+    put(IDS.slice(200), 2);
+    expect(rows.removeUnseen(0, 1)).toBe(200);
+    expect(indexed()).toEqual(IDS.slice(200));
+    rows.remove(0, BigUint64Array.from(IDS.slice(200, 300)));
+    expect(indexed()).toEqual(IDS.slice(300));
     const many = idsFrom(100_000, 20 * COUNT);
-    push(parameters, many);
-    expect(parameters.exportRows(0, 0).ids).toEqual(BigUint64Array.from([...IDS.slice(COUNT / 2), ...many]));
-    expect(pullRows(parameters, 0, IDS.slice(0, 9), WIDTH)).toEqual(pullRows(make(), 0, IDS.slice(0, 9), WIDTH));
+    put(many.slice(0, 100), 3);
+    rows.remove(0, BigUint64Array.from(many.slice(0, 100)));
+    put(many, 3);
+    expect(indexed()).toEqual([...IDS.slice(300), ...many]);
   });
 
   test('of another shard are refused, and nothing is removed', () => {

@@ -1,64 +1,93 @@
 /** The least recent ids of a shard: those with the lowest `seen`, then the lowest unsigned id. */
+import { assert } from '../../base/assert.ts';
+import type { KernelHeap } from '../kernel-heap.ts';
+import type { SparseTable } from '../sparse-table.ts';
 
-/** Ids in any order, each with its `seen`. */
-export interface AgedIds {
-  readonly ids: BigUint64Array;
-  readonly seen: Uint32Array;
-  /** Size of each id's row or candidate. */
+/** A table of the shard that ids may go from. */
+interface AgedTable {
+  readonly table: SparseTable;
+  /** Logical bytes of each row. */
   readonly bytes: number;
 }
 
 const BUCKETS = 2048;
 
-/**
- * Returns the least recent ids of all lists together, just enough to free at least `bytes`, as one array for each list.
- * Ids with `seen` = `now` are never returned. The other ids must have at least `bytes`.
- */
-export function leastRecent(lists: readonly AgedIds[], now: number, bytes: number): BigUint64Array[] {
-  const { seen: last, bytes: missing } = lastToGo(lists, now, bytes);
-  const ties = lists.flatMap((list, number) =>
-    idsWhere(list, (seen) => seen === last).map((id) => ({ id, number, bytes: list.bytes })),
-  );
-  let left = missing;
-  const chosenTies = ties
-    .sort((a, b) => (a.id < b.id ? -1 : 1))
-    .filter((tie) => {
-      const isChosen = left > 0;
-      left -= tie.bytes;
-      return isChosen;
-    });
-  return lists.map((list, number) => {
-    const older = idsWhere(list, (seen) => seen < last && seen !== now);
-    const tied = chosenTies.filter((tie) => tie.number === number).map(({ id }) => id);
-    return BigUint64Array.from([...older, ...tied]);
-  });
-}
+/** Buckets of 2^shift values each are enough for so many values. */
+const shiftFor = (values: number): number => Math.max(0, Math.ceil(Math.log2(values / BUCKETS)));
 
-/** Reads only the chosen ids, because each read allocates a bigint. */
-function idsWhere({ ids, seen }: AgedIds, isChosen: (seen: number) => boolean): bigint[] {
-  const chosen: bigint[] = [];
-  for (let at = 0; at < seen.length; at++) if (isChosen(seen[at]!)) chosen.push(ids[at]!);
-  return chosen;
-}
+export class LeastRecent {
+  readonly #heap: KernelHeap;
+  /** Address of the sums of all buckets, which are allocated now because an eviction must not fail. */
+  readonly #sumsAt: number;
 
-/** The highest `seen` of the ids that go, and how many bytes ids with this `seen` must have. */
-function lastToGo(lists: readonly AgedIds[], now: number, bytes: number): { seen: number; bytes: number } {
-  let from = 0;
-  let missing = bytes;
-  // Each round divides one bucket of the previous round.
-  for (let width = 2 ** 32; width > 1; ) {
-    const step = Math.max(1, width / BUCKETS);
-    const sums = new Float64Array(BUCKETS);
-    for (const { seen, bytes: each } of lists) {
-      for (let at = 0; at < seen.length; at++) {
-        const place = seen[at]! - from;
-        if (place >= 0 && place < width && seen[at] !== now) sums[Math.floor(place / step)]! += each;
-      }
-    }
-    let bucket = 0;
-    while (sums[bucket]! < missing && bucket < BUCKETS - 1) missing -= sums[bucket++]!;
-    from += bucket * step;
-    width = step;
+  constructor(heap: KernelHeap) {
+    this.#heap = heap;
+    this.#sumsAt = heap.allocate(Uint32Array.BYTES_PER_ELEMENT * BUCKETS);
   }
-  return { seen: from, bytes: missing };
+
+  /**
+   * Removes the least recent ids of all tables together, just enough to free at least `bytes`. Ids whose `seen` is
+   * `now` or higher stay. The others must have at least `bytes`.
+   */
+  remove(shard: number, tables: readonly AgedTable[], now: number, bytes: number): void {
+    assert(now > 0, 'an update has a `seen` of at least 1');
+    const { seen: last, bytes: missing } = this.#lastToGo(shard, tables, now, bytes);
+    for (const { table } of tables) if (last > 0) table.removeUnseen(shard, last - 1);
+    const ties = tables.map(({ table }) => table.idsSeen(shard, last, last).sort());
+    const counts = countLowest(
+      ties,
+      tables.map(({ bytes: each }) => each),
+      missing,
+    );
+    tables.forEach(({ table }, at) => void table.remove(shard, ties[at]!.subarray(0, counts[at])));
+  }
+
+  /** The highest `seen` of the ids that go, and how many bytes ids with this `seen` must have. */
+  #lastToGo(
+    shard: number,
+    tables: readonly AgedTable[],
+    now: number,
+    bytes: number,
+  ): { readonly seen: number; readonly bytes: number } {
+    let from = 0;
+    let to = now;
+    let missing = bytes;
+    // Each round divides one bucket of the previous round.
+    for (;;) {
+      const shift = shiftFor(to - from);
+      const step = 2 ** shift;
+      const sums = this.#sums(shard, tables, { from, to, shift });
+      let bucket = 0;
+      while (sums[bucket]! < missing && from + (bucket + 1) * step < to) missing -= sums[bucket++]!;
+      from += bucket * step;
+      if (shift === 0) return { seen: from, bytes: missing };
+      to = Math.min(to, from + step);
+    }
+  }
+
+  /** Bytes of the ids in each bucket. */
+  #sums(
+    shard: number,
+    tables: readonly AgedTable[],
+    range: { readonly from: number; readonly to: number; readonly shift: number },
+  ): Uint32Array {
+    const at = this.#sumsAt;
+    const { bytes } = this.#heap;
+    bytes.fill(0, at, at + Uint32Array.BYTES_PER_ELEMENT * BUCKETS);
+    for (const { table, bytes: each } of tables) table.sumSeen(shard, { ...range, each }, at);
+    return new Uint32Array(bytes.buffer, at, BUCKETS);
+  }
+}
+
+/** How many ids of each ascending list go, the lowest of all lists first, until they have `bytes`. */
+function countLowest(lists: readonly BigUint64Array[], each: readonly number[], bytes: number): number[] {
+  const counts = lists.map(() => 0);
+  for (let left = bytes; left > 0; ) {
+    const heads = lists.flatMap((ids, at) => (counts[at]! < ids.length ? [{ at, id: ids[counts[at]!]! }] : []));
+    if (heads.length === 0) break;
+    const { at } = heads.reduce((lowest, head) => (head.id < lowest.id ? head : lowest));
+    counts[at]! += 1;
+    left -= each[at]!;
+  }
+  return counts;
 }

@@ -9,7 +9,7 @@ import type { KernelHeap } from '../kernel-heap.ts';
 import { createCounter } from '../kernel-optimizer.ts';
 import { SparseTable, type TableOptions } from '../sparse-table.ts';
 import { type AdmissionRules, CANDIDATE_BYTES, chancesOf, type Draw, drawOf, type UpdateName } from './admission.ts';
-import { leastRecent } from './least-recent.ts';
+import { LeastRecent } from './least-recent.ts';
 import { type NamedIds, type Room, roomFor } from './room.ts';
 
 /** What a push does with an id. kernels/assembly/admission.ts defines these numbers, and others. */
@@ -42,6 +42,8 @@ export class LimitedTable {
   readonly #heap: KernelHeap;
   readonly #shards: number;
   readonly #key: bigint;
+  /** Undefined: there is no bound. */
+  readonly #leastRecent: LeastRecent | undefined;
   /** If rows have no `seen`: address of a 0 for each shard, which is the `seen` of its candidates. */
   readonly #unseenAt: number | undefined;
 
@@ -52,6 +54,7 @@ export class LimitedTable {
     this.#heap = heap;
     this.#shards = options.shards;
     this.#key = randomKey(rows.spec.name, options.seed);
+    if (rules.shardBytes !== undefined) this.#leastRecent = new LeastRecent(heap);
     if (rules.admission?.type !== 'count') return;
     const { name } = rows.spec;
     if (!rows.hasSeen) {
@@ -128,10 +131,6 @@ export class LimitedTable {
     this.#heap.kernels.initialOld(this.rows.address, part.ids, part.count, this.#areasOf(part).fates, old);
   }
 
-  get #tables(): readonly SparseTable[] {
-    return this.candidates === undefined ? [this.rows] : [this.rows, this.candidates];
-  }
-
   get #min(): number {
     const { admission } = this.#rules;
     return admission?.type === 'count' ? admission.min : 1;
@@ -203,19 +202,9 @@ export class LimitedTable {
   }
 
   #evict(shard: number, { evictedCandidates, evictedBytes }: Room, now: number): void {
-    const candidates = (): { ids: BigUint64Array; seen: Uint32Array; bytes: number } => ({
-      ...this.candidates!.agesOf(shard),
-      bytes: CANDIDATE_BYTES,
-    });
-    if (evictedCandidates > 0) {
-      const [ids] = leastRecent([candidates()], now, evictedCandidates * CANDIDATE_BYTES);
-      this.candidates!.remove(shard, ids!);
-    }
-    if (evictedBytes === 0) return;
-    const rows = { ...this.rows.agesOf(shard), bytes: this.rows.rowBytes };
-    const lists = this.candidates === undefined ? [rows] : [rows, candidates()];
-    leastRecent(lists, now, evictedBytes).forEach((ids, at) => {
-      this.#tables[at]!.remove(shard, ids);
-    });
+    const candidates = this.candidates === undefined ? [] : [{ table: this.candidates, bytes: CANDIDATE_BYTES }];
+    const all = [{ table: this.rows, bytes: this.rows.rowBytes }, ...candidates];
+    if (evictedCandidates > 0) this.#leastRecent!.remove(shard, candidates, now, evictedCandidates * CANDIDATE_BYTES);
+    if (evictedBytes > 0) this.#leastRecent!.remove(shard, all, now, evictedBytes);
   }
 }

@@ -62,7 +62,7 @@ export interface TableExports {
   partBytes(part: number): number;
   reservePending(): number;
   forgetPending(): void;
-  collectIds(part: number, from: number, out: number, room: number, seen: number, ages: number): number;
+  collectIds(part: number, from: number, out: number, room: number, least: number, most: number): number;
   collectedIds(): number;
   pullRows(table: number, ids: number, count: number, out: number, found: number): number;
   checkShards(table: number, ids: number, count: number, actions: number): number;
@@ -76,6 +76,8 @@ export interface TableExports {
   applyRows(table: number, ids: number, count: number, gradients: number, located: number, old: number): void;
   markSeen(table: number, ids: number, count: number, located: number, seen: number): void;
   removeRows(part: number, ids: number, count: number): number;
+  removeUnseen(part: number, most: number): number;
+  sumSeen(part: number, from: number, to: number, shift: number, each: number, sums: number): void;
   lowerSeen(part: number, by: number): void;
   addLocated(table: number, ids: number, count: number, located: number): void;
   expectAscending(part: number, shard: number, ids: number, count: number, last: bigint, isFirst: number): number;

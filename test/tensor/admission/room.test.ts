@@ -1,58 +1,6 @@
-/** The pure parts of a bound: how much goes, and which ids. */
+/** How much of a shard goes for an update. */
 import { describe, expect, it } from 'vitest';
-import { type AgedIds, leastRecent } from '../../../src/tensor/admission/least-recent.ts';
 import { roomFor } from '../../../src/tensor/admission/room.ts';
-import * as fc from '../../properties.ts';
-
-const anySeen = fc.oneof(
-  { weight: 3, arbitrary: fc.nat({ max: 9 }) },
-  { weight: 1, arbitrary: fc.nat({ max: 5000 }) },
-  { weight: 1, arbitrary: fc.nat({ max: 2 ** 32 - 2 }) },
-);
-const anyList = fc.record({
-  entries: fc.uniqueArray(fc.record({ id: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), seen: anySeen }), {
-    selector: ({ id }) => id,
-    maxLength: 50,
-  }),
-  bytes: fc.constantFrom(16, 20, 72),
-});
-
-describe('leastRecent', () => {
-  it('takes the first by `seen`, then by unsigned id, until the bytes are enough', () => {
-    fc.assert(
-      fc.property(
-        fc.array(anyList, { minLength: 1, maxLength: 2 }),
-        anySeen,
-        fc.nat({ max: 99 }),
-        (lists, now, percent) => {
-          const aged = lists.map(
-            ({ entries, bytes }): AgedIds => ({
-              ids: BigUint64Array.from(entries, ({ id }) => id),
-              seen: Uint32Array.from(entries, ({ seen }) => seen),
-              bytes,
-            }),
-          );
-          const all = lists
-            .flatMap(({ entries, bytes }, list) => entries.map((one) => ({ ...one, bytes, list })))
-            .filter(({ seen }) => seen !== now)
-            .sort((a, b) => a.seen - b.seen || (a.id < b.id ? -1 : 1));
-          const wanted = Math.floor((all.reduce((sum, { bytes }) => sum + bytes, 0) * percent) / 100);
-          let taken = 0;
-          const expected = lists.map((): bigint[] => []);
-          for (const { id, bytes, list } of all) {
-            if (taken >= wanted) break;
-            expected[list]!.push(id);
-            taken += bytes;
-          }
-          const chosen = leastRecent(aged, now, wanted);
-          expect(chosen.map((ids) => [...ids.sort()])).toEqual(
-            expected.map((ids) => [...BigUint64Array.from(ids).sort()]),
-          );
-        },
-      ),
-    );
-  });
-});
 
 describe('roomFor', () => {
   const NAMED = { rows: 0, newRows: 0, promoted: 0, counted: 0, newCandidates: 0 };

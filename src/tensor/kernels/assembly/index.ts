@@ -26,7 +26,7 @@ export {
   collectedIds,
 } from './table';
 export { reservePending, forgetPending } from './table-growth';
-export { removeRows, lowerSeen } from './removal';
+export { removeRows, removeUnseen, sumSeen, lowerSeen } from './removal';
 export { judgeRows, listNew, expectAdmitted, markCandidates, countCandidates, initialOld } from './admission';
 export { expectAscending, addAscending } from './import';
 export { filterBytes, mayRepeat, repeatSetBytes, firstRepeated } from './repeated';

@@ -4,12 +4,12 @@
 import { firstPosition, lastPosition, shiftFor } from './hash';
 import { allocate, deallocate } from './memory';
 import { countsSteps, startSlots } from './optimizer';
-import { takeFreed } from './removal';
-import { hashIn, initialValues, isRow, optimizerOf, positionOf, rowOfCandidate, seenOffset } from './table';
+import { filledEnd, hashIn, initialValues, isRow, optimizerOf, positionOf, rowOfCandidate, seenOffset } from './table';
 import {
   EMPTY_INDEX,
   FREED,
   P_BYTES,
+  P_FREED,
   P_FREE_ROWS,
   P_INDEX,
   P_NEXT_ROW,
@@ -133,17 +133,22 @@ function placeAllRows(part: u32, index: u32, shift: u32): void {
   const multiplier = load<u64>(table, T_MULTIPLIER);
   const mask = lastPosition(shift);
   const seen = seenOffset(table);
-  const openEnd = load<u32>(part, P_ROWS_END);
   for (let segment = load<u32>(part, P_SEGMENTS); segment != 0; segment = load<u32>(segment, S_NEXT)) {
-    if (load<u32>(segment, S_OPENED) == 0) continue;
-    const end = segment + load<u32>(segment, S_BYTES);
-    const filled = end == openEnd ? load<u32>(part, P_NEXT_ROW) : end;
-    for (let row = segment + S_HEADER; row != filled; row += stride) {
+    const end = filledEnd(part, segment);
+    for (let row = segment + S_HEADER; row != end; row += stride) {
       if (seen != 0 && load<u32>(row + seen) == FREED) continue;
       const hash = hashIn(table, load<u64>(row));
       placeEntry(index, firstPosition(hash, multiplier, shift), mask, row | (<u32>hash >> TAG_SHIFT));
     }
   }
+}
+
+/** Places the rows of a part in its index again, after some were freed. */
+export function placeAgain(part: u32): void {
+  const index = load<u32>(part, P_INDEX);
+  const shift = load<u32>(part, P_SHIFT);
+  memory.fill(index, 0, (lastPosition(shift) + 1) << 2);
+  placeAllRows(part, index, shift);
 }
 
 @inline function placeEntry(index: u32, position: u32, mask: u32, entry: u32): void {
@@ -201,6 +206,16 @@ export function addRow(part: u32, hash: u64, id: u64): u32 {
     row = segment + S_HEADER;
   }
   store<u32>(part, row + stride, P_NEXT_ROW);
+  store<u32>(part, load<u32>(part, P_FREE_ROWS) - 1, P_FREE_ROWS);
+  store<u32>(part, load<u32>(part, P_ROWS) + 1, P_ROWS);
+  return row;
+}
+
+/** A removed row of the part, which counts as one of its rows from now on; 0 if there is none. */
+function takeFreed(part: u32): u32 {
+  const row = load<u32>(part, P_FREED);
+  if (row == 0) return 0;
+  store<u32>(part, <u32>load<u64>(row), P_FREED);
   store<u32>(part, load<u32>(part, P_FREE_ROWS) - 1, P_FREE_ROWS);
   store<u32>(part, load<u32>(part, P_ROWS) + 1, P_ROWS);
   return row;

@@ -9,14 +9,19 @@ import {
   EMPTY_SHIFT,
   P_BYTES,
   P_INDEX,
+  P_NEXT_ROW,
   P_ROWS,
+  P_ROWS_END,
   P_SEGMENTS,
   P_SHIFT,
   P_SIZE,
   P_SIZE_WITH_SEEN,
   P_TABLE,
   ROW_VALUES,
+  S_BYTES,
+  S_HEADER,
   S_NEXT,
+  S_OPENED,
   TAG_MASK,
   TAG_SHIFT,
   T_A,
@@ -193,28 +198,40 @@ export function findRow(table: u32, part: u32, hash: u64, id: u64): u32 {
   );
 }
 
+/** Where the rows of a segment end that were added, removed ones among them. */
+@inline export function filledEnd(part: u32, segment: u32): u32 {
+  if (load<u32>(segment, S_OPENED) == 0) return segment + S_HEADER;
+  const end = segment + load<u32>(segment, S_BYTES);
+  return end == load<u32>(part, P_ROWS_END) ? load<u32>(part, P_NEXT_ROW) : end;
+}
+
 /**
- * Writes up to `room` ids of the part from index position `from` on; returns where to continue, 0 at the end. In a
- * table with `seen`: only ids of rows whose `seen` is at most `seen`. The `seen` of each, a u32, goes to `ages`, unless
- * that is 0.
+ * Writes up to `room` ids of the part, in the order of memory. `from` is 0 or what the last call returned: where to
+ * continue, 0 at the end. In a table with `seen`: only ids of rows whose `seen` is from `least` to `most`.
  */
-export function collectIds(part: u32, from: u32, out: usize, room: u32, seen: u32, ages: usize): u32 {
-  const offset = seenOffset(load<u32>(part, P_TABLE));
-  const index = load<u32>(part, P_INDEX);
-  const size: u32 = index == <u32>EMPTY_INDEX ? 0 : lastPosition(load<u32>(part, P_SHIFT)) + 1;
-  let count: u32 = 0;
-  let position = from;
-  for (; position < size && count < room; position++) {
-    const entry = load<u32>(index + (position << 2));
-    if (entry == 0) continue;
-    const row = rowOfCandidate(entry);
-    if (offset != 0 && load<u32>(row + offset) > seen) continue;
-    store<u64>(out + (count << 3), load<u64>(row));
-    if (ages != 0) store<u32>(ages + (count << 2), load<u32>(row + offset));
-    count++;
+export function collectIds(part: u32, from: u32, out: usize, room: u32, least: u32, most: u32): u32 {
+  const table = load<u32>(part, P_TABLE);
+  const seen = seenOffset(table);
+  const stride = load<u32>(table, T_STRIDE);
+  collected = 0;
+  let segment = load<u32>(part, P_SEGMENTS);
+  let row = segment + S_HEADER;
+  if (from != 0) {
+    while (from < segment || from >= segment + load<u32>(segment, S_BYTES)) segment = load<u32>(segment, S_NEXT);
+    row = from;
   }
-  collected = count;
-  return position < size ? position : 0;
+  while (segment != 0) {
+    const end = filledEnd(part, segment);
+    for (; row != end; row += stride) {
+      if (seen != 0 && (load<u32>(row + seen) < least || load<u32>(row + seen) > most)) continue;
+      if (collected == room) return row;
+      store<u64>(out + (collected << 3), load<u64>(row));
+      collected++;
+    }
+    segment = load<u32>(segment, S_NEXT);
+    row = segment + S_HEADER;
+  }
+  return 0;
 }
 
 let collected: u32 = 0;
