@@ -180,6 +180,15 @@ export interface ParameterMemory {
   watchRemovals(watcher: RemovalWatcher): () => void;
   /** Puts in the rows that belong to the given present shards, and skips the others. Ids are distinct. */
   adoptRows(table: number, rows: ShardRows, shards: readonly number[]): void;
+  /** Number of rows of a table in a present shard. */
+  rowsOf(shard: number, table: number): number;
+  /**
+   * Removes what is too much for the bound of a table, after `adoptRows`. The most recent rows of a shard stay, then
+   * its most recent candidates as far as there is room. `table` is a place in the tables of the model.
+   */
+  keepMostRecent(table: number, shards: readonly number[]): void;
+  /** Lowers every `seen` of a present shard, down to 0 at most. */
+  lowerSeen(shard: number, by: number): void;
 
   stats(shard?: number): ParameterMemoryStats;
 }
@@ -210,8 +219,6 @@ export interface Parameters extends ParameterMemory {
   removeIds(shard: number, table: number, ids: BigUint64Array): number;
   /** As `removeIds`, of all rows and candidates whose `seen` is at most `seen`. */
   removeUnseen(shard: number, table: number, seen: number): number;
-  /** Lowers every `seen` of a present shard, down to 0 at most. */
-  lowerSeen(shard: number, by: number): void;
 }
 
 export interface ParametersOptions {

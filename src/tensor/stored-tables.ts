@@ -43,6 +43,13 @@ export function storedTable(sparse: readonly TrainedTable[], place: number): Sto
   return table === undefined ? storedTables(sparse)[place] : rowsOf(table);
 }
 
+/** Returns the place in `storedTables`; -1 if there is no such table. */
+export const placeOf = (
+  { sparse }: { readonly sparse: readonly TrainedTable[] },
+  kind: StoredTable['kind'],
+  name: string,
+): number => storedTables(sparse).findIndex((one) => one.kind === kind && one.name === name);
+
 const rowsOf = (table: TrainedTable): StoredTable => {
   return { kind: 'sparse', name: table.name, width: table.width, layout: rowLayout(table) };
 };

@@ -279,6 +279,14 @@ class WasmParameters implements Parameters {
     return this.#storedTable(table).existing(ids, this.shards());
   }
 
+  rowsOf(shard: number, table: number): number {
+    return this.#storedOf(shard, table).rowsOf(shard);
+  }
+
+  keepMostRecent(table: number, shards: readonly number[]): void {
+    for (const shard of shards) this.#limited[table]?.keepMostRecent(shard);
+  }
+
   removeIds(shard: number, table: number, ids: BigUint64Array): number {
     return this.#withCandidates(shard, table).reduce((sum, one) => sum + one.remove(shard, ids), 0);
   }
@@ -339,7 +347,7 @@ class WasmParameters implements Parameters {
   }
 
   adoptRows(table: number, rows: ShardRows, shards: readonly number[]): void {
-    const into = this.#table(table);
+    const into = this.#storedTable(table);
     for (const shard of shards) this.#requireShard(into.spec.name, shard);
     into.adopt(shards, rows);
   }

@@ -85,8 +85,8 @@ describe('removed rows', () => {
     rows.addShard(0);
     const put = (ids: readonly bigint[], seen: number): void => {
       const all = { ids: BigUint64Array.from(ids), values: new Float32Array(), slots: {} };
-      const [steps, seens] = [1, seen].map((value) => new Uint32Array(ids.length).fill(value));
-      rows.import(0, { ...all, steps, seen: seens });
+      const filled = (value: number): Uint32Array => new Uint32Array(ids.length).fill(value);
+      rows.import(0, { ...all, steps: filled(1), seen: filled(seen) });
     };
     const indexed = (): bigint[] => {
       const entries = indexEntries(heap.bytes.buffer, heap.kernels.partAt(rows.address, 0));

@@ -6,9 +6,9 @@
 import type { Disk } from '../../base/seams.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import { freshState } from '../../tensor/fresh-state.ts';
-import { type OptimizerSpec, optimizerLayout, type TrainedSpec } from '../../tensor/optimizer.ts';
+import type { OptimizerSpec, TrainedSpec } from '../../tensor/optimizer.ts';
 import type { DenseBlock, ParameterMemory, ShardRows } from '../../tensor/parameters.ts';
-import { rowBytes } from '../../tensor/stored-tables.ts';
+import { placeOf, rowBytes, storedTable } from '../../tensor/stored-tables.ts';
 import { corrupt } from '../file/files.ts';
 import { readBlock } from '../file/reader.ts';
 import { createRowBuffers, rowPieces, VALUES_ONLY } from '../file/row-pieces.ts';
@@ -17,6 +17,10 @@ import { type CheckpointSet, openCheckpointSet } from '../set/checkpoint-set.ts'
 import type { WarmPlan } from './warm-plan.ts';
 
 const PIECE_BYTES = 4 * 1024 * 1024;
+/** A table may exceed its bound by this share while it is loaded. */
+const LOADED_BEYOND = 1 / 16;
+/** No `seen` is higher. */
+const ANY_SEEN = 2 ** 32 - 2;
 
 export interface WarmLoadOptions {
   readonly disk: Disk;
@@ -29,9 +33,12 @@ export interface WarmLoadOptions {
   readonly into: ParameterMemory;
 }
 
-/** What went into these shards: rows of a table, blocks of a dense parameter. */
+type Kind = WarmPlan['loaded'][number]['kind'];
+
+/** What went into these shards: blocks of a dense parameter, rows or candidates of a table. */
 export interface WarmLoaded {
   readonly name: string;
+  readonly kind: Kind;
   readonly rows: number;
   readonly bytes: number;
 }
@@ -47,10 +54,13 @@ export async function loadWarmStart(options: WarmLoadOptions): Promise<WarmLoade
     expectPlanned(set, plan);
     await expectSound(set, options);
     const loaded: WarmLoaded[] = [];
-    for (const { name } of plan.loaded) {
-      const table = spec.sparse.findIndex((one) => one.name === name);
-      loaded.push(table < 0 ? await loadDense(set, name, options) : await loadTable(set, table, options));
-    }
+    for (const { name, kind } of plan.loaded)
+      loaded.push(
+        kind === 'dense' ? await loadDense(set, name, options) : await loadTable(set, { name, kind }, options),
+      );
+    // Nothing is seen in this job yet. Until now, `seen` was what the bounds kept the most recent ones by.
+    if (spec.sparse.some(({ hasSeen }) => hasSeen))
+      for (const shard of options.shards) options.into.lowerSeen(shard, ANY_SEEN);
     return loaded;
   } finally {
     await set.close();
@@ -80,29 +90,43 @@ async function expectSound(set: CheckpointSet, { shardCount, shards }: WarmLoadO
   }
 }
 
-async function loadTable(set: CheckpointSet, table: number, options: WarmLoadOptions): Promise<WarmLoaded> {
+interface WarmTable {
+  readonly name: string;
+  readonly kind: 'sparse' | 'candidates';
+}
+
+async function loadTable(set: CheckpointSet, { name, kind }: WarmTable, options: WarmLoadOptions): Promise<WarmLoaded> {
   const { plan, spec, shardCount, shards, into } = options;
   const { facts } = set;
-  const { name, width, optimizer } = spec.sparse[table]!;
-  const source = facts.parameters.sparse.findIndex((one) => one.name === name);
-  const state = plan.optimizerState ? { ...optimizerLayout(optimizer), seen: false } : VALUES_ONLY;
+  const place = placeOf(spec, kind, name);
+  const { width, layout } = storedTable(spec.sparse, place)!;
+  const model = spec.sparse.findIndex((one) => one.name === name);
+  const { optimizer, shardBytes } = spec.sparse[model]!;
+  const source = placeOf(facts.parameters, kind, name);
+  const seen = shardBytes !== undefined && storedTable(facts.parameters.sparse, source)!.layout.seen;
+  const isWhole = kind === 'candidates' || plan.optimizerState;
+  const state = isWhole ? { ...layout, seen } : { ...VALUES_ONLY, seen };
   const buffers = createRowBuffers(width, state, PIECE_BYTES);
   const mine = new Set(shards);
   // With as many shards there as here, a shard's rows are those of the shard of the same number.
   const isOurs = (shard: number): boolean => facts.shards !== shardCount || mine.has(shard);
-  const rowsIn = (): number => rowsOf(into, shards);
-  const before = rowsIn();
+  // Each look for the most recent rows reads them all, so the table may exceed its bound in between.
+  const mayExceedBytes = (shardBytes ?? Number.POSITIVE_INFINITY) * shards.length * LOADED_BEYOND;
+  let newBytes = 0;
   for (const { reader, shard } of set.shards.filter((one) => isOurs(one.shard))) {
     for await (const piece of rowPieces(reader, shard, source, buffers)) {
-      into.adoptRows(table, plan.optimizerState ? piece : fresh(optimizer, piece), shards);
+      into.adoptRows(place, isWhole ? piece : { ...fresh(optimizer, piece), seen: piece.seen }, shards);
+      newBytes += piece.ids.length * rowBytes(width, layout);
+      if (newBytes < mayExceedBytes) continue;
+      into.keepMostRecent(model, shards);
+      newBytes = 0;
     }
   }
-  const rows = rowsIn() - before;
-  return { name, rows, bytes: rows * rowBytes(width, state) };
+  into.keepMostRecent(model, shards);
+  const rows = shards.reduce((sum, shard) => sum + into.rowsOf(shard, place), 0);
+  const kept = kind === 'candidates' ? layout : { ...state, seen: false };
+  return { name, kind, rows, bytes: rows * rowBytes(width, kept) };
 }
-
-const rowsOf = (parameters: ParameterMemory, shards: readonly number[]): number =>
-  shards.reduce((sum, shard) => sum + parameters.stats(shard).rows, 0);
 
 function fresh(optimizer: OptimizerSpec, { ids, values }: ShardRows): ShardRows {
   const { slots, step } = freshState(optimizer, values);
@@ -133,5 +157,5 @@ async function loadDense(set: CheckpointSet, name: string, options: WarmLoadOpti
       if (block.step !== undefined) bytes += 4;
     }
   }
-  return { name, rows: blocks, bytes };
+  return { name, kind: 'dense', rows: blocks, bytes };
 }

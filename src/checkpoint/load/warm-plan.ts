@@ -6,10 +6,11 @@
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
+import { CANDIDATE_BYTES } from '../../tensor/admission/admission.ts';
 import { elementCount } from '../../tensor/blocks.ts';
 import { optimizerLayout, type Trained, type TrainedSpec } from '../../tensor/optimizer.ts';
 import type { DenseSpec, ParameterSpec, SparseSpec } from '../../tensor/spec.ts';
-import { type RowLayout, rowBytes } from '../../tensor/stored-tables.ts';
+import { hasCandidates, placeOf, type RowLayout, rowBytes, type StoredTable } from '../../tensor/stored-tables.ts';
 import { corrupt } from '../file/files.ts';
 import { UUID_PATTERN } from '../file/paths.ts';
 import { VALUES_ONLY } from '../file/row-pieces.ts';
@@ -30,14 +31,16 @@ export const warmPlanSchema = z.strictObject({
     .min(1)
     .max(LIMITS.pservers),
   optimizerState: z.boolean(),
-  /** What is taken over: rows of a table, blocks of a dense parameter. */
-  loaded: z.array(z.strictObject({ name, kind: z.enum(['dense', 'sparse']), rows: count, bytes: count })),
+  /** What is taken over: blocks of a dense parameter, rows or candidates of a table. */
+  loaded: z.array(z.strictObject({ name, kind: z.enum(['dense', 'sparse', 'candidates']), rows: count, bytes: count })),
   /** Chosen, not in the checkpoint, and therefore all zeros at first. */
   zeroed: z.array(name),
   /** Not taken over: as the job's own initializers make them. */
   initialized: z.array(name),
   /** Variables of the checkpoint that are not loaded. */
   leftOut: z.array(name),
+  /** Tables that are loaded without their candidates, because the two jobs have different admission rules. */
+  candidatesLeftOut: z.array(name).optional(),
 });
 export type WarmPlan = z.infer<typeof warmPlanSchema>;
 
@@ -83,6 +86,11 @@ export async function planWarmStart(set: CheckpointSet, options: PlanWarmOptions
     if (damaged.length > 0) throw corrupt(reader.path, `damaged: ${damaged.join(', ')}`);
   }
   const zeroed = wish.missing === 'zero' ? missing : [];
+  const candidatesLeftOut = facts.parameters.sparse
+    .filter(
+      (there) => taken.has(there.name) && hasCandidates(there) && !keepsCandidates(facts.parameters, spec, there.name),
+    )
+    .map((there) => there.name);
   return {
     from: wish.from,
     job: facts.jobName,
@@ -93,6 +101,7 @@ export async function planWarmStart(set: CheckpointSet, options: PlanWarmOptions
     zeroed,
     initialized: names.filter((one) => !taken.has(one) && !zeroed.includes(one)),
     leftOut: [...known].filter((one) => !taken.has(one)),
+    ...(candidatesLeftOut.length > 0 && { candidatesLeftOut }),
   };
 }
 
@@ -151,6 +160,12 @@ function refuseOtherOptimizers(
   }
 }
 
+/** Whether both jobs give rows to the ids of a table by the same counts. */
+function keepsCandidates(there: TrainedSpec, here: TrainedSpec, table: string): boolean {
+  const [old, own] = [there, here].map(({ sparse }) => sparse.find((one) => one.name === table)?.admission);
+  return old?.type === 'count' && own?.type === 'count' && old.min === own.min;
+}
+
 async function contentOf(
   { facts, shards }: CheckpointSet,
   spec: TrainedSpec,
@@ -170,10 +185,18 @@ async function contentOf(
     loaded.push({ name: dense.name, kind: 'dense', rows: blocks, bytes });
   }
   for (const sparse of spec.sparse.filter(isTaken)) {
-    const table = facts.parameters.sparse.findIndex((one) => one.name === sparse.name);
-    let rows = 0;
-    for (const { reader, shard } of shards) rows += await reader.rowCount(shard, table);
+    const rowsIn = async (kind: StoredTable['kind']): Promise<number> => {
+      const table = placeOf(facts.parameters, kind, sparse.name);
+      let rows = 0;
+      for (const { reader, shard } of shards) rows += await reader.rowCount(shard, table);
+      return rows;
+    };
+    const rows = await rowsIn('sparse');
     loaded.push({ name: sparse.name, kind: 'sparse', rows, bytes: rows * rowBytes(sparse.width, stateOf(sparse)) });
+    if (!keepsCandidates(facts.parameters, spec, sparse.name)) continue;
+    const candidates = await rowsIn('candidates');
+    const bytes = candidates * CANDIDATE_BYTES;
+    loaded.push({ name: sparse.name, kind: 'candidates', rows: candidates, bytes });
   }
   return loaded;
 }

@@ -18,7 +18,7 @@ export interface WarmColumns {
   readonly there: WarmSide;
   readonly here: WarmSide;
   /** What is taken over. */
-  readonly loaded: readonly { readonly name: string; readonly kind: 'dense' | 'sparse' }[];
+  readonly loaded: readonly { readonly name: string }[];
   /** The folder, for messages. */
   readonly from: string;
 }

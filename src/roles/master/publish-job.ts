@@ -145,6 +145,9 @@ function publishable(key: string, record: JobRecord): string {
   return value;
 }
 
+/** What is counted of each kind of parameter. */
+const LOADED = { dense: 'blocks', sparse: 'rows', candidates: 'candidates' } as const;
+
 /** Plans, once for the whole job, what it takes over from another one. */
 async function warmed({ context, job, dataDir }: NewJob, own: JobRecord): Promise<JobRecord> {
   if (job.warmStart === undefined) return own;
@@ -164,12 +167,16 @@ async function warmed({ context, job, dataDir }: NewJob, own: JobRecord): Promis
     return { ...read, warmStart: plan };
   });
   const { warmStart } = record;
-  const { loaded, zeroed, initialized, leftOut, files } = warmStart;
+  const { loaded, zeroed, initialized, leftOut, candidatesLeftOut = [], files } = warmStart;
   for (const { name, kind, rows, bytes } of loaded) {
-    log.info(`warm start: ${name} is loaded from job ${warmStart.job}`, {
-      [kind === 'dense' ? 'blocks' : 'rows']: rows,
-      bytes,
-    });
+    const what = kind === 'candidates' ? `the candidates of ${name} are` : `${name} is`;
+    log.info(`warm start: ${what} loaded from job ${warmStart.job}`, { [LOADED[kind]]: rows, bytes });
+  }
+  for (const name of candidatesLeftOut) {
+    log.warn(
+      `warm start: the candidates of ${name} are not loaded, because job ${warmStart.job} has another admission rule for it: ` +
+        'they are counted from 0',
+    );
   }
   log.info('warm start: planned', { files: files.length, zeroed, initialized, leftOut });
   return record;

@@ -4,7 +4,7 @@ import type { KernelHeap } from '../kernel-heap.ts';
 import type { SparseTable } from '../sparse-table.ts';
 
 /** A table of the shard that ids may go from. */
-interface AgedTable {
+export interface AgedTable {
   readonly table: SparseTable;
   /** Logical bytes of each row. */
   readonly bytes: number;
@@ -13,7 +13,7 @@ interface AgedTable {
 const BUCKETS = 2048;
 
 /** Buckets of 2^shift values each are enough for so many values. */
-const shiftFor = (values: number): number => Math.max(0, Math.ceil(Math.log2(values / BUCKETS)));
+const shiftFor = (values: number): number => 32 - Math.clz32(Math.floor((values - 1) / BUCKETS));
 
 export class LeastRecent {
   readonly #heap: KernelHeap;

@@ -8,8 +8,16 @@ import { randomKey } from '../initializer.ts';
 import type { KernelHeap } from '../kernel-heap.ts';
 import { createCounter } from '../kernel-optimizer.ts';
 import { SparseTable, type TableOptions } from '../sparse-table.ts';
-import { type AdmissionRules, CANDIDATE_BYTES, chancesOf, type Draw, drawOf, type UpdateName } from './admission.ts';
-import { LeastRecent } from './least-recent.ts';
+import {
+  type AdmissionRules,
+  CANDIDATE_BYTES,
+  candidateLimit,
+  chancesOf,
+  type Draw,
+  drawOf,
+  type UpdateName,
+} from './admission.ts';
+import { type AgedTable, LeastRecent } from './least-recent.ts';
 import { type NamedIds, type Room, roomFor } from './room.ts';
 
 /** What a push does with an id. kernels/assembly/admission.ts defines these numbers, and others. */
@@ -17,6 +25,9 @@ const FATE = { promoted: 2, newCandidate: 4, notAdmitted: 5 } as const;
 /** In the order of the kernel's tallies: by shard, a u32 for each. */
 const TALLIES = ['rows', 'newRows', 'promoted', 'counted', 'newCandidates'] as const satisfies (keyof NamedIds)[];
 const TALLY_BYTES = 4 * TALLIES.length;
+
+/** Higher than any `seen`, so that all rows may be evicted. */
+const NO_UPDATE = 2 ** 32 - 1;
 
 /** Addresses of a part of a push. */
 export interface LimitedPart {
@@ -129,6 +140,27 @@ export class LimitedTable {
   /** Writes the initial values of ids without a row to `old`, which has a row for each id of the part. */
   fillOld(part: LimitedPart, old: number): void {
     this.#heap.kernels.initialOld(this.rows.address, part.ids, part.count, this.#areasOf(part).fates, old);
+  }
+
+  /**
+   * Removes what is too much for a shard that was filled from elsewhere: the most recent rows stay, then the most
+   * recent candidates as far as there is room.
+   */
+  keepMostRecent(shard: number): void {
+    const { shardBytes } = this.#rules;
+    if (shardBytes === undefined) return;
+    const { rows, candidates } = this;
+    const most = Math.floor(shardBytes / rows.rowBytes);
+    this.#evictTo(shard, { table: rows, bytes: rows.rowBytes }, most);
+    if (candidates === undefined) return;
+    const left = shardBytes - rows.rowsOf(shard) * rows.rowBytes;
+    const room = Math.min(candidateLimit(shardBytes), Math.floor(left / CANDIDATE_BYTES));
+    this.#evictTo(shard, { table: candidates, bytes: CANDIDATE_BYTES }, room);
+  }
+
+  #evictTo(shard: number, one: AgedTable, most: number): void {
+    const tooMany = one.table.rowsOf(shard) - most;
+    if (tooMany > 0) this.#leastRecent!.remove(shard, [one], NO_UPDATE, tooMany * one.bytes);
   }
 
   get #min(): number {

@@ -26,8 +26,9 @@ export async function warmUp(options: WarmStartOptions, shards: readonly number[
   const { log, clock } = context.host;
   const startedMs = clock.monotonicMs();
   const loaded = await loadOnceFound(options, warmStart, shards);
-  for (const { name, rows, bytes } of loaded) {
-    log.info(`warm start: ${name}`, { rows, bytes, fromJob: warmStart.job, from: warmStart.from });
+  for (const { name, kind, rows, bytes } of loaded) {
+    const what = kind === 'candidates' ? `candidates of ${name}` : name;
+    log.info(`warm start: ${what}`, { rows, bytes, fromJob: warmStart.job, from: warmStart.from });
   }
   const tookMs = Math.round(clock.monotonicMs() - startedMs);
   log.info(`warm start: ${shards.length} shards are filled`, { tookMs });
