@@ -43,8 +43,11 @@ const plan = z.strictObject({
         .describe(
           'Maximum size of the tables on an average pserver, in bytes; absent if the number of rows is unknown.',
         ),
+      tableMemoryBytesAtMost: count
+        .optional()
+        .describe('Maximum memory that the tables on an average pserver take, with the index of ids, in bytes.'),
     })
-    .describe('Memory of one pserver, including its copies of other units, without the index of ids.'),
+    .describe('Memory of one pserver, including its copies of other units.'),
   checkpoints: z.strictObject({
     folder: z.string(),
     bytes: count.describe('Size of one checkpoint of all pservers, in bytes, without ledgers and headers.'),

@@ -53,7 +53,7 @@ function planLines({ cluster }: Job, { data, work, processes, parameters, memory
     memory.tableBytesAtMost === undefined
       ? ', and tables that grow with the data'
       : memory.tableBytesAtMost > 0
-        ? `, and at most about ${bytesText(memory.tableBytesAtMost)} of tables`
+        ? `, and at most about ${bytesText(memory.tableMemoryBytesAtMost!)} for ${bytesText(memory.tableBytesAtMost)} of tables`
         : '';
   const { bytes, isAtLeast, generations, freeBytes } = checkpoints;
   const most = isAtLeast ? 'at least' : 'at most';

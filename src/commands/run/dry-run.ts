@@ -13,6 +13,9 @@ import { newRecord, refuseChangedData } from '../../roles/master/publish-job.ts'
 import { standingOf } from '../../roles/master/standing.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
+import { memoryFactor } from '../../tensor/admission/admission.ts';
+import type { TrainedSpec } from '../../tensor/optimizer.ts';
+import { hasCandidates } from '../../tensor/stored-tables.ts';
 import { checkWritable } from '../base/check-writable.ts';
 import type { ClusterRun } from './cluster-run.ts';
 import { type JobBefore, readJobBefore } from './job-before.ts';
@@ -60,12 +63,14 @@ interface DataCounts {
   readonly tasks: number;
 }
 
-/** Memory of one pserver, including its copies of other units, without the index of ids. */
+/** Memory of one pserver, including its copies of other units. */
 interface Memory {
   /** Dense parameters on the pserver that has the most. */
   readonly denseBytes: number;
   /** Maximum on an average pserver; undefined if the number of rows is unknown. */
   readonly tableBytesAtMost?: number;
+  /** As `tableBytesAtMost`, with the index of ids and everything else that rows take. */
+  readonly tableMemoryBytesAtMost?: number;
 }
 
 interface Checkpoints {
@@ -115,6 +120,13 @@ export async function dryRun(options: DryRunOptions): Promise<DryRun> {
   return { ...about, would: 'startOver', deletes: before.progress, isAgreed: options.isAgreed, plan };
 }
 
+/** `tables`: sizes of all tables, which are known. */
+const tableMemory = ({ sparse }: TrainedSpec, tables: readonly ParameterSize[]): number =>
+  tables.reduce(
+    (sum, { rowBytes, bytes }, at) => sum + bytes! * memoryFactor(rowBytes!, hasCandidates(sparse[at]!)),
+    0,
+  );
+
 const sizesIn = ({ cluster: { pservers, trainers } }: Job): Sizes => ({ pservers, trainers });
 
 /** As `startingSizes`, which also writes them down. */
@@ -139,6 +151,7 @@ async function planOf(
   const isKnown = tables.every(({ bytes }) => bytes !== undefined);
   const sum = (of: readonly ParameterSize[]): number => of.reduce((all, { bytes = 0 }) => all + bytes, 0);
   const copies = Math.min(job.cluster.replicas, sizes.pservers);
+  const ofOne = (bytes: number): number => Math.ceil((copies * bytes) / sizes.pservers);
   const checkpointFolder = resolve(job.checkpoint.dir ?? join(folder, 'checkpoints'));
   checkWritable(checkpointFolder);
   return {
@@ -148,7 +161,10 @@ async function planOf(
     parameters,
     memory: {
       denseBytes: copies * Math.max(...denseLed),
-      ...(isKnown && { tableBytesAtMost: Math.ceil((copies * sum(tables)) / sizes.pservers) }),
+      ...(isKnown && {
+        tableBytesAtMost: ofOne(sum(tables)),
+        tableMemoryBytesAtMost: ofOne(tableMemory(spec, tables)),
+      }),
     },
     checkpoints: {
       folder: checkpointFolder,

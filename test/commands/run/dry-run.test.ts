@@ -58,7 +58,7 @@ test('a new job: its data, work, parameters and processes', async () => {
       { name: 'bias', optimizer: 'adagrad', shape: [1], bytes: 8 },
       { name: 'w', optimizer: 'adagrad', rowBytes: 16, rowsAtMost: 7, bytes: 112 },
     ],
-    memory: { denseBytes: 8, tableBytesAtMost: 56 },
+    memory: { denseBytes: 8, tableBytesAtMost: 56, tableMemoryBytesAtMost: 101 },
     checkpoints: { bytes: 120, isAtLeast: false, generations: 3, folder: join(folder, 'checkpoints') },
   });
   expect(plan.checkpoints.freeBytes).toBeGreaterThan(0);
