@@ -71,7 +71,12 @@ export interface Observer {
   refused(table: number, id: bigint): void;
 }
 
-export const NO_OBSERVER: Observer = { changing() {}, changingBlock() {}, gone() {}, refused() {} };
+export const NO_OBSERVER: Readonly<Observer> = Object.freeze({
+  changing() {},
+  changingBlock() {},
+  gone() {},
+  refused() {},
+});
 
 export const emptyState = ({ tasks, tables }: JobRules): ShardState => ({
   ...{ seq: 0, base: 0, moveAt: undefined, begins: new Map(), ledger: new Ledger(tasks), blocks: new Map() },
@@ -90,7 +95,7 @@ export class Shard {
   readonly rules: JobRules;
   readonly number: number;
   readonly state: ShardState;
-  observer: Observer = NO_OBSERVER;
+  observer: Readonly<Observer> = NO_OBSERVER;
 
   constructor(rules: JobRules, number: number, state: ShardState = emptyState(rules)) {
     this.rules = rules;

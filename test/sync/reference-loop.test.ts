@@ -13,7 +13,7 @@ import { digestsOf, trainedParts } from './shared-shards.ts';
 import { addFields, JOB_FILE, jobOf, makeImages, makeTable, makeText, RECORDS, TABLE_COLUMNS } from './small-jobs.ts';
 
 const trainInParts = (job: Job, loaded: Pick<Loaded, 'model' | 'tasks'>, pservers: number): Digests =>
-  digestsOf(loaded.model, trainedParts(job, loaded, pservers));
+  digestsOf(job, loaded.model, trainedParts(job, loaded, pservers));
 
 const [SGD, , , ADAGRAD, ADAM, , FTRL] = OPTIMIZERS;
 

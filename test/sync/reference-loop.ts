@@ -1,8 +1,9 @@
 /**
- * What a job in sync mode computes, as one loop over its data: no roles, no sockets, no shards, no kernels, rows in a
- * Map (docs/modes.md). This is the definition of the answer: whatever cluster the job runs on, whatever dies, the
- * digests must be these. It reads data as the trainers do; models, the plan, the gradient of a round, first values,
- * optimizers and digests are written independently, from the documents.
+ * What a job in sync mode computes, as one loop over its data: no roles, no sockets, no kernels, rows in a Map
+ * (docs/modes.md). There are shards only if a table admits or evicts (limited-tables.ts). This is the definition of the
+ * answer: whatever cluster the job runs on, whatever dies, the digests must be these. The loop reads data as the
+ * trainers do; models, the plan, the gradient of a round, first values, optimizers and digests are written
+ * independently, from the documents.
  */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -17,10 +18,19 @@ import { createRandom } from '../../src/host/random.ts';
 import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
 import type { Batch, MetricSums, Model } from '../../src/model/model.ts';
 import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
-import type { DenseSpec, SparseSpec } from '../../src/tensor/spec.ts';
+import type { DenseSpec } from '../../src/tensor/spec.ts';
 import { freshState, initialValue, joined, type State, updateReference } from '../tensor/reference.ts';
+import { areLimited, type LimitCounts, LimitedTables } from './limited-tables.ts';
 import { type PlainBatch, plainPlan } from './plain-plan.ts';
 import { plainShare, withShare } from './plain-schedule.ts';
+import {
+  EveryRow,
+  isCounting,
+  type PlainRound,
+  type PlainTable,
+  plainTables,
+  type TableMemory,
+} from './plain-tables.ts';
 import { readJob } from './read-job.ts';
 
 export interface ReferenceResult {
@@ -32,6 +42,8 @@ export interface ReferenceResult {
   readonly passes: readonly MetricSums[];
   /** Rounds of each pass. */
   readonly rounds: readonly number[];
+  /** Undefined: no table admits or evicts. */
+  readonly limits?: LimitCounts | undefined;
 }
 
 /** Of a job as its file says it, with the data in a folder; nothing is written there. */
@@ -60,14 +72,24 @@ export type PlainJob = Pick<Job, 'optimizer' | 'tables' | 'blocks'> & {
     'batchSize' | 'passes' | 'lanes' | 'seed' | 'onBadGradient' | 'maxGradientNorm' | 'classWeights' | 'schedule'
   >;
   readonly data?: Pick<Job['data'], 'shuffle'>;
+  /** Required if a table admits or evicts. */
+  readonly cluster?: Pick<Job['cluster'], 'shards'>;
 };
 
-export function trainPlainly(job: PlainJob, model: Model, tasks: readonly TaskRecords[]): ReferenceResult {
-  const memory = new PlainMemory(model, job);
+/** `tasksOf`: the records of each task, by pass if a test has other records in each pass, but as many. */
+export function trainPlainly(
+  job: PlainJob,
+  model: Model,
+  tasksOf: readonly TaskRecords[] | ((pass: number) => readonly TaskRecords[]),
+): ReferenceResult {
+  const tasksIn = typeof tasksOf === 'function' ? tasksOf : () => tasksOf;
+  const tasks = tasksIn(0);
+  const memory = new PlainMemory(model, job, tasks.length);
   const taskRecords = tasks.map(({ records }) => records);
   let applied = 0;
+  let before = 0;
   const recordsIn = ({ pass, task, from, to }: PlainBatch): Batch => {
-    const records = tasks[task]!;
+    const records = tasksIn(pass)[task]!;
     if (job.data?.shuffle !== 'records') return records.batch(from, to);
     return records.pick(shuffledTask(records.records, job.training.seed, pass, task).subarray(from, to));
   };
@@ -79,13 +101,15 @@ export function trainPlainly(job: PlainJob, model: Model, tasks: readonly TaskRe
         .map((place) => stepOf(model, memory, (at) => weighted(recordsIn(at), job.training), place))
         .filter((step) => step !== undefined)
         .map((step) => clipped(step, model, job.training));
-      memory.apply(steps, plainShare(job.training.schedule, pass + round / rounds.length));
+      const share = plainShare(job.training.schedule, pass + round / rounds.length);
+      memory.apply(steps, { round: before + round, positions: lanes.filter((place) => place !== undefined), share });
       for (const { metrics } of steps) sums = added(sums, metrics);
     }
     applied += sums.records;
+    before += rounds.length;
     return sums;
   });
-  return { ...memory.digests(), applied, passes, rounds: plan.map(({ length }) => length) };
+  return { ...memory.digests(), applied, passes, rounds: plan.map(({ length }) => length), limits: memory.limits };
 }
 
 const added = (a: MetricSums, b: MetricSums): MetricSums => ({
@@ -181,8 +205,6 @@ function idsOf(batch: Batch, input: number): bigint[] {
 }
 
 const BLOCK_FLOATS = 16_384;
-/** Optimizers that count the updates of each row and block. */
-const COUNTING = ['adam', 'adamw'];
 /** In the order in which the reference optimizers keep them. */
 const SLOTS: Readonly<Record<OptimizerSpec['type'], readonly string[]>> = {
   sgd: [],
@@ -192,8 +214,6 @@ const SLOTS: Readonly<Record<OptimizerSpec['type'], readonly string[]>> = {
   adamw: ['m', 'v'],
   ftrl: ['z', 'n'],
 };
-
-const isCounting = ({ type }: OptimizerSpec): boolean => COUNTING.includes(type);
 
 /** In the order of their names. */
 function slotsOf({ type }: OptimizerSpec, { slots }: State): Uint8Array[] {
@@ -206,13 +226,15 @@ class PlainMemory {
   /** Of each dense parameter and of each table. */
   readonly #denseOptimizers: readonly OptimizerSpec[];
   readonly #areLearned: readonly boolean[];
-  readonly #tableOptimizers: readonly OptimizerSpec[];
+  readonly #tables: readonly PlainTable[];
   readonly #seed: number;
   /** Of each dense parameter its blocks. */
   readonly #blocks: readonly (readonly State[])[];
-  readonly #rows: readonly Map<bigint, State>[];
+  readonly #rows: TableMemory;
+  readonly limits: LimitCounts | undefined;
 
-  constructor(model: Model, { optimizer, tables, blocks, training }: PlainJob) {
+  constructor(model: Model, job: PlainJob, tasks: number) {
+    const { optimizer, blocks, training, cluster } = job;
     this.#model = model;
     this.#denseOptimizers = model.parameters.dense.map(({ name, statisticRate }) =>
       statisticRate === undefined
@@ -220,10 +242,14 @@ class PlainMemory {
         : { type: 'sgd', learningRate: statisticRate, l2: 1 },
     );
     this.#areLearned = model.parameters.dense.map(({ statisticRate }) => statisticRate === undefined);
-    this.#tableOptimizers = model.parameters.sparse.map(({ name }) => tables[name]?.optimizer ?? optimizer);
+    this.#tables = plainTables(model, job);
     this.#seed = training.seed;
     this.#blocks = model.parameters.dense.map((spec, at) => this.#firstBlocks(spec, this.#denseOptimizers[at]!));
-    this.#rows = model.parameters.sparse.map(() => new Map());
+    if (areLimited(this.#tables)) {
+      const limited = new LimitedTables(this.#tables, { shards: cluster!.shards, tasks });
+      this.#rows = limited;
+      this.limits = limited.counts;
+    } else this.#rows = new EveryRow(this.#tables);
   }
 
   #firstBlocks({ name, shape, initializer }: DenseSpec, optimizer: OptimizerSpec): State[] {
@@ -239,23 +265,22 @@ class PlainMemory {
     return blocks;
   }
 
-  #firstRow({ name, width, initializer }: SparseSpec, id: bigint): Float32Array {
-    const place = { name, seed: this.#seed, shape: [1, width], id };
-    return Float32Array.from({ length: width }, (_, element) => initialValue(initializer, { ...place, element }));
-  }
-
   dense(): Float32Array[] {
     return this.#blocks.map((blocks) => joined(blocks.map(({ values }) => values)));
   }
 
   row(table: number, id: bigint): Float32Array {
-    return this.#rows[table]!.get(id)?.values ?? this.#firstRow(this.#model.parameters.sparse[table]!, id);
+    return this.#rows.values(table, id);
   }
 
   /** One update by the mean gradient over all records of the round, with this share of each learning rate. */
-  apply(lanes: readonly LaneStep[], share: number): void {
+  apply(lanes: readonly LaneStep[], round: Omit<PlainRound, 'gradients'>): void {
     const total = lanes.reduce((sum, { records }) => sum + records, 0);
-    if (total === 0) return;
+    if (total > 0) this.#applyBlocks(lanes, total, round.share);
+    this.#rows.apply({ ...round, gradients: this.#tables.map((_, table) => rowGradients(lanes, total, table)) });
+  }
+
+  #applyBlocks(lanes: readonly LaneStep[], total: number, share: number): void {
     this.#blocks.forEach((blocks, parameter) => {
       const gradient = meanOf(
         lanes.map(({ records, dense }) => [records, dense[parameter]!]),
@@ -267,23 +292,9 @@ class PlainMemory {
         updateReference(scaled, block, gradient.slice(i * BLOCK_FLOATS, (i + 1) * BLOCK_FLOATS));
       });
     });
-    this.#rows.forEach((rows, table) => {
-      const spec = this.#model.parameters.sparse[table]!;
-      const optimizer = this.#tableOptimizers[table]!;
-      for (const id of new Set(lanes.flatMap(({ sparse }) => [...sparse[table]!.keys()]))) {
-        const touching = lanes.filter(({ sparse }) => sparse[table]!.has(id));
-        const gradient = meanOf(
-          touching.map(({ records, sparse }) => [records, sparse[table]!.get(id)!]),
-          total,
-        );
-        const row = rows.get(id) ?? freshState(optimizer, this.#firstRow(spec, id));
-        rows.set(id, row);
-        updateReference(withShare(optimizer, share), row, gradient);
-      }
-    });
   }
 
-  /** As src/checkpoint/set/model-digest.ts says what is hashed. */
+  /** docs/operations.md says what is hashed. */
   digests(): { modelDigest: string; stateDigest: string } {
     const model = createHash('sha256');
     const state = createHash('sha256');
@@ -297,15 +308,21 @@ class PlainMemory {
       }
     }
     for (const [spec, table] of byName(this.#model.parameters.sparse)) {
-      const optimizer = this.#tableOptimizers[table]!;
+      const { optimizer } = this.#tables[table]!;
       for (const hash of [model, state]) hash.update(`sparse ${spec.name} ${spec.width}\n`);
-      const rows = [...this.#rows[table]!].sort(([a], [b]) => (a < b ? -1 : 1));
-      for (const [id, row] of rows) {
+      for (const [id, row] of byId(this.#rows.rows(table))) {
         for (const hash of [model, state]) hash.update(u64(id));
         model.update(littleEndian(row.values));
         for (const slot of slotsOf(optimizer, row)) state.update(slot);
         if (isCounting(optimizer)) state.update(u32(row.step));
+        if (row.seen !== undefined) state.update(u32(row.seen));
       }
+    }
+    for (const [{ name }, table] of byName(this.#model.parameters.sparse)) {
+      const candidates = this.#rows.candidates(table);
+      if (candidates === undefined) continue;
+      state.update(`candidates ${name}\n`);
+      for (const [id, { count, seen }] of byId(candidates)) state.update(u64(id)).update(u32(count)).update(u32(seen));
     }
     return { modelDigest: model.digest('hex'), stateDigest: state.digest('hex') };
   }
@@ -315,6 +332,21 @@ const byName = <T extends { readonly name: string }>(specs: readonly T[]): [T, n
   specs
     .map((spec, at): [T, number] => [spec, at])
     .sort(([a], [b]) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
+
+const byId = <T>(all: ReadonlyMap<bigint, T>): [bigint, T][] => [...all].sort(([a], [b]) => (a < b ? -1 : 1));
+
+/** The mean gradient of each row of a table that a lane names. */
+function rowGradients(lanes: readonly LaneStep[], total: number, table: number): Map<bigint, Float32Array> {
+  const ids = new Set(lanes.flatMap(({ sparse }) => [...sparse[table]!.keys()]));
+  const gradientOf = (id: bigint): Float32Array => {
+    const touching = lanes.filter(({ sparse }) => sparse[table]!.has(id));
+    return meanOf(
+      touching.map(({ records, sparse }) => [records, sparse[table]!.get(id)!]),
+      total,
+    );
+  };
+  return new Map([...ids].map((id) => [id, gradientOf(id)]));
+}
 
 /** Lane by lane sum := f32(sum + records · gradient), then f32(sum / total). */
 function meanOf(lanes: readonly (readonly [records: number, gradient: Float32Array])[], total: number): Float32Array {

@@ -1,5 +1,5 @@
 /** Parameter memories that share the shards of a job, as pservers do, and what of a job can be done with them. */
-import { createModelHasher, type Digests, inNameOrder } from '../../src/checkpoint/set/model-digest.ts';
+import { createModelHasher, type Digests, inNameOrder, tablesInOrder } from '../../src/checkpoint/set/model-digest.ts';
 import { roundShares } from '../../src/core/round-shares.ts';
 import { createRoundPlan, type LaneBatch } from '../../src/core/rounds/plan.ts';
 import { weightedByClass } from '../../src/data/class-weights.ts';
@@ -7,6 +7,7 @@ import type { Job } from '../../src/job/schema.ts';
 import { type Batch, type MetricSums, type Model, ordinaryStep, type PulledValues } from '../../src/model/model.ts';
 import { GradientCheck, type GradientRules } from '../../src/roles/trainer/compute/gradient-check.ts';
 import { blockShards } from '../../src/tensor/blocks.ts';
+import { trainedSpec } from '../../src/tensor/optimizer.ts';
 import { type LaneGradients, type Parameters, SHARD_ACTION } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import { bytesOf, idBytes, makeParameters } from '../tensor/fixture.ts';
@@ -23,13 +24,14 @@ export interface Part {
 
 /** The job's shards dealt to so many memories, with first values. */
 export function makeParts(
-  { optimizer, tables, blocks, training }: Job,
+  { optimizer, tables, blocks, training, cluster }: Job,
   { parameters: spec }: Model,
   count: number,
 ): Part[] {
   return Array.from({ length: count }, (_, part) => {
     const held = Array.from({ length: SHARDS }, (_, shard) => shard).filter((shard) => shard % count === part);
-    const options = { spec, optimizer, tables, blocks, seed: training.seed, shards: SHARDS, present: held };
+    const choice = { optimizer, tables, blocks, cluster };
+    const options = { spec, ...choice, seed: training.seed, shards: SHARDS, present: held };
     return { held, parameters: makeParameters(options) };
   });
 }
@@ -128,7 +130,8 @@ export function trainedParts(job: Job, { model, tasks }: Pick<Loaded, 'model' | 
   return parts;
 }
 
-export function digestsOf({ parameters: spec }: Model, parts: readonly Part[]): Digests {
+export function digestsOf(job: Job, { parameters }: Model, parts: readonly Part[]): Digests {
+  const spec = trainedSpec(parameters, job);
   const hasher = createModelHasher();
   const ordered = (slots: Readonly<Record<string, Float32Array>>): Float32Array[] =>
     Object.keys(slots)
@@ -141,15 +144,25 @@ export function digestsOf({ parameters: spec }: Model, parts: readonly Part[]): 
       hasher.block(bytesOf(values), ordered(slots).map(bytesOf), step);
     });
   }
-  for (const [table, { name, width }] of inNameOrder(spec.sparse)) {
-    hasher.beginTable({ kind: 'sparse', ...spec.sparse[table]! });
-    const ids = parts.flatMap(({ parameters }) => [...parameters.sortedIds(table)]).sort((a, b) => (a < b ? -1 : 1));
-    for (const id of ids) {
-      const rows = holder(parts, shardOfRow(name, id, SHARDS)).readRows(table, BigUint64Array.of(id));
-      const state = ordered(rows.slots).map((slot) => bytesOf(slot.subarray(0, width)));
-      if (rows.steps !== undefined) state.push(bytesOf(rows.steps));
-      hasher.row(idBytes([id]), bytesOf(rows.values), state);
-    }
+  for (const [place, table] of tablesInOrder(spec.sparse)) {
+    hasher.beginTable(table);
+    const { width } = table;
+    const rows = parts.flatMap(({ held, parameters: memory }) =>
+      held.flatMap((shard) => {
+        const { ids, values, slots, steps, seen } = memory.exportRows(shard, place);
+        const words = [steps, seen].filter((one) => one !== undefined);
+        return Array.from(ids, (id, at) => ({
+          id,
+          values: values.subarray(at * width, (at + 1) * width),
+          state: [
+            ...ordered(slots).map((slot) => slot.subarray(at * width, (at + 1) * width)),
+            ...words.map((word) => word.subarray(at, at + 1)),
+          ],
+        }));
+      }),
+    );
+    rows.sort((a, b) => (a.id < b.id ? -1 : 1));
+    for (const { id, values, state } of rows) hasher.row(idBytes([id]), bytesOf(values), state.map(bytesOf));
   }
   return hasher.digests();
 }

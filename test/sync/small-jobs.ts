@@ -7,11 +7,16 @@ import type { TestPlace } from '../data/place.ts';
 
 export const RECORDS = 230;
 
-/** `weightOf`: of each record, by its number; without it they have none. */
-export function makeText(place: TestPlace, bad: readonly number[] = [], weightOf?: (record: number) => number): void {
-  const random = createRandomStream(11);
+/** `weightOf`: of each record, by its number; without it they have none. `ids`: number of different ids. */
+export function makeText(
+  place: TestPlace,
+  bad: readonly number[] = [],
+  weightOf?: (record: number) => number,
+  { seed = 11, ids: most = 40 } = {},
+): void {
+  const random = createRandomStream(seed);
   const lines = Array.from({ length: RECORDS }, (_, record) => {
-    const ids = new Set(Array.from({ length: 5 }, () => Math.floor(40 * random.uniform() ** 2)));
+    const ids = new Set(Array.from({ length: 5 }, () => Math.floor(most * random.uniform() ** 2)));
     const features = [...ids].sort((a, b) => a - b).map((id) => `${id}:${(2 * random.uniform() - 1).toFixed(3)}`);
     const label = random.uniform() < 0.4 ? 1 : 0;
     const weight = weightOf === undefined ? '' : `:${weightOf(record)}`;

@@ -1,11 +1,10 @@
 /** A job for the reference (test/endless/shard.ts) with the arithmetic of the kernels: both have the same bits. */
-import { mix64 } from '../../../src/base/mix64.ts';
 import type { Eviction } from '../../../src/core/shard/looks.ts';
 import type { AdmissionRules } from '../../../src/tensor/admission/admission.ts';
 import type { TrainedTable } from '../../../src/tensor/optimizer.ts';
-import { fnv1a64 } from '../../../src/tensor/shard-hash.ts';
-import type { JobRules, UpdateName, Values } from '../../endless/rules.ts';
-import { initialValue, philoxReference } from '../reference.ts';
+import type { JobRules, Values } from '../../endless/rules.ts';
+import { initialValue } from '../reference.ts';
+import { drawOf } from './draw.ts';
 
 export interface TriedTable extends AdmissionRules {
   readonly name: string;
@@ -28,17 +27,6 @@ export const trainedTables = (tables: readonly TriedTable[]): TrainedTable[] =>
 /** Place of the candidates of a table among the stored tables. */
 export const candidatesOf = (tables: readonly TriedTable[], table: number): number =>
   tables.length + tables.slice(0, table).filter(({ admission }) => admission?.type === 'count').length;
-
-const low = (x: bigint): number => Number(x & 0xffff_ffffn);
-const high = (x: bigint): number => Number(x >> 32n);
-
-/** As docs/decisions/0168 defines it, in exact integer arithmetic. */
-function draw(table: string, id: bigint, name: UpdateName): number {
-  const place = 'round' in name ? BigInt(name.round) : (BigInt(name.pass) << 32n) | BigInt(name.task);
-  const key = mix64(mix64(fnv1a64(table) ^ mix64(BigInt(SEED))) ^ mix64(place));
-  const word = 'round' in name ? 0 : name.push;
-  return philoxReference([low(id), high(id), word, 3], [low(key), high(key)])[0]! / 2 ** 32;
-}
 
 export function rulesOf(
   tables: readonly TriedTable[],
@@ -64,6 +52,6 @@ export function rulesOf(
         return [Math.fround(value! - next), next];
       },
     },
-    draw: (table, id, name) => draw(tables[table]!.name, id, name),
+    draw: (table, id, name) => drawOf({ name: tables[table]!.name, seed: SEED }, id, name),
   };
 }

@@ -5,7 +5,7 @@ import { type Parameters, SHARD_ACTION } from '../../../src/tensor/parameters.ts
 import { shardOfRow } from '../../../src/tensor/shard-hash.ts';
 import { createParameters } from '../../../src/tensor/wasm-parameters.ts';
 import type { UpdateName } from '../../endless/rules.ts';
-import { Shard } from '../../endless/shard.ts';
+import { NO_OBSERVER, Shard } from '../../endless/shard.ts';
 import * as fc from '../../properties.ts';
 import { applyAll, bits, everything, HIGHEST, makeParameters, NORMAL, pullRows, rowsPart } from '../fixture.ts';
 import { candidatesOf, ROW_BYTES, rulesOf, SEED, type TriedTable, trainedTables } from './kernel-job.ts';
@@ -86,10 +86,12 @@ class Scene {
   readonly counts = { refused: 0, evicted: 0, promoted: 0, notAdmitted: 0 };
 
   constructor() {
-    for (const { observer } of this.shards) {
-      observer.refused = () => void this.counts.refused++;
-      observer.gone = () => void this.counts.evicted++;
-    }
+    const observer = {
+      ...NO_OBSERVER,
+      gone: () => void this.counts.evicted++,
+      refused: () => void this.counts.refused++,
+    };
+    for (const shard of this.shards) shard.observer = observer;
   }
 
   run(event: Event): void {

@@ -17,7 +17,7 @@ import type { RoundUpdate } from '../../../../src/roles/pserver/update/update.ts
 import type { ParameterMemory, Parameters, SparsePart } from '../../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../../src/tensor/shard-hash.ts';
 import { createParameters } from '../../../../src/tensor/wasm-parameters.ts';
-import { Shard } from '../../../endless/shard.ts';
+import { type Cause, NO_OBSERVER, Shard } from '../../../endless/shard.ts';
 import { CLOSED, type Position } from '../../../endless/update.ts';
 import * as fc from '../../../properties.ts';
 import { createDice, type Dice } from '../../../sim/dice.ts';
@@ -93,10 +93,12 @@ class Scene {
     this.dice = createDice(seed, 'evictions');
     this.#mode = mode;
     this.held = this.#owned(this.parameters, NO_POSITIONS);
-    for (const { observer } of this.shards) {
-      observer.gone = (_, __, cause) => void counts[cause]++;
-      observer.refused = () => void counts.refused++;
-    }
+    const observer = {
+      ...NO_OBSERVER,
+      gone: (_: number, __: bigint, cause: Cause) => void counts[cause]++,
+      refused: () => void counts.refused++,
+    };
+    for (const shard of this.shards) shard.observer = observer;
   }
 
   #memory(shards: readonly number[]): Parameters {

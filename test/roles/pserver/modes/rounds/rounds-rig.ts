@@ -7,6 +7,7 @@ import type { MetricSums } from '../../../../../src/model/model.ts';
 import type { RequestHeader } from '../../../../../src/protocol/messages/all-messages.ts';
 import type { Received, Session } from '../../../../../src/protocol/messages/channel.ts';
 import type { SnapshotSource } from '../../../../../src/roles/pserver/files/snapshots.ts';
+import type { HeldJob } from '../../../../../src/roles/pserver/held/held.ts';
 import { OwnedShards } from '../../../../../src/roles/pserver/held/owned-shards.ts';
 import { Rounds, type RoundsOptions } from '../../../../../src/roles/pserver/modes/rounds/rounds.ts';
 import type { RoundUpdate } from '../../../../../src/roles/pserver/update/update.ts';
@@ -45,6 +46,8 @@ export interface RigOptions {
   readonly version?: number;
   /** Default: SGD. */
   readonly optimizer?: OptimizerSpec;
+  /** Required if tables admit or evict. Default: the optimizer for all parameters, no looks. */
+  readonly trained?: Pick<HeldJob, 'spec' | 'looks'>;
   /** Units have copies. */
   readonly replicas?: RoundsOptions['replicas'];
   /** Of the learning rate, by round. */
@@ -83,7 +86,8 @@ export class RoundsRig {
     const heads = firstHeads(held);
     const seqs = new Map(shardsOfUnits(held, { shards, units }).map((shard) => [shard, version]));
     const { rateShareOf } = options;
-    const job = { spec: trainedSpec(spec, { optimizer: options.optimizer ?? SGD }), shards, units, tasks, rateShareOf };
+    const { trained = { spec: trainedSpec(spec, { optimizer: options.optimizer ?? SGD }) } } = options;
+    const job = { ...trained, shards, units, tasks, rateShareOf };
     const owned = new OwnedShards(job, heads, {
       parameters,
       ledgers: new Map(),
