@@ -28,22 +28,22 @@ export type UpdateName =
 /** Values and optimizer state of a row or block, as plain numbers. */
 export type Values = readonly number[];
 
-/** The arithmetic of the model. */
-export interface Arithmetic {
+/** The arithmetic of the model. `G`: the gradient of a row or block. */
+export interface Arithmetic<G = number> {
   initialRow(table: number, id: bigint): Values;
   initialBlock(block: number): Values;
   /** Returns the next values. They depend on the order of the updates, so that a test notices two exchanged updates. */
-  update(values: Values, gradient: number): Values;
+  update(values: Values, gradient: G): Values;
 }
 
-export interface JobRules {
+export interface JobRules<G = number> {
   readonly shards: number;
   /** Tasks of a pass. */
   readonly tasks: number;
   readonly tables: readonly TableRules[];
   /** Whether checkpoints may be deltas: then all tables and blocks have a `seen`. */
   readonly hasDeltas: boolean;
-  readonly arithmetic: Arithmetic;
+  readonly arithmetic: Arithmetic<G>;
   /** Returns a number in [0, 1) that depends only on job seed, table, id and name of the update. */
   readonly draw: (table: number, id: bigint, name: UpdateName) => number;
   /** Values of the `seen` counter before it overflows: 2^32, or less in a test. */
@@ -54,7 +54,7 @@ export interface JobRules {
 
 export const CANDIDATE_BYTES = 16;
 /** Bytes that a shard may use; undefined: as many as it needs. */
-export const shardBytes = ({ shards }: JobRules, { maxBytes }: TableRules): number | undefined =>
+export const shardBytes = ({ shards }: JobRules<unknown>, { maxBytes }: TableRules): number | undefined =>
   maxBytes === undefined ? undefined : Math.floor(maxBytes / shards);
 
 /** Number of candidates that a shard may have: they take at most a quarter of its bytes. */
@@ -64,7 +64,7 @@ export const candidateLimit = (bytes: number): number => Math.floor(Math.floor(b
 export const afterEvictions = (limit: number): number => Math.floor((limit * 9) / 10);
 
 /** Whether rows of the table have a `seen`. */
-export const isTracked = ({ hasDeltas }: JobRules, { eviction, maxBytes }: TableRules): boolean =>
+export const isTracked = ({ hasDeltas }: JobRules<unknown>, { eviction, maxBytes }: TableRules): boolean =>
   hasDeltas || eviction !== undefined || maxBytes !== undefined;
 
 export const passesOf = ({ eviction }: TableRules): number | undefined =>
@@ -74,8 +74,8 @@ export const updatesOf = ({ eviction }: TableRules): number | undefined =>
   eviction !== undefined && 'unseenUpdates' in eviction ? eviction.unseenUpdates : undefined;
 
 /** Updates after the one that made a look due, until shard `shard` looks: at most `spread`. */
-export const delayOf = ({ shards, spread }: JobRules, shard: number): number =>
+export const delayOf = ({ shards, spread }: JobRules<unknown>, shard: number): number =>
   Math.floor((spread * shard) / shards) + 1;
 
 /** The move of the base is due this number of updates before `seen` overflows, and comes at most `spread` later. */
-export const moveMargin = ({ spread }: JobRules): number => 2 * spread;
+export const moveMargin = ({ spread }: JobRules<unknown>): number => 2 * spread;

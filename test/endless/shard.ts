@@ -78,7 +78,7 @@ export const NO_OBSERVER: Readonly<Observer> = Object.freeze({
   refused() {},
 });
 
-export const emptyState = ({ tasks, tables }: JobRules): ShardState => ({
+export const emptyState = ({ tasks, tables }: JobRules<unknown>): ShardState => ({
   ...{ seq: 0, base: 0, moveAt: undefined, begins: new Map(), ledger: new Ledger(tasks), blocks: new Map() },
   tables: tables.map(() => ({ rows: new Map(), candidates: new Map(), lookAt: undefined })),
 });
@@ -91,20 +91,21 @@ interface Named {
   fate: Fate;
 }
 
-export class Shard {
-  readonly rules: JobRules;
+/** `G`: the gradient of a row or block. */
+export class Shard<G = number> {
+  readonly rules: JobRules<G>;
   readonly number: number;
   readonly state: ShardState;
   observer: Readonly<Observer> = NO_OBSERVER;
 
-  constructor(rules: JobRules, number: number, state: ShardState = emptyState(rules)) {
+  constructor(rules: JobRules<G>, number: number, state: ShardState = emptyState(rules)) {
     this.rules = rules;
     this.number = number;
     this.state = state;
   }
 
   /** The order within an update: room for bounds, rows and values, ledger, looks that are due, the base of `seen`. */
-  apply(update: ShardUpdate): void {
+  apply(update: ShardUpdate<G>): void {
     const { state, rules } = this;
     const before = state.ledger.watermark();
     if (update.type !== 'close') {
@@ -125,7 +126,7 @@ export class Shard {
 
   // ---- rows and candidates
 
-  #applyRows(table: number, update: Gradients & Exclude<ShardUpdate, { type: 'close' }>): void {
+  #applyRows(table: number, update: Exclude<ShardUpdate<G>, { type: 'close' }>): void {
     const gradients = update.tables[table]!;
     const named = [...gradients.keys()]
       .sort(ascending)
@@ -148,7 +149,7 @@ export class Shard {
     }
   }
 
-  #fateOf(table: number, id: bigint, update: Exclude<ShardUpdate, { type: 'close' }>): Fate {
+  #fateOf(table: number, id: bigint, update: Exclude<ShardUpdate<G>, { type: 'close' }>): Fate {
     const { rows, candidates } = this.state.tables[table]!;
     if (rows.has(id)) return 'row';
     const { admission } = this.rules.tables[table]!;
@@ -297,7 +298,7 @@ export class Shard {
     raiseSeen(state, rules);
   }
 
-  #applyBlocks({ blocks: gradients }: Gradients): void {
+  #applyBlocks({ blocks: gradients }: Gradients<G>): void {
     const { blocks, seq } = this.state;
     const { arithmetic, hasDeltas } = this.rules;
     for (const [block, gradient] of gradients) {
@@ -309,7 +310,7 @@ export class Shard {
 }
 
 /** No `seen` of a table that has one is below the base. */
-export function raiseSeen({ base, tables, blocks }: ShardState, rules: JobRules): void {
+export function raiseSeen({ base, tables, blocks }: ShardState, rules: JobRules<unknown>): void {
   const raise = <T extends { readonly seen: number }>(all: Map<unknown, T>): void => {
     for (const [key, one] of all) if (one.seen < base) all.set(key, { ...one, seen: base });
   };

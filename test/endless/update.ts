@@ -9,27 +9,27 @@ export interface Position {
 }
 
 /** Gradients of a shard: those of a table by id, and those of dense blocks. Each id or block once. */
-export interface Gradients {
-  readonly tables: readonly ReadonlyMap<bigint, number>[];
-  readonly blocks: ReadonlyMap<number, number>;
+export interface Gradients<G = number> {
+  readonly tables: readonly ReadonlyMap<bigint, G>[];
+  readonly blocks: ReadonlyMap<number, G>;
 }
 
-export type ShardUpdate =
-  | ({ readonly type: 'push'; readonly position: Position } & Gradients)
-  | ({ readonly type: 'round'; readonly round: number; readonly positions: readonly Position[] } & Gradients)
+export type ShardUpdate<G = number> =
+  | ({ readonly type: 'push'; readonly position: Position } & Gradients<G>)
+  | ({ readonly type: 'round'; readonly round: number; readonly positions: readonly Position[] } & Gradients<G>)
   /** Closes one discarded task. A message that closes several tasks is one update for each. */
   | { readonly type: 'close'; readonly pass: number; readonly task: number };
 
-export const nameOf = (update: Exclude<ShardUpdate, { type: 'close' }>): UpdateName =>
+export const nameOf = (update: Exclude<ShardUpdate<unknown>, { type: 'close' }>): UpdateName =>
   update.type === 'round' ? { round: update.round } : update.position;
 
-const positionsOf = (update: ShardUpdate): readonly Position[] => {
+const positionsOf = (update: ShardUpdate<unknown>): readonly Position[] => {
   if (update.type === 'close') return [];
   return update.type === 'push' ? [update.position] : update.positions;
 };
 
 /** Returns the highest pass among the positions of the update; undefined for a close. */
-export function passOf(update: ShardUpdate): number | undefined {
+export function passOf(update: ShardUpdate<unknown>): number | undefined {
   const passes = positionsOf(update).map(({ pass }) => pass);
   return passes.length === 0 ? undefined : Math.max(...passes);
 }
@@ -50,7 +50,7 @@ export class Ledger {
     return this.#next.get(`${pass}/${task}`) ?? 0;
   }
 
-  apply(update: ShardUpdate): void {
+  apply(update: ShardUpdate<unknown>): void {
     if (update.type === 'close') this.#next.set(`${update.pass}/${update.task}`, CLOSED);
     for (const { pass, task, push, last } of positionsOf(update))
       this.#next.set(`${pass}/${task}`, last ? CLOSED : push + 1);
