@@ -98,6 +98,13 @@ const tokensIn = (entries: Entries): Map<number, string> =>
     }),
   );
 
+/** SIGKILL of all processes of the run at once. */
+export async function killAll(place: Place, { running }: JobRun): Promise<void> {
+  for (const pid of place.alive()) process.kill(pid, 'SIGKILL');
+  const { signal } = await running.ended;
+  expect(signal).toBe('SIGKILL');
+}
+
 /** Stops the run cleanly. */
 export async function stop({ running }: JobRun): Promise<void> {
   running.kill('SIGINT');

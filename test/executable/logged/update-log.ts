@@ -3,6 +3,7 @@
  * shard that they begin to hold. A record is written by one synchronous write before anything else can learn of the
  * update. So a process that is killed has logged everything that others know of.
  */
+import { randomUUID } from 'node:crypto';
 import { openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { deserialize, serialize } from 'node:v8';
@@ -60,7 +61,7 @@ export function logUpdates(folder: string): void {
   let file: number | undefined;
 
   function write(record: LogRecord): void {
-    file ??= openSync(join(folder, `${process.pid}.updates`), 'ax');
+    file ??= openSync(join(folder, randomUUID()), 'ax');
     const body = serialize(record);
     const bytes = Buffer.alloc(LENGTH_BYTES + body.byteLength);
     bytes.writeUInt32LE(body.byteLength);

@@ -1,0 +1,36 @@
+/**
+ * Limited tables (logged/limited-job.ts) through faults in any order, with one copy of each unit or more: in both modes,
+ * each shard is what the reference makes of its log.
+ */
+import { expect, test } from 'vitest';
+import { createRandomStream } from '../../src/data/synth/random-stream.ts';
+import { openPlace } from './harness.ts';
+import { anyFaults, expectEvents, runThroughFaults, SLOWLY } from './logged/faults.ts';
+import { SYNC, WITH_BAD_TASKS, writeJob } from './logged/limited-job.ts';
+import { expectReplayed } from './logged/logged-run.ts';
+
+const FAULTS = 6;
+const PSERVERS = 2;
+const PASSES = { async: 10, sync: 20 };
+
+const cases = [1, 2, 3].flatMap((replicas) =>
+  [1, 2].flatMap((number) =>
+    (['async', 'sync'] as const).map((mode) => ({ mode, replicas, seed: 10 * replicas + number })),
+  ),
+);
+
+test.each(cases)('$mode mode, copies: $replicas, seed $seed', async ({ mode, replicas, seed }) => {
+  const place = openPlace();
+  const job = mode === 'async' ? WITH_BAD_TASKS : SYNC;
+  const training = { ...job.training, passes: PASSES[mode] };
+  const path = writeJob(place, { ...job, training }, { pservers: PSERVERS, trainers: 2, replicas });
+  const faults = anyFaults(createRandomStream(seed), FAULTS, PSERVERS);
+  const result = await runThroughFaults({ place, job: path, slowly: SLOWLY[mode], faults });
+  expect(result.records.lost).toBe(0);
+  const facts = await expectReplayed(place, result);
+  expectEvents(facts, mode === 'async');
+  if (mode === 'sync') expect(facts.timelines).toBe(1);
+  const { takenOver, updates, timelines } = facts;
+  const shown = JSON.stringify({ mode, replicas, seed, faults, takenOver, updates, timelines });
+  process.stdout.write(`${shown}\n`);
+});
