@@ -1,21 +1,14 @@
 /** The reference of a shard with the arithmetic of a job's optimizers, and its state in the words of the log. */
-import { mix64 } from '../../../src/base/mix64.ts';
 import { decodeLedger } from '../../../src/core/shard/ledger-format.ts';
 import { blockCount, blockLength, denseBlockFloats } from '../../../src/tensor/blocks.ts';
 import { type OptimizerSpec, optimizerLayout } from '../../../src/tensor/optimizer.ts';
-import { fnv1a64, shardOfBlock } from '../../../src/tensor/shard-hash.ts';
+import { shardOfBlock } from '../../../src/tensor/shard-hash.ts';
 import type { Initializer } from '../../../src/tensor/spec.ts';
-import type { JobRules, TableRules, UpdateName, Values } from '../../endless/rules.ts';
+import type { JobRules, TableRules, Values } from '../../endless/rules.ts';
 import { type Block, emptyState, type Row, type Shard, type ShardState } from '../../endless/shard.ts';
 import { CLOSED, Ledger } from '../../endless/update.ts';
-import {
-  freshState,
-  initialValue,
-  joined,
-  philoxReference,
-  type State,
-  updateReference,
-} from '../../tensor/reference.ts';
+import { drawOf } from '../../tensor/admission/draw.ts';
+import { freshState, initialValue, joined, type State, updateReference } from '../../tensor/reference.ts';
 import type { LoggedJob, ShardContent } from './update-log.ts';
 
 /** The gradient of a row or block, and the optimizer that it is for. */
@@ -71,7 +64,7 @@ export function referenceJob(job: LoggedJob, seed: number, rules: Readonly<Recor
           return flat(state);
         },
       },
-      draw: (table, id, name) => draw(spec.sparse[table]!.name, id, name, seed),
+      draw: (table, id, name) => drawOf({ name: spec.sparse[table]!.name, seed }, id, name),
     },
   };
 }
@@ -90,17 +83,6 @@ function stateOf(values: Values, width: number): State {
     floats.slice((slot + 1) * width, (slot + 2) * width),
   );
   return { values: floats.slice(0, width), slots, step: values.at(-1)! };
-}
-
-const low = (x: bigint): number => Number(x & 0xffff_ffffn);
-const high = (x: bigint): number => Number(x >> 32n);
-
-/** As docs/decisions/0168 defines it, in exact integer arithmetic. */
-function draw(table: string, id: bigint, name: UpdateName, seed: number): number {
-  const place = 'round' in name ? BigInt(name.round) : (BigInt(name.pass) << 32n) | BigInt(name.task);
-  const key = mix64(mix64(fnv1a64(table) ^ mix64(BigInt(seed))) ^ mix64(place));
-  const word = 'round' in name ? 0 : name.push;
-  return philoxReference([low(id), high(id), word, 3], [low(key), high(key)])[0]! / 2 ** 32;
 }
 
 /** Keys of the blocks of a shard. */
