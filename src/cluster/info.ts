@@ -10,6 +10,7 @@ import { LIMITS } from '../base/limits.ts';
 import { discardSchema } from '../core/tasks/state.ts';
 import { PHASES } from '../protocol/messages/all-messages.ts';
 import { taskAddress } from '../protocol/messages/fields.ts';
+import { tableReport } from '../protocol/messages/table-report.ts';
 import { keptModelsSchema } from './job/job-result.ts';
 import { PSERVER_SHARES, TRAINER_TIMES } from './role-times.ts';
 import { troubleSchema } from './troubles.ts';
@@ -97,6 +98,8 @@ const servingFields = {
   held: z.boolean(),
   account: recordAccountSchema,
   duplicatePushes: count,
+  /** Its share of the tables that have admission, eviction or a bound; absent if there is no such table. */
+  tables: z.array(tableReport).optional(),
   /** What the schedule of the job makes of the learning rate now; 1 without one. */
   rateShare: z.number(),
   /** Milliseconds of its thread since the process started. */

@@ -6,6 +6,7 @@
  */
 
 import type { UpdateName } from './admission/admission.ts';
+import type { IdCounts, TableCounts, TableUse } from './admission/table-counts.ts';
 import type { TrainedSpec } from './optimizer.ts';
 import type { RowMemory } from './row-memory.ts';
 
@@ -122,6 +123,8 @@ export interface PushOptions {
   readonly seen?: Uint32Array | undefined;
   /** Name of the update, which decides draws. Required if the push has a table with an admission rule or a bound. */
   readonly name?: UpdateName | undefined;
+  /** By table: the push adds what it does with ids. Tables without counts are not counted. */
+  readonly counts?: readonly (TableCounts | undefined)[] | undefined;
 }
 
 /**
@@ -191,6 +194,8 @@ export interface ParameterMemory {
   lowerSeen(shard: number, by: number): void;
 
   stats(shard?: number): ParameterMemoryStats;
+  /** Rows and candidates of a table in a present shard. */
+  tableUse(shard: number, table: number): TableUse;
 }
 
 /** With updates. On a pserver only `Held` applies them (src/roles/pserver/held/held.ts). */
@@ -217,8 +222,8 @@ export interface Parameters extends ParameterMemory {
    * them get initial values; their memory goes to new rows of the shard. The table has `seen`. Throws `WrongShard`.
    */
   removeIds(shard: number, table: number, ids: BigUint64Array): number;
-  /** As `removeIds`, of all rows and candidates whose `seen` is at most `seen`. */
-  removeUnseen(shard: number, table: number, seen: number): number;
+  /** As `removeIds`, of all rows and candidates whose `seen` is at most `seen`. Returns both numbers. */
+  removeUnseen(shard: number, table: number, seen: number): IdCounts;
 }
 
 export interface ParametersOptions {

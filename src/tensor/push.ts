@@ -5,6 +5,7 @@
 import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
 import type { LimitedTable, ShardRoom } from './admission/limited-table.ts';
+import type { TableCounts } from './admission/table-counts.ts';
 import type { DenseParameter } from './dense-parameter.ts';
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
 import type { LaneFold } from './lane-fold.ts';
@@ -17,6 +18,8 @@ interface ResolvedSparsePart {
   readonly table: SparseTable;
   /** The rules of the table; undefined if each id gets a row. */
   readonly limited: LimitedTable | undefined;
+  /** Undefined: the table is not counted. */
+  readonly counts: TableCounts | undefined;
   readonly ids: Uint8Array;
   readonly gradients: Uint8Array;
 }
@@ -86,11 +89,16 @@ function applyChecked(push: Push, checked: Checked, old: number): void {
   let locatedAt = located;
   let oldAt = old;
   for (let part = 0; part < sparse.length; part++) {
-    const { table, limited } = sparse[part]!;
+    const { table, limited, counts: tableCounts } = sparse[part]!;
     const [ids, count] = [idsAt[part]!, counts[part]!];
     const limitedPart = { ids, count, located: locatedAt, area: checked.areas[part]! };
-    limited?.makeRoom(limitedPart, rooms[part]!, options.seen!, seenAt!);
+    limited?.makeRoom(limitedPart, rooms[part]!, options.seen!, seenAt!, tableCounts);
+    // Without rules of admission and a bound, each new id gets a row.
+    const countsRows = tableCounts !== undefined && limited === undefined;
+    const rowsBefore = countsRows ? table.allRows() : 0;
     table.apply(ids, count, gradientsAt[part]!, locatedAt, oldAt);
+    if (countsRows) tableCounts.admitted += table.allRows() - rowsBefore;
+    else if (tableCounts !== undefined) limited!.count(limitedPart, rooms[part]!, tableCounts);
     if (table.hasSeen) table.markSeen(ids, count, locatedAt, seenAt!);
     limited?.countCandidates(limitedPart, seenAt);
     if (old !== NOWHERE) {

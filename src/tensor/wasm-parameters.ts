@@ -1,6 +1,8 @@
 /** Parameter memory in WebAssembly: `Parameters` over one `KernelHeap`, its dense parameters and sparse tables. */
 import { assert } from '../base/assert.ts';
+import { CANDIDATE_BYTES } from './admission/admission.ts';
 import { LimitedTable } from './admission/limited-table.ts';
+import type { IdCounts, TableUse } from './admission/table-counts.ts';
 import { blockCount } from './blocks.ts';
 import { checkOptimizerSpec, checkParameterSpec, checkShardCount } from './check-options.ts';
 import { DenseParameter } from './dense-parameter.ts';
@@ -254,7 +256,8 @@ class WasmParameters implements Parameters {
     return {
       heap: this.#heap,
       sparse: sparse.map(({ table, ids, gradients }) => {
-        return { table: this.#table(table), limited: this.#limited[table], ids, gradients };
+        const counts = options.counts?.[table];
+        return { table: this.#table(table), limited: this.#limited[table], counts, ids, gradients };
       }),
       dense: dense.map(({ parameter, blocks, gradients }) => {
         // Copied: a view of kernel memory would end with the first allocation of the push.
@@ -291,8 +294,15 @@ class WasmParameters implements Parameters {
     return this.#withCandidates(shard, table).reduce((sum, one) => sum + one.remove(shard, ids), 0);
   }
 
-  removeUnseen(shard: number, table: number, seen: number): number {
-    return this.#withCandidates(shard, table).reduce((sum, one) => sum + one.removeUnseen(shard, seen), 0);
+  removeUnseen(shard: number, table: number, seen: number): IdCounts {
+    const [rows, candidates] = this.#withCandidates(shard, table).map((one) => one.removeUnseen(shard, seen));
+    return { rows: rows!, candidates: candidates ?? 0 };
+  }
+
+  tableUse(shard: number, table: number): TableUse {
+    const stored = this.#withCandidates(shard, table);
+    const [rows, candidates = 0] = stored.map((one) => one.rowsOf(shard));
+    return { rows: rows!, candidates, bytes: rows! * stored[0]!.rowBytes + candidates * CANDIDATE_BYTES };
   }
 
   lowerSeen(shard: number, by: number): void {

@@ -68,14 +68,14 @@ export const ADMISSION: readonly Mutation[] = [
   {
     rule: 'a promoted candidate whose row is refused stays a candidate',
     file: TABLE,
-    find: '        bytes[fates + one.at] = FATE.notAdmitted;',
-    replace: '        if (one.fate !== FATE.promoted) bytes[fates + one.at] = FATE.notAdmitted;',
+    find: '        bytes[fates + at] = FATE.notAdmitted;',
+    replace: '        if (fate !== FATE.promoted) bytes[fates + at] = FATE.notAdmitted;',
     tests,
   },
   {
     rule: 'a new candidate is refused once',
     file: TABLE,
-    find: '        if (isRefused.has(one)) continue;\n',
+    find: '        if (refused.has(one)) continue;\n',
     replace: '',
     tests,
   },

@@ -198,7 +198,7 @@ class Scene {
     for (const row of this.plain.rowsOf(SEEN, shard)) row.seen = Math.max(0, row.seen - by);
     const unseen = this.plain.rowsOf(SEEN, shard).filter(({ seen }) => seen <= 10);
     for (const { id } of unseen) this.plain.remove(SEEN, id);
-    expect(this.parameters.removeUnseen(shard, SEEN, 10)).toBe(unseen.length);
+    expect(this.parameters.removeUnseen(shard, SEEN, 10)).toEqual({ rows: unseen.length, candidates: 0 });
   }
 
   pull({ table, ids }: Extract<Event, { kind: 'pull' }>): void {

@@ -127,7 +127,7 @@ describe('seen', () => {
     const copy = make();
     copy.importRows(0, 0, rows);
     expect(copy.exportRows(0, 0)).toEqual(rows);
-    expect(parameters.removeUnseen(0, 0, 19)).toBe(2);
+    expect(parameters.removeUnseen(0, 0, 19)).toEqual({ rows: 2, candidates: 0 });
     expect([...parameters.exportRows(0, 0).ids]).toEqual([3n, 7n]);
     const { seen: _, ...older } = rows;
     const from = make();

@@ -18,6 +18,7 @@ import {
 } from './fields.ts';
 import { HOT_MESSAGES } from './hot-messages.ts';
 import { replicationMessages } from './replication.ts';
+import { tableReport } from './table-report.ts';
 import { moveMessages } from './unit-moves.ts';
 
 const { pull, push, pullVersion, pushLane } = HOT_MESSAGES;
@@ -132,6 +133,8 @@ const checkpointAndAccount = {
      */
     staleness: z.strictObject({ counted: count, sum: count, max: count, refused: count }),
     passes: z.array(z.strictObject({ pass: count, applied: count, closed: count })),
+    /** Its share of the tables that have admission, eviction or a bound; absent if there is no such table. */
+    tables: z.array(tableReport).optional(),
     /** Sync mode: records of the lanes taken and of their first duplicates, and of those; sums of metrics. */
     rounds: z
       .strictObject({

@@ -3,8 +3,9 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { PhaseTimes } from '../../base/phase-times.ts';
 import type { Clock } from '../../base/seams.ts';
 import { PSERVER_TIMES, type PserverShare, type PserverTime } from '../../cluster/role-times.ts';
-import { counter, gauge } from '../../cluster/series.ts';
-import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
+import { counter, gauge, gauges } from '../../cluster/series.ts';
+import type { TableReport } from '../../protocol/messages/table-report.ts';
+import type { OwnedStats } from './held/owned-shards.ts';
 
 export interface PserverMetrics {
   pushed(outcome: 'applied' | 'duplicate', bytes: number): void;
@@ -24,9 +25,7 @@ export interface PserverMetrics {
   spentMs(): Readonly<Record<PserverShare, number>>;
 }
 
-export interface PserverStats extends ParameterMemoryStats {
-  readonly units: number;
-  readonly shards: number;
+export interface PserverStats extends OwnedStats {
   /** Factor that the job's schedule applies to the learning rate. Undefined while this pserver does not serve. */
   readonly rateShare?: number | undefined;
 }
@@ -61,17 +60,7 @@ export function registerPserverMetrics(
     'Bytes of values answered to pulls',
     () => counts.pulledBytes,
   );
-  gauge(registry, 'paddlet_pserver_rows', 'Rows of sparse tables held', () => stats()?.rows);
-  gauge(registry, 'paddlet_pserver_bytes', 'Bytes of parameters and optimizer state', () => stats()?.bytes);
-  gauge(registry, 'paddlet_pserver_reserved_bytes', 'Bytes of kernel memory reserved', () => stats()?.reservedBytes);
-  gauge(
-    registry,
-    'paddlet_pserver_learning_rate_share',
-    'Factor that the schedule applies to learning rates',
-    () => stats()?.rateShare,
-  );
-  gauge(registry, 'paddlet_pserver_units', 'Units of shards led', () => stats()?.units);
-  gauge(registry, 'paddlet_pserver_shards', 'Shards held as primary', () => stats()?.shards);
+  registerHeld(registry, stats);
   const staleness = new Histogram({
     name: 'paddlet_pserver_staleness',
     help: 'Staleness of each applied push: updates of the shard since the values that the push was computed from',
@@ -123,6 +112,22 @@ export function registerPserverMetrics(
   };
 }
 
+/** Registers the series of what this pserver holds. */
+function registerHeld(registry: Registry, stats: () => PserverStats | undefined): void {
+  gauge(registry, 'paddlet_pserver_rows', 'Rows of sparse tables held', () => stats()?.rows);
+  gauge(registry, 'paddlet_pserver_bytes', 'Bytes of parameters and optimizer state', () => stats()?.bytes);
+  gauge(registry, 'paddlet_pserver_reserved_bytes', 'Bytes of kernel memory reserved', () => stats()?.reservedBytes);
+  gauge(
+    registry,
+    'paddlet_pserver_learning_rate_share',
+    'Factor that the schedule applies to learning rates',
+    () => stats()?.rateShare,
+  );
+  gauge(registry, 'paddlet_pserver_units', 'Units of shards led', () => stats()?.units);
+  gauge(registry, 'paddlet_pserver_shards', 'Shards held as primary', () => stats()?.shards);
+  registerTableSeries(registry, () => stats()?.tables ?? []);
+}
+
 function registerTimes(registry: Registry, spentMs: () => Readonly<Record<PserverShare, number>>): void {
   new Counter({
     name: 'paddlet_pserver_phase_seconds_total',
@@ -135,6 +140,53 @@ function registerTimes(registry: Registry, spentMs: () => Readonly<Record<Pserve
     },
   });
 }
+
+// ---- tables with admission, eviction or a bound
+
+/** Registers series that are absent if the job has no such table. */
+function registerTableSeries(registry: Registry, tables: () => readonly TableReport[]): void {
+  const gaugeOf = (name: string, help: string, read: (table: TableReport) => number | undefined): void => {
+    const valuesOf = (): Record<string, number> =>
+      Object.fromEntries(tables().flatMap((table) => [[table.name, read(table)] as const].filter(isKnown)));
+    gauges(registry, `paddlet_pserver_table_${name}`, help, 'table', valuesOf);
+  };
+  gaugeOf('rows', 'Rows of a table with admission, eviction or a bound', ({ rows }) => rows);
+  gaugeOf('candidates', 'Candidates of a table: ids with a count but without a row', ({ candidates }) => candidates);
+  gaugeOf('bytes', 'Logical bytes of a table, as its bound counts them', ({ bytes }) => bytes);
+  gaugeOf('bound_bytes', 'Most logical bytes of a table in the shards held', ({ boundBytes }) => boundBytes);
+  const counterOf = (name: string, help: string, read: (table: TableReport) => number): void => {
+    new Counter({
+      name: `paddlet_pserver_table_${name}_total`,
+      help,
+      labelNames: ['table'],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const table of tables()) this.inc({ table: table.name }, read(table));
+      },
+    });
+  };
+  counterOf('admitted', 'Ids that got a row', ({ admitted }) => admitted);
+  counterOf('not_admitted', 'Ids that got no row, because of their count or draw', ({ notAdmitted }) => notAdmitted);
+  counterOf('refused', 'Ids for which the bound had no room', ({ refused }) => refused);
+  new Counter({
+    name: 'paddlet_pserver_table_evicted_total',
+    help: 'Rows and candidates evicted, by cause: by the bound, or because they were unseen for too long',
+    labelNames: ['table', 'cause', 'kind'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { name: table, evicted } of tables()) {
+        for (const cause of ['bound', 'unseen'] as const) {
+          for (const kind of ['rows', 'candidates'] as const) this.inc({ table, cause, kind }, evicted[cause][kind]);
+        }
+      }
+    },
+  });
+}
+
+const isKnown = (entry: readonly [string, number | undefined]): entry is readonly [string, number] =>
+  entry[1] !== undefined;
 
 // ---- saves
 

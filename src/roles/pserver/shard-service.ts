@@ -9,8 +9,8 @@ import type { UnitBytes } from '../../cluster/placement/pserver-record.ts';
 import type { PserverRecords } from '../../cluster/placement/pserver-records.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
-import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
 import type { FileReads } from './files/file-reads.ts';
+import type { OwnedStats } from './held/owned-shards.ts';
 import type { PserverMetrics } from './metrics.ts';
 import type { Serving } from './serving.ts';
 import type { OrphanWatch } from './take/orphan-watch.ts';
@@ -66,7 +66,7 @@ export interface ShardService {
   saveParting(): Promise<unknown>;
   /** Starts no further saves. Resolves when no save is running. */
   stopSaving(): Promise<void>;
-  stats(): ParameterMemoryStats & { readonly units: number; readonly shards: number };
+  stats(): OwnedStats;
   /** Returns the sizes of the units that this pserver leads, ascending by unit. */
   unitBytes(): UnitBytes[];
   /** Returns the state of the shards, for `status` and `doctor`. */

@@ -27,19 +27,19 @@ export class LeastRecent {
 
   /**
    * Removes the least recent ids of all tables together, just enough to free at least `bytes`. Ids whose `seen` is
-   * `now` or higher stay. The others must have at least `bytes`.
+   * `now` or higher stay. The others must have at least `bytes`. Returns the number of ids removed from each table.
    */
-  remove(shard: number, tables: readonly AgedTable[], now: number, bytes: number): void {
+  remove(shard: number, tables: readonly AgedTable[], now: number, bytes: number): number[] {
     assert(now > 0, 'an update has a `seen` of at least 1');
     const { seen: last, bytes: missing } = this.#lastToGo(shard, tables, now, bytes);
-    for (const { table } of tables) if (last > 0) table.removeUnseen(shard, last - 1);
+    const older = tables.map(({ table }) => (last > 0 ? table.removeUnseen(shard, last - 1) : 0));
     const ties = tables.map(({ table }) => table.idsSeen(shard, last, last).sort());
     const counts = countLowest(
       ties,
       tables.map(({ bytes: each }) => each),
       missing,
     );
-    tables.forEach(({ table }, at) => void table.remove(shard, ties[at]!.subarray(0, counts[at])));
+    return tables.map(({ table }, at) => older[at]! + table.remove(shard, ties[at]!.subarray(0, counts[at])));
   }
 
   /** The highest `seen` of the ids that go, and how many bytes ids with this `seen` must have. */

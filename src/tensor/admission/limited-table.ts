@@ -19,12 +19,14 @@ import {
 } from './admission.ts';
 import { type AgedTable, LeastRecent } from './least-recent.ts';
 import { type NamedIds, type Room, roomFor } from './room.ts';
+import { addIds, type TableCounts } from './table-counts.ts';
 
 /** What a push does with an id. kernels/assembly/admission.ts defines these numbers, and others. */
 const FATE = { promoted: 2, newCandidate: 4, notAdmitted: 5 } as const;
 /** In the order of the kernel's tallies: by shard, a u32 for each. */
-const TALLIES = ['rows', 'newRows', 'promoted', 'counted', 'newCandidates'] as const satisfies (keyof NamedIds)[];
+const TALLIES = ['rows', 'newRows', 'promoted', 'counted', 'newCandidates', 'notAdmitted'] as const;
 const TALLY_BYTES = 4 * TALLIES.length;
+type Tally = Readonly<Record<(typeof TALLIES)[number], number>>;
 
 /** Higher than any `seen`, so that all rows may be evicted. */
 const NO_UPDATE = 2 ** 32 - 1;
@@ -43,6 +45,8 @@ export interface LimitedPart {
 export interface ShardRoom {
   readonly shard: number;
   readonly room: Room;
+  /** Number of ids that are refused. */
+  readonly refused: number;
 }
 
 export class LimitedTable {
@@ -112,21 +116,39 @@ export class LimitedTable {
       places,
       tallies,
     );
-    const rooms = this.#rooms(tallies);
-    for (const { shard, room } of rooms) this.#refuse(part, shard, room);
+    const rooms = this.#rooms(tallies).map(({ shard, room }) => {
+      return { shard, room, refused: this.#refuse(part, shard, room) };
+    });
     kernels.expectAdmitted(table, candidates, ids, count, fates, located);
     return rooms;
   }
 
+  /** Adds to `counts` what was decided. Call this when the push cannot fail anymore. */
+  count(part: LimitedPart, rooms: readonly ShardRoom[], counts: TableCounts): void {
+    const { tallies } = this.#areasOf(part);
+    for (let shard = 0; shard < this.#shards; shard++) {
+      const { newRows, promoted, counted, newCandidates, notAdmitted } = this.#tallyOf(tallies, shard);
+      counts.admitted += newRows + promoted;
+      counts.notAdmitted += counted + newCandidates + notAdmitted;
+    }
+    for (const { refused } of rooms) counts.refused += refused;
+  }
+
   /** Evicts. `seen` has the `seen` of the update by shard, `seenAt` is its address. */
-  makeRoom(part: LimitedPart, rooms: readonly ShardRoom[], seen: Uint32Array, seenAt: number): void {
+  makeRoom(
+    part: LimitedPart,
+    rooms: readonly ShardRoom[],
+    seen: Uint32Array,
+    seenAt: number,
+    counts: TableCounts | undefined,
+  ): void {
     if (rooms.length === 0) return;
     const { ids, count, located } = part;
     this.rows.markSeen(ids, count, located, seenAt);
     const { candidates } = this;
     if (candidates !== undefined)
       this.#heap.kernels.markCandidates(candidates.address, ids, count, this.#areasOf(part).places, seenAt);
-    for (const { shard, room } of rooms) this.#evict(shard, room, seen[shard]!);
+    for (const { shard, room } of rooms) this.#evict(shard, room, seen[shard]!, counts);
   }
 
   /** After the rows were updated. `seenAt` is required if rows have a `seen`. */
@@ -182,20 +204,24 @@ export class LimitedTable {
     return { tallies: area, places, fates: places + 4 * count };
   }
 
-  #rooms(tallies: number): ShardRoom[] {
+  #tallyOf(tallies: number, shard: number): Tally {
+    const words = new Uint32Array(this.#heap.bytes.buffer, tallies + TALLY_BYTES * shard, TALLIES.length);
+    return {
+      rows: words[0]!,
+      newRows: words[1]!,
+      promoted: words[2]!,
+      counted: words[3]!,
+      newCandidates: words[4]!,
+      notAdmitted: words[5]!,
+    };
+  }
+
+  #rooms(tallies: number): { readonly shard: number; readonly room: Room }[] {
     const { shardBytes } = this.#rules;
     if (shardBytes === undefined) return [];
-    const all = new Uint32Array(this.#heap.bytes.buffer, tallies, TALLIES.length * this.#shards);
-    const rooms: ShardRoom[] = [];
+    const rooms: { readonly shard: number; readonly room: Room }[] = [];
     for (let shard = 0; shard < this.#shards; shard++) {
-      const tally = (place: number): number => all[TALLIES.length * shard + place]!;
-      const named = {
-        rows: tally(0),
-        newRows: tally(1),
-        promoted: tally(2),
-        counted: tally(3),
-        newCandidates: tally(4),
-      };
+      const named: NamedIds = this.#tallyOf(tallies, shard);
       if (named.newRows + named.promoted + named.newCandidates === 0) continue;
       const held = { rows: this.rows.rowsOf(shard), candidates: this.candidates?.rowsOf(shard) ?? 0 };
       const room = roomFor(held, named, { shardBytes, rowBytes: this.rows.rowBytes });
@@ -204,27 +230,35 @@ export class LimitedTable {
     return rooms;
   }
 
-  /** Refuses new ids. A candidate that would have got its row keeps its count. */
-  #refuse(part: LimitedPart, shard: number, { refusedCandidates, refusedBytes }: Room): void {
-    if (refusedCandidates + refusedBytes === 0) return;
+  /**
+   * Refuses new ids, and removes them from the tally of the shard. Returns their number. A candidate that would have
+   * got its row keeps its count.
+   */
+  #refuse(part: LimitedPart, shard: number, { refusedCandidates, refusedBytes }: Room): number {
+    if (refusedCandidates + refusedBytes === 0) return 0;
     const { ids, count } = part;
-    const { fates } = this.#areasOf(part);
-    this.#heap.withScratch(4 * count, (out) => {
+    const { fates, tallies } = this.#areasOf(part);
+    return this.#heap.withScratch(4 * count, (out) => {
       const listed = this.#heap.kernels.listNew(this.rows.address, shard, ids, count, fates, out);
       const { bytes } = this.#heap;
       const places = [...new Uint32Array(bytes.buffer, out, listed)]
         .map((at) => ({ at, id: this.rows.idAt(ids, at), fate: bytes[fates + at]! }))
         .sort((a, b) => (a.id < b.id ? 1 : -1));
       const tooMany = places.filter(({ fate }) => fate === FATE.newCandidate).slice(0, refusedCandidates);
-      for (const { at } of tooMany) bytes[fates + at] = FATE.notAdmitted;
-      const isRefused = new Set(tooMany);
+      const refused = new Set(tooMany);
       let left = refusedBytes;
       for (const one of places) {
-        if (left <= 0) return;
-        if (isRefused.has(one)) continue;
-        bytes[fates + one.at] = FATE.notAdmitted;
+        if (left <= 0) break;
+        if (refused.has(one)) continue;
+        refused.add(one);
         left -= this.#freedBy(one.fate);
       }
+      const tally = new Uint32Array(bytes.buffer, tallies + TALLY_BYTES * shard, TALLIES.length);
+      for (const { at, fate } of refused) {
+        bytes[fates + at] = FATE.notAdmitted;
+        tally[fate]! -= 1;
+      }
+      return refused.size;
     });
   }
 
@@ -233,10 +267,18 @@ export class LimitedTable {
     return this.rows.rowBytes - (fate === FATE.promoted ? CANDIDATE_BYTES : 0);
   }
 
-  #evict(shard: number, { evictedCandidates, evictedBytes }: Room, now: number): void {
+  #evict(shard: number, { evictedCandidates, evictedBytes }: Room, now: number, counts: TableCounts | undefined): void {
     const candidates = this.candidates === undefined ? [] : [{ table: this.candidates, bytes: CANDIDATE_BYTES }];
     const all = [{ table: this.rows, bytes: this.rows.rowBytes }, ...candidates];
-    if (evictedCandidates > 0) this.#leastRecent!.remove(shard, candidates, now, evictedCandidates * CANDIDATE_BYTES);
-    if (evictedBytes > 0) this.#leastRecent!.remove(shard, all, now, evictedBytes);
+    const gone = { rows: 0, candidates: 0 };
+    if (evictedCandidates > 0) {
+      const bytes = evictedCandidates * CANDIDATE_BYTES;
+      gone.candidates += this.#leastRecent!.remove(shard, candidates, now, bytes)[0]!;
+    }
+    if (evictedBytes > 0) {
+      const [fromRows = 0, fromCandidates = 0] = this.#leastRecent!.remove(shard, all, now, evictedBytes);
+      addIds(gone, { rows: fromRows, candidates: fromCandidates });
+    }
+    if (counts !== undefined) addIds(counts.evicted.bound, gone);
   }
 }

@@ -18,8 +18,9 @@ import { PaddletError } from '../../../base/errors.ts';
 import type { PushPosition } from '../../../core/shard/ledger.ts';
 import { createShardLedgers, type ShardLedgers } from '../../../core/shard/ledgers.ts';
 import { isStateOf, type LookRules, type LookState, Looks } from '../../../core/shard/looks.ts';
+import { addIds, noTableCounts, type TableCounts } from '../../../tensor/admission/table-counts.ts';
 import { createIdRouter, type IdRouter } from '../../../tensor/id-router.ts';
-import { hasLearningRate, type TrainedSpec } from '../../../tensor/optimizer.ts';
+import { hasLearningRate, isLimited, type TrainedSpec } from '../../../tensor/optimizer.ts';
 import {
   type ParameterMemory,
   type Parameters,
@@ -58,6 +59,11 @@ export class Held {
   readonly job: HeldJob;
   /** Used to cut updates into parts for some shards. */
   readonly parts: ShardParts;
+  /**
+   * By table: what the updates applied here have done with ids; undefined if the table has no rules. These counts are
+   * not state of the shards: they are not saved, moved or copied.
+   */
+  readonly counts: readonly (TableCounts | undefined)[];
   readonly #memory: ShardMemory;
   readonly #ledgers: ShardLedgers;
   /** Shard number → number of applied updates. */
@@ -73,6 +79,7 @@ export class Held {
   constructor(job: HeldJob, memory: ShardMemory, router: IdRouter = createIdRouter(job)) {
     this.job = job;
     this.parts = { ...job, router };
+    this.counts = job.spec.sparse.map((table) => (isLimited(table) ? noTableCounts() : undefined));
     this.#memory = memory;
     this.#ledgers = createShardLedgers(job.tasks, [], new Map());
     this.#seqs = new Float64Array(job.shards);
@@ -209,7 +216,7 @@ export class Held {
   #push({ push, shards, dense, sparse, rateScale }: PushUpdate): void {
     if (shards.length === 0) return;
     const only = this.#unlessAll(shards);
-    const options = { rateScale, seen: this.#nextSeen(), name: push };
+    const options = { rateScale, seen: this.#nextSeen(), name: push, counts: this.counts };
     this.#memory.parameters.push(sparse, dense, this.#actions(only), options);
     this.#begin(shards, push.pass);
     this.#ledgers.advance(push, only);
@@ -230,7 +237,8 @@ export class Held {
   #applyRound({ round, batches, dense, sparse }: RoundUpdate, only: readonly number[] | undefined): OldValues {
     // Copy the ids: they may be in kernel memory, which may move during the push.
     const ids = sparse.map((part) => part.ids.slice());
-    const options = { rateScale: this.rateShareOf(round), seen: this.#nextSeen(), name: { round } };
+    const named = { seen: this.#nextSeen(), name: { round } };
+    const options = { ...named, rateScale: this.rateShareOf(round), counts: this.counts };
     // The round has only rows of these shards. With actions for all held shards, rows found by pulls need no lookup.
     const old = this.#memory.parameters.pushKeeping(sparse, dense, this.#actions(undefined), options);
     this.#begin(only ?? this.#shards, Math.max(...batches.map(({ position }) => position.pass)));
@@ -271,7 +279,8 @@ export class Held {
     this.#watermarks[shard] = watermark;
     const { removals, lowerSeenBy } = looks.after(this.#seqs[shard]!, before, watermark);
     const { parameters } = this.#memory;
-    for (const { table, seen } of removals) parameters.removeUnseen(shard, table, seen);
+    for (const { table, seen } of removals)
+      addIds(this.counts[table]!.evicted.unseen, parameters.removeUnseen(shard, table, seen));
     if (lowerSeenBy !== undefined) parameters.lowerSeen(shard, lowerSeenBy);
   }
 

@@ -9,6 +9,8 @@ import type { UnitBytes } from '../../../cluster/placement/pserver-record.ts';
 import { type LedUnit, type PlacementStamp, stampOf } from '../../../core/placement.ts';
 import type { CommittedLedgers } from '../../../core/shard/ledgers.ts';
 import { type Grouping, shardsOfUnit, shardsOfUnits, unitOf } from '../../../core/units/units.ts';
+import type { TableReport } from '../../../protocol/messages/table-report.ts';
+import { addIds } from '../../../tensor/admission/table-counts.ts';
 import { blockShards } from '../../../tensor/blocks.ts';
 import type { ParameterMemoryStats, Parameters } from '../../../tensor/parameters.ts';
 import type { UnitParts } from '../update/parts.ts';
@@ -32,6 +34,13 @@ interface OwnedSet {
   readonly stamp: PlacementStamp;
   /** Blocks of each dense parameter; computed on first use. */
   blocks: readonly Uint32Array[] | undefined;
+}
+
+export interface OwnedStats extends ParameterMemoryStats {
+  readonly units: number;
+  readonly shards: number;
+  /** Tables with admission, eviction or a bound; absent if there is none. */
+  readonly tables?: TableReport[];
 }
 
 /** Number of placement stamps, including the current one, under which versions can be compared. */
@@ -183,12 +192,30 @@ export class OwnedShards extends Held {
   }
 
   /** Statistics of the owned shards. `reservedBytes` is for the whole memory, including shards that are not owned. */
-  stats(): ParameterMemoryStats & { readonly units: number; readonly shards: number } {
+  stats(): OwnedStats {
     const { reservedBytes } = this.parameters.stats();
     const each = this.numbers.map((shard) => this.parameters.stats(shard));
     const rows = each.reduce((sum, one) => sum + one.rows, 0);
     const bytes = each.reduce((sum, one) => sum + one.bytes, 0);
-    return { rows, bytes, reservedBytes, units: this.heads.units().length, shards: this.numbers.length };
+    const tables = this.tables();
+    const counts = { units: this.heads.units().length, shards: this.numbers.length };
+    return { rows, bytes, reservedBytes, ...counts, ...(tables.length === 0 ? {} : { tables }) };
+  }
+
+  /** Reports the tables with admission, eviction or a bound, as far as their owned shards go. */
+  tables(): TableReport[] {
+    return this.job.spec.sparse.flatMap(({ name, shardBytes }, table) => {
+      const counts = this.counts[table];
+      if (counts === undefined) return [];
+      const use = { rows: 0, candidates: 0, bytes: 0 };
+      for (const shard of this.numbers) {
+        const { rows, candidates, bytes } = this.parameters.tableUse(shard, table);
+        addIds(use, { rows, candidates });
+        use.bytes += bytes;
+      }
+      const bound = shardBytes === undefined ? {} : { boundBytes: shardBytes * this.numbers.length };
+      return { name, ...use, ...bound, ...structuredClone(counts) };
+    });
   }
 
   /** Returns the sizes of the owned units, ascending by unit. */

@@ -22,8 +22,8 @@ const NOT_ADMITTED: u8 = 5;
 const ABSENT: u32 = 0;
 const SKIPPED: u32 = 1;
 
-/** By shard, what a push names: rows, new rows, promoted candidates, candidates that stay, new candidates. */
-const TALLY_BYTES: u32 = 20;
+/** By shard, a u32 for each fate: how many ids of a push have it. */
+const TALLY_BYTES: u32 = 24;
 
 /** Fourth word of the counter of a draw; 1 and 2 are those of initial values (initializer.ts). */
 const DRAW: u32 = 3;
@@ -69,7 +69,6 @@ export function judgeRows(
       }
       store<u8>(fates + i, fate);
     }
-    if (fate == NOT_ADMITTED) continue;
     const tally = tallies + shardIn(table, hash) * TALLY_BYTES + (<u32>fate << 2);
     store<u32>(tally, load<u32>(tally) + 1);
   }

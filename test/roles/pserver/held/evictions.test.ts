@@ -17,7 +17,7 @@ import type { RoundUpdate } from '../../../../src/roles/pserver/update/update.ts
 import type { ParameterMemory, Parameters, SparsePart } from '../../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../../src/tensor/shard-hash.ts';
 import { createParameters } from '../../../../src/tensor/wasm-parameters.ts';
-import { type Cause, NO_OBSERVER, Shard } from '../../../endless/shard.ts';
+import { NO_OBSERVER, Shard } from '../../../endless/shard.ts';
 import { CLOSED, type Position } from '../../../endless/update.ts';
 import * as fc from '../../../properties.ts';
 import { createDice, type Dice } from '../../../sim/dice.ts';
@@ -88,17 +88,23 @@ class Scene {
   parameters = this.#memory(ALL);
   held: OwnedShards;
   #round = 0;
+  /** By table: rows and candidates that the reference has removed since the last move. */
+  #gone = TABLES.map(() => ({ unseen: 0, bound: 0 }));
 
   constructor(seed: number, mode: 'async' | 'sync') {
     this.dice = createDice(seed, 'evictions');
     this.#mode = mode;
     this.held = this.#owned(this.parameters, NO_POSITIONS);
-    const observer = {
-      ...NO_OBSERVER,
-      gone: (_: number, __: bigint, cause: Cause) => void counts[cause]++,
-      refused: () => void counts.refused++,
-    };
-    for (const shard of this.shards) shard.observer = observer;
+    for (const shard of this.shards) {
+      shard.observer = {
+        ...NO_OBSERVER,
+        gone: (table, _, cause) => {
+          counts[cause]++;
+          this.#gone[table]![cause]++;
+        },
+        refused: () => void counts.refused++,
+      };
+    }
   }
 
   #memory(shards: readonly number[]): Parameters {
@@ -170,6 +176,8 @@ class Scene {
     const positions = copy.positions();
     this.parameters = target;
     this.held = this.#owned(target, positions);
+    // Counts stay behind.
+    this.#gone = TABLES.map(() => ({ unseen: 0, bound: 0 }));
   }
 
   #owned(parameters: Parameters, positions: ShardPositions): OwnedShards {
@@ -178,6 +186,13 @@ class Scene {
 
   compare(): void {
     const positions = this.held.positions();
+    TABLES.forEach((_, table) => {
+      const evictions = this.held.counts[table]?.evicted;
+      if (evictions === undefined) return;
+      const { bound, unseen } = evictions;
+      const evicted = { bound: bound.rows + bound.candidates, unseen: unseen.rows + unseen.candidates };
+      expect(evicted).toEqual(this.#gone[table]);
+    });
     for (const { number: shard, state } of this.shards) {
       const { seq, base, moveAt, begins, tables } = state;
       expect(positions.seqs.get(shard)).toBe(seq);

@@ -10,7 +10,7 @@ import { roundShares } from '../../../../core/round-shares.ts';
 import { createParameters } from '../../../../tensor/wasm-parameters.ts';
 import { sweepOrphans } from '../../files/sweep.ts';
 import { OwnedHeads } from '../../held/owned-heads.ts';
-import { OwnedShards } from '../../held/owned-shards.ts';
+import { OwnedShards, type OwnedStats } from '../../held/owned-shards.ts';
 import { untilOthersSaved } from '../../replicas/unsaved-copies.ts';
 import type { Serving } from '../../serving.ts';
 import type { ShardService } from '../../shard-service.ts';
@@ -135,10 +135,13 @@ class RoundService implements ShardService {
     await work.current?.saved();
   }
 
-  stats(): ReturnType<OwnedShards['stats']> {
+  stats(): OwnedStats {
     const { state, current } = this.#work;
-    const stats = state.shards.stats();
-    return current === undefined ? { ...stats, rows: 0, bytes: 0, reservedBytes: 0 } : stats;
+    const { tables, ...stats } = state.shards.stats();
+    if (current !== undefined) return tables === undefined ? stats : { ...stats, tables };
+    const none = { rows: 0, candidates: 0, bytes: 0 };
+    const emptied = tables === undefined ? {} : { tables: tables.map((table) => ({ ...table, ...none })) };
+    return { ...stats, rows: 0, bytes: 0, reservedBytes: 0, ...emptied };
   }
 
   unitBytes(): UnitBytes[] {

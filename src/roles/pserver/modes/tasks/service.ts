@@ -14,7 +14,7 @@ import { beforeUpdates } from '../../files/first-update.ts';
 import { Snapshots } from '../../files/snapshots.ts';
 import { sweepOrphans } from '../../files/sweep.ts';
 import { OwnedHeads } from '../../held/owned-heads.ts';
-import { OwnedShards } from '../../held/owned-shards.ts';
+import { OwnedShards, type OwnedStats } from '../../held/owned-shards.ts';
 import { NO_POSITIONS } from '../../held/positions.ts';
 import { copiesOf, createReplicas } from '../../replicas/create-replicas.ts';
 import type { PserverReplicas } from '../../replicas/pserver-replicas.ts';
@@ -258,7 +258,7 @@ class TaskService implements ShardService {
     await this.#checkpointing.stop();
   }
 
-  stats(): ReturnType<OwnedShards['stats']> {
+  stats(): OwnedStats {
     return this.#shards.stats();
   }
 

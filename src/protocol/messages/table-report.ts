@@ -1,0 +1,49 @@
+/** What processes report about the tables that have admission, eviction or a bound. */
+import * as z from 'zod';
+import { count, name } from './fields.ts';
+
+const ids = z.strictObject({ rows: count, candidates: count });
+
+/** `admitted`, `notAdmitted`, `refused` and `evicted` are since the process started, and are not part of the state. */
+export const tableReport = z.strictObject({
+  name,
+  ...ids.shape,
+  /** Logical: rows × bytes of a row + candidates × 16. */
+  bytes: count,
+  /** Most logical bytes; absent if the table has no bound. */
+  boundBytes: count.optional(),
+  /** Ids that got a row. */
+  admitted: count,
+  /** Ids that got no row, because of their count or their draw: once in each update that names them. */
+  notAdmitted: count,
+  /** Ids for which the bound had no room: once in each update that names them. */
+  refused: count,
+  /** By cause: `bound`, or `unseen` for too long. */
+  evicted: z.strictObject({ bound: ids, unseen: ids }),
+});
+export type TableReport = z.infer<typeof tableReport>;
+
+/** The tables of several processes as one list, which is in the order of the first process. */
+export function summedTables(reports: readonly (readonly TableReport[])[]): TableReport[] {
+  const [first = [], ...others] = reports;
+  return first.map((table) => {
+    const same = others.flatMap((tables) => tables.find((one) => one.name === table.name) ?? []);
+    return same.reduce(sumOf, table);
+  });
+}
+
+const sumOf = (a: TableReport, b: TableReport): TableReport => ({
+  name: a.name,
+  ...idsOf(a, b),
+  bytes: a.bytes + b.bytes,
+  ...(a.boundBytes === undefined ? {} : { boundBytes: a.boundBytes + (b.boundBytes ?? 0) }),
+  admitted: a.admitted + b.admitted,
+  notAdmitted: a.notAdmitted + b.notAdmitted,
+  refused: a.refused + b.refused,
+  evicted: { bound: idsOf(a.evicted.bound, b.evicted.bound), unseen: idsOf(a.evicted.unseen, b.evicted.unseen) },
+});
+
+const idsOf = (a: z.infer<typeof ids>, b: z.infer<typeof ids>): z.infer<typeof ids> => ({
+  rows: a.rows + b.rows,
+  candidates: a.candidates + b.candidates,
+});
