@@ -71,6 +71,19 @@ export const syncPserver = (index: number): PserverInfo => ({
   missing: [3],
 });
 
+/** Half of a job's tables with rules. */
+export const TABLES: NonNullable<Extract<PserverInfo, { state: 'working' }>['tables']> = [
+  {
+    ...{ name: 'v', rows: 1_200, candidates: 300, bytes: 72_000, boundBytes: 80_000 },
+    ...{ admitted: 2_000, notAdmitted: 9_000, refused: 4 },
+    evicted: { bound: { rows: 700, candidates: 5_000 }, unseen: { rows: 100, candidates: 50 } },
+  },
+  {
+    ...{ name: 'w', rows: 5_000, candidates: 0, bytes: 140_000, admitted: 5_100, notAdmitted: 0, refused: 0 },
+    evicted: { bound: { rows: 0, candidates: 0 }, unseen: { rows: 100, candidates: 0 } },
+  },
+];
+
 const DIRECTING = {
   ...PROCESS,
   role: 'master' as const,

@@ -37,9 +37,11 @@ async function limitedJob(place: Place, cluster: object = {}): Promise<string> {
   return place.writeJob({ ...JOB, cluster: { ...JOB.cluster, ...cluster } });
 }
 
-interface Sized {
+interface Inspected {
   readonly name: keyof typeof MAX_BYTES;
+  readonly rows: number;
   readonly bytes: number;
+  readonly candidates?: { readonly count: number; readonly bytes: number };
 }
 
 const digestsIn = ({ modelDigest, stateDigest }: Pick<JobResult, 'modelDigest' | 'stateDigest'>): object => ({
@@ -74,8 +76,15 @@ test('one pserver, or two with copies of which each is killed once: the bits of 
   const result = await resultOf(running);
   expect(digestsIn(result)).toEqual(digestsIn(plain));
   expect(result.records).toMatchObject({ applied: 4 * 3_000, lost: 0, discarded: 0 });
-  const { tables } = (await place.json('checkpoint', 'inspect', '--dir', 'job')) as { tables: Sized[] };
-  for (const { name, bytes } of tables) {
+  const { tables } = (await place.json('checkpoint', 'inspect', '--dir', 'job')) as { tables: Inspected[] };
+  for (const { name, rows, bytes: ofRows, candidates } of tables) {
+    const bytes = ofRows + (candidates?.bytes ?? 0);
+    const shown = { rows, candidates: candidates?.count ?? 0, bytes, boundBytes: MAX_BYTES[name] };
+    for (const { tables: shownOf } of [result, quiet]) {
+      expect(shownOf!.find((one) => one.name === name)).toMatchObject(shown);
+    }
+    // Those of the killed processes are not counted, so the quiet run counts.
+    expect(quiet.tables!.find((one) => one.name === name)!.evicted.bound.rows).toBeGreaterThan(0);
     expect(bytes).toBeLessThanOrEqual(MAX_BYTES[name]);
     expect(bytes).toBeGreaterThan(MAX_BYTES[name] / 2);
   }

@@ -1,6 +1,8 @@
 /** `checkpoint inspect`: what a checkpoint holds, in one pass and bounded memory. */
 
+import { CANDIDATE_BYTES } from '../../tensor/admission/admission.ts';
 import { type OptimizerSpec, optimizerLayout } from '../../tensor/optimizer.ts';
+import { storedTables } from '../../tensor/stored-tables.ts';
 import { readBlock } from '../file/reader.ts';
 import type { CheckpointSet, Variables } from './checkpoint-set.ts';
 import { type ContentOptions, type DenseContent, denseContent, type TableContent, tableContent } from './content.ts';
@@ -12,6 +14,8 @@ export interface InspectedTable extends TableContent {
   readonly name: string;
   readonly width: number;
   readonly optimizer: OptimizerSpec;
+  /** Ids with a count but without a row; undefined if the table never has any. */
+  readonly candidates: { readonly count: number; readonly bytes: number } | undefined;
 }
 
 export interface InspectedDense extends DenseContent {
@@ -63,7 +67,8 @@ export async function inspectCheckpoint(set: CheckpointSet, options: InspectOpti
   const tables: InspectedTable[] = [];
   for (const table of options.variables.sparse) {
     const { name, width, optimizer } = sparse[table]!;
-    tables.push({ name, width, optimizer, ...(await tableContent(set, table, options)) });
+    const candidates = await candidatesOf(set, name);
+    tables.push({ name, width, optimizer, candidates, ...(await tableContent(set, table, options)) });
   }
   const parameters: InspectedDense[] = [];
   for (const parameter of options.variables.dense) {
@@ -96,6 +101,16 @@ export async function inspectCheckpoint(set: CheckpointSet, options: InspectOpti
     positions: { ...(await progressOf(shards)), seq, digest: await positionsDigest(shards) },
     digests: options.digests ? await digestSet(set, options) : undefined,
   };
+}
+
+async function candidatesOf({ facts, shards }: CheckpointSet, name: string): Promise<InspectedTable['candidates']> {
+  const place = storedTables(facts.parameters.sparse).findIndex(
+    (one) => one.kind === 'candidates' && one.name === name,
+  );
+  if (place < 0) return undefined;
+  let count = 0;
+  for (const { reader, shard } of shards) count += await reader.rowCount(shard, place);
+  return { count, bytes: count * CANDIDATE_BYTES };
 }
 
 /** `modelDigest` and `stateDigest` of all variables (model-digest.ts). Memory: a batch of rows. */

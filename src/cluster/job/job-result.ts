@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
 import { EVALUATION_METRICS } from '../../model/metrics.ts';
+import { tableReport } from '../../protocol/messages/table-report.ts';
 
 const count = z.int().min(0);
 
@@ -74,6 +75,8 @@ export const jobResultSchema = z.strictObject({
       loaded: z.array(z.strictObject({ name: z.string(), rows: count, bytes: count })),
     })
     .optional(),
+  /** Tables with admission, eviction or a bound. Their counts are since the pservers started. */
+  tables: z.array(tableReport).optional(),
   /** SHA-256 over all values in canonical order, and over the optimizer's state. */
   modelDigest: z.string(),
   stateDigest: z.string(),

@@ -2,6 +2,7 @@
 import { LIMITS } from '../../base/limits.ts';
 import type { JobResult, KeptModel, Metrics } from '../../cluster/job/job-result.ts';
 import type { ClassWeights } from '../../data/class-weights.ts';
+import { limitedTableText } from './limited-table-text.ts';
 import { type Listed, listedText } from './listed-bad-records.ts';
 
 /** `classWeights`: those of the job. */
@@ -21,6 +22,7 @@ export function resultText(result: JobResult & Listed, classWeights?: ClassWeigh
     lines.push(`training   ${metricsText(metrics.train)}  (last pass; each record scored before training on it)`);
   if (metrics.test) lines.push(`test       ${scoredText(metrics.test)}`);
   if (result.evaluation?.best) lines.push(bestText(result.evaluation.best));
+  for (const table of result.tables ?? []) lines.push(`table      ${limitedTableText(table)}`);
   const useless = metrics.test ? whyUseless(metrics.test, classWeights) : whyUseless(metrics.train);
   if (useless !== undefined) lines.push(`warning    ${useless}`);
   lines.push(`model      ${result.modelDigest}`);

@@ -3,9 +3,9 @@ import type { Log } from '../../base/seams.ts';
 import { type CheckpointSet, chooseVariables } from '../../checkpoint/set/checkpoint-set.ts';
 import { contentBytes } from '../../checkpoint/set/content.ts';
 import { type CheckpointDiff, diffCheckpoints } from '../../checkpoint/set/diff.ts';
+import { bytesText } from '../base/bytes-text.ts';
 import { PaddletCommand } from '../base-command.ts';
 import { ofJobFlags, openFound, varsFlags } from './find-checkpoint.ts';
-import { bytesText } from './inspection-text.ts';
 
 export default class CheckpointDiffCommand extends PaddletCommand<typeof CheckpointDiffCommand> {
   static override summary = 'Compare the values of two checkpoints';

@@ -3,11 +3,11 @@ import { Flags } from '@oclif/core';
 import { EXPORT_FORMATS, exportFile } from '../../checkpoint/export/files.ts';
 import { chooseVariables } from '../../checkpoint/set/checkpoint-set.ts';
 import { contentBytes } from '../../checkpoint/set/content.ts';
+import { bytesText } from '../base/bytes-text.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { pathArg } from '../base/named-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { ofJobFlags, openFound, varsFlags } from './find-checkpoint.ts';
-import { bytesText } from './inspection-text.ts';
 
 export default class CheckpointExportCommand extends PaddletCommand<typeof CheckpointExportCommand> {
   static override summary = 'Write a checkpoint as one model file: safetensors, npz or CSV';

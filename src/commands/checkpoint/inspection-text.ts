@@ -2,15 +2,9 @@
 import { formatShards } from '../../checkpoint/file/coverage.ts';
 import type { Inspection } from '../../checkpoint/set/inspect.ts';
 import type { ValueStatistics } from '../../checkpoint/set/statistics.ts';
+import { bytesText } from '../base/bytes-text.ts';
 import type { MakeTable, TableColumn } from '../base/table.ts';
 import type { About } from './about.ts';
-
-export function bytesText(bytes: number): string {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-  let [size, unit] = [bytes, 0];
-  while (size >= 1000 && unit < units.length - 1) [size, unit] = [size / 1000, unit + 1];
-  return `${unit === 0 ? size : size.toFixed(1)} ${units[unit]}`;
-}
 
 export function ageText(seconds: number): string {
   if (seconds < 120) return `${Math.max(0, seconds).toFixed(0)} s`;
@@ -37,6 +31,7 @@ export function inspectionText({ inspection, about, table, nowSeconds }: Shown):
     filesText(inspection, table, nowSeconds),
     progressText(inspection),
     variablesText(inspection, table),
+    candidatesText(inspection, table),
     ...topTexts(inspection, table),
   ];
   if (digests !== undefined) sections.push(`model ${digests.modelDigest}\nstate ${digests.stateDigest}`);
@@ -105,6 +100,13 @@ function variablesText({ tables, dense }: Inspection, table: MakeTable): string 
     ]),
   ];
   return table(columns, rows);
+}
+
+function candidatesText({ tables }: Inspection, table: MakeTable): string {
+  const rows = tables.flatMap(({ name, candidates }) =>
+    candidates === undefined ? [] : [[name, candidates.count, bytesText(candidates.bytes)]],
+  );
+  return rows.length === 0 ? '' : table([...left('table'), ...right('candidates', 'bytes')], rows);
 }
 
 function topTexts({ tables }: Inspection, table: MakeTable): string[] {

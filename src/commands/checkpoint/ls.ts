@@ -1,9 +1,10 @@
 import { type ListedGeneration, listGenerations } from '../../checkpoint/registry/listing.ts';
+import { bytesText } from '../base/bytes-text.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { pathArg } from '../base/named-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { ofJobFlags, withCheckpoint } from './find-checkpoint.ts';
-import { ageText, bytesText } from './inspection-text.ts';
+import { ageText } from './inspection-text.ts';
 
 export default class CheckpointLsCommand extends PaddletCommand<typeof CheckpointLsCommand> {
   static override summary = 'List the checkpoints of a job with their sizes and ages';

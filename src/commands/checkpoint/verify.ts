@@ -4,11 +4,11 @@ import { verifyModel } from '../../checkpoint/export/verify-model.ts';
 import { formatShards } from '../../checkpoint/file/coverage.ts';
 import { newestFiles, publishedFiles } from '../../checkpoint/registry/newest.ts';
 import { type FileVerdict, type Verification, verifyCheckpoint } from '../../checkpoint/set/verify.ts';
+import { bytesText } from '../base/bytes-text.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { pathArg } from '../base/named-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { type FoundCheckpoint, ofJobFlags, withCheckpoint } from './find-checkpoint.ts';
-import { bytesText } from './inspection-text.ts';
 
 const COMPARED = { md5: 'MD5', checksums: 'checksums in the file', nothing: 'nothing' } as const;
 

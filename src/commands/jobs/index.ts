@@ -1,9 +1,9 @@
 import { isoTime } from '../../host/clock.ts';
+import { bytesText } from '../base/bytes-text.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { milliseconds } from '../base/duration-flag.ts';
 import { storeFlags } from '../base/flags.ts';
 import { PaddletCommand } from '../base-command.ts';
-import { bytesText } from '../checkpoint/inspection-text.ts';
 import { type JobRow, type JobRowProgress, jobRows } from './rows.ts';
 
 export default class JobsCommand extends PaddletCommand<typeof JobsCommand> {

@@ -123,6 +123,10 @@ export const inspect = schemaOf<Inspection & { job: About }>()(
         optimizer,
         rows: count,
         bytes: count,
+        candidates: z
+          .strictObject({ count, bytes: count })
+          .optional()
+          .describe('Ids with a count but without a row; absent without `admission` of type `count`.'),
         ...statistics,
         top: z
           .array(z.strictObject({ id: z.string(), norm: z.number() }))

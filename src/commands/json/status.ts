@@ -206,6 +206,9 @@ const notEnded = {
   why: causes
     .optional()
     .describe('Why the job makes no progress, the root cause first; absent after the end of the job.'),
+  tables: jobResultSchema.shape.tables.describe(
+    'Tables with admission, eviction or a bound; absent without such tables, or while a pserver does not answer.',
+  ),
   resume: startCommandSchema.optional().describe('The command that last started the job; it also resumes the job.'),
 };
 

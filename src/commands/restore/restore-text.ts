@@ -1,7 +1,7 @@
 /** The plan and the outcome of a restore, for people. */
 import type { Restored, RestorePlan } from '../../checkpoint/restore/restore.ts';
+import { bytesText } from '../base/bytes-text.ts';
 import type { MakeTable } from '../base/table.ts';
-import { bytesText } from '../checkpoint/inspection-text.ts';
 
 export interface PlannedRestore {
   readonly plan: RestorePlan;

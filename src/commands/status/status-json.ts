@@ -7,6 +7,7 @@ import type { UnitCopiesStatus } from '../../cluster/client/describe-copies.ts';
 import type { DirectingInfo, RecordAccount } from '../../cluster/info.ts';
 import { directingInfo, type JobStatus, type LiveProcess } from '../../cluster/job/describe-job.ts';
 import { elapsedSeconds } from '../../cluster/job/job-record.ts';
+import { allServing, limitedTables } from './limited-tables.ts';
 import { causesOf, phaseOf, reasonOf, type ShownStatus } from './shown-status.ts';
 import type { StoredProgress } from './stored-progress.ts';
 
@@ -32,9 +33,15 @@ export function statusJson(status: ShownStatus, wallSeconds: number): object {
     ...(end && { error: { code: end.failure.code, message: end.failure.message, exit: end.failure.exitCode } }),
     ...(end === undefined && { why: causesOf(status) }),
     ...(command && { resume: command }),
+    ...tablesJson(status),
     ...status.listed,
     ...progressJson(status, directingInfo(status)),
   };
+}
+
+function tablesJson(status: ShownStatus): object {
+  const tables = limitedTables(status);
+  return tables === undefined ? {} : { tables };
 }
 
 function unitsJson({ spread, record, copies }: ShownStatus): object {
@@ -105,15 +112,9 @@ function storedJson(stored: StoredProgress | undefined): object {
 }
 
 /** From the ledgers of the pserver that applied least; undefined unless all shards are among those that answered. */
-export function leastApplied({ record, processes }: JobStatus): RecordAccount | undefined {
-  const working = processes.flatMap(({ answer }) =>
-    answer.kind === 'info' && answer.info.role === 'pserver' && answer.info.state === 'working' && answer.info.units > 0
-      ? [answer.info]
-      : [],
-  );
-  const shards = working.reduce((sum, one) => sum + one.shards, 0);
-  if (shards !== record.job.cluster.shards) return undefined;
-  return working.map(({ account }) => account).reduce((least, one) => (one.applied < least.applied ? one : least));
+export function leastApplied(status: JobStatus): RecordAccount | undefined {
+  const accounts = allServing(status)?.map(({ account }) => account);
+  return accounts?.reduce((least, one) => (one.applied < least.applied ? one : least));
 }
 
 /** What the store has of a pserver: it does not depend on its answer. */

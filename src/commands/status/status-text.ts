@@ -14,6 +14,7 @@ import type { MakeTable } from '../base/table.ts';
 import { secondsLeft } from '../base/time-left.ts';
 import { copiesLine, copiesTable } from './copies-text.ts';
 import { errorsText } from './errors-text.ts';
+import { limitedTables, limitedTablesTable } from './limited-tables.ts';
 import { causesOf, phaseOf, reasonOf, type ShownStatus } from './shown-status.ts';
 import { roundsText } from './status-text-rounds.ts';
 import { timesText } from './times-text.ts';
@@ -69,7 +70,12 @@ export function statusText(status: ShownStatus, wallSeconds: number, options: Te
   const shownOf = <T>(cells: readonly T[]): T[] => cells.filter((_, at) => !isNarrow || heads[at] !== 'address');
   const rows = processes.map((process) => shownOf(processCells(process, status, isWide)));
   const ofUnits = copies && copiesTable(copies, { table, isWide, replicas });
-  const tables = [table(shownOf(heads.map((head) => ({ head }))), rows), ...(ofUnits === undefined ? [] : [ofUnits])];
+  const limited = end === undefined ? limitedTables(status) : undefined;
+  const tables = [
+    table(shownOf(heads.map((head) => ({ head }))), rows),
+    ...(limited === undefined ? [] : [limitedTablesTable(limited, table, columns)]),
+    ...(ofUnits === undefined ? [] : [ofUnits]),
+  ];
   const cells = tables.flatMap((one) => ['', ...one.split('\n').map((line) => cut(line, columns))]);
   return [...shown, ...cells, ...errorsText(processes, wallSeconds, columns)].join('\n');
 }

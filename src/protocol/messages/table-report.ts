@@ -4,23 +4,25 @@ import { count, name } from './fields.ts';
 
 const ids = z.strictObject({ rows: count, candidates: count });
 
-/** `admitted`, `notAdmitted`, `refused` and `evicted` are since the process started, and are not part of the state. */
-export const tableReport = z.strictObject({
-  name,
-  ...ids.shape,
-  /** Logical: rows × bytes of a row + candidates × 16. */
-  bytes: count,
-  /** Most logical bytes; absent if the table has no bound. */
-  boundBytes: count.optional(),
-  /** Ids that got a row. */
-  admitted: count,
-  /** Ids that got no row, because of their count or their draw: once in each update that names them. */
-  notAdmitted: count,
-  /** Ids for which the bound had no room: once in each update that names them. */
-  refused: count,
-  /** By cause: `bound`, or `unseen` for too long. */
-  evicted: z.strictObject({ bound: ids, unseen: ids }),
-});
+/** Counts from `admitted` on are since the process started, and are not part of the state. */
+export const tableReport = z
+  .strictObject({
+    name,
+    ...ids.shape,
+    bytes: count.describe('Logical bytes: rows × bytes of a row + candidates × 16.'),
+    boundBytes: count.optional().describe('Maximum of `bytes`; absent if the table has no `maxBytes`.'),
+    admitted: count.describe('Number of ids that got a row.'),
+    notAdmitted: count.describe(
+      'Number of ids that got no row, because of their count or their draw; an id counts in each update that names it.',
+    ),
+    refused: count.describe(
+      'Number of ids for which the bound had no room; an id counts in each update that names it.',
+    ),
+    evicted: z
+      .strictObject({ bound: ids, unseen: ids })
+      .describe('Rows and candidates that the bound pushed out, and that were removed because they were unseen.'),
+  })
+  .meta({ id: 'LimitedTable', description: 'A table with `admission`, `eviction` or `maxBytes`.' });
 export type TableReport = z.infer<typeof tableReport>;
 
 /** The tables of several processes as one list, which is in the order of the first process. */

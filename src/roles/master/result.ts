@@ -8,6 +8,7 @@ import type { JobResult } from '../../cluster/job/job-result.ts';
 import { finishMetrics } from '../../model/metrics.ts';
 import type { MetricSums, Model } from '../../model/model.ts';
 import type { ReplyHeader } from '../../protocol/messages/all-messages.ts';
+import { summedTables } from '../../protocol/messages/table-report.ts';
 import type { ConcludeOptions } from './training.ts';
 
 export type PserverAccount = Extract<ReplyHeader, { type: 'account' }>;
@@ -61,6 +62,7 @@ interface ResultOptions extends Pick<ConcludeOptions, 'passes' | 'evaluation' | 
 /** What differs between the modes, and what was made of the model. */
 export interface ModeResult
   extends Pick<JobResult, 'tasks' | 'records' | 'staleness' | 'modelDigest' | 'stateDigest' | 'checkpoints'> {
+  readonly accounts: readonly PserverAccount[];
   /** Sums of the last pass. */
   readonly train: MetricSums | undefined;
 }
@@ -68,6 +70,7 @@ export interface ModeResult
 export function makeResult(options: ResultOptions, ofMode: ModeResult): JobResult {
   const { context, record, model, passes, evaluation, testMetrics } = options;
   const { tasks, records, staleness, modelDigest, stateDigest, checkpoints } = ofMode;
+  const tables = summedTables(ofMode.accounts.map((account) => account.tables ?? []));
   const train = ofMode.train && finishMetrics(model.task, ofMode.train, {});
   return {
     job: record.job.name,
@@ -79,6 +82,7 @@ export function makeResult(options: ResultOptions, ofMode: ModeResult): JobResul
     ...(evaluation === undefined ? {} : { evaluation }),
     ...(staleness === undefined ? {} : { staleness }),
     ...(record.warmStart === undefined ? {} : { warmStart: shownWarmStart(record.warmStart) }),
+    ...(tables.length === 0 ? {} : { tables }),
     modelDigest,
     stateDigest,
     recordsPerSecond: options.recordsPerSecond,

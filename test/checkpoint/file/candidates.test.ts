@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { openCheckpoint } from '../../../src/checkpoint/file/reader.ts';
 import { loadGeneration } from '../../../src/checkpoint/load/load.ts';
 import { writeResharded } from '../../../src/checkpoint/restore/reshard.ts';
-import { openCheckpointSet } from '../../../src/checkpoint/set/checkpoint-set.ts';
-import { digestSet } from '../../../src/checkpoint/set/inspect.ts';
+import { chooseVariables, openCheckpointSet } from '../../../src/checkpoint/set/checkpoint-set.ts';
+import { digestSet, inspectCheckpoint } from '../../../src/checkpoint/set/inspect.ts';
 import { shardDigest } from '../../../src/checkpoint/set/shard-digest.ts';
 import { verifyCheckpoint } from '../../../src/checkpoint/set/verify.ts';
 import type { LookState } from '../../../src/core/shard/looks.ts';
@@ -126,6 +126,16 @@ it('change the digest of the state, not that of the model', async () => {
   const after = await digestSet(await openCheckpointSet(other, [FILE]));
   expect(after.modelDigest).toBe(before.modelDigest);
   expect(after.stateDigest).not.toBe(before.stateDigest);
+});
+
+it('are counted by an inspection', async () => {
+  const { disk } = await saved();
+  const set = await openCheckpointSet(disk, [FILE]);
+  const { tables } = await inspectCheckpoint(set, { variables: chooseVariables(JOB.parameters, []), digests: false });
+  // Half of the ids of each table are candidates.
+  expect(tables.map(({ rows, candidates }) => ({ rows, candidates }))).toEqual(
+    JOB.parameters.sparse.map(() => ({ rows: 200, candidates: { count: 200, bytes: 3_200 } })),
+  );
 });
 
 it('that are damaged are named', async () => {

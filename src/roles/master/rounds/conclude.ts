@@ -36,6 +36,7 @@ export async function concludeRounds(options: ConcludeRoundsOptions): Promise<Jo
   checkAccount(accounts, passes * record.train.records, counts.records);
   const checkpoints = cut.files.map(({ index, uuid, md5, bytes }) => ({ index, uuid, md5, bytes }));
   return makeResult(options, {
+    accounts,
     tasks: { total: passes * tasks, done: complete * tasks, discarded: 0 },
     records: counts.records,
     train: counts.lastPass,

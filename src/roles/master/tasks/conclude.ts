@@ -72,6 +72,7 @@ export async function conclude(options: ConcludeTasksOptions): Promise<JobResult
   const records = { read, applied, duplicate, bad: sums.bad, discarded, lost };
   checkAccount(accounts, passes * record.train.records, records);
   return makeResult(options, {
+    accounts,
     tasks: {
       total: passes * record.train.tasks,
       done: ended.reduce((sum, totals) => sum + totals.done, 0),
