@@ -55,6 +55,8 @@ export interface PageJob {
   readonly records: Partial<Record<'read' | 'good' | 'bad' | 'duplicate' | 'applied' | 'discarded' | 'lost', number>>;
   /** The newest file of each pserver. */
   readonly checkpoints: readonly PageCheckpoint[];
+  /** Tables with admission, eviction or a bound; absent if there is none, or a pserver does not answer. */
+  readonly tables?: readonly PageTable[] | undefined;
   /** Kept models of a job that is evaluated while it trains. */
   readonly kept?:
     | { readonly metric: string; readonly last: PageKept; readonly best?: PageKept | undefined }
@@ -131,6 +133,24 @@ export type PageCheckpoint =
       readonly round?: number | undefined;
     }
   | { readonly error: string };
+
+export interface PageTable {
+  readonly name: string;
+  readonly rows: number;
+  /** Ids with a count but without a row. */
+  readonly candidates: number;
+  /** Logical bytes, and their maximum. */
+  readonly bytes: number;
+  readonly boundBytes?: number | undefined;
+  /** Ids that got a row, and ids that got none. */
+  readonly admitted: number;
+  readonly notAdmitted: number;
+  readonly refused: number;
+  /** Rows, by cause. */
+  readonly evicted: { readonly bound: number; readonly unseen: number };
+  /** Why the table is too small. */
+  readonly note?: string | undefined;
+}
 
 export interface PageKept {
   readonly passes: number;

@@ -43,6 +43,9 @@ export interface Push {
   readonly pulled: PulledRows | undefined;
 }
 
+/** What the kernel locates for an id whose shard skips the push (kernels/assembly/rows.ts). */
+const SKIPPED = 1;
+
 /** Address for old values that are not requested. */
 const NOWHERE = 0;
 
@@ -80,7 +83,7 @@ export function applyKeeping(push: Push): OldParts {
 
 /** `old` is an address or `NOWHERE`: for the old values of all rows. */
 function applyChecked(push: Push, checked: Checked, old: number): void {
-  const { sparse, dense, actions, options } = push;
+  const { heap, sparse, dense, actions, options } = push;
   const { idsAt, counts, gradientsAt, located, seenAt } = checked;
   assertOptions(push);
   const rooms = locate(push, checked);
@@ -97,7 +100,7 @@ function applyChecked(push: Push, checked: Checked, old: number): void {
     const countsRows = tableCounts !== undefined && limited === undefined;
     const rowsBefore = countsRows ? table.allRows() : 0;
     table.apply(ids, count, gradientsAt[part]!, locatedAt, oldAt);
-    if (countsRows) tableCounts.admitted += table.allRows() - rowsBefore;
+    if (countsRows) countPlain(heap, tableCounts, table.allRows() - rowsBefore, { count, located: locatedAt });
     else if (tableCounts !== undefined) limited!.count(limitedPart, rooms[part]!, tableCounts);
     if (table.hasSeen) table.markSeen(ids, count, locatedAt, seenAt!);
     limited?.countCandidates(limitedPart, seenAt);
@@ -112,6 +115,19 @@ function applyChecked(push: Push, checked: Checked, old: number): void {
     parameter.apply(blocks, gradientsAt[sparse.length + part]!, actions);
   }
   scaleRates(push, 1);
+}
+
+/** Counts what a part without rules of admission did: it made `rows` rows, and updated the others that it located. */
+function countPlain(
+  heap: KernelHeap,
+  counts: TableCounts,
+  rows: number,
+  { count, located }: { readonly count: number; readonly located: number },
+): void {
+  let applied = 0;
+  for (const place of new Uint32Array(heap.bytes.buffer, located, count)) if (place !== SKIPPED) applied++;
+  counts.admitted += rows;
+  counts.updated += applied - rows;
 }
 
 /** The rate of a statistic is how much of it is new, and no learning rate. */

@@ -75,11 +75,12 @@ export const syncPserver = (index: number): PserverInfo => ({
 export const TABLES: NonNullable<Extract<PserverInfo, { state: 'working' }>['tables']> = [
   {
     ...{ name: 'v', rows: 1_200, candidates: 300, bytes: 72_000, boundBytes: 80_000 },
-    ...{ admitted: 2_000, notAdmitted: 9_000, refused: 4 },
+    ...{ updated: 1_500, admitted: 2_000, notAdmitted: 9_000, refused: 4 },
     evicted: { bound: { rows: 700, candidates: 5_000 }, unseen: { rows: 100, candidates: 50 } },
   },
   {
-    ...{ name: 'w', rows: 5_000, candidates: 0, bytes: 140_000, admitted: 5_100, notAdmitted: 0, refused: 0 },
+    ...{ name: 'w', rows: 5_000, candidates: 0, bytes: 140_000, updated: 90_000 },
+    ...{ admitted: 5_100, notAdmitted: 0, refused: 0 },
     evicted: { bound: { rows: 0, candidates: 0 }, unseen: { rows: 100, candidates: 0 } },
   },
 ];

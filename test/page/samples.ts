@@ -53,6 +53,25 @@ const training: PageJob = {
   records: { read: 4_457_472, good: 4_457_001, bad: 471, applied: 4_440_617, discarded: 0, lost: 0 },
   checkpoints: [0, 1, 2].map((index) => ({ index, time: TIME - 44 - index, uuid: `7f0a-${index}`, bytes: 48_211_456 })),
   kept: { metric: 'auc', last: { passes: 2, value: 0.7803 }, best: { passes: 2, value: 0.7803 } },
+  tables: [
+    {
+      ...{ name: 'v', rows: 812_004, candidates: 120_551, bytes: 498_211_456, boundBytes: 512_000_000 },
+      ...{ admitted: 4_100_200, notAdmitted: 9_300_112, refused: 0, evicted: { bound: 3_288_196, unseen: 0 } },
+      note: 'Table v is at its bound: it has evicted 3288196 rows, and 57 % of the rows that updates needed were new or evicted.',
+    },
+    {
+      ...{
+        name: 'w',
+        rows: 1_204_551,
+        candidates: 0,
+        bytes: 33_727_428,
+        admitted: 1_300_000,
+        notAdmitted: 0,
+        refused: 0,
+      },
+      evicted: { bound: 0, unseen: 95_449 },
+    },
+  ],
   log: LOG,
 };
 

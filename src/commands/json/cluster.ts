@@ -21,6 +21,10 @@ export const why = schemaOf<Answer>()(
       .describe('Mean number of records trained per second since the master started to direct the job.'),
     quietSeconds: z.number().optional().describe('Seconds since a trainer last reported more records.'),
     causes,
+    notes: z
+      .array(z.strictObject({ table: z.string(), sentence: z.string(), hint: z.string() }))
+      .optional()
+      .describe('What holds nothing up, but should be known: tables that are too small.'),
   }),
 );
 

@@ -3,6 +3,7 @@ import type { UnitCopiesStatus } from '../../cluster/client/describe-copies.ts';
 import { directingInfo, type JobStatus, type LiveProcess } from '../../cluster/job/describe-job.ts';
 import { elapsedSeconds } from '../../cluster/job/job-record.ts';
 import type { KeptModels, Metrics } from '../../cluster/job/job-result.ts';
+import { limitedTables, tableNotes } from '../../cluster/job/limited-tables.ts';
 import { shortId } from '../../cluster/trainer-entry.ts';
 import type { PageJob, PageLogLine, PageProcess, PageProgress, PageUnits } from '../../page/page-data.ts';
 import { secondsLeft, shareDone } from '../base/time-left.ts';
@@ -45,6 +46,7 @@ export function pageJobOf({ before, now, units, log, wallSeconds }: PageLooks): 
         ? { error: one.error }
         : { index: one.index, time: one.timestamp, uuid: one.uuid, bytes: one.bytes, round: one.round },
     ),
+    ...tablesOf(status),
     ...(kept === undefined ? {} : { kept: keptOf(kept) }),
     ...(result === undefined
       ? {}
@@ -145,6 +147,21 @@ function recordsOf(status: ShownStatus): PageJob['records'] {
   const account = leastApplied(status);
   const applied = account && { applied: account.applied, discarded: account.discarded };
   return master.mode === 'sync' ? { ...applied } : { ...master.sums, ...applied, lost: master.lost };
+}
+
+/** Those of the result, if the job is done. */
+function tablesOf(status: ShownStatus): Pick<PageJob, 'tables'> {
+  const { end } = status;
+  const tables = end !== undefined && 'result' in end ? end.result.tables : limitedTables(status);
+  if (tables === undefined) return {};
+  const notes = end === undefined ? tableNotes(status) : [];
+  return {
+    tables: tables.map(({ evicted: { bound, unseen }, updated: _, ...table }) => ({
+      ...table,
+      evicted: { bound: bound.rows, unseen: unseen.rows },
+      note: notes.find((note) => note.table === table.name)?.sentence,
+    })),
+  };
 }
 
 function keptOf({ metric, last, best }: KeptModels): NonNullable<PageJob['kept']> {

@@ -1,32 +1,8 @@
-/** The tables of a job that have admission, eviction or a bound: how full they are, and what was done with ids. */
+/** The tables of a job that have admission, eviction or a bound, as `status` shows them. */
 import { stripVTControlCharacters } from 'node:util';
-import type { PserverInfo } from '../../cluster/info.ts';
-import type { JobStatus } from '../../cluster/job/describe-job.ts';
-import { summedTables, type TableReport } from '../../protocol/messages/table-report.ts';
+import type { TableReport } from '../../protocol/messages/table-report.ts';
 import { tableSizeText } from '../base/limited-table-text.ts';
 import type { MakeTable } from '../base/table.ts';
-
-type ServingPserver = Extract<PserverInfo, { state: 'working' }>;
-
-/** The pservers that lead units; undefined unless all shards are among those that answered. */
-export function allServing({
-  record,
-  processes,
-}: Pick<JobStatus, 'record' | 'processes'>): readonly ServingPserver[] | undefined {
-  const working = processes.flatMap(({ answer }) =>
-    answer.kind === 'info' && answer.info.role === 'pserver' && answer.info.state === 'working' && answer.info.units > 0
-      ? [answer.info]
-      : [],
-  );
-  const shards = working.reduce((sum, one) => sum + one.shards, 0);
-  return shards === record.job.cluster.shards ? working : undefined;
-}
-
-/** Over all pservers; undefined if a pserver does not answer, or no table has rules. */
-export function limitedTables(status: Pick<JobStatus, 'record' | 'processes'>): readonly TableReport[] | undefined {
-  const tables = summedTables((allServing(status) ?? []).map((info) => info.tables ?? []));
-  return tables.length === 0 ? undefined : tables;
-}
 
 interface Column {
   readonly head: string;

@@ -7,7 +7,7 @@ import type { UnitCopiesStatus } from '../../cluster/client/describe-copies.ts';
 import type { DirectingInfo, RecordAccount } from '../../cluster/info.ts';
 import { directingInfo, type JobStatus, type LiveProcess } from '../../cluster/job/describe-job.ts';
 import { elapsedSeconds } from '../../cluster/job/job-record.ts';
-import { allServing, limitedTables } from './limited-tables.ts';
+import { allServing, limitedTables } from '../../cluster/job/limited-tables.ts';
 import { causesOf, phaseOf, reasonOf, type ShownStatus } from './shown-status.ts';
 import type { StoredProgress } from './stored-progress.ts';
 

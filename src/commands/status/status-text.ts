@@ -4,6 +4,7 @@ import type { DirectingInfo, RoleInfo } from '../../cluster/info.ts';
 import { directingInfo, type JobStatus, type LiveProcess } from '../../cluster/job/describe-job.ts';
 import { silenceText } from '../../cluster/job/health.ts';
 import type { KeptModel, KeptModels } from '../../cluster/job/job-result.ts';
+import { limitedTables, tableNotes } from '../../cluster/job/limited-tables.ts';
 import { shellCommand } from '../../cluster/job/start-command.ts';
 import { shortId } from '../../cluster/trainer-entry.ts';
 import { isoTime } from '../../host/clock.ts';
@@ -14,7 +15,7 @@ import type { MakeTable } from '../base/table.ts';
 import { secondsLeft } from '../base/time-left.ts';
 import { copiesLine, copiesTable } from './copies-text.ts';
 import { errorsText } from './errors-text.ts';
-import { limitedTables, limitedTablesTable } from './limited-tables.ts';
+import { limitedTablesTable } from './limited-tables.ts';
 import { causesOf, phaseOf, reasonOf, type ShownStatus } from './shown-status.ts';
 import { roundsText } from './status-text-rounds.ts';
 import { timesText } from './times-text.ts';
@@ -59,6 +60,8 @@ export function statusText(status: ShownStatus, wallSeconds: number, options: Te
   }
   if (end === undefined && processes.length > 0) lines.push(...spreadText(status), ...timesText(processes));
   if (copies !== undefined) lines.push(copiesLine(copies, replicas));
+  const [note] = end === undefined ? tableNotes(status) : [];
+  if (note !== undefined) lines.push(`note: ${note.sentence}`);
   // Ids, addresses and reasons that processes wrote: none of them can start a new line.
   const shown = lines.map((line) => wrapped(visible(line), columns));
   // A command is copied: it stays in one piece.

@@ -3,6 +3,7 @@ import type { PaddletError } from '../../base/errors.ts';
 import { visible } from '../../base/visible.ts';
 import type { DirectingInfo } from '../../cluster/info.ts';
 import { directingInfo } from '../../cluster/job/describe-job.ts';
+import { type TableNote, tableNotes } from '../../cluster/job/limited-tables.ts';
 import { type Cause, oneLine } from '../../cluster/why/cause.ts';
 import { causesOf, phaseOf, type ShownStatus } from '../status/shown-status.ts';
 
@@ -15,16 +16,20 @@ export interface Answer {
   readonly quietSeconds?: number;
   /** The cause first; empty when nothing holds the job up. */
   readonly causes: readonly Cause[];
+  /** Facts that hold nothing up, but should be known: tables that are too small. Absent without any. */
+  readonly notes?: readonly TableNote[];
 }
 
 export function answerOf(status: ShownStatus): Answer {
   const master = directingInfo(status);
+  const notes = status.end === undefined ? tableNotes(status) : [];
   return {
     job: status.record.job.name,
     phase: phaseOf(status),
     ...(master?.recordsPerSecond === undefined ? {} : { recordsPerSecond: master.recordsPerSecond }),
     ...(master !== undefined && hasTrained(master) ? { quietSeconds: Math.round(master.quietMs / 100) / 10 } : {}),
     causes: causesOf(status),
+    ...(notes.length === 0 ? {} : { notes }),
   };
 }
 
@@ -44,8 +49,13 @@ export const storeAway = (url: string, { message, hint }: PaddletError): Answer 
   ],
 });
 
-/** The cause, what to do, and then what follows from it. */
-export function whyText({ job, phase, recordsPerSecond, quietSeconds, causes }: Answer): string {
+/** The cause, what to do, and what follows from it; then notes. */
+export function whyText(answer: Answer): string {
+  const noted = (answer.notes ?? []).flatMap(({ sentence, hint }) => ['', `note: ${sentence}`, `  ${hint}`]);
+  return [causesText(answer), ...noted.map(visible)].join('\n');
+}
+
+function causesText({ job, phase, recordsPerSecond, quietSeconds, causes }: Answer): string {
   const rate = recordsPerSecond === undefined ? '' : `, ${recordsPerSecond} records/s on average`;
   const quiet = quietSeconds === undefined ? '' : `; the last records ${quietSeconds} s ago`;
   const head = job === undefined ? [] : [`job ${job}: ${phase}${rate}${quiet}`, ''];

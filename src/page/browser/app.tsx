@@ -4,7 +4,7 @@ import { Cluster } from './cluster.tsx';
 import type { View } from './connection.ts';
 import { Curves } from './curves.tsx';
 import { Header, Jobs } from './header.tsx';
-import { Checkpoints, Records, Result } from './ledger.tsx';
+import { Checkpoints, Records, Result, Tables } from './ledger.tsx';
 import { Log } from './log.tsx';
 import { Notice } from './notices.tsx';
 import { Empty } from './parts.tsx';
@@ -35,6 +35,7 @@ export function App({ view }: { readonly view: View }) {
           <div class="ledger">
             {job.result !== undefined && <Result result={job.result} />}
             <Records records={job.records} />
+            {job.tables !== undefined && <Tables tables={job.tables} />}
             <Checkpoints job={job} time={data?.time ?? 0} />
           </div>
           {job.processes.length > 0 && <Processes job={job} />}

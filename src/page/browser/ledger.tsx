@@ -1,7 +1,16 @@
 /** What became of the records, what is saved, and how the job ended. */
-import type { PageCheckpoint, PageJob, PageKept, PageResult } from '../page-data.ts';
+import type { PageCheckpoint, PageJob, PageKept, PageResult, PageTable } from '../page-data.ts';
 import { metricTitle } from './charts.ts';
-import { agoText, bytesText, countText, durationText, metricText, rateText } from './format.ts';
+import {
+  agoText,
+  bytesText,
+  compactText,
+  countText,
+  durationText,
+  metricText,
+  percentText,
+  rateText,
+} from './format.ts';
 import { Empty, Facts, Panel, useShowAll } from './parts.tsx';
 
 const ACCOUNT = ['read', 'good', 'bad', 'duplicate', 'applied', 'discarded', 'lost'] as const;
@@ -96,6 +105,57 @@ function CheckpointRow({ checkpoint, time }: { readonly checkpoint: PageCheckpoi
       <td>{agoText(time - checkpoint.time)}</td>
       <td>{bytes === undefined ? '–' : bytesText(bytes)}</td>
       <td>{round === undefined ? '–' : countText(round)}</td>
+    </tr>
+  );
+}
+
+/** Tables with admission, eviction or a bound. Counts are since the pservers started. */
+export function Tables({ tables }: { readonly tables: readonly PageTable[] }) {
+  const { most, button } = useShowAll(tables.length, MOST_SHOWN, 'tables');
+  const notes = tables.flatMap(({ note }) => note ?? []);
+  return (
+    <Panel id="tables" title="Tables">
+      <table class="checkpoints">
+        <thead>
+          <tr>
+            <th scope="col">Table</th>
+            <th scope="col">Rows</th>
+            <th scope="col">Size</th>
+            <th scope="col">Admitted</th>
+            <th scope="col">Evicted</th>
+          </tr>
+        </thead>
+        <tbody>
+          {tables.slice(0, most).map((table) => (
+            <TableRow key={table.name} table={table} />
+          ))}
+        </tbody>
+      </table>
+      {button}
+      {notes.map((note) => (
+        <p key={note} class="muted">
+          {note}
+        </p>
+      ))}
+    </Panel>
+  );
+}
+
+function TableRow({ table }: { readonly table: PageTable }) {
+  const { name, rows, candidates, bytes, boundBytes, admitted, notAdmitted, refused, evicted } = table;
+  const all = [
+    `${countText(candidates)} candidates`,
+    `${bytesText(bytes)}${boundBytes === undefined ? '' : ` of ${bytesText(boundBytes)}`}`,
+    `${countText(admitted)} ids admitted, ${countText(notAdmitted)} not admitted, ${countText(refused)} refused`,
+    `${countText(evicted.bound)} rows evicted at the bound, ${countText(evicted.unseen)} as unseen`,
+  ];
+  return (
+    <tr title={all.join('; ')}>
+      <th scope="row">{name}</th>
+      <td>{countText(rows)}</td>
+      <td>{boundBytes === undefined ? bytesText(bytes) : percentText(bytes / boundBytes)}</td>
+      <td>{compactText(admitted)}</td>
+      <td>{compactText(evicted.bound + evicted.unseen)}</td>
     </tr>
   );
 }

@@ -4,13 +4,14 @@ import { count, name } from './fields.ts';
 
 const ids = z.strictObject({ rows: count, candidates: count });
 
-/** Counts from `admitted` on are since the process started, and are not part of the state. */
+/** Counts from `updated` on are since the process started, and are not part of the state. */
 export const tableReport = z
   .strictObject({
     name,
     ...ids.shape,
     bytes: count.describe('Logical bytes: rows × bytes of a row + candidates × 16.'),
     boundBytes: count.optional().describe('Maximum of `bytes`; absent if the table has no `maxBytes`.'),
+    updated: count.describe('Number of ids that had a row; an id counts in each update that names it.'),
     admitted: count.describe('Number of ids that got a row.'),
     notAdmitted: count.describe(
       'Number of ids that got no row, because of their count or their draw; an id counts in each update that names it.',
@@ -39,6 +40,7 @@ const sumOf = (a: TableReport, b: TableReport): TableReport => ({
   ...idsOf(a, b),
   bytes: a.bytes + b.bytes,
   ...(a.boundBytes === undefined ? {} : { boundBytes: a.boundBytes + (b.boundBytes ?? 0) }),
+  updated: a.updated + b.updated,
   admitted: a.admitted + b.admitted,
   notAdmitted: a.notAdmitted + b.notAdmitted,
   refused: a.refused + b.refused,

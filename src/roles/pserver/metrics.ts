@@ -166,6 +166,7 @@ function registerTableSeries(registry: Registry, tables: () => readonly TableRep
       },
     });
   };
+  counterOf('updated', 'Ids that had a row', ({ updated }) => updated);
   counterOf('admitted', 'Ids that got a row', ({ admitted }) => admitted);
   counterOf('not_admitted', 'Ids that got no row, because of their count or draw', ({ notAdmitted }) => notAdmitted);
   counterOf('refused', 'Ids for which the bound had no room', ({ refused }) => refused);

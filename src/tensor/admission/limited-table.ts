@@ -127,7 +127,8 @@ export class LimitedTable {
   count(part: LimitedPart, rooms: readonly ShardRoom[], counts: TableCounts): void {
     const { tallies } = this.#areasOf(part);
     for (let shard = 0; shard < this.#shards; shard++) {
-      const { newRows, promoted, counted, newCandidates, notAdmitted } = this.#tallyOf(tallies, shard);
+      const { rows, newRows, promoted, counted, newCandidates, notAdmitted } = this.#tallyOf(tallies, shard);
+      counts.updated += rows;
       counts.admitted += newRows + promoted;
       counts.notAdmitted += counted + newCandidates + notAdmitted;
     }

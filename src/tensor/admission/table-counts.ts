@@ -11,11 +11,13 @@ export interface TableUse extends Readonly<IdCounts> {
 }
 
 export interface TableCounts {
+  /** Ids that had a row. Like the next three, an id counts in each update that names it. */
+  updated: number;
   /** Ids that got a row. */
   admitted: number;
-  /** Ids that got no row, because of their count or their draw. An id counts in each update that names it. */
+  /** Ids that got no row, because of their count or their draw. */
   notAdmitted: number;
-  /** Ids for whose row or candidate the bound had no room. An id counts in each update that names it. */
+  /** Ids for whose row or candidate the bound had no room. */
   refused: number;
   readonly evicted: {
     /** By the bound. */
@@ -26,6 +28,7 @@ export interface TableCounts {
 }
 
 export const noTableCounts = (): TableCounts => ({
+  updated: 0,
   admitted: 0,
   notAdmitted: 0,
   refused: 0,

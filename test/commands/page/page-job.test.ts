@@ -239,3 +239,16 @@ describe('curves', () => {
     expect(scalarsOf([line]).map(({ tag }) => tag)).toEqual(['test/hitRate', 'test/ndcg']);
   });
 });
+
+it('has tables with admission, eviction or a bound, and a note if one is too small', () => {
+  const [full, other] = infos.TABLES;
+  const tables = [{ ...full!, rows: 600 }, other!];
+  const processes = [0, 1].map((index) => pserver(index, { tables }));
+  expect(jobOf(statusOf(processes)).tables).toMatchObject(
+    [
+      { name: 'v', rows: 1_200, boundBytes: 160_000, evicted: { bound: 1_400, unseen: 200 }, note: /at its bound/ },
+      { name: 'w', rows: 10_000, evicted: { bound: 0, unseen: 200 }, note: undefined },
+    ].map(({ note, ...table }) => ({ ...table, note: note && expect.stringMatching(note) })),
+  );
+  expect(jobOf(statusOf([pserver(0), pserver(1)])).tables).toBeUndefined();
+});

@@ -2,9 +2,10 @@
 import { expect, it } from 'vitest';
 import type { RoleInfo } from '../../../src/cluster/info.ts';
 import type { LiveProcess } from '../../../src/cluster/job/describe-job.ts';
+import { limitedTables, tableNotes } from '../../../src/cluster/job/limited-tables.ts';
 import { limitedTableText } from '../../../src/commands/base/limited-table-text.ts';
 import { renderTable } from '../../../src/commands/base/table.ts';
-import { limitedTables, limitedTablesTable } from '../../../src/commands/status/limited-tables.ts';
+import { limitedTablesTable } from '../../../src/commands/status/limited-tables.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
 import { recordOf } from '../../cluster/job/stored-job.ts';
 import * as infos from '../../cluster/role-infos.ts';
@@ -19,6 +20,23 @@ const processOf = (info: RoleInfo): LiveProcess => {
 };
 const pserver = (index: number): LiveProcess =>
   processOf({ ...infos.asyncPserver(index, 0), tables: infos.TABLES } as RoleInfo);
+
+it('a table that is too small is noted', () => {
+  const [full, other] = infos.TABLES;
+  const noted = (change: Partial<typeof full> = {}): string[] => {
+    const tables = [{ ...full, ...change }, other];
+    const processes = [0, 1].map((index) => processOf({ ...infos.asyncPserver(index, 0), tables } as RoleInfo));
+    return tableNotes({ record, processes }).flatMap(({ sentence, hint }) => [sentence, hint]);
+  };
+  expect(noted()).toEqual([]);
+  expect(noted({ rows: 600 })).toEqual([
+    'Table v is at its bound: it has evicted 1400 rows, and 57 % of the rows that updates needed were new or evicted.',
+    'raise tables.v.maxBytes, or add tables.v.admission',
+  ]);
+  expect(noted({ rows: 600, updated: 2_000 })).toEqual([]);
+  expect(noted({ rows: 600, bytes: 60_000 })).toEqual([]);
+  expect(noted({ rows: 600, boundBytes: undefined })).toEqual([]);
+});
 
 const TABLES = limitedTables({ record, processes: [pserver(0), pserver(1)] })!;
 const textOf = (columns: number): string[] => {

@@ -16,6 +16,10 @@ it('has the cause, what to do, and then what follows from it', () => {
     ].join('\n'),
   );
   expect(whyText({ ...job, causes: [] })).toBe('job small: training\nNothing is blocking it.');
+  const notes = [{ table: 'v', sentence: 'Table v is at its bound.', hint: 'raise it' }];
+  expect(whyText({ ...job, causes: [], notes })).toBe(
+    ['job small: training', 'Nothing is blocking it.', '', 'note: Table v is at its bound.', '  raise it'].join('\n'),
+  );
 });
 
 it('of a store that does not answer, says so once', () => {

@@ -43,12 +43,13 @@ it('is exact about rows, candidates and bytes, and counts what updates did', () 
   push([1n], [2n], [7n]);
   expect(shards.tables()).toEqual([
     {
-      ...{ name: 'aged', rows: 2, candidates: 0, bytes: 2 * 16, admitted: 2, notAdmitted: 0, refused: 0 },
+      ...{ name: 'aged', rows: 2, candidates: 0, bytes: 2 * 16, updated: 1, admitted: 2, notAdmitted: 0 },
+      refused: 0,
       evicted: { bound: NONE, unseen: NONE },
     },
     {
-      ...{ name: 'bounded', rows: 1, candidates: 0, bytes: 16, boundBytes: 80, admitted: 1, notAdmitted: 1 },
-      ...{ refused: 0, evicted: { bound: NONE, unseen: NONE } },
+      ...{ name: 'bounded', rows: 1, candidates: 0, bytes: 16, boundBytes: 80, updated: 0, admitted: 1 },
+      ...{ notAdmitted: 1, refused: 0, evicted: { bound: NONE, unseen: NONE } },
     },
   ]);
   push([], [2n], []);
@@ -87,6 +88,8 @@ it('has series on /metrics, by table and cause', async () => {
     'paddlet_pserver_table_bytes{table="aged"} 16',
     'paddlet_pserver_table_bytes{table="bounded"} 32',
     'paddlet_pserver_table_bound_bytes{table="bounded"} 80',
+    'paddlet_pserver_table_updated_total{table="aged"} 4',
+    'paddlet_pserver_table_updated_total{table="bounded"} 0',
     'paddlet_pserver_table_admitted_total{table="aged"} 2',
     'paddlet_pserver_table_admitted_total{table="bounded"} 1',
     'paddlet_pserver_table_not_admitted_total{table="aged"} 0',

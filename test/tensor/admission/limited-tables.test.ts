@@ -142,6 +142,7 @@ class Scene {
       shard.apply({ type: 'push', position, tables, blocks: new Map() });
       without.forEach((ids, table) => {
         const expected = this.expected[table]!;
+        expected.updated += tables[table]!.size - ids.length;
         const admitted = ids.filter((id) => this.#hasRow(shard, table, id)).length;
         expected.admitted += admitted;
         expected.notAdmitted += ids.length - admitted - (expected.refused - refusedBefore[table]!);
