@@ -27,6 +27,8 @@ export function limitedTables(status: Pick<JobStatus, 'record' | 'processes'>): 
 
 /** A bound evicts down to nine tenths, and shards are not equally full. */
 const FULL_SHARE = 0.8;
+/** A note is due if at least this share of the rows that updates needed was new. */
+const MANY_NEW = 0.25;
 
 export interface TableNote {
   readonly table: string;
@@ -35,7 +37,7 @@ export interface TableNote {
 }
 
 /**
- * Notes about tables that are too small: the bound has evicted more rows than the table has, and at least every second
+ * Notes about tables that are too small: the bound has evicted more rows than the table has, and at least every fourth
  * row that updates needed was new. They hold nothing up. Tables that have evicted the most rows come first.
  */
 export function tableNotes(status: Pick<JobStatus, 'record' | 'processes'>): TableNote[] {
@@ -54,4 +56,7 @@ export function tableNotes(status: Pick<JobStatus, 'record' | 'processes'>): Tab
 }
 
 const isTooSmall = ({ rows, bytes, boundBytes, updated, admitted, evicted }: TableReport): boolean =>
-  boundBytes !== undefined && bytes >= FULL_SHARE * boundBytes && evicted.bound.rows > rows && admitted > updated;
+  boundBytes !== undefined &&
+  bytes >= FULL_SHARE * boundBytes &&
+  evicted.bound.rows > rows &&
+  admitted >= MANY_NEW * (updated + admitted);

@@ -33,7 +33,7 @@ it('a table that is too small is noted', () => {
     'Table v is at its bound: it has evicted 1400 rows, and 57 % of the rows that updates needed were new or evicted.',
     'raise tables.v.maxBytes, or add tables.v.admission',
   ]);
-  expect(noted({ rows: 600, updated: 2_000 })).toEqual([]);
+  expect(noted({ rows: 600, updated: 6_100 })).toEqual([]);
   expect(noted({ rows: 600, bytes: 60_000 })).toEqual([]);
   expect(noted({ rows: 600, boundBytes: undefined })).toEqual([]);
 });
