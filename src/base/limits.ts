@@ -138,6 +138,8 @@ export const LIMITS = {
   /** Points of a curve of training, and of evaluations: the value of `/history` is below `historyBytes` then. */
   historyPoints: 512,
   evaluationPoints: 128,
+  /** Bytes of the points about tables in the value of `/history`. */
+  tableHistoryBytes: 48 * KiB,
   /** Names of evaluations and of their metrics. */
   evaluationCharacters: 32,
   historyBytes: 256 * KiB,

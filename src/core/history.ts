@@ -8,6 +8,13 @@ import { LIMITS } from '../base/limits.ts';
 import type { MetricSums } from '../model/model.ts';
 import { endedPasses, noSums, PASSES_SAMPLED, type PassMetrics, ROUNDS_SAMPLED, samplesIn } from './pass-metrics.ts';
 import { isFirst, spacingOf, thinned } from './spacing.ts';
+import {
+  parseTablePoints,
+  storedTablePoints,
+  type TablesPoint,
+  tablePointsSchema,
+  withTablePoint,
+} from './table-history.ts';
 import { parseStoreValue } from './tasks/state.ts';
 
 interface TimedSums extends MetricSums {
@@ -41,6 +48,8 @@ export interface History {
   readonly train: readonly TrainPoint[];
   readonly passes: readonly PassPoint[];
   readonly evaluations: readonly EvaluationPoint[];
+  /** Absent in jobs without tables that have admission, eviction or a bound. */
+  readonly tables?: readonly TablesPoint[];
 }
 
 export const NO_HISTORY: History = { train: [], passes: [], evaluations: [] };
@@ -80,6 +89,11 @@ export function withEvaluation(history: History, point: EvaluationPoint): Histor
   const all = [...history.evaluations.filter((one) => !isSame(one)), point];
   const isFull = all.length > LIMITS.evaluationPoints;
   return { ...history, evaluations: isFull ? all.filter((_, at) => (all.length - 1 - at) % 2 === 0) : all };
+}
+
+/** With the figures of tables at the end of a pass. */
+export function withTables(history: History, point: TablesPoint): History {
+  return { ...history, tables: withTablePoint(history.tables ?? [], point) };
 }
 
 /**
@@ -129,6 +143,7 @@ const historySchema = z.strictObject({
   train: z.array(z.union([z.tuple([...sumsRow]), z.tuple([...sumsRow, count])])).max(LIMITS.historyPoints),
   passes: z.array(z.tuple([...sumsRow])).max(LIMITS.historyPoints),
   evaluations: z.array(evaluationSchema).max(LIMITS.evaluationPoints),
+  tables: tablePointsSchema.optional(),
 });
 
 type Row = [number, number, number, number, number, number, number];
@@ -148,17 +163,18 @@ function sumsIn([timeMs, pass, records, weight, loss, correct, squaredError]: Ro
 }
 
 /** As it is in the store: a point of training is a list of numbers. */
-export function historyText({ train, passes, evaluations }: History): string {
+export function historyText({ train, passes, evaluations, tables }: History): string {
   return JSON.stringify({
     version: VERSION,
     train: train.map((point) => (point.round === undefined ? rowOf(point) : [...rowOf(point), point.round])),
     passes: passes.map(rowOf),
     evaluations,
+    ...(tables === undefined ? {} : { tables: storedTablePoints(tables) }),
   });
 }
 
 export function parseHistory(key: string, value: string): History {
-  const { train, passes, evaluations } = parseStoreValue(historySchema, key, value);
+  const { train, passes, evaluations, tables } = parseStoreValue(historySchema, key, value);
   return {
     train: train.map(([...row]) => {
       const [round] = row.splice(7);
@@ -166,5 +182,6 @@ export function parseHistory(key: string, value: string): History {
     }),
     passes: passes.map(sumsIn),
     evaluations,
+    ...(tables === undefined ? {} : { tables: parseTablePoints(tables) }),
   };
 }

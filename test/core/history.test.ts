@@ -11,6 +11,7 @@ import {
   withEvaluation,
   withPass,
   withRounds,
+  withTables,
   withTrained,
 } from '../../src/core/history.ts';
 import {
@@ -180,12 +181,38 @@ describe('the value in the store', () => {
       if (at < 2_000) {
         history = withEvaluation(history, { name: 'x'.repeat(32), timeMs, passes: at, trained: timeMs, metrics });
       }
+      if (at < 1_000) {
+        const ids = { rows: timeMs, candidates: timeMs };
+        const figures = { bytes: timeMs, updated: timeMs, admitted: timeMs, notAdmitted: timeMs, refused: timeMs };
+        const one = { name: 'x'.repeat(256), ...ids, ...figures, evicted: { bound: ids, unseen: ids } };
+        history = withTables(history, { timeMs, passes: at, tables: [one, one] });
+      }
       if (at % 100 === 0) expect(Buffer.byteLength(historyText(history))).toBeLessThanOrEqual(LIMITS.historyBytes);
     }
     expect(history.passes.at(-1)!.pass).toBe(1_999);
     expect(history.passes.length).toBeLessThanOrEqual(PASSES_SAMPLED + 1);
     expect(history.evaluations.at(-1)!.passes).toBe(1_999);
+    expect(history.tables!.at(-1)!.passes).toBe(999);
+    expect(history.tables!.length).toBeGreaterThan(16);
     expect(history.evaluations.length).toBeLessThanOrEqual(LIMITS.evaluationPoints);
+  });
+
+  it('has the figures of tables, one point for a pass', () => {
+    const ids = { rows: 3, candidates: 1 };
+    const figures = { bytes: 100, updated: 9, admitted: 4, notAdmitted: 2, refused: 1 };
+    const table = { name: 'v', ...ids, ...figures, evicted: { bound: ids, unseen: { rows: 7, candidates: 8 } } };
+    const later = { ...table, rows: 5 };
+    const points = [
+      { timeMs: 7, passes: 1, tables: [table] },
+      { timeMs: 9, passes: 2, tables: [table] },
+      { timeMs: 8, passes: 1, tables: [later] },
+    ];
+    const history = points.reduce(withTables, NO_HISTORY);
+    expect(history.tables).toEqual([points[2], points[1]]);
+    expect(parseHistory('/history', historyText(history))).toEqual(history);
+    // A point that is too long is left out.
+    const many = Array.from({ length: 2_000 }, () => table);
+    expect(withTables(history, { timeMs: 9, passes: 3, tables: many }).tables).toEqual([]);
   });
 
   it('of another version is refused', () => {

@@ -1,5 +1,6 @@
 /** The points of the curves of a job, as they are shown: each with its metrics. */
 import { type History, windowsOf } from '../../core/history.ts';
+import type { TableFigures } from '../../core/table-history.ts';
 import { type FinishedMetrics, finishMetrics } from '../../model/metrics.ts';
 import type { Model } from '../../model/model.ts';
 
@@ -32,6 +33,21 @@ export interface EvaluationLine extends LineBase {
 }
 
 export type HistoryLine = TrainLine | PassLine | EvaluationLine;
+
+/** A table with admission, eviction or a bound, at the end of a pass. */
+export interface TableLine extends TableFigures {
+  readonly kind: 'table';
+  /** Seconds since 1970. */
+  readonly time: number;
+  /** Passes that had ended. */
+  readonly passes: number;
+}
+
+/** In the order of passes. */
+export const tableLinesOf = ({ tables = [] }: History): TableLine[] =>
+  tables.flatMap(({ timeMs, passes, tables: all }) =>
+    all.map((table): TableLine => ({ kind: 'table', time: timeMs / 1000, passes, ...table })),
+  );
 
 /** In the order of time; of one moment training first. */
 export function linesOf({ train, passes, evaluations }: History, task: Model['task']): HistoryLine[] {

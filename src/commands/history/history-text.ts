@@ -1,7 +1,8 @@
 /** The curves of a job, for people. */
 import { isoTime } from '../../host/clock.ts';
+import { bytesText } from '../base/bytes-text.ts';
 import { curveText } from '../base/curve-text.ts';
-import type { HistoryLine } from '../base/history-lines.ts';
+import type { HistoryLine, TableLine } from '../base/history-lines.ts';
 import { atText, SHOWN_METRICS } from '../base/result-text.ts';
 import type { MakeTable } from '../base/table.ts';
 
@@ -20,6 +21,18 @@ export function historyText(job: string, lines: readonly HistoryLine[], table: M
     ),
     ...(curve === undefined ? [] : [curve]),
   ].join('\n');
+}
+
+/** The tables with admission, eviction or a bound, pass by pass. Empty if the job has none. */
+export function tablesText(lines: readonly TableLine[], table: MakeTable): string[] {
+  if (lines.length === 0) return [];
+  const right = (head: string) => ({ head, align: 'right' as const });
+  const heads = ['rows', 'candidates', 'size', 'admitted', 'not admitted', 'refused', 'evicted rows'].map(right);
+  const rows = lines.map(({ name, passes, rows: has, candidates, bytes, admitted, notAdmitted, refused, evicted }) => [
+    ...[name, passes, has, candidates, bytesText(bytes), admitted, notAdmitted, refused],
+    evicted.bound.rows + evicted.unseen.rows,
+  ]);
+  return [table([{ head: 'table' }, right('passes'), ...heads], rows)];
 }
 
 function cells(line: HistoryLine, shown: readonly (typeof SHOWN_METRICS)[number][]): (string | number)[] {

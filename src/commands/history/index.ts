@@ -5,12 +5,12 @@ import { modelOf } from '../../cluster/job/job-model.ts';
 import { readHistory } from '../../roles/master/load-history.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { localFolder } from '../base/folder-flag.ts';
-import { linesOf } from '../base/history-lines.ts';
+import { linesOf, tableLinesOf } from '../base/history-lines.ts';
 import { jobArg, namedJob } from '../base/named-job.ts';
 import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { historyText } from './history-text.ts';
-import { scalarsOf } from './scalars.ts';
+import { historyText, tablesText } from './history-text.ts';
+import { scalarsOf, tableScalarsOf } from './scalars.ts';
 import { writeEvents } from './write-events.ts';
 
 export default class HistoryCommand extends PaddletCommand<typeof HistoryCommand> {
@@ -50,17 +50,28 @@ object per line. With --as tensorboard, writes an event file to the folder that 
     await withJob({ flags, host, signal: this.interruption() }, async ({ store, keys, record, retryStore }) => {
       const history = await retryStore(() => readHistory(store, keys));
       const lines = linesOf(history, modelOf(record).task);
+      const tables = tableLinesOf(history);
+      const points = [...lines, ...tables].sort((a, b) => a.time - b.time);
       const { name } = record.job;
       if (flags.output !== undefined) {
         const { id: jobId, created } = record;
-        const events = { folder: resolve(flags.output), job: name, jobId, created, scalars: scalarsOf(lines) };
+        const events = {
+          folder: resolve(flags.output),
+          job: name,
+          jobId,
+          created,
+          scalars: [...scalarsOf(lines), ...tableScalarsOf(tables)],
+        };
         const path = await writeEvents(host, events);
         this.output({ job: name, path, scalars: events.scalars.length }, () => path);
       } else if (flags.as === 'jsonl') {
-        for (const line of lines) process.stdout.write(`${JSON.stringify(line)}\n`);
+        for (const line of points) process.stdout.write(`${JSON.stringify(line)}\n`);
       } else {
         const width = process.stdout.columns ?? 80;
-        this.output({ job: name, points: lines }, () => historyText(name, lines, this.table.bind(this), width));
+        this.output({ job: name, points }, () => {
+          const makeTable = this.table.bind(this);
+          return [historyText(name, lines, makeTable, width), ...tablesText(tables, makeTable)].join('\n\n');
+        });
       }
     });
   }

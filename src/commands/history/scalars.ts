@@ -1,4 +1,4 @@
-import type { HistoryLine } from '../base/history-lines.ts';
+import type { HistoryLine, TableLine } from '../base/history-lines.ts';
 import type { Scalar } from './event-file.ts';
 
 const METRICS = ['logloss', 'auc', 'groupedAuc', 'hitRate', 'ndcg', 'accuracy', 'rmse', 'calibration'] as const;
@@ -23,4 +23,15 @@ export function scalarsOf(lines: readonly HistoryLine[]): Scalar[] {
       return value === undefined ? [] : [{ tag: `${group}/${metric}`, time: line.time, step, value }];
     });
   });
+}
+
+const FIGURES = ['rows', 'candidates', 'bytes', 'updated', 'admitted', 'notAdmitted', 'refused'] as const;
+
+/** Steps are passes that had ended. */
+export function tableScalarsOf(lines: readonly TableLine[]): Scalar[] {
+  return lines.flatMap(({ time, passes: step, name, evicted, ...line }) => [
+    ...FIGURES.map((figure) => ({ tag: `table/${name}/${figure}`, time, step, value: line[figure] })),
+    { tag: `table/${name}/evictedBound`, time, step, value: evicted.bound.rows },
+    { tag: `table/${name}/evictedUnseen`, time, step, value: evicted.unseen.rows },
+  ]);
 }

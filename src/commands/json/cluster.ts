@@ -2,7 +2,8 @@
 import * as z from 'zod';
 import { roleInfoSchema } from '../../cluster/info.ts';
 import { jobResultSchema } from '../../cluster/job/job-result.ts';
-import type { EvaluationLine, HistoryLine } from '../base/history-lines.ts';
+import { tableReport } from '../../protocol/messages/table-report.ts';
+import type { EvaluationLine, HistoryLine, TableLine } from '../base/history-lines.ts';
 import type { JobRow } from '../jobs/rows.ts';
 import type { Sizes } from '../resize/request-sizes.ts';
 import type { ProcessRow } from '../top/rows.ts';
@@ -67,7 +68,16 @@ const evaluationPoint = schemaOf<EvaluationLine>()(
     records: count.optional(),
   }),
 );
-const point = schemaOf<HistoryLine>()(
+const { boundBytes: _, ...tableFigures } = tableReport.shape;
+const tablePoint = schemaOf<TableLine>()(
+  z.strictObject({
+    kind: z.literal('table'),
+    time: secondsSince1970,
+    passes: count.describe('Number of passes that had ended.'),
+    ...tableFigures,
+  }),
+);
+const point = schemaOf<HistoryLine | TableLine>()(
   z.discriminatedUnion('kind', [
     z.strictObject({
       kind: z.literal('train'),
@@ -84,6 +94,7 @@ const point = schemaOf<HistoryLine>()(
       records: count.optional(),
     }),
     evaluationPoint,
+    tablePoint,
   ]),
 ).describe('A point of the history. With `--as jsonl`, one line per point, with or without `--json`.');
 

@@ -18,10 +18,11 @@ import { measureModel } from './model-size.ts';
 import { type LaneTraining, openLaneTraining } from './rounds/training.ts';
 import { openSaves, type Saves } from './saves.ts';
 import { type MasterState, tellAll } from './state.ts';
+import { TableSamples } from './table-samples.ts';
 import { saveEach } from './tasks/save-each.ts';
 import { openTaskTraining, type TaskTraining } from './tasks/training.ts';
 import { followTrainers } from './trainers.ts';
-import type { EndedPass, TrainerEvent, TrainingOptions } from './training.ts';
+import type { EndedPass, TrainerEvent, Training, TrainingOptions } from './training.ts';
 
 /** Returns when the result is in the store. Throws `Interrupted` when stopped before, and errors that fail the job. */
 export async function directJob(options: DirectOptions): Promise<void> {
@@ -65,14 +66,24 @@ async function openState(work: JobWork, cancels: Cancel[]): Promise<MasterState>
   const { context, record, lease, changed, onFatal } = work;
   let saves: Saves | undefined;
   const evaluations = await openEvaluationsOf(work);
-  const training = await openTraining(work, evaluations, () => saves);
+  const shown: { state?: MasterState; training?: Training } = {};
+  const samples = new TableSamples(work, () => shown.training);
+  const training = await openTraining(
+    work,
+    evaluations,
+    (passes) => {
+      saves?.passesEnded(passes);
+      samples.passesEnded(passes);
+    },
+    () => saves?.isWanted() === true,
+  );
+  shown.training = training;
   cancels.push(training.close);
   cancels.push(removeLeftovers({ ...work, folder: work.checkpointFolder, save: saverOf(work, training) }));
   saves = await openSavesOf(work, training);
   if (saves !== undefined) cancels.push(saves.cancel);
   // Reports passes that ended while the saves were being opened.
   saves?.passesEnded(training.passesEnded());
-  const shown: { state?: MasterState } = {};
   const tell = (event: TrainerEvent): void => tellAll(shown.state ?? { training, saves, evaluation: undefined }, event);
   const trainers = followTrainers(context, record, {
     onRoster: (list) => tell({ type: 'roster', trainers: list }),
@@ -87,6 +98,7 @@ async function openState(work: JobWork, cancels: Cancel[]): Promise<MasterState>
     trainers,
     failures: new Failures(context.host.clock),
     training,
+    samples,
     saves,
     evaluations,
     evaluation: undefined,
@@ -104,11 +116,11 @@ function saverOf({ group }: JobWork, training: TaskTraining | LaneTraining): (si
   return (signal) => group.withPlacement('save', ({ pservers }) => saveEach(group, pservers), signal);
 }
 
-/** `saves()` hears of each pass, once they are open. */
 async function openTraining(
   work: JobWork,
   evaluations: Evaluations | undefined,
-  saves: () => Saves | undefined,
+  onPassesEnded: (passes: number) => void,
+  isSaveWanted: () => boolean,
 ): Promise<TaskTraining | LaneTraining> {
   const { context, record, data, info, changed, lease } = work;
   const { passes, mode } = record.job.training;
@@ -123,10 +135,10 @@ async function openTraining(
       context.host.log.info(`pass ${pass + 1} of ${passes} finished: ${mean}`, facts);
       info.passEnded({ pass, loss, records });
     },
-    onPassesEnded: (ended) => saves()?.passesEnded(ended),
+    onPassesEnded,
   };
   if (mode === 'async') return openTaskTraining(options);
-  return openLaneTraining(options, () => saves()?.isWanted() === true);
+  return openLaneTraining(options, isSaveWanted);
 }
 
 async function openEvaluationsOf({ keeper, record, ...work }: JobWork): Promise<Evaluations | undefined> {

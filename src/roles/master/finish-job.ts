@@ -6,7 +6,7 @@ import type { JobResult, Metrics } from '../../cluster/job/job-result.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { orAborted } from '../../cluster/waiting.ts';
 import { endOf } from '../../core/evaluation-points.ts';
-import { type History, historyText, withEvaluation } from '../../core/history.ts';
+import { type History, historyText, withEvaluation, withTables } from '../../core/history.ts';
 import { noGoodRecord } from '../../data/bad-records.ts';
 import { firstBad } from '../../data/first-records.ts';
 import { columnSpecOf } from '../../job/schema.ts';
@@ -84,7 +84,8 @@ async function conclude(
   if (notFinite !== undefined) throw notFinite;
   await runHooks({ ...work, ...work.hooks }, 'after', resultEnv(result));
   failPoint('result.publishing');
-  const history = withTest(state.training.history(), result, work.context.host.clock.wallSeconds());
+  await state.samples.settled();
+  const history = withResult(state.training.history(), result, work.context.host.clock.wallSeconds());
   if (!(await publishResult(work, { result, history }, trained.unchanged))) return false;
   state.isFinished = true;
   changed.notify();
@@ -124,11 +125,13 @@ export async function refuseNoneGood(
   throw noGoodRecord(paths, await firstBad(place, first), format);
 }
 
-/** The metrics of the test files become a point of the history with the result that has them. */
-function withTest(history: History, { passes, records, metrics }: JobResult, wallSeconds: number): History {
-  if (metrics.test === undefined) return history;
+/** The metrics of the test files and the figures of tables become points with the result that has them. */
+function withResult(history: History, { passes, records, metrics, tables }: JobResult, wallSeconds: number): History {
   const timeMs = Math.round(1000 * wallSeconds);
-  return withEvaluation(history, { name: 'test', timeMs, passes, trained: records.applied, metrics: metrics.test });
+  const { test } = metrics;
+  const point = test && { name: 'test', timeMs, passes, trained: records.applied, metrics: test };
+  const evaluated = point === undefined ? history : withEvaluation(history, point);
+  return tables === undefined ? evaluated : withTables(evaluated, { timeMs, passes, tables });
 }
 
 interface Ending {

@@ -8,6 +8,7 @@ import type { EvaluationResults } from './evaluation.ts';
 import type { Failures } from './failures.ts';
 import type { LaneTraining } from './rounds/training.ts';
 import type { Saves } from './saves.ts';
+import type { TableSamples } from './table-samples.ts';
 import type { TaskService } from './tasks/service.ts';
 import type { TaskTraining } from './tasks/training.ts';
 import type { LiveTrainers } from './trainers.ts';
@@ -24,6 +25,7 @@ export interface MasterState {
   readonly trainers: LiveTrainers;
   readonly failures: Failures;
   readonly training: TaskTraining | LaneTraining;
+  readonly samples: TableSamples;
   /** Present for jobs whose model is written after each pass. */
   readonly saves: Saves | undefined;
   /** Present for jobs that are evaluated while they train. */

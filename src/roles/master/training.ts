@@ -12,6 +12,7 @@ import type { JobResult, Metrics } from '../../cluster/job/job-result.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import type { Reached, TrainingLength } from '../../core/evaluation-points.ts';
 import type { EvaluationPoint, History } from '../../core/history.ts';
+import type { TablesPoint } from '../../core/table-history.ts';
 import type { Model } from '../../model/model.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { Compare } from '../../store/store.ts';
@@ -67,6 +68,8 @@ export interface Training {
   pass(): number | undefined;
   /** Adds what an evaluation came to to the curves. */
   evaluated(point: EvaluationPoint): Promise<void>;
+  /** Adds figures of tables to the history. */
+  sampled(point: TablesPoint): Promise<void>;
   /** The curves, once nothing more is trained: as they are saved. */
   history(): History;
   /** The part of `info` about training. */

@@ -3,7 +3,16 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { sparkline } from '../../../src/commands/base/curve-text.ts';
-import { historyText, NO_HISTORY, withEvaluation, withPass, withTrained } from '../../../src/core/history.ts';
+import { OUTPUTS } from '../../../src/commands/json/index.ts';
+import {
+  historyText,
+  NO_HISTORY,
+  withEvaluation,
+  withPass,
+  withTables,
+  withTrained,
+} from '../../../src/core/history.ts';
+import { TABLES } from '../../cluster/role-infos.ts';
 import { put } from '../../store/support.ts';
 import { runCommand } from '../run-command.ts';
 import { keys, storedJob } from '../saved-job.ts';
@@ -68,6 +77,27 @@ it('as JSON lines has one object a point, and as JSON all of them', async () => 
     },
   ]);
   expect(JSON.parse((await history('--json')).out)).toEqual({ job: 'small', points });
+});
+
+it('has tables with admission, eviction or a bound, at the ends of passes', async () => {
+  const { store, history, cwd } = await aJob();
+  const [table] = TABLES;
+  const { boundBytes: _, ...figures } = table!;
+  const one = withTrained(NO_HISTORY, { ...sums(100, 50), timeMs: 1_000 });
+  await put(store, keys.history, historyText(withTables(one, { timeMs: 2_000, passes: 1, tables: [figures] })));
+  const lines = (await history()).out.trimEnd().split('\n').slice(-2);
+  expect(lines.map((line) => line.trim().split(/ {2,}/))).toEqual([
+    ['table', 'passes', 'rows', 'candidates', 'size', 'admitted', 'not admitted', 'refused', 'evicted rows'],
+    ['v', '1', '1200', '300', '72.0 kB', '2000', '9000', '4', '800'],
+  ]);
+  const point = { kind: 'table', time: 2, passes: 1, ...figures };
+  const shown = JSON.parse((await history('--json')).out) as { points: object[] };
+  expect(OUTPUTS.history!.parse(shown)).toEqual(shown);
+  expect(shown.points.at(-1)).toEqual(point);
+  const [, line] = (await history('--as', 'jsonl')).out.split('\n');
+  expect(JSON.parse(line!)).toEqual(point);
+  const { out } = await history('--as', 'tensorboard', '--output', join(cwd, 'runs'), '--json');
+  expect(JSON.parse(out)).toMatchObject({ scalars: 3 + 9 });
 });
 
 it('writes one event file a job, again and again, and over no other', async () => {

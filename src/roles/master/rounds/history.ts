@@ -2,10 +2,18 @@
  * Sync mode: points of the curves, as the pservers have them. They are a function of the job, so it does not matter
  * which master asks for them, or when.
  */
-import { type EvaluationPoint, type History, historyText, withEvaluation, withRounds } from '../../../core/history.ts';
+import {
+  type EvaluationPoint,
+  type History,
+  historyText,
+  withEvaluation,
+  withRounds,
+  withTables,
+} from '../../../core/history.ts';
 import { ROUNDS_SAMPLED } from '../../../core/pass-metrics.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
 import { spacingOf } from '../../../core/spacing.ts';
+import type { TablesPoint } from '../../../core/table-history.ts';
 import { createSavePipeline } from '../tasks/save-pipeline.ts';
 import { ignoreAfter, type TrainingOptions } from '../training.ts';
 import { passAt } from './pass-report.ts';
@@ -19,6 +27,8 @@ export interface RoundHistory {
   take(): Promise<void>;
   /** Adds an evaluation, and saves it. */
   evaluated(point: EvaluationPoint): Promise<void>;
+  /** Adds figures of tables, and saves them. These are no function of the job. */
+  sampled(point: TablesPoint): Promise<void>;
 }
 
 export function createRoundHistory(options: TrainingOptions, plan: RoundPlan, saved: History): RoundHistory {
@@ -70,5 +80,6 @@ export function createRoundHistory(options: TrainingOptions, plan: RoundPlan, sa
     },
     take: () => inTurn(take),
     evaluated: (point) => inTurn(() => save(withEvaluation(history, point))),
+    sampled: (point) => inTurn(() => save(withTables(history, point))),
   };
 }

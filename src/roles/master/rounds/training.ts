@@ -64,6 +64,7 @@ export async function openLaneTraining(options: TrainingOptions, isSaveWanted: (
     passesEnded: report.ended,
     history: history.current,
     evaluated: history.evaluated,
+    sampled: history.sampled,
     applied: async () => {
       const accounts = await takeAccounts(options.group, stopSignal);
       return Math.min(...accounts.map(({ applied }) => applied));

@@ -6,9 +6,11 @@ import {
   historyText,
   withEvaluation,
   withPass,
+  withTables,
   withTrained,
 } from '../../../core/history.ts';
 import { addMetrics } from '../../../core/pass-metrics.ts';
+import type { TablesPoint } from '../../../core/table-history.ts';
 import type { QueueEffect, QueueEvent, TaskQueue } from '../../../core/tasks/events.ts';
 import { totalSums } from '../../../core/tasks/state.ts';
 import type { MetricSums } from '../../../model/model.ts';
@@ -50,6 +52,12 @@ export class TaskHistory {
   /** What is to be saved with an evaluation. */
   evaluated(point: EvaluationPoint): MasterChange[] {
     this.#history = withEvaluation(this.#history, point);
+    return [{ kind: 'history', text: historyText(this.#history) }];
+  }
+
+  /** What is to be saved with the figures of tables at the end of a pass. */
+  sampled(point: TablesPoint): MasterChange[] {
+    this.#history = withTables(this.#history, point);
     return [{ kind: 'history', text: historyText(this.#history) }];
   }
 

@@ -3,6 +3,7 @@ import { PaddletError } from '../../../base/errors.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import type { EvaluationPoint } from '../../../core/history.ts';
+import type { TablesPoint } from '../../../core/table-history.ts';
 import { type Addressing, trainingTasks } from '../../../core/tasks/address.ts';
 import type { QueueConfig } from '../../../core/tasks/events.ts';
 import { isDataFault, isSameForEveryTrainer } from '../../../core/tasks/failure.ts';
@@ -24,6 +25,8 @@ export interface TrainingService {
   readonly goOn: (until: number) => void;
   /** Adds an evaluation to the curves, and saves them. */
   readonly evaluated: (point: EvaluationPoint) => Promise<void>;
+  /** Adds figures of tables to the history, and saves them. */
+  readonly sampled: (point: TablesPoint) => Promise<void>;
 }
 
 /** Opens the service with the saved queue, or with a new one. */
@@ -63,13 +66,15 @@ export async function openTrainingService(options: TrainingOptions, onEnded: () 
   });
   const evaluated = (point: EvaluationPoint): Promise<void> =>
     new Promise((resolve) => pipeline.save(history.evaluated(point), [resolve]));
+  const sampled = (point: TablesPoint): Promise<void> =>
+    new Promise((resolve) => pipeline.save(history.sampled(point), [resolve]));
   const goOn = (until: number): void => {
     service.tell({ type: 'goOn', until });
     close(queue.discarded());
   };
   // The master before may have died when the queue had halted and was to go on.
   goOn(queue.until());
-  return { service, history, goOn, evaluated };
+  return { service, history, goOn, evaluated, sampled };
 }
 
 export function queueConfig(record: JobRecord, dataset: Dataset, addressing: Addressing): QueueConfig {

@@ -31,7 +31,7 @@ export async function openTaskTraining(options: TrainingOptions): Promise<TaskTr
     options.onChanged();
   };
   const live = new Set<string>();
-  const { service, history, goOn, evaluated } = await openTrainingService(options, onChanged);
+  const { service, history, goOn, evaluated, sampled } = await openTrainingService(options, onChanged);
   const recoveries = followRecovery(context, onFatal);
   const repairs = await openRepairs(options, { service, recoveries, live, onChanged });
   const state: TasksState = { options, service, repairs, recoveries, live };
@@ -44,6 +44,7 @@ export async function openTaskTraining(options: TrainingOptions): Promise<TaskTr
     recovery: () => recoveries.current()?.number ?? 0,
     history: () => history.current(),
     evaluated,
+    sampled,
     length: { passes: options.record.job.training.passes },
     goOn({ passes }) {
       goOn(passes);

@@ -57,6 +57,7 @@ beforeEach(() => {
     trainers,
     failures: new Failures(clock),
     training,
+    samples: undefined as never,
     saves: undefined,
     evaluations: undefined,
     evaluation: undefined,
