@@ -148,15 +148,23 @@ function registerTableSeries(registry: Registry, tables: () => readonly TableRep
   const gaugeOf = (name: string, help: string, read: (table: TableReport) => number | undefined): void => {
     const valuesOf = (): Record<string, number> =>
       Object.fromEntries(tables().flatMap((table) => [[table.name, read(table)] as const].filter(isKnown)));
-    gauges(registry, `paddlet_pserver_table_${name}`, help, 'table', valuesOf);
+    gauges(registry, name, help, 'table', valuesOf);
   };
-  gaugeOf('rows', 'Rows of a table with admission, eviction or a bound', ({ rows }) => rows);
-  gaugeOf('candidates', 'Candidates of a table: ids with a count but without a row', ({ candidates }) => candidates);
-  gaugeOf('bytes', 'Logical bytes of a table, as its bound counts them', ({ bytes }) => bytes);
-  gaugeOf('bound_bytes', 'Most logical bytes of a table in the shards held', ({ boundBytes }) => boundBytes);
+  gaugeOf('paddlet_pserver_table_rows', 'Rows of a table with admission, eviction or a bound', ({ rows }) => rows);
+  gaugeOf(
+    'paddlet_pserver_table_candidates',
+    'Candidates of a table: ids with a count but without a row',
+    ({ candidates }) => candidates,
+  );
+  gaugeOf('paddlet_pserver_table_bytes', 'Logical bytes of a table, as its bound counts them', ({ bytes }) => bytes);
+  gaugeOf(
+    'paddlet_pserver_table_bound_bytes',
+    'Most logical bytes of a table in the shards held',
+    ({ boundBytes }) => boundBytes,
+  );
   const counterOf = (name: string, help: string, read: (table: TableReport) => number): void => {
     new Counter({
-      name: `paddlet_pserver_table_${name}_total`,
+      name,
       help,
       labelNames: ['table'],
       registers: [registry],
@@ -166,10 +174,14 @@ function registerTableSeries(registry: Registry, tables: () => readonly TableRep
       },
     });
   };
-  counterOf('updated', 'Ids that had a row', ({ updated }) => updated);
-  counterOf('admitted', 'Ids that got a row', ({ admitted }) => admitted);
-  counterOf('not_admitted', 'Ids that got no row, because of their count or draw', ({ notAdmitted }) => notAdmitted);
-  counterOf('refused', 'Ids for which the bound had no room', ({ refused }) => refused);
+  counterOf('paddlet_pserver_table_updated_total', 'Ids that had a row', ({ updated }) => updated);
+  counterOf('paddlet_pserver_table_admitted_total', 'Ids that got a row', ({ admitted }) => admitted);
+  counterOf(
+    'paddlet_pserver_table_not_admitted_total',
+    'Ids that got no row, because of their count or draw',
+    ({ notAdmitted }) => notAdmitted,
+  );
+  counterOf('paddlet_pserver_table_refused_total', 'Ids for which the bound had no room', ({ refused }) => refused);
   new Counter({
     name: 'paddlet_pserver_table_evicted_total',
     help: 'Rows and candidates evicted, by cause: by the bound, or because they were unseen for too long',
