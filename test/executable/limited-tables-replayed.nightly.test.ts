@@ -1,6 +1,6 @@
 /**
- * Limited tables (logged/limited-job.ts) through faults in any order, with one copy of each unit or more: in both modes,
- * each shard is what the reference makes of its log.
+ * Limited tables (logged/limited-job.ts) through faults in any order, with one copy of each unit or more. In both
+ * modes, each shard is what the reference makes of its log.
  */
 import { expect, test } from 'vitest';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';

@@ -2,7 +2,7 @@
 
 import { CANDIDATE_BYTES } from '../../tensor/admission/admission.ts';
 import { type OptimizerSpec, optimizerLayout } from '../../tensor/optimizer.ts';
-import { storedTables } from '../../tensor/stored-tables.ts';
+import { placeOf } from '../../tensor/stored-tables.ts';
 import { readBlock } from '../file/reader.ts';
 import type { CheckpointSet, Variables } from './checkpoint-set.ts';
 import { type ContentOptions, type DenseContent, denseContent, type TableContent, tableContent } from './content.ts';
@@ -104,9 +104,7 @@ export async function inspectCheckpoint(set: CheckpointSet, options: InspectOpti
 }
 
 async function candidatesOf({ facts, shards }: CheckpointSet, name: string): Promise<InspectedTable['candidates']> {
-  const place = storedTables(facts.parameters.sparse).findIndex(
-    (one) => one.kind === 'candidates' && one.name === name,
-  );
+  const place = placeOf(facts.parameters, 'candidates', name);
   if (place < 0) return undefined;
   let count = 0;
   for (const { reader, shard } of shards) count += await reader.rowCount(shard, place);

@@ -6,7 +6,7 @@ import { type Parameters, type PushOptions, SHARD_ACTION } from '../../../src/te
 import { shardOfRow } from '../../../src/tensor/shard-hash.ts';
 import { createParameters } from '../../../src/tensor/wasm-parameters.ts';
 import type { UpdateName } from '../../endless/rules.ts';
-import { NO_OBSERVER, Shard } from '../../endless/shard.ts';
+import { Shard } from '../../endless/shard.ts';
 import * as fc from '../../properties.ts';
 import { applyAll, bits, everything, HIGHEST, makeParameters, NORMAL, pullRows, rowsPart } from '../fixture.ts';
 import { candidatesOf, ROW_BYTES, rulesOf, SEED, type TriedTable, trainedTables } from './kernel-job.ts';
