@@ -18,15 +18,14 @@ import {
   type UpdateName,
 } from './admission.ts';
 import { type AgedTable, LeastRecent } from './least-recent.ts';
-import { type NamedIds, type Room, roomFor } from './room.ts';
+import { type Room, roomFor } from './room.ts';
 import { addIds, type TableCounts } from './table-counts.ts';
 
-/** What a push does with an id. kernels/assembly/admission.ts defines these numbers, and others. */
-const FATE = { promoted: 2, newCandidate: 4, notAdmitted: 5 } as const;
-/** In the order of the kernel's tallies: by shard, a u32 for each. */
-const TALLIES = ['rows', 'newRows', 'promoted', 'counted', 'newCandidates', 'notAdmitted'] as const;
-const TALLY_BYTES = 4 * TALLIES.length;
-type Tally = Readonly<Record<(typeof TALLIES)[number], number>>;
+/** What a push does with an id. kernels/assembly/admission.ts defines these numbers. */
+const FATE = { row: 0, newRow: 1, promoted: 2, counted: 3, newCandidate: 4, notAdmitted: 5 } as const;
+/** The kernel tallies, by shard: a u32 for each fate. */
+const FATES = Object.keys(FATE).length;
+const TALLY_BYTES = 4 * FATES;
 
 /** Higher than any `seen`, so that all rows may be evicted. */
 const NO_UPDATE = 2 ** 32 - 1;
@@ -125,12 +124,12 @@ export class LimitedTable {
 
   /** Adds to `counts` what was decided. Call this when the push cannot fail anymore. */
   count(part: LimitedPart, rooms: readonly ShardRoom[], counts: TableCounts): void {
-    const { tallies } = this.#areasOf(part);
-    for (let shard = 0; shard < this.#shards; shard++) {
-      const { rows, newRows, promoted, counted, newCandidates, notAdmitted } = this.#tallyOf(tallies, shard);
-      counts.updated += rows;
-      counts.admitted += newRows + promoted;
-      counts.notAdmitted += counted + newCandidates + notAdmitted;
+    const tallies = this.#talliesAt(this.#areasOf(part).tallies);
+    for (let at = 0; at < tallies.length; at += FATES) {
+      counts.updated += tallies[at + FATE.row]!;
+      counts.admitted += tallies[at + FATE.newRow]! + tallies[at + FATE.promoted]!;
+      counts.notAdmitted +=
+        tallies[at + FATE.counted]! + tallies[at + FATE.newCandidate]! + tallies[at + FATE.notAdmitted]!;
     }
     for (const { refused } of rooms) counts.refused += refused;
   }
@@ -205,25 +204,25 @@ export class LimitedTable {
     return { tallies: area, places, fates: places + 4 * count };
   }
 
-  #tallyOf(tallies: number, shard: number): Tally {
-    const words = new Uint32Array(this.#heap.bytes.buffer, tallies + TALLY_BYTES * shard, TALLIES.length);
-    return {
-      rows: words[0]!,
-      newRows: words[1]!,
-      promoted: words[2]!,
-      counted: words[3]!,
-      newCandidates: words[4]!,
-      notAdmitted: words[5]!,
-    };
+  /** The tallies of all shards, one shard after the other. */
+  #talliesAt(tallies: number): Uint32Array {
+    return new Uint32Array(this.#heap.bytes.buffer, tallies, FATES * this.#shards);
   }
 
   #rooms(tallies: number): { readonly shard: number; readonly room: Room }[] {
     const { shardBytes } = this.#rules;
     if (shardBytes === undefined) return [];
+    const all = this.#talliesAt(tallies);
     const rooms: { readonly shard: number; readonly room: Room }[] = [];
     for (let shard = 0; shard < this.#shards; shard++) {
-      const named: NamedIds = this.#tallyOf(tallies, shard);
-      if (named.newRows + named.promoted + named.newCandidates === 0) continue;
+      const at = FATES * shard;
+      const [newRows, promoted, newCandidates] = [
+        all[at + FATE.newRow]!,
+        all[at + FATE.promoted]!,
+        all[at + FATE.newCandidate]!,
+      ];
+      if (newRows + promoted + newCandidates === 0) continue;
+      const named = { rows: all[at + FATE.row]!, newRows, promoted, counted: all[at + FATE.counted]!, newCandidates };
       const held = { rows: this.rows.rowsOf(shard), candidates: this.candidates?.rowsOf(shard) ?? 0 };
       const room = roomFor(held, named, { shardBytes, rowBytes: this.rows.rowBytes });
       if (room !== undefined) rooms.push({ shard, room });
@@ -254,7 +253,7 @@ export class LimitedTable {
         refused.add(one);
         left -= this.#freedBy(one.fate);
       }
-      const tally = new Uint32Array(bytes.buffer, tallies + TALLY_BYTES * shard, TALLIES.length);
+      const tally = new Uint32Array(bytes.buffer, tallies + TALLY_BYTES * shard, FATES);
       for (const { at, fate } of refused) {
         bytes[fates + at] = FATE.notAdmitted;
         tally[fate]! -= 1;

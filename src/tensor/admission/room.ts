@@ -7,7 +7,7 @@ export interface HeldIds {
   readonly candidates: number;
 }
 
-/** Ids that the update names. The order of the fields is that of the kernel's tallies. */
+/** Ids that the update names. */
 export interface NamedIds {
   readonly rows: number;
   readonly newRows: number;
