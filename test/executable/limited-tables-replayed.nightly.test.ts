@@ -10,7 +10,7 @@ import { SYNC, WITH_BAD_TASKS, writeJob } from './logged/limited-job.ts';
 import { expectReplayed } from './logged/logged-run.ts';
 
 const FAULTS = 6;
-const PSERVERS = 2;
+const PSERVERS = 3;
 const PASSES = { async: 10, sync: 20 };
 
 const cases = [1, 2, 3].flatMap((replicas) =>
@@ -24,11 +24,12 @@ test.each(cases)('$mode mode, copies: $replicas, seed $seed', async ({ mode, rep
   const job = mode === 'async' ? WITH_BAD_TASKS : SYNC;
   const training = { ...job.training, passes: PASSES[mode] };
   const path = writeJob(place, { ...job, training }, { pservers: PSERVERS, trainers: 2, replicas });
-  const faults = anyFaults(createRandomStream(seed), FAULTS, PSERVERS);
+  const faults = anyFaults(createRandomStream(seed), FAULTS, PSERVERS, replicas);
   const result = await runThroughFaults({ place, job: path, slowly: SLOWLY[mode], faults });
   expect(result.records.lost).toBe(0);
   const facts = await expectReplayed(place, result);
-  expectEvents(facts, mode === 'async');
+  // A bad task may be discarded before any file has an id of it.
+  expectEvents(facts, false);
   if (mode === 'sync') expect(facts.timelines).toBe(1);
   const { takenOver, updates, timelines } = facts;
   const shown = JSON.stringify({ mode, replicas, seed, faults, takenOver, updates, timelines });

@@ -68,15 +68,18 @@ export async function runThroughFaults({ place, job, slowly: points, faults }: F
   return resultOf((await startLogged(place, job)).running);
 }
 
-/** Each fault is as likely as any other one. The number of pservers changes with each resize and restore. */
-export function anyFaults(random: RandomStream, count: number, pservers: number): Fault[] {
+/**
+ * Each fault is as likely as any other one. The number of pservers changes with each resize and restore; there are
+ * always as many as a unit has copies.
+ */
+export function anyFaults(random: RandomStream, count: number, pservers: number, replicas: number): Fault[] {
   let now = pservers;
   return Array.from({ length: count }, () => {
     const type = pick(random, ['killOne', 'killTrainer', 'killPservers', 'killAll', 'resize', 'restore'] as const);
     if (type !== 'resize' && type !== 'restore') return { type };
     now = pick(
       random,
-      [1, 2, 3, 4].filter((one) => one !== now),
+      [1, 2, 3, 4].filter((one) => one !== now && one >= replicas),
     );
     return { type, pservers: now };
   });

@@ -79,8 +79,7 @@ export const SYNC = { ...JOB, training: { ...JOB.training, mode: 'sync', lanes: 
 
 /** In async mode, the second push of these tasks has a gradient that is not finite. So the task is discarded then. */
 const BAD_TASKS = [3, 11];
-/** A task is also discarded if a trainer dies with its first push. */
-export const WITH_BAD_TASKS = { ...JOB, tasks: { maxFailures: 0, maxDiscarded: 20 } };
+export const WITH_BAD_TASKS = { ...JOB, tasks: { maxDiscarded: BAD_TASKS.length } };
 
 /** Writes the data, the same each time, and the job file. Returns the path of the job file. */
 export function writeJob(place: Place, job: typeof JOB, cluster: object = {}): string {
