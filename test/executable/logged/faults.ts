@@ -23,8 +23,8 @@ export type Fault =
 
 /** Each trainer begins fast, so that there is something to lose. Then the job lasts until all faults have struck. */
 export const SLOWLY = {
-  async: 'trainer.pushed:delay=500@15+',
-  sync: 'trainer.lanes-pushed:delay=500@12+',
+  async: 'trainer.pushed:delay=1000@15+',
+  sync: 'trainer.lanes-pushed:delay=1000@12+',
 };
 
 export interface FaultyRun {
