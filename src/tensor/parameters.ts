@@ -186,10 +186,11 @@ export interface ParameterMemory {
   /** Number of rows of a table in a present shard. */
   rowsOf(shard: number, table: number): number;
   /**
-   * Removes what is too much for the bound of a table, after `adoptRows`. The most recent rows of a shard stay, then
-   * its most recent candidates as far as there is room. `table` is a place in the tables of the model.
+   * After `adoptRows`: removes from a shard what is too much for the bound of a table. The most recent rows stay, then
+   * the most recent candidates as far as there is room. While the shard `isLoading`, it may exceed its limits a little.
+   * `table` is a place in the tables of the model.
    */
-  keepMostRecent(table: number, shards: readonly number[]): void;
+  keepMostRecent(shard: number, table: number, isLoading: boolean): void;
   /** Lowers every `seen` of a present shard, down to 0 at most. */
   lowerSeen(shard: number, by: number): void;
 

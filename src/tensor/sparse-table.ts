@@ -1,6 +1,7 @@
 /** One sparse table: a thin layer over `kernels/assembly/table.ts` and `rows.ts`, which hold its rows. */
 import { assert } from '../base/assert.ts';
 import type { PaddletError } from '../base/errors.ts';
+import { HIGHEST_SEEN } from './admission/admission.ts';
 import { AscendingImport } from './ascending-rows.ts';
 import { kernelInitializer } from './initializer.ts';
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
@@ -20,8 +21,6 @@ const LOCATED_BYTES = 16;
 const ABSENT = 0;
 /** Offset of the values in a row; the slots and the step follow. */
 const ROW_VALUES = 8;
-/** No row has a higher `seen`. */
-const ANY_SEEN = 2 ** 32 - 2;
 
 /** Kernel memory set aside at the start, so that even a full memory can be exported. */
 export interface Workspace {
@@ -66,6 +65,14 @@ interface Field {
 
 const bytesOf = (array: ArrayBufferView): Uint8Array =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+
+function joinPieces(pieces: Iterable<BigUint64Array>, into: BigUint64Array): void {
+  let at = 0;
+  for (const piece of pieces) {
+    into.set(piece, at);
+    at += piece.length;
+  }
+}
 
 export class SparseTable {
   readonly spec: SparseSpec;
@@ -229,11 +236,7 @@ export class SparseTable {
   idsSeen(shard: number, least: number, most: number): BigUint64Array {
     const pieces = [...this.#idPieces(shard, least, most)];
     const ids = new BigUint64Array(pieces.reduce((sum, { length }) => sum + length, 0));
-    let at = 0;
-    for (const piece of pieces) {
-      ids.set(piece, at);
-      at += piece.length;
-    }
+    joinPieces(pieces, ids);
     return ids;
   }
 
@@ -293,7 +296,7 @@ export class SparseTable {
   /** All rows of a present shard, sorted by unsigned id. Needs no memory beyond the workspace. */
   export(shard: number, memory: RowMemory = FRESH_MEMORY): ShardRows {
     const ids = memory.ids(this.rowsOf(shard));
-    this.#collectIds(shard, ids);
+    joinPieces(this.#idPieces(shard, 0, HIGHEST_SEEN), ids);
     return this.#readExisting(ids.sort(), [shard], memory);
   }
 
@@ -303,7 +306,7 @@ export class SparseTable {
     let at = 0;
     for (const shard of shards) {
       const rows = this.rowsOf(shard);
-      this.#collectIds(shard, ids.subarray(at, at + rows));
+      joinPieces(this.#idPieces(shard, 0, HIGHEST_SEEN), ids.subarray(at, at + rows));
       at += rows;
     }
     return ids.sort();
@@ -475,15 +478,6 @@ export class SparseTable {
       throw badMessage(`${this.spec.name}: the rows' step counts do not fit the optimizer`);
     if (rows.seen !== undefined && (!this.hasSeen || rows.seen.length !== count))
       throw badMessage(`${this.spec.name}: ${rows.seen.length} seen of ${count} rows do not fit the table`);
-  }
-
-  /** Writes the ids of all rows of a shard, in no order. */
-  #collectIds(shard: number, into: BigUint64Array): void {
-    let at = 0;
-    for (const ids of this.#idPieces(shard, 0, ANY_SEEN)) {
-      into.set(ids, at);
-      at += ids.length;
-    }
   }
 
   /**

@@ -286,8 +286,8 @@ class WasmParameters implements Parameters {
     return this.#storedOf(shard, table).rowsOf(shard);
   }
 
-  keepMostRecent(table: number, shards: readonly number[]): void {
-    for (const shard of shards) this.#limited[table]?.keepMostRecent(shard);
+  keepMostRecent(shard: number, table: number, isLoading: boolean): void {
+    this.#limited[table]?.keepMostRecent(shard, isLoading);
   }
 
   removeIds(shard: number, table: number, ids: BigUint64Array): number {

@@ -4,6 +4,7 @@
  * Memory: one piece of rows; what is not ours is read over.
  */
 import type { Disk } from '../../base/seams.ts';
+import { HIGHEST_SEEN, LOADING_EXCESS } from '../../tensor/admission/admission.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import { freshState } from '../../tensor/fresh-state.ts';
 import type { OptimizerSpec, TrainedSpec } from '../../tensor/optimizer.ts';
@@ -17,10 +18,6 @@ import { type CheckpointSet, openCheckpointSet } from '../set/checkpoint-set.ts'
 import type { WarmPlan } from './warm-plan.ts';
 
 const PIECE_BYTES = 4 * 1024 * 1024;
-/** A table may exceed its bound by this share while it is loaded. */
-const LOADED_BEYOND = 1 / 16;
-/** No `seen` is higher. */
-const ANY_SEEN = 2 ** 32 - 2;
 
 export interface WarmLoadOptions {
   readonly disk: Disk;
@@ -60,7 +57,7 @@ export async function loadWarmStart(options: WarmLoadOptions): Promise<WarmLoade
       );
     // Nothing is seen in this job yet. Until now, `seen` was what the bounds kept the most recent ones by.
     if (spec.sparse.some(({ hasSeen }) => hasSeen))
-      for (const shard of options.shards) options.into.lowerSeen(shard, ANY_SEEN);
+      for (const shard of options.shards) options.into.lowerSeen(shard, HIGHEST_SEEN);
     return loaded;
   } finally {
     await set.close();
@@ -110,22 +107,38 @@ async function loadTable(set: CheckpointSet, { name, kind }: WarmTable, options:
   const mine = new Set(shards);
   // With as many shards there as here, a shard's rows are those of the shard of the same number.
   const isOurs = (shard: number): boolean => facts.shards !== shardCount || mine.has(shard);
-  // Each look for the most recent rows reads them all, so the table may exceed its bound in between.
-  const mayExceedBytes = (shardBytes ?? Number.POSITIVE_INFINITY) * shards.length * LOADED_BEYOND;
-  let newBytes = 0;
+  // All rows of a piece may belong to one shard, which must not exceed its bound by much.
+  const sliceBytes = (shardBytes ?? Number.POSITIVE_INFINITY) * LOADING_EXCESS;
+  const sliceRows = Math.max(1, Math.floor(sliceBytes / rowBytes(width, layout)));
+  const keepMostRecent = (isLoading: boolean): void => {
+    if (shardBytes !== undefined) for (const own of shards) into.keepMostRecent(own, model, isLoading);
+  };
   for (const { reader, shard } of set.shards.filter((one) => isOurs(one.shard))) {
     for await (const piece of rowPieces(reader, shard, source, buffers)) {
-      into.adoptRows(place, isWhole ? piece : { ...fresh(optimizer, piece), seen: piece.seen }, shards);
-      newBytes += piece.ids.length * rowBytes(width, layout);
-      if (newBytes < mayExceedBytes) continue;
-      into.keepMostRecent(model, shards);
-      newBytes = 0;
+      const whole = isWhole ? piece : { ...fresh(optimizer, piece), seen: piece.seen };
+      for (let from = 0; from < piece.ids.length; from += sliceRows) {
+        into.adoptRows(place, rowsBetween(whole, from, from + sliceRows), shards);
+        keepMostRecent(true);
+      }
     }
   }
-  into.keepMostRecent(model, shards);
+  keepMostRecent(false);
   const rows = shards.reduce((sum, shard) => sum + into.rowsOf(shard, place), 0);
   const kept = kind === 'candidates' ? layout : { ...state, seen: false };
   return { name, kind, rows, bytes: rows * rowBytes(width, kept) };
+}
+
+/** Rows [from, to), or up to the last. */
+function rowsBetween({ ids, values, slots, steps, seen }: ShardRows, from: number, to: number): ShardRows {
+  const width = values.length / ids.length;
+  const floats = (array: Float32Array): Float32Array => array.subarray(from * width, to * width);
+  return {
+    ids: ids.subarray(from, to),
+    values: floats(values),
+    slots: Object.fromEntries(Object.entries(slots).map(([slot, array]) => [slot, floats(array)])),
+    steps: steps?.subarray(from, to),
+    seen: seen?.subarray(from, to),
+  };
 }
 
 function fresh(optimizer: OptimizerSpec, { ids, values }: ShardRows): ShardRows {

@@ -67,12 +67,20 @@ export const jobResultSchema = z.strictObject({
   evaluation: keptModelsSchema.optional(),
   /** As observed by the pservers that answered, since they started; for jobs with a staleness bound. */
   staleness: z.strictObject({ mean: z.number(), max: count, refused: count }).optional(),
-  /** Initial values of a job with a warm start: rows of tables, blocks of dense parameters. */
+  /** What a warm start takes over: rows and candidates of tables, blocks of dense parameters. A bound may keep less. */
   warmStart: z
     .strictObject({
       from: z.string(),
       job: z.string(),
-      loaded: z.array(z.strictObject({ name: z.string(), rows: count, bytes: count })),
+      loaded: z.array(
+        z.strictObject({
+          name: z.string(),
+          // Results of earlier versions have none.
+          kind: z.enum(['dense', 'sparse', 'candidates']).optional(),
+          rows: count,
+          bytes: count,
+        }),
+      ),
     })
     .optional(),
   /** Tables with admission, eviction or a bound. Their counts are since the pservers started. */

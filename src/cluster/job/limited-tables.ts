@@ -1,4 +1,5 @@
 /** The tables of a job that have admission, eviction or a bound, over all pservers. Pure. */
+import type { Job } from '../../job/schema.ts';
 import { summedTables, type TableReport } from '../../protocol/messages/table-report.ts';
 import type { PserverInfo } from '../info.ts';
 import type { JobStatus } from './describe-job.ts';
@@ -50,9 +51,17 @@ export function tableNotes(status: Pick<JobStatus, 'record' | 'processes'>): Tab
       sentence:
         `Table ${name} is at its bound: it has evicted ${evicted.bound.rows} rows, ` +
         `and ${percent} % of the rows that updates needed were new or evicted.`,
-      hint: `raise tables.${name}.maxBytes, or add tables.${name}.admission`,
+      hint: hintFor(name, status.record.job.tables[name]?.admission),
     };
   });
+}
+
+function hintFor(table: string, admission: Job['tables'][string]['admission']): string {
+  const raise = `raise tables.${table}.maxBytes`;
+  if (admission === undefined) return `${raise}, or add tables.${table}.admission`;
+  return admission.type === 'count'
+    ? `${raise} or tables.${table}.admission.min`
+    : `${raise}, or lower tables.${table}.admission.p`;
 }
 
 const isTooSmall = ({ rows, bytes, boundBytes, updated, admitted, evicted }: TableReport): boolean =>

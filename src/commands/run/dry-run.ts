@@ -13,7 +13,7 @@ import { newRecord, refuseChangedData } from '../../roles/master/publish-job.ts'
 import { standingOf } from '../../roles/master/standing.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
-import { memoryFactor } from '../../tensor/admission/admission.ts';
+import { CANDIDATE_BYTES, memoryFactor } from '../../tensor/admission/admission.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
 import { hasCandidates } from '../../tensor/stored-tables.ts';
 import { checkWritable } from '../base/check-writable.ts';
@@ -120,12 +120,16 @@ export async function dryRun(options: DryRunOptions): Promise<DryRun> {
   return { ...about, would: 'startOver', deletes: before.progress, isAgreed: options.isAgreed, plan };
 }
 
-/** `tables`: sizes of all tables, which are known. */
+/**
+ * `tables`: sizes of all tables, which are known. Without a bound, each id may be a candidate before it gets its row.
+ */
 const tableMemory = ({ sparse }: TrainedSpec, tables: readonly ParameterSize[]): number =>
-  tables.reduce(
-    (sum, { rowBytes, bytes }, at) => sum + bytes! * memoryFactor(rowBytes!, hasCandidates(sparse[at]!)),
-    0,
-  );
+  tables.reduce((sum, { rowBytes, rowsAtMost, bytes }, at) => {
+    const isCounting = hasCandidates(sparse[at]!);
+    if (!isCounting || sparse[at]!.shardBytes !== undefined) return sum + bytes! * memoryFactor(rowBytes!, isCounting);
+    const candidates = rowsAtMost! * CANDIDATE_BYTES * memoryFactor(CANDIDATE_BYTES, false);
+    return sum + bytes! * memoryFactor(rowBytes!, false) + candidates;
+  }, 0);
 
 const sizesIn = ({ cluster: { pservers, trainers } }: Job): Sizes => ({ pservers, trainers });
 

@@ -2,7 +2,7 @@
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { Job } from '../../job/schema.ts';
-import { memoryFactor } from '../../tensor/admission/admission.ts';
+import { LOADING_EXCESS, memoryFactor } from '../../tensor/admission/admission.ts';
 import { WASM_PAGE_BYTES } from '../../tensor/kernels/instance.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
 import { hasCandidates, rowBytes, rowLayout } from '../../tensor/stored-tables.ts';
@@ -11,8 +11,10 @@ import { hasCandidates, rowBytes, rowLayout } from '../../tensor/stored-tables.t
 const LEAST_ROWS = 64;
 const PSERVER_BYTES = LIMITS.kernelMemoryPages * WASM_PAGE_BYTES;
 
+type Checked = Pick<Job, 'tables' | 'cluster' | 'warmStart'>;
+
 /** Throws `JobInvalid`, with the figures. */
-export function checkTables({ tables, cluster }: Pick<Job, 'tables' | 'cluster'>, { sparse }: TrainedSpec): void {
+export function checkTables({ tables, cluster, warmStart }: Checked, { sparse }: TrainedSpec): void {
   const { shards, minPservers, replicas } = cluster;
   let memoryBytes = 0;
   for (const table of sparse) {
@@ -27,7 +29,8 @@ export function checkTables({ tables, cluster }: Pick<Job, 'tables' | 'cluster'>
         `tables.${name}.maxBytes: expected at least ${least} bytes (${LEAST_ROWS} rows of ${bytesOfRow} bytes in each of ${shards} shards), got ${maxBytes}`,
         { hint: 'raise maxBytes, or lower cluster.shards' },
       );
-    memoryBytes += maxBytes * memoryFactor(bytesOfRow, hasCandidates(table));
+    const excess = warmStart === undefined ? 1 : 1 + LOADING_EXCESS;
+    memoryBytes += maxBytes * excess * memoryFactor(bytesOfRow, hasCandidates(table));
   }
   const needed = (memoryBytes * replicas) / minPservers;
   if (needed <= PSERVER_BYTES) return;

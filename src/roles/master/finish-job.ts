@@ -84,7 +84,7 @@ async function conclude(
   if (notFinite !== undefined) throw notFinite;
   await runHooks({ ...work, ...work.hooks }, 'after', resultEnv(result));
   failPoint('result.publishing');
-  await state.samples.settled();
+  await orAborted(state.samples.settled(), stopSignal);
   const history = withResult(state.training.history(), result, work.context.host.clock.wallSeconds());
   if (!(await publishResult(work, { result, history }, trained.unchanged))) return false;
   state.isFinished = true;

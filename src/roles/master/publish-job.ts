@@ -1,7 +1,7 @@
 /** Puts the job into the store, or finds that it exists already and is the same, or is to have more passes. */
 import { resolve } from 'node:path';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
-import { planWarmStart } from '../../checkpoint/load/warm-plan.ts';
+import { planWarmStart, type WarmPlan } from '../../checkpoint/load/warm-plan.ts';
 import { withCheckpointAt } from '../../checkpoint/set/checkpoint-set.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { type Carrying, recordCarriedIn } from '../../cluster/job/carried-record.ts';
@@ -24,6 +24,7 @@ import { oneLabelOddity } from '../../data/one-label.ts';
 import type { Job } from '../../job/schema.ts';
 import { taskOf } from '../../model/registry.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
+import { rowBytes, rowLayout } from '../../tensor/stored-tables.ts';
 import { checkModel } from './check-model.ts';
 import { checkTables } from './check-tables.ts';
 import { type Dataset, factsOf, type JobData, labelledRecords, trainFactsOf } from './dataset.ts';
@@ -173,13 +174,26 @@ async function warmed({ context, job, dataDir }: NewJob, own: JobRecord): Promis
     log.info(`warm start: ${what} loaded from job ${warmStart.job}`, { [LOADED[kind]]: rows, bytes });
   }
   for (const name of candidatesLeftOut) {
-    log.warn(
-      `warm start: the candidates of ${name} are not loaded, because job ${warmStart.job} has another admission rule for it: ` +
-        'they are counted from 0',
-    );
+    const why = `job ${warmStart.job} has another admission rule for ${name}`;
+    log.warn(`warm start: the candidates of ${name} are not loaded, because ${why}`);
   }
+  warnOfBounds(context, record);
   log.info('warm start: planned', { files: files.length, zeroed, initialized, leftOut });
   return record;
+}
+
+function warnOfBounds(context: NewJob['context'], record: JobRecord & { readonly warmStart: WarmPlan }): void {
+  for (const table of trainedSpecOf(record, context).sparse) {
+    const { name, width, shardBytes } = table;
+    const loaded = record.warmStart.loaded.find((one) => one.kind === 'sparse' && one.name === name);
+    if (shardBytes === undefined || loaded === undefined) continue;
+    const most = record.job.cluster.shards * Math.floor(shardBytes / rowBytes(width, rowLayout(table)));
+    if (loaded.rows <= most) continue;
+    context.host.log.warn(
+      `warm start: ${name} has ${loaded.rows} rows in job ${record.warmStart.job}, but room for ${most} in its maxBytes; ` +
+        'each shard loads the rows that were updated most recently',
+    );
+  }
 }
 
 /** A column that was renamed is one of them: what was learned of it is not used. */

@@ -94,5 +94,5 @@ export function makeResult(options: ResultOptions, ofMode: ModeResult): JobResul
 const shownWarmStart = ({ from, job, loaded }: WarmPlan): JobResult['warmStart'] => ({
   from,
   job,
-  loaded: loaded.map(({ name, rows, bytes }) => ({ name, rows, bytes })),
+  loaded: loaded.map(({ name, kind, rows, bytes }) => ({ name, kind, rows, bytes })),
 });

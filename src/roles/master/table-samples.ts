@@ -48,6 +48,8 @@ export class TableSamples {
     const training = this.#training();
     // The figures would be those of a later pass.
     if (training?.passesEnded() !== passes) return;
+    // A master before this one has taken the sample. The figures of now would be those of the middle of a pass.
+    if (training.history().tables?.some((point) => point.passes === passes) === true) return;
     const tables = summedTables(accounts.map((account) => account.tables ?? []));
     if (tables.length === 0) return;
     await training.sampled({ timeMs: Math.round(1000 * context.host.clock.wallSeconds()), passes, tables });

@@ -39,6 +39,7 @@ export function registerPserverMetrics(
   stats: () => PserverStats | undefined,
   copies: () => CopyCounts | undefined,
   saveIntervalMs: () => number | undefined = () => undefined,
+  tables: () => readonly TableReport[] = () => [],
 ): PserverMetrics {
   /** Counts of requests. They are plain numbers, because prom-client looks up the labels for each increase. */
   const counts = { applied: 0, duplicate: 0, pushedBytes: 0, pulls: 0, pulledBytes: 0 };
@@ -61,6 +62,7 @@ export function registerPserverMetrics(
     () => counts.pulledBytes,
   );
   registerHeld(registry, stats);
+  registerTableSeries(registry, tables);
   const staleness = new Histogram({
     name: 'paddlet_pserver_staleness',
     help: 'Staleness of each applied push: updates of the shard since the values that the push was computed from',
@@ -125,7 +127,6 @@ function registerHeld(registry: Registry, stats: () => PserverStats | undefined)
   );
   gauge(registry, 'paddlet_pserver_units', 'Units of shards led', () => stats()?.units);
   gauge(registry, 'paddlet_pserver_shards', 'Shards held as primary', () => stats()?.shards);
-  registerTableSeries(registry, () => stats()?.tables ?? []);
 }
 
 function registerTimes(registry: Registry, spentMs: () => Readonly<Record<PserverShare, number>>): void {

@@ -168,6 +168,7 @@ const metricsOf = ({ registry, host }: RoleContext, loaded: () => Loaded): Pserv
     () => statsOf(loaded()),
     () => copyCounts(loaded()),
     () => saveIntervalMs(loaded()),
+    () => loaded().service?.tables() ?? [],
   );
 
 function statsOf({ service }: Loaded): PserverStats | undefined {

@@ -202,7 +202,6 @@ function closed({ job, shards, recovery }: Serving, { header: { pass } }: Reques
 
 function account({ shards, metrics, staleness, rounds }: Serving): Reply {
   const { applied, discarded, passes } = shards.committed.account();
-  const tables = shards.tables();
   const roundsAccount = rounds && { ...rounds.observed(), metrics: rounds.metrics().map((one) => ({ ...one })) };
   return {
     header: {
@@ -212,7 +211,7 @@ function account({ shards, metrics, staleness, rounds }: Serving): Reply {
       duplicatePushes: metrics.duplicatePushes(),
       staleness: staleness.counts(),
       passes: passes.map((pass) => ({ ...pass })),
-      ...(tables.length === 0 ? {} : { tables }),
+      ...shards.reportedTables(),
       ...(roundsAccount === undefined ? {} : { rounds: roundsAccount }),
     },
   };

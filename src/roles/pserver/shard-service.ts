@@ -7,6 +7,7 @@ import type { MasterSecret } from '../../cluster/placement/master-secret.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import type { UnitBytes } from '../../cluster/placement/pserver-record.ts';
 import type { PserverRecords } from '../../cluster/placement/pserver-records.ts';
+import type { TableReport } from '../../protocol/messages/table-report.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
 import type { FileReads } from './files/file-reads.ts';
@@ -67,6 +68,8 @@ export interface ShardService {
   /** Starts no further saves. Resolves when no save is running. */
   stopSaving(): Promise<void>;
   stats(): OwnedStats;
+  /** Reports the tables with admission, eviction or a bound. */
+  tables(): TableReport[];
   /** Returns the sizes of the units that this pserver leads, ascending by unit. */
   unitBytes(): UnitBytes[];
   /** Returns the state of the shards, for `status` and `doctor`. */

@@ -18,6 +18,9 @@ export type UpdateName =
   | { readonly pass: number; readonly task: number; readonly push: number }
   | { readonly round: number };
 
+/** No `seen` is higher. */
+export const HIGHEST_SEEN = 2 ** 32 - 2;
+
 /** u64 id, u32 count, u32 `seen`. */
 export const CANDIDATE_BYTES = 16;
 
@@ -26,6 +29,12 @@ export const candidateLimit = (shardBytes: number): number => Math.floor(Math.fl
 
 /** Evictions go down to this part of a limit, so that the next updates need none. */
 export const afterEvictions = (limit: number): number => Math.floor((limit * 9) / 10);
+
+/**
+ * A shard may exceed its limits by this share while it is loaded from elsewhere, because each search for the least
+ * recent rows reads all of them.
+ */
+export const LOADING_EXCESS = 1 / 16;
 
 /** Philox's key and third counter word of the draws of an update. The other words are the id and 3. */
 export interface Draw {

@@ -10,11 +10,14 @@ import { createCounter } from '../kernel-optimizer.ts';
 import { SparseTable, type TableOptions } from '../sparse-table.ts';
 import {
   type AdmissionRules,
+  afterEvictions,
   CANDIDATE_BYTES,
   candidateLimit,
   chancesOf,
   type Draw,
   drawOf,
+  HIGHEST_SEEN,
+  LOADING_EXCESS,
   type UpdateName,
 } from './admission.ts';
 import { type AgedTable, LeastRecent } from './least-recent.ts';
@@ -27,8 +30,8 @@ const FATE = { row: 0, newRow: 1, promoted: 2, counted: 3, newCandidate: 4, notA
 const FATES = Object.keys(FATE).length;
 const TALLY_BYTES = 4 * FATES;
 
-/** Higher than any `seen`, so that all rows may be evicted. */
-const NO_UPDATE = 2 ** 32 - 1;
+/** All rows may be evicted. */
+const NO_UPDATE = HIGHEST_SEEN + 1;
 
 /** Addresses of a part of a push. */
 export interface LimitedPart {
@@ -165,24 +168,30 @@ export class LimitedTable {
   }
 
   /**
-   * Removes what is too much for a shard that was filled from elsewhere: the most recent rows stay, then the most
-   * recent candidates as far as there is room.
+   * For a shard that is filled from elsewhere: removes what is too much for it. The most recent rows stay, then the
+   * most recent candidates as far as there is room. While the shard `isLoading`, it may exceed its limits by
+   * `LOADING_EXCESS`.
    */
-  keepMostRecent(shard: number): void {
+  keepMostRecent(shard: number, isLoading: boolean): void {
     const { shardBytes } = this.#rules;
     if (shardBytes === undefined) return;
     const { rows, candidates } = this;
     const most = Math.floor(shardBytes / rows.rowBytes);
-    this.#evictTo(shard, { table: rows, bytes: rows.rowBytes }, most);
+    this.#evictTo(shard, { table: rows, bytes: rows.rowBytes }, most, isLoading);
     if (candidates === undefined) return;
-    const left = shardBytes - rows.rowsOf(shard) * rows.rowBytes;
+    const left = Math.max(0, shardBytes - rows.rowsOf(shard) * rows.rowBytes);
     const room = Math.min(candidateLimit(shardBytes), Math.floor(left / CANDIDATE_BYTES));
-    this.#evictTo(shard, { table: candidates, bytes: CANDIDATE_BYTES }, room);
+    this.#evictTo(shard, { table: candidates, bytes: CANDIDATE_BYTES }, room, isLoading);
   }
 
-  #evictTo(shard: number, one: AgedTable, most: number): void {
-    const tooMany = one.table.rowsOf(shard) - most;
-    if (tooMany > 0) this.#leastRecent!.remove(shard, [one], NO_UPDATE, tooMany * one.bytes);
+  #evictTo(shard: number, one: AgedTable, most: number, isLoading: boolean): void {
+    const rows = one.table.rowsOf(shard);
+    // While loading, one row more than fits stays. So the end knows that there were too many, however they came.
+    if (rows <= (isLoading ? (most + 1) * (1 + LOADING_EXCESS) : most)) return;
+    // If all shards were equally full, the same update would have to evict in all of them.
+    const free = Math.floor(((most - afterEvictions(most)) * shard) / this.#shards);
+    const kept = isLoading ? most + 1 : most - free;
+    this.#leastRecent!.remove(shard, [one], NO_UPDATE, (rows - kept) * one.bytes);
   }
 
   get #min(): number {

@@ -4,6 +4,7 @@ import { writeCheckpointFile } from '../../../src/checkpoint/file/write-durable-
 import { loadWarmStart, type WarmLoaded } from '../../../src/checkpoint/load/warm-load.ts';
 import { planWarmStart, type WarmPlan, warmPlanSchema } from '../../../src/checkpoint/load/warm-plan.ts';
 import { withCheckpointAt } from '../../../src/checkpoint/set/checkpoint-set.ts';
+import { LOADING_EXCESS, memoryFactor } from '../../../src/tensor/admission/admission.ts';
 import type { TrainedSpec, TrainedTable } from '../../../src/tensor/optimizer.ts';
 import type { Parameters } from '../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../src/tensor/shard-hash.ts';
@@ -111,13 +112,15 @@ it.each([
   if (admission?.type === 'count') expect(idsOf(into, CANDIDATES)).toEqual([]);
 });
 
+/** The ids of a shard among 300. */
+const rowsIn = (first: number, shard: number, shards: number): number[] =>
+  Array.from({ length: 300 }, (_, at) => first + at).filter((id) => shardOfRow('emb', BigInt(id), shards) === shard);
+
 /** The last of 300 ids of a shard by `seen`, then by id, ascending. Pushes named twenty ids, the highest ones first. */
 const mostRecent = (first: number, most: number, shard: number, shards: number): number[] =>
-  Array.from({ length: 300 }, (_, at) => at)
-    .filter((at) => shardOfRow('emb', BigInt(first + at), shards) === shard)
-    .sort((a, b) => Math.floor(b / 20) - Math.floor(a / 20) || a - b)
+  rowsIn(first, shard, shards)
+    .sort((a, b) => Math.floor((b - first) / 20) - Math.floor((a - first) / 20) || a - b)
     .slice(most === 0 ? 300 : -most)
-    .map((at) => first + at)
     .sort((a, b) => a - b);
 
 it.each([
@@ -131,14 +134,54 @@ it.each([
   const rules = { admission: COUNT_3, shardBytes };
   const { into, loaded, plan } = await started(old, { rules, shards, optimizerState });
   const most = Math.floor(shardBytes / ROW_BYTES);
-  const expected = Array.from({ length: shards }, (_, shard) => mostRecent(0, most, shard, shards));
+  const inAll = (shard: number): number => rowsIn(0, shard, shards).length;
+  /** A shard that had too many keeps from nine tenths to all, by its number: so they will not evict all at once. */
+  const left = (shard: number, before: number, limit: number): number =>
+    before <= limit ? before : limit - Math.floor(((limit - Math.floor((limit * 9) / 10)) * shard) / shards);
+  const expected = Array.from({ length: shards }, (_, shard) =>
+    mostRecent(0, left(shard, inAll(shard), most), shard, shards),
+  );
   expect(idsOf(into)).toEqual(expected.flat().sort((a, b) => a - b));
   expect(plan.loaded[0]!.rows).toBe(300);
   expect(loaded[0]!.rows).toBe(expected.flat().length);
   for (let shard = 0; shard < shards; shard++) {
-    const left = shardBytes - into.rowsOf(shard, 0) * ROW_BYTES;
-    const room = Math.min(Math.floor(Math.floor(shardBytes / 4) / 16), Math.floor(left / 16));
-    expect([...into.exportRows(shard, CANDIDATES).ids].map(Number)).toEqual(mostRecent(300, room, shard, shards));
+    const free = shardBytes - into.rowsOf(shard, 0) * ROW_BYTES;
+    const room = Math.min(Math.floor(Math.floor(shardBytes / 4) / 16), Math.floor(free / 16));
+    const kept = left(shard, rowsIn(300, shard, shards).length, room);
+    expect([...into.exportRows(shard, CANDIDATES).ids].map(Number)).toEqual(mostRecent(300, kept, shard, shards));
   }
   expect(new Set(seenIn(into, shards, 0))).toEqual(new Set([0]));
+});
+
+it('takes no more memory than a bound allows, although each shard of the checkpoint has six times as much', async () => {
+  const COUNT = 60_000;
+  const rules = { hasSeen: true };
+  const disk = createSimulatedDisk();
+  const shards = 8;
+  const job = { ...jobOf({ optimizer: MOMENTUM, shards }), parameters: specOf(rules) };
+  const parameters = emptyParameters(job);
+  const all = Array.from({ length: shards }, (_, shard) => shard);
+  for (const shard of all) parameters.addShard(shard);
+  const ids = Array.from({ length: COUNT }, (_, id) => BigInt(id));
+  const seen = new Uint32Array(shards).fill(1);
+  parameters.push([rowsPart(0, ids, new Float32Array(COUNT))], [], applyAll(shards), { seen, name: { round: 0 } });
+  const looks = { base: 0, moveAt: undefined, begins: [], lookAt: [undefined] };
+  await writeCheckpointFile({
+    ...{
+      disk,
+      folder: FOLDER,
+      parameters,
+      momentOf: (shard: number) => ({ ...momentOf()(shard), looks }),
+      shards: all,
+    },
+    meta: metaOf(job, { index: 0, uuid: uuidOf(1), jobName: 'old' }),
+  });
+  const shardBytes = Math.floor((COUNT * ROW_BYTES) / 6 / shards);
+  for (const number of [8, 3]) {
+    const bound = Math.floor((shardBytes * shards) / number);
+    const { into } = await started({ disk }, { rules: { shardBytes: bound }, shards: number });
+    const most = bound * number * (1 + LOADING_EXCESS) * memoryFactor(ROW_BYTES, false);
+    expect(into.stats().rows * ROW_BYTES).toBeGreaterThan(0.85 * bound * number);
+    expect(into.stats().bytes).toBeLessThan(1.05 * most);
+  }
 });

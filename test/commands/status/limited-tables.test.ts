@@ -38,6 +38,17 @@ it('a table that is too small is noted', () => {
   expect(noted({ rows: 600, boundBytes: undefined })).toEqual([]);
 });
 
+it.each([
+  ['count', { type: 'count', min: 2 }, 'raise tables.v.maxBytes or tables.v.admission.min'],
+  ['probability', { type: 'probability', p: 0.5 }, 'raise tables.v.maxBytes, or lower tables.v.admission.p'],
+] as const)('the hint fits a table with %s', (_, admission, hint) => {
+  const [full, other] = infos.TABLES;
+  const tables = [{ ...full, rows: 600 }, other];
+  const processes = [0, 1].map((index) => processOf({ ...infos.asyncPserver(index, 0), tables } as RoleInfo));
+  const withRule = { ...record, job: { ...record.job, tables: { v: { admission } } } };
+  expect(tableNotes({ record: withRule, processes }).map((note) => note.hint)).toEqual([hint]);
+});
+
 const TABLES = limitedTables({ record, processes: [pserver(0), pserver(1)] })!;
 const textOf = (columns: number): string[] => {
   const makeTable = (...[heads, rows]: Parameters<Parameters<typeof limitedTablesTable>[1]>): string =>

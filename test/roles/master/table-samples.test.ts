@@ -1,5 +1,6 @@
 /** The master adds figures of tables to the history when passes end. */
 import { expect, it } from 'vitest';
+import { NO_HISTORY } from '../../../src/core/history.ts';
 import type { TablesPoint } from '../../../src/core/table-history.ts';
 import { TableSamples } from '../../../src/roles/master/table-samples.ts';
 import type { Training } from '../../../src/roles/master/training.ts';
@@ -7,13 +8,15 @@ import { TABLES } from '../../cluster/role-infos.ts';
 import { FakeClock } from '../../store/support.ts';
 import { groupThat } from './fake-group.ts';
 
-function samplesOf(tables: object = { v: { maxBytes: 80_000 } }, passes = 4) {
+/** `saved`: points of a master before. */
+function samplesOf(tables: object = { v: { maxBytes: 80_000 } }, passes = 4, saved: readonly TablesPoint[] = []) {
   const points: TablesPoint[] = [];
   const asked: string[] = [];
   const state = { ended: 0 };
   const training = {
     passesEnded: () => state.ended,
     sampled: async (point: TablesPoint) => void points.push(point),
+    history: () => ({ ...NO_HISTORY, tables: saved }),
   } as unknown as Training;
   const work = {
     context: { host: { clock: new FakeClock() } },
@@ -45,6 +48,13 @@ it('asks all pservers after each pass but the last, once', async () => {
     { name: 'v', rows: 2_400, admitted: 4_000 },
     { name: 'w', rows: 10_000, refused: 0 },
   ]);
+});
+
+it('keeps the point that a master before this one has saved', async () => {
+  const saved = [{ timeMs: 1, passes: 2, tables: [] }];
+  const { points, end } = samplesOf(undefined, undefined, saved);
+  for (const ended of [2, 3]) await end(ended);
+  expect(points.map(({ passes }) => passes)).toEqual([3]);
 });
 
 it('asks nothing in a job without such tables', async () => {

@@ -78,6 +78,8 @@ it('has series on /metrics, by table and cause', async () => {
     { monotonicMs: () => 0 },
     () => shards.stats(),
     () => undefined,
+    () => undefined,
+    () => shards.tables(),
   );
   const lines = (await registry.metrics()).split('\n').filter((line) => line.startsWith('paddlet_pserver_table_'));
   expect(lines).toEqual([

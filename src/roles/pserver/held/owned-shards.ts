@@ -39,8 +39,6 @@ interface OwnedSet {
 export interface OwnedStats extends ParameterMemoryStats {
   readonly units: number;
   readonly shards: number;
-  /** Tables with admission, eviction or a bound; absent if there is none. */
-  readonly tables?: TableReport[];
 }
 
 /** Number of placement stamps, including the current one, under which versions can be compared. */
@@ -197,9 +195,13 @@ export class OwnedShards extends Held {
     const each = this.numbers.map((shard) => this.parameters.stats(shard));
     const rows = each.reduce((sum, one) => sum + one.rows, 0);
     const bytes = each.reduce((sum, one) => sum + one.bytes, 0);
+    return { rows, bytes, reservedBytes, units: this.heads.units().length, shards: this.numbers.length };
+  }
+
+  /** `tables` as a field of messages, which is absent if there is no such table. */
+  reportedTables(): { readonly tables?: TableReport[] } {
     const tables = this.tables();
-    const counts = { units: this.heads.units().length, shards: this.numbers.length };
-    return { rows, bytes, reservedBytes, ...counts, ...(tables.length === 0 ? {} : { tables }) };
+    return tables.length === 0 ? {} : { tables };
   }
 
   /** Reports the tables with admission, eviction or a bound, as far as their owned shards go. */

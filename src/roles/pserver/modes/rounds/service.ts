@@ -7,6 +7,7 @@ import { roundPlanOf } from '../../../../cluster/job/job-plan.ts';
 import { lookRulesOf } from '../../../../cluster/job/look-rules.ts';
 import type { UnitBytes } from '../../../../cluster/placement/pserver-record.ts';
 import { roundShares } from '../../../../core/round-shares.ts';
+import type { TableReport } from '../../../../protocol/messages/table-report.ts';
 import { createParameters } from '../../../../tensor/wasm-parameters.ts';
 import { sweepOrphans } from '../../files/sweep.ts';
 import { OwnedHeads } from '../../held/owned-heads.ts';
@@ -137,11 +138,12 @@ class RoundService implements ShardService {
 
   stats(): OwnedStats {
     const { state, current } = this.#work;
-    const { tables, ...stats } = state.shards.stats();
-    if (current !== undefined) return tables === undefined ? stats : { ...stats, tables };
-    const none = { rows: 0, candidates: 0, bytes: 0 };
-    const emptied = tables === undefined ? {} : { tables: tables.map((table) => ({ ...table, ...none })) };
-    return { ...stats, rows: 0, bytes: 0, reservedBytes: 0, ...emptied };
+    const stats = state.shards.stats();
+    return current === undefined ? { ...stats, rows: 0, bytes: 0, reservedBytes: 0 } : stats;
+  }
+
+  tables(): TableReport[] {
+    return this.#work.current?.shards.tables() ?? [];
   }
 
   unitBytes(): UnitBytes[] {
@@ -158,6 +160,7 @@ class RoundService implements ShardService {
       mode: 'sync',
       index,
       ...shards.stats(),
+      ...shards.reportedTables(),
       placement: shards.stamp,
       held: lease.isHeld(),
       ...current.info(),

@@ -7,6 +7,7 @@ import { lookRulesOf } from '../../../../cluster/job/look-rules.ts';
 import type { UnitBytes } from '../../../../cluster/placement/pserver-record.ts';
 import type { RecoveryView } from '../../../../cluster/placement/recovery.ts';
 import { rateShareAt } from '../../../../core/shard/schedule.ts';
+import type { TableReport } from '../../../../protocol/messages/table-report.ts';
 import { createParameters } from '../../../../tensor/wasm-parameters.ts';
 import { failWholeJob } from '../../fail-job.ts';
 import { type Checkpointing, createCheckpointing } from '../../files/checkpointing.ts';
@@ -262,6 +263,10 @@ class TaskService implements ShardService {
     return this.#shards.stats();
   }
 
+  tables(): TableReport[] {
+    return this.#shards.tables();
+  }
+
   unitBytes(): UnitBytes[] {
     return this.#shards.unitBytes();
   }
@@ -275,6 +280,7 @@ class TaskService implements ShardService {
       mode: 'async',
       index,
       ...shards.stats(),
+      ...shards.reportedTables(),
       placement: shards.stamp,
       updates: shards.version,
       recovery: this.#recovery(),
