@@ -25,7 +25,7 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 const COUNT = (min: number): string => `admission: { type: count, min: ${min} }`;
 const DRAW = (p: number): string => `admission: { type: probability, p: ${p} }`;
-/** A shard counts an update for each mini-batch: so many a day. */
+/** Records of a mini-batch. Each mini-batch is an update of every shard. */
 const BATCH = 256;
 const updatesOfDays = (number: number): string =>
   `eviction: { unseenUpdates: ${Math.round((number * recordsPerDay) / BATCH)} }`;

@@ -98,7 +98,7 @@ const servingFields = {
   held: z.boolean(),
   account: recordAccountSchema,
   duplicatePushes: count,
-  /** Its share of the tables that have admission, eviction or a bound; absent if there is no such table. */
+  /** Tables with admission, eviction or a bound, in the shards that it leads; absent if the job has none. */
   tables: z.array(tableReport).optional(),
   /** What the schedule of the job makes of the learning rate now; 1 without one. */
   rateShare: z.number(),

@@ -43,7 +43,7 @@ export function storedTable(sparse: readonly TrainedTable[], place: number): Sto
   return table === undefined ? storedTables(sparse)[place] : rowsOf(table);
 }
 
-/** Returns the place in `storedTables`; -1 if there is no such table. */
+/** Returns the place of a table in `storedTables`, or -1 if that list does not have it. */
 export const placeOf = (
   { sparse }: { readonly sparse: readonly TrainedTable[] },
   kind: StoredTable['kind'],

@@ -87,10 +87,9 @@ export async function planWarmStart(set: CheckpointSet, options: PlanWarmOptions
   }
   const zeroed = wish.missing === 'zero' ? missing : [];
   const candidatesLeftOut = facts.parameters.sparse
-    .filter(
-      (there) => taken.has(there.name) && hasCandidates(there) && !keepsCandidates(facts.parameters, spec, there.name),
-    )
-    .map((there) => there.name);
+    .filter(hasCandidates)
+    .map((there) => there.name)
+    .filter((one) => taken.has(one) && !keepsCandidates(facts.parameters, spec, one));
   return {
     from: wish.from,
     job: facts.jobName,

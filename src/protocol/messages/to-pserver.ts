@@ -133,7 +133,7 @@ const checkpointAndAccount = {
      */
     staleness: z.strictObject({ counted: count, sum: count, max: count, refused: count }),
     passes: z.array(z.strictObject({ pass: count, applied: count, closed: count })),
-    /** Its share of the tables that have admission, eviction or a bound; absent if there is no such table. */
+    /** Tables with admission, eviction or a bound, in the shards that it leads; absent if the job has none. */
     tables: z.array(tableReport).optional(),
     /** Sync mode: records of the lanes taken and of their first duplicates, and of those; sums of metrics. */
     rounds: z

@@ -12,7 +12,7 @@ export interface AgedTable {
 
 const BUCKETS = 2048;
 
-/** Buckets of 2^shift values each are enough for so many values. */
+/** Returns the lowest shift with which buckets of 2^shift values each hold this number of values. */
 const shiftFor = (values: number): number => 32 - Math.clz32(Math.floor((values - 1) / BUCKETS));
 
 export class LeastRecent {

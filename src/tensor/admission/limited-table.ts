@@ -59,7 +59,7 @@ export class LimitedTable {
   readonly #heap: KernelHeap;
   readonly #shards: number;
   readonly #key: bigint;
-  /** Undefined: there is no bound. */
+  /** Undefined if the table has no bound. */
   readonly #leastRecent: LeastRecent | undefined;
   /** If rows have no `seen`: address of a 0 for each shard, which is the `seen` of its candidates. */
   readonly #unseenAt: number | undefined;

@@ -68,8 +68,8 @@ const filesIn = (entries: Entries): Map<string, string> =>
   );
 
 /**
- * Kills `count` pservers at once, where there are so many. Resolves when others have their indexes, all units have
- * their copies, and all pservers have published a file since then.
+ * Kills up to `count` pservers at once. Resolves when other processes have their indexes, all units have their copies,
+ * and all pservers have published a file since then.
  */
 export async function killPservers(place: Place, { running, store }: JobRun, count: number): Promise<void> {
   const before = tokensIn(await store.entries());

@@ -14,7 +14,7 @@ export interface ShardRecord {
   readonly digest: string;
   /** Updates of the shard after it. */
   readonly seq: number;
-  /** A close of a task that is closed already is no update. */
+  /** If a task is already closed, closing it again is not an update. */
   readonly updates: () => readonly ShardUpdate<Gradient>[];
 }
 

@@ -27,7 +27,7 @@ export interface RoundHistory {
   take(): Promise<void>;
   /** Adds an evaluation, and saves it. */
   evaluated(point: EvaluationPoint): Promise<void>;
-  /** Adds figures of tables, and saves them. These are no function of the job. */
+  /** Adds figures of tables, and saves them. Two runs of the same job may have different figures. */
   sampled(point: TablesPoint): Promise<void>;
 }
 

@@ -198,7 +198,7 @@ export class OwnedShards extends Held {
     return { rows, bytes, reservedBytes, units: this.heads.units().length, shards: this.numbers.length };
   }
 
-  /** `tables` as a field of messages, which is absent if there is no such table. */
+  /** Returns `tables` as a field of a message. The field is absent if the job has no such table. */
   reportedTables(): { readonly tables?: TableReport[] } {
     const tables = this.tables();
     return tables.length === 0 ? {} : { tables };
