@@ -43,7 +43,8 @@ export interface Push {
   readonly pulled: PulledRows | undefined;
 }
 
-/** What the kernel locates for an id whose shard skips the push (kernels/assembly/rows.ts). */
+/** What the kernel locates for an id without a row, or one whose shard skips the push (kernels/assembly/rows.ts). */
+const ABSENT = 0;
 const SKIPPED = 1;
 
 /** Address for old values that are not requested. */
@@ -96,12 +97,11 @@ function applyChecked(push: Push, checked: Checked, old: number): void {
     const [ids, count] = [idsAt[part]!, counts[part]!];
     const limitedPart = { ids, count, located: locatedAt, area: checked.areas[part]! };
     limited?.makeRoom(limitedPart, rooms[part]!, options.seen!, seenAt!, tableCounts);
-    // Without rules of admission and a bound, each new id gets a row.
-    const countsRows = tableCounts !== undefined && limited === undefined;
-    const rowsBefore = countsRows ? table.allRows() : 0;
+    if (tableCounts !== undefined) {
+      if (limited === undefined) countLocated(heap, tableCounts, locatedAt, count);
+      else limited.count(limitedPart, rooms[part]!, tableCounts);
+    }
     table.apply(ids, count, gradientsAt[part]!, locatedAt, oldAt);
-    if (countsRows) countPlain(heap, tableCounts, table.allRows() - rowsBefore, { count, located: locatedAt });
-    else if (tableCounts !== undefined) limited!.count(limitedPart, rooms[part]!, tableCounts);
     if (table.hasSeen) table.markSeen(ids, count, locatedAt, seenAt!);
     limited?.countCandidates(limitedPart, seenAt);
     if (old !== NOWHERE) {
@@ -117,17 +117,12 @@ function applyChecked(push: Push, checked: Checked, old: number): void {
   scaleRates(push, 1);
 }
 
-/** Counts what a part without rules of admission did: it made `rows` rows, and updated the others that it located. */
-function countPlain(
-  heap: KernelHeap,
-  counts: TableCounts,
-  rows: number,
-  { count, located }: { readonly count: number; readonly located: number },
-): void {
-  let applied = 0;
-  for (const place of new Uint32Array(heap.bytes.buffer, located, count)) if (place !== SKIPPED) applied++;
-  counts.admitted += rows;
-  counts.updated += applied - rows;
+/** Counts a part that is located and not applied yet. Its table has no admission rule, so each new id gets a row. */
+function countLocated(heap: KernelHeap, counts: TableCounts, located: number, count: number): void {
+  for (const place of new Uint32Array(heap.bytes.buffer, located, count)) {
+    if (place === ABSENT) counts.admitted++;
+    else if (place !== SKIPPED) counts.updated++;
+  }
 }
 
 /** The rate of a statistic is how much of it is new, and no learning rate. */

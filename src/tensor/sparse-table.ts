@@ -147,13 +147,6 @@ export class SparseTable {
     return BigUint64Array.BYTES_PER_ELEMENT + (1 + slots.length) * this.#values.byteLength + 4 * counters;
   }
 
-  /** Number of rows in all present shards. */
-  allRows(): number {
-    let rows = 0;
-    for (let shard = 0; shard < this.#shards; shard++) if (this.#part(shard) !== 0) rows += this.rowsOf(shard);
-    return rows;
-  }
-
   rowsOf(shard: number): number {
     return this.#heap.kernels.partRows(this.#part(shard)) >>> 0;
   }

@@ -78,7 +78,9 @@ class WasmParameters implements Parameters {
     const byteLength = workspaceBytes(Math.max(0, ...spec.sparse.map(({ width }) => width)), shards);
     const workspace = { address: this.#heap.allocate(byteLength), byteLength };
     const removing = (table: number) => (shard: number, ids: () => BigUint64Array) => {
-      for (const watcher of this.#watchers) watcher.removing(shard, table, ids());
+      if (this.#watchers.size === 0) return;
+      const listed = ids();
+      if (listed.length > 0) for (const watcher of this.#watchers) watcher.removing(shard, table, listed);
     };
     this.#sparse = spec.sparse.map((sparse, table) => {
       const optimizer = createOptimizer(this.#heap, sparse.optimizer);
