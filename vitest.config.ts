@@ -7,7 +7,8 @@ const LIMITS = { testTimeout: LIMIT_MS, hookTimeout: LIMIT_MS };
 const POLL = { poll: { timeout: LIMIT_MS / 2 } };
 
 /**
- * `unit` and `unit-alone` run in-process; `--project 'unit*'` chooses both. `executable` starts real processes of the
+ * `unit` and `unit-alone` run in-process; `unit-objects` runs the tests of checkpoints once more, with an object store
+ * instead of a disk. `--project 'unit*'` chooses all three. `executable` starts real processes of the
  * built executable (and a real etcd): one file for each promise and each command, one at a time so that the processes of
  * two clusters do not compete for the cores. `nightly` are the files of both kinds that take too long for each commit
  * (`scripts/nightly.sh`).
@@ -55,6 +56,16 @@ export default defineConfig({
           include: ['test/*.test.ts', `test/!(executable|${SHARING})/**/*.test.ts`, MODELS, ...MOCKING],
           exclude: [NIGHTLY],
           ...IN_PROCESS,
+        },
+      },
+      {
+        test: {
+          name: 'unit-objects',
+          include: ['test/checkpoint/**/*.test.ts'],
+          exclude: [NIGHTLY],
+          isolate: false,
+          ...IN_PROCESS,
+          env: { PADDLET_TEST_STORAGE: 'objects' },
         },
       },
       {

@@ -4,6 +4,7 @@
  */
 import { dirname } from 'node:path';
 import type { Disk, DiskFile, FileFacts } from '../src/base/seams.ts';
+import { createStorage } from '../src/host/storage.ts';
 import {
   applyChange,
   cloneFolders,
@@ -32,6 +33,8 @@ export const createSimulatedDisk = (): SimulatedDisk => new SimulatedDisk(new Ma
 export class SimulatedDisk implements Disk {
   /** Operations so far that change or sync something. */
   operations = 0;
+  /** Whose files are on this disk. */
+  readonly storage = createStorage(this);
   readonly #durable: Folders;
   readonly #live: Folders;
   #changes: FolderChange[] = [];
@@ -125,15 +128,6 @@ export class SimulatedDisk implements Disk {
       const { folder, name } = split(to);
       if (source.folder !== folder) throw failure('EXDEV', to);
       this.#change({ type: 'rename', folder, from: source.name, name, entry: this.#fileAt(from) });
-    });
-  }
-
-  link(from: string, to: string): Promise<void> {
-    return this.#operate('link', from, () => {
-      const { folder, name } = split(to);
-      this.#folderAt(folder);
-      if (this.#lookup(to) !== undefined) throw failure('EEXIST', to);
-      this.#change({ type: 'add', folder, name, entry: this.#fileAt(from) });
     });
   }
 

@@ -1,4 +1,5 @@
 /** What must hold when a job has ended, whatever was done to it. */
+
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { gunzipSync } from 'node:zlib';
 import { openCheckpoint } from '../../src/checkpoint/file/reader.ts';
 import { type JobResult, jobResultSchema } from '../../src/cluster/job/job-result.ts';
 import { createDisk } from '../../src/host/disk.ts';
+import { createStorage } from '../../src/host/storage.ts';
 import type { KeyValue } from '../../src/store/store.ts';
 import type { ReferenceResult } from '../../test/sync/reference-loop.ts';
 import type { ChaosJob } from './jobs.ts';
@@ -74,7 +76,7 @@ async function checkUpdates(job: ChaosJob, result: JobResult, folder: string): P
       continue;
     }
     if ((await md5Of(path)) !== md5) faults.push(`checkpoint ${path}: another MD5 than in /result`);
-    const reader = await openCheckpoint(createDisk(), path);
+    const reader = await openCheckpoint(createStorage(createDisk()), path);
     try {
       for (const { shard } of reader.positions) {
         for await (const { parameter, step, block } of reader.blocksOf(shard)) {

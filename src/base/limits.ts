@@ -297,6 +297,12 @@ export const LIMITS = {
   failDelayMs: 3_600_000,
   /** Files of one pserver that its key in the store may list. */
   checkpointGenerations: 10_000,
+  /** Models of one job that are kept under a name: the best, the newest, and the one that is being scored. */
+  keptModels: 64,
+  /** Files that a manifest of a kept model may list. */
+  manifestFiles: 100_000,
+  /** Characters of a manifest of a kept model. */
+  manifestBytes: 64 * 1024 * 1024,
   /** Files that a pserver may be told to continue without. */
   forgottenFiles: 20_000,
   /** Blocks of one dense parameter in one extent of a checkpoint file. */

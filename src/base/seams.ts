@@ -55,17 +55,12 @@ export interface FileDigest {
   readonly bytes: number;
 }
 
-/** Files by path. Errors are Node's own (`ENOENT`, `ENOSPC`, …), from the simulated disk too. */
+/** Files of the machine, by path. Errors are Node's own (`ENOENT`, `ENOSPC`, …), from the simulated disk too. */
 export interface Disk {
   makeFolder(path: string): Promise<void>;
   create(path: string): Promise<DiskFile>;
   open(path: string): Promise<DiskFile>;
   rename(from: string, to: string): Promise<void>;
-  /**
-   * Gives a file that no longer changes a second name, which stays when the first is removed: a copy where the file
-   * system has no such names. `EEXIST` when there is something.
-   */
-  link(from: string, to: string): Promise<void>;
   /** Makes renames, creations and removals in the folder durable. */
   syncFolder(path: string): Promise<void>;
   /** Removes a file; no error when it is missing. */
@@ -82,6 +77,62 @@ export interface Disk {
   freeBytes(path: string): Promise<number | undefined>;
   /** MD5 of a whole file, computed in another thread; missing where there is only one thread. */
   md5?(path: string): Promise<FileDigest>;
+}
+
+/** A file of a storage, read by ranges. */
+export interface StoredFile {
+  /** Reads up to `into.length` bytes from `offset`; the count read, short only at the end of the file. */
+  read(into: Uint8Array, offset: number): Promise<number>;
+  size(): Promise<number>;
+  close(): Promise<void>;
+  /** MD5 of the whole file, computed in another thread; missing where there is only one thread. */
+  md5?(): Promise<FileDigest>;
+}
+
+export interface Listed {
+  readonly name: string;
+  readonly kind: 'file' | 'folder';
+}
+
+export interface PutOptions<T extends { readonly bytes: number }> {
+  /** In the folder of the file: where a storage that writes it there keeps it until it is whole. */
+  readonly spool: string;
+  /** Writes the whole file, in any order, and returns its length among other things. */
+  readonly write: (spool: DiskFile) => Promise<T>;
+  /**
+   * Something has been read from the folder, or put there: the folder is not made again. If it is missing, its file
+   * system is not mounted, and a file written below would vanish when it is.
+   */
+  readonly isFolderKnown?: boolean;
+  /** Ends the reading back. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Put<T> {
+  readonly written: T;
+  /** Of the whole file, as read back. */
+  readonly digest: FileDigest;
+}
+
+/**
+ * Where the files of models are: the operations that object stores have, too. A file is put whole and never changes.
+ * Errors are those of `Disk`, and `CheckpointNotWritten` when a file cannot be read back as it was written.
+ */
+export interface Storage {
+  /**
+   * When this returns, the file is whole and durable. When it throws, there is no such file, unless the error says that
+   * it could not be removed. A process that dies leaves the whole file, or its spool, or nothing.
+   */
+  put<T extends { readonly bytes: number }>(path: string, options: PutOptions<T>): Promise<Put<T>>;
+  /** `ENOENT` when there is no such file. */
+  openRange(path: string): Promise<StoredFile>;
+  /** What is in a folder, sorted by name: nothing when there is no such folder. Spools may be among the files. */
+  list(folder: string): Promise<readonly Listed[]>;
+  /**
+   * Removes a file; no error when it is missing. A path that ends in `/` is that of a folder, which goes if nothing is
+   * in it.
+   */
+  delete(path: string): Promise<void>;
 }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -138,5 +189,7 @@ export interface Host {
   readonly clock: Clock;
   readonly random: Random;
   readonly disk: Disk;
+  /** On this machine, for now. */
+  readonly storage: Storage;
   readonly log: Log;
 }

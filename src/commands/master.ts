@@ -42,7 +42,7 @@ that was stopped, run the same command again.`;
     const shell = createShell(createClock());
     const folders = { cacheDir: resolve(flags['cache-dir']), checkpointDir: checkpointFolder(flags, job.name) };
     const options = { job, dataDir, ...folders, command: startCommand(), shell };
-    const keeperOf = modelKeeperOf({ ...this.host(), shell, dataDir, cacheDir: folders.cacheDir });
+    const keeperOf = modelKeeperOf({ shell, dataDir, cacheDir: folders.cacheDir });
     const end = await this.withRole('master', { flags, url: storeUrl(flags), where: { chroot } }, (context) =>
       runMaster(context, { ...options, keeperOf, pageOf: () => pageOfMaster(context, jobFolder(flags, job.name)) }),
     );

@@ -1,18 +1,4 @@
-import { constants } from 'node:fs';
-import {
-  copyFile,
-  type FileHandle,
-  link,
-  mkdir,
-  open,
-  readdir,
-  rename,
-  rm,
-  rmdir,
-  stat,
-  statfs,
-  utimes,
-} from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat, statfs, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Disk, DiskFile, FileFacts } from '../base/seams.ts';
 import { md5OfFile } from './md5.ts';
@@ -25,7 +11,6 @@ export function createDisk(): Disk {
     create: async (path) => fileOf(await open(path, 'w+')),
     open: async (path) => fileOf(await open(path, 'r')),
     rename: (from, to) => rename(from, to),
-    link: linkOrCopy,
     syncFolder,
     remove: (path) => rm(path, { force: true }),
     removeFolder: (path) => rmdir(path),
@@ -102,20 +87,6 @@ async function syncFolder(path: string): Promise<void> {
     await folder.sync();
   } finally {
     await folder.close();
-  }
-}
-
-/** What file systems without hard links, or with a limit on them, answer. */
-const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV']);
-
-async function linkOrCopy(from: string, to: string): Promise<void> {
-  try {
-    await link(from, to);
-  } catch (error) {
-    if (!NO_LINKS.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    await copyFile(from, to, constants.COPYFILE_EXCL);
-    const copy = await open(to, 'r');
-    await copy.sync().finally(() => copy.close());
   }
 }
 

@@ -7,6 +7,7 @@ import { createLog, type LogIdentity } from './log.ts';
 import { ownLogFile } from './log-file.ts';
 import { stderrLines } from './outputs.ts';
 import { createRandom } from './random.ts';
+import { createStorage } from './storage.ts';
 
 export interface HostOptions {
   readonly logLevel: LogLevel;
@@ -28,7 +29,8 @@ export function createHost(options: HostOptions): Host {
     color: isColorWanted(process.stderr),
     isShort: process.stderr.isTTY === true,
   });
-  return { clock, random: createRandom(), disk: createDisk(), log };
+  const disk = createDisk();
+  return { clock, random: createRandom(), disk, storage: createStorage(disk), log };
 }
 
 /** https://no-color.org: any non-empty NO_COLOR turns colors off. */

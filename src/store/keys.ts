@@ -67,6 +67,8 @@ export interface Keys {
   checkpoint(index: number): string;
   /** Sync mode: the last complete cut, and the timeline. Under the prefix of the pservers' entries. */
   readonly cut: string;
+  /** Files of the models that are kept under a name. Under the prefix of the pservers' entries. */
+  readonly kept: string;
   /** Files of a pserver that an operator has given up, in case they cannot be found. */
   forgotten(index: number): string;
   /** Snapshot that an owner wrote after it had lost its index, by its token. */
@@ -120,6 +122,7 @@ export function keysOf(chroot: string): Keys {
     checkpointsPrefix: at('checkpoints/'),
     checkpoint: (index) => at(`checkpoints/${index}`),
     cut: at('checkpoints/cut'),
+    kept: at('checkpoints/kept'),
     forgotten: (index) => at(`forgotten/${index}`),
     parting: (token) => at(`parting/${token}`),
     partingPrefix: at('parting/'),

@@ -3,7 +3,7 @@
  * compare.
  */
 
-import type { Disk } from '../../src/base/seams.ts';
+import type { Storage } from '../../src/base/seams.ts';
 import type { CheckpointMeta } from '../../src/checkpoint/file/format.ts';
 import { checkpointPath } from '../../src/checkpoint/file/paths.ts';
 import { writeCheckpointFile } from '../../src/checkpoint/file/write-durable-file.ts';
@@ -18,7 +18,7 @@ import { emptyParameters, fill, IDS, jobOf, ledgerOf, metaOf, uuidOf } from './f
 export const FOLDER = '/data/checkpoints';
 
 export interface ClusterOptions {
-  readonly disk: Disk;
+  readonly storage: Storage;
   readonly pservers: number;
   readonly job?: ExpectedJob;
   readonly folder?: string;
@@ -50,14 +50,14 @@ export const seqOf = (shard: number): number => 100 + shard;
 export const epochOf = (shard: number): number => 1 + (shard % 3);
 
 export async function saveCluster(options: ClusterOptions): Promise<SavedCluster> {
-  const { disk, pservers, job = jobOf(), folder = FOLDER, ids = IDS, salt = 1, names = 0, extentBytes } = options;
+  const { storage, pservers, job = jobOf(), folder = FOLDER, ids = IDS, salt = 1, names = 0, extentBytes } = options;
   const whole = wholeParameters(job, ids, salt);
   const refs: (FileRef & { published: Generation })[] = [];
   for (let index = 0; index < pservers; index++) {
     const meta = metaOf(job, { uuid: uuidOf(1 + names + index), index, token: BigInt(5 + index), ...options.meta });
     const ledger = options.ledger ?? (() => ledgerOf(`ledger of pserver ${index}`));
     const file = await writeCheckpointFile({
-      disk,
+      storage,
       folder,
       meta,
       parameters: whole,
@@ -72,11 +72,11 @@ export async function saveCluster(options: ClusterOptions): Promise<SavedCluster
 }
 
 export async function withSet<T>(
-  disk: Disk,
+  storage: Storage,
   refs: readonly FileRef[],
   act: (set: CheckpointSet) => Promise<T>,
 ): Promise<T> {
-  const set = await openCheckpointSet(disk, refs);
+  const set = await openCheckpointSet(storage, refs);
   try {
     return await act(set);
   } finally {

@@ -1,5 +1,5 @@
 /** A small job with everything in it: two tables, two dense parameters, a seldom-used shard, ids over 2^63. */
-import type { Disk } from '../../src/base/seams.ts';
+import type { Storage } from '../../src/base/seams.ts';
 import { captureShard, type ShardMoment } from '../../src/checkpoint/file/capture.ts';
 import type { CheckpointMeta } from '../../src/checkpoint/file/format.ts';
 import type { FilePlace } from '../../src/checkpoint/file/paths.ts';
@@ -13,7 +13,11 @@ import type { ParameterMemory, Parameters, ShardRows } from '../../src/tensor/pa
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
-import type { SimulatedDisk } from '../simulated-disk.ts';
+import { createSimulatedDisk } from '../simulated-disk.ts';
+import { SimulatedObjects, type StoredFiles, usesObjects } from '../simulated-objects.ts';
+
+/** No files, in the storage that the tests of checkpoints run with. */
+export const createFiles = (): StoredFiles => (usesObjects ? new SimulatedObjects() : createSimulatedDisk());
 
 export const PLACE: FilePlace = { folder: '/data/checkpoints', index: 1 };
 export const JOB_ID = '6f8d2c1a-0000-4000-8000-00000000000a';
@@ -126,7 +130,7 @@ export const momentOf =
   (shard) => ({ shard, epoch: 1 + (shard % 2), seq: seq + shard, ledger: ledgerOf(ledger) });
 
 export interface SaveOptions {
-  readonly disk: SimulatedDisk;
+  readonly disk: StoredFiles;
   readonly parameters: Parameters;
   readonly job?: ExpectedJob;
   readonly meta?: Partial<CheckpointMeta>;
@@ -139,7 +143,7 @@ export async function save(options: SaveOptions): Promise<Generation> {
   const { disk, parameters, job = jobOf(), extentBytes } = options;
   const meta = metaOf(job, options.meta);
   const file = await writeCheckpointFile({
-    disk,
+    storage: disk.storage,
     folder: PLACE.folder,
     meta,
     parameters,
@@ -164,7 +168,7 @@ export const denseShards = (job: ExpectedJob): Set<number> =>
   new Set(job.parameters.dense.flatMap((dense) => [...blockShards(dense, job.shards)]));
 
 export interface LoadUsable {
-  readonly disk: Disk;
+  readonly storage: Storage;
   readonly place: FilePlace;
   readonly expected: ExpectedJob;
   readonly into: ParameterMemory;

@@ -8,8 +8,8 @@ import { listGenerations } from '../../src/checkpoint/registry/listing.ts';
 import { openCheckpointSet } from '../../src/checkpoint/set/checkpoint-set.ts';
 import { verifyCheckpoint } from '../../src/checkpoint/set/verify.ts';
 import { createDisk } from '../../src/host/disk.ts';
-import { createSimulatedDisk } from '../simulated-disk.ts';
-import { contentOf, emptyParameters, ledgerOf, loadUsable } from './fixture.ts';
+import { createStorage } from '../../src/host/storage.ts';
+import { contentOf, createFiles, emptyParameters, ledgerOf, loadUsable } from './fixture.ts';
 import {
   FORMER_FOLDER,
   FORMER_JOB,
@@ -37,7 +37,12 @@ describe('the golden file of format version 4', () => {
     const { folder, entry } = golden(GOLDEN_FOLDER);
     const into = emptyParameters(GOLDEN_JOB);
     const place = { folder, index: GOLDEN_META.index };
-    const loaded = await loadGeneration(entry, { disk: createDisk(), place, expected: GOLDEN_JOB, into });
+    const loaded = await loadGeneration(entry, {
+      storage: createStorage(createDisk()),
+      place,
+      expected: GOLDEN_JOB,
+      into,
+    });
     expect(contentOf(into, GOLDEN_JOB)).toEqual(contentOf(goldenParameters(), GOLDEN_JOB));
     expect(loaded.facts).toMatchObject({ ...GOLDEN_META, rows: 8, extents: 1, shardsHere: 4 });
     expect(loaded.positions).toEqual(POSITIONS);
@@ -49,9 +54,15 @@ describe('the golden file of format version 4', () => {
   /** Until there is a version 5: a change of these bytes is a change of the format. */
   it('is what is written today, to the byte', async () => {
     const { folder, entry } = golden(GOLDEN_FOLDER);
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const parameters = goldenParameters();
-    const options = { disk, folder: '/out', meta: GOLDEN_META, parameters, shards: parameters.shards() };
+    const options = {
+      storage: disk.storage,
+      folder: '/out',
+      meta: GOLDEN_META,
+      parameters,
+      shards: parameters.shards(),
+    };
     const { uuid, md5 } = await writeCheckpointFile({ ...options, momentOf: goldenMoment });
     expect(md5).toBe(entry.md5);
     const written = readFileSync(`${folder}/${GOLDEN_META.index}/${uuid}`);
@@ -64,7 +75,12 @@ describe('a file of format version 3', () => {
     const { folder, entry } = golden(FORMER_FOLDER);
     const into = emptyParameters(FORMER_JOB);
     const place = { folder, index: FORMER_META.index };
-    const loaded = await loadGeneration(entry, { disk: createDisk(), place, expected: FORMER_JOB, into });
+    const loaded = await loadGeneration(entry, {
+      storage: createStorage(createDisk()),
+      place,
+      expected: FORMER_JOB,
+      into,
+    });
     expect(contentOf(into, FORMER_JOB)).toEqual(contentOf(formerParameters(), FORMER_JOB));
     expect(loaded.facts).toMatchObject({ ...FORMER_META, rows: 8, extents: 1, shardsHere: 4 });
     expect(loaded.positions).toEqual(POSITIONS);
@@ -74,9 +90,15 @@ describe('a file of format version 3', () => {
 
   it('differs from a file of version 4 of the same job by its version alone', async () => {
     const { folder, entry } = golden(FORMER_FOLDER);
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const parameters = formerParameters();
-    const options = { disk, folder: '/out', meta: FORMER_META, parameters, shards: parameters.shards() };
+    const options = {
+      storage: disk.storage,
+      folder: '/out',
+      meta: FORMER_META,
+      parameters,
+      shards: parameters.shards(),
+    };
     const momentOf = (shard: number) => ({ ...goldenMoment(shard), looks: undefined });
     const { uuid } = await writeCheckpointFile({ ...options, momentOf });
     const [now, before] = [
@@ -101,18 +123,20 @@ describe('a file of format version 2', () => {
       message: expect.stringMatching(/of format version 3 or 4, got version 2$/),
       details: { found: 2, expected: 4 },
     };
-    const options = { disk: createDisk(), place, expected: GOLDEN_JOB, into };
+    const options = { storage: createStorage(createDisk()), place, expected: GOLDEN_JOB, into };
     await expect(loadGeneration(entry, options)).rejects.toMatchObject(refused);
     await expect(loadUsable(generationsOf(entry), options)).rejects.toMatchObject(refused);
-    const { files } = await findFiles(createDisk(), folder);
-    await expect(verifyCheckpoint({ disk: createDisk(), files })).rejects.toMatchObject(refused);
-    await expect(openCheckpointSet(createDisk(), files)).rejects.toMatchObject(refused);
+    const { files } = await findFiles(createStorage(createDisk()), folder);
+    await expect(verifyCheckpoint({ storage: createStorage(createDisk()), files })).rejects.toMatchObject(refused);
+    await expect(openCheckpointSet(createStorage(createDisk()), files)).rejects.toMatchObject(refused);
   });
 
   it('is listed as incompatible, beside files that can be read', async () => {
     const disk = createDisk();
-    const [former, now] = await Promise.all([REFUSED_FOLDER, FORMER_FOLDER].map((folder) => findFiles(disk, folder)));
-    const listed = await listGenerations({ disk, files: [...former!.files, ...now!.files] });
+    const [former, now] = await Promise.all(
+      [REFUSED_FOLDER, FORMER_FOLDER].map((folder) => findFiles(createStorage(disk), folder)),
+    );
+    const listed = await listGenerations({ storage: createStorage(disk), files: [...former!.files, ...now!.files] });
     expect(listed.map(({ state }) => state).sort()).toEqual(['clean', 'incompatible']);
     expect(listed.find(({ state }) => state === 'incompatible')?.complaint).toContain('got version 2');
   });

@@ -2,7 +2,7 @@
  * Files of pservers between which shards moved, written and published by the writer itself: 2 → 4 → 3 → 1 pservers,
  * some of which save late. Each shard is a unit. Content depends on the save: its number is the salt.
  */
-import type { Disk } from '../../src/base/seams.ts';
+import type { Storage } from '../../src/base/seams.ts';
 import { writeCheckpointFile } from '../../src/checkpoint/file/write-durable-file.ts';
 import { readEntries } from '../../src/checkpoint/registry/discover.ts';
 import { generationOf } from '../../src/checkpoint/registry/entry.ts';
@@ -48,14 +48,14 @@ export class MovedCluster {
   readonly store = new MemoryStore(new MemoryStoreData({ clock: this.clock }));
   /** The number of the save that has the newest copy of each shard. */
   readonly saltOf = new Map<number, number>();
-  readonly #disk: Disk;
+  readonly #storage: Storage;
   readonly #epochs = new Map<number, number>();
   readonly #fences = new Map<number, Fence>();
   #placement: Placement = [];
   #saves = 0;
 
-  constructor(disk: Disk) {
-    this.#disk = disk;
+  constructor(storage: Storage) {
+    this.#storage = storage;
   }
 
   /** As it is after that many pservers were wanted, and none has saved since. */
@@ -77,7 +77,16 @@ export class MovedCluster {
     const shards = this.#placement[index]!;
     const rounds = round === undefined ? {} : { rounds: { round, metrics: [] } };
     await saveCheckpoint({
-      ...{ disk: this.#disk, store: this.store, clock: this.clock, folder: FOLDER, keys, fence, keep, shards },
+      ...{
+        storage: this.#storage,
+        store: this.store,
+        clock: this.clock,
+        folder: FOLDER,
+        keys,
+        fence,
+        keep,
+        shards,
+      },
       readStaying: async () => new Set<string>(),
       meta: metaOf(JOB, { uuid: uuidOf(salt), index, token: fence.token, createdAt: salt, ...rounds }),
       parameters: wholeParameters(JOB, IDS, salt),
@@ -96,7 +105,7 @@ export class MovedCluster {
     const shards = this.#placement[index]!;
     const meta = metaOf(JOB, { uuid: uuidOf(salt), index, token, createdAt: salt, clean: true });
     const file = await writeCheckpointFile({
-      ...{ disk: this.#disk, folder: FOLDER, meta, shards },
+      ...{ storage: this.#storage, folder: FOLDER, meta, shards },
       parameters: wholeParameters(JOB, IDS, salt),
       momentOf: (shard) => ({
         ...{ shard, epoch: this.#epochs.get(shard)!, seq: 100 * salt + shard, ledger: ledgerOf(`save ${salt}`) },

@@ -3,9 +3,9 @@ import { checkpointPath } from '../../src/checkpoint/file/paths.ts';
 import { openCheckpoint } from '../../src/checkpoint/file/reader.ts';
 import { damagedTensors } from '../../src/checkpoint/file/scan.ts';
 import { loadGeneration } from '../../src/checkpoint/load/load.ts';
-import { createSimulatedDisk } from '../simulated-disk.ts';
 import {
   contentOf,
+  createFiles,
   emptyParameters,
   fill,
   filledParameters,
@@ -24,12 +24,12 @@ describe('a checkpoint file', () => {
     'gives back every value, slot, step, position and ledger (extents of %s bytes)',
     async (extentBytes) => {
       const job = jobOf();
-      const disk = createSimulatedDisk();
+      const disk = createFiles();
       const parameters = filledParameters(job);
       const moment = (shard: number) => ({ ...momentOf()(shard), ledger: ledgerOf(`ledger ${shard >> 1}`) });
       const generation = await save({ disk, parameters, moment, ...(extentBytes ? { extentBytes } : {}) });
       const into = emptyParameters(job);
-      const loaded = await loadGeneration(generation, { disk, place: PLACE, expected: job, into });
+      const loaded = await loadGeneration(generation, { storage: disk.storage, place: PLACE, expected: job, into });
       expect(contentOf(into)).toEqual(contentOf(parameters));
       expect(loaded.positions).toEqual(
         parameters.shards().map((shard) => ({ shard, epoch: 1 + (shard % 2), seq: 10 + shard })),
@@ -55,11 +55,16 @@ describe('a checkpoint file', () => {
       { name: 'bias', ...zeros },
     ];
     const job = jobOf({ parameters: { dense, sparse: [] } });
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const parameters = emptyParameters(job);
     for (let shard = 0; shard < job.shards; shard++) parameters.addShard(shard);
     const generation = await save({ disk, parameters, job });
-    const loaded = await loadGeneration(generation, { disk, place: PLACE, expected: job, into: emptyParameters(job) });
+    const loaded = await loadGeneration(generation, {
+      storage: disk.storage,
+      place: PLACE,
+      expected: job,
+      into: emptyParameters(job),
+    });
     expect(loaded.facts.parameters).toEqual(job.parameters);
   });
 
@@ -71,7 +76,7 @@ describe('a checkpoint file', () => {
       },
       optimizer: { type: 'sgd', learningRate: 0.1, l2: 0 },
     });
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const parameters = emptyParameters(job);
     for (let shard = 0; shard < job.shards; shard++) parameters.addShard(shard);
     const bits = new Uint32Array(50_000).map((_, at) => (at * 2_654_435_761) & 0xff7fffff);
@@ -84,7 +89,7 @@ describe('a checkpoint file', () => {
     }
     const generation = await save({ disk, parameters, job });
     const into = emptyParameters(job);
-    await loadGeneration(generation, { disk, place: PLACE, expected: job, into });
+    await loadGeneration(generation, { storage: disk.storage, place: PLACE, expected: job, into });
     const back = new Uint32Array(50_000);
     for (const shard of into.shards()) {
       for (const { block, values } of into.exportBlocks(shard))
@@ -94,7 +99,7 @@ describe('a checkpoint file', () => {
   });
 
   it('gives the same bytes for the same content', async () => {
-    const [first, second] = [createSimulatedDisk(), createSimulatedDisk()];
+    const [first, second] = [createFiles(), createFiles()];
     const a = await save({ disk: first, parameters: filledParameters() });
     const b = await save({ disk: second, parameters: filledParameters() });
     expect(b).toEqual(a);
@@ -103,20 +108,20 @@ describe('a checkpoint file', () => {
 
   it('may hold no shard and no row', async () => {
     const job = jobOf();
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const generation = await save({ disk, parameters: emptyParameters(job) });
     const into = emptyParameters(job);
-    const loaded = await loadGeneration(generation, { disk, place: PLACE, expected: job, into });
+    const loaded = await loadGeneration(generation, { storage: disk.storage, place: PLACE, expected: job, into });
     expect(loaded.positions).toEqual([]);
     expect(into.shards()).toEqual([]);
   });
 
   it('is read by the shard, in pieces, and loads only the shards asked for', async () => {
     const job = jobOf();
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const parameters = filledParameters(job);
     const generation = await save({ disk, parameters, extentBytes: 500 });
-    const reader = await openCheckpoint(disk, pathOf(generation.uuid));
+    const reader = await openCheckpoint(disk.storage, pathOf(generation.uuid));
     const captured = parameters.exportRows(3, 0);
     expect(await reader.rowCount(3, 0)).toBe(captured.ids.length);
     expect(await collect(reader.rowsOf(3, 0))).toEqual([captured]);
@@ -125,16 +130,22 @@ describe('a checkpoint file', () => {
     await reader.close();
 
     const into = emptyParameters(job);
-    const loaded = await loadGeneration(generation, { disk, place: PLACE, expected: job, into, shards: [6, 2] });
+    const loaded = await loadGeneration(generation, {
+      storage: disk.storage,
+      place: PLACE,
+      expected: job,
+      into,
+      shards: [6, 2],
+    });
     expect(loaded.positions.map(({ shard }) => shard)).toEqual([2, 6]);
     expect(into.shards()).toEqual([2, 6]);
-    const lacking = { disk, place: PLACE, expected: job, into: emptyParameters(job), shards: [2, 5] };
+    const lacking = { storage: disk.storage, place: PLACE, expected: job, into: emptyParameters(job), shards: [2, 5] };
     await expect(loadGeneration(generation, lacking)).rejects.toMatchObject({ code: 'CheckpointCorrupt' });
   });
 
   it('holds each shard as it was at one instant, while the others go on growing', async () => {
     const job = jobOf();
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const parameters = filledParameters(job);
     const atCapture = new Map<number, unknown>();
     let captures = 0;
@@ -155,7 +166,7 @@ describe('a checkpoint file', () => {
     };
     const generation = await save({ disk, parameters, moment, extentBytes: 1000 });
     const into = emptyParameters(job);
-    const loaded = await loadGeneration(generation, { disk, place: PLACE, expected: job, into });
+    const loaded = await loadGeneration(generation, { storage: disk.storage, place: PLACE, expected: job, into });
     for (const shard of into.shards()) {
       const rows = [0, 1].map((table) => into.exportRows(shard, table));
       expect({ rows, blocks: into.exportBlocks(shard) }).toEqual(atCapture.get(shard));
@@ -173,7 +184,7 @@ describe('a checkpoint file', () => {
 
   it('keeps the header within its room however much the shards grow', async () => {
     const job = jobOf({ shards: 64 });
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const parameters = emptyParameters(job);
     for (let shard = 0; shard < 64; shard++) parameters.addShard(shard);
     let isGrown = false;
@@ -189,7 +200,7 @@ describe('a checkpoint file', () => {
     };
     const generation = await save({ disk, parameters, job, moment, extentBytes: 20_000 });
     const into = emptyParameters(job);
-    await loadGeneration(generation, { disk, place: PLACE, expected: job, into });
+    await loadGeneration(generation, { storage: disk.storage, place: PLACE, expected: job, into });
     expect(into.stats().rows).toBe(40_000);
   });
 });

@@ -1,4 +1,5 @@
 /** The checkpoint commands as a user meets them, on files. */
+
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { carriedRecord } from '../../src/cluster/job/carried-record.ts';
 import { createClock } from '../../src/host/clock.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createLog } from '../../src/host/log.ts';
+import { createStorage } from '../../src/host/storage.ts';
 import { keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { saveCluster } from '../checkpoint/cluster-fixture.ts';
@@ -27,10 +29,16 @@ async function json(...args: string[]) {
 }
 
 beforeAll(async () => {
-  const disk = createDisk();
-  await saveCluster({ disk, pservers: 2, folder: at('a') });
-  await saveCluster({ disk, pservers: 1, folder: at('b'), salt: 2, ids: IDS.slice(4), names: 10 });
-  await saveCluster({ disk, pservers: 1, folder: at('other'), job: jobOf({ jobId: 'job-b' }), names: 20 });
+  const storage = createStorage(createDisk());
+  await saveCluster({ storage, pservers: 2, folder: at('a') });
+  await saveCluster({ storage, pservers: 1, folder: at('b'), salt: 2, ids: IDS.slice(4), names: 10 });
+  await saveCluster({
+    storage,
+    pservers: 1,
+    folder: at('other'),
+    job: jobOf({ jobId: 'job-b' }),
+    names: 20,
+  });
 });
 
 describe('checkpoint commands', () => {
@@ -51,7 +59,13 @@ describe('checkpoint commands', () => {
     const price = { name: 'price', present: 2, missing: 0, mean: 1, deviation: 1, min: 0, max: 2 };
     const train = { columns: { fields: 2, statistics: [price] } };
     const meta = { job: carriedRecord(recordOf(aJob({ data }), { train })) };
-    await saveCluster({ disk: createDisk(), pservers: 1, folder: at('carrying'), job: jobOf({ jobId: JOB_ID }), meta });
+    await saveCluster({
+      storage: createStorage(createDisk()),
+      pservers: 1,
+      folder: at('carrying'),
+      job: jobOf({ jobId: JOB_ID }),
+      meta,
+    });
     const { code, result } = await json('checkpoint', 'inspect', 'carrying');
     expect(code).toBe(0);
     expect(result.job).toEqual({ model: { type: 'lr', task: 'binary' }, format: 'csv', columns: 2 });
@@ -113,7 +127,7 @@ describe('checkpoint commands', () => {
   });
 
   test('verify: exit code 7 and the damaged part', async () => {
-    await saveCluster({ disk: createDisk(), pservers: 2, folder: at('damaged'), names: 30 });
+    await saveCluster({ storage: createStorage(createDisk()), pservers: 2, folder: at('damaged'), names: 30 });
     const [name] = readdirSync(at('damaged/0'));
     const bytes = readFileSync(at(`damaged/0/${name}`));
     bytes[bytes.length - 400]! ^= 4;
@@ -132,7 +146,13 @@ describe('checkpoint commands', () => {
 
   test('the name of a job in a file neither paints nor moves the cursor', async () => {
     const jobName = '\u001b[31m!red\u001b[39m\u001b[2J';
-    await saveCluster({ disk: createDisk(), pservers: 1, folder: at('painted'), names: 70, meta: { jobName } });
+    await saveCluster({
+      storage: createStorage(createDisk()),
+      pservers: 1,
+      folder: at('painted'),
+      names: 70,
+      meta: { jobName },
+    });
     for (const args of [
       ['checkpoint', 'verify', 'painted'],
       ['checkpoint', 'inspect', 'painted'],
@@ -149,7 +169,7 @@ describe('checkpoint commands', () => {
   });
 
   test('a shape that only the metadata claim is refused before anything is allocated, checksums or not', async () => {
-    await saveCluster({ disk: createDisk(), pservers: 1, folder: at('claims'), names: 60 });
+    await saveCluster({ storage: createStorage(createDisk()), pservers: 1, folder: at('claims'), names: 60 });
     const path = at(`claims/0/${readdirSync(at('claims/0'))[0]}`);
     const bytes = readFileSync(path);
     const end = 8 + Number(bytes.readBigUInt64LE(0));
@@ -189,9 +209,15 @@ describe('checkpoint commands', () => {
   });
 
   test('files of two jobs in one folder: --job chooses', async () => {
-    const disk = createDisk();
-    await saveCluster({ disk, pservers: 2, folder: at('mixed'), names: 40 });
-    await saveCluster({ disk, pservers: 2, folder: at('mixed'), job: jobOf({ jobId: 'job-b' }), names: 50 });
+    const storage = createStorage(createDisk());
+    await saveCluster({ storage, pservers: 2, folder: at('mixed'), names: 40 });
+    await saveCluster({
+      storage,
+      pservers: 2,
+      folder: at('mixed'),
+      job: jobOf({ jobId: 'job-b' }),
+      names: 50,
+    });
     expect(await json('checkpoint', 'inspect', 'mixed')).toMatchObject({
       code: 7,
       result: { error: { message: expect.stringContaining('belongs to job small (') } },

@@ -1,4 +1,5 @@
 /** `paddlet jobs` lists the jobs of ./.paddlet and of a store; `paddlet jobs delete` deletes one. */
+
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -8,6 +9,7 @@ import { deleteJob } from '../../src/commands/run/reset-job.ts';
 import { createClock } from '../../src/host/clock.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { lockFolder } from '../../src/host/folder-lock.ts';
+import { createStorage } from '../../src/host/storage.ts';
 import type { Network } from '../../src/protocol/messages/channel.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { put, SILENT } from '../store/support.ts';
@@ -124,14 +126,14 @@ test.each([0, 1])(
   async (most) => {
     const job = await storedJob('small');
     await endJob(job);
-    const disk = createDisk();
+    const storage = createStorage(createDisk());
     let removed = 0;
     const remove = async (path: string): Promise<void> => {
       if (removed++ >= most) throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO', syscall: 'unlink' });
-      await disk.remove(path);
+      await storage.delete(path);
     };
     const tried = deleteJob({
-      ...{ clock: createClock(), log: SILENT, disk: { ...disk, remove }, store: job.store, keys },
+      ...{ clock: createClock(), log: SILENT, storage: { ...storage, delete: remove }, store: job.store, keys },
       ...{ network: {} as Network, signal: new AbortController().signal, leaseTtlMs: 0 },
       folder: join(job.folder, 'checkpoints'),
     });
@@ -155,7 +157,7 @@ test.each([false, true])(
       return write(txn);
     });
     const tried = deleteJob({
-      ...{ clock: createClock(), log: SILENT, disk: createDisk(), store, keys },
+      ...{ clock: createClock(), log: SILENT, storage: createStorage(createDisk()), store, keys },
       ...{ network: {} as Network, signal: new AbortController().signal, leaseTtlMs: 0 },
       folder: join(job.folder, 'checkpoints'),
     });

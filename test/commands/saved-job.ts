@@ -1,4 +1,5 @@
 /** A job in a SQLite store made by hand, and its checkpoints. */
+
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { trainedSpecOf } from '../../src/cluster/job/job-model.ts';
 import type { JobRecord } from '../../src/cluster/job/job-record.ts';
 import { createClock } from '../../src/host/clock.ts';
 import { createDisk } from '../../src/host/disk.ts';
+import { createStorage } from '../../src/host/storage.ts';
 import { parseJobFile } from '../../src/job/load-job.ts';
 import { keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
@@ -65,7 +67,13 @@ export async function endJob({ folder, store, record }: StoredJob): Promise<void
   const parameters = trainedSpecOf(record);
   const job = { jobId: record.id, parameters, seed: training.seed, shards: cluster.shards };
   const { generations } = await saveCluster({
-    ...{ disk: createDisk(), pservers: PSERVERS, folder: join(folder, 'checkpoints'), job, ids: [1n, 2n, 3n] },
+    ...{
+      storage: createStorage(createDisk()),
+      pservers: PSERVERS,
+      folder: join(folder, 'checkpoints'),
+      job,
+      ids: [1n, 2n, 3n],
+    },
     meta: { job: carriedRecord(record) },
   });
   await store.txn({

@@ -1,4 +1,5 @@
 /** A warm start from a job that reads its columns otherwise is refused before anything is started. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { afterAll, expect, test } from 'vitest';
 import { carriedRecord } from '../../src/cluster/job/carried-record.ts';
 import { trainedSpecOf } from '../../src/cluster/job/job-model.ts';
 import { createDisk } from '../../src/host/disk.ts';
+import { createStorage } from '../../src/host/storage.ts';
 import { saveCluster } from '../checkpoint/cluster-fixture.ts';
 import { aJob, recordOf } from '../cluster/job/stored-job.ts';
 import { runCommand } from './run-command.ts';
@@ -27,7 +29,14 @@ async function save(name: string, model: object, columns: object = COLUMNS): Pro
   const record = recordOf(job, { train });
   const saved = { jobId: record.id, parameters: trainedSpecOf(record), seed: 1, shards: job.cluster.shards };
   const meta = { job: carriedRecord(record) };
-  await saveCluster({ disk: createDisk(), pservers: 1, folder: join(cwd, name), job: saved, ids: [1n], meta });
+  await saveCluster({
+    storage: createStorage(createDisk()),
+    pservers: 1,
+    folder: join(cwd, name),
+    job: saved,
+    ids: [1n],
+    meta,
+  });
 }
 
 async function started(from: string, model: object, columns: object, vars = ['*']) {

@@ -2,10 +2,12 @@
  * The commands about checkpoints and models while units move between pservers, and of the files of a cluster that was
  * resized.
  */
+
 import { expect, test } from 'vitest';
 import { openCheckpoint } from '../../src/checkpoint/file/reader.ts';
 import { type JobResult, jobResultSchema } from '../../src/cluster/job/job-result.ts';
 import { createDisk } from '../../src/host/disk.ts';
+import { createStorage } from '../../src/host/storage.ts';
 import { openPlace, type Place, resultOf } from './harness.ts';
 import { CHECKPOINTS, DIR, exported, interrupt, RESIZABLE, resizeUpAndDown, restore, SLOWLY } from './moving-files.ts';
 import { expectWhole, JOB, PASSES, plantedJob } from './planted-job.ts';
@@ -18,7 +20,10 @@ const BATCHES_PER_PASS = RECORDS / JOB.training.batchSize;
 async function biasSteps(place: Place, folder: string, { checkpoints }: JobResult): Promise<number> {
   let steps = 0;
   for (const { index, uuid } of checkpoints) {
-    const reader = await openCheckpoint(createDisk(), place.path(folder, 'checkpoints', String(index), uuid));
+    const reader = await openCheckpoint(
+      createStorage(createDisk()),
+      place.path(folder, 'checkpoints', String(index), uuid),
+    );
     for (const { shard } of reader.positions) for await (const { step } of reader.blocksOf(shard)) steps += step ?? 0;
     await reader.close();
   }

@@ -3,6 +3,7 @@
  * the result can be. Its optimizer is Adam, whose update counts in the checkpoints are a second account of what was
  * applied, independent of the ledgers: a push lost or applied twice shows in them.
  */
+
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,6 +11,7 @@ import { expect } from 'vitest';
 import { openCheckpoint } from '../../src/checkpoint/file/reader.ts';
 import type { JobResult } from '../../src/cluster/job/job-result.ts';
 import { createDisk } from '../../src/host/disk.ts';
+import { createStorage } from '../../src/host/storage.ts';
 import type { Place } from './harness.ts';
 
 const RECORDS = 16_000;
@@ -99,7 +101,7 @@ async function updatesIn(folder: string, result: JobResult): Promise<Updates> {
   for (const { index, uuid, md5 } of result.checkpoints) {
     const path = join(folder, String(index), uuid);
     expect(createHash('md5').update(readFileSync(path)).digest('hex')).toBe(md5);
-    const reader = await openCheckpoint(createDisk(), path);
+    const reader = await openCheckpoint(createStorage(createDisk()), path);
     try {
       for (const { shard } of reader.positions) {
         for await (const { step } of reader.blocksOf(shard)) bias += step ?? Number.NaN;

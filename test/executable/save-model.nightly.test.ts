@@ -1,7 +1,7 @@
 /** The merged model after each pass, written by one of three trainers, some of which die. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { withFile } from '../../src/checkpoint/file/files.ts';
+import { withFile } from '../../src/base/files.ts';
 import { readElements, readSafetensors } from '../../src/checkpoint/file/safetensors/reader.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { commandLines, HAND_FOLDER } from './by-hand.ts';

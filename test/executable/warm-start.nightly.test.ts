@@ -2,11 +2,13 @@
  * A job that begins with the parameters of another one, in another number of shards and pservers, and pservers that
  * die.
  */
+
 import { readFileSync, renameSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { openCheckpoint } from '../../src/checkpoint/file/reader.ts';
 import { type JobResult, jobResultSchema } from '../../src/cluster/job/job-result.ts';
 import { createDisk } from '../../src/host/disk.ts';
+import { createStorage } from '../../src/host/storage.ts';
 import { openPlace, type Place, resultOf } from './harness.ts';
 import { openJobStore } from './job-store.ts';
 import { JOB, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
@@ -28,7 +30,10 @@ const jobRun = async (place: Place, path: string, folder: string): Promise<JobRe
 async function biasSteps(place: Place, folder: string, result: JobResult): Promise<number> {
   let steps = 0;
   for (const { index, uuid } of result.checkpoints) {
-    const reader = await openCheckpoint(createDisk(), place.path(folder, 'checkpoints', String(index), uuid));
+    const reader = await openCheckpoint(
+      createStorage(createDisk()),
+      place.path(folder, 'checkpoints', String(index), uuid),
+    );
     for (const { shard } of reader.positions) for await (const { step } of reader.blocksOf(shard)) steps += step ?? 0;
     await reader.close();
   }

@@ -19,9 +19,9 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'files of a warm start that cannot be found are waited for',
     file: 'src/roles/pserver/files/warm-start.ts',
-    find: "  await untilFound(options, look, filesOf(plan));\n  try {\n    return await loadWarmStart({ disk, plan, spec, shardCount, shards, into });\n  } catch (error) {\n    // One vanished since it was seen; nothing is loaded yet.\n    if (isPaddletError(error, 'CheckpointMissing')) return loadOnceFound(options, plan, shards);",
+    find: "  await untilFound(options, look, filesOf(plan));\n  try {\n    return await loadWarmStart({ storage, plan, spec, shardCount, shards, into });\n  } catch (error) {\n    // One vanished since it was seen; nothing is loaded yet.\n    if (isPaddletError(error, 'CheckpointMissing')) return loadOnceFound(options, plan, shards);",
     replace:
-      '  if (Number.isNaN(look)) await untilFound(options, look, filesOf(plan));\n  try {\n    return await loadWarmStart({ disk, plan, spec, shardCount, shards, into });\n  } catch (error) {',
+      '  if (Number.isNaN(look)) await untilFound(options, look, filesOf(plan));\n  try {\n    return await loadWarmStart({ storage, plan, spec, shardCount, shards, into });\n  } catch (error) {',
     tests: ['test/sim/warm-start.test.ts'],
   },
   {
@@ -309,8 +309,8 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'what is left of an index is deleted only by its owner, or when it has none',
     file: 'src/cluster/placement/leave-nothing.ts',
-    find: 'if (!(await isUnchanged(by, read))) return CHANGED;',
-    replace: '',
+    find: 'const txn = { if: unchanged(by, read), then: ops };',
+    replace: 'const txn = { then: ops };',
     tests: ['test/roles/master/leftovers.test.ts'],
   },
   {
@@ -351,10 +351,10 @@ export const FILES: readonly Mutation[] = [
   },
   {
     rule: 'a file that is not here is read through the live pserver whose it is',
-    file: 'src/roles/pserver/files/peer-disk.ts',
+    file: 'src/roles/pserver/files/peer-storage.ts',
     find: 'const file = isAbsent(error) ? parseFile(options, path) : undefined;',
     replace: 'const file = Number.isNaN(error) ? parseFile(options, path) : undefined;',
-    tests: ['test/roles/pserver/files/peer-disk.test.ts', 'test/sim/moves.test.ts', 'test/sim/kept.nightly.test.ts'],
+    tests: ['test/roles/pserver/files/peer-storage.test.ts', 'test/sim/moves.test.ts', 'test/sim/kept.nightly.test.ts'],
   },
   {
     rule: 'a file that another pserver is reading stays, however many newer ones there are',
@@ -368,21 +368,21 @@ export const FILES: readonly Mutation[] = [
     file: 'src/roles/pserver/files/serve-file.ts',
     find: 'if (wanted !== index) throw',
     replace: 'if (Number.isNaN(wanted)) throw',
-    tests: ['test/roles/pserver/files/peer-disk.test.ts'],
+    tests: ['test/roles/pserver/files/peer-storage.test.ts'],
   },
   {
     rule: 'a pserver gives files of its own folder only',
     file: 'src/roles/pserver/files/serve-file.ts',
     find: 'const path = checkpointPath({ folder, index }, uuid);',
     replace: 'const path = uuid.startsWith("..") ? [folder, uuid].join("/") : checkpointPath({ folder, index }, uuid);',
-    tests: ['test/roles/pserver/files/peer-disk.test.ts'],
+    tests: ['test/roles/pserver/files/peer-storage.test.ts'],
   },
   {
     rule: 'a file of a pserver that does not answer any more is missing for now, and neither damaged nor the end of this process',
-    file: 'src/roles/pserver/files/peer-disk.ts',
+    file: 'src/roles/pserver/files/peer-storage.ts',
     find: 'throw outOfReach(named.path, peer, error);',
     replace: 'throw Number.isNaN(named) ? outOfReach(named.path, peer, error) : error;',
-    tests: ['test/roles/pserver/files/peer-disk.test.ts'],
+    tests: ['test/roles/pserver/files/peer-storage.test.ts'],
   },
   {
     rule: 'a pserver whose files are needed may come back though the job does not want it',

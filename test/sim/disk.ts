@@ -95,7 +95,6 @@ export class ProcessDisk implements Disk {
     this.#at(path, async (disk) => this.#fileOf(path, await disk.create(path)));
   open = (path: string): Promise<DiskFile> => this.#at(path, async (disk) => this.#fileOf(path, await disk.open(path)));
   rename = (from: string, to: string): Promise<void> => this.#at(from, (disk) => disk.rename(from, to));
-  link = (from: string, to: string): Promise<void> => this.#at(from, (disk) => disk.link(from, to));
   syncFolder = (path: string): Promise<void> => this.#at(path, (disk) => disk.syncFolder(path), SYNC_MS);
   remove = (path: string): Promise<void> => this.#at(path, () => this.#machine.remove(path));
   removeFolder = (path: string): Promise<void> => this.#at(path, (disk) => disk.removeFolder(path));

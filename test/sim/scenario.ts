@@ -117,7 +117,8 @@ export class Scenario {
   get operator(): { readonly host: Host } {
     const { clock, random } = this.#operator;
     const log: Log = { debug() {}, info() {}, warn() {}, error() {} };
-    return { host: { clock, random, disk: createSimulatedDisk(), log } };
+    const disk = createSimulatedDisk();
+    return { host: { clock, random, disk, storage: disk.storage, log } };
   }
 
   /** What an operator is doing, until it is done. */

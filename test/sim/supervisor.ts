@@ -5,6 +5,7 @@ import type { Log } from '../../src/base/seams.ts';
 import type { RoleContext } from '../../src/cluster/context.ts';
 import { createTroubles } from '../../src/cluster/troubles.ts';
 import { createRestartPolicy, type RestartPolicy } from '../../src/core/restart-policy.ts';
+import { createStorage } from '../../src/host/storage.ts';
 import { runMaster } from '../../src/roles/master/master.ts';
 import { runPserver } from '../../src/roles/pserver/pserver.ts';
 import { runTrainer } from '../../src/roles/trainer/trainer.ts';
@@ -255,8 +256,9 @@ export class Supervisor {
       if (missed !== undefined) this.#cluster.named(`pserver ${missed}`).comeBack();
     };
     const log: Log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+    const disk = this.#diskOf(process);
     return {
-      host: { clock: process.clock, random: process.random, disk: this.#diskOf(process), log },
+      host: { clock: process.clock, random: process.random, disk, storage: createStorage(disk), log },
       network: network.of(process),
       store: new ProcessStore(store, process),
       keys: KEYS,

@@ -34,7 +34,7 @@ export async function warmSource(mode: Mode): Promise<ReadonlyMap<string, Uint8A
   for (let index = 0; index < PSERVERS; index++) {
     const uuid = uuidOf(1 + index);
     await writeCheckpointFile({
-      ...{ disk, folder: WARM_FROM, parameters, momentOf: momentOf() },
+      ...{ storage: disk.storage, folder: WARM_FROM, parameters, momentOf: momentOf() },
       meta: metaOf(job, { index, uuid, jobName: 'source' }),
       shards: plannedShards(index, PSERVERS, job.shards),
     });

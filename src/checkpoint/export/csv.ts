@@ -27,7 +27,7 @@ export async function exportTableCsv(options: ExportOptions, plan: TablePlan, fi
       if (lines.end()) await lines.flush();
     }
   }
-  await lines.finish();
+  await lines.flush();
 }
 
 export async function exportDenseCsv(options: ExportOptions, plan: DensePlan, file: DiskFile): Promise<void> {
@@ -42,7 +42,7 @@ export async function exportDenseCsv(options: ExportOptions, plan: DensePlan, fi
       if (lines.end()) await lines.flush();
     }
   }
-  await lines.finish();
+  await lines.flush();
 }
 
 const COMMA = 44;
@@ -84,10 +84,5 @@ class Lines {
     await this.#file.write(this.#bytes.subarray(0, this.#length), this.#written);
     this.#written += this.#length;
     this.#length = 0;
-  }
-
-  async finish(): Promise<void> {
-    await this.flush();
-    await this.#file.sync();
   }
 }

@@ -1,8 +1,8 @@
-/** Exported files appear whole or not at all: under temporary names, synced, then renamed. */
-import { dirname, join } from 'node:path';
+/** Exported files appear whole or not at all. */
+import { join } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
-import type { Disk, DiskFile, Random } from '../../base/seams.ts';
-import { makeDurableFolder, withFile } from '../file/files.ts';
+import type { DiskFile, Random, Storage } from '../../base/seams.ts';
+import { bytesOfFile } from '../file/files.ts';
 import { expectIntact } from '../set/verify.ts';
 import { exportDenseCsv, exportTableCsv } from './csv.ts';
 import { columnsOf, type ExportOptions, type ExportPlan, exportColumns, exportMetadata, planExport } from './export.ts';
@@ -13,7 +13,7 @@ export const EXPORT_FORMATS = ['safetensors', 'npz', 'csv'] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 export interface ExportFileOptions extends ExportOptions {
-  readonly disk: Disk;
+  readonly storage: Storage;
   readonly random: Pick<Random, 'uuid'>;
   readonly format: ExportFormat;
   /** A file; for CSV a folder, unless one variable is chosen and the name ends in `.csv`. */
@@ -30,35 +30,48 @@ export interface Exported {
 
 /**
  * Checks the source files against damage, then writes. Throws `CheckpointCorrupt`, `CheckpointMissing`, `Usage` when
- * the output exists already, the disk's errors, the signal's reason; then no file has appeared.
+ * the output exists already, the disk's errors, the signal's reason; then no new file is there.
  */
 export async function exportFile(options: ExportFileOptions): Promise<Exported> {
-  const { set, disk, signal, random } = options;
+  const { set, storage, signal, random } = options;
   const plan = await planExport(options);
   const targets = targetsOf(options, plan);
+  const replaced = new Set<string>();
   for (const { path } of targets) {
-    const found = await disk.inspect(path);
-    if (found !== undefined && (found.kind !== 'file' || !options.replace)) {
+    if (!(await isThere(storage, path))) continue;
+    if (!options.replace) {
       throw new PaddletError('Usage', `${path}: exists already`, { hint: 'another --output, or --replace' });
     }
+    replaced.add(path);
   }
   await expectIntact(set, signal === undefined ? {} : { signal });
-  const parts = targets.map((target) => ({ ...target, temporary: `${target.path}.${random.uuid()}.part` }));
-  for (const folder of new Set(targets.map(({ path }) => dirname(path)))) await makeDurableFolder(disk, folder);
+  const made: string[] = [];
   try {
-    for (const { temporary, write } of parts) await withFile(await disk.create(temporary), write);
-    for (const { temporary, path } of parts) await disk.rename(temporary, path);
+    for (const { path, write } of targets) {
+      await storage.put(path, { spool: `${path}.${random.uuid()}.part`, write: (file) => sized(file, write), signal });
+      made.push(path);
+    }
   } catch (error) {
     // The first error says what went wrong.
-    for (const { temporary } of parts) await disk.remove(temporary).catch(() => undefined);
+    for (const path of made) if (!replaced.has(path)) await storage.delete(path).catch(() => undefined);
     throw error;
   }
-  for (const folder of new Set(targets.map(({ path }) => dirname(path)))) await disk.syncFolder(folder);
   return {
     paths: targets.map(({ path }) => path),
     tables: plan.tables.map(({ spec: { name, width }, rows }) => ({ name, rows, width })),
     dense: plan.dense.map(({ spec: { name, shape } }) => ({ name, shape })),
   };
+}
+
+/** A folder, too, is in the way. */
+async function isThere(storage: Storage, path: string): Promise<boolean> {
+  if ((await storage.list(path)).length > 0) throw new PaddletError('Usage', `${path}: a folder, not a file`);
+  return (await bytesOfFile(storage, path)) !== undefined;
+}
+
+async function sized(file: DiskFile, write: Target['write']): Promise<{ readonly bytes: number }> {
+  await write(file);
+  return { bytes: await file.size() };
 }
 
 interface Target {

@@ -3,15 +3,16 @@
  * shards, in whatever order of ids. Memory: the header and a piece of rows, beside the parameters.
  */
 import * as z from 'zod';
-import { PaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
+import { withFile } from '../../base/files.ts';
 import { LIMITS } from '../../base/limits.ts';
-import type { Disk, DiskFile } from '../../base/seams.ts';
+import type { Storage, StoredFile } from '../../base/seams.ts';
 import { blockLength, blockShards, denseBlockFloats } from '../../tensor/blocks.ts';
 import type { Trained, TrainedSpec } from '../../tensor/optimizer.ts';
 import type { ParameterMemory } from '../../tensor/parameters.ts';
 import type { DenseSpec } from '../../tensor/spec.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
-import { corrupt, openFile, withFile } from '../file/files.ts';
+import { corrupt, openFile } from '../file/files.ts';
 import { json } from '../file/format.ts';
 import type { MadeFor } from '../file/made-for.ts';
 import { createRowBuffers, firstRows, VALUES_ONLY } from '../file/row-pieces.ts';
@@ -48,15 +49,22 @@ const metadataSchema = z.object({
 });
 
 /** Whether the file is a merged model, whole or not. Throws `CheckpointCorrupt` if it is not a safetensors file. */
-export const isModelFile = async (disk: Disk, path: string): Promise<boolean> =>
-  withFile(
-    await openFile(disk, path),
-    async (file) => (await readMetadataOnly(file, path)).get('format') === MODEL_FORMAT,
-  );
+export async function isModelFile(storage: Storage, path: string): Promise<boolean> {
+  try {
+    const metadata = await withFile(await openFile(storage, path), (file) => readMetadataOnly(file, path));
+    return metadata.get('format') === MODEL_FORMAT;
+  } catch (error) {
+    if (isPaddletError(error, 'CheckpointMissing', 'CheckpointCorrupt')) return false;
+    throw error;
+  }
+}
 
 /** Acts on the open file. Throws `VersionMismatch`, `CheckpointCorrupt`, `CheckpointMissing`. */
-export const withModelFile = async <T>(disk: Disk, path: string, act: (model: ModelFile) => Promise<T>): Promise<T> =>
-  withFile(await openFile(disk, path), async (file) => act(await readModelFile(file, path)));
+export const withModelFile = async <T>(
+  storage: Storage,
+  path: string,
+  act: (model: ModelFile) => Promise<T>,
+): Promise<T> => withFile(await openFile(storage, path), async (file) => act(await readModelFile(file, path)));
 
 export interface ModelFile {
   readonly facts: ModelFacts;
@@ -70,7 +78,7 @@ export interface ModelFile {
 
 export const NOT_AS_WRITTEN = 'its bytes changed after it was written (wrong CRC-32)';
 
-async function readModelFile(file: DiskFile, path: string): Promise<ModelFile> {
+async function readModelFile(file: StoredFile, path: string): Promise<ModelFile> {
   const source = await readSafetensors(file, path);
   const isIntact = await isHeaderIntact(source);
   if (isIntact === false) throw corrupt(path, `header: ${NOT_AS_WRITTEN}`);

@@ -80,7 +80,6 @@ export async function createNpzSink(
       }
       const directory = Buffer.concat(all.map(centralHeader));
       await file.write(Buffer.concat([directory, endRecords(all.length, end, directory.length)]), end);
-      await file.sync();
     },
   };
 }

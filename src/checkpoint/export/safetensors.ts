@@ -63,7 +63,6 @@ export async function createSafetensorsSink(
     async finish() {
       for (const [{ name }, { next, end }] of places) assert(next === end, `${name} is whole`);
       await writeHeader();
-      await file.sync();
     },
   };
 }

@@ -1,7 +1,8 @@
 /** `checkpoint verify` of one file that no pserver wrote: a merged model, or safetensors of another program. */
 import { isPaddletError } from '../../base/errors.ts';
-import type { Disk } from '../../base/seams.ts';
-import { openFile, withFile } from '../file/files.ts';
+import { withFile } from '../../base/files.ts';
+import type { Storage } from '../../base/seams.ts';
+import { bytesOfFile, openFile } from '../file/files.ts';
 import { FORMAT } from '../file/format.ts';
 import { isHeaderIntact, readMetadataOnly, readSafetensors } from '../file/safetensors/reader.ts';
 import type { FileVerdict, Problem, Verification } from '../set/verify.ts';
@@ -17,12 +18,12 @@ export interface Watch {
  * Undefined for a checkpoint file, and for what is not safetensors. Throws `VersionMismatch`, the machine's errors and
  * the signal's reason; damage is in the answer.
  */
-export async function verifyModel(disk: Disk, path: string, watch: Watch): Promise<Verification | undefined> {
-  const format = await formatOf(disk, path);
+export async function verifyModel(storage: Storage, path: string, watch: Watch): Promise<Verification | undefined> {
+  const format = await formatOf(storage, path);
   if (format === undefined || format === FORMAT) return undefined;
-  const bytes = (await disk.inspect(path))?.bytes;
+  const bytes = await bytesOfFile(storage, path);
   const found = await orHeaderProblem(() =>
-    format === MODEL_FORMAT ? checkMerged(disk, path, watch) : checkForeign(disk, path),
+    format === MODEL_FORMAT ? checkMerged(storage, path, watch) : checkForeign(storage, path),
   );
   const { checked, problems, facts } = found;
   const file = { path, index: undefined, uuid: undefined, bytes, checked, problems };
@@ -36,9 +37,9 @@ interface Checked {
   readonly facts?: ModelFacts;
 }
 
-async function formatOf(disk: Disk, path: string): Promise<string | undefined> {
+async function formatOf(storage: Storage, path: string): Promise<string | undefined> {
   try {
-    const metadata = await withFile(await openFile(disk, path), (file) => readMetadataOnly(file, path));
+    const metadata = await withFile(await openFile(storage, path), (file) => readMetadataOnly(file, path));
     return metadata.get('format') ?? '';
   } catch (error) {
     if (isPaddletError(error, 'CheckpointCorrupt', 'CheckpointMissing')) return undefined;
@@ -55,8 +56,8 @@ async function orHeaderProblem(check: () => Promise<Checked>): Promise<Checked> 
   }
 }
 
-const checkMerged = (disk: Disk, path: string, { signal, onBytes }: Watch): Promise<Checked> =>
-  withModelFile(disk, path, async ({ facts, hasChecksums, damaged }) => {
+const checkMerged = (storage: Storage, path: string, { signal, onBytes }: Watch): Promise<Checked> =>
+  withModelFile(storage, path, async ({ facts, hasChecksums, damaged }) => {
     const parts = await damaged((bytes) => {
       signal?.throwIfAborted();
       onBytes?.(bytes);
@@ -66,8 +67,8 @@ const checkMerged = (disk: Disk, path: string, { signal, onBytes }: Watch): Prom
   });
 
 /** A seal is ours: then the name of the format is what was damaged. */
-const checkForeign = async (disk: Disk, path: string): Promise<Checked> =>
-  withFile(await openFile(disk, path), async (file) => {
+const checkForeign = async (storage: Storage, path: string): Promise<Checked> =>
+  withFile(await openFile(storage, path), async (file) => {
     const isIntact = await isHeaderIntact(await readSafetensors(file, path));
     if (isIntact !== false) return { checked: 'nothing', problems: [] };
     return { checked: 'checksums', problems: [{ part: 'header', message: NOT_AS_WRITTEN }] };

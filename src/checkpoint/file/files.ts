@@ -1,7 +1,7 @@
-/** Opens and closes files, and tells damage to a file from a failure of the machine. */
-import { dirname } from 'node:path';
+/** Opens files of a storage, and tells damage to a file from a failure of the machine. */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
-import type { Disk, DiskFile } from '../../base/seams.ts';
+import { isAbsent, withFile } from '../../base/files.ts';
+import type { Storage, StoredFile } from '../../base/seams.ts';
 
 export const corrupt = (file: string, message: string, cause?: unknown): PaddletError =>
   new PaddletError('CheckpointCorrupt', `${file}: ${message}`, cause === undefined ? {} : { cause });
@@ -19,47 +19,24 @@ export async function asCorrupt<T>(name: string, act: () => Promise<T>): Promise
 }
 
 /** Opens a file for reading. Throws `CheckpointMissing` when it does not exist. */
-export async function openFile(disk: Disk, path: string): Promise<DiskFile> {
+export async function openFile(storage: Storage, path: string): Promise<StoredFile> {
   try {
-    return await asCorrupt(path, () => disk.open(path));
+    return await asCorrupt(path, () => storage.openRange(path));
   } catch (error) {
     if (isPaddletError(error) || !isAbsent(error)) throw error;
     throw new PaddletError('CheckpointMissing', `${path}: no such file`, { cause: error });
   }
 }
 
-export const isAbsent = (error: unknown): boolean => codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR';
+/** What is thrown for a folder where a file is expected. */
+export const isFolder = (error: unknown): boolean => codeOf(error) === 'EISDIR';
 
-/** Closes the file whatever happens. */
-export async function withFile<T>(file: DiskFile, act: (file: DiskFile) => Promise<T>): Promise<T> {
-  let result: T;
+/** Length of a file; undefined when it does not exist. */
+export async function bytesOfFile(storage: Storage, path: string): Promise<number | undefined> {
   try {
-    result = await act(file);
+    return await withFile(await openFile(storage, path), (file) => file.size());
   } catch (error) {
-    // The first error says what went wrong; a close that fails after it adds nothing.
-    await file.close().catch(() => undefined);
+    if (isPaddletError(error, 'CheckpointMissing')) return undefined;
     throw error;
-  }
-  await file.close();
-  return result;
-}
-
-/** Makes the folder and everything above it that is missing, each durable in the folder above. */
-export async function makeDurableFolder(disk: Disk, path: string): Promise<void> {
-  // The folder may exist and not be durable yet: its maker may have died before the sync.
-  const unsure = [path];
-  for (let above = dirname(path); !(await disk.exists(above)) && dirname(above) !== above; above = dirname(above)) {
-    unsure.push(above);
-  }
-  await disk.makeFolder(path);
-  for (const made of unsure.reverse()) await disk.syncFolder(dirname(made));
-}
-
-/** Unless something is in it, or it has to stay for another reason, as the root of a file system does. */
-export async function removeEmptyFolder(disk: Disk, path: string): Promise<void> {
-  try {
-    await disk.removeFolder(path);
-  } catch (error) {
-    if (codeOf(error) === undefined) throw error;
   }
 }

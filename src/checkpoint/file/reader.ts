@@ -4,7 +4,7 @@
  * `CheckpointCorrupt`.
  */
 import { LIMITS } from '../../base/limits.ts';
-import type { Disk } from '../../base/seams.ts';
+import type { Storage } from '../../base/seams.ts';
 import type { LookState } from '../../core/shard/looks.ts';
 import type { DenseBlock, ShardRows } from '../../tensor/parameters.ts';
 import { rowBytes, storedTable } from '../../tensor/stored-tables.ts';
@@ -64,8 +64,8 @@ interface Located extends ShardPosition {
   readonly ledger: number;
 }
 
-export async function openCheckpoint(disk: Disk, path: string): Promise<CheckpointReader> {
-  const file = await openFile(disk, path);
+export async function openCheckpoint(storage: Storage, path: string): Promise<CheckpointReader> {
+  const file = await openFile(storage, path);
   try {
     const source = await readSafetensors(file, path);
     const facts = parseMetadata(source.metadata, path);

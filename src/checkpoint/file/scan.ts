@@ -1,8 +1,8 @@
 /** One pass over a whole file: its MD5, and a CRC-32 of each tensor, which tells the part that is damaged. */
-import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { Disk, DiskFile, FileDigest } from '../../base/seams.ts';
-import { asCorrupt, corrupt, openFile, withFile } from './files.ts';
+import { digestOf } from '../../base/files.ts';
+import type { FileDigest, StoredFile } from '../../base/seams.ts';
+import { asCorrupt, corrupt } from './files.ts';
 import { TENSORS } from './format.ts';
 import type { TensorInfo } from './safetensors/header.ts';
 import { readElements, type Safetensors, tensorLength } from './safetensors/reader.ts';
@@ -13,31 +13,9 @@ const CHUNK_BYTES = 1024 * 1024;
 /** Called with the bytes read so far. */
 export type Progress = (bytesDone: number) => void;
 
-/**
- * MD5 and size of the file at a path, beside everything else where the disk can. Throws `CheckpointMissing`, and
- * `CheckpointCorrupt` when it cannot be read.
- */
-export async function digestPath(disk: Disk, path: string): Promise<FileDigest> {
-  return withFile(await openFile(disk, path), (file) =>
-    disk.md5 === undefined ? digestFile(file, path) : asCorrupt(path, () => disk.md5!(path)),
-  );
-}
-
-/** MD5 of a file in lower-case hexadecimal, and its size. Throws `CheckpointCorrupt` when it cannot be read. */
-export async function digestFile(file: DiskFile, name: string, progress?: Progress): Promise<FileDigest> {
-  const hash = createHash('md5');
-  // At least one byte, to distinguish the end of the file from a full chunk.
-  const size = await asCorrupt(name, () => file.size());
-  const chunk = new Uint8Array(Math.min(CHUNK_BYTES, size + 1));
-  let bytes = 0;
-  for (;;) {
-    const count = await asCorrupt(name, () => file.read(chunk, bytes));
-    if (count === 0) return { md5: hash.digest('hex'), bytes };
-    hash.update(chunk.subarray(0, count));
-    bytes += count;
-    progress?.(bytes);
-  }
-}
+/** MD5 and size of a whole file, in another thread where one can read it. Throws `CheckpointCorrupt`. */
+export const digestFile = (file: StoredFile, name: string, progress?: Progress): Promise<FileDigest> =>
+  asCorrupt(name, () => (file.md5 === undefined || progress !== undefined ? digestOf(file, progress) : file.md5()));
 
 /**
  * Names of the tensors whose data do not match their checksums; empty when all do: then damage that the MD5 shows

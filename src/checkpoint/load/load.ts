@@ -1,17 +1,18 @@
 /** Start-up: the newest file that is whole, of this job, and says what it should, into the parameter memory. */
 import { assert } from '../../base/assert.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
-import type { Disk } from '../../base/seams.ts';
+import { withFile } from '../../base/files.ts';
+import type { Storage, StoredFile } from '../../base/seams.ts';
 import type { LookState } from '../../core/shard/looks.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import type { ParameterMemory } from '../../tensor/parameters.ts';
-import { corrupt, openFile, withFile } from '../file/files.ts';
+import { corrupt, openFile } from '../file/files.ts';
 import type { FileFacts, ShardPosition } from '../file/format.ts';
 import { differenceOf, type MadeFor } from '../file/made-for.ts';
 import { checkpointPath, type FilePlace } from '../file/paths.ts';
 import { type CheckpointReader, openCheckpoint } from '../file/reader.ts';
 import { isHeaderIntact, readSafetensors } from '../file/safetensors/reader.ts';
-import { damagedTensors, digestFile, digestPath, type Progress } from '../file/scan.ts';
+import { damagedTensors, digestFile, type Progress } from '../file/scan.ts';
 import type { Generation } from '../registry/entry.ts';
 import type { PublishedFile } from '../registry/newest.ts';
 import { eachRowPiece } from './load-rows.ts';
@@ -22,7 +23,7 @@ export interface ExpectedJob extends MadeFor {
 }
 
 export interface LoadOptions {
-  readonly disk: Disk;
+  readonly storage: Storage;
   readonly place: FilePlace;
   readonly expected: ExpectedJob;
   /** Has none of the shards yet; afterwards all of them, or after an error none. */
@@ -126,9 +127,11 @@ function asComplaint(error: unknown): PaddletError {
  * then nothing was loaded.
  */
 export async function loadGeneration(generation: Generation, options: LoadOptions): Promise<LoadedCheckpoint> {
-  const { disk, place, progress, into } = options;
-  const verified = verifyFile(disk, checkpointPath(place, generation.uuid), generation, progress);
-  if (disk.md5 === undefined || progress !== undefined) {
+  const { storage, place, progress, into } = options;
+  const path = checkpointPath(place, generation.uuid);
+  const file = await openFile(storage, path);
+  const verified = withFile(file, () => verifyFile(file, path, generation, progress));
+  if (file.md5 === undefined || progress !== undefined) {
     await verified;
     return readGeneration(generation, options);
   }
@@ -144,7 +147,7 @@ export async function loadGeneration(generation: Generation, options: LoadOption
 
 async function readGeneration(generation: Generation, options: LoadOptions): Promise<LoadedCheckpoint> {
   const path = checkpointPath(options.place, generation.uuid);
-  const reader = await openCheckpoint(options.disk, path);
+  const reader = await openCheckpoint(options.storage, path);
   try {
     checkOrigin(reader, generation, options);
     return await loadShards(reader, options);
@@ -155,25 +158,23 @@ async function readGeneration(generation: Generation, options: LoadOptions): Pro
 
 /** Compares the file with what was published of it. The error names the damaged part. */
 export async function verifyFile(
-  disk: Disk,
+  file: StoredFile,
   path: string,
   published: Pick<Generation, 'md5' | 'bytes'>,
   progress?: Progress,
 ): Promise<void> {
-  await withFile(await openFile(disk, path), async (file) => {
-    const bytes = await file.size();
-    if (published.bytes !== undefined && bytes !== published.bytes) {
-      throw corrupt(path, `expected ${published.bytes} bytes as published, got ${bytes}`);
-    }
-    const { md5 } = await (progress === undefined ? digestPath(disk, path) : digestFile(file, path, progress));
-    if (md5 === published.md5) return;
-    const source = await readSafetensors(file, path);
-    const damaged = await damagedTensors(source);
-    const unnamed =
-      (await isHeaderIntact(source)) === false ? 'the header' : 'the header, or the whole file was replaced';
-    const part = damaged.length === 0 ? unnamed : damaged.join(', ');
-    throw corrupt(path, `expected MD5 ${published.md5} as published, got ${md5}; damaged: ${part}`);
-  });
+  const bytes = await file.size();
+  if (published.bytes !== undefined && bytes !== published.bytes) {
+    throw corrupt(path, `expected ${published.bytes} bytes as published, got ${bytes}`);
+  }
+  const { md5 } = await digestFile(file, path, progress);
+  if (md5 === published.md5) return;
+  const source = await readSafetensors(file, path);
+  const damaged = await damagedTensors(source);
+  const unnamed =
+    (await isHeaderIntact(source)) === false ? 'the header' : 'the header, or the whole file was replaced';
+  const part = damaged.length === 0 ? unnamed : damaged.join(', ');
+  throw corrupt(path, `expected MD5 ${published.md5} as published, got ${md5}; damaged: ${part}`);
 }
 
 function checkOrigin({ facts, path }: CheckpointReader, { uuid }: Generation, options: LoadOptions): void {

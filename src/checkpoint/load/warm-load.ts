@@ -3,7 +3,7 @@
  * what belongs to them. The other job may have had another number of shards: rows and blocks are then hashed again.
  * Memory: one piece of rows; what is not ours is read over.
  */
-import type { Disk } from '../../base/seams.ts';
+import type { Storage } from '../../base/seams.ts';
 import { HIGHEST_SEEN, LOADING_EXCESS } from '../../tensor/admission/admission.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import { freshState } from '../../tensor/fresh-state.ts';
@@ -20,7 +20,7 @@ import type { WarmPlan } from './warm-plan.ts';
 const PIECE_BYTES = 4 * 1024 * 1024;
 
 export interface WarmLoadOptions {
-  readonly disk: Disk;
+  readonly storage: Storage;
   readonly plan: WarmPlan;
   readonly spec: TrainedSpec;
   /** Number of shards of the new job. */
@@ -45,8 +45,8 @@ export interface WarmLoaded {
  * planned, and `OutOfMemory`.
  */
 export async function loadWarmStart(options: WarmLoadOptions): Promise<WarmLoaded[]> {
-  const { disk, plan, spec } = options;
-  const set = await openCheckpointSet(disk, plan.files);
+  const { storage, plan, spec } = options;
+  const set = await openCheckpointSet(storage, plan.files);
   try {
     expectPlanned(set, plan);
     await expectSound(set, options);

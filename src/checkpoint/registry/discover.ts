@@ -1,13 +1,18 @@
-/** Which files a path means: a file, a pserver's folder, the checkpoint folder of a job, or the folder of a job. */
+/**
+ * Which files a path means: a file, the manifest of a kept model, a pserver's folder, the checkpoint folder of a job,
+ * or the folder of a job.
+ */
 import { basename, join } from 'node:path';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
+import { withFile } from '../../base/files.ts';
 import { LIMITS } from '../../base/limits.ts';
-import type { Disk } from '../../base/seams.ts';
-import { corrupt, openFile, withFile } from '../file/files.ts';
+import type { Listed, Storage } from '../../base/seams.ts';
+import { isFolder, openFile } from '../file/files.ts';
 import { checkpointPath, indexFolder, parseTemporaryName, UUID_PATTERN } from '../file/paths.ts';
 import { readMetadataOnly } from '../file/safetensors/reader.ts';
 import { type CheckpointEntry, parseEntry } from './entry.ts';
 import type { FileRef } from './file-ref.ts';
+import { isManifest, readManifest } from './manifest.ts';
 import { newestFiles, type PublishedFile, publishedFiles } from './newest.ts';
 import { type Parting, withPartings } from './partings.ts';
 
@@ -21,22 +26,37 @@ export interface FolderFiles {
 }
 
 /** Throws `CheckpointMissing` when the path has no checkpoint. */
-export async function findFiles(disk: Disk, path: string): Promise<FolderFiles> {
-  const facts = await disk.inspect(path);
-  if (facts === undefined) throw new PaddletError('CheckpointMissing', `${path}: no such file or folder`);
-  if (facts.kind === 'file') return { folder: undefined, files: [{ path }], unfinished: [] };
-  if (facts.kind !== 'folder') throw corrupt(path, 'expected a file or a folder');
-  const names = await disk.list(path);
-  if (names.some((name) => parseIndex(name) !== undefined)) return filesOfFolder(disk, path, names);
+export async function findFiles(storage: Storage, path: string): Promise<FolderFiles> {
+  const listed = await storage.list(path);
+  if (listed.length === 0) return { folder: undefined, files: await filesNamed(storage, path), unfinished: [] };
+  if (listed.some(({ name }) => parseIndex(name) !== undefined)) return filesOfFolder(storage, path, listed);
   const inside = join(path, 'checkpoints');
-  if ((await disk.inspect(inside))?.kind === 'folder') return findFiles(disk, inside);
-  if (names.some((name) => UUID_PATTERN.test(name))) {
+  if (listed.some(({ name, kind }) => name === 'checkpoints' && kind === 'folder')) return findFiles(storage, inside);
+  if (listed.some(({ name }) => UUID_PATTERN.test(name))) {
     const index = parseIndex(basename(path));
-    return { folder: undefined, ...filesOfIndex(path, index, names) };
+    return { folder: undefined, ...filesOfIndex(path, index, listed) };
   }
-  throw new PaddletError('CheckpointMissing', `${path}: the folder contains no checkpoints`, {
-    hint: 'give the path of a checkpoint file, or of a folder that contains a folder for each pserver: 0, 1, …',
+  throw noCheckpoints(path);
+}
+
+const noCheckpoints = (path: string): PaddletError =>
+  new PaddletError('CheckpointMissing', `${path}: the folder contains no checkpoints`, {
+    hint:
+      'give the path of a checkpoint file, of the manifest of a kept model, or of a folder that contains a folder for ' +
+      'each pserver: 0, 1, …',
   });
+
+/** One file, or those that a manifest lists. */
+async function filesNamed(storage: Storage, path: string): Promise<FileRef[]> {
+  try {
+    return await withFile(await openFile(storage, path), async (file) =>
+      (await isManifest(file, path)) ? readManifest(file, path) : [{ path }],
+    );
+  } catch (error) {
+    if (isPaddletError(error, 'CheckpointCorrupt') && isFolder(error.cause)) throw noCheckpoints(path);
+    if (!isPaddletError(error, 'CheckpointMissing')) throw error;
+    throw new PaddletError('CheckpointMissing', `${path}: no such file or folder`, { cause: error });
+  }
 }
 
 function parseIndex(name: string): number | undefined {
@@ -44,14 +64,13 @@ function parseIndex(name: string): number | undefined {
   return index !== undefined && index < LIMITS.pservers ? index : undefined;
 }
 
-async function filesOfFolder(disk: Disk, folder: string, names: readonly string[]): Promise<FolderFiles> {
-  const indexes = names.map(parseIndex).filter((index) => index !== undefined);
+async function filesOfFolder(storage: Storage, folder: string, listed: readonly Listed[]): Promise<FolderFiles> {
+  const indexes = listed.flatMap(({ name, kind }) => (kind === 'folder' ? (parseIndex(name) ?? []) : []));
   const files: FileRef[] = [];
   const unfinished: string[] = [];
   for (const index of indexes.sort((a, b) => a - b)) {
     const path = indexFolder({ folder, index });
-    if ((await disk.inspect(path))?.kind !== 'folder') continue;
-    const found = filesOfIndex(path, index, await disk.list(path));
+    const found = filesOfIndex(path, index, await storage.list(path));
     files.push(...found.files);
     unfinished.push(...found.unfinished);
   }
@@ -61,9 +80,9 @@ async function filesOfFolder(disk: Disk, folder: string, names: readonly string[
 function filesOfIndex(
   path: string,
   index: number | undefined,
-  names: readonly string[],
+  listed: readonly Listed[],
 ): Pick<FolderFiles, 'files' | 'unfinished'> {
-  const sorted = [...names].sort();
+  const sorted = listed.map(({ name }) => name);
   return {
     files: sorted
       .filter((name) => UUID_PATTERN.test(name))
@@ -79,20 +98,20 @@ export interface PublishedEntry {
   readonly modRevision: bigint;
 }
 
-interface StoredEntry {
+export interface StoredEntry {
   readonly key: string;
   readonly value: string;
   readonly modRevision: bigint;
 }
 
 /**
- * The entries by index, and why the others cannot be parsed. The cut of jobs in sync mode (cut.ts) is under the prefix
- * too.
+ * The entries by index, and why the others cannot be parsed. The cut of jobs in sync mode (cut.ts) and what is kept
+ * (kept-key.ts) are under the prefix, too.
  */
 export function readEntries(prefix: string, entries: readonly StoredEntry[]) {
   const published: PublishedEntry[] = [];
   const complaints: string[] = [];
-  for (const found of entries.filter(({ key }) => key !== `${prefix}cut`)) {
+  for (const found of entries.filter(({ key }) => key !== `${prefix}cut` && key !== `${prefix}kept`)) {
     const { key } = found;
     const index = parseIndex(key.slice(prefix.length));
     const { entry, complaint, modRevision } = parseEntry(key, found);
@@ -134,10 +153,10 @@ export const newestOfEntries = (
 ): FileRef[] => refsOf(folder, newestFiles(withPartings(publishedFiles(published), partings)));
 
 /** Files of the job of that id or name, in a folder that several jobs share. `CheckpointMissing` when there is none. */
-export async function filesOfJob(disk: Disk, files: readonly FileRef[], job: string): Promise<FileRef[]> {
+export async function filesOfJob(storage: Storage, files: readonly FileRef[], job: string): Promise<FileRef[]> {
   const found: FileRef[] = [];
   for (const ref of files) {
-    const metadata = await metadataOf(disk, ref.path);
+    const metadata = await metadataOf(storage, ref.path);
     if (metadata?.get('jobId') === job || metadata?.get('jobName') === job) found.push(ref);
   }
   if (found.length > 0) return found;
@@ -145,9 +164,9 @@ export async function filesOfJob(disk: Disk, files: readonly FileRef[], job: str
 }
 
 /** Undefined if the file was removed: its job may be running. */
-async function metadataOf(disk: Disk, path: string): Promise<ReadonlyMap<string, string> | undefined> {
+async function metadataOf(storage: Storage, path: string): Promise<ReadonlyMap<string, string> | undefined> {
   try {
-    return await withFile(await openFile(disk, path), (file) => readMetadataOnly(file, path));
+    return await withFile(await openFile(storage, path), (file) => readMetadataOnly(file, path));
   } catch (error) {
     if (isPaddletError(error, 'CheckpointMissing')) return undefined;
     throw error;

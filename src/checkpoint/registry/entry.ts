@@ -39,6 +39,8 @@ export const timelineOf = ({ timeline = '0' }: Generation): number => Number(tim
 
 export const entrySchema = z.object({
   ...generationFields,
+  /** The index is no longer wanted, and its files are being deleted. */
+  leaving: z.boolean().optional(),
   /** Generations kept beside the newest. */
   keep: z.int().min(0).optional(),
   /** Newest first. */
@@ -78,7 +80,7 @@ export function parseEntry(key: string, found: { value: string; modRevision: big
 
 /** All files of an entry, newest first. */
 export function generationsOf(entry: CheckpointEntry): Generation[] {
-  const { generations, ...fields } = entry;
+  const { generations, leaving, ...fields } = entry;
   return [generationSchema.parse(fields), ...(generations ?? [])];
 }
 

@@ -1,69 +1,138 @@
 /**
- * Checkpoints that are kept under a name, whatever the pservers keep: `<folder>/kept/<job>/<name>/<index>/<uuid>`. Each
- * is a second name of a published file, so a set takes no room while the first name is there, and is a checkpoint
- * folder of its own.
+ * Models that are kept under a name, whatever the pservers keep. The key comes first and goes last (kept-key.ts), so
+ * that no file of a manifest (manifest.ts) is ever deleted.
  */
-import { join } from 'node:path';
-import type { Disk } from '../../base/seams.ts';
-import { makeDurableFolder, removeEmptyFolder } from '../file/files.ts';
-import { checkpointPath, indexFolder, jobTag } from '../file/paths.ts';
+import { PaddletError } from '../../base/errors.ts';
+import type { Random, Storage } from '../../base/seams.ts';
+import { type Fence, fencedTxn } from '../../store/fence.ts';
+import type { Store } from '../../store/store.ts';
+import { bytesOfFile } from '../file/files.ts';
+import { checkpointPath } from '../file/paths.ts';
+import { generationsOf } from './entry.ts';
+import { encodeKept, filesOfKept, type KeptFile, type KeptModel } from './kept-key.ts';
+import { type ManifestPlace, manifestFolder, manifestPath, putManifest } from './manifest.ts';
+import type { PublishedFile } from './newest.ts';
+import { type CheckpointKeys, type ReadCheckpointKeys, readCheckpointKeys } from './read-keys.ts';
 
-export interface KeptFile {
-  readonly index: number;
-  readonly uuid: string;
+/** The models of one job, and the master that keeps them. All calls may be repeated when the store did not answer. */
+export interface KeptPlace extends ManifestPlace {
+  readonly storage: Storage;
+  readonly random: Pick<Random, 'uuid'>;
+  readonly store: Store;
+  readonly keys: CheckpointKeys;
+  /** Of the master's lock. */
+  readonly fence: Fence;
 }
-
-/** The sets of one job. */
-export interface KeptPlace {
-  readonly disk: Disk;
-  /** The checkpoint folder of the job, which several jobs may share, even of one name. */
-  readonly folder: string;
-  readonly job: { readonly id: string; readonly name: string };
-}
-
-const folderOf = ({ folder, job }: Pick<KeptPlace, 'folder' | 'job'>): string =>
-  join(folder, 'kept', `${job.name}.${jobTag(job.id)}`);
-
-export const keptPath = (place: Pick<KeptPlace, 'folder' | 'job'>, name: string): string => join(folderOf(place), name);
 
 /**
- * Adds the files to the set of that name. What a master before left there of the same point stays: of each shard the
- * newest copy counts. Throws the disk's own errors: `ENOENT` if a file does not exist.
+ * Keeps the files as the model of that name, in place of what had the name. Throws `CheckpointMissing` when one of them
+ * has been replaced by a newer one, or is not in the folder; the errors of the storage; `LeaseGone`.
  */
-export async function keepFiles(place: KeptPlace, name: string, files: readonly KeptFile[]): Promise<void> {
-  const { disk, folder } = place;
-  const kept = keptPath(place, name);
-  for (const [index, ofIndex] of Map.groupBy(files, (file) => file.index)) {
-    const into = indexFolder({ folder: kept, index });
-    await makeDurableFolder(disk, into);
-    for (const { uuid } of ofIndex) {
-      const to = checkpointPath({ folder: kept, index }, uuid);
-      if (!(await disk.exists(to))) await disk.link(checkpointPath({ folder, index }, uuid), to);
-    }
-    await disk.syncFolder(into);
-  }
+export async function keepModelFiles(place: KeptPlace, name: string, files: readonly KeptFile[]): Promise<void> {
+  const former = await changeKept(place, (models) => [...others(models, name), { name, files: [...files] }]);
+  // A pserver that publishes from now on does not delete them; what it dropped before is no longer in its entry.
+  const named = await namedFiles(place, files).catch(async (error: unknown) => {
+    await changeKept(place, (models) => others(models, name));
+    throw error;
+  });
+  await putManifest(place, name, named);
+  await deleteUnnamed(
+    place,
+    former.filter((model) => model.name === name),
+  );
 }
 
-/** Names of the sets that exist. */
-export async function keptNames(place: KeptPlace): Promise<string[]> {
-  const { disk } = place;
-  const folder = folderOf(place);
-  return (await disk.inspect(folder))?.kind === 'folder' ? disk.list(folder) : [];
-}
+const others = (models: readonly KeptModel[], name: string): KeptModel[] => models.filter((one) => one.name !== name);
 
+/** Names of the models that are kept. */
+export const keptNames = async (place: Pick<KeptPlace, 'store' | 'keys'>): Promise<string[]> =>
+  (await readKeys(place)).kept.models.map(({ name }) => name);
+
+/** Keeps the model of that name no longer, and deletes those of its files that are published no longer. */
 export async function removeKept(place: KeptPlace, name: string): Promise<void> {
-  const { disk } = place;
-  const folder = keptPath(place, name);
-  for (const index of await disk.list(folder)) {
-    const inside = join(folder, index);
-    for (const file of await disk.list(inside)) await disk.remove(join(inside, file));
-    await removeEmptyFolder(disk, inside);
-  }
-  await removeEmptyFolder(disk, folder);
+  await place.storage.delete(manifestPath(place, name));
+  const former = await changeKept(place, (models) => others(models, name));
+  await deleteUnnamed(
+    place,
+    former.filter((model) => model.name === name),
+  );
 }
 
-/** All sets of the job. */
-export async function removeAllKept(place: KeptPlace): Promise<void> {
-  for (const name of await keptNames(place)) await removeKept(place, name);
-  await removeEmptyFolder(place.disk, folderOf(place));
+/** Removes all manifests of a job whose files are removed, too. */
+export async function removeManifests({
+  storage,
+  ...place
+}: ManifestPlace & Pick<KeptPlace, 'storage'>): Promise<void> {
+  const folder = manifestFolder(place);
+  await deleteBelow(storage, folder);
+}
+
+async function deleteBelow(storage: Storage, folder: string): Promise<void> {
+  for (const { name, kind } of await storage.list(folder)) {
+    if (kind === 'folder') await deleteBelow(storage, `${folder}/${name}`);
+    else await storage.delete(`${folder}/${name}`);
+  }
+  await storage.delete(`${folder}/`);
+}
+
+async function readKeys({ store, keys }: Pick<KeptPlace, 'store' | 'keys'>): Promise<ReadCheckpointKeys> {
+  const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
+  return readCheckpointKeys(keys, entries);
+}
+
+/** Only the master writes the key. */
+const CONFLICT_ATTEMPTS = 10;
+
+/** Returns the models before the change. */
+async function changeKept(
+  { store, keys, fence }: KeptPlace,
+  change: (models: readonly KeptModel[]) => KeptModel[],
+): Promise<readonly KeptModel[]> {
+  for (let conflicts = 0; conflicts < CONFLICT_ATTEMPTS; conflicts++) {
+    const { models, modRevision } = (await readKeys({ store, keys })).kept;
+    const value = encodeKept(change(models));
+    if (value === encodeKept(models)) return models;
+    const unchanged = [{ key: keys.kept, modRevision }];
+    const { succeeded } = await fencedTxn(store, fence, { if: unchanged, then: [{ put: keys.kept, value }] });
+    if (succeeded) return models;
+  }
+  throw new PaddletError('StoreInvalid', `${keys.kept}: a process other than the master changed the key`);
+}
+
+/** As they are published, and are in the folder. */
+async function namedFiles(place: KeptPlace, files: readonly KeptFile[]): Promise<PublishedFile[]> {
+  const { folder, storage } = place;
+  const { published } = await readKeys(place);
+  const named: PublishedFile[] = [];
+  for (const { index, uuid } of files) {
+    const path = checkpointPath({ folder, index }, uuid);
+    // A pserver that leaves is deleting its files.
+    const entry = published.find((one) => one.index === index && one.entry.leaving !== true)?.entry;
+    const generation = entry && generationsOf(entry).find((one) => one.uuid === uuid);
+    if (generation === undefined) throw new PaddletError('CheckpointMissing', `${path}: a newer file has replaced it`);
+    if ((await bytesOfFile(storage, path)) === undefined) {
+      throw new PaddletError('CheckpointMissing', `${path}: no such file`, {
+        hint: `with \`evaluation\`, the master must have the checkpoint folder of the pservers (${folder}): set checkpoint.dir to a shared folder`,
+      });
+    }
+    named.push({ index, generation });
+  }
+  return named;
+}
+
+/** What entries still name is for their pservers to delete. */
+async function deleteUnnamed(place: KeptPlace, models: readonly KeptModel[]): Promise<void> {
+  const files = models.flatMap((model) => model.files);
+  if (files.length === 0) return;
+  const { published, complaints, cut, kept } = await readKeys(place);
+  // What an entry names that cannot be read is not known.
+  if (complaints.length > 0) return;
+  const named = new Set([
+    ...published.flatMap(({ entry }) => generationsOf(entry).map(({ uuid }) => uuid)),
+    ...filesOfKept(kept),
+    ...cut.cut.files.map(({ uuid }) => uuid),
+  ]);
+  for (const { index, uuid } of files) {
+    if (!named.has(uuid)) await place.storage.delete(checkpointPath({ folder: place.folder, index }, uuid));
+  }
 }

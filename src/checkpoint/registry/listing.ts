@@ -1,7 +1,8 @@
 /** `checkpoint ls`: the generations of each pserver, newest first, and the state of their files. Reads headers only. */
 import { isPaddletError } from '../../base/errors.ts';
-import type { Disk } from '../../base/seams.ts';
-import { openFile, withFile } from '../file/files.ts';
+import { withFile } from '../../base/files.ts';
+import type { Storage } from '../../base/seams.ts';
+import { openFile } from '../file/files.ts';
 import { parseMetadata } from '../file/format.ts';
 import { readSafetensors } from '../file/safetensors/reader.ts';
 import type { PublishedEntry } from './discover.ts';
@@ -28,7 +29,7 @@ export interface ListedGeneration {
 }
 
 export interface ListOptions {
-  readonly disk: Disk;
+  readonly storage: Storage;
   readonly files: readonly FileRef[];
   /** What the store says of them. */
   readonly published?: readonly PublishedEntry[] | undefined;
@@ -36,9 +37,14 @@ export interface ListOptions {
   readonly resting?: ReadonlySet<string> | undefined;
 }
 
-export async function listGenerations({ disk, files, published, resting }: ListOptions): Promise<ListedGeneration[]> {
+export async function listGenerations({
+  storage,
+  files,
+  published,
+  resting,
+}: ListOptions): Promise<ListedGeneration[]> {
   const listed: ListedGeneration[] = [];
-  for (const ref of files) listed.push(await listFile(disk, ref, resting));
+  for (const ref of files) listed.push(await listFile(storage, ref, resting));
   const byIndex = Map.groupBy(listed, ({ index }) => index ?? -1);
   return [...byIndex]
     .sort(([a], [b]) => a - b)
@@ -49,7 +55,11 @@ export async function listGenerations({ disk, files, published, resting }: ListO
     });
 }
 
-async function listFile(disk: Disk, ref: FileRef, resting: ReadonlySet<string> | undefined): Promise<ListedGeneration> {
+async function listFile(
+  storage: Storage,
+  ref: FileRef,
+  resting: ReadonlySet<string> | undefined,
+): Promise<ListedGeneration> {
   const { path, index, uuid, published } = ref;
   const known = {
     path,
@@ -63,7 +73,7 @@ async function listFile(disk: Disk, ref: FileRef, resting: ReadonlySet<string> |
     jobName: undefined,
   };
   try {
-    return await withFile(await openFile(disk, path), async (file) => {
+    return await withFile(await openFile(storage, path), async (file) => {
       const source = await readSafetensors(file, path);
       const facts = parseMetadata(source.metadata, path);
       if (published?.bytes !== undefined && published.bytes !== source.bytes) {

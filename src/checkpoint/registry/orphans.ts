@@ -3,14 +3,15 @@
  * index looks for them once, at start-up.
  */
 import { isPaddletError } from '../../base/errors.ts';
-import type { Disk } from '../../base/seams.ts';
-import { isAbsent, openFile, withFile } from '../file/files.ts';
+import { withFile } from '../../base/files.ts';
+import type { Storage } from '../../base/seams.ts';
+import { openFile } from '../file/files.ts';
 import { FORMAT } from '../file/format.ts';
 import { type FilePlace, indexFolder, jobTag, parseTemporaryName, UUID_PATTERN } from '../file/paths.ts';
 import { readMetadataOnly } from '../file/safetensors/reader.ts';
 
 export interface OrphanOptions {
-  readonly disk: Disk;
+  readonly storage: Storage;
   readonly place: FilePlace;
   readonly jobId: string;
   /** Token of the claim on this index; only files of older claims on it may be removed. */
@@ -25,37 +26,27 @@ export interface OrphanReport {
   readonly left: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** Removes the files that are certainly orphans, and reports the rest. Throws the disk's own errors. */
+/** Removes the files that are certainly orphans, and reports the rest. Throws the errors of the storage. */
 export async function removeOrphans(options: OrphanOptions): Promise<OrphanReport> {
-  const { disk, place, published } = options;
+  const { storage, place, published } = options;
   const folder = indexFolder(place);
   const removed: string[] = [];
   const left: { name: string; reason: string }[] = [];
-  for (const name of await listFolder(disk, folder)) {
+  for (const { name } of await storage.list(folder)) {
     if (published.has(name)) continue;
     const reason = await reasonToStay(name, `${folder}/${name}`, options);
     if (reason === undefined) {
-      await disk.remove(`${folder}/${name}`);
+      await storage.delete(`${folder}/${name}`);
       removed.push(name);
     } else {
       left.push({ name, reason });
     }
   }
-  if (removed.length > 0) await disk.syncFolder(folder);
   return { removed, left };
 }
 
-async function listFolder(disk: Disk, folder: string): Promise<string[]> {
-  try {
-    return (await disk.list(folder)).sort();
-  } catch (error) {
-    if (isAbsent(error)) return [];
-    throw error;
-  }
-}
-
 async function reasonToStay(name: string, path: string, options: OrphanOptions): Promise<string | undefined> {
-  const { token, jobId, place, disk } = options;
+  const { token, jobId, place, storage } = options;
   const temporary = parseTemporaryName(name);
   if (temporary !== undefined) {
     if (temporary.jobTag !== jobTag(jobId)) return 'being written by another job';
@@ -63,7 +54,7 @@ async function reasonToStay(name: string, path: string, options: OrphanOptions):
   }
   if (!UUID_PATTERN.test(name)) return 'not a checkpoint';
   try {
-    const metadata = await withFile(await openFile(disk, path), (file) => readMetadataOnly(file, path));
+    const metadata = await withFile(await openFile(storage, path), (file) => readMetadataOnly(file, path));
     if (metadata.get('format') !== FORMAT) return 'not a checkpoint';
     if (metadata.get('jobId') !== jobId || metadata.get('index') !== String(place.index)) {
       return 'belongs to another job or pserver';

@@ -9,7 +9,7 @@
 import * as z from 'zod';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
-import type { Disk } from '../../base/seams.ts';
+import type { Storage } from '../../base/seams.ts';
 import type { Keys } from '../../store/keys.ts';
 import { settle } from '../../store/retry-transaction.ts';
 import type { Compare, Op, Store } from '../../store/store.ts';
@@ -19,6 +19,7 @@ import { parseEntries } from './discover.ts';
 import { type CheckpointEntry, type Generation, generationsOf } from './entry.ts';
 import { parsePartings } from './partings.ts';
 import { pserversLive, type QuietJob, type RestoreAccess } from './quiet-job.ts';
+import { readCheckpointKeys } from './read-keys.ts';
 
 /** The value of `/restored`. */
 export const restoredSchema = z.object({
@@ -111,11 +112,11 @@ const doubtful = (error: PaddletError): PaddletError =>
 export async function discardUnpublished(
   error: unknown,
   {
-    disk,
+    storage,
     store,
     keys,
     files,
-  }: Pick<RestoreAccess, 'store' | 'keys'> & { readonly disk: Disk; readonly files: NewFiles },
+  }: Pick<RestoreAccess, 'store' | 'keys'> & { readonly storage: Storage; readonly files: NewFiles },
 ): Promise<void> {
   if (isPaddletError(error) && error.details.isDoubtful === true) return;
   let named: ReadonlySet<string>;
@@ -126,7 +127,7 @@ export async function discardUnpublished(
     throw unread;
   }
   for (const [index, { uuid }] of files.generations.entries()) {
-    if (!named.has(uuid)) await disk.remove(files.paths[index]!);
+    if (!named.has(uuid)) await storage.delete(files.paths[index]!);
   }
 }
 
@@ -139,10 +140,7 @@ interface NewFiles {
 async function publishedNames(store: Store, keys: Keys): Promise<Set<string>> {
   const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
   const files = parseEntries(keys.checkpointsPrefix, entries).flatMap(({ entry }) => generationsOf(entry));
-  const { cut } = parseCut(
-    keys.cut,
-    entries.find(({ key }) => key === keys.cut),
-  );
+  const { cut } = readCheckpointKeys(keys, entries).cut;
   return new Set([...files.map(({ uuid }) => uuid), ...filesOfCut(cut)]);
 }
 
@@ -194,6 +192,7 @@ function transactionOf(options: PublishRestoredOptions): { compares: Compare[]; 
     { key: keys.psDesired, modRevision: quiet.desired?.modRevision ?? 0n },
     ...[...claimable(options)].map((index) => ({ key: keys.ps(index), createRevision: 0n })),
     { key: keys.cut, modRevision: quiet.cut?.modRevision ?? 0n },
+    { key: keys.kept, modRevision: quiet.kept?.modRevision ?? 0n },
     ...[...known].map(([key, modRevision]) => ({ key, modRevision })),
     ...Array.from({ length: pservers }, (_, index) => keys.checkpoint(index))
       .filter((key) => !known.has(key))

@@ -5,14 +5,12 @@
 import { assert } from '../../base/assert.ts';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
-import type { Clock, Disk } from '../../base/seams.ts';
+import type { Clock, Storage } from '../../base/seams.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
-import type { Keys } from '../../store/keys.ts';
 import { settle } from '../../store/retry-transaction.ts';
 import type { Store, TxnResult } from '../../store/store.ts';
 import { checkpointPath, type FilePlace } from '../file/paths.ts';
-import { type Cut, parseCut, protectedByCut } from './cut.ts';
-import { readEntries } from './discover.ts';
+import { type Cut, protectedByCut } from './cut.ts';
 import {
   type CheckpointEntry,
   type Generation,
@@ -21,7 +19,9 @@ import {
   type ReadEntry,
   readEntry,
 } from './entry.ts';
+import { filesOfKept } from './kept-key.ts';
 import { encodeParting, type PartingFiles } from './partings.ts';
+import { type CheckpointKeys, type ReadCheckpointKeys, readCheckpointKeys } from './read-keys.ts';
 import { retain } from './retention.ts';
 
 export interface StoreAccess {
@@ -35,7 +35,7 @@ export interface StoreAccess {
 export interface PublishOptions extends StoreAccess {
   /** Fence of the writer's claim: `/ps/<index>`. */
   readonly fence: Fence;
-  readonly keys: EntryKeys;
+  readonly keys: CheckpointKeys;
   /** Index of the writer. */
   readonly index: number;
   readonly generation: Generation;
@@ -48,12 +48,9 @@ export interface PublishOptions extends StoreAccess {
   readonly readStaying: () => Promise<ReadonlySet<string>>;
 }
 
-/** `/checkpoints/<index>` of all pservers, and in sync mode `/checkpoints/cut`. */
-export type EntryKeys = Pick<Keys, 'checkpoint' | 'checkpointsPrefix' | 'cut'>;
-
 export interface Published {
   readonly entry: CheckpointEntry;
-  /** Files that this publish took out of the entry; only its caller may delete them. */
+  /** Files that this publish took out of the entry, and that no kept model has; only its caller may delete them. */
   readonly dropped: readonly string[];
   /** Set when the value before could not be parsed. It was replaced; none of its files is deleted. */
   readonly complaint: string | undefined;
@@ -69,14 +66,15 @@ const CONFLICT_ATTEMPTS = 10;
 export async function publish(options: PublishOptions): Promise<Published> {
   const { keep, generation } = options;
   let dropped: readonly string[] = [];
-  const { entry, complaint } = await update(options, ({ before: { entry: before }, cut, others, stays }) => {
+  const { entry, complaint } = await update(options, ({ before: { entry: before }, cut, kept, others, stays }) => {
     // An attempt in doubt had landed: what it dropped stays as computed then.
     if (before?.uuid === generation.uuid) return before;
     const earlier = before === undefined ? [] : generationsOf(before);
     const ofCut = protectedOf(cut, [generation, ...earlier]);
     const isProtected = ({ uuid }: Generation): boolean => ofCut.has(uuid) || stays.has(uuid);
     const retention = retain(generation, earlier, { keep, others, isProtected });
-    dropped = retention.dropped;
+    const ofKept = filesOfKept(kept);
+    dropped = retention.dropped.filter((uuid) => !ofKept.has(uuid));
     return { ...generation, keep, generations: retention.kept };
   });
   return { entry, dropped, complaint };
@@ -94,13 +92,17 @@ async function update(
   const key = keys.checkpoint(index);
   for (let conflicts = 0; conflicts < CONFLICT_ATTEMPTS; conflicts++) {
     const read = await readSettled(options);
-    const { before } = read;
+    const { before, kept } = read;
     const entry = change(read);
     const value = JSON.stringify(entry);
     const answer = await settle({
       ...options,
       run: () => {
-        const unchanged = [{ key, modRevision: before.modRevision }];
+        // Nothing is deleted that a master has kept since.
+        const unchanged = [
+          { key, modRevision: before.modRevision },
+          { key: keys.kept, modRevision: kept.modRevision },
+        ];
         return fencedTxn(store, fence, { if: unchanged, then: [{ put: key, value }] });
       },
       // This writer is the key's only one while the fence holds, and each of its values names its own newest file.
@@ -114,7 +116,7 @@ async function update(
   );
 }
 
-interface ReadRegistry {
+interface ReadRegistry extends Pick<ReadCheckpointKeys, 'kept'> {
   readonly before: ReadEntry;
   readonly cut: Cut;
   /** Files of the other pservers. */
@@ -133,17 +135,16 @@ async function readSettled(options: PublishOptions): Promise<ReadRegistry> {
 async function readRegistry({ store, keys, index, readStaying }: PublishOptions): Promise<ReadRegistry> {
   const key = keys.checkpoint(index);
   const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
-  const found = (wanted: string) => entries.find((one) => one.key === wanted);
+  const found = entries.find((one) => one.key === key);
   // What another pserver has published cannot be read: then it replaces nothing.
-  const { published } = readEntries(keys.checkpointsPrefix, entries);
+  const { published, cut, kept } = readCheckpointKeys(keys, entries);
   const others = published.filter((one) => one.index !== index).flatMap(({ entry }) => generationsOf(entry));
-  const { cut } = parseCut(keys.cut, found(keys.cut));
-  return { before: parseEntry(key, found(key)), cut, others, stays: await readStaying() };
+  return { before: parseEntry(key, found), cut: cut.cut, kept, others, stays: await readStaying() };
 }
 
 /** Deletes files that a publish dropped. Returns those that cannot be deleted now; the next start removes them. */
 export async function deleteDropped(
-  disk: Disk,
+  storage: Storage,
   place: FilePlace,
   dropped: readonly string[],
 ): Promise<{ readonly path: string; readonly error: unknown }[]> {
@@ -151,7 +152,7 @@ export async function deleteDropped(
   for (const uuid of dropped) {
     const path = checkpointPath(place, uuid);
     try {
-      await disk.remove(path);
+      await storage.delete(path);
       failPoint('checkpoint.deleted');
     } catch (error) {
       failures.push({ path, error });
@@ -166,12 +167,12 @@ export async function deleteDropped(
  */
 export async function removeUnpublished(
   options: Pick<PublishOptions, 'store' | 'keys'> & {
-    readonly disk: Disk;
+    readonly storage: Storage;
     readonly place: FilePlace;
     readonly uuid: string;
   },
 ): Promise<boolean> {
-  const { disk, place, uuid, store, keys } = options;
+  const { storage, place, uuid, store, keys } = options;
   try {
     const { entry, complaint } = await readEntry(store, keys.checkpoint(place.index));
     const isNamed = entry !== undefined && generationsOf(entry).some((generation) => generation.uuid === uuid);
@@ -181,7 +182,7 @@ export async function removeUnpublished(
     if (isPaddletError(error, 'StoreUnavailable')) return false;
     throw error;
   }
-  await disk.remove(checkpointPath(place, uuid));
+  await storage.delete(checkpointPath(place, uuid));
   return true;
 }
 

@@ -21,6 +21,8 @@ export interface QuietJob {
   readonly entries: readonly KeyValue[];
   /** `/checkpoints/cut`. */
   readonly cut: KeyValue | undefined;
+  /** `/checkpoints/kept`. */
+  readonly kept: KeyValue | undefined;
   /** Heads of all units. */
   readonly heads: readonly KeyValue[];
   /** Keys under `/parting/`. */
@@ -61,8 +63,9 @@ async function readJob({ store, keys }: RestoreAccess): Promise<Omit<QuietJob, '
     desired,
     heads,
     partings,
-    entries: entries.filter(({ key }) => key !== keys.cut),
+    entries: entries.filter(({ key }) => key !== keys.cut && key !== keys.kept),
     cut: entries.find(({ key }) => key === keys.cut),
+    kept: entries.find(({ key }) => key === keys.kept),
   };
 }
 

@@ -23,7 +23,7 @@ export interface Saved extends Published {
  * another owns the index by now (the file was removed), `Interrupted` when aborted while the store is unreachable.
  */
 export async function saveCheckpoint(options: SaveOptions): Promise<Saved> {
-  const { disk, folder, meta, fence } = options;
+  const { storage, folder, meta, fence } = options;
   assert(meta.token === fence.token, 'a file carries the token it is published under');
   const place = { folder, index: meta.index };
   const file = await writeCheckpointFile(options);
@@ -31,12 +31,12 @@ export async function saveCheckpoint(options: SaveOptions): Promise<Saved> {
     async (error: unknown) => {
       const { isDoubtful } = isPaddletError(error, 'Interrupted') ? error.details : { isDoubtful: undefined };
       // Abandoned before the store could have taken it.
-      if (isDoubtful === false) await disk.remove(checkpointPath(place, meta.uuid));
+      if (isDoubtful === false) await storage.delete(checkpointPath(place, meta.uuid));
       if (isPaddletError(error, 'LeaseGone')) await removeUnpublished({ ...options, place, uuid: meta.uuid });
       throw error;
     },
   );
   failPoint('checkpoint.published');
-  const undeleted = await deleteDropped(disk, place, published.dropped);
+  const undeleted = await deleteDropped(storage, place, published.dropped);
   return { ...published, file, undeleted };
 }

@@ -41,10 +41,7 @@ interface PlannedShard {
   readonly bytes: number;
 }
 
-/**
- * Writes all shards given, fills the header and syncs. Throws `CheckpointCorrupt`, the disk's errors, the signal's
- * reason.
- */
+/** Writes all shards given and fills the header. Throws `CheckpointCorrupt`, the disk's errors, the signal's reason. */
 export async function writeResharded(options: ReshardOptions): Promise<WrittenCheckpoint> {
   const { file, meta, shards, extentBytes = EXTENT_BYTES } = options;
   assert(shards.length > 0, 'a file has shards');

@@ -3,16 +3,14 @@
  * beside the old ones, and proves that they hold what the old ones hold. Publishes nothing. Bounded memory.
  */
 import { PaddletError } from '../../base/errors.ts';
-import type { Clock, Disk, Random } from '../../base/seams.ts';
+import type { Clock, Random, Storage } from '../../base/seams.ts';
 import { plannedPrimary } from '../../core/placement.ts';
 import { unitOf } from '../../core/units/units.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import { type StoredTable, storedTables } from '../../tensor/stored-tables.ts';
-import { makeDurableFolder, openFile, withFile } from '../file/files.ts';
 import type { CheckpointMeta } from '../file/format.ts';
-import { checkpointPath, indexFolder, jobTag, temporaryPath } from '../file/paths.ts';
-import { digestFile } from '../file/scan.ts';
+import { checkpointPath, jobTag, temporaryPath } from '../file/paths.ts';
 import { type Generation, generationOf } from '../registry/entry.ts';
 import {
   type CheckpointSet,
@@ -51,7 +49,7 @@ export interface RestorePlan {
 }
 
 export interface RestoreOptions extends ContentOptions {
-  readonly disk: Disk;
+  readonly storage: Storage;
   readonly clock: Pick<Clock, 'wallSeconds'>;
   readonly random: Pick<Random, 'uuid'>;
   readonly set: CheckpointSet;
@@ -126,7 +124,7 @@ export async function planRestore(
  * reason), none is left.
  */
 export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
-  const { disk, set, variables, pservers, folder, onPhase } = options;
+  const { storage, set, variables, pservers, folder, onPhase } = options;
   expectWhole(set);
   onPhase?.('checking');
   await expectIntact(set, watchOf(options));
@@ -137,22 +135,17 @@ export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
   try {
     for (let index = 0; index < pservers; index++) {
       const meta = metaOf(options, index);
-      const place = { folder, index };
-      await makeDurableFolder(disk, indexFolder(place));
-      const temporary = temporaryPath(place, { jobTag: jobTag(meta.jobId), token: meta.token, uuid: meta.uuid });
-      const file: NewFile = { meta, temporary, path: checkpointPath(place, meta.uuid), generation: undefined };
+      const file: NewFile = { meta, path: checkpointPath({ folder, index }, meta.uuid), generation: undefined };
       made.push(file);
       file.generation = await writeFile(options, file);
     }
     onPhase?.('proving');
     await expectSame(before, options, made);
-    for (const { temporary, path } of made) await disk.rename(temporary, path);
-    for (const { index } of made.map(({ meta }) => meta)) await disk.syncFolder(indexFolder({ folder, index }));
   } catch (error) {
-    const left = made.flatMap(({ temporary, path }) => [temporary, path]);
+    const left = made.map(({ path }) => path);
     // The first error says what went wrong; a file that stays is an orphan, which the pserver that starts there
     // removes.
-    await discardFiles(disk, left).catch(() => undefined);
+    await discardFiles(storage, left).catch(() => undefined);
     throw error;
   }
   const generations = made.map(({ generation }) => generation!);
@@ -160,13 +153,12 @@ export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
 }
 
 /** Removes files that were not published. */
-export async function discardFiles(disk: Disk, paths: readonly string[]): Promise<void> {
-  for (const path of paths) await disk.remove(path);
+export async function discardFiles(storage: Storage, paths: readonly string[]): Promise<void> {
+  for (const path of paths) await storage.delete(path);
 }
 
 interface NewFile {
   readonly meta: CheckpointMeta;
-  readonly temporary: string;
   readonly path: string;
   generation: Generation | undefined;
 }
@@ -197,28 +189,22 @@ function metaOf({ set, variables, random, clock, token, ...options }: RestoreOpt
 
 const watchOf = ({ signal, onBytes }: RestoreOptions) => ({ ...(signal && { signal }), ...(onBytes && { onBytes }) });
 
-async function writeFile(options: RestoreOptions, { meta, temporary }: NewFile): Promise<Generation> {
-  const { disk, set, variables, signal } = options;
+async function writeFile(options: RestoreOptions, { meta, path }: NewFile): Promise<Generation> {
+  const { storage, set, variables, folder, signal } = options;
   const shards = shardsFor(set, meta.index, options);
-  const written = await withFile(await disk.create(temporary), (file) =>
-    writeResharded({ file, meta, shards, variables, ...watchOf(options) }),
-  );
-  const digest = await withFile(await openFile(disk, temporary), (file) =>
-    digestFile(file, temporary, () => signal?.throwIfAborted()),
-  );
-  if (digest.bytes !== written.bytes) {
-    throw new PaddletError(
-      'CheckpointNotWritten',
-      `${temporary}: wrote ${written.bytes} bytes, read back ${digest.bytes}`,
-    );
-  }
+  const place = { folder, index: meta.index };
+  const { written, digest } = await storage.put(path, {
+    spool: temporaryPath(place, { jobTag: jobTag(meta.jobId), token: meta.token, uuid: meta.uuid }),
+    write: (file) => writeResharded({ file, meta, shards, variables, ...watchOf(options) }),
+    signal,
+  });
   return generationOf({ uuid: meta.uuid, md5: digest.md5, ...written }, meta);
 }
 
 async function expectSame(before: Proof, options: RestoreOptions, made: readonly NewFile[]): Promise<void> {
   const set = await openCheckpointSet(
-    options.disk,
-    made.map(({ temporary }) => ({ path: temporary })),
+    options.storage,
+    made.map(({ path }) => ({ path })),
   );
   try {
     expectWhole(set);

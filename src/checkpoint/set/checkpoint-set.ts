@@ -3,7 +3,7 @@
  * Memory: the headers, and where each shard is.
  */
 import { PaddletError } from '../../base/errors.ts';
-import type { Disk } from '../../base/seams.ts';
+import type { Storage } from '../../base/seams.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import { formatShards } from '../file/coverage.ts';
 import { corrupt } from '../file/files.ts';
@@ -37,10 +37,10 @@ export interface CheckpointSet {
 }
 
 /** Opens the files. Throws `CheckpointMissing`, `CheckpointCorrupt` (files of several jobs included). */
-export async function openCheckpointSet(disk: Disk, files: readonly FileRef[]): Promise<CheckpointSet> {
+export async function openCheckpointSet(storage: Storage, files: readonly FileRef[]): Promise<CheckpointSet> {
   const opened: { ref: FileRef; reader: CheckpointReader }[] = [];
   try {
-    for (const ref of files) opened.push({ ref, reader: await openPart(disk, ref) });
+    for (const ref of files) opened.push({ ref, reader: await openPart(storage, ref) });
     const set = joinParts(opened);
     const used = new Set(set.parts.map(({ reader }) => reader));
     for (const { reader } of opened) if (!used.has(reader)) await reader.close();
@@ -54,11 +54,11 @@ export async function openCheckpointSet(disk: Disk, files: readonly FileRef[]): 
 
 /** Acts on the checkpoint at a path, which `findFiles` understands, and closes it. */
 export async function withCheckpointAt<T>(
-  disk: Disk,
+  storage: Storage,
   path: string,
   act: (set: CheckpointSet) => Promise<T>,
 ): Promise<T> {
-  const set = await openCheckpointSet(disk, (await findFiles(disk, path)).files);
+  const set = await openCheckpointSet(storage, (await findFiles(storage, path)).files);
   try {
     return await act(set);
   } finally {
@@ -67,8 +67,8 @@ export async function withCheckpointAt<T>(
 }
 
 /** Opens one file and checks that it is the one its path names. */
-export async function openPart(disk: Disk, { path, index, uuid }: FileRef): Promise<CheckpointReader> {
-  const reader = await openCheckpoint(disk, path);
+export async function openPart(storage: Storage, { path, index, uuid }: FileRef): Promise<CheckpointReader> {
+  const reader = await openCheckpoint(storage, path);
   const { facts } = reader;
   if ((uuid ?? facts.uuid) === facts.uuid && (index ?? facts.index) === facts.index) return reader;
   await reader.close();

@@ -1,7 +1,8 @@
 /** `checkpoint verify`: every file whole and as it was written, all of one job, every shard there. Bounded memory. */
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
-import type { Disk, DiskFile } from '../../base/seams.ts';
-import { corrupt, openFile, withFile } from '../file/files.ts';
+import { withFile } from '../../base/files.ts';
+import type { Storage, StoredFile } from '../../base/seams.ts';
+import { corrupt, openFile } from '../file/files.ts';
 import { parseMetadata } from '../file/format.ts';
 import type { CheckpointReader } from '../file/reader.ts';
 import { isHeaderIntact, readSafetensors } from '../file/safetensors/reader.ts';
@@ -40,7 +41,7 @@ export interface Verification {
 }
 
 export interface VerifyOptions {
-  readonly disk: Disk;
+  readonly storage: Storage;
   readonly files: readonly FileRef[];
   /** Files that must cover all shards; undefined: all together. A single file need not. */
   readonly newest?: ReadonlySet<string>;
@@ -52,12 +53,12 @@ export interface VerifyOptions {
 
 /** Throws `VersionMismatch`, the machine's errors and the signal's reason; damage is in the answer. */
 export async function verifyCheckpoint(options: VerifyOptions): Promise<Verification> {
-  const { disk, files, newest, jobId } = options;
+  const { storage, files, newest, jobId } = options;
   const verdicts: FileVerdict[] = [];
   const covered = new Set<number>();
   let first: CheckpointReader | undefined;
   for (const ref of files) {
-    const { verdict, reader } = await verifyFile(disk, ref, options);
+    const { verdict, reader } = await verifyFile(storage, ref, options);
     const problems = [...verdict.problems];
     if (reader !== undefined) {
       await reader.close();
@@ -109,7 +110,7 @@ interface Verified {
 
 type Watch = Pick<VerifyOptions, 'signal' | 'onBytes'>;
 
-async function verifyFile(disk: Disk, ref: FileRef, watch: Watch): Promise<Verified> {
+async function verifyFile(storage: Storage, ref: FileRef, watch: Watch): Promise<Verified> {
   const { path, index, uuid, published } = ref;
   let bytes: number | undefined;
   const problems: Problem[] = [];
@@ -119,7 +120,7 @@ async function verifyFile(disk: Disk, ref: FileRef, watch: Watch): Promise<Verif
   };
   let reader: CheckpointReader | undefined;
   try {
-    await withFile(await openFile(disk, path), async (file) => {
+    await withFile(await openFile(storage, path), async (file) => {
       bytes = await file.size();
       problems.push(...(await contentProblems(file, ref, watch)));
     });
@@ -128,7 +129,7 @@ async function verifyFile(disk: Disk, ref: FileRef, watch: Watch): Promise<Verif
   }
   if (problems.length === 0) {
     try {
-      reader = await openPart(disk, ref);
+      reader = await openPart(storage, ref);
       await checkStructure(reader, watch.signal);
     } catch (error) {
       note('structure', error);
@@ -149,7 +150,7 @@ export async function expectIntact({ parts }: Pick<CheckpointSet, 'parts'>, watc
 
 /** Compares with what was published; without that, with the checksums inside. */
 export async function contentProblems(
-  file: DiskFile,
+  file: StoredFile,
   { path, published }: Pick<FileRef, 'path' | 'published'>,
   { signal, onBytes }: Watch,
 ): Promise<Problem[]> {
@@ -186,7 +187,7 @@ export async function contentProblems(
 }
 
 /** The header, or the tensors that are not as they were written. */
-async function damagedParts(file: DiskFile, path: string, onBytes: (bytes: number) => void): Promise<Problem[]> {
+async function damagedParts(file: StoredFile, path: string, onBytes: (bytes: number) => void): Promise<Problem[]> {
   try {
     const source = await readSafetensors(file, path);
     const isIntact = await isHeaderIntact(source);

@@ -3,7 +3,7 @@
  * comes from the record of the job that the files carry.
  */
 import { PaddletError } from '../../base/errors.ts';
-import type { Disk, Log } from '../../base/seams.ts';
+import type { Log, Storage } from '../../base/seams.ts';
 import { isModelFile, withModelFile } from '../../checkpoint/export/model-file.ts';
 import { differenceOf, type MadeFor } from '../../checkpoint/file/made-for.ts';
 import { loadSet } from '../../checkpoint/load/load-set.ts';
@@ -25,7 +25,7 @@ export interface CheckpointModel {
 }
 
 export interface CheckpointModelOptions {
-  readonly host: { readonly disk: Disk; readonly log: Pick<Log, 'warn'> };
+  readonly host: { readonly storage: Storage; readonly log: Pick<Log, 'warn'> };
   /** A checkpoint folder, the folder of a job, a file that has all shards, or a merged model. */
   readonly path: string;
   readonly signal?: AbortSignal | undefined;
@@ -36,21 +36,20 @@ export interface CheckpointModelOptions {
  * several jobs, parts of a model), `VersionMismatch` (no record of the job, or one of another version), `OutOfMemory`.
  */
 export async function openCheckpointModel({ host, path, signal }: CheckpointModelOptions): Promise<CheckpointModel> {
-  const { disk } = host;
-  const isFile = (await disk.inspect(path))?.kind === 'file';
-  return isFile && (await isModelFile(disk, path)) ? openMerged(host, path) : openFiles(disk, path, signal);
+  const { storage } = host;
+  return (await isModelFile(storage, path)) ? openMerged(host, path) : openFiles(storage, path, signal);
 }
 
-const openFiles = (disk: Disk, path: string, signal: AbortSignal | undefined): Promise<CheckpointModel> =>
-  withCheckpointAt(disk, path, async (set) => {
+const openFiles = (storage: Storage, path: string, signal: AbortSignal | undefined): Promise<CheckpointModel> =>
+  withCheckpointAt(storage, path, async (set) => {
     const { facts, parts } = set;
     const record = recordOf(facts, path);
     const client = localPulls(await loadSet(set, signal), facts.parameters);
     return { record, client, checkpoint: { files: parts.map((part) => part.path), createdAt: facts.createdAt } };
   });
 
-const openMerged = ({ disk, log }: CheckpointModelOptions['host'], path: string): Promise<CheckpointModel> =>
-  withModelFile(disk, path, async ({ facts, hasChecksums, load }) => {
+const openMerged = ({ storage, log }: CheckpointModelOptions['host'], path: string): Promise<CheckpointModel> =>
+  withModelFile(storage, path, async ({ facts, hasChecksums, load }) => {
     const record = recordOf(facts, path);
     if (!hasChecksums) log.warn(`${path}: unchecked: an earlier version wrote it, without checksums`);
     const client = localPulls(await load(), facts.parameters);

@@ -35,7 +35,7 @@ export async function openStoredModel(options: StoredModelOptions): Promise<Loca
   const all = Array.from({ length: shards }, (_, shard) => shard);
   const partings = parsePartings(keys.partingPrefix, (await store.range({ prefix: keys.partingPrefix })).entries);
   const filesOf = newestFirst(ofWholeRound(withPartings(publishedFiles(published), partings)), all);
-  const outcome = await loadFirstUsable(filesOf, { disk: host.disk, folder, expected, into: parameters });
+  const outcome = await loadFirstUsable(filesOf, { storage: host.storage, folder, expected, into: parameters });
   for (const { message } of outcome.complaints) host.log.warn(message);
   const missing = outcome.lost;
   if (missing.length > 0) {

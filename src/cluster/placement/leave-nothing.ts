@@ -2,14 +2,15 @@
  * Deletes what is left of a pserver that the job no longer wants: its files, and the keys of its index. Its files go
  * first, so that the keys tell what is left when the process dies in between.
  */
+
 import { LIMITS } from '../../base/limits.ts';
-import { removeEmptyFolder } from '../../checkpoint/file/files.ts';
 import { checkpointPath, indexFolder } from '../../checkpoint/file/paths.ts';
-import { parseCut } from '../../checkpoint/registry/cut.ts';
-import { readEntries } from '../../checkpoint/registry/discover.ts';
+import type { PublishedEntry } from '../../checkpoint/registry/discover.ts';
+import { filesOfKept, type ReadKept } from '../../checkpoint/registry/kept-key.ts';
 import { type Need, needOf } from '../../checkpoint/registry/needed.ts';
 import { type PublishedFile, publishedFiles } from '../../checkpoint/registry/newest.ts';
 import { type Parting, parsePartings } from '../../checkpoint/registry/partings.ts';
+import { readCheckpointKeys } from '../../checkpoint/registry/read-keys.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import type { Compare } from '../../store/store.ts';
 import type { RoleContext } from '../context.ts';
@@ -46,11 +47,15 @@ export async function leaveNothing(by: LeaveNothing): Promise<Left | undefined> 
   const read = await readLeft(by);
   const kept = keptOf(index, read);
   if (kept !== undefined) return kept;
-  if (!(await isUnchanged(by, read))) return CHANGED;
-  const mine = [...read.files, ...read.partings].filter((file) => file.index === index);
+  const entryRevision = await announce(by, read);
+  if (entryRevision === undefined) return CHANGED;
+  const ofKept = filesOfKept(read.kept);
+  const mine = [...read.files, ...read.partings].filter(
+    (file) => file.index === index && !ofKept.has(file.generation.uuid),
+  );
   const undeleted = await deleteFiles(by, mine);
   if (undeleted !== undefined) return { type: 'again', why: undeleted };
-  if (!(await deleteKeys(by, read))) return CHANGED;
+  if (!(await deleteKeys(by, { ...read, entryRevision }))) return CHANGED;
   context.host.log.info(`all keys and files of pserver ${index} are deleted`, { files: mine.length });
   return undefined;
 }
@@ -82,16 +87,17 @@ async function readLeft({ context, index, signal }: Pick<LeaveNothing, 'context'
   }));
   const partings = parsePartings(keys.partingPrefix, await range(keys.partingPrefix));
   const entries = await range(keys.checkpointsPrefix);
-  const found = (key: string) => entries.find((entry) => entry.key === key);
-  const { cut, modRevision } = parseCut(keys.cut, found(keys.cut));
+  const { published, cut, kept } = readCheckpointKeys(keys, entries);
   return {
     units: led.filter(({ head }) => head.primary.index === index).map(({ unit }) => unit),
     resting: new Set(led.flatMap(({ head }) => head.rest?.uuid ?? [])),
-    files: publishedFiles(readEntries(keys.checkpointsPrefix, entries).published),
+    files: publishedFiles(published),
     partings,
-    cut,
-    cutRevision: modRevision,
-    entryRevision: found(keys.checkpoint(index))?.modRevision ?? 0n,
+    cut: cut.cut,
+    cutRevision: cut.modRevision,
+    kept,
+    entry: published.find((one) => one.index === index),
+    entryRevision: entries.find(({ key }) => key === keys.checkpoint(index))?.modRevision ?? 0n,
   };
 }
 
@@ -103,37 +109,50 @@ async function deleteFiles(
   for (const { generation } of files) {
     const path = checkpointPath({ folder, index }, generation.uuid);
     try {
-      await context.host.disk.remove(path);
+      await context.host.storage.delete(path);
     } catch (error) {
       if (!(error instanceof Error) || !('code' in error)) throw error;
       return `${path} could not be deleted: ${error.message}`;
     }
   }
-  await removeEmptyFolder(context.host.disk, indexFolder({ folder, index }));
+  await context.host.storage.delete(`${indexFolder({ folder, index })}/`);
   return undefined;
 }
 
 interface Read {
   readonly partings: readonly Parting[];
+  readonly kept: ReadKept;
+  readonly entry: PublishedEntry | undefined;
   readonly entryRevision: bigint;
   readonly cutRevision: bigint;
 }
 
-function unchanged({ context, index, also = [] }: LeaveNothing, { entryRevision, cutRevision }: Read): Compare[] {
+function unchanged({ context, index, also = [] }: LeaveNothing, { entryRevision, cutRevision, kept }: Read): Compare[] {
   const { keys } = context;
   return [
     ...also,
     { key: keys.checkpoint(index), modRevision: entryRevision },
     { key: keys.cut, modRevision: cutRevision },
+    { key: keys.kept, modRevision: kept.modRevision },
   ];
 }
 
-/** No owner of the index has come since, and the actor has its claim still. */
-async function isUnchanged(by: LeaveNothing, read: Read): Promise<boolean> {
+/**
+ * Writes into the entry that its files are being deleted, so that no model is kept of them from now on. Returns the
+ * revision of the entry; undefined if an owner of the index has come since, or anything else has changed.
+ */
+async function announce(by: LeaveNothing, read: Read): Promise<bigint | undefined> {
   const { context, fence, index, signal } = by;
   const { store, keys } = context;
-  const txn = { if: unchanged(by, read), then: [{ get: keys.checkpoint(index) }] };
-  return (await retryStore(context, () => fencedTxn(store, fence, txn), signal)).succeeded;
+  const key = keys.checkpoint(index);
+  const isToWrite = read.entry !== undefined && read.entry.entry.leaving !== true;
+  const ops = isToWrite
+    ? [{ put: key, value: JSON.stringify({ ...read.entry?.entry, leaving: true }) }]
+    : [{ get: key }];
+  const txn = { if: unchanged(by, read), then: ops };
+  const { succeeded, revision } = await retryStore(context, () => fencedTxn(store, fence, txn), signal);
+  if (!succeeded) return undefined;
+  return isToWrite ? revision : read.entryRevision;
 }
 
 async function deleteKeys(by: LeaveNothing, read: Read): Promise<boolean> {

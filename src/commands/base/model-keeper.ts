@@ -1,18 +1,17 @@
 /** Keeps models of a job that is evaluated while it trains; a separate process, `paddlet evaluate`, scores each. */
 import * as z from 'zod';
 import { CODES, type ErrorCode, isErrorCode, PaddletError } from '../../base/errors.ts';
-import type { Disk, Log, Shell } from '../../base/seams.ts';
-import { isAbsent } from '../../checkpoint/file/files.ts';
-import { type KeptPlace, keepFiles, keptNames, keptPath, removeKept } from '../../checkpoint/registry/kept.ts';
+import type { Log, Shell } from '../../base/seams.ts';
+import { type KeptPlace, keepModelFiles, keptNames, removeKept } from '../../checkpoint/registry/kept.ts';
+import { manifestPath } from '../../checkpoint/registry/manifest.ts';
 import { type Metrics, metricsSchema } from '../../cluster/job/job-result.ts';
 import { shellCommand } from '../../cluster/job/start-command.ts';
+import { retryStore } from '../../cluster/ownership.ts';
 import { throwIfAborted } from '../../cluster/waiting.ts';
 import { selfCommand } from '../../host/processes.ts';
 import type { KeptJob, ModelKeeper } from '../../roles/master/best/model-keeper.ts';
 
 export interface ModelKeeperOptions {
-  readonly disk: Disk;
-  readonly log: Log;
   readonly shell: Shell;
   /** Where the data is on this machine. */
   readonly dataDir: string;
@@ -26,25 +25,19 @@ const failedSchema = z.object({
 
 export const modelKeeperOf =
   (options: ModelKeeperOptions) =>
-  ({ record, checkpointFolder }: KeptJob): ModelKeeper => {
+  ({ context, fence, record, checkpointFolder }: KeptJob): ModelKeeper => {
+    const { host, store, keys } = context;
     const job = { id: record.id, name: record.job.name };
-    const place: KeptPlace = { disk: options.disk, folder: checkpointFolder, job };
+    const place: KeptPlace = { ...host, store, keys, fence, folder: checkpointFolder, job };
     return {
-      keep: (name, files) => keepFiles(place, name, files).catch(asMissing(checkpointFolder)),
-      names: () => keptNames(place),
-      remove: (name) => removeKept(place, name),
-      score: (name, signal) => score(options, record, { path: keptPath(place, name), name, signal }),
-      pathOf: (name) => keptPath(place, name),
+      keep: (name, files) => retryStore(context, () => keepModelFiles(place, name, files)),
+      names: () => retryStore(context, () => keptNames(place)),
+      remove: (name) => retryStore(context, () => removeKept(place, name)),
+      score: (name, signal) =>
+        score({ ...options, ...host }, record, { path: manifestPath(place, name), name, signal }),
+      pathOf: (name) => manifestPath(place, name),
     };
   };
-
-const asMissing = (folder: string) => (error: unknown) => {
-  if (!isAbsent(error)) throw error;
-  throw new PaddletError('CheckpointMissing', `a checkpoint of a pserver is missing: ${(error as Error).message}`, {
-    hint: `with \`evaluation\`, the master must have the checkpoint folder of the pservers (${folder}): set checkpoint.dir to a shared folder`,
-    cause: error,
-  });
-};
 
 interface Kept {
   readonly path: string;
@@ -53,7 +46,11 @@ interface Kept {
 }
 
 /** It ends with this process, whatever ends that. */
-async function score(options: ModelKeeperOptions, record: KeptJob['record'], kept: Kept): Promise<Metrics> {
+async function score(
+  options: ModelKeeperOptions & { readonly log: Log },
+  record: KeptJob['record'],
+  kept: Kept,
+): Promise<Metrics> {
   const { shell, log, dataDir, cacheDir } = options;
   const { data, labels } = record.job.evaluation ?? { data: [], labels: [] };
   const { command, args } = selfCommand();

@@ -89,9 +89,9 @@ export async function findCheckpoint(options: FindOptions): Promise<FoundCheckpo
     );
   }
   if (flags.chroot !== undefined) throw new PaddletError('Usage', '--chroot cannot be combined with a path');
-  const found = await findFiles(host.disk, resolve(path));
+  const found = await findFiles(host.storage, resolve(path));
   const jobId = flags['job-id'];
-  const files = jobId === undefined ? found.files : await filesOfJob(host.disk, found.files, jobId);
+  const files = jobId === undefined ? found.files : await filesOfJob(host.storage, found.files, jobId);
   if (files.length === 0) throw new PaddletError('CheckpointMissing', `no checkpoint files in ${path}`);
   return { ...found, files, from: resolve(path), published: undefined, resting: undefined, jobId: undefined };
 }
@@ -129,7 +129,10 @@ export async function withCheckpoint<T>(
 export const openFound = (
   options: FindOptions,
 ): Promise<{ readonly found: FoundCheckpoint; readonly set: CheckpointSet }> =>
-  withCheckpoint(options, async (found) => ({ found, set: await openCheckpointSet(options.host.disk, found.files) }));
+  withCheckpoint(options, async (found) => ({
+    found,
+    set: await openCheckpointSet(options.host.storage, found.files),
+  }));
 
 async function readPartings({ store, keys, retryStore }: OpenJob): Promise<Parting[]> {
   const { entries } = await retryStore(() => store.range({ prefix: keys.partingPrefix }));

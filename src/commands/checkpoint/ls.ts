@@ -30,7 +30,7 @@ during training.`;
     const signal = this.interruption();
     const { found, generations } = await withCheckpoint(
       { path: args.path, typed: this.typed, flags, host, signal, which: 'all' },
-      async (found) => ({ found, generations: await listGenerations({ disk: host.disk, ...found }) }),
+      async (found) => ({ found, generations: await listGenerations({ storage: host.storage, ...found }) }),
       (listed) => listed.generations.every(({ state }) => state !== 'missing'),
     );
     const { from, folder, unfinished } = found;

@@ -1,7 +1,8 @@
 import { EXIT, type ExitCode } from '../../base/errors.ts';
-import type { Disk } from '../../base/seams.ts';
+import type { Storage } from '../../base/seams.ts';
 import { verifyModel } from '../../checkpoint/export/verify-model.ts';
 import { formatShards } from '../../checkpoint/file/coverage.ts';
+import { bytesOfFile } from '../../checkpoint/file/files.ts';
 import { newestFiles, publishedFiles } from '../../checkpoint/registry/newest.ts';
 import { type FileVerdict, type Verification, verifyCheckpoint } from '../../checkpoint/set/verify.ts';
 import { bytesText } from '../base/bytes-text.ts';
@@ -38,10 +39,10 @@ code is 7 if the checkpoint is damaged.`;
     const signal = this.interruption();
     const verification = await withCheckpoint(
       { path: args.path, typed: this.typed, flags, host, signal, which: 'all' },
-      (found) => this.verify(found, host.disk, signal),
+      (found) => this.verify(found, host.storage, signal),
       ({ files }) =>
         areAllThere(
-          host.disk,
+          host.storage,
           files.filter(({ problems }) => problems.length > 0),
         ),
     );
@@ -52,10 +53,10 @@ code is 7 if the checkpoint is damaged.`;
     return verification.ok ? EXIT.done : EXIT.parametersLost;
   }
 
-  private async verify({ files, published, jobId }: FoundCheckpoint, disk: Disk, signal: AbortSignal) {
+  private async verify({ files, published, jobId }: FoundCheckpoint, storage: Storage, signal: AbortSignal) {
     const newest =
       published && new Set(newestFiles(publishedFiles(published)).map(({ generation }) => generation.uuid));
-    const sizes = await Promise.all(files.map(async ({ path }) => (await disk.inspect(path))?.bytes ?? 0));
+    const sizes = await Promise.all(files.map(async ({ path }) => (await bytesOfFile(storage, path)) ?? 0));
     const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
     const progress = this.progress('verifying');
     let done = 0;
@@ -66,10 +67,10 @@ code is 7 if the checkpoint is damaged.`;
     try {
       const [first] = files;
       const isNamed = files.length === 1 && first!.index === undefined;
-      const model = isNamed ? await verifyModel(disk, first!.path, { signal, onBytes }) : undefined;
+      const model = isNamed ? await verifyModel(storage, first!.path, { signal, onBytes }) : undefined;
       if (model !== undefined) return model;
       return await verifyCheckpoint({
-        ...{ disk, files, signal },
+        ...{ storage, files, signal },
         ...(newest && { newest: new Set(files.flatMap(({ path, uuid }) => (newest.has(uuid ?? '') ? [path] : []))) }),
         ...(jobId === undefined ? {} : { jobId }),
         onBytes,
@@ -107,7 +108,7 @@ code is 7 if the checkpoint is damaged.`;
 
 const isUnchecked = ({ checked, problems }: FileVerdict): boolean => checked === 'nothing' && problems.length === 0;
 
-async function areAllThere(disk: Disk, files: readonly Pick<FileVerdict, 'path'>[]): Promise<boolean> {
-  for (const { path } of files) if (!(await disk.exists(path))) return false;
+async function areAllThere(storage: Storage, files: readonly Pick<FileVerdict, 'path'>[]): Promise<boolean> {
+  for (const { path } of files) if ((await bytesOfFile(storage, path)) === undefined) return false;
   return true;
 }

@@ -1,6 +1,6 @@
 /** Scores records with the model of a job: that of its live pservers, or else that of its checkpoints. */
 import { PaddletError } from '../../base/errors.ts';
-import { keptPath } from '../../checkpoint/registry/kept.ts';
+import { manifestPath } from '../../checkpoint/registry/manifest.ts';
 import { openCheckpointModel } from '../../cluster/client/checkpoint-model.ts';
 import type { LocalPulls } from '../../cluster/client/local-pulls.ts';
 import { createParameterClient, type ParameterClient } from '../../cluster/client/parameter-client.ts';
@@ -48,7 +48,7 @@ export async function scoreBest<T extends object>(job: OpenJob, score: Score<T>)
     });
   }
   const of = { id: record.id, name: record.job.name };
-  const path = keptPath({ folder: checkpointFolder, job: of }, best.name);
+  const path = manifestPath({ folder: checkpointFolder, job: of }, best.name);
   const { client } = await openCheckpointModel({ host, path, signal });
   return { ...(await score(client, signal)), from: 'best' };
 }

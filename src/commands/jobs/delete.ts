@@ -1,8 +1,8 @@
 import { basename, dirname, join } from 'node:path';
 import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
+import { removeEmptyFolder } from '../../base/files.ts';
 import type { Host } from '../../base/seams.ts';
-import { removeEmptyFolder } from '../../checkpoint/file/files.ts';
 import { shellCommand } from '../../cluster/job/start-command.ts';
 import { type FolderLock, lockFolder } from '../../host/folder-lock.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';

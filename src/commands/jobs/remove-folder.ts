@@ -3,8 +3,8 @@
  * can be named, and an interrupted deletion repeated.
  */
 import { join } from 'node:path';
+import { removeEmptyFolder } from '../../base/files.ts';
 import type { Disk } from '../../base/seams.ts';
-import { removeEmptyFolder } from '../../checkpoint/file/files.ts';
 import { badRecordFolder } from '../../data/bad-record-files.ts';
 import { logFolder, removeLogs } from '../base/job-logs.ts';
 import { removeListed } from '../base/listed-bad-records.ts';

@@ -10,14 +10,14 @@ export async function publish(publishing: Publishing, restored: Restored): Promi
   const { job, quiet, isOfPublished } = publishing;
   if (!isOfPublished) return;
   const { host, keys, checkpointFolder: folder } = job;
-  for (const { path, error } of await removeFormer({ disk: host.disk, folder, keys, quiet })) {
+  for (const { path, error } of await removeFormer({ storage: host.storage, folder, keys, quiet })) {
     host.log.warn(`${path} is no longer needed, but could not be deleted: ${(error as Error).message}`);
   }
 }
 
 async function publishOrDiscard({ job, quiet }: Publishing, restored: Restored): Promise<void> {
   const { host, store, keys, signal, limitMs } = job;
-  const { clock, disk } = host;
+  const { clock, storage } = host;
   try {
     signal.throwIfAborted();
     const { generations } = restored;
@@ -25,7 +25,7 @@ async function publishOrDiscard({ job, quiet }: Publishing, restored: Restored):
     const led = quiet.heads.map(({ key, value }) => parseHead(key, value).primary.index);
     await publishRestored({ store, keys, clock, signal, limitMs, quiet, generations, led, timestamp });
   } catch (error) {
-    await discardUnpublished(error, { disk, store, keys, files: restored });
+    await discardUnpublished(error, { storage, store, keys, files: restored });
     throw error;
   }
 }

@@ -134,7 +134,7 @@ function folderOfJob({ checkpointFolder }: OpenJob, to: string | undefined): str
 }
 
 async function withSet(host: Host, files: readonly FileRef[], act: (set: CheckpointSet) => Promise<void>) {
-  const set = await openCheckpointSet(host.disk, files);
+  const set = await openCheckpointSet(host.storage, files);
   try {
     await act(set);
   } finally {

@@ -1,8 +1,9 @@
 /** Removes the checkpoint files of one job from a folder that may also have files of other jobs, and other files. */
 import { basename } from 'node:path';
 import { isPaddletError } from '../../base/errors.ts';
-import type { Disk } from '../../base/seams.ts';
-import { openFile, withFile } from '../../checkpoint/file/files.ts';
+import { withFile } from '../../base/files.ts';
+import type { Storage } from '../../base/seams.ts';
+import { openFile } from '../../checkpoint/file/files.ts';
 import { FORMAT } from '../../checkpoint/file/format.ts';
 import { jobTag, parseTemporaryName } from '../../checkpoint/file/paths.ts';
 import { readMetadataOnly } from '../../checkpoint/file/safetensors/reader.ts';
@@ -15,29 +16,30 @@ export interface FilesOfJob {
   readonly names: ReadonlySet<string>;
 }
 
-export async function removeCheckpoints(disk: Disk, folder: string, { jobId, names }: FilesOfJob): Promise<void> {
-  const { files, unfinished } = await filesUnder(disk, folder);
+export async function removeCheckpoints(storage: Storage, folder: string, { jobId, names }: FilesOfJob): Promise<void> {
+  const { files, unfinished } = await filesUnder(storage, folder);
   for (const { path, index, uuid } of files) {
     if (index === undefined || uuid === undefined) continue;
-    if (names.has(uuid) || (jobId !== undefined && (await jobIdOf(disk, path)) === jobId)) await disk.remove(path);
+    if (names.has(uuid) || (jobId !== undefined && (await jobIdOf(storage, path)) === jobId))
+      await storage.delete(path);
   }
   for (const path of unfinished) {
-    if (jobId !== undefined && parseTemporaryName(basename(path))?.jobTag === jobTag(jobId)) await disk.remove(path);
+    if (jobId !== undefined && parseTemporaryName(basename(path))?.jobTag === jobTag(jobId)) await storage.delete(path);
   }
 }
 
-async function filesUnder(disk: Disk, folder: string): Promise<Pick<FolderFiles, 'files' | 'unfinished'>> {
+async function filesUnder(storage: Storage, folder: string): Promise<Pick<FolderFiles, 'files' | 'unfinished'>> {
   try {
-    return await findFiles(disk, folder);
+    return await findFiles(storage, folder);
   } catch (error) {
     if (isPaddletError(error, 'CheckpointMissing')) return { files: [], unfinished: [] };
     throw error;
   }
 }
 
-async function jobIdOf(disk: Disk, path: string): Promise<string | undefined> {
+async function jobIdOf(storage: Storage, path: string): Promise<string | undefined> {
   try {
-    const metadata = await withFile(await openFile(disk, path), (file) => readMetadataOnly(file, path));
+    const metadata = await withFile(await openFile(storage, path), (file) => readMetadataOnly(file, path));
     return metadata.get('format') === FORMAT ? metadata.get('jobId') : undefined;
   } catch (error) {
     // The job of the file is unknown, so the file is kept.

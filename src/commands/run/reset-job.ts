@@ -5,8 +5,8 @@
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
-import type { Disk } from '../../base/seams.ts';
-import { removeAllKept } from '../../checkpoint/registry/kept.ts';
+import type { Storage } from '../../base/seams.ts';
+import { removeManifests } from '../../checkpoint/registry/kept.ts';
 import { askInfoAt } from '../../cluster/job/ask-info.ts';
 import { trainerAddress } from '../../cluster/trainer-entry.ts';
 import { interrupted, logWaiting } from '../../cluster/waiting.ts';
@@ -22,7 +22,7 @@ import { removeCheckpoints } from './remove-checkpoints.ts';
 export interface ResetOptions extends RetryOptions {
   readonly store: Store;
   readonly keys: Keys;
-  readonly disk: Disk;
+  readonly storage: Storage;
   readonly network: Network;
   /** Folder of the checkpoints, unless the job in the store names another. */
   readonly folder: string | undefined;
@@ -55,10 +55,10 @@ export async function deleteJob(options: ResetOptions): Promise<void> {
   await removeKeys(options, before);
 }
 
-async function removeFiles({ disk, folder: ofRun }: ResetOptions, { folder = ofRun, files, job }: JobBefore) {
+async function removeFiles({ storage, folder: ofRun }: ResetOptions, { folder = ofRun, files, job }: JobBefore) {
   if (folder === undefined) return;
-  await removeCheckpoints(disk, folder, files);
-  if (job !== undefined) await removeAllKept({ disk, folder, job });
+  await removeCheckpoints(storage, folder, files);
+  if (job !== undefined) await removeManifests({ storage, folder, job });
 }
 
 /** Gives the record a version that no executable reads. What `readJobBefore` reads of the record stays. */

@@ -5,11 +5,10 @@
 import { type Backoff, backoffMs } from '../../base/backoff.ts';
 import { isPaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
-import { parseCut } from '../../checkpoint/registry/cut.ts';
-import { readEntries } from '../../checkpoint/registry/discover.ts';
 import { needOf, needText } from '../../checkpoint/registry/needed.ts';
 import { publishedFiles } from '../../checkpoint/registry/newest.ts';
 import { parsePartings } from '../../checkpoint/registry/partings.ts';
+import { readCheckpointKeys } from '../../checkpoint/registry/read-keys.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { leaveNothing } from '../../cluster/placement/leave-nothing.ts';
@@ -153,12 +152,9 @@ class Leftovers {
   async #readFiles() {
     const { keys } = this.#options.context;
     const entries = await this.#range(keys.checkpointsPrefix);
-    const { cut } = parseCut(
-      keys.cut,
-      entries.find(({ key }) => key === keys.cut),
-    );
-    const files = publishedFiles(readEntries(keys.checkpointsPrefix, entries).published);
-    return { files, cut, partings: parsePartings(keys.partingPrefix, await this.#range(keys.partingPrefix)) };
+    const { published, cut } = readCheckpointKeys(keys, entries);
+    const files = publishedFiles(published);
+    return { files, cut: cut.cut, partings: parsePartings(keys.partingPrefix, await this.#range(keys.partingPrefix)) };
   }
 
   async #range(prefix: string) {

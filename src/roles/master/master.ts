@@ -160,7 +160,7 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
   try {
     const hooks = { shell: options.shell, folder: dataDir };
     const checkpointFolder = record.job.checkpoint.dir ?? options.checkpointDir;
-    const keeper = options.keeperOf?.({ record, checkpointFolder });
+    const keeper = options.keeperOf?.({ context, fence, record, checkpointFolder });
     const direct = { context, record, data, place, checkpointFolder, fence, secret, lease, stopSignal, info, hooks };
     await directJob({ ...direct, keeper, show: acting.show });
   } catch (error) {

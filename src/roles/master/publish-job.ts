@@ -152,10 +152,10 @@ const LOADED = { dense: 'blocks', sparse: 'rows', candidates: 'candidates' } as 
 /** Plans, once for the whole job, what it takes over from another one. */
 async function warmed({ context, job, dataDir }: NewJob, own: JobRecord): Promise<JobRecord> {
   if (job.warmStart === undefined) return own;
-  const { disk, log } = context.host;
+  const { storage, log } = context.host;
   const wish = { ...job.warmStart, from: resolve(dataDir, job.warmStart.from) };
   log.info(`warm start: checking ${wish.from}`);
-  const record = await withCheckpointAt(disk, wish.from, async (set) => {
+  const record = await withCheckpointAt(storage, wish.from, async (set) => {
     const there = carriedThere(context, set.facts, own, wish.from);
     const read = there === undefined ? own : readAsThere(context, there, own);
     const plan = await planWarmStart(set, { wish, spec: trainedSpecOf(read, context) });

@@ -3,7 +3,7 @@
  * sync mode (rounds/training.ts). Hooks, evaluation, saves and the result are the same for both (direct-job.ts).
  */
 
-import type { KeptFile } from '../../checkpoint/registry/kept.ts';
+import type { KeptFile } from '../../checkpoint/registry/kept-key.ts';
 import type { PserverGroup } from '../../cluster/client/pserver-group.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import type { TrainingInfo } from '../../cluster/info.ts';

@@ -28,7 +28,7 @@ import { claimIndex } from './claim/claim-index.ts';
 import { announce, type OwnedIndex } from './claim/owned-index.ts';
 import { holdReportedLease } from './claim/reported-lease.ts';
 import { FileReads } from './files/file-reads.ts';
-import { withPeerDisk } from './files/peer-disk.ts';
+import { withPeerStorage } from './files/peer-storage.ts';
 import type { ServedFiles } from './files/serve-file.ts';
 import type { CopyCounts } from './metrics.ts';
 import { type PserverMetrics, type PserverStats, registerPserverMetrics } from './metrics.ts';
@@ -102,7 +102,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       master = followMasterSecret(context, onFatal);
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
       files = filesOf(context, { folder, index: claimed.index, job: record });
-      const reading = withPeerDisk(context, { ...files, view: placed });
+      const reading = withPeerStorage(context, { ...files, view: placed });
       const owned: OwnedIndex = { ...claimed, context: reading, record, listening, lease, started, labels };
       await announce(owned, 'loading', []);
       cuts = record.job.training.mode === 'sync' ? followCut(context, onFatal) : undefined;
@@ -144,7 +144,7 @@ function endedBy(endNow: AbortSignal | undefined): AbortController {
 
 const filesOf = ({ host }: RoleContext, of: Pick<ServedFiles, 'folder' | 'index'> & { readonly job: JobRecord }) => ({
   ...of,
-  disk: host.disk,
+  storage: host.storage,
   reads: new FileReads(host.clock),
 });
 

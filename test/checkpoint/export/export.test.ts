@@ -1,4 +1,5 @@
 /** Exported models, read back by readers of another language that know the formats from their public descriptions. */
+
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,6 +9,7 @@ import { type ExportFormat, exportFile } from '../../../src/checkpoint/export/fi
 import { floatText } from '../../../src/checkpoint/export/float-text.ts';
 import { chooseVariables } from '../../../src/checkpoint/set/checkpoint-set.ts';
 import { createDisk } from '../../../src/host/disk.ts';
+import { createStorage } from '../../../src/host/storage.ts';
 import type { Parameters } from '../../../src/tensor/parameters.ts';
 import * as fc from '../../properties.ts';
 import { type SavedCluster, saveCluster, withSet } from '../cluster-fixture.ts';
@@ -16,10 +18,10 @@ import { IDS } from '../fixture.ts';
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 const folder = mkdtempSync(join(tmpdir(), 'paddlet-export-'));
 afterAll(() => rmSync(folder, { recursive: true }));
-const disk = createDisk();
+const storage = createStorage(createDisk());
 let saved: SavedCluster;
 beforeAll(async () => {
-  saved = await saveCluster({ disk, pservers: 3, folder: join(folder, 'checkpoints') });
+  saved = await saveCluster({ storage, pservers: 3, folder: join(folder, 'checkpoints') });
 });
 
 const SORTED = [...IDS].sort((a, b) => (a < b ? -1 : 1));
@@ -36,9 +38,9 @@ interface Wanted {
 
 async function exported({ format, name, state = true, vars = [], replace = false }: Wanted): Promise<string> {
   const out = join(folder, name);
-  await withSet(disk, saved.refs, (set) => {
+  await withSet(storage, saved.refs, (set) => {
     const variables = chooseVariables(set.facts.parameters, vars);
-    return exportFile({ disk, random, set, variables, format, out, state, replace });
+    return exportFile({ storage, random, set, variables, format, out, state, replace });
   });
   return out;
 }
@@ -159,9 +161,16 @@ describe('export', () => {
   it('leaves nothing half written', async () => {
     const controller = new AbortController();
     const out = join(folder, 'never.safetensors');
-    const stopped = withSet(disk, saved.refs, (set) =>
+    const stopped = withSet(storage, saved.refs, (set) =>
       exportFile({
-        ...{ disk, random, set, variables: chooseVariables(set.facts.parameters, []), state: true, replace: false },
+        ...{
+          storage,
+          random,
+          set,
+          variables: chooseVariables(set.facts.parameters, []),
+          state: true,
+          replace: false,
+        },
         ...{ format: 'safetensors', out, signal: controller.signal },
         onBytes: () => controller.abort(new Error('stop')),
       }),
@@ -171,9 +180,16 @@ describe('export', () => {
   });
 
   it('refuses a checkpoint that lacks shards', async () => {
-    const missing = withSet(disk, saved.refs.slice(1), (set) =>
+    const missing = withSet(storage, saved.refs.slice(1), (set) =>
       exportFile({
-        ...{ disk, random, set, variables: chooseVariables(set.facts.parameters, []), state: true, replace: false },
+        ...{
+          storage,
+          random,
+          set,
+          variables: chooseVariables(set.facts.parameters, []),
+          state: true,
+          replace: false,
+        },
         ...{ format: 'npz', out: join(folder, 'part.npz') },
       }),
     );

@@ -8,9 +8,19 @@ import { digestSet, inspectCheckpoint } from '../../../src/checkpoint/set/inspec
 import { shardDigest } from '../../../src/checkpoint/set/shard-digest.ts';
 import { verifyCheckpoint } from '../../../src/checkpoint/set/verify.ts';
 import type { LookState } from '../../../src/core/shard/looks.ts';
-import { createSimulatedDisk } from '../../simulated-disk.ts';
 import { applyAll, rowsPart } from '../../tensor/fixture.ts';
-import { allShards, contentOf, emptyParameters, jobOf, metaOf, momentOf, PLACE, save, uuidOf } from '../fixture.ts';
+import {
+  allShards,
+  contentOf,
+  createFiles,
+  emptyParameters,
+  jobOf,
+  metaOf,
+  momentOf,
+  PLACE,
+  save,
+  uuidOf,
+} from '../fixture.ts';
 
 const plain = jobOf({ optimizer: { type: 'adam', learningRate: 0.1, beta1: 0.9, beta2: 0.9, epsilon: 1e-8, l2: 0 } });
 const rules = { hasSeen: true, admission: { type: 'count' as const, min: 2 } };
@@ -42,7 +52,7 @@ function filled() {
 }
 
 async function saved(extentBytes = 3000) {
-  const disk = createSimulatedDisk();
+  const disk = createFiles();
   const parameters = filled();
   const generation = await save({ disk, parameters, job: JOB, moment, extentBytes });
   return { disk, parameters, generation };
@@ -51,28 +61,28 @@ async function saved(extentBytes = 3000) {
 it.each([3000, 1_000_000])('are loaded as they were written, in extents of %i bytes', async (extentBytes) => {
   const { disk, parameters, generation } = await saved(extentBytes);
   const into = emptyParameters(JOB);
-  const loaded = await loadGeneration(generation, { disk, place: PLACE, expected: JOB, into });
+  const loaded = await loadGeneration(generation, { storage: disk.storage, place: PLACE, expected: JOB, into });
   expect(contentOf(into, JOB)).toEqual(contentOf(parameters, JOB));
   expect([...loaded.looks].sort(([a], [b]) => a - b)).toEqual(allShards(JOB).map((shard) => [shard, looksOf(shard)]));
   expect(loaded.facts.rows).toBe(400);
-  await verifyCheckpoint({ disk, files: [FILE] });
+  await verifyCheckpoint({ storage: disk.storage, files: [FILE] });
 });
 
 it('stay with their shards when a checkpoint is distributed to other pservers, and the digests stay', async () => {
   const { disk, parameters } = await saved();
-  const set = await openCheckpointSet(disk, [FILE]);
+  const set = await openCheckpointSet(disk.storage, [FILE]);
   const into = emptyParameters(JOB);
   const looks = new Map<number, LookState>();
   const files = [0, 1].map((index) => ({ path: `/new/${index}/${uuidOf(7)}`, index, uuid: uuidOf(7) }));
-  await disk.makeFolder('/new');
   for (const { path, index } of files) {
-    await disk.makeFolder(`/new/${index}`);
-    const file = await disk.create(path);
     const meta = metaOf(JOB, { uuid: uuidOf(7), index });
     const shards = set.shards.filter(({ shard }) => shard % 2 === index);
-    await writeResharded({ file, meta, shards, variables: { dense: [], sparse: [0, 1] }, extentBytes: 2000 });
-    await file.close();
-    const reader = await openCheckpoint(disk, path);
+    await disk.storage.put(path, {
+      spool: `${path}.part`,
+      write: (file) =>
+        writeResharded({ file, meta, shards, variables: { dense: [], sparse: [0, 1] }, extentBytes: 2000 }),
+    });
+    const reader = await openCheckpoint(disk.storage, path);
     for (const { shard } of reader.positions) {
       into.addShard(shard);
       for (let table = 0; table < 4; table++)
@@ -83,21 +93,21 @@ it('stay with their shards when a checkpoint is distributed to other pservers, a
   }
   expect(contentOf(into, JOB)).toEqual(contentOf(parameters, JOB));
   for (const shard of allShards(JOB)) expect(looks.get(shard)).toEqual(looksOf(shard));
-  const now = await openCheckpointSet(disk, files);
+  const now = await openCheckpointSet(disk.storage, files);
   expect(await digestSet(now)).toEqual(await digestSet(set));
 });
 
 it('of tables that are left out are left out', async () => {
   const { disk } = await saved();
-  const set = await openCheckpointSet(disk, [FILE]);
+  const set = await openCheckpointSet(disk.storage, [FILE]);
   const path = `/new/${uuidOf(8)}`;
-  await disk.makeFolder('/new');
-  const file = await disk.create(path);
   const parameters = { dense: [], sparse: JOB.parameters.sparse.slice(1) };
   const meta = metaOf({ ...JOB, parameters }, { uuid: uuidOf(8) });
-  await writeResharded({ file, meta, shards: set.shards, variables: { dense: [], sparse: [1] } });
-  await file.close();
-  const reader = await openCheckpoint(disk, path);
+  await disk.storage.put(path, {
+    spool: `${path}.part`,
+    write: (file) => writeResharded({ file, meta, shards: set.shards, variables: { dense: [], sparse: [1] } }),
+  });
+  const reader = await openCheckpoint(disk.storage, path);
   for (const shard of allShards(JOB))
     expect(await reader.looksOf(shard)).toEqual({ ...looksOf(shard), lookAt: looksOf(shard).lookAt.slice(1) });
   for await (const rows of reader.rowsOf(3, 1))
@@ -106,9 +116,9 @@ it('of tables that are left out are left out', async () => {
 });
 
 it('a file whose rows have a `seen` is refused without looks', async () => {
-  const disk = createSimulatedDisk();
+  const disk = createFiles();
   await save({ disk, parameters: filled(), job: JOB });
-  await expect(openCheckpoint(disk, FILE.path)).rejects.toMatchObject({
+  await expect(openCheckpoint(disk.storage, FILE.path)).rejects.toMatchObject({
     code: 'CheckpointCorrupt',
     message: expect.stringContaining('paddlet/looks.0'),
   });
@@ -116,21 +126,21 @@ it('a file whose rows have a `seen` is refused without looks', async () => {
 
 it('change the digest of the state, not that of the model', async () => {
   const { disk } = await saved();
-  const before = await digestSet(await openCheckpointSet(disk, [FILE]));
-  const other = createSimulatedDisk();
+  const before = await digestSet(await openCheckpointSet(disk.storage, [FILE]));
+  const other = createFiles();
   const parameters = filled();
   // Takes out the candidates of one shard.
   const { ids } = parameters.exportRows(3, 2);
   expect(parameters.removeIds(3, 0, ids)).toBeGreaterThan(0);
   await save({ disk: other, parameters, job: JOB, moment });
-  const after = await digestSet(await openCheckpointSet(other, [FILE]));
+  const after = await digestSet(await openCheckpointSet(other.storage, [FILE]));
   expect(after.modelDigest).toBe(before.modelDigest);
   expect(after.stateDigest).not.toBe(before.stateDigest);
 });
 
 it('are counted by an inspection', async () => {
   const { disk } = await saved();
-  const set = await openCheckpointSet(disk, [FILE]);
+  const set = await openCheckpointSet(disk.storage, [FILE]);
   const { tables } = await inspectCheckpoint(set, { variables: chooseVariables(JOB.parameters, []), digests: false });
   // Half of the ids of each table are candidates.
   expect(tables.map(({ rows, candidates }) => ({ rows, candidates }))).toEqual(
@@ -139,7 +149,7 @@ it('are counted by an inspection', async () => {
 });
 
 it('that are damaged are named', async () => {
-  const disk = createSimulatedDisk();
+  const disk = createFiles();
   const broken = (shard: number) => ({
     ...moment(shard),
     looks: {
@@ -151,7 +161,7 @@ it('that are damaged are named', async () => {
     },
   });
   await save({ disk, parameters: filled(), job: JOB, moment: broken });
-  const reader = await openCheckpoint(disk, FILE.path);
+  const reader = await openCheckpoint(disk.storage, FILE.path);
   await expect(reader.looksOf(1)).rejects.toThrow(/paddlet\/looks\.0: row 0 does not say when a shard looks/);
 });
 

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { isPaddletError } from '../../../src/base/errors.ts';
+import { digestOf } from '../../../src/base/files.ts';
+import type { Storage } from '../../../src/base/seams.ts';
 import { checkpointPath } from '../../../src/checkpoint/file/paths.ts';
 import { openCheckpoint } from '../../../src/checkpoint/file/reader.ts';
 import type { TensorInfo } from '../../../src/checkpoint/file/safetensors/header.ts';
-import { digestFile } from '../../../src/checkpoint/file/scan.ts';
 import { type LoadOptions, loadGeneration } from '../../../src/checkpoint/load/load.ts';
 import {
   type CheckpointEntry,
@@ -13,8 +14,18 @@ import {
 } from '../../../src/checkpoint/registry/entry.ts';
 import { trainedSpec } from '../../../src/tensor/optimizer.ts';
 import * as fc from '../../properties.ts';
-import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
-import { contentOf, emptyParameters, filledParameters, jobOf, loadUsable, PLACE, save, uuidOf } from '../fixture.ts';
+import type { StoredFiles } from '../../simulated-objects.ts';
+import {
+  contentOf,
+  createFiles,
+  emptyParameters,
+  filledParameters,
+  jobOf,
+  loadUsable,
+  PLACE,
+  save,
+  uuidOf,
+} from '../fixture.ts';
 
 /** Small, so that every part of it is hit often. */
 const JOB = jobOf({
@@ -27,15 +38,24 @@ const SGD = { type: 'sgd', learningRate: 1, l2: 0 } as const;
 const IDS = Array.from({ length: 60 }, (_, at) => BigInt(at) * 3n);
 
 const pathOf = ({ uuid }: Pick<Generation, 'uuid'>): string => checkpointPath(PLACE, uuid);
-const optionsOf = (disk: SimulatedDisk, changes: Partial<LoadOptions> = {}): LoadOptions => ({
-  disk,
+const optionsOf = (disk: StoredFiles, changes: Partial<LoadOptions> = {}): LoadOptions => ({
+  storage: disk.storage,
   place: PLACE,
   expected: JOB,
   into: emptyParameters(JOB),
   ...changes,
 });
 
-async function saved(number = 1, salt = 1, disk = createSimulatedDisk()) {
+/** As if each file had its MD5 computed in another thread. */
+const digestingBeside = (storage: Storage): Storage => ({
+  ...storage,
+  async openRange(path) {
+    const file = await storage.openRange(path);
+    return { ...file, md5: () => digestOf(file) };
+  },
+});
+
+async function saved(number = 1, salt = 1, disk = createFiles()) {
   const parameters = filledParameters(JOB, IDS, salt);
   const generation = await save({ disk, parameters, job: JOB, meta: { uuid: uuidOf(number) }, extentBytes: 600 });
   return { disk, generation, parameters, bytes: disk.content(pathOf(generation))! };
@@ -47,8 +67,8 @@ describe('a damaged file', () => {
     { how: 'while it is loaded', isBeside: true },
   ])('is noticed whichever byte was flipped, and the part is named: MD5 $how', async ({ isBeside }) => {
     const { disk, generation, bytes } = await saved();
-    if (isBeside) Object.assign(disk, { md5: async (path: string) => digestFile(await disk.open(path), path) });
-    const reader = await openCheckpoint(disk, pathOf(generation));
+    const storage = isBeside ? digestingBeside(disk.storage) : disk.storage;
+    const reader = await openCheckpoint(disk.storage, pathOf(generation));
     const { dataStart } = reader.source;
     const tensors = [...reader.source.tensors.values()];
     const partAt = (offset: number): TensorInfo | undefined =>
@@ -57,7 +77,9 @@ describe('a damaged file', () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(bytes.length - 1), fc.nat(7), async (offset, bit) => {
         disk.flip(pathOf(generation), offset, 1 << bit);
-        const error = await loadGeneration(generation, optionsOf(disk, { into })).catch((reason: unknown) => reason);
+        const error = await loadGeneration(generation, optionsOf(disk, { into, storage })).catch(
+          (reason: unknown) => reason,
+        );
         disk.flip(pathOf(generation), offset, 1 << bit);
         expect(error).toMatchObject({ code: 'CheckpointCorrupt', message: expect.stringContaining(generation.uuid) });
         const part = partAt(offset);
@@ -66,7 +88,7 @@ describe('a damaged file', () => {
       }),
       { numRuns: 400 },
     );
-    await loadGeneration(generation, optionsOf(disk, { into }));
+    await loadGeneration(generation, optionsOf(disk, { into, storage }));
   });
 
   it('is refused at any length but its own', async () => {
@@ -85,7 +107,7 @@ describe('a damaged file', () => {
     const cut = fc.option(fc.nat(bytes.length - 1), { freq: 5, nil: undefined });
     await fc.assert(
       fc.asyncProperty(fc.array(mutation, { minLength: 1, maxLength: 4 }), cut, async (mutations, length) => {
-        const disk = createSimulatedDisk();
+        const disk = createFiles();
         const changed = bytes.slice();
         for (const { offset, value } of mutations) changed[offset] = value;
         disk.place(pathOf(generation), changed.subarray(0, length));
@@ -98,8 +120,8 @@ describe('a damaged file', () => {
   });
 });
 
-async function readEverything(disk: SimulatedDisk, path: string): Promise<void> {
-  const reader = await openCheckpoint(disk, path);
+async function readEverything(disk: StoredFiles, path: string): Promise<void> {
+  const reader = await openCheckpoint(disk.storage, path);
   for (const { shard } of reader.positions) {
     await reader.ledgerOf(shard);
     for (const table of reader.facts.parameters.sparse.keys()) for await (const _ of reader.rowsOf(shard, table));
@@ -141,7 +163,7 @@ describe('a file that is not the one wanted', () => {
       [later, /format version 3 or 4, got version 5/],
     ] as const) {
       disk.place(pathOf(generation), metadata(json));
-      await expect(openCheckpoint(disk, pathOf(generation))).rejects.toThrow(message);
+      await expect(openCheckpoint(disk.storage, pathOf(generation))).rejects.toThrow(message);
     }
   });
 
@@ -168,7 +190,7 @@ describe('a file that is not the one wanted', () => {
 
 describe('the newest usable generation', () => {
   async function threeGenerations() {
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const [oldest, middle, newest] = [await saved(1, 1, disk), await saved(2, 2, disk), await saved(3, 3, disk)];
     const generations = [middle.generation, oldest.generation];
     const entry: CheckpointEntry = { ...newest.generation, generations };
@@ -218,7 +240,7 @@ describe('the newest usable generation', () => {
 describe('each shard', () => {
   /** The newest file has only the shards that this pserver held last. */
   async function filesOf(newest: readonly number[]) {
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const older = await saved(1, 1, disk);
     const parameters = filledParameters(JOB, IDS, 2);
     for (const shard of parameters.shards()) if (!newest.includes(shard)) parameters.dropShard(shard);

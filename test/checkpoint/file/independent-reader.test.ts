@@ -1,4 +1,5 @@
 /** The file, on a real disk, through a reader written in another language from the format's public description. */
+
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { writeCheckpointFile } from '../../../src/checkpoint/file/write-durable-file.ts';
 import { createDisk } from '../../../src/host/disk.ts';
+import { createStorage } from '../../../src/host/storage.ts';
 import type { Parameters } from '../../../src/tensor/parameters.ts';
 import { filledParameters, jobOf, metaOf, momentOf } from '../fixture.ts';
 
@@ -23,7 +25,15 @@ async function readByPython(parameters: Parameters, extentBytes: number): Promis
   const meta = metaOf(job);
   const disk = createDisk();
   const { uuid } = await writeCheckpointFile({
-    ...{ disk, folder, meta, parameters, shards: parameters.shards(), momentOf: momentOf(), extentBytes },
+    ...{
+      storage: createStorage(disk),
+      folder,
+      meta,
+      parameters,
+      shards: parameters.shards(),
+      momentOf: momentOf(),
+      extentBytes,
+    },
   });
   const script = join(import.meta.dirname, '../read_safetensors.py');
   const out = execFileSync('python3', [script, join(folder, '1', uuid)], { maxBuffer: 2 ** 28, encoding: 'utf8' });

@@ -9,9 +9,8 @@ import type { TrainedSpec, TrainedTable } from '../../../src/tensor/optimizer.ts
 import type { Parameters } from '../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../src/tensor/shard-hash.ts';
 import { createParameters } from '../../../src/tensor/wasm-parameters.ts';
-import { createSimulatedDisk } from '../../simulated-disk.ts';
 import { applyAll, rowsPart } from '../../tensor/fixture.ts';
-import { emptyParameters, jobOf, metaOf, momentOf, uuidOf } from '../fixture.ts';
+import { createFiles, emptyParameters, jobOf, metaOf, momentOf, uuidOf } from '../fixture.ts';
 
 const FOLDER = '/old/checkpoints';
 const MOMENTUM = { type: 'momentum', learningRate: 0.5, momentum: 0.9, l2: 0 } as const;
@@ -27,7 +26,7 @@ const specOf = (rules: Partial<TrainedTable>): TrainedSpec => ({ dense: [], spar
 
 /** The old job: ids below 300 have rows, those below 600 are candidates. Lower ids are more recent. */
 async function oldJob(rules: Partial<TrainedTable>, shards = 8) {
-  const disk = createSimulatedDisk();
+  const disk = createFiles();
   const job = { ...jobOf({ optimizer: MOMENTUM, shards }), parameters: specOf(rules) };
   const parameters = emptyParameters(job);
   for (let shard = 0; shard < shards; shard++) parameters.addShard(shard);
@@ -42,7 +41,7 @@ async function oldJob(rules: Partial<TrainedTable>, shards = 8) {
   for (let times = 0; times < 3; times++) for (let from = 280; from >= 0; from -= 20) push(from, from + 20);
   for (let times = 0; times < 2; times++) for (let from = 580; from >= 300; from -= 20) push(from, from + 20);
   await writeCheckpointFile({
-    ...{ disk, folder: FOLDER, parameters, momentOf: (shard) => ({ ...momentOf()(shard), looks }) },
+    ...{ storage: disk.storage, folder: FOLDER, parameters, momentOf: (shard) => ({ ...momentOf()(shard), looks }) },
     meta: metaOf(job, { index: 0, uuid: uuidOf(1), jobName: 'old' }),
     shards: Array.from({ length: shards }, (_, shard) => shard),
   });
@@ -61,12 +60,16 @@ async function started(
 ): Promise<{ readonly plan: WarmPlan; readonly into: Parameters; readonly loaded: readonly WarmLoaded[] }> {
   const spec = specOf(rules);
   const wish = { from: FOLDER, vars: ['*'], optimizerState, missing: 'fail' } as const;
-  const planned = await withCheckpointAt(disk, FOLDER, (set) => planWarmStart(set, { wish, spec }));
+  const planned = await withCheckpointAt(disk.storage, FOLDER, (set) => planWarmStart(set, { wish, spec }));
   const plan = warmPlanSchema.parse(JSON.parse(JSON.stringify(planned)));
   const into = createParameters({ spec, seed: 99, shards });
   const all = Array.from({ length: shards }, (_, shard) => shard);
   for (const shard of all) into.addShard(shard);
-  return { plan, into, loaded: await loadWarmStart({ disk, plan, spec, shardCount: shards, shards: all, into }) };
+  return {
+    plan,
+    into,
+    loaded: await loadWarmStart({ storage: disk.storage, plan, spec, shardCount: shards, shards: all, into }),
+  };
 }
 
 const idsOf = (parameters: Parameters, table = 0): number[] => [...parameters.sortedIds(table)].map(Number);
@@ -156,7 +159,7 @@ it.each([
 it('takes no more memory than a bound allows, although each shard of the checkpoint has six times as much', async () => {
   const COUNT = 60_000;
   const rules = { hasSeen: true };
-  const disk = createSimulatedDisk();
+  const disk = createFiles();
   const shards = 8;
   const job = { ...jobOf({ optimizer: MOMENTUM, shards }), parameters: specOf(rules) };
   const parameters = emptyParameters(job);
@@ -168,7 +171,7 @@ it('takes no more memory than a bound allows, although each shard of the checkpo
   const looks = { base: 0, moveAt: undefined, begins: [], lookAt: [undefined] };
   await writeCheckpointFile({
     ...{
-      disk,
+      storage: disk.storage,
       folder: FOLDER,
       parameters,
       momentOf: (shard: number) => ({ ...momentOf()(shard), looks }),

@@ -18,9 +18,9 @@ import { type OptimizerSpec, type TrainedSpec, trainedSpec } from '../../../src/
 import type { Parameters, ShardRows } from '../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../src/tensor/shard-hash.ts';
 import { createParameters } from '../../../src/tensor/wasm-parameters.ts';
-import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
+import type { StoredFiles } from '../../simulated-objects.ts';
 import { plannedShards } from '../cluster-fixture.ts';
-import { emptyParameters, fill, IDS, jobOf, metaOf, momentOf, uuidOf } from '../fixture.ts';
+import { createFiles, emptyParameters, fill, IDS, jobOf, metaOf, momentOf, uuidOf } from '../fixture.ts';
 
 const FOLDER = '/old/checkpoints';
 const OLD = jobOf();
@@ -28,18 +28,18 @@ const WISH: WarmWish = { from: FOLDER, vars: ['*'], optimizerState: true, missin
 const SGD: OptimizerSpec = { type: 'sgd', learningRate: 0.5, l2: 0 };
 const FTRL: OptimizerSpec = { type: 'ftrl', alpha: 0.1, beta: 1, lambda1: 0.2, lambda2: 0.3 };
 
-let disk: SimulatedDisk;
+let disk: StoredFiles;
 /** Everything the old job held. */
 let old: Parameters;
 
 beforeEach(async () => {
-  disk = createSimulatedDisk();
+  disk = createFiles();
   old = emptyParameters(OLD);
   for (let shard = 0; shard < OLD.shards; shard++) old.addShard(shard);
   fill(old, OLD, IDS);
   for (const index of [0, 1]) {
     await writeCheckpointFile({
-      disk,
+      storage: disk.storage,
       folder: FOLDER,
       meta: metaOf(OLD, { index, uuid: uuidOf(10 + index), jobName: 'old' }),
       parameters: old,
@@ -57,7 +57,7 @@ interface NewJob {
 const NEW: NewJob = { spec: OLD.parameters, shards: 5, pservers: 3 };
 
 const planFor = (job: NewJob, wish: Partial<WarmWish> = {}): Promise<WarmPlan> =>
-  withCheckpointAt(disk, wish.from ?? FOLDER, (set) =>
+  withCheckpointAt(disk.storage, wish.from ?? FOLDER, (set) =>
     planWarmStart(set, { wish: { ...WISH, ...wish }, spec: job.spec }),
   );
 
@@ -78,7 +78,7 @@ async function startOne(
   const shards = plannedShards(index, job.pservers, job.shards);
   for (const shard of shards) into.addShard(shard);
   const { shards: shardCount } = job;
-  return { into, loaded: await loadWarmStart({ disk, plan: kept, spec, shardCount, shards, into }) };
+  return { into, loaded: await loadWarmStart({ storage: disk.storage, plan: kept, spec, shardCount, shards, into }) };
 }
 
 const tableOf = (parameters: readonly Parameters[], table: number): ShardRows[] =>
@@ -153,7 +153,7 @@ it('fills only the shards it is told to', async () => {
     into.addShard(shard);
   }
   const { spec, shards: shardCount } = NEW;
-  await loadWarmStart({ disk, plan, spec, shardCount, shards: [1, 2], into });
+  await loadWarmStart({ storage: disk.storage, plan, spec, shardCount, shards: [1, 2], into });
   expect(into.exportRows(3, 0)).toEqual(before);
   const taken = into.exportRows(1, 0);
   expect(taken.values).toEqual(old.readRows(0, taken.ids).values);
@@ -285,7 +285,14 @@ describe('files', () => {
     fill(old, OLD, IDS, 8);
     const meta = metaOf(OLD, { index: 0, uuid: uuidOf(20), jobName: 'old' });
     const shards = plannedShards(0, 2, OLD.shards);
-    await writeCheckpointFile({ disk, folder: FOLDER, meta, parameters: old, shards, momentOf: momentOf(500) });
+    await writeCheckpointFile({
+      storage: disk.storage,
+      folder: FOLDER,
+      meta,
+      parameters: old,
+      shards,
+      momentOf: momentOf(500),
+    });
     const held = (await start(NEW, plan)).map(({ into }) => into);
     const [rows] = tableOf(held, 0);
     expect(rows!.values).not.toEqual(old.readRows(0, rows!.ids).values);

@@ -1,174 +1,228 @@
-/** Checkpoints that are kept under a name stay, whatever becomes of the files that they were made of. */
-import { existsSync, linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+/** Models that are kept under a name stay, whatever becomes of the pservers' files, and go when they are removed. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { isPaddletError } from '../../../src/base/errors.ts';
 import { jobTag } from '../../../src/checkpoint/file/paths.ts';
+import { findFiles } from '../../../src/checkpoint/registry/discover.ts';
 import {
-  type KeptFile,
   type KeptPlace,
-  keepFiles,
+  keepModelFiles,
   keptNames,
-  keptPath,
-  removeAllKept,
   removeKept,
+  removeManifests,
 } from '../../../src/checkpoint/registry/kept.ts';
-import { createDisk } from '../../../src/host/disk.ts';
-import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
-import { uuidOf } from '../fixture.ts';
+import type { KeptFile } from '../../../src/checkpoint/registry/kept-key.ts';
+import { manifestPath } from '../../../src/checkpoint/registry/manifest.ts';
+import { verifyCheckpoint } from '../../../src/checkpoint/set/verify.ts';
+import type { StoredFiles } from '../../simulated-objects.ts';
+import { put } from '../../store/support.ts';
+import { FOLDER } from '../cluster-fixture.ts';
+import { createFiles } from '../fixture.ts';
+import { JOB, keys, MovedCluster, STAGES } from '../moved-cluster.ts';
 
-const JOB = { id: 'an id', name: 'j' };
-const FOLDER = `/c/kept/j.${jobTag(JOB.id)}`;
+const LOCK = { key: keys.masterLock, token: 0n };
+const NAMES = { id: JOB.jobId, name: 'small' };
 
-let disk: SimulatedDisk;
+let disk: StoredFiles;
+let cluster: MovedCluster;
 let place: KeptPlace;
 
-const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
-const published = ({ index, uuid }: KeptFile): string => `/c/${index}/${uuid}`;
-/** A file that a pserver has published. */
-function publish(index: number, number: number): KeptFile {
-  const file = { index, uuid: uuidOf(number) };
-  disk.place(published(file), bytesOf(`file ${number}`));
-  return file;
-}
-/** What is kept under a name: files by their paths in the folder. */
-function kept(name: string, on = disk): Record<string, string> {
-  const folder = keptPath(place, name);
-  const files = on.names(folder).flatMap((index) => on.names(join(folder, index)).map((uuid) => `${index}/${uuid}`));
-  return Object.fromEntries(files.map((path) => [path, new TextDecoder().decode(on.content(join(folder, path)))]));
-}
-
-beforeEach(() => {
-  disk = createSimulatedDisk();
-  place = { disk, folder: '/c', job: JOB };
+beforeEach(async () => {
+  disk = createFiles();
+  cluster = new MovedCluster(disk.storage);
+  await put(cluster.store, LOCK.key, 'master');
+  const { createRevision } = (await cluster.store.get(LOCK.key))!;
+  let names = 0;
+  place = {
+    ...{ storage: disk.storage, random: { uuid: () => `spool-${names++}` }, folder: FOLDER, job: NAMES },
+    ...{ store: cluster.store, keys, fence: { ...LOCK, token: createRevision } },
+  };
 });
 
-describe('a set of files', () => {
-  it('is a checkpoint folder of its own, with all files of each pserver', async () => {
-    const files = [publish(0, 1), publish(2, 2), publish(2, 3)];
-    await keepFiles(place, 'pass-1', files);
-    expect(keptPath(place, 'pass-1')).toBe(`${FOLDER}/pass-1`);
-    expect(kept('pass-1')).toEqual({
-      [`0/${uuidOf(1)}`]: 'file 1',
-      [`2/${uuidOf(2)}`]: 'file 2',
-      [`2/${uuidOf(3)}`]: 'file 3',
+/** What the pservers have published last. */
+const newest = async (): Promise<KeptFile[]> => {
+  const files = new Map((await cluster.files()).reverse().map(({ index, generation }) => [index, generation.uuid]));
+  return [...files].map(([index, uuid]) => ({ index, uuid })).sort((a, b) => a.index - b.index);
+};
+const saveAll = async (times = 1): Promise<void> => {
+  for (let time = 0; time < times; time++) for (const index of [0, 1]) await cluster.save(index);
+};
+const pathOf = ({ index, uuid }: KeptFile): string => `${FOLDER}/${index}/${uuid}`;
+const areThere = async (files: readonly KeptFile[]): Promise<boolean[]> =>
+  Promise.all(files.map((file) => disk.exists(pathOf(file))));
+/** What a reader finds that knows the manifest alone. */
+async function verified(name: string) {
+  const { files } = await findFiles(disk.storage, manifestPath(place, name));
+  const { ok, missing } = await verifyCheckpoint({ storage: disk.storage, files });
+  return { ok, missing, files: files.map(({ index, uuid }) => ({ index, uuid })) };
+}
+
+beforeEach(() => STAGES['2 pservers']!(cluster));
+
+describe('a model that is kept', () => {
+  it('is a manifest, which tells readers its files and what was published of them', async () => {
+    const files = await newest();
+    await keepModelFiles(place, 'pass-1', files);
+    const path = `${FOLDER}/kept/small.${jobTag(JOB.jobId)}/pass-1.json`;
+    expect(manifestPath(place, 'pass-1')).toBe(path);
+    const manifest = JSON.parse(new TextDecoder().decode(disk.content(path)));
+    expect(manifest).toMatchObject({ format: 'paddlet-kept-model', version: 1, jobName: 'small', name: 'pass-1' });
+    expect(manifest.files[1]).toMatchObject({ path: `../../1/${files[1]!.uuid}`, index: 1 });
+    expect(manifest.files[1].published.md5).toMatch(/^[0-9a-f]{32}$/);
+    expect(await verified('pass-1')).toEqual({ ok: true, missing: [], files });
+  });
+
+  it('stays whatever the pservers save, and they drop its files from their entries as any other', async () => {
+    const files = await newest();
+    await keepModelFiles(place, 'pass-1', files);
+    await saveAll(3);
+    expect(await verified('pass-1')).toMatchObject({ ok: true, files });
+    const named = (await cluster.files()).map(({ generation }) => generation.uuid);
+    for (const { uuid } of files) expect(named).not.toContain(uuid);
+    expect(named).toHaveLength(4);
+  });
+
+  it('is not dropped by a pserver that had read what is kept before it was', async () => {
+    const files = await newest();
+    await saveAll();
+    const { txn } = cluster.store;
+    cluster.store.txn = async (request) => {
+      const isPublish = request.then.some((op) => 'put' in op && op.put === keys.checkpoint(0));
+      if (!isPublish) return txn(request);
+      cluster.store.txn = txn;
+      await keepModelFiles(place, 'pass-1', files);
+      return txn(request);
+    };
+    await cluster.save(0);
+    expect(await verified('pass-1')).toMatchObject({ ok: true });
+  });
+
+  it('replaces what had the name', async () => {
+    const former = await newest();
+    await keepModelFiles(place, 'pass-1', former);
+    await saveAll(2);
+    await keepModelFiles(place, 'pass-1', await newest());
+    expect(await verified('pass-1')).toMatchObject({ ok: true, files: await newest() });
+    expect(await areThere(former)).toEqual([false, false]);
+    expect(await keptNames(place)).toEqual(['pass-1']);
+  });
+
+  it('cannot be made of files that newer ones have replaced, and then none is kept', async () => {
+    const files = await newest();
+    await saveAll(2);
+    await expect(keepModelFiles(place, 'pass-1', files)).rejects.toMatchObject({
+      code: 'CheckpointMissing',
+      message: expect.stringContaining('a newer file has replaced it'),
+    });
+    expect(await keptNames(place)).toEqual([]);
+  });
+
+  it('cannot be made of the files of a pserver that leaves', async () => {
+    const key = keys.checkpoint(1);
+    const { value } = (await cluster.store.get(key))!;
+    await put(cluster.store, key, JSON.stringify({ ...JSON.parse(value), leaving: true }));
+    await expect(keepModelFiles(place, 'pass-1', await newest())).rejects.toMatchObject({ code: 'CheckpointMissing' });
+  });
+
+  it('cannot be made where the folder of the pservers is not seen', async () => {
+    const elsewhere = { ...place, storage: createFiles().storage };
+    await expect(keepModelFiles(elsewhere, 'pass-1', await newest())).rejects.toMatchObject({
+      code: 'CheckpointMissing',
+      hint: expect.stringContaining('set checkpoint.dir to a shared folder'),
     });
   });
 
-  it('stays when the pservers remove their files, and when the machine crashes', async () => {
-    const file = publish(0, 1);
-    await keepFiles(place, 'pass-1', [file]);
-    await disk.remove(published(file));
-    await disk.syncFolder('/c/0');
-    expect(disk.content(published(file))).toBeUndefined();
-    // Whatever was not made durable is lost.
-    expect(
-      kept(
-        'pass-1',
-        disk.afterCrash(() => 0.99),
-      ),
-    ).toEqual({ [`0/${uuidOf(1)}`]: 'file 1' });
-  });
-
-  it('adds to what has the name: of each shard the newest copy counts', async () => {
-    await keepFiles(place, 'pass-1', [publish(0, 1), publish(1, 2)]);
-    await keepFiles(place, 'pass-1', [publish(0, 3)]);
-    expect(Object.values(kept('pass-1')).sort()).toEqual(['file 1', 'file 2', 'file 3']);
-  });
-
   it('is made again by a master that takes over in the middle', async () => {
-    const files = [publish(0, 1), publish(1, 2)];
-    disk.failNext('link', 'EIO');
-    await expect(keepFiles(place, 'pass-1', files)).rejects.toMatchObject({ code: 'EIO' });
-    await keepFiles(place, 'pass-1', files.slice(0, 1));
-    await keepFiles(place, 'pass-1', files);
-    expect(Object.keys(kept('pass-1'))).toHaveLength(2);
+    disk.failNext('create', 'EIO');
+    await expect(keepModelFiles(place, 'pass-1', await newest())).rejects.toMatchObject({ code: 'EIO' });
+    expect(await keptNames(place)).toEqual(['pass-1']);
+    await keepModelFiles(place, 'pass-1', await newest());
+    expect(await verified('pass-1')).toMatchObject({ ok: true });
   });
 
-  it('a file that is gone is ENOENT', async () => {
-    const gone = { index: 1, uuid: uuidOf(9) };
-    await expect(keepFiles(place, 'pass-1', [publish(0, 1), gone])).rejects.toMatchObject({ code: 'ENOENT' });
-  });
-
-  it('a name that would lead out of the folder is refused', async () => {
-    const outside = { index: 0, uuid: '../../x' };
-    await expect(keepFiles(place, 'pass-1', [outside])).rejects.toMatchObject({ code: 'CheckpointCorrupt' });
+  it('is not changed by a master that has lost its lock', async () => {
+    await put(cluster.store, LOCK.key, 'another');
+    await cluster.store.txn({ if: [], then: [{ delete: LOCK.key }] });
+    await put(cluster.store, LOCK.key, 'another');
+    const failed = await keepModelFiles(place, 'pass-1', await newest()).catch((error: unknown) => error);
+    expect(isPaddletError(failed, 'LeaseGone')).toBe(true);
   });
 });
 
 describe('removal', () => {
-  it('leaves other sets, those of other jobs of that name, and the files of the pservers', async () => {
-    const file = publish(0, 1);
-    const other = { ...place, job: { ...JOB, id: 'another id' } };
-    for (const name of ['pass-1', 'pass-2', 'pass-3']) await keepFiles(place, name, [file, publish(1, 2)]);
-    await keepFiles(other, 'pass-1', [file]);
-    for (const name of ['pass-1', 'pass-3']) await removeKept(place, name);
+  it('deletes the files that nothing else names, and leaves the others', async () => {
+    const [old, last] = [await newest(), [] as KeptFile[]];
+    await keepModelFiles(place, 'pass-1', old);
+    await keepModelFiles(place, 'pass-2', old.slice(1));
+    await saveAll(2);
+    last.push(...(await newest()));
+    await keepModelFiles(place, 'pass-3', last);
+    await removeKept(place, 'pass-1');
+    expect(await areThere(old)).toEqual([false, true]);
+    await removeKept(place, 'pass-3');
+    expect(await areThere(last)).toEqual([true, true]);
     expect(await keptNames(place)).toEqual(['pass-2']);
-    expect(Object.keys(kept('pass-2'))).toHaveLength(2);
-    expect(disk.names(`${keptPath(other, 'pass-1')}/0`)).toEqual([file.uuid]);
-    expect(disk.content(published(file))).toEqual(bytesOf('file 1'));
+    expect(await disk.exists(manifestPath(place, 'pass-1'))).toBe(false);
+    await removeKept(place, 'pass-2');
+    expect(await areThere(old)).toEqual([false, false]);
+    // Of the pservers, as they are published.
+    expect((await cluster.files()).length).toBe(4);
   });
 
-  it('of all is no error where none was kept', async () => {
-    await removeAllKept(place);
-    await keepFiles(place, 'pass-1', [publish(0, 1)]);
-    await removeAllKept(place);
-    expect(await keptNames(place)).toEqual([]);
-    expect(disk.names('/c/kept')).toEqual([]);
+  it('deletes nothing while an entry cannot be read', async () => {
+    const files = await newest();
+    await keepModelFiles(place, 'pass-1', files);
+    await put(cluster.store, keys.checkpoint(1), 'no entry');
+    await removeKept(place, 'pass-1');
+    expect(await areThere(files)).toEqual([true, true]);
+  });
+
+  it('of all manifests is no error where there is none', async () => {
+    await removeManifests(place);
+    await keepModelFiles(place, 'pass-1', await newest());
+    await removeManifests(place);
+    expect(disk.names(`${FOLDER}/kept`)).toEqual([]);
   });
 });
 
-describe('on a real disk', () => {
-  const real = createDisk();
-  function aFolder(parent: string): string {
-    const folder = mkdtempSync(join(parent, 'paddlet-kept-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    return folder;
-  }
-  const areLinked = (a: string, b: string): boolean => statSync(a).ino === statSync(b).ino;
+describe('a manifest', () => {
+  const text = (value: unknown) => new TextEncoder().encode(JSON.stringify(value, null, 1));
+  const read = (bytes: Uint8Array) => {
+    disk.place('/a/manifest', bytes);
+    return findFiles(disk.storage, '/a/manifest');
+  };
 
-  it('both names are of one file, until it is gone', async () => {
-    const folder = aFolder(tmpdir());
-    const file = { index: 0, uuid: uuidOf(1) };
-    const from = join(folder, '0', file.uuid);
-    mkdirSync(join(folder, '0'));
-    writeFileSync(from, 'content');
-    const on = { disk: real, folder, job: JOB };
-    await keepFiles(on, 'pass-1', [file]);
-    const to = join(keptPath(on, 'pass-1'), '0', file.uuid);
-    expect(areLinked(from, to)).toBe(true);
-    rmSync(from);
-    expect(readFileSync(to, 'utf8')).toBe('content');
-    await expect(keepFiles(on, 'pass-2', [file])).rejects.toMatchObject({ code: 'ENOENT' });
-    await removeAllKept(on);
-    expect(existsSync(to)).toBe(false);
+  it.each([
+    [
+      'without files',
+      { format: 'paddlet-kept-model', version: 1, jobId: 'j', jobName: 'j', name: 'n', files: [] },
+      'files',
+    ],
+    ['of another format', { format: 'other manifest' }, 'format'],
+    ['of a later version', { format: 'paddlet-kept-model', version: 2 }, 'version'],
+  ])('%s is refused', async (_what, value, part) => {
+    const files = [
+      { path: 'f', index: 0, published: { uuid: (await newest())[0]!.uuid, md5: '0'.repeat(32), timestamp: 1 } },
+    ];
+    const whole = { jobId: 'j', jobName: 'j', name: 'n', files, ...value };
+    await expect(read(text(whole))).rejects.toMatchObject({
+      code: 'CheckpointCorrupt',
+      message: expect.stringContaining(part),
+    });
   });
 
-  it('a second name is never one that is taken', async () => {
-    const folder = aFolder(tmpdir());
-    for (const name of ['a', 'b']) writeFileSync(join(folder, name), name);
-    await expect(real.link(join(folder, 'a'), join(folder, 'b'))).rejects.toMatchObject({ code: 'EEXIST' });
-    expect(readFileSync(join(folder, 'b'), 'utf8')).toBe('b');
+  it('that is no JSON, or torn, is refused', async () => {
+    await expect(read(new TextEncoder().encode('{ no JSON at all'))).rejects.toMatchObject({
+      code: 'CheckpointCorrupt',
+    });
   });
 
-  it('is a copy where there are no second names, as on another file system', async ({ skip }) => {
-    const shared = '/dev/shm';
-    const from = join(aFolder(tmpdir()), 'a');
-    writeFileSync(from, 'content');
-    if (!existsSync(shared)) skip('there is no other file system');
-    const folder = aFolder(shared);
-    const to = join(folder, 'b');
-    try {
-      linkSync(from, to);
-      skip('it is the same file system');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
-    }
-    await real.link(from, to);
-    rmSync(from);
-    expect(readFileSync(to, 'utf8')).toBe('content');
-    writeFileSync(from, 'other');
-    await expect(real.link(from, to)).rejects.toMatchObject({ code: expect.stringMatching(/^EEXIST$|^EXDEV$/) });
-    expect(readFileSync(to, 'utf8')).toBe('content');
+  it('of which a file is gone names the file', async () => {
+    const files = await newest();
+    await keepModelFiles(place, 'pass-1', files);
+    await disk.remove(pathOf(files[1]!));
+    const found = await findFiles(disk.storage, manifestPath(place, 'pass-1'));
+    const { ok, files: verdicts } = await verifyCheckpoint({ storage: disk.storage, files: found.files });
+    expect(ok).toBe(false);
+    expect(verdicts.find(({ problems }) => problems.length > 0)?.path).toBe(pathOf(files[1]!));
   });
 });

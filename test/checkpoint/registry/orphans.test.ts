@@ -1,14 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { jobTag, parseTemporaryName, temporaryPath } from '../../../src/checkpoint/file/paths.ts';
 import { removeOrphans } from '../../../src/checkpoint/registry/orphans.ts';
-import { createSimulatedDisk } from '../../simulated-disk.ts';
-import { emptyParameters, JOB_ID, jobOf, PLACE, save, uuidOf } from '../fixture.ts';
+import { createFiles, emptyParameters, JOB_ID, jobOf, PLACE, save, uuidOf } from '../fixture.ts';
 
 const FOLDER = '/data/checkpoints/1';
 const OTHER_JOB = 'another job';
 
 async function world() {
-  const disk = createSimulatedDisk();
+  const disk = createFiles();
   const parameters = emptyParameters(jobOf());
   const write = (number: number, token: bigint, jobId = JOB_ID) =>
     save({ disk, parameters, job: jobOf({ jobId }), meta: { uuid: uuidOf(number), token } });
@@ -18,7 +17,13 @@ async function world() {
     return path.slice(FOLDER.length + 1);
   };
   const clean = (token: bigint, ...published: number[]) =>
-    removeOrphans({ disk, place: PLACE, jobId: JOB_ID, token, published: new Set(published.map(uuidOf)) });
+    removeOrphans({
+      storage: disk.storage,
+      place: PLACE,
+      jobId: JOB_ID,
+      token,
+      published: new Set(published.map(uuidOf)),
+    });
   return { disk, write, leave, clean };
 }
 
@@ -46,7 +51,13 @@ describe('orphans', () => {
     const mine = await clean(10n, 6);
     expect(mine.removed).toEqual([]);
     expect(mine.left).toHaveLength(before - 1);
-    const elsewhere = { disk, place: { ...PLACE, index: 0 }, jobId: JOB_ID, token: 10n, published: new Set<string>() };
+    const elsewhere = {
+      storage: disk.storage,
+      place: { ...PLACE, index: 0 },
+      jobId: JOB_ID,
+      token: 10n,
+      published: new Set<string>(),
+    };
     expect((await removeOrphans(elsewhere)).left).toEqual([
       { name: uuidOf(6), reason: 'belongs to another job or pserver' },
     ]);
@@ -58,7 +69,7 @@ describe('orphans', () => {
     disk.flip(`${FOLDER}/${uuidOf(1)}`, 7, 0x80);
     disk.place(`${FOLDER}/${uuidOf(2)}`, new TextEncoder().encode('not safetensors'));
     disk.place(`${FOLDER}/notes.txt`, Uint8Array.of(1));
-    await disk.makeFolder(`${FOLDER}/${uuidOf(3)}`);
+    disk.place(`${FOLDER}/${uuidOf(3)}/x`, Uint8Array.of(1));
     const { removed, left } = await clean(10n);
     expect(removed).toEqual([]);
     expect(left.map(({ name }) => name)).toEqual([uuidOf(1), uuidOf(2), uuidOf(3), 'notes.txt']);

@@ -1,5 +1,4 @@
 /** Publishing restored files: all or nothing, and never under a live pserver. */
-import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import type { Generation } from '../../../src/checkpoint/registry/entry.ts';
@@ -14,9 +13,8 @@ import { keysOf } from '../../../src/store/keys.ts';
 import { MemoryStore, MemoryStoreData } from '../../../src/store/memory-store.ts';
 import type { Store, Txn } from '../../../src/store/store.ts';
 import { storeThrough } from '../../commands/store-through.ts';
-import { createSimulatedDisk } from '../../simulated-disk.ts';
 import { FakeClock } from '../../store/support.ts';
-import { uuidOf } from '../fixture.ts';
+import { createFiles, uuidOf } from '../fixture.ts';
 
 const keys = keysOf('/paddlet/small');
 
@@ -142,12 +140,9 @@ describe('publishing restored files', () => {
     /** The first try meets its fate unanswered; then `since` happens, before the store is asked again. */
     async function publishUnanswered(fate: Fate, since: (put: (key: string, value: string) => unknown) => unknown) {
       const { publish, put, store, state, clock, access } = await setUp();
-      const disk = createSimulatedDisk();
+      const disk = createFiles();
       const paths = [0, 1, 2].map((index) => `/checkpoints/${index}/${uuidOf(100 + index)}`);
-      for (const path of paths) {
-        await disk.makeFolder(dirname(path));
-        await (await disk.create(path)).close();
-      }
+      for (const path of paths) disk.place(path, new Uint8Array(0));
       let tries = 0;
       const unanswered = storeThrough(store, {
         txn: async (txn) => {
@@ -159,7 +154,7 @@ describe('publishing restored files', () => {
       });
       const files = { generations: [0, 1, 2].map((index) => generation(100 + index)), paths };
       const publishing = publish(3, undefined, unanswered).catch(async (error: unknown) => {
-        await discardUnpublished(error, { ...access, disk, files });
+        await discardUnpublished(error, { ...access, storage: disk.storage, files });
         return error;
       });
       await clock.advance(5_000);

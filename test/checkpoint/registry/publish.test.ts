@@ -13,9 +13,8 @@ import {
 import type { Fence } from '../../../src/store/fence.ts';
 import { keysOf } from '../../../src/store/keys.ts';
 import { MemoryStore, MemoryStoreData } from '../../../src/store/memory-store.ts';
-import { createSimulatedDisk } from '../../simulated-disk.ts';
 import { FakeClock, put } from '../../store/support.ts';
-import { PLACE, uuidOf } from '../fixture.ts';
+import { createFiles, PLACE, uuidOf } from '../fixture.ts';
 
 const keys = keysOf('/paddlet/small');
 const { index } = PLACE;
@@ -41,7 +40,7 @@ class World {
   readonly clock = new FakeClock();
   readonly data = new MemoryStoreData({ clock: this.clock });
   readonly store = new MemoryStore(this.data);
-  readonly disk = createSimulatedDisk();
+  readonly disk = createFiles();
 
   /** Claims the index again: it has a new owner. */
   async claim(): Promise<Fence> {
@@ -211,7 +210,7 @@ describe('publish', () => {
     const cleanup = (number: number) => ({
       store,
       clock,
-      disk,
+      storage: disk.storage,
       fence: old,
       keys,
       place: PLACE,
@@ -284,7 +283,7 @@ describe('deleting what was dropped', () => {
     const { disk } = world;
     for (const number of [1, 2]) disk.place(`/data/checkpoints/1/${uuidOf(number)}`, Uint8Array.of(1));
     disk.failNext('remove', 'EIO');
-    const failures = await deleteDropped(disk, PLACE, [1, 2, 3].map(uuidOf));
+    const failures = await deleteDropped(disk.storage, PLACE, [1, 2, 3].map(uuidOf));
     expect(failures.map(({ path }) => path)).toEqual([`/data/checkpoints/1/${uuidOf(1)}`]);
     expect(await disk.list('/data/checkpoints/1')).toEqual([uuidOf(1)]);
   });

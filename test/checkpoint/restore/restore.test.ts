@@ -6,14 +6,14 @@ import type { FileRef } from '../../../src/checkpoint/registry/file-ref.ts';
 import { planRestore, proofOf, type Restored, restoreFiles } from '../../../src/checkpoint/restore/restore.ts';
 import { chooseVariables } from '../../../src/checkpoint/set/checkpoint-set.ts';
 import * as fc from '../../properties.ts';
-import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
+import type { StoredFiles } from '../../simulated-objects.ts';
 import { epochOf, FOLDER, refsOf, saveCluster, seqOf, withSet } from '../cluster-fixture.ts';
-import { contentOf, emptyParameters, IDS, jobOf, uuidOf } from '../fixture.ts';
+import { contentOf, createFiles, emptyParameters, IDS, jobOf, uuidOf } from '../fixture.ts';
 
 const ALL = { dense: [0, 1], sparse: [0, 1] };
 
 interface RestoreAgain {
-  readonly disk: SimulatedDisk;
+  readonly disk: StoredFiles;
   readonly refs: readonly FileRef[];
   readonly pservers: number;
   readonly folder: string;
@@ -26,17 +26,22 @@ const random = { uuid: () => uuidOf(names++) };
 const clock = { wallSeconds: () => 1_700_000_100 };
 
 const restore = ({ disk, refs, vars = [], ...options }: RestoreAgain): Promise<Restored> =>
-  withSet(disk, refs, (set) => {
+  withSet(disk.storage, refs, (set) => {
     const variables = chooseVariables(set.facts.parameters, vars);
-    return restoreFiles({ disk, random, clock, set, variables, token: 77n, ...options });
+    return restoreFiles({ storage: disk.storage, random, clock, set, variables, token: 77n, ...options });
   });
 
-async function loadAll(disk: SimulatedDisk, folder: string, { generations }: Restored, job: ExpectedJob) {
+async function loadAll(disk: StoredFiles, folder: string, { generations }: Restored, job: ExpectedJob) {
   const into = emptyParameters(job);
   const positions = [];
   const ledgers = new Map<number, string>();
   for (const [index, generation] of generations.entries()) {
-    const loaded = await loadGeneration(generation, { disk, place: { folder, index }, expected: job, into });
+    const loaded = await loadGeneration(generation, {
+      storage: disk.storage,
+      place: { folder, index },
+      expected: job,
+      into,
+    });
     positions.push(...loaded.positions);
     for (const [shard, ledger] of loaded.ledgers) ledgers.set(shard, Buffer.from(ledger).toString());
   }
@@ -50,17 +55,23 @@ describe('restore', () => {
       fc.asyncProperty(ids, fc.integer({ min: 1, max: 9 }), fc.boolean(), async (some, shards, isSgd) => {
         const optimizer = { type: 'sgd', learningRate: 0.1, l2: 0 } as const;
         const job = jobOf({ shards, ...(isSgd && { optimizer }) });
-        const disk = createSimulatedDisk();
-        const saved = await saveCluster({ disk, pservers: Math.min(2, shards), job, ids: some, extentBytes: 900 });
+        const disk = createFiles();
+        const saved = await saveCluster({
+          storage: disk.storage,
+          pservers: Math.min(2, shards),
+          job,
+          ids: some,
+          extentBytes: 900,
+        });
         let refs: readonly FileRef[] = saved.refs;
-        const proof = await withSet(disk, refs, (set) => proofOf(set, ALL));
+        const proof = await withSet(disk.storage, refs, (set) => proofOf(set, ALL));
         let restored: Restored | undefined;
         for (const pservers of [3, 1, 2]) {
           const folder = `/to/${pservers}`;
           restored = await restore({ disk, refs, pservers: Math.min(pservers, shards), folder });
           expect(restored.proof).toEqual(proof);
           refs = refsOf(folder, restored.generations);
-          expect(await withSet(disk, refs, (set) => proofOf(set, ALL))).toEqual(proof);
+          expect(await withSet(disk.storage, refs, (set) => proofOf(set, ALL))).toEqual(proof);
         }
         const { into, positions, ledgers } = await loadAll(disk, '/to/2', restored!, job);
         expect(contentOf(into, job)).toEqual(contentOf(saved.whole, job));
@@ -73,15 +84,15 @@ describe('restore', () => {
   });
 
   it('counts every row, and a proof differs by anything that differs', async () => {
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const proofs = [];
     for (const [names, salt, ids] of [
       [0, 1, IDS],
       [10, 2, IDS],
       [20, 1, IDS.slice(1)],
     ] as const) {
-      const { refs } = await saveCluster({ disk, pservers: 2, names, salt, ids });
-      proofs.push(await withSet(disk, refs, (set) => proofOf(set, ALL)));
+      const { refs } = await saveCluster({ storage: disk.storage, pservers: 2, names, salt, ids });
+      proofs.push(await withSet(disk.storage, refs, (set) => proofOf(set, ALL)));
     }
     const rows = proofs.map(({ variables }) =>
       variables.filter(({ kind }) => kind === 'sparse').map(({ rows }) => rows),
@@ -97,9 +108,9 @@ describe('restore', () => {
   });
 
   it('takes chosen variables only, and says which it leaves', async () => {
-    const disk = createSimulatedDisk();
-    const { refs, whole } = await saveCluster({ disk, pservers: 2 });
-    const plan = await withSet(disk, refs, (set) =>
+    const disk = createFiles();
+    const { refs, whole } = await saveCluster({ storage: disk.storage, pservers: 2 });
+    const plan = await withSet(disk.storage, refs, (set) =>
       planRestore(set, { pservers: 3, variables: chooseVariables(set.facts.parameters, ['emb', 'lay*']) }),
     );
     expect(plan.leftOut).toEqual(['w', 'emb/values.0']);
@@ -117,10 +128,10 @@ describe('restore', () => {
   });
 
   it('refuses more pservers than shards, and files that lack a shard', async () => {
-    const disk = createSimulatedDisk();
-    const { refs } = await saveCluster({ disk, pservers: 2 });
+    const disk = createFiles();
+    const { refs } = await saveCluster({ storage: disk.storage, pservers: 2 });
     const plan = (some: readonly FileRef[], pservers: number) =>
-      withSet(disk, some, (set) => planRestore(set, { pservers, variables: ALL }));
+      withSet(disk.storage, some, (set) => planRestore(set, { pservers, variables: ALL }));
     await expect(plan(refs, 9)).rejects.toMatchObject({ code: 'Usage' });
     await expect(plan(refs.slice(1), 2)).rejects.toMatchObject({
       code: 'CheckpointMissing',
@@ -129,8 +140,8 @@ describe('restore', () => {
   });
 
   it('refuses a damaged source, with and without a published MD5, and leaves nothing', async () => {
-    const disk = createSimulatedDisk();
-    const { refs } = await saveCluster({ disk, pservers: 2 });
+    const disk = createFiles();
+    const { refs } = await saveCluster({ storage: disk.storage, pservers: 2 });
     const { path } = refs[1]!;
     disk.flip(path, disk.content(path)!.length - 300);
     for (const some of [refs, refs.map(({ path, index, uuid }) => ({ path, index: index!, uuid: uuid! }))]) {
@@ -143,26 +154,26 @@ describe('restore', () => {
   });
 
   it('leaves no file when the disk fails or a person interrupts, wherever that is', async () => {
-    const left = async (disk: SimulatedDisk): Promise<string[]> => {
+    const left = async (disk: StoredFiles): Promise<string[]> => {
       if (!(await disk.exists('/to'))) return [];
       const folders = await disk.list('/to');
       return (await Promise.all(folders.map((folder) => disk.list(`/to/${folder}`)))).flat();
     };
     let ended = 0;
     for (let at = 0; ended === 0; at += 3) {
-      const disk = createSimulatedDisk();
-      const { refs } = await saveCluster({ disk, pservers: 2 });
+      const disk = createFiles();
+      const { refs } = await saveCluster({ storage: disk.storage, pservers: 2 });
       const controller = new AbortController();
       let calls = 0;
       const counted = async (set: Parameters<Parameters<typeof withSet>[2]>[0]) =>
         restoreFiles({
-          ...{ disk, random, clock, set, variables: ALL, token: 77n, pservers: 3, folder: '/to' },
+          ...{ storage: disk.storage, random, clock, set, variables: ALL, token: 77n, pservers: 3, folder: '/to' },
           signal: controller.signal,
           onBytes: () => {
             if (calls++ === at) controller.abort(new PaddletError('Interrupted', 'stopped by SIGINT'));
           },
         });
-      const outcome = await withSet(disk, refs, counted).catch((error: unknown) => error);
+      const outcome = await withSet(disk.storage, refs, counted).catch((error: unknown) => error);
       if (outcome instanceof PaddletError) {
         expect(outcome.code).toBe('Interrupted');
         expect(await left(disk)).toEqual([]);
@@ -172,8 +183,8 @@ describe('restore', () => {
       }
     }
     for (const call of ['write', 'sync', 'rename', 'syncFolder'] as const) {
-      const disk = createSimulatedDisk();
-      const { refs } = await saveCluster({ disk, pservers: 2 });
+      const disk = createFiles();
+      const { refs } = await saveCluster({ storage: disk.storage, pservers: 2 });
       disk.failNext(call, 'ENOSPC');
       await expect(restore({ disk, refs, pservers: 3, folder: '/to' })).rejects.toMatchObject({ code: 'ENOSPC' });
       expect(await left(disk)).toEqual([]);
@@ -181,8 +192,8 @@ describe('restore', () => {
   });
 
   it('writes beside the files it reads', async () => {
-    const disk = createSimulatedDisk();
-    const { refs } = await saveCluster({ disk, pservers: 2 });
+    const disk = createFiles();
+    const { refs } = await saveCluster({ storage: disk.storage, pservers: 2 });
     const restored = await restore({ disk, refs, pservers: 2, folder: FOLDER });
     for (const { path } of refs) expect(await disk.exists(path)).toBe(true);
     expect(restored.generations.map(({ token, clean }) => [token, clean])).toEqual([

@@ -10,9 +10,8 @@ import { optimizerLayout } from '../../../src/tensor/optimizer.ts';
 import type { ShardRows } from '../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../src/tensor/shard-hash.ts';
 import * as fc from '../../properties.ts';
-import { createSimulatedDisk } from '../../simulated-disk.ts';
 import { FOLDER, saveCluster, wholeParameters, withSet } from '../cluster-fixture.ts';
-import { emptyParameters, IDS, jobOf, ledgerOf, metaOf, uuidOf } from '../fixture.ts';
+import { createFiles, emptyParameters, IDS, jobOf, ledgerOf, metaOf, uuidOf } from '../fixture.ts';
 
 const u64s = fc.uniqueArray(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), { maxLength: 80 });
 const ascending = (ids: readonly bigint[]): bigint[] => [...ids].sort((a, b) => (a < b ? -1 : 1));
@@ -25,10 +24,10 @@ describe('merging', () => {
         fc.integer({ min: 1, max: 4 }),
         fc.integer({ min: 1, max: 4000 }),
         async (ids, pservers, batchBytes) => {
-          const disk = createSimulatedDisk();
-          const { refs, whole } = await saveCluster({ disk, pservers, ids, extentBytes: 700 });
+          const disk = createFiles();
+          const { refs, whole } = await saveCluster({ storage: disk.storage, pservers, ids, extentBytes: 700 });
           const merged: ShardRows[] = [];
-          await withSet(disk, refs, async ({ shards, facts }) => {
+          await withSet(disk.storage, refs, async ({ shards, facts }) => {
             const state = optimizerLayout(facts.parameters.sparse[0]!.optimizer);
             const rows = mergeRows({ shards, table: 0, width: 3, state: { ...state, seen: false }, batchBytes });
             for await (const batch of rows) merged.push(structuredClone(batch));
@@ -82,9 +81,9 @@ describe('digests of the model', () => {
     }
     const expected = { modelDigest: model.digest('hex'), stateDigest: state.digest('hex') };
     for (const pservers of [1, 3]) {
-      const disk = createSimulatedDisk();
-      const { refs } = await saveCluster({ disk, pservers });
-      expect(await withSet(disk, refs, (set) => digestSet(set))).toEqual(expected);
+      const disk = createFiles();
+      const { refs } = await saveCluster({ storage: disk.storage, pservers });
+      expect(await withSet(disk.storage, refs, (set) => digestSet(set))).toEqual(expected);
     }
   });
 });
@@ -102,7 +101,7 @@ describe('inspection', () => {
     const row = fc.tuple(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), value, value);
     await fc.assert(
       fc.asyncProperty(fc.uniqueArray(row, { maxLength: 40, selector: ([id]) => id }), async (rows) => {
-        const disk = createSimulatedDisk();
+        const disk = createFiles();
         const parameters = emptyParameters(job);
         for (let shard = 0; shard < job.shards; shard++) parameters.addShard(shard);
         for (const [id, ...values] of rows) {
@@ -111,8 +110,15 @@ describe('inspection', () => {
         }
         const momentOf = (shard: number) => ({ shard, epoch: 1, seq: 1, ledger: ledgerOf('x') });
         const meta = metaOf(job, { index: 0 });
-        await writeCheckpointFile({ disk, folder: FOLDER, meta, parameters, shards: parameters.shards(), momentOf });
-        const found = await withSet(disk, [{ path: `${FOLDER}/0/${uuidOf(1)}` }], (set) =>
+        await writeCheckpointFile({
+          storage: disk.storage,
+          folder: FOLDER,
+          meta,
+          parameters,
+          shards: parameters.shards(),
+          momentOf,
+        });
+        const found = await withSet(disk.storage, [{ path: `${FOLDER}/0/${uuidOf(1)}` }], (set) =>
           inspectCheckpoint(set, { variables: chooseVariables(job.parameters, []), digests: false, top: 3 }),
         );
         const values = rows.flatMap(([, ...cells]) => cells);
@@ -148,10 +154,10 @@ describe('inspection', () => {
       for (let task = 0; task < pushes; task++) ledger.advance({ pass: 1, task, push: 0, last: true, good: 100 });
       return ledger.encode();
     });
-    const disk = createSimulatedDisk();
-    const { refs } = await saveCluster({ disk, pservers: 2, ledger: (shard) => ledgers[shard % 2]! });
+    const disk = createFiles();
+    const { refs } = await saveCluster({ storage: disk.storage, pservers: 2, ledger: (shard) => ledgers[shard % 2]! });
     const inspect = { variables: { dense: [], sparse: [] }, digests: false };
-    const { positions } = await withSet(disk, refs, (set) => inspectCheckpoint(set, inspect));
+    const { positions } = await withSet(disk.storage, refs, (set) => inspectCheckpoint(set, inspect));
     expect(positions).toMatchObject({
       ledgers: 2,
       seq: [100, 107],
@@ -160,10 +166,16 @@ describe('inspection', () => {
   });
 
   it('takes of each shard the newest copy among several files', async () => {
-    const disk = createSimulatedDisk();
-    const before = await saveCluster({ disk, pservers: 2, salt: 1 });
-    const after = await saveCluster({ disk, pservers: 1, salt: 2, names: 20, meta: { createdAt: 1_800_000_000 } });
-    const set = await withSet(disk, [...before.refs, ...after.refs], async (one) => one);
+    const disk = createFiles();
+    const before = await saveCluster({ storage: disk.storage, pservers: 2, salt: 1 });
+    const after = await saveCluster({
+      storage: disk.storage,
+      pservers: 1,
+      salt: 2,
+      names: 20,
+      meta: { createdAt: 1_800_000_000 },
+    });
+    const set = await withSet(disk.storage, [...before.refs, ...after.refs], async (one) => one);
     expect(set.parts.map(({ path }) => path)).toEqual(after.refs.map(({ path }) => path));
   });
 
@@ -179,14 +191,20 @@ describe('diff', () => {
   it('counts rows added, removed and changed, and measures the distance, as a naive one does', async () => {
     await fc.assert(
       fc.asyncProperty(u64s, u64s, u64s, fc.boolean(), async (both, removed, added, isChanged) => {
-        const disk = createSimulatedDisk();
+        const disk = createFiles();
         const known = new Set(both);
         const before = ascending([...new Set([...both, ...removed])]);
         const after = ascending([...new Set([...both, ...added.filter((id) => !removed.includes(id))])]);
-        const a = await saveCluster({ disk, pservers: 2, ids: before });
-        const b = await saveCluster({ disk, pservers: 3, ids: after, names: 20, salt: isChanged ? 2 : 1 });
-        const diff = await withSet(disk, a.refs, (first) =>
-          withSet(disk, b.refs, (second) =>
+        const a = await saveCluster({ storage: disk.storage, pservers: 2, ids: before });
+        const b = await saveCluster({
+          storage: disk.storage,
+          pservers: 3,
+          ids: after,
+          names: 20,
+          salt: isChanged ? 2 : 1,
+        });
+        const diff = await withSet(disk.storage, a.refs, (first) =>
+          withSet(disk.storage, b.refs, (second) =>
             diffCheckpoints({ before: first, after: second, variables: { dense: [0, 1], sparse: [0, 1] } }),
           ),
         );
@@ -212,7 +230,7 @@ describe('diff', () => {
   });
 
   it('names variables that are not alike', async () => {
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const { dense, sparse } = jobOf().parameters;
     const other = jobOf({
       parameters: {
@@ -223,10 +241,10 @@ describe('diff', () => {
         ],
       },
     });
-    const a = await saveCluster({ disk, pservers: 2 });
-    const b = await saveCluster({ disk, pservers: 1, job: other, names: 20 });
-    const diff = await withSet(disk, a.refs, (first) =>
-      withSet(disk, b.refs, (second) =>
+    const a = await saveCluster({ storage: disk.storage, pservers: 2 });
+    const b = await saveCluster({ storage: disk.storage, pservers: 1, job: other, names: 20 });
+    const diff = await withSet(disk.storage, a.refs, (first) =>
+      withSet(disk.storage, b.refs, (second) =>
         diffCheckpoints({ before: first, after: second, variables: { dense: [0, 1], sparse: [0, 1] } }),
       ),
     );

@@ -6,9 +6,9 @@ import type { FileRef } from '../../../src/checkpoint/registry/file-ref.ts';
 import { listGenerations } from '../../../src/checkpoint/registry/listing.ts';
 import { type Verification, verifyCheckpoint } from '../../../src/checkpoint/set/verify.ts';
 import * as fc from '../../properties.ts';
-import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
+import type { StoredFiles } from '../../simulated-objects.ts';
 import { FOLDER, saveCluster } from '../cluster-fixture.ts';
-import { jobOf, uuidOf } from '../fixture.ts';
+import { createFiles, jobOf, uuidOf } from '../fixture.ts';
 
 /** Small, so that every part of it is hit often. */
 const JOB = jobOf({
@@ -19,8 +19,8 @@ const JOB = jobOf({
 });
 const SMALL_IDS = Array.from({ length: 60 }, (_, at) => BigInt(at) * 3n);
 
-const small = (disk: SimulatedDisk, pservers = 2) =>
-  saveCluster({ disk, pservers, job: JOB, ids: SMALL_IDS, extentBytes: 600 });
+const small = (disk: StoredFiles, pservers = 2) =>
+  saveCluster({ storage: disk.storage, pservers, job: JOB, ids: SMALL_IDS, extentBytes: 600 });
 
 const unpublished = (refs: readonly FileRef[]): FileRef[] =>
   refs.map(({ path, index, uuid }) => ({ path, index: index!, uuid: uuid! }));
@@ -29,13 +29,13 @@ const problemsOf = ({ files }: Verification) => files.flatMap(({ problems }) => 
 
 describe('verify', () => {
   it('finds nothing wrong with whole files, by MD5 and by the checksums inside', async () => {
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const { refs } = await small(disk);
     for (const [files, checked] of [
       [refs, 'md5'],
       [unpublished(refs), 'checksums'],
     ] as const) {
-      const verification = await verifyCheckpoint({ disk, files, jobId: JOB.jobId });
+      const verification = await verifyCheckpoint({ storage: disk.storage, files, jobId: JOB.jobId });
       expect(verification).toMatchObject({ ok: true, missing: [], shards: 8, jobName: 'small' });
       expect(verification.files.map((file) => [file.checked, file.problems])).toEqual([
         [checked, []],
@@ -45,12 +45,12 @@ describe('verify', () => {
   });
 
   it.each([['with'], ['without']])('notices one flipped bit anywhere and names the part, %s an MD5', async (which) => {
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const { refs } = await small(disk, 1);
     const [ref] = which === 'with' ? refs : unpublished(refs);
     const { path } = ref!;
     const size = disk.content(path)!.length;
-    const { source } = await openCheckpoint(disk, path);
+    const { source } = await openCheckpoint(disk.storage, path);
     const partAt = (offset: number): string =>
       [...source.tensors.values()].find(
         ({ begin, end }) => offset - source.dataStart >= begin && offset - source.dataStart < end,
@@ -58,25 +58,25 @@ describe('verify', () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(size - 1), fc.nat(7), async (offset, bit) => {
         disk.flip(path, offset, 1 << bit);
-        const verification = await verifyCheckpoint({ disk, files: [ref!] });
+        const verification = await verifyCheckpoint({ storage: disk.storage, files: [ref!] });
         disk.flip(path, offset, 1 << bit);
         expect(verification.ok).toBe(false);
         expect(problemsOf(verification).map(({ part }) => part)).toEqual([partAt(offset)]);
       }),
       { numRuns: 400 },
     );
-    expect((await verifyCheckpoint({ disk, files: [ref!] })).ok).toBe(true);
+    expect((await verifyCheckpoint({ storage: disk.storage, files: [ref!] })).ok).toBe(true);
   });
 
   it('notices every bit of the header', async () => {
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const { refs } = await small(disk, 1);
     const [ref] = unpublished(refs);
-    const { source } = await openCheckpoint(disk, ref!.path);
+    const { source } = await openCheckpoint(disk.storage, ref!.path);
     const offsets = Array.from({ length: Math.ceil(source.dataStart / 7) }, (_, at) => at * 7);
     for (const offset of offsets) {
       disk.flip(ref!.path, offset, 1 << (offset % 8));
-      const verification = await verifyCheckpoint({ disk, files: [ref!] });
+      const verification = await verifyCheckpoint({ storage: disk.storage, files: [ref!] });
       disk.flip(ref!.path, offset, 1 << (offset % 8));
       expect(problemsOf(verification)[0]?.part, `byte ${offset}`).toBe('header');
     }
@@ -94,11 +94,11 @@ describe('verify', () => {
     ['safetensors of others', () => Buffer.concat([Uint8Array.of(2, 0, 0, 0, 0, 0, 0, 0), Buffer.from('{}')]), /./],
   ];
   it.each(rewrites)('says what is wrong with a file that is %s', async (_, rewrite, message) => {
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const { refs } = await small(disk);
     const [ref, other] = unpublished(refs);
     disk.place(ref!.path, rewrite(disk.content(ref!.path)!));
-    const verification = await verifyCheckpoint({ disk, files: [ref!, other!] });
+    const verification = await verifyCheckpoint({ storage: disk.storage, files: [ref!, other!] });
     expect(verification.ok).toBe(false);
     expect(verification.files[0]!.problems[0]!.message).toMatch(message);
     expect(verification.files[1]!.problems).toEqual([]);
@@ -106,36 +106,47 @@ describe('verify', () => {
   });
 
   it('says which shards are missing, and which file is gone, moved or of another job', async () => {
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const { refs } = await small(disk);
-    expect(await verifyCheckpoint({ disk, files: refs.slice(0, 1) })).toMatchObject({
+    expect(await verifyCheckpoint({ storage: disk.storage, files: refs.slice(0, 1) })).toMatchObject({
       ok: false,
       missing: [1, 3, 5, 7],
     });
-    expect((await verifyCheckpoint({ disk, files: refs, jobId: 'other' })).files[0]!.problems[0]).toMatchObject({
+    expect(
+      (await verifyCheckpoint({ storage: disk.storage, files: refs, jobId: 'other' })).files[0]!.problems[0],
+    ).toMatchObject({
       part: 'job',
       message: expect.stringContaining('not to this job (other)'),
     });
     const moved = { path: `${FOLDER}/2/${uuidOf(1)}`, index: 2, uuid: uuidOf(1) };
     disk.place(moved.path, disk.content(refs[0]!.path)!);
-    expect((await verifyCheckpoint({ disk, files: [moved] })).files[0]!.problems[0]!.message).toMatch(/moved it here/);
-    await saveCluster({ disk, pservers: 1, job: { ...JOB, jobId: 'job-b' }, names: 50, folder: '/b', ids: SMALL_IDS });
-    const mixed = await verifyCheckpoint({ disk, files: [refs[0]!, { path: `/b/0/${uuidOf(51)}` }] });
+    expect((await verifyCheckpoint({ storage: disk.storage, files: [moved] })).files[0]!.problems[0]!.message).toMatch(
+      /moved it here/,
+    );
+    await saveCluster({
+      storage: disk.storage,
+      pservers: 1,
+      job: { ...JOB, jobId: 'job-b' },
+      names: 50,
+      folder: '/b',
+      ids: SMALL_IDS,
+    });
+    const mixed = await verifyCheckpoint({ storage: disk.storage, files: [refs[0]!, { path: `/b/0/${uuidOf(51)}` }] });
     expect(mixed.files[1]!.problems[0]).toMatchObject({ part: 'job', message: expect.stringContaining('job-b') });
     await disk.remove(refs[0]!.path);
-    expect((await verifyCheckpoint({ disk, files: refs })).files[0]!.problems).toEqual([
+    expect((await verifyCheckpoint({ storage: disk.storage, files: refs })).files[0]!.problems).toEqual([
       { part: 'file', message: expect.stringContaining('no such file') },
     ]);
   });
 
   it('finds rows that are in the wrong shard although every checksum holds', async () => {
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     // Another number of shards sends ids elsewhere; the file says 8.
-    const { refs } = await saveCluster({ disk, pservers: 1, job: JOB, ids: SMALL_IDS });
+    const { refs } = await saveCluster({ storage: disk.storage, pservers: 1, job: JOB, ids: SMALL_IDS });
     const { path } = refs[0]!;
     const text = Buffer.from(disk.content(path)!).toString('latin1').replace('"shards":"8"', '"shards":"9"');
     disk.place(path, resealed(Buffer.from(text, 'latin1')));
-    const verification = await verifyCheckpoint({ disk, files: [{ path }] });
+    const verification = await verifyCheckpoint({ storage: disk.storage, files: [{ path }] });
     expect(problemsOf(verification)[0]).toMatchObject({
       part: 'structure',
       message: expect.stringMatching(/emb\/ids/),
@@ -143,14 +154,14 @@ describe('verify', () => {
   });
 
   it('finds a header without a checksum damaged', async () => {
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const { refs } = await small(disk, 1);
     const { path } = refs[0]!;
     const text = Buffer.from(disk.content(path)!).toString('latin1');
     const field = /,"headerCrc32":"[0-9a-f]{8}"/.exec(text)![0];
     const without = text.replace(field, '').replace(/\}( +)/, (end) => `${end}${' '.repeat(field.length)}`);
     disk.place(path, Buffer.from(without, 'latin1'));
-    const verification = await verifyCheckpoint({ disk, files: [{ path }] });
+    const verification = await verifyCheckpoint({ storage: disk.storage, files: [{ path }] });
     expect(problemsOf(verification)).toMatchObject([{ part: 'header' }]);
   });
 });
@@ -166,9 +177,9 @@ function resealed(bytes: Buffer): Uint8Array {
 
 describe('finding files', () => {
   it('takes a file, a folder of a pserver, of a job, and the one above', async () => {
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const { refs } = await small(disk);
-    const paths = async (path: string) => (await findFiles(disk, path)).files.map((file) => file.path);
+    const paths = async (path: string) => (await findFiles(disk.storage, path)).files.map((file) => file.path);
     const all = refs.map(({ path }) => path);
     expect(await paths(all[1]!)).toEqual([all[1]]);
     expect(await paths(`${FOLDER}/1`)).toEqual([all[1]]);
@@ -197,11 +208,11 @@ describe('finding files', () => {
   });
 
   it('lists generations newest first with what is the matter with each', async () => {
-    const disk = createSimulatedDisk();
+    const disk = createFiles();
     const times = [10, 30, 20, 40];
     for (const [at, createdAt] of times.entries()) {
       await saveCluster({
-        disk,
+        storage: disk.storage,
         pservers: 1,
         job: JOB,
         names: at,
@@ -210,7 +221,10 @@ describe('finding files', () => {
       });
     }
     disk.place(`${FOLDER}/0/${uuidOf(4)}`, new Uint8Array(20));
-    const listed = await listGenerations({ disk, files: (await findFiles(disk, FOLDER)).files });
+    const listed = await listGenerations({
+      storage: disk.storage,
+      files: (await findFiles(disk.storage, FOLDER)).files,
+    });
     expect(listed.map(({ uuid, state, age }) => [uuid, state, age])).toEqual([
       [uuidOf(2), 'clean', 0],
       [uuidOf(3), 'running', 1],

@@ -77,7 +77,7 @@ beforeAll(async () => {
   writeFileSync(join(place.folder, 'test.csv'), ['click,price,age,city', ...LINES, ''].join('\n'));
   disk = createSimulatedDisk();
   saved = await saveCluster({
-    disk,
+    storage: disk.storage,
     pservers: 2,
     job: JOB,
     folder: '/job/checkpoints',
@@ -86,11 +86,12 @@ beforeAll(async () => {
   });
 });
 
-const open = (path: string): Promise<CheckpointModel> => openCheckpointModel({ host: { disk, log: SILENT }, path });
+const open = (path: string): Promise<CheckpointModel> =>
+  openCheckpointModel({ host: { storage: disk.storage, log: SILENT }, path });
 
 async function exported(out: string, vars: readonly string[] = []): Promise<string> {
-  const options = { disk, random, format: 'safetensors', out, state: true, replace: false } as const;
-  await withSet(disk, saved.refs, (set) => {
+  const options = { storage: disk.storage, random, format: 'safetensors', out, state: true, replace: false } as const;
+  await withSet(disk.storage, saved.refs, (set) => {
     const variables = chooseVariables(set.facts.parameters, vars);
     return exportFile({ ...options, set, variables });
   });
@@ -115,7 +116,7 @@ describe('a model from files', () => {
   });
 
   it('is one file where one has all shards', async () => {
-    const { refs } = await saveCluster({ disk, pservers: 1, job: JOB, folder: '/one', meta: META });
+    const { refs } = await saveCluster({ storage: disk.storage, pservers: 1, job: JOB, folder: '/one', meta: META });
     expect((await open(refs[0]!.path)).record.id).toBe(record.id);
   });
 
@@ -137,15 +138,21 @@ describe('a model from files', () => {
 
   it('is refused where files are of several jobs, or have no record of theirs', async () => {
     const folder = '/shared';
-    await saveCluster({ disk, pservers: 1, job: JOB, folder, meta: META });
-    await saveCluster({ disk, pservers: 2, job: { ...JOB, jobId: 'another' }, folder, names: 9 });
+    await saveCluster({ storage: disk.storage, pservers: 1, job: JOB, folder, meta: META });
+    await saveCluster({ storage: disk.storage, pservers: 2, job: { ...JOB, jobId: 'another' }, folder, names: 9 });
     await refused(folder, 'CheckpointCorrupt', 'belongs to job');
-    await saveCluster({ disk, pservers: 1, job: JOB, folder: '/before' });
+    await saveCluster({ storage: disk.storage, pservers: 1, job: JOB, folder: '/before' });
     await refused('/before', 'VersionMismatch', 'does not contain the record of its job');
   });
 
   it('is refused when a file is damaged', async () => {
-    const { refs } = await saveCluster({ disk, pservers: 1, job: JOB, folder: '/damaged', meta: META });
+    const { refs } = await saveCluster({
+      storage: disk.storage,
+      pservers: 1,
+      job: JOB,
+      folder: '/damaged',
+      meta: META,
+    });
     const { path } = refs[0]!;
     const file = await disk.open(path);
     const bytes = new Uint8Array(await file.size());
@@ -167,7 +174,7 @@ describe('a merged model', () => {
     const dense = JOB.parameters.dense.map(({ name, shape }): ExportColumn => {
       return { name: `dense/${name}/values`, dtype: 'F32', shape };
     });
-    const metadata = await withSet(disk, saved.refs, async (set) =>
+    const metadata = await withSet(disk.storage, saved.refs, async (set) =>
       exportMetadata({ set, state: false, variables: chooseVariables(set.facts.parameters, []) }),
     );
     await disk.makeFolder('/m');

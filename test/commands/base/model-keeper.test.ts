@@ -2,24 +2,33 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Shell, ShellEnd } from '../../../src/base/seams.ts';
 import { checkpointPath, jobTag } from '../../../src/checkpoint/file/paths.ts';
+import type { RoleContext } from '../../../src/cluster/context.ts';
 import { modelKeeperOf } from '../../../src/commands/base/model-keeper.ts';
 import { selfCommand } from '../../../src/host/processes.ts';
+import { keysOf } from '../../../src/store/keys.ts';
+import { MemoryStore, MemoryStoreData } from '../../../src/store/memory-store.ts';
 import { uuidOf } from '../../checkpoint/fixture.ts';
 import { aJob, recordOf } from '../../cluster/job/stored-job.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
-import { RecordingLog } from '../../store/support.ts';
+import { FakeClock, put, RecordingLog } from '../../store/support.ts';
 
 const NAME = `test.${jobTag(recordOf(aJob()).id)}`;
 const METRICS = { records: 10, logloss: 0.25, auc: 0.75 };
 const WELL: ShellEnd = { code: 0, signal: null };
 
+const keys = keysOf('');
+const LOCK = { key: keys.masterLock, token: 0n };
+const clock = new FakeClock();
+
 let disk: SimulatedDisk;
+let store: MemoryStore;
 let log: RecordingLog;
 const stop = new AbortController();
 
 beforeEach(() => {
   disk = createSimulatedDisk();
   log = new RecordingLog();
+  store = new MemoryStore(new MemoryStoreData({ clock }));
 });
 
 interface Said {
@@ -50,8 +59,10 @@ function keeperThat({ end = WELL, lines = [], duringRun }: Said, evaluation = {}
     evaluation: { data: [], labels: [], metric: 'logloss' as const, minDelta: 0, ...evaluation },
   };
   const record = recordOf(job, { dataDir: '/elsewhere' });
-  const keeper = modelKeeperOf({ disk, log, shell, dataDir: '/my data', cacheDir: '/cache' })({
-    record,
+  const host = { log, storage: disk.storage, random: { uuid: () => 'spool' }, clock };
+  const context = { host, store, keys } as unknown as RoleContext;
+  const keeper = modelKeeperOf({ shell, dataDir: '/my data', cacheDir: '/cache' })({
+    ...{ context, record, fence: LOCK },
     checkpointFolder: '/job/check points',
   });
   return { keeper, calls };
@@ -67,7 +78,7 @@ describe('the command', () => {
   it('is evaluate of this program, in the folder of the data, with the files of the job', async () => {
     const { keeper, calls } = keeperThat({ lines: [out(METRICS)] });
     await keeper.score('pass-2', stop.signal);
-    const checkpoint = `'/job/check points/kept/${NAME}/pass-2'`;
+    const checkpoint = `'/job/check points/kept/${NAME}/pass-2.json'`;
     expect(calls).toEqual([
       {
         command: `${self()} evaluate ${checkpoint} --data-dir '/my data' --cache-dir /cache --json`,
@@ -111,7 +122,7 @@ describe('what it says', () => {
   ])('%s: it could not be evaluated', async (_, said, why) => {
     await expect(scoreBy(said)).rejects.toMatchObject({
       code: 'EvaluationFailed',
-      message: `/job/check points/kept/${NAME}/pass-2 could not be evaluated: ${why}`,
+      message: `/job/check points/kept/${NAME}/pass-2.json could not be evaluated: ${why}`,
       hint: 'read the output of the evaluation in the log of the master',
     });
   });
@@ -120,7 +131,7 @@ describe('what it says', () => {
     const error = { code: 'DataInvalid', message: 'line 3 is no record', hint: 'look at line 3' };
     await expect(scoreBy({ end: { code: 4, signal: null }, lines: [out({ error })] })).rejects.toMatchObject({
       code: 'DataInvalid',
-      message: expect.stringMatching(/pass-2 could not be evaluated: line 3 is no record$/),
+      message: expect.stringMatching(/pass-2.json could not be evaluated: line 3 is no record$/),
       hint: 'look at line 3',
     });
   });
@@ -150,17 +161,24 @@ describe('files', () => {
   const file = { index: 1, uuid: uuidOf(1) };
   const published = checkpointPath({ folder: '/job/check points', index: 1 }, file.uuid);
 
-  it('are kept in the folder of the job', async () => {
-    await disk.makeFolder('/job');
-    await disk.makeFolder('/job/check points');
+  beforeEach(async () => {
+    const generation = { uuid: file.uuid, md5: '0'.repeat(32), timestamp: 1 };
+    await put(store, keys.checkpoint(1), JSON.stringify(generation));
+    await put(store, LOCK.key, 'master');
+    LOCK.token = (await store.get(LOCK.key))!.createRevision;
+  });
+
+  it('are kept by a manifest in the folder of the job', async () => {
     disk.place(published, new Uint8Array(3));
     const { keeper } = keeperThat({});
     await keeper.keep('pass-2', [file]);
-    expect(keeper.pathOf('pass-2')).toBe(`/job/check points/kept/${NAME}/pass-2`);
-    expect(disk.names(`${keeper.pathOf('pass-2')}/1`)).toEqual([file.uuid]);
+    expect(keeper.pathOf('pass-2')).toBe(`/job/check points/kept/${NAME}/pass-2.json`);
+    expect(disk.content(keeper.pathOf('pass-2'))).toBeDefined();
     expect(await keeper.names()).toEqual(['pass-2']);
     await keeper.remove('pass-2');
     expect(await keeper.names()).toEqual([]);
+    expect(disk.content(keeper.pathOf('pass-2'))).toBeUndefined();
+    expect(disk.content(published)).toBeDefined();
   });
 
   it('that are gone are missing checkpoints; other failures stay what they are', async () => {
@@ -169,7 +187,8 @@ describe('files', () => {
       code: 'CheckpointMissing',
       hint: expect.stringContaining('the checkpoint folder of the pservers (/job/check points): set checkpoint.dir'),
     });
-    disk.failNext('link', 'EACCES');
+    disk.place(published, new Uint8Array(3));
+    disk.failNext('create', 'EACCES');
     await expect(keeper.keep('pass-2', [file])).rejects.toMatchObject({ code: 'EACCES' });
   });
 });

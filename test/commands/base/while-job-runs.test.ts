@@ -18,7 +18,13 @@ function setUp() {
   const unused = (): never => {
     throw new Error('not used here');
   };
-  const host = { clock, log: SILENT, random: { uuid: unused, fraction: unused }, disk: {} as never };
+  const host = {
+    clock,
+    log: SILENT,
+    random: { uuid: unused, fraction: unused },
+    disk: {} as never,
+    storage: {} as never,
+  };
   const job = { host, store: new MemoryStore(data), keys };
   const end = () => data.txn({ if: [], then: [{ put: keys.result, value: '{}' }] });
   return { job, stop, end };

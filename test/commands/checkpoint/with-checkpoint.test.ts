@@ -1,6 +1,6 @@
 /** Files that pservers of a running job delete while a command looks for them. */
 import { beforeEach, expect, it } from 'vitest';
-import type { Disk } from '../../../src/base/seams.ts';
+import type { Storage } from '../../../src/base/seams.ts';
 import { type FindOptions, openFound, withCheckpoint } from '../../../src/commands/checkpoint/find-checkpoint.ts';
 import { FOLDER } from '../../checkpoint/cluster-fixture.ts';
 import { uuidOf } from '../../checkpoint/fixture.ts';
@@ -15,21 +15,19 @@ let looks: number;
 
 beforeEach(async () => {
   disk = createSimulatedDisk();
-  cluster = new MovedCluster(disk);
+  cluster = new MovedCluster(disk.storage);
   [looks, since] = [0, undefined];
   await STAGES['2 pservers']!(cluster);
 });
 
-async function list(path: string): Promise<string[]> {
-  const names = await disk.list(path);
+const list: Storage['list'] = async (path) => {
+  const names = await disk.storage.list(path);
   if (path === `${FOLDER}/1`) await since?.(++looks);
   return names;
-}
+};
 
 const options = (): FindOptions => {
-  const seen: Disk = Object.create(disk, { list: { value: list } });
-  for (const call of ['open', 'inspect'] as const) Object.defineProperty(seen, call, { value: disk[call].bind(disk) });
-  const host = { disk: seen } as FindOptions['host'];
+  const host = { storage: { ...disk.storage, list } } as FindOptions['host'];
   return {
     path: FOLDER,
     flags: {},

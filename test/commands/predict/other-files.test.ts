@@ -1,4 +1,5 @@
 /** Files for predict that differ from those of the job: absent columns, another delimiter. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { carriedRecord } from '../../../src/cluster/job/carried-record.ts';
 import { trainedSpecOf } from '../../../src/cluster/job/job-model.ts';
 import { createDisk } from '../../../src/host/disk.ts';
+import { createStorage } from '../../../src/host/storage.ts';
 import { saveCluster } from '../../checkpoint/cluster-fixture.ts';
 import { aJob, recordOf } from '../../cluster/job/stored-job.ts';
 import { runCommand } from '../run-command.ts';
@@ -23,7 +25,14 @@ beforeAll(async () => {
   const record = recordOf(job, { train: { columns: { fields: 4, statistics: [], complete: ['ad'] } } });
   const saved = { jobId: record.id, parameters: trainedSpecOf(record), seed: job.training.seed, shards: 8 };
   const meta = { job: carriedRecord(record) };
-  await saveCluster({ disk: createDisk(), pservers: 1, folder: join(cwd, 'model'), job: saved, ids: [1n], meta });
+  await saveCluster({
+    storage: createStorage(createDisk()),
+    pservers: 1,
+    folder: join(cwd, 'model'),
+    job: saved,
+    ids: [1n],
+    meta,
+  });
   write('all.jsonl', [{ u: { ad: 1 }, town: 'a', tags: ['x'] }, { town: 'b' }]);
   write('renamed.jsonl', [
     { u: { ad: 1 }, Town: 'a', y: 1 },

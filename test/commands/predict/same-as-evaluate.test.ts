@@ -2,12 +2,14 @@
  * What `predict` writes is what `evaluate` judges, for each model: the metrics of the lines, worked out here by their
  * definitions, are those that it tells.
  */
+
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { writeCheckpointFile } from '../../../src/checkpoint/file/write-durable-file.ts';
 import { carriedRecord } from '../../../src/cluster/job/carried-record.ts';
 import { modelOf, trainedSpecOf } from '../../../src/cluster/job/job-model.ts';
+import { createStorage } from '../../../src/host/storage.ts';
 import { loadDataset, trainFactsOf } from '../../../src/roles/master/dataset.ts';
 import { ledgerOf, metaOf } from '../../checkpoint/fixture.ts';
 import { recordOf } from '../../cluster/job/stored-job.ts';
@@ -115,7 +117,7 @@ async function trainAndSave(place: TestPlace, model: object, { fields, learningR
   const trained = { jobId: record.id, parameters: trainedSpecOf(record), seed: training.seed, shards: SHARDS };
   const folder = join(place.folder, 'checkpoints');
   await writeCheckpointFile({
-    ...{ disk: place.host.disk, folder, parameters: part!.parameters, shards: part!.held },
+    ...{ storage: createStorage(place.host.disk), folder, parameters: part!.parameters, shards: part!.held },
     meta: metaOf(trained, { index: 0, job: carriedRecord(record) }),
     momentOf: (shard) => ({ shard, epoch: 1, seq: 1, ledger: ledgerOf('') }),
   });

@@ -34,9 +34,15 @@ test('it says so within the limit, and removes the files', async () => {
     range: { value: store.range.bind(store) },
   });
   const removed: string[] = [];
-  const disk = { remove: async (path: string) => void removed.push(path) };
+  const storage = { delete: async (path: string) => void removed.push(path) };
   const generations = [GENERATION];
-  const job = { host: { clock, disk }, store: away, keys, signal: new AbortController().signal, limitMs: LIMIT_MS };
+  const job = {
+    host: { clock, storage },
+    store: away,
+    keys,
+    signal: new AbortController().signal,
+    limitMs: LIMIT_MS,
+  };
   const restored = { generations, paths: ['/new/0.safetensors'] };
   let ended: unknown;
   publish({ job, quiet } as unknown as Publishing, restored as unknown as Restored).catch((error: unknown) => {
@@ -56,8 +62,14 @@ test('it is refused when a pserver has started that the job does not want, but t
   await store.txn({ if: [], then: [{ put: keys.head(0), value: JSON.stringify(head) }] });
   const quiet = await readQuietJob({ store, keys, clock }, 0);
   await store.txn({ if: [], then: [{ put: keys.ps(7), value: 'host:7' }] });
-  const disk = { remove: async () => undefined };
-  const job = { host: { clock, disk }, store, keys, signal: new AbortController().signal, limitMs: LIMIT_MS };
+  const storage = { delete: async () => undefined };
+  const job = {
+    host: { clock, storage },
+    store,
+    keys,
+    signal: new AbortController().signal,
+    limitMs: LIMIT_MS,
+  };
   const restored = { generations: [GENERATION], paths: ['/new/0.safetensors'] };
   const published = publish({ job, quiet } as unknown as Publishing, restored as unknown as Restored);
   await expect(published).rejects.toMatchObject({ code: 'JobConflict', message: expect.stringContaining('/ps/7') });

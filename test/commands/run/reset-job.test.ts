@@ -27,7 +27,7 @@ async function setUp() {
   const stop = new AbortController();
   const put = (key: string, value = 'x', leaseId?: bigint) =>
     data.txn({ if: [], then: [leaseId === undefined ? { put: key, value } : { put: key, value, leaseId }] });
-  const { generations } = await saveCluster({ disk, pservers: 2 });
+  const { generations } = await saveCluster({ storage: disk.storage, pservers: 2 });
   const publish = (id: string) => {
     put(keys.job, recordOf(id));
     put(keys.psDesired, '2');
@@ -49,7 +49,7 @@ async function setUp() {
   } as unknown as Network;
   const begin = () =>
     resetJob({
-      ...{ clock, log, disk, keys, network, signal: stop.signal, store: troubled.store },
+      ...{ clock, log, storage: disk.storage, keys, network, signal: stop.signal, store: troubled.store },
       ...{ folder: FOLDER, leaseTtlMs: 1_000 },
     });
   const files = async () =>
@@ -62,7 +62,7 @@ describe('--fresh', () => {
   test('removes the files from the folder that the job in the store names', async () => {
     const { begin, put, disk } = await setUp();
     const dir = '/elsewhere';
-    await saveCluster({ disk, pservers: 2, folder: dir });
+    await saveCluster({ storage: disk.storage, pservers: 2, folder: dir });
     put(keys.job, recordOf(JOB_ID, LEASE_MS, dir));
     expect((await disk.list(`${dir}/0`)).length).toBeGreaterThan(0);
     await begin();
@@ -71,7 +71,7 @@ describe('--fresh', () => {
 
   test('forgets the keys and files of the job, and of no other', async () => {
     const { begin, data, files, ofJob, disk } = await setUp();
-    await saveCluster({ disk, pservers: 2, job: jobOf({ jobId: 'job-b' }), names: 20 });
+    await saveCluster({ storage: disk.storage, pservers: 2, job: jobOf({ jobId: 'job-b' }), names: 20 });
     const torn = `${FOLDER}/1/${uuidOf(2)}`;
     for (const path of [`${FOLDER}/0/notes.txt`, `${FOLDER}/1/${uuidOf(99)}`, torn]) {
       await disk.makeFolder(dirname(path));
@@ -176,7 +176,7 @@ describe('--fresh', () => {
     const beginning = begin();
     await settled();
     publish('new');
-    await saveCluster({ disk, pservers: 2, job: jobOf({ jobId: 'new' }), names: 20 });
+    await saveCluster({ storage: disk.storage, pservers: 2, job: jobOf({ jobId: 'new' }), names: 20 });
     await clock.advance(5_000);
     await beginning;
     expect([data.get(keys.job)?.value, await files()]).toEqual([recordOf('new'), [uuidOf(21), uuidOf(22)]]);

@@ -1,6 +1,8 @@
 /** The shards of checkpoint files, as the log has them. */
+
 import { openCheckpoint } from '../../../src/checkpoint/file/reader.ts';
 import { createDisk } from '../../../src/host/disk.ts';
+import { createStorage } from '../../../src/host/storage.ts';
 import type { ShardRows } from '../../../src/tensor/parameters.ts';
 import { storedTables } from '../../../src/tensor/stored-tables.ts';
 import type { ShardContent } from './update-log.ts';
@@ -9,7 +11,7 @@ import type { ShardContent } from './update-log.ts';
 export async function shardsIn(paths: readonly string[]): Promise<ShardContent[]> {
   const contents: ShardContent[] = [];
   for (const path of paths) {
-    const reader = await openCheckpoint(createDisk(), path);
+    const reader = await openCheckpoint(createStorage(createDisk()), path);
     try {
       const stored = storedTables(reader.facts.parameters.sparse);
       for (const { shard, seq } of reader.positions) {

@@ -1,5 +1,6 @@
 /** What a pserver leaves that the job does not want any more. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { encodeKept } from '../../../src/checkpoint/registry/kept-key.ts';
 import { encodeParting } from '../../../src/checkpoint/registry/partings.ts';
 import type { RoleContext } from '../../../src/cluster/context.ts';
 import { neededOf } from '../../../src/cluster/placement/leave-nothing.ts';
@@ -22,9 +23,9 @@ let saves: number;
 
 beforeEach(async () => {
   disk = createSimulatedDisk();
-  cluster = new MovedCluster(disk);
+  cluster = new MovedCluster(disk.storage);
   log = new RecordingLog();
-  const host = { disk, clock: cluster.clock, log };
+  const host = { disk, storage: disk.storage, clock: cluster.clock, log };
   context = { host, store: cluster.store, keys, stop: new AbortController().signal } as unknown as RoleContext;
   [cancels, ends, saves] = [[], [], 0];
   // Pserver 3 has handed over its units, and its files have the newest copies of them.
@@ -162,6 +163,30 @@ describe('the master', () => {
     expect(await left()).toEqual({ keys: [], files: 1 });
   });
 
+  it('leaves the files of a model that is kept', async () => {
+    const [own] = (await cluster.files()).filter(({ index }) => index === 3);
+    const files = [{ index: 3, uuid: own!.generation.uuid }];
+    await put(cluster.store, keys.kept, encodeKept([{ name: 'pass-1', files }]));
+    await saveAll();
+    await die(3);
+    await start(saveAll);
+    await pass();
+    expect(await left()).toEqual({ keys: [], files: 1 });
+  });
+
+  it('announces in the entry that the files go, so that no model is kept of them from then on', async () => {
+    await saveAll();
+    await die(3);
+    for (let times = 0; times < 3; times++) disk.failNext('remove', 'EIO');
+    await start(saveAll);
+    const { entry } = (await cluster.published()).find(({ index }) => index === 3)!;
+    expect(entry.leaving).toBe(true);
+    // A master that keeps models would have found it before: what is kept has changed since it was read.
+    await put(cluster.store, keys.kept, encodeKept([]));
+    await pass();
+    expect(await left()).toEqual(NOTHING);
+  });
+
   it('leaves a folder that cannot be removed', async () => {
     await saveAll();
     await die(3);
@@ -174,7 +199,8 @@ describe('the master', () => {
   it('tries again when the disk does not delete a file, and keeps the keys until then', async () => {
     await saveAll();
     await die(3);
-    disk.failNext('remove', 'EIO');
+    // Announcing that the files go is a change after which it looks again.
+    for (let times = 0; times < 2; times++) disk.failNext('remove', 'EIO');
     await start(saveAll);
     await cluster.clock.advance(0);
     expect(await left()).toEqual(ALL);

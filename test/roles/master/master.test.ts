@@ -34,7 +34,7 @@ beforeEach(async () => {
   const random = { uuid: randomUUID, fraction: () => 0.5 };
   context = {
     ...rig.context,
-    host: { ...rig.context.host, disk, random },
+    host: { ...rig.context.host, disk, storage: disk.storage, random },
     network: { ...rig.context.network, listen: async () => ({ port: 1, close: async () => {} }) },
     health: () => async () => undefined,
   };

@@ -33,7 +33,7 @@ async function published(
 ): Promise<{ record: JobRecord; warnings: string[] }> {
   const disk = createSimulatedDisk();
   await saveCluster({
-    disk,
+    storage: disk.storage,
     pservers: 2,
     job: expected(there),
     folder: '/old',
@@ -43,7 +43,7 @@ async function published(
   const { context: master, fence } = new Master(clock, data);
   const warnings: string[] = [];
   const log = { ...master.host.log, warn: (message: string) => void warnings.push(message) };
-  const host = { ...master.host, disk, log, random: { uuid: randomUUID, fraction: () => 0.5 } };
+  const host = { ...master.host, disk, storage: disk.storage, log, random: { uuid: randomUUID, fraction: () => 0.5 } };
   const context = { ...master, host };
   const warmStart = { from: '/old', vars: ['*'], optimizerState: true, missing: 'fail' } as const;
   const job: Job = { ...other, model, data: { ...other.data, train: ['new.csv'] }, warmStart };

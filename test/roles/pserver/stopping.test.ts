@@ -95,8 +95,9 @@ const serve = async (): Promise<void> => {
     stopRequested: () => job.signal.aborted,
   } as unknown as JobWatch;
   const { context } = process;
+  const disk = createSimulatedDisk();
   const owned = {
-    context: { ...context, host: { ...context.host, disk: createSimulatedDisk() }, jobStop: jobStop.signal },
+    context: { ...context, host: { ...context.host, disk, storage: disk.storage }, jobStop: jobStop.signal },
     ...{ fence: process.fence, index: INDEX, started: 7, labels: {} },
     listening: { address: 'here:1' },
     lease: { lost: lost.signal },

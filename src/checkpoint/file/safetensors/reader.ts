@@ -3,7 +3,7 @@
  */
 import { assert } from '../../../base/assert.ts';
 import { LIMITS } from '../../../base/limits.ts';
-import type { DiskFile } from '../../../base/seams.ts';
+import type { StoredFile } from '../../../base/seams.ts';
 import { asCorrupt, corrupt } from '../files.ts';
 import {
   DTYPE_BYTES,
@@ -18,14 +18,14 @@ import {
 export interface Safetensors extends Header {
   /** Path of the file, for messages. */
   readonly name: string;
-  readonly file: DiskFile;
+  readonly file: StoredFile;
   readonly bytes: number;
   /** Where the data begin. */
   readonly dataStart: number;
 }
 
 /** Checks lengths, JSON and layout. Throws `CheckpointCorrupt`. */
-export async function readSafetensors(file: DiskFile, name: string): Promise<Safetensors> {
+export async function readSafetensors(file: StoredFile, name: string): Promise<Safetensors> {
   const bytes = await file.size();
   const headerBytes = await readHeaderLength(file, name, bytes);
   const dataStart = LENGTH_BYTES + headerBytes;
@@ -42,7 +42,7 @@ export async function isHeaderIntact({ file, name, dataStart }: Safetensors): Pr
 }
 
 /** Only the metadata, even of a file whose tensors are torn. Throws `CheckpointCorrupt`. */
-export async function readMetadataOnly(file: DiskFile, name: string): Promise<ReadonlyMap<string, string>> {
+export async function readMetadataOnly(file: StoredFile, name: string): Promise<ReadonlyMap<string, string>> {
   const headerBytes = await readHeaderLength(file, name, await file.size());
   const json = new Uint8Array(headerBytes);
   await readFully(file, name, json, LENGTH_BYTES);
@@ -55,7 +55,7 @@ export async function readMetadataOnly(file: DiskFile, name: string): Promise<Re
   }
 }
 
-async function readHeaderLength(file: DiskFile, name: string, fileBytes: number): Promise<number> {
+async function readHeaderLength(file: StoredFile, name: string, fileBytes: number): Promise<number> {
   if (fileBytes < LENGTH_BYTES) throw corrupt(name, `a file of ${fileBytes} bytes is not a safetensors file`);
   const field = new Uint8Array(LENGTH_BYTES);
   await readFully(file, name, field, 0);
@@ -72,7 +72,7 @@ async function readHeaderLength(file: DiskFile, name: string, fileBytes: number)
   return Number(length);
 }
 
-async function readFully(file: DiskFile, name: string, into: Uint8Array, offset: number): Promise<void> {
+async function readFully(file: StoredFile, name: string, into: Uint8Array, offset: number): Promise<void> {
   const count = await asCorrupt(name, () => file.read(into, offset));
   if (count !== into.length) throw corrupt(name, `ends at byte ${offset + count}, ${into.length - count} bytes early`);
 }

@@ -113,8 +113,6 @@ export async function createSafetensorsWriter(options: {
       await flush();
       await writeHeader(metadata);
       failPoint('checkpoint.written');
-      await file.sync();
-      failPoint('checkpoint.synced');
       return written;
     },
   };

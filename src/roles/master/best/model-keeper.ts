@@ -2,24 +2,29 @@
 import { type Backoff, backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Host } from '../../../base/seams.ts';
-import type { KeptFile } from '../../../checkpoint/registry/kept.ts';
+import type { KeptFile } from '../../../checkpoint/registry/kept-key.ts';
+import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { Metrics } from '../../../cluster/job/job-result.ts';
 import { pauseOrAborted } from '../../../cluster/waiting.ts';
+import type { Fence } from '../../../store/fence.ts';
 
 export interface KeptJob {
+  readonly context: RoleContext;
+  /** Of the master's lock. */
+  readonly fence: Fence;
   readonly record: JobRecord;
   readonly checkpointFolder: string;
 }
 
 export interface ModelKeeper {
-  /** Adds files to those of that name. `CheckpointMissing` when one is missing, or the disk's own errors. */
+  /** Gives the files that name. `CheckpointMissing` when one is missing, or the errors of the storage. */
   keep(name: string, files: readonly KeptFile[]): Promise<void>;
   /** Names of all models of the job that are kept. */
   names(): Promise<readonly string[]>;
   remove(name: string): Promise<void>;
   score(name: string, signal: AbortSignal): Promise<Metrics>;
-  /** Path of the folder that has the model. */
+  /** Path of the manifest of the model. */
   pathOf(name: string): string;
 }
 

@@ -1,6 +1,6 @@
 /** Has each pserver save by itself, and waits for it. */
 import { backoffMs } from '../../../base/backoff.ts';
-import type { KeptFile } from '../../../checkpoint/registry/kept.ts';
+import type { KeptFile } from '../../../checkpoint/registry/kept-key.ts';
 import { allSettledOrThrow, type PserverGroup } from '../../../cluster/client/pserver-group.ts';
 import type { PlacedPserver } from '../../../cluster/placement/placement-view.ts';
 import { pauseOrAborted } from '../../../cluster/waiting.ts';

@@ -26,7 +26,7 @@ export interface AdoptOptions {
 export async function adoptParting(options: AdoptOptions, snapshot: Generation): Promise<void> {
   const { context, fence, index, folder, keep } = options;
   const { store, keys, stop } = context;
-  const { disk, clock, log } = context.host;
+  const { storage, clock, log } = context.host;
   const key = keys.checkpoint(index);
   const { entry } = await retryUntilAnswered({ clock, log, store, signal: stop }, () => readEntry(store, key));
   // An earlier owner of the index has adopted the snapshot, and may have saved newer files since.
@@ -37,7 +37,7 @@ export async function adoptParting(options: AdoptOptions, snapshot: Generation):
     readStaying: () => restingFiles(context),
   });
   if (complaint !== undefined) log.warn(complaint);
-  for (const { path, error } of await deleteDropped(disk, { folder, index }, dropped)) {
+  for (const { path, error } of await deleteDropped(storage, { folder, index }, dropped)) {
     log.warn(`${path} could not be deleted: ${(error as Error).message}`);
   }
   log.info(`parting snapshot ${snapshot.uuid} is the newest checkpoint now`);

@@ -3,8 +3,8 @@
  * known to be too full: each try would fill the disk to the last byte, and harm other programs that use it.
  */
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
+import { isFull } from '../../../base/files.ts';
 import type { Clock, Disk, Log } from '../../../base/seams.ts';
-import { isFull } from '../../../checkpoint/file/write-durable-file.ts';
 import type { Troubles } from '../../../cluster/troubles.ts';
 
 export interface DiskTroubleOptions {

@@ -3,15 +3,16 @@
  * opens and closes the file, so a reader that does not come back leaves nothing open.
  */
 import { PaddletError } from '../../../base/errors.ts';
-import type { Disk } from '../../../base/seams.ts';
-import { asCorrupt, openFile, withFile } from '../../../checkpoint/file/files.ts';
+import { withFile } from '../../../base/files.ts';
+import type { Storage } from '../../../base/seams.ts';
+import { asCorrupt, openFile } from '../../../checkpoint/file/files.ts';
 import { checkpointPath } from '../../../checkpoint/file/paths.ts';
 import type { Header, Reply } from '../requests/requests.ts';
 import type { FileReads } from './file-reads.ts';
 
 /** The files that this pserver serves. */
 export interface ServedFiles {
-  readonly disk: Disk;
+  readonly storage: Storage;
   readonly folder: string;
   readonly index: number;
   readonly reads: FileReads;
@@ -19,14 +20,14 @@ export interface ServedFiles {
 
 /** Throws `WrongRole`, `CheckpointMissing`, `CheckpointCorrupt`, and `NotReady` if the disk fails. */
 export async function serveFile(
-  { disk, folder, index, reads }: ServedFiles,
+  { storage, folder, index, reads }: ServedFiles,
   { index: wanted, uuid, offset, maxBytes }: Header<'readFile'>,
 ): Promise<Reply> {
   if (wanted !== index) throw new PaddletError('WrongRole', `this is pserver ${index}, not ${wanted}`);
   // Refuses names that could lead out of the folder.
   const path = checkpointPath({ folder, index }, uuid);
   return asRefusal(path, async () =>
-    withFile(await openFile(disk, path), async (file) => {
+    withFile(await openFile(storage, path), async (file) => {
       reads.asked(uuid);
       const bytes = await file.size();
       const part = new Uint8Array(Math.max(0, Math.min(maxBytes, bytes - offset)));

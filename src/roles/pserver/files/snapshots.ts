@@ -81,12 +81,12 @@ export class Snapshots {
    */
   async save(clean: boolean, source?: SnapshotSource): Promise<CheckpointFile> {
     const { context, record, fence, folder, shards, reads } = this.#options;
-    const { disk, clock, log } = context.host;
+    const { storage, clock, log } = context.host;
     const { keys, store } = context;
     const startedMs = clock.monotonicMs();
     const saving = (): Promise<Saved> =>
       saveCheckpoint({
-        disk,
+        storage,
         folder,
         meta: this.#metaOf(clean, source?.rounds),
         parameters: timedCapture(source?.parameters ?? shards.parameters, this.#options.metrics.times),
@@ -141,12 +141,12 @@ export class Snapshots {
 
   async #writeParting({ shards, copies, rounds }: PartingSource): Promise<Generation> {
     const { context, folder, shards: owned, metrics } = this.#options;
-    const { disk } = context.host;
+    const { storage } = context.host;
     const meta = this.#metaOf(true, rounds);
     const parameters = timedCapture(owned.parameters, metrics.times);
     const writing = (): Promise<CheckpointFile> =>
       writeCheckpointFile({
-        ...{ disk, folder, meta, parameters, shards, ...this.#folderState() },
+        ...{ storage, folder, meta, parameters, shards, ...this.#folderState() },
         momentOf: (shard) => copies?.get(shard) ?? owned.momentOf(shard),
       });
     return generationOf(await this.#trouble.save(writing, (written) => written), meta);

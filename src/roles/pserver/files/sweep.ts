@@ -1,9 +1,10 @@
 /** Removes files that a crash left in an index's folder, and parting snapshots that newer files replace. */
-import { filesOfCut, parseCut } from '../../../checkpoint/registry/cut.ts';
-import { readEntries } from '../../../checkpoint/registry/discover.ts';
+import { filesOfCut } from '../../../checkpoint/registry/cut.ts';
+import { filesOfKept } from '../../../checkpoint/registry/kept-key.ts';
 import { publishedFiles } from '../../../checkpoint/registry/newest.ts';
 import { removeOrphans } from '../../../checkpoint/registry/orphans.ts';
 import { type Parting, parsePartings } from '../../../checkpoint/registry/partings.ts';
+import { readCheckpointKeys } from '../../../checkpoint/registry/read-keys.ts';
 import { unreplacedShards } from '../../../checkpoint/registry/retention.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
@@ -27,7 +28,7 @@ export async function sweepOrphans(options: SweepOptions, loaded: readonly strin
   const { keys, host } = context;
   const { named, replaced } = await readNamed(options);
   const report = await removeOrphans({
-    disk: host.disk,
+    storage: host.storage,
     place: { folder, index },
     jobId: record.id,
     token: fence.token,
@@ -57,12 +58,8 @@ async function readNamed({ context, index }: SweepOptions): Promise<Named> {
   const { store, keys } = context;
   const range = (prefix: string) => retryStore(context, () => store.range({ prefix }));
   const { entries } = await range(keys.checkpointsPrefix);
-  const { published } = readEntries(keys.checkpointsPrefix, entries);
+  const { published, cut, kept } = readCheckpointKeys(keys, entries);
   const files = publishedFiles(published);
-  const { cut } = parseCut(
-    keys.cut,
-    entries.find(({ key }) => key === keys.cut),
-  );
   const partings = parsePartings(keys.partingPrefix, (await range(keys.partingPrefix)).entries);
   // An owner that repeatedly loses its index saves only parting snapshots. So later snapshots count as replacements,
   // too; otherwise all of them would stay.
@@ -73,7 +70,8 @@ async function readNamed({ context, index }: SweepOptions): Promise<Named> {
   return {
     named: [
       ...files.filter((file) => file.index === index).map(({ generation }) => generation.uuid),
-      ...filesOfCut(cut),
+      ...filesOfCut(cut.cut),
+      ...filesOfKept(kept),
       ...partings.filter((parting) => !isReplaced(parting)).map(({ generation }) => generation.uuid),
       ...resting,
     ],

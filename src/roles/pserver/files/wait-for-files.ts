@@ -6,8 +6,9 @@
  */
 import { backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
-import type { Disk } from '../../../base/seams.ts';
-import { openFile, withFile } from '../../../checkpoint/file/files.ts';
+import { withFile } from '../../../base/files.ts';
+import type { Storage } from '../../../base/seams.ts';
+import { openFile } from '../../../checkpoint/file/files.ts';
 import { checkpointPath, type FilePlace, indexFolder } from '../../../checkpoint/file/paths.ts';
 import { readForgotten } from '../../../checkpoint/registry/forgotten.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
@@ -73,17 +74,21 @@ export const filesOfPserver = (index: number): WaitedFor => ({
 });
 
 /** Undefined if at least one of the files is there, even a damaged one; otherwise why none can be opened. */
-export async function whyUnseen(disk: Disk, place: FilePlace, uuids: readonly string[]): Promise<string | undefined> {
+export async function whyUnseen(
+  storage: Storage,
+  place: FilePlace,
+  uuids: readonly string[],
+): Promise<string | undefined> {
   const folder = indexFolder(place);
   let why = `${folder} does not have any of the ${uuids.length} published files`;
   for (const uuid of uuids) {
-    const size = await sizeOf(disk, checkpointPath(place, uuid));
+    const size = await sizeOf(storage, checkpointPath(place, uuid));
     if (typeof size === 'number' || size.is === 'damaged') return undefined;
     // The other files would fail in the same way, each after a timeout.
     if (size.is === 'outOfReach') return size.message;
     if (size.is === 'unreadable') why = size.message;
   }
-  return (await isFolder(disk, folder)) ? why : `${folder} does not exist`;
+  return (await isEmpty(storage, folder)) ? `${folder} does not exist, or is empty` : why;
 }
 
 export interface SizedFile {
@@ -96,16 +101,16 @@ export interface SizedFile {
  * still being copied. `from`: the folder of the files.
  */
 export async function whyIncomplete(
-  disk: Disk,
+  storage: Storage,
   from: string,
   files: readonly SizedFile[],
 ): Promise<string | undefined> {
   for (const { path, bytes } of files) {
-    const size = await sizeOf(disk, path);
+    const size = await sizeOf(storage, path);
     if (typeof size === 'number') {
       if (size < bytes) return `${path} has ${size} of ${bytes} bytes`;
     } else if (size.is !== 'damaged') {
-      return (await isFolder(disk, from)) ? size.message : `${from} does not exist`;
+      return (await isEmpty(storage, from)) ? `${from} does not exist, or is empty` : size.message;
     }
   }
   return undefined;
@@ -118,9 +123,9 @@ interface Unopened {
 }
 
 /** The size in bytes, or why the file cannot be opened. */
-async function sizeOf(disk: Disk, path: string): Promise<number | Unopened> {
+async function sizeOf(storage: Storage, path: string): Promise<number | Unopened> {
   try {
-    return await withFile(await openFile(disk, path), (file) => file.size());
+    return await withFile(await openFile(storage, path), (file) => file.size());
   } catch (error) {
     if (isPaddletError(error, 'CheckpointCorrupt')) return { is: 'damaged', message: error.message };
     if (isPaddletError(error, 'CheckpointMissing')) {
@@ -131,12 +136,12 @@ async function sizeOf(disk: Disk, path: string): Promise<number | Unopened> {
   }
 }
 
-async function isFolder(disk: Disk, path: string): Promise<boolean> {
+async function isEmpty(storage: Storage, folder: string): Promise<boolean> {
   try {
-    return (await disk.inspect(path)) !== undefined;
+    return (await storage.list(folder)).length === 0;
   } catch (error) {
-    // An error, such as a lack of permission, means that the folder exists.
-    if (error instanceof Error && 'code' in error) return true;
+    // An error, such as a lack of permission, means that there is something.
+    if (error instanceof Error && 'code' in error) return false;
     throw error;
   }
 }
@@ -145,9 +150,9 @@ async function isFolder(disk: Disk, path: string): Promise<boolean> {
  * For a newest file that was seen and then not found. True if all files have vanished, as after an unmount, or if the
  * newest file is back. False if only the newest file is missing: then it was removed permanently.
  */
-export async function isAwayForNow(disk: Disk, place: FilePlace, [newest, ...others]: readonly string[]) {
+export async function isAwayForNow(storage: Storage, place: FilePlace, [newest, ...others]: readonly string[]) {
   const isSeen = async (uuids: readonly string[]): Promise<boolean> =>
-    (await whyUnseen(disk, place, uuids)) === undefined;
+    (await whyUnseen(storage, place, uuids)) === undefined;
   return (await isSeen([newest!])) || others.length === 0 || !(await isSeen(others));
 }
 
@@ -158,7 +163,7 @@ export async function lookForFiles(
   uuids: readonly string[],
 ): Promise<'seen' | 'forgotten' | { readonly missing: string; readonly of: WaitedFor }> {
   const { context, folder } = options;
-  const missing = await whyUnseen(context.host.disk, { folder, index }, uuids);
+  const missing = await whyUnseen(context.host.storage, { folder, index }, uuids);
   if (missing === undefined) return 'seen';
   const forgotten = await forgottenFiles(options);
   return uuids.every((uuid) => forgotten.has(uuid)) ? 'forgotten' : { missing, of: filesOfPserver(index) };

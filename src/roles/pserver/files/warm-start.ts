@@ -41,15 +41,15 @@ async function loadOnceFound(
   shards: readonly number[],
 ): Promise<readonly WarmLoaded[]> {
   const { context, expected, into } = options;
-  const { disk } = context.host;
+  const { storage } = context.host;
   const { parameters: spec, shards: shardCount } = expected;
   const look = async (): Promise<Look<'complete'>> => {
-    const missing = await whyIncomplete(disk, plan.from, plan.files);
+    const missing = await whyIncomplete(storage, plan.from, plan.files);
     return missing === undefined ? { answer: 'complete' } : { missing };
   };
   await untilFound(options, look, filesOf(plan));
   try {
-    return await loadWarmStart({ disk, plan, spec, shardCount, shards, into });
+    return await loadWarmStart({ storage, plan, spec, shardCount, shards, into });
   } catch (error) {
     // One vanished since it was seen; nothing is loaded yet.
     if (isPaddletError(error, 'CheckpointMissing')) return loadOnceFound(options, plan, shards);

@@ -5,6 +5,7 @@
  * file.
  */
 import { failPoint } from '../../../base/fail-points.ts';
+import { makeDurableFolder, withFile } from '../../../base/files.ts';
 import type { Disk, DiskFile, Random } from '../../../base/seams.ts';
 import {
   type ColumnSink,
@@ -13,7 +14,6 @@ import {
   MODEL_FORMAT_VERSION,
 } from '../../../checkpoint/export/export.ts';
 import { createSafetensorsSink } from '../../../checkpoint/export/safetensors.ts';
-import { makeDurableFolder, withFile } from '../../../checkpoint/file/files.ts';
 import type { PserverGroup } from '../../../cluster/client/pserver-group.ts';
 import { scanTable } from '../../../cluster/client/row-stream.ts';
 import { carriedRecord } from '../../../cluster/job/carried-record.ts';
@@ -131,6 +131,7 @@ async function writeModel(
         await writeDense(options, placement, { parameter, column, sink });
       }
       await sink.finish();
+      await file.sync();
     }),
   );
 }

@@ -1,6 +1,6 @@
 /** Masters of a job that is evaluated while it trains, one after the other, with training and models made up. */
 import { PaddletError } from '../../../../src/base/errors.ts';
-import type { KeptFile } from '../../../../src/checkpoint/registry/kept.ts';
+import type { KeptFile } from '../../../../src/checkpoint/registry/kept-key.ts';
 import type { JobRecord } from '../../../../src/cluster/job/job-record.ts';
 import type { Metrics } from '../../../../src/cluster/job/job-result.ts';
 import type { EvaluationState, Reached, TrainingLength } from '../../../../src/core/evaluation-points.ts';

@@ -2,6 +2,7 @@
  * A master's service and its pipeline on a store in memory whose transactions can be held back, refused or left in
  * doubt.
  */
+
 import { Registry } from 'prom-client';
 import { PaddletError } from '../../../../src/base/errors.ts';
 import type { Host } from '../../../../src/base/seams.ts';
@@ -9,6 +10,7 @@ import type { RoleContext } from '../../../../src/cluster/context.ts';
 import { createTroubles } from '../../../../src/cluster/troubles.ts';
 import type { TaskQueue } from '../../../../src/core/tasks/events.ts';
 import { createTaskQueue } from '../../../../src/core/tasks/queue.ts';
+import { createStorage } from '../../../../src/host/storage.ts';
 import { loadHistory } from '../../../../src/roles/master/load-history.ts';
 import { TaskHistory } from '../../../../src/roles/master/tasks/history.ts';
 import { loadQueue } from '../../../../src/roles/master/tasks/queue-store.ts';
@@ -125,7 +127,7 @@ export class Master {
     };
     const disk = new Proxy({} as Host['disk'], { get: unused });
     this.context = {
-      host: { clock, log: this.log, disk, random: { uuid: unused, fraction: () => 0.5 } },
+      host: { clock, log: this.log, disk, storage: createStorage(disk), random: { uuid: unused, fraction: () => 0.5 } },
       network: { listen: unused, connect: unused },
       store: this.troubled.store,
       keys: keysOf('/paddlet/test'),

@@ -35,7 +35,13 @@ const save = () =>
     () => {
       saves += 1;
       return writeCheckpointFile({
-        ...{ disk, parameters, folder: PLACE.folder, shards: parameters.shards(), momentOf: momentOf() },
+        ...{
+          storage: disk.storage,
+          parameters,
+          folder: PLACE.folder,
+          shards: parameters.shards(),
+          momentOf: momentOf(),
+        },
         meta: metaOf(JOB, { uuid: uuidOf(saves) }),
         isFolderKnown: trouble.isFolderKnown,
         onUnfinished: (bytes) => trouble.unfinished(bytes),

@@ -312,7 +312,7 @@ describe('with a store', () => {
       throw new PaddletError('StoreUnavailable', 'cut off');
     };
     const saving = saveCheckpoint({
-      ...{ disk, store, clock, fence, parameters, folder: PLACE.folder, keys, keep: 1, readStaying },
+      ...{ storage: disk.storage, store, clock, fence, parameters, folder: PLACE.folder, keys, keep: 1, readStaying },
       meta: metaOf(JOB, { uuid: uuidOf(1), token: fence.token }),
       shards: parameters.shards(),
       momentOf: momentOf(100),
@@ -344,14 +344,19 @@ describe('with a store', () => {
     await publish({ ...published, generation: second });
 
     const fence = await claim();
-    const context = { host: { disk, clock, log: SILENT }, store, keys, stop: new AbortController().signal } as never;
+    const context = {
+      host: { storage: disk.storage, clock, log: SILENT },
+      store,
+      keys,
+      stop: new AbortController().signal,
+    } as never;
     const options = { context, fence, index: PLACE.index, folder: PLACE.folder, keep: 1 };
     await adoptParting(options, snapshot);
     const { entry } = await readEntry(store, KEY);
     expect(generationsOf(entry!).map(({ uuid }) => uuid)).toEqual([snapshot.uuid, second.uuid]);
     expect(await disk.exists(`${PLACE.folder}/${PLACE.index}/${first.uuid}`)).toBe(false);
     const into = emptyParameters(JOB);
-    await loadUsable(generationsOf(entry!), { disk, place: PLACE, expected: JOB, into });
+    await loadUsable(generationsOf(entry!), { storage: disk.storage, place: PLACE, expected: JOB, into });
     expect(contentOf(into, JOB)).toEqual(contentOf(filledParameters(JOB, undefined, 3), JOB));
 
     await adoptParting(options, snapshot);

@@ -23,5 +23,5 @@ it.each([
   { what: 'it is gone, and was the only one', published: [NEWEST], seen: [], isAway: true },
 ])('where $what: $isAway', async ({ published, seen, isAway }) => {
   for (const number of seen) disk.place(checkpointPath(PLACE, uuidOf(number)), Uint8Array.of(1));
-  expect(await isAwayForNow(disk, PLACE, published.map(uuidOf))).toBe(isAway);
+  expect(await isAwayForNow(disk.storage, PLACE, published.map(uuidOf))).toBe(isAway);
 });

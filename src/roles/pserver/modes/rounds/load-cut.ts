@@ -5,7 +5,7 @@
  * But all pservers pay it, so a pserver waits for a file of the cut that it cannot find.
  */
 import { isPaddletError, PaddletError } from '../../../../base/errors.ts';
-import type { Disk } from '../../../../base/seams.ts';
+import type { Storage } from '../../../../base/seams.ts';
 import { coveredShards } from '../../../../checkpoint/file/coverage.ts';
 import { corrupt } from '../../../../checkpoint/file/files.ts';
 import { checkpointPath } from '../../../../checkpoint/file/paths.ts';
@@ -113,7 +113,7 @@ async function lookInFile(
   wanted: readonly number[],
 ): Promise<CutSearch> {
   const { context, folder } = options;
-  const { disk } = context.host;
+  const { storage } = context.host;
   const place = { folder, index };
   const published = await publishedShards(options, index, uuid);
   const expected = published === undefined ? wanted : wanted.filter((shard) => published.has(shard));
@@ -123,7 +123,7 @@ async function lookInFile(
   if (sight !== 'seen') return sight;
   if (published !== undefined) return { shards: expected };
   try {
-    const here = await shardsInFile(disk, checkpointPath(place, uuid));
+    const here = await shardsInFile(storage, checkpointPath(place, uuid));
     return { shards: wanted.filter((shard) => here.has(shard)) };
   } catch (error) {
     const { message } = unusable(error);
@@ -139,8 +139,8 @@ async function publishedShards({ context }: LoadCutOptions, index: number, uuid:
   return generation?.shards && coveredShards(generation.shards);
 }
 
-async function shardsInFile(disk: Disk, path: string): Promise<ReadonlySet<number>> {
-  const reader = await openCheckpoint(disk, path);
+async function shardsInFile(storage: Storage, path: string): Promise<ReadonlySet<number>> {
+  const reader = await openCheckpoint(storage, path);
   try {
     return new Set(reader.positions.map(({ shard }) => shard));
   } finally {

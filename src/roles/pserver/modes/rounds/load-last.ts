@@ -68,7 +68,7 @@ async function loadExact(
 
 const isAway = ({ context, folder }: LoadRoundsOptions, { index, generations }: LastState): Promise<boolean> => {
   const uuids = generations.map(({ uuid }) => uuid);
-  return isAwayForNow(context.host.disk, { folder, index }, uuids);
+  return isAwayForNow(context.host.storage, { folder, index }, uuids);
 };
 
 /**

@@ -82,7 +82,7 @@ export async function loadFile(
 ): Promise<LoadedUnits> {
   const { context, folder, expected, into, units } = options;
   const place = { folder, index };
-  const loaded = await loadGeneration(generation, { disk: context.host.disk, place, expected, into, shards });
+  const loaded = await loadGeneration(generation, { storage: context.host.storage, place, expected, into, shards });
   const path = checkpointPath(place, generation.uuid);
   const { rounds } = loaded.facts;
   const elsewhere = loaded.positions.find(({ seq }) => seq !== round);

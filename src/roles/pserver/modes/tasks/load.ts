@@ -96,7 +96,7 @@ export interface LoadedShards extends ShardPositions {
  */
 export async function loadFormer(options: LoadFormerOptions, former: FormerUnits): Promise<LoadedShards[]> {
   const { context, folder, expected, into, units } = options;
-  const { log, disk } = context.host;
+  const { log, storage } = context.host;
   const unusable = new Set<string>();
   const loaded: LoadedShards[] = [];
   let left: readonly number[] = shardsOfUnits(former.units, { units, shards: expected.shards });
@@ -108,7 +108,7 @@ export async function loadFormer(options: LoadFormerOptions, former: FormerUnits
     // fail.
     partedAt ??= found.partedAt;
     for (const complaint of found.complaints) log.error(complaint);
-    const outcome = await loadFirst(found.filesOf, { disk, folder, expected, into });
+    const outcome = await loadFirst(found.filesOf, { storage, folder, expected, into });
     for (const [file, error] of outcome.unusable) {
       log.error(`${error.code}: ${error.message}`);
       if (!(await isAway(options, found, file, error))) unusable.add(file.generation.uuid);
@@ -131,7 +131,7 @@ async function isAway(
 ): Promise<boolean> {
   if (error.code !== 'CheckpointMissing') return false;
   const others = (namesOf.get(index) ?? []).filter((name) => name !== uuid);
-  return isAwayForNow(context.host.disk, { folder, index }, [uuid, ...others]);
+  return isAwayForNow(context.host.storage, { folder, index }, [uuid, ...others]);
 }
 
 const shardOf = ({ shard }: { readonly shard: number }): number => shard;

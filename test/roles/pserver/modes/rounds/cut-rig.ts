@@ -47,7 +47,7 @@ export class CutRig {
     let named = 0;
     // Not the names of the files that `write` writes.
     const random = { fraction: () => 0.5, uuid: () => uuidOf(0x1000 + ++named) };
-    const host = { clock, log, disk, random };
+    const host = { clock, log, disk, storage: disk.storage, random };
     const troubles = { set: () => {}, clear: () => {} };
     this.context = { store, keys, host, troubles, stop: this.stop.signal } as unknown as RoleContext;
   }
@@ -81,7 +81,14 @@ export class CutRig {
     const { disk } = this;
     const shards = shardsOf(...units);
     const momentOf = (shard: number): ShardMoment => ({ shard, epoch: 1, seq: round, ledger: this.ledgerOf(shard) });
-    const file = await writeCheckpointFile({ disk, folder: FOLDER, meta, parameters, shards, momentOf });
+    const file = await writeCheckpointFile({
+      storage: disk.storage,
+      folder: FOLDER,
+      meta,
+      parameters,
+      shards,
+      momentOf,
+    });
     return generationOf(file, meta);
   }
 

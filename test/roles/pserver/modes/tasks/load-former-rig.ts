@@ -25,14 +25,14 @@ export const exactness = (parts: readonly LoadedShards[]): boolean => parts.ever
 
 export class FormerRig {
   readonly disk = createSimulatedDisk();
-  readonly cluster = new MovedCluster(this.disk);
+  readonly cluster = new MovedCluster(this.disk.storage);
   readonly log = new RecordingLog();
   readonly into = emptyParameters(JOB);
   readonly waitedFor: (string | undefined)[] = [];
 
   get context(): RoleContext {
     const { disk, cluster, log } = this;
-    const host = { disk, clock: cluster.clock, log };
+    const host = { disk, storage: disk.storage, clock: cluster.clock, log };
     return { host, store: cluster.store, keys, stop: new AbortController().signal } as unknown as RoleContext;
   }
 
@@ -58,7 +58,14 @@ export class FormerRig {
     const parameters = wholeParameters(JOB, IDS, number);
     const meta = metaOf(JOB, { uuid: uuidOf(number), index, token, timeline, clean: true });
     const momentOf = (shard: number) => ({ shard, epoch, seq, ledger: ledgerOf(`save ${number}`) });
-    const file = await writeCheckpointFile({ disk, folder: FOLDER, meta, parameters, shards, momentOf });
+    const file = await writeCheckpointFile({
+      storage: disk.storage,
+      folder: FOLDER,
+      meta,
+      parameters,
+      shards,
+      momentOf,
+    });
     const { store, clock } = cluster;
     await publishParting({ store, clock, key: keys.parting(token), index, files: [generationOf(file, meta)] });
     for (const shard of shards) cluster.saltOf.set(shard, number);

@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { checkpointPath } from '../../../../../src/checkpoint/file/paths.ts';
 import { forgetFiles } from '../../../../../src/checkpoint/registry/forgotten.ts';
+import { encodeKept } from '../../../../../src/checkpoint/registry/kept-key.ts';
 import type { PublishedFile } from '../../../../../src/checkpoint/registry/newest.ts';
 import { encodeParting, parsePartings } from '../../../../../src/checkpoint/registry/partings.ts';
 import { sweepOrphans } from '../../../../../src/roles/pserver/files/sweep.ts';
@@ -233,6 +234,16 @@ describe('the sweep of a new owner', () => {
     await cluster.save(0);
     expect(await sweep(1)).toEqual([uuidOf(2)]);
     expect((await cluster.store.range({ prefix: keys.partingPrefix })).entries).toEqual([]);
+  });
+
+  it('leaves the files of a model that is kept', async () => {
+    await STAGES['2 pservers']!(cluster);
+    const files = [{ index: 1, uuid: uuidOf(2) }];
+    await put(cluster.store, keys.kept, encodeKept([{ name: 'pass-1', files }]));
+    for (let times = 0; times < 3; times++) await cluster.save(1);
+    expect(await sweep(1)).toEqual([2, 4, 5].map(uuidOf));
+    await put(cluster.store, keys.kept, encodeKept([]));
+    expect(await sweep(1)).toEqual([4, 5].map(uuidOf));
   });
 
   it('leaves a snapshot of several files until newer ones have the shards of all of them', async () => {

@@ -1,21 +1,20 @@
 /**
- * A disk that also reads checkpoint files of other pservers: if a file is not on this machine, it asks the pserver that
- * wrote the file. Because units move, the newest state of a shard may be in a file of any pserver. Without a shared
- * folder, only that pserver can read it (docs/decisions/0034-files-through-their-pserver.md).
+ * A storage that also reads checkpoint files of other pservers: if a file is not on this machine, it asks the pserver
+ * that wrote the file. Because units move, the newest state of a shard may be in a file of any pserver. Without a
+ * shared folder, only that pserver can read it (docs/decisions/0034-files-through-their-pserver.md).
  */
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
-import type { Disk, DiskFile } from '../../../base/seams.ts';
-import { isAbsent, withFile } from '../../../checkpoint/file/files.ts';
+import { isAbsent } from '../../../base/files.ts';
+import type { Storage, StoredFile } from '../../../base/seams.ts';
 import { UUID_PATTERN } from '../../../checkpoint/file/paths.ts';
-import { digestFile } from '../../../checkpoint/file/scan.ts';
 import { jobFields } from '../../../cluster/client/job-fields.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { LivePserver, PlacementView } from '../../../cluster/placement/placement-view.ts';
 import type { Channel, Network } from '../../../protocol/messages/channel.ts';
 
-export interface PeerDiskOptions {
-  readonly disk: Disk;
+export interface PeerStorageOptions {
+  readonly storage: Storage;
   readonly network: Network;
   readonly view: Pick<PlacementView, 'live'>;
   readonly job: ReturnType<typeof jobFields>;
@@ -25,44 +24,24 @@ export interface PeerDiskOptions {
   readonly index: number;
 }
 
-/** Returns a context whose disk also finds the files of other pservers. */
-export function withPeerDisk(
+/** Returns a context whose storage also has the files of other pservers, for reading. */
+export function withPeerStorage(
   { host, ...context }: RoleContext,
-  { job, ...of }: Pick<PeerDiskOptions, 'disk' | 'view' | 'folder' | 'index'> & { readonly job: JobRecord },
+  { job, ...of }: Pick<PeerStorageOptions, 'storage' | 'view' | 'folder' | 'index'> & { readonly job: JobRecord },
 ): RoleContext {
-  const disk = createPeerDisk({ ...of, network: context.network, job: jobFields(job) });
-  return { ...context, host: { ...host, disk } };
+  const storage = createPeerStorage({ ...of, network: context.network, job: jobFields(job) });
+  return { ...context, host: { ...host, storage } };
 }
 
-/** Only `open` and `md5` ask other pservers, and only for files that are absent here. */
-export function createPeerDisk(options: PeerDiskOptions): Disk {
-  const { disk } = options;
-  const open = (path: string): Promise<DiskFile> => openHereOrThere(options, path);
-  const md5 = async (path: string) =>
-    (await disk.inspect(path)) === undefined ? digestOpened(await open(path), path) : disk.md5!(path);
-  return {
-    makeFolder: (path) => disk.makeFolder(path),
-    create: (path) => disk.create(path),
-    open,
-    rename: (from, to) => disk.rename(from, to),
-    link: (from, to) => disk.link(from, to),
-    syncFolder: (path) => disk.syncFolder(path),
-    remove: (path) => disk.remove(path),
-    removeFolder: (path) => disk.removeFolder(path),
-    list: (path) => disk.list(path),
-    exists: (path) => disk.exists(path),
-    inspect: (path) => disk.inspect(path),
-    touch: (path) => disk.touch(path),
-    freeBytes: (path) => disk.freeBytes(path),
-    ...(disk.md5 === undefined ? {} : { md5 }),
-  };
-}
+/** Only opening asks other pservers, and only for files that are absent here. */
+export const createPeerStorage = (options: PeerStorageOptions): Storage => ({
+  ...options.storage,
+  openRange: (path) => openHereOrThere(options, path),
+});
 
-const digestOpened = (file: DiskFile, path: string) => withFile(file, () => digestFile(file, path));
-
-async function openHereOrThere(options: PeerDiskOptions, path: string): Promise<DiskFile> {
+async function openHereOrThere(options: PeerStorageOptions, path: string): Promise<StoredFile> {
   try {
-    return await options.disk.open(path);
+    return await options.storage.openRange(path);
   } catch (error) {
     const file = isAbsent(error) ? parseFile(options, path) : undefined;
     const peer = file && options.view.live().find(({ index }) => index === file.index);
@@ -72,7 +51,7 @@ async function openHereOrThere(options: PeerDiskOptions, path: string): Promise<
 }
 
 /** Index and name of the file, if the path is that of a file of another pserver. */
-function parseFile({ folder, index }: PeerDiskOptions, path: string) {
+function parseFile({ folder, index }: PeerStorageOptions, path: string) {
   if (!path.startsWith(`${folder}/`)) return undefined;
   const [owner, uuid, ...rest] = path.slice(folder.length + 1).split('/');
   if (uuid === undefined || rest.length > 0 || !UUID_PATTERN.test(uuid)) return undefined;
@@ -85,7 +64,7 @@ interface PeerPath {
 }
 
 /** Waits for the first answer, which shows whether the other pserver has the file. */
-async function openThere(options: PeerDiskOptions, peer: LivePserver, named: PeerPath): Promise<DiskFile> {
+async function openThere(options: PeerStorageOptions, peer: LivePserver, named: PeerPath): Promise<StoredFile> {
   const channel = connect(options, peer, named);
   const ask = new PeerFile(options, { channel, peer, named });
   try {
@@ -97,7 +76,7 @@ async function openThere(options: PeerDiskOptions, peer: LivePserver, named: Pee
   }
 }
 
-function connect({ network }: PeerDiskOptions, peer: LivePserver, { path }: PeerPath): Channel {
+function connect({ network }: PeerStorageOptions, peer: LivePserver, { path }: PeerPath): Channel {
   try {
     return network.connect(peer.address);
   } catch (error) {
@@ -118,13 +97,13 @@ interface PeerSource {
   readonly named: PeerPath;
 }
 
-class PeerFile implements DiskFile {
-  readonly #options: PeerDiskOptions;
+class PeerFile implements StoredFile {
+  readonly #options: PeerStorageOptions;
   readonly #source: PeerSource;
   /** Size of the whole file, from the first answer. */
   #bytes: number | undefined;
 
-  constructor(options: PeerDiskOptions, source: PeerSource) {
+  constructor(options: PeerStorageOptions, source: PeerSource) {
     this.#options = options;
     this.#source = source;
   }
@@ -151,14 +130,6 @@ class PeerFile implements DiskFile {
 
   get #size(): number {
     return this.#bytes ?? 0;
-  }
-
-  write(): Promise<never> {
-    return Promise.reject(readOnly(this.#source.named));
-  }
-
-  sync(): Promise<never> {
-    return Promise.reject(readOnly(this.#source.named));
   }
 
   close(): Promise<void> {
@@ -203,6 +174,3 @@ const anotherPart = ({ path }: PeerPath): PaddletError =>
     'BadMessage',
     `${path}: the answer contains a different part than requested, or a part of a different file`,
   );
-
-const readOnly = ({ path }: PeerPath): Error =>
-  Object.assign(new Error(`EROFS: a file of another pserver is read-only: ${path}`), { code: 'EROFS' });

@@ -1,0 +1,45 @@
+/**
+ * The key `/checkpoints/kept`: files of the models that are kept under a name. The pservers drop them from their
+ * entries as any other, but do not delete them; the master does, once no model that is kept has them.
+ */
+import * as z from 'zod';
+import { LIMITS } from '../../base/limits.ts';
+import { parseStoreValue } from '../../core/tasks/state.ts';
+import { UUID_PATTERN } from '../file/paths.ts';
+
+const fileSchema = z.strictObject({
+  index: z
+    .int()
+    .min(0)
+    .max(LIMITS.pservers - 1),
+  uuid: z.string().regex(UUID_PATTERN),
+});
+/** A published file of a pserver. */
+export type KeptFile = z.infer<typeof fileSchema>;
+
+const modelSchema = z.strictObject({
+  name: z.string().min(1).max(LIMITS.nameCharacters),
+  files: z.array(fileSchema).max(LIMITS.manifestFiles),
+});
+export type KeptModel = z.infer<typeof modelSchema>;
+
+export const keptSchema = z.strictObject({ models: z.array(modelSchema).max(LIMITS.keptModels) });
+
+export interface ReadKept {
+  readonly models: readonly KeptModel[];
+  /** 0n while the key does not exist. */
+  readonly modRevision: bigint;
+}
+
+/** Throws `StoreValueInvalid`. */
+export const parseKept = (key: string, found: { value: string; modRevision: bigint } | undefined): ReadKept =>
+  found === undefined
+    ? { models: [], modRevision: 0n }
+    : { models: parseStoreValue(keptSchema, key, found.value).models, modRevision: found.modRevision };
+
+export const encodeKept = (models: readonly KeptModel[]): string =>
+  JSON.stringify({ models } satisfies { models: readonly KeptModel[] });
+
+/** Names of the files that no pserver may delete. */
+export const filesOfKept = ({ models }: Pick<ReadKept, 'models'>): ReadonlySet<string> =>
+  new Set(models.flatMap(({ files }) => files.map(({ uuid }) => uuid)));
