@@ -142,6 +142,13 @@ export const EVALUATION: readonly Mutation[] = [
     tests: ['test/roles/master/leftovers.test.ts'],
   },
   {
+    rule: 'a pserver that leaves notices what a master has kept since it looked',
+    file: 'src/cluster/placement/leave-nothing.ts',
+    find: '    { key: keys.kept, modRevision: kept.modRevision },\n',
+    replace: '',
+    tests: ['test/roles/master/leftovers.test.ts'],
+  },
+  {
     rule: 'files of a model that is kept are no orphans',
     file: 'src/roles/pserver/files/sweep.ts',
     find: '      ...filesOfKept(kept),\n',

@@ -309,8 +309,8 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'what is left of an index is deleted only by its owner, or when it has none',
     file: 'src/cluster/placement/leave-nothing.ts',
-    find: 'const txn = { if: unchanged(by, read), then: ops };',
-    replace: 'const txn = { then: ops };',
+    find: 'const entryRevision = await announce(by, read);\n  if (entryRevision === undefined) return CHANGED;',
+    replace: 'const { entryRevision } = read;',
     tests: ['test/roles/master/leftovers.test.ts'],
   },
   {

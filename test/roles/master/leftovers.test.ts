@@ -174,6 +174,24 @@ describe('the master', () => {
     expect(await left()).toEqual({ keys: [], files: 1 });
   });
 
+  it('leaves them, too, when a master has kept the model since the keys were read', async () => {
+    const [own] = (await cluster.files()).filter(({ index }) => index === 3);
+    const files = [{ index: 3, uuid: own!.generation.uuid }];
+    await saveAll();
+    await die(3);
+    const { txn } = cluster.store;
+    cluster.store.txn = async (request) => {
+      const isAnnouncement = request.then.some((op) => 'put' in op && op.put === keys.checkpoint(3));
+      if (!isAnnouncement) return txn(request);
+      cluster.store.txn = txn;
+      await put(cluster.store, keys.kept, encodeKept([{ name: 'pass-1', files }]));
+      return txn(request);
+    };
+    await start(saveAll);
+    await pass();
+    expect(await left()).toEqual({ keys: [], files: 1 });
+  });
+
   it('announces in the entry that the files go, so that no model is kept of them from then on', async () => {
     await saveAll();
     await die(3);
