@@ -35,7 +35,7 @@ test('SIGKILL of the master while a model is scored: the job ends early as witho
   expect(same(result)).toEqual(same(await resultOf(plain)));
 
   const kept = readdirSync(dirname(best.checkpoint)).sort();
-  expect(kept).toEqual([`pass-${best.passes}`, `pass-${result.passes}`]);
+  expect(kept).toEqual([`pass-${best.passes}.json`, `pass-${result.passes}.json`]);
   expect(await place.json('evaluate', best.checkpoint)).toMatchObject(best.metrics);
   const predicted = await place.paddlet('predict', best.checkpoint, '--data', TEST_FILE);
   expect(predicted.out.trimEnd().split('\n')).toHaveLength(1 + RECORDS);

@@ -29,7 +29,8 @@ export interface KeptPlace extends ManifestPlace {
  * has been replaced by a newer one, or is not in the folder; the errors of the storage; `LeaseGone`.
  */
 export async function keepModelFiles(place: KeptPlace, name: string, files: readonly KeptFile[]): Promise<void> {
-  const former = await changeKept(place, (models) => [...others(models, name), { name, files: [...files] }]);
+  const listed = files.map(({ index, uuid }) => ({ index, uuid }));
+  const former = await changeKept(place, (models) => [...others(models, name), { name, files: listed }]);
   // A pserver that publishes from now on does not delete them; what it dropped before is no longer in its entry.
   const named = await namedFiles(place, files).catch(async (error: unknown) => {
     await changeKept(place, (models) => others(models, name));

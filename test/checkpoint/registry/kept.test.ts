@@ -10,7 +10,7 @@ import {
   removeKept,
   removeManifests,
 } from '../../../src/checkpoint/registry/kept.ts';
-import type { KeptFile } from '../../../src/checkpoint/registry/kept-key.ts';
+import { type KeptFile, parseKept } from '../../../src/checkpoint/registry/kept-key.ts';
 import { manifestPath } from '../../../src/checkpoint/registry/manifest.ts';
 import { verifyCheckpoint } from '../../../src/checkpoint/set/verify.ts';
 import type { StoredFiles } from '../../simulated-objects.ts';
@@ -69,6 +69,16 @@ describe('a model that is kept', () => {
     expect(manifest.files[1]).toMatchObject({ path: `../../1/${files[1]!.uuid}`, index: 1 });
     expect(manifest.files[1].published.md5).toMatch(/^[0-9a-f]{32}$/);
     expect(await verified('pass-1')).toEqual({ ok: true, missing: [], files });
+  });
+
+  it('is named by index and name alone, whatever else is known of its files', async () => {
+    const files = await newest();
+    await keepModelFiles(
+      place,
+      'round-1',
+      files.map((file) => ({ ...file, md5: '0'.repeat(32), bytes: 7 })),
+    );
+    expect(parseKept(keys.kept, await cluster.store.get(keys.kept)).models).toEqual([{ name: 'round-1', files }]);
   });
 
   it('stays whatever the pservers save, and they drop its files from their entries as any other', async () => {
