@@ -303,6 +303,8 @@ export const LIMITS = {
   manifestFiles: 100_000,
   /** Characters of a manifest of a kept model. */
   manifestBytes: 64 * 1024 * 1024,
+  /** Files that a delta may build on. */
+  deltaParents: 64,
   /** Files that a pserver may be told to continue without. */
   forgottenFiles: 20_000,
   /** Blocks of one dense parameter in one extent of a checkpoint file. */

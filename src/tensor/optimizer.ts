@@ -79,10 +79,6 @@ export const optimizerLayout = (optimizer: OptimizerSpec): OptimizerLayout => LA
 /** FTRL has no learning rate that a push could scale. */
 export const hasLearningRate = (optimizer: OptimizerSpec): boolean => optimizer.type !== 'ftrl';
 
-/** Whether a table has admission, eviction or a bound. */
-export const isLimited = ({ admission, hasSeen }: Pick<TrainedTable, 'admission' | 'hasSeen'>): boolean =>
-  admission !== undefined || hasSeen === true;
-
 interface ParameterChoice {
   readonly optimizer?: OptimizerSpec | undefined;
 }

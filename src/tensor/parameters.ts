@@ -104,12 +104,14 @@ export interface ParameterMemoryStats {
 /** What a push may do to a shard it touches. */
 export const SHARD_ACTION = { absent: 0, apply: 1, skip: 2 } as const;
 
-/** Is called before a memory removes rows, so that they can still be read. */
-export interface RemovalWatcher {
+/** Is called before a memory changes by more than the values of the rows that an update names. */
+export interface MemoryWatcher {
   /** These ids are about to be removed from a stored table of a shard. Some may have no row. */
   removing(shard: number, table: number, ids: BigUint64Array): void;
   /** The `seen` of all rows of a shard are about to be lowered. */
   lowering(shard: number): void;
+  /** A shard is about to get what no update made of it: it is dropped, or rows or blocks are put in. */
+  replacing(shard: number): void;
 }
 
 /** The settings of a push. */
@@ -175,12 +177,14 @@ export interface ParameterMemory {
   readBlock(parameter: number, block: number): DenseBlock;
   /** Copies rows into `memory`, or into new arrays. */
   exportRows(shard: number, table: number, memory?: RowMemory): ShardRows;
+  /** As `exportRows`, but only rows whose `seen` is at least `least`. The table has `seen`. */
+  exportSeen(shard: number, table: number, least: number, memory?: RowMemory): ShardRows;
   exportBlocks(shard: number): DenseBlock[];
   /** Puts rows into a present shard, replacing rows of the same id. */
   importRows(shard: number, table: number, rows: ShardRows): void;
   importBlock(shard: number, block: DenseBlock): void;
-  /** Calls the watcher before removals, until the returned function is called. */
-  watchRemovals(watcher: RemovalWatcher): () => void;
+  /** Calls the watcher until the returned function is called. */
+  watch(watcher: MemoryWatcher): () => void;
   /** Puts in the rows that belong to the given present shards, and skips the others. Ids are distinct. */
   adoptRows(table: number, rows: ShardRows, shards: readonly number[]): void;
   /** Number of rows of a table in a present shard. */
@@ -191,6 +195,11 @@ export interface ParameterMemory {
    * `table` is a place in the tables of the model.
    */
   keepMostRecent(shard: number, table: number, isLoading: boolean): void;
+  /**
+   * Removes those of the ids that are rows or candidates in a present shard, and returns their number. Later pulls of
+   * them get initial values; their memory goes to new rows of the shard. The table has `seen`. Throws `WrongShard`.
+   */
+  removeIds(shard: number, table: number, ids: BigUint64Array): number;
   /** Lowers every `seen` of a present shard, down to 0 at most. */
   lowerSeen(shard: number, by: number): void;
 
@@ -218,11 +227,6 @@ export interface Parameters extends ParameterMemory {
     options?: PushOptions,
   ): OldParts;
 
-  /**
-   * Removes those of the ids that are rows or candidates in a present shard, and returns their number. Later pulls of
-   * them get initial values; their memory goes to new rows of the shard. The table has `seen`. Throws `WrongShard`.
-   */
-  removeIds(shard: number, table: number, ids: BigUint64Array): number;
   /** As `removeIds`, of all rows and candidates whose `seen` is at most `seen`. Returns both numbers. */
   removeUnseen(shard: number, table: number, seen: number): IdCounts;
 }

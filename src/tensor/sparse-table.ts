@@ -293,6 +293,12 @@ export class SparseTable {
     return this.#readExisting(ids.sort(), [shard], memory);
   }
 
+  /** As `export`, of the rows whose `seen` is at least `least`. */
+  exportSeen(shard: number, least: number, memory: RowMemory = FRESH_MEMORY): ShardRows {
+    assert(this.hasSeen, `rows of ${this.spec.name} have a seen`);
+    return this.#readExisting(this.idsSeen(shard, least, HIGHEST_SEEN).sort(), [shard], memory);
+  }
+
   /** The ids of all rows of `shards`, sorted. */
   sortedIds(shards: readonly number[]): BigUint64Array {
     const ids = new BigUint64Array(shards.reduce((sum, shard) => sum + this.rowsOf(shard), 0));

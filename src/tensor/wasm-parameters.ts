@@ -15,12 +15,12 @@ import {
   type DensePart,
   type LaneGradients,
   type LaneSum,
+  type MemoryWatcher,
   type OldParts,
   type ParameterMemoryStats,
   type Parameters,
   type ParametersOptions,
   type PushOptions,
-  type RemovalWatcher,
   SHARD_ACTION,
   type ShardRows,
   type SparsePart,
@@ -62,7 +62,7 @@ class WasmParameters implements Parameters {
   readonly #present = new Set<number>();
   /** Undefined: pushes are not of ids as they were pulled. */
   readonly #pulled: PulledRows | undefined;
-  readonly #watchers = new Set<RemovalWatcher>();
+  readonly #watchers = new Set<MemoryWatcher>();
   /** The sum that is currently in use. */
   #sum: LaneFold | undefined;
 
@@ -125,6 +125,7 @@ class WasmParameters implements Parameters {
   dropShard(shard: number): void {
     assert(this.#present.delete(shard), 'the shard that is dropped is present');
     this.#pulled?.forget();
+    this.#replacing(shard);
     this.#sum?.forgetRows();
     for (const part of this.#parts) part.dropShard(shard);
   }
@@ -313,7 +314,11 @@ class WasmParameters implements Parameters {
     for (const one of this.#stored) if (one.hasSeen) one.lowerSeen(shard, by);
   }
 
-  watchRemovals(watcher: RemovalWatcher): () => void {
+  #replacing(shard: number): void {
+    for (const watcher of this.#watchers) watcher.replacing(shard);
+  }
+
+  watch(watcher: MemoryWatcher): () => void {
     this.#watchers.add(watcher);
     return () => void this.#watchers.delete(watcher);
   }
@@ -343,6 +348,10 @@ class WasmParameters implements Parameters {
     return this.#storedOf(shard, table).export(shard, memory);
   }
 
+  exportSeen(shard: number, table: number, least: number, memory?: RowMemory): ShardRows {
+    return this.#storedOf(shard, table).exportSeen(shard, least, memory);
+  }
+
   exportBlocks(shard: number): DenseBlock[] {
     this.#requireShard('dense parameters', shard);
     return this.#dense.flatMap((parameter, index) =>
@@ -351,16 +360,23 @@ class WasmParameters implements Parameters {
   }
 
   importRows(shard: number, table: number, rows: ShardRows): void {
-    this.#storedOf(shard, table).import(shard, rows);
+    const into = this.#storedOf(shard, table);
+    this.#replacing(shard);
+    into.import(shard, rows);
   }
 
   importBlock(shard: number, block: DenseBlock): void {
-    this.#parameter(block.parameter).import(shard, block);
+    const into = this.#parameter(block.parameter);
+    this.#replacing(shard);
+    into.import(shard, block);
   }
 
   adoptRows(table: number, rows: ShardRows, shards: readonly number[]): void {
     const into = this.#storedTable(table);
-    for (const shard of shards) this.#requireShard(into.spec.name, shard);
+    for (const shard of shards) {
+      this.#requireShard(into.spec.name, shard);
+      this.#replacing(shard);
+    }
     into.adopt(shards, rows);
   }
 

@@ -1,5 +1,5 @@
 /** Async mode: jobs that end early under faults, what their best model is good for, and more passes for one of them. */
-import { renameSync } from 'node:fs';
+import { renameSync, rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { expectEarly, killNow, RECORDS, startJob, storeOf, synthesize, untilKept } from './early-stopping-job.ts';
 import { openPlace, resultOf } from './harness.ts';
@@ -23,10 +23,11 @@ test('SIGKILL of the master and of a pserver: each record counts once, and the b
   const evaluated = points.filter(({ kind }) => kind === 'evaluation').map(({ passes }) => passes);
   expect(evaluated).toEqual(Array.from({ length: result.passes }, (_, at) => at + 1));
 
-  // The kept model has what it needs: all else of the job may be gone.
-  renameSync(best.checkpoint, place.path('best'));
+  // A job that begins with the manifest needs no store of this one, and its folder may have been moved.
   renameSync(place.path('job'), place.path('elsewhere'));
-  const next = startJob(place, 'next', 1, { passes: 1 }, { warmStart: { from: 'best' } });
+  rmSync(place.path('elsewhere/store.db'));
+  const from = best.checkpoint.replace(place.path('job'), place.path('elsewhere'));
+  const next = startJob(place, 'next', 1, { passes: 1 }, { warmStart: { from } });
   const { warmStart, records } = await resultOf(next);
   expect(warmStart?.loaded.every(({ rows }) => rows > 0)).toBe(true);
   expect(records).toMatchObject({ applied: RECORDS, lost: 0 });

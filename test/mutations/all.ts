@@ -4,6 +4,7 @@ import { COMPARED_COPIES } from './compared-copies.ts';
 import { COPIED_ROUNDS } from './copied-rounds.ts';
 import { COPIES } from './copies.ts';
 import { DATA } from './data.ts';
+import { DELTAS } from './deltas.ts';
 import { ENDLESS } from './endless.ts';
 import { EVALUATION } from './evaluation.ts';
 import { EVICTIONS } from './evictions.ts';
@@ -40,6 +41,7 @@ import { WIRE } from './wire.ts';
 export const MUTATIONS: readonly Mutation[] = [
   ...OWNERSHIP,
   ...DATA,
+  ...DELTAS,
   ...PACKINGS,
   ...PARQUET_FILES,
   ...MODELS,

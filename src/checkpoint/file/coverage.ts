@@ -11,6 +11,12 @@ export const coverageSchema = z
       seq: z.tuple([z.int().min(0), z.int().min(0)]),
       /** `0-510/2,7`: ranges with a step, both ends included. */
       shards: z.string().max(LIMITS.shards * 6),
+      /** Place, among the parents of the file, of the one that these shards build on; missing: they are whole. */
+      parent: z
+        .int()
+        .min(0)
+        .max(LIMITS.deltaParents - 1)
+        .optional(),
     }),
   )
   .max(LIMITS.shards)
@@ -19,15 +25,22 @@ export const coverageSchema = z
 /** Shards by epoch. */
 export type Coverage = z.infer<typeof coverageSchema>;
 
+/** Names of the files that some of the shards build on. */
+export const parentsOf = (positions: readonly ShardPosition[]): string[] =>
+  [...new Set(positions.flatMap(({ parent }) => parent?.uuid ?? []))].sort();
+
 export function coverageOf(positions: readonly ShardPosition[]): Coverage {
-  const byEpoch = Map.groupBy(positions, ({ epoch }) => epoch);
-  return [...byEpoch]
-    .sort(([a], [b]) => a - b)
-    .map(([epoch, group]) => {
+  const parents = parentsOf(positions);
+  const placeOf = ({ parent }: ShardPosition): number => (parent === undefined ? -1 : parents.indexOf(parent.uuid));
+  const groups = Map.groupBy(positions, (position) => `${position.epoch} ${placeOf(position)}`);
+  return [...groups.values()]
+    .map((group) => ({ group, epoch: group[0]!.epoch, parent: placeOf(group[0]!) }))
+    .sort((a, b) => a.epoch - b.epoch || a.parent - b.parent)
+    .map(({ group, epoch, parent }) => {
       const shards = group.map(({ shard }) => shard).sort((a, b) => a - b);
       let [low, high] = [Number.MAX_SAFE_INTEGER, 0];
       for (const { seq } of group) [low, high] = [Math.min(low, seq), Math.max(high, seq)];
-      return { epoch, seq: [low, high], shards: formatShards(shards) };
+      return { epoch, seq: [low, high], shards: formatShards(shards), ...(parent < 0 ? {} : { parent }) };
     });
 }
 
@@ -65,16 +78,17 @@ export function parseShards(text: string): number[] | undefined {
 /** Shard → its least and its greatest possible position. */
 export type CoveredShards = ReadonlyMap<
   number,
-  { readonly epoch: number; readonly low: number; readonly high: number }
+  { readonly epoch: number; readonly low: number; readonly high: number; readonly parent?: number | undefined }
 >;
 
 /** Undefined when the ranges cannot be read. */
 export function coveredShards(coverage: Coverage): CoveredShards | undefined {
-  const covered = new Map<number, { epoch: number; low: number; high: number }>();
-  for (const { epoch, seq, shards } of coverage) {
+  const covered = new Map<number, { epoch: number; low: number; high: number; parent?: number | undefined }>();
+  for (const { epoch, seq, shards, parent } of coverage) {
     const numbers = parseShards(shards);
     if (numbers === undefined) return undefined;
-    for (const shard of numbers) covered.set(shard, { epoch, low: seq[0], high: seq[1] });
+    for (const shard of numbers)
+      covered.set(shard, { epoch, low: seq[0], high: seq[1], ...(parent === undefined ? {} : { parent }) });
   }
   return covered;
 }

@@ -69,7 +69,7 @@ export async function createCheckpointWriter(options: CheckpointWriterOptions): 
 
   async function flush(): Promise<void> {
     if (gathered.length === 0) return;
-    const tensors = extentTensors(extents, gathered, meta.parameters);
+    const tensors = extentTensors(extents, gathered, meta);
     extents += 1;
     gathered = [];
     gatheredBytes = 0;
@@ -79,10 +79,10 @@ export async function createCheckpointWriter(options: CheckpointWriterOptions): 
 
   return {
     async add(captured) {
-      const { shard, epoch, seq } = captured;
+      const { shard, epoch, seq, parent } = captured;
       assert(!seen.has(shard) && shard < meta.shards, `shard ${shard} is one of the job's and added once`);
       seen.add(shard);
-      positions.push({ shard, epoch, seq });
+      positions.push({ shard, epoch, seq, ...(parent && { parent }) });
       gathered.push(captured);
       gatheredBytes += capturedBytes(captured);
       rows += capturedRows(captured, meta.parameters);
@@ -103,9 +103,13 @@ export async function createCheckpointWriter(options: CheckpointWriterOptions): 
 
 const LARGEST = Number.MAX_SAFE_INTEGER;
 
+/** What a delta holds is guessed as this part of all: if it holds more, its extents become longer. */
+const DELTA_PART = 16;
+
 /** Room for the header: for four times the extents expected and some more, as far as the format's bound allows. */
 function planHeader({ meta, shards, expectedBytes }: CheckpointWriterOptions, extentBytes: number): HeaderPlan {
-  return headerPlan(meta, shards, 4 * Math.ceil(expectedBytes / extentBytes) + 4);
+  const bytes = meta.kind === 'delta' ? expectedBytes / DELTA_PART : expectedBytes;
+  return headerPlan(meta, shards, 4 * Math.ceil(bytes / extentBytes) + 4);
 }
 
 export interface HeaderPlan {
@@ -126,7 +130,7 @@ export function headerPlan(meta: CheckpointMeta, shards: number, wanted: number)
   return { headerBytes: Math.ceil(bytes / 8) * 8, maxExtents };
 }
 
-function extentNames({ parameters, shards }: CheckpointMeta): string[] {
+function extentNames({ parameters, shards, parents }: CheckpointMeta): string[] {
   type Named = {
     readonly name: string;
     readonly kind: StoredTable['kind'] | 'dense';
@@ -136,11 +140,16 @@ function extentNames({ parameters, shards }: CheckpointMeta): string[] {
     [...own, 'values', 'steps', ...slots.map(slotField)].map((field) => tensorName(kind, name, field, shards));
   const stored = storedTables(parameters.sparse);
   const looks = stored.some(({ layout }) => layout.seen) ? [TENSORS.looks(shards), TENSORS.begins(shards)] : [];
+  const ofDelta = [
+    TENSORS.parents(shards),
+    ...parameters.sparse.flatMap(({ name }) => ['rows', 'ids'].map((field) => tensorName('gone', name, field, shards))),
+  ];
   return [
     TENSORS.shards(shards),
     TENSORS.ledgerStarts(shards),
     TENSORS.ledgers(shards),
     ...looks,
+    ...(parents === undefined ? [] : ofDelta),
     ...stored.flatMap(({ kind, name, layout: { slots, seen } }) =>
       fields({ kind, name, slots }, ['rows', 'ids', ...(seen ? ['seen'] : [])]),
     ),

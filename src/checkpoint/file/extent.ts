@@ -4,7 +4,7 @@ import type { LookState } from '../../core/shard/looks.ts';
 import { optimizerLayout, type TrainedSpec } from '../../tensor/optimizer.ts';
 import type { DenseBlock, ShardRows } from '../../tensor/parameters.ts';
 import { type StoredTable, storedTables } from '../../tensor/stored-tables.ts';
-import { type ShardPosition, slotField, TENSORS, tensorName } from './format.ts';
+import { type CheckpointMeta, type ShardPosition, slotField, TENSORS, tensorName } from './format.ts';
 import { lookTensors } from './looks.ts';
 import type { NewTensor } from './safetensors/writer.ts';
 
@@ -17,6 +17,8 @@ export interface CapturedShard extends ShardPosition {
   readonly tables: readonly ShardRows[];
   /** Sorted by parameter, then by block. */
   readonly blocks: readonly DenseBlock[];
+  /** Of changes since a parent: by table of the model, the ids that had a row or a count there and have none now. */
+  readonly gone?: readonly BigUint64Array[];
 }
 
 const bytesOf = (array: ArrayBufferView): Uint8Array =>
@@ -25,10 +27,11 @@ const bytesOf = (array: ArrayBufferView): Uint8Array =>
 const sumOf = <T>(items: readonly T[], size: (item: T) => number): number =>
   items.reduce((sum, item) => sum + size(item), 0);
 
-export function capturedBytes({ tables, blocks, ledger }: CapturedShard): number {
+export function capturedBytes({ tables, blocks, ledger, gone = [] }: CapturedShard): number {
   const slotBytes = (slots: ShardRows['slots']): number => sumOf(Object.values(slots), (slot) => slot.byteLength);
   const rows = sumOf(tables, (table) => table.ids.byteLength + table.values.byteLength + slotBytes(table.slots));
-  return rows + sumOf(blocks, (block) => block.values.byteLength + slotBytes(block.slots)) + ledger.length;
+  const goneBytes = sumOf(gone, (ids) => ids.byteLength);
+  return rows + sumOf(blocks, (block) => block.values.byteLength + slotBytes(block.slots)) + ledger.length + goneBytes;
 }
 
 /** Rows of the tables of the model: candidates are none. */
@@ -39,9 +42,15 @@ export const capturedRows = ({ tables }: CapturedShard, { sparse }: TrainedSpec)
  * Tensors of extent number `extent`, in file order: first all of 8-byte elements, then of 4, then the ledgers, padded
  * so that the next extent begins at a multiple of 8. Tensors without data are left out.
  */
-export function extentTensors(extent: number, shards: readonly CapturedShard[], spec: TrainedSpec): NewTensor[] {
+export function extentTensors(
+  extent: number,
+  shards: readonly CapturedShard[],
+  { parameters: spec, parents = [] }: Pick<CheckpointMeta, 'parameters' | 'parents'>,
+): NewTensor[] {
   const tensors = [
     ...positionTensors(extent, shards),
+    ...(parents.length === 0 ? [] : [parentTensor(extent, shards, parents)]),
+    ...spec.sparse.flatMap(({ name }, table) => goneTensors(extent, shards, table, name)),
     ...lookTensors(
       extent,
       shards.map(({ looks }) => looks),
@@ -90,6 +99,31 @@ function positionTensors(extent: number, shards: readonly CapturedShard[]): NewT
     { name: TENSORS.ledgerStarts(extent), dtype: 'U64', shape: [ledgers.length + 1], parts: [starts] },
   ];
 }
+
+function parentTensor(extent: number, shards: readonly CapturedShard[], parents: readonly string[]): NewTensor {
+  const table = new BigUint64Array(shards.length * 2);
+  for (const [at, { parent }] of shards.entries()) {
+    if (parent === undefined) continue;
+    const place = parents.indexOf(parent.uuid);
+    assert(place >= 0, 'a parent is one of those that the file names');
+    table.set([BigInt(1 + place), BigInt(parent.seq)], at * 2);
+  }
+  return { name: TENSORS.parents(extent), dtype: 'U64', shape: [shards.length, 2], parts: [bytesOf(table)] };
+}
+
+function goneTensors(extent: number, shards: readonly CapturedShard[], table: number, name: string): NewTensor[] {
+  const all = shards.map(({ gone }) => gone?.[table] ?? NO_IDS);
+  const counts = all.map(({ length }) => length);
+  const total = sumOf(counts, (count) => count);
+  if (total === 0) return [];
+  const at = (field: string): string => tensorName('gone', name, field, extent);
+  return [
+    { name: at('rows'), dtype: 'U64', shape: [all.length + 1], parts: [startsOf(counts)] },
+    { name: at('ids'), dtype: 'U64', shape: [total], parts: all.filter(({ length }) => length > 0).map(bytesOf) },
+  ];
+}
+
+const NO_IDS = new BigUint64Array(0);
 
 function ledgerTensor(extent: number, shards: readonly CapturedShard[], bytesBefore: number): NewTensor[] {
   const { ledgers } = distinctLedgers(shards);

@@ -21,11 +21,19 @@ export const FORMAT_VERSION = 4;
 /** The oldest version that is read. It has no `seen`, no candidates and no looks. */
 const OLDEST_VERSION = 3;
 
+/** A file that has the shard as it was after `seq` updates. */
+export interface ShardParent {
+  readonly uuid: string;
+  readonly seq: number;
+}
+
 /** The position of a shard when it was captured: its epoch, and the updates applied to it. */
 export interface ShardPosition {
   readonly shard: number;
   readonly epoch: number;
   readonly seq: number;
+  /** The file has only what changed since this one; undefined: it has the whole shard. */
+  readonly parent?: ShardParent;
 }
 
 /** Sync mode: the position of all shards of the file. */
@@ -46,7 +54,10 @@ export interface CheckpointMeta {
   readonly token: bigint;
   readonly recovery: bigint;
   readonly timeline: bigint;
-  readonly kind: 'full';
+  /** `delta`: of some shards, the file has only what changed since a file before it. */
+  readonly kind: 'full' | 'delta';
+  /** Names of the files of the same index that shards of a delta build on; none otherwise. */
+  readonly parents?: readonly string[] | undefined;
   /** True when nothing was applied after it: a clean stop, the end of the job, a parting snapshot. */
   readonly clean: boolean;
   /** Seconds since 1970. */
@@ -81,15 +92,22 @@ export const TENSORS = {
   looks: (extent: number) => `paddlet/looks.${extent}`,
   /** U64 [begins, 3]: place of a shard in the extent, pass, begin of the pass. */
   begins: (extent: number) => `paddlet/begins.${extent}`,
+  /** U64 [shards, 2], in a delta: 1 + place of the parent in `parents`, or 0 for a whole shard; seq of the parent. */
+  parents: (extent: number) => `paddlet/parents.${extent}`,
   /** U32: CRC-32 of every tensor before it. */
   checksums: 'paddlet/checksums',
 } as const;
 
 /**
- * `sparse/<name>/<field>.<extent>`, `candidates/…`, `dense/…`: names may hold slashes, first and last part are fixed.
+ * `sparse/<name>/<field>.<extent>`, `candidates/…`, `gone/…`, `dense/…`: names may hold slashes, first and last part
+ * are fixed.
  */
-export const tensorName = (kind: StoredTable['kind'] | 'dense', name: string, field: string, extent: number): string =>
-  `${kind}/${name}/${field}.${extent}`;
+export const tensorName = (
+  kind: StoredTable['kind'] | 'gone' | 'dense',
+  name: string,
+  field: string,
+  extent: number,
+): string => `${kind}/${name}/${field}.${extent}`;
 
 export const slotField = (slot: string): string => `slot.${slot}`;
 
@@ -119,6 +137,7 @@ export function encodeMetadata(facts: FileFacts): Metadata {
     recovery: facts.recovery.toString(),
     timeline: facts.timeline.toString(),
     kind: facts.kind,
+    ...(facts.parents === undefined ? {} : { parents: text(facts.parents) }),
     clean: text(facts.clean),
     createdAt: text(facts.createdAt),
     parameters: text(facts.parameters),
@@ -183,7 +202,8 @@ const metadataSchema = z.object({
   token: decimal,
   recovery: decimal,
   timeline: decimal,
-  kind: z.literal('full'),
+  kind: z.literal(['full', 'delta']),
+  parents: json(z.array(z.string().regex(UUID_PATTERN)).min(1).max(LIMITS.deltaParents)).optional(),
   clean: json(z.boolean()),
   createdAt: json(z.number().min(0)),
   parameters: json(trainedSpecSchema),
@@ -212,6 +232,8 @@ export function parseMetadata(metadata: ReadonlyMap<string, string>, file: strin
   }
   const { features, state, ...facts } = parsed.data;
   if (features.length > 0) throw corrupt(file, `needs features that this paddlet lacks: ${features.join(', ')}`);
+  if ((facts.kind === 'delta') !== (facts.parents !== undefined))
+    throw corrupt(file, `__metadata__: parents: expected in a delta and in no other file; its kind is ${facts.kind}`);
   if (canonicalJson(state) !== canonicalJson(stateOf(facts.parameters))) {
     throw corrupt(file, '__metadata__: state: does not match the optimizers of the parameters');
   }

@@ -19,6 +19,9 @@ export interface SparseTensors {
   readonly seen: TensorInfo | undefined;
 }
 
+/** Ids of a table that are gone since the parents of the shards. */
+export type GoneTensors = Pick<SparseTensors, 'rows' | 'ids'>;
+
 /** Stands for a tensor without elements. */
 export const NOTHING: TensorInfo = { name: 'none', dtype: 'F32', shape: [0], begin: 0, end: 0 };
 
@@ -41,6 +44,10 @@ export interface ExtentTensors {
   readonly ledgers: TensorInfo | undefined;
   /** Undefined if rows have no `seen`. */
   readonly looks: LookTensors | undefined;
+  /** Undefined in a file that is no delta. */
+  readonly parents: TensorInfo | undefined;
+  /** By table of the model; undefined where the extent has no such ids of it. */
+  readonly gone: readonly (GoneTensors | undefined)[];
   /** By stored table; undefined where the extent has no rows of it. */
   readonly sparse: readonly (SparseTensors | undefined)[];
   /** By dense parameter; undefined where the extent has no block of it. */
@@ -90,6 +97,13 @@ function extentOf(source: Safetensors, facts: FileFacts, number: number, expect:
     ledgerStarts: expect(TENSORS.ledgerStarts(number), 'U64', [ledgerCount + 1]),
     ledgers,
     looks: lookTensorsOf(source, number, { shardCount, tables: parameters.sparse }),
+    parents: facts.kind === 'delta' ? expect(TENSORS.parents(number), 'U64', [shardCount, 2]) : undefined,
+    gone: parameters.sparse.map(({ name }) => {
+      const at = (field: string): string => tensorName('gone', name, field, number);
+      if (facts.kind !== 'delta' || !source.tensors.has(at('rows'))) return undefined;
+      const ids = expect(at('ids'), 'U64', [sizeOf(at('ids'))]);
+      return { rows: expect(at('rows'), 'U64', [shardCount + 1]), ids };
+    }),
     sparse: storedTables(parameters.sparse).map(({ kind, name, width, layout }) => {
       const at = (field: string): string => tensorName(kind, name, field, number);
       if (!source.tensors.has(at('rows'))) return undefined;

@@ -9,7 +9,7 @@ import type { LookState } from '../../core/shard/looks.ts';
 import type { DenseBlock, ShardRows } from '../../tensor/parameters.ts';
 import { rowBytes, storedTable } from '../../tensor/stored-tables.ts';
 import { corrupt, openFile } from './files.ts';
-import { type FileFacts, parseMetadata, type ShardPosition } from './format.ts';
+import { type FileFacts, parseMetadata, type ShardParent, type ShardPosition } from './format.ts';
 import { type DenseTensors, type ExtentTensors, layoutOf, NOTHING, type SparseTensors } from './layout.ts';
 import { readLooks } from './looks.ts';
 import type { TensorInfo } from './safetensors/header.ts';
@@ -54,6 +54,8 @@ export interface CheckpointReader {
   ledgerOf(shard: number): Promise<Uint8Array>;
   /** Undefined if rows have no `seen`. */
   looksOf(shard: number): Promise<LookState | undefined>;
+  /** Ascending ids of a table of the model that are gone since the parent of the shard. */
+  goneOf(shard: number, table: number): Promise<BigUint64Array>;
   close(): Promise<void>;
 }
 
@@ -86,6 +88,7 @@ async function locateShards(
   const located = new Map<number, Located>();
   for (const extent of extents) {
     const words = await readElements(source, extent.shards, 0, new BigUint64Array(extent.shardCount * 4));
+    const parents = await readParents(source, facts, extent);
     const ledgers = tensorLength(extent.ledgerStarts) - 1;
     for (let at = 0; at < extent.shardCount; at++) {
       const [shard, epoch, seq, ledger] = Array.from(words.subarray(at * 4, at * 4 + 4), Number) as [
@@ -98,10 +101,31 @@ async function locateShards(
       if (!isExact || shard >= facts.shards || ledger >= ledgers || located.has(shard)) {
         throw corrupt(source.name, `${extent.shards.name}: shard ${shard} cannot be at ${at}`);
       }
-      located.set(shard, { shard, epoch, seq, ledger, extent, at });
+      const parent = parents[at];
+      if (parent !== undefined && parent.seq > seq)
+        throw corrupt(source.name, `${extent.parents?.name}: shard ${shard} is at ${seq}, its parent at ${parent.seq}`);
+      located.set(shard, { shard, epoch, seq, ...(parent && { parent }), ledger, extent, at });
     }
   }
   return located;
+}
+
+/** By place in the extent. */
+async function readParents(
+  source: Safetensors,
+  { parents = [] }: FileFacts,
+  { parents: tensor, shardCount }: ExtentTensors,
+): Promise<(ShardParent | undefined)[]> {
+  if (tensor === undefined) return [];
+  const words = await readElements(source, tensor, 0, new BigUint64Array(shardCount * 2));
+  return Array.from({ length: shardCount }, (_, at) => {
+    const [number, seq] = [Number(words[2 * at]), Number(words[2 * at + 1])];
+    if (number === 0) return undefined;
+    const uuid = parents[number - 1];
+    if (uuid === undefined || !Number.isSafeInteger(seq))
+      throw corrupt(source.name, `${tensor.name}: row ${at} names parent ${number} of ${parents.length}, at ${seq}`);
+    return { uuid, seq };
+  });
 }
 
 function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<number, Located>): CheckpointReader {
@@ -127,7 +151,12 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
     path: source.name,
     facts,
     source,
-    positions: [...located.values()].map(({ shard, epoch, seq }) => ({ shard, epoch, seq })),
+    positions: [...located.values()].map(({ shard, epoch, seq, parent }) => ({
+      shard,
+      epoch,
+      seq,
+      ...(parent && { parent }),
+    })),
     async rowCount(shard, table) {
       const { first, end } = await rangeOf(shard, table);
       return end - first;
@@ -172,6 +201,14 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
       if (extent.looks === undefined) return undefined;
       if (lastLooks?.extent !== extent) lastLooks = { extent, states: await readLooks(source, extent.looks) };
       return lastLooks.states[at];
+    },
+    async goneOf(shard, table) {
+      const { extent, at } = locate(shard);
+      const tensors = extent.gone[table];
+      if (tensors === undefined) return new BigUint64Array(0);
+      const starts = await indexes.starts(extent, tensors.rows, tensors.ids);
+      const [first, end] = [starts[at]!, starts[at + 1]!];
+      return readElements(source, tensors.ids, first, new BigUint64Array(end - first));
     },
     close: () => source.file.close(),
   };

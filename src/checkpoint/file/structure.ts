@@ -23,6 +23,7 @@ export async function checkStructure(reader: CheckpointReader, signal?: AbortSig
     await reader.looksOf(shard);
     here[shard] = 0;
     for (const table of tables.keys()) await checkIds(reader, { shard, table, router, here, ids });
+    for (const table of facts.parameters.sparse.keys()) await checkGone(reader, { shard, table, router, here });
     here[shard] = -1;
   }
   for (const parameter of facts.parameters.dense.keys()) await checkBlocks(reader, parameter);
@@ -49,13 +50,47 @@ async function checkIds(reader: CheckpointReader, { shard, table, router, here, 
       throw corrupt(source.name, `${tensors.ids.name}: ids of shard ${shard} are not ascending`);
     }
     last = piece.at(-1);
-    const bytes = new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength);
-    try {
-      router.route(storedTable(facts.parameters.sparse, table)!.name, bytes, piece.length, here);
-    } catch (error) {
-      if (!isPaddletError(error, 'StalePlacement')) throw error;
-      throw corrupt(source.name, `${tensors.ids.name}: shard ${shard} holds ids of other shards`, error);
+    const { name } = storedTable(facts.parameters.sparse, table)!;
+    expectHere(reader, { router, here, name, what: tensors.ids.name, shard }, piece);
+  }
+}
+
+/** An id is a row, a candidate or gone. */
+async function checkGone(
+  reader: CheckpointReader,
+  { shard, table, router, here }: Omit<IdsToCheck, 'ids'>,
+): Promise<void> {
+  const { facts, source } = reader;
+  const gone = await reader.goneOf(shard, table);
+  if (gone.length === 0) return;
+  const { name } = facts.parameters.sparse[table]!;
+  const what = `gone/${name}`;
+  if (!isAscending(gone)) throw corrupt(source.name, `${what}: ids of shard ${shard} are not ascending`);
+  expectHere(reader, { router, here, name, what, shard }, gone);
+  const left = new Set(gone);
+  for (const [place, stored] of storedTables(facts.parameters.sparse).entries()) {
+    if (stored.name !== name) continue;
+    for await (const { ids } of reader.rowsOf(shard, place)) {
+      const both = ids.find((id) => left.has(id));
+      if (both !== undefined) throw corrupt(source.name, `${what}: id ${both} of shard ${shard} is there as well`);
     }
+  }
+}
+
+interface Expected extends Pick<IdsToCheck, 'router' | 'here' | 'shard'> {
+  /** Name of the table. */
+  readonly name: string;
+  /** For messages. */
+  readonly what: string;
+}
+
+function expectHere({ source }: CheckpointReader, { router, here, name, what, shard }: Expected, ids: BigUint64Array) {
+  const bytes = new Uint8Array(ids.buffer, ids.byteOffset, ids.byteLength);
+  try {
+    router.route(name, bytes, ids.length, here);
+  } catch (error) {
+    if (!isPaddletError(error, 'StalePlacement')) throw error;
+    throw corrupt(source.name, `${what}: shard ${shard} holds ids of other shards`, error);
   }
 }
 
@@ -75,8 +110,10 @@ async function checkBlocks(reader: CheckpointReader, parameter: number): Promise
   const spec = facts.parameters.dense[parameter]!;
   const homes = blockShards(spec, facts.shards);
   const wanted = Map.groupBy(homes.keys(), (block) => homes[block]!);
-  for (const { shard } of reader.positions) {
+  for (const { shard, seq, parent } of reader.positions) {
     const places = await reader.blockPlaces(shard, parameter);
+    // Where nothing has changed since the parent, there are none.
+    if (places.length === 0 && parent?.seq === seq) continue;
     const found = places.map(({ block }) => block).sort((a, b) => a - b);
     if (found.join() !== (wanted.get(shard) ?? []).join()) {
       throw corrupt(

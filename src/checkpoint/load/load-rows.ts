@@ -49,7 +49,8 @@ async function* readPieces(
   shards: readonly number[],
 ): AsyncGenerator<RowPiece[], void, void> {
   for (const [table, { width, layout }] of storedTables(reader.facts.parameters.sparse).entries()) {
-    const buffers = [createRowBuffers(width, layout, PIECE_BYTES), createRowBuffers(width, layout, PIECE_BYTES)];
+    const bytes = Math.min(PIECE_BYTES, reader.source.bytes);
+    const buffers = [createRowBuffers(width, layout, bytes), createRowBuffers(width, layout, bytes)];
     let pieces = 0;
     for await (const { tensors, parts } of runsOf(reader, shards, table)) {
       const end = parts.at(-1)!.end;

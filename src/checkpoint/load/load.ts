@@ -202,6 +202,9 @@ export async function loadShards(
     const missing = [...wanted].filter((shard) => !here.has(shard));
     throw corrupt(reader.path, `has no shard ${missing.slice(0, 20).join(', ')}`);
   }
+  const partly = positions.find(({ parent }) => parent !== undefined);
+  if (partly !== undefined)
+    throw corrupt(reader.path, `has only what changed in shard ${partly.shard} since ${partly.parent?.uuid}`);
   const order = positions.map(({ shard }) => shard);
   const ledgers = new Map<number, Uint8Array>();
   const looks = new Map<number, LookState>();
@@ -229,7 +232,11 @@ export async function loadShards(
   return { facts: reader.facts, positions, ledgers, looks };
 }
 
-async function loadBlocks(reader: CheckpointReader, shards: readonly number[], into: ParameterMemory): Promise<void> {
+export async function loadBlocks(
+  reader: CheckpointReader,
+  shards: readonly number[],
+  into: ParameterMemory,
+): Promise<void> {
   const expected = blocksByShard(reader.facts);
   for (const shard of shards) {
     let found = 0;
@@ -243,7 +250,7 @@ async function loadBlocks(reader: CheckpointReader, shards: readonly number[], i
 }
 
 /** What parameter memory refuses is the file's fault. */
-function asDamage(reader: CheckpointReader, shard: number, put: () => void): void {
+export function asDamage(reader: CheckpointReader, shard: number, put: () => void): void {
   try {
     put();
   } catch (error) {

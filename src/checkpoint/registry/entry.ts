@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
 import type { Store } from '../../store/store.ts';
-import { coverageOf, coverageSchema, coveredShards } from '../file/coverage.ts';
+import { coverageOf, coverageSchema, coveredShards, parentsOf } from '../file/coverage.ts';
 import { type CheckpointMeta, FORMAT_VERSION } from '../file/format.ts';
 import { UUID_PATTERN } from '../file/paths.ts';
 import type { CheckpointFile } from '../file/write-durable-file.ts';
@@ -28,6 +28,8 @@ const generationFields = {
   /** Sync mode: the version of the parameters that the file holds. */
   round: z.int().min(0).optional(),
   shards: coverageSchema.optional(),
+  /** Of a delta: files of the same entry that its shards build on. */
+  parents: z.array(z.string().regex(UUID_PATTERN)).max(LIMITS.deltaParents).readonly().optional(),
 };
 
 export const generationSchema = z.object(generationFields);
@@ -106,5 +108,6 @@ export function generationOf(file: CheckpointFile, meta: CheckpointMeta): Genera
     timeline: meta.timeline.toString(),
     ...(meta.rounds === undefined ? {} : { round: meta.rounds.round }),
     shards: coverageOf(file.positions),
+    ...(meta.kind === 'delta' ? { parents: parentsOf(file.positions) } : {}),
   };
 }

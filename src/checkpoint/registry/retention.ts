@@ -1,9 +1,13 @@
-/** Which published files may go (docs/design.md §8): only what newer published files replace, shard by shard. */
+/**
+ * Which published files may go (docs/design.md §8): only what newer published files replace, shard by shard. A copy
+ * that has only changes replaces others as a whole one does: the whole copy below it is of the same epoch, and stays as
+ * long.
+ */
 import { type CoveredShards, coveredShards } from '../file/coverage.ts';
 import { type Generation, timelineOf } from './entry.ts';
 
 export interface RetentionOptions {
-  /** Generations to keep beside the newest. */
+  /** Generations to keep beside the newest: those that are no delta count. */
   readonly keep: number;
   /**
    * Published files of the other pservers: a shard that moved away is in newer files of theirs. They may have been read
@@ -26,16 +30,25 @@ export function retain(newest: Generation, before: readonly Generation[], option
   noteEpochs(later, newest);
   const kept: Generation[] = [];
   const dropped: string[] = [];
-  for (const [at, generation] of before.entries()) {
-    const isDue = at >= options.keep && !options.isProtected(generation);
+  // A file that stays holds those that it builds on, which were published before it.
+  const held = new Set(newest.parents);
+  let bases = isDelta(newest) ? 0 : 1;
+  for (const generation of before) {
+    const isDue = bases > options.keep && !held.has(generation.uuid) && !options.isProtected(generation);
+    if (!isDelta(generation)) bases += 1;
     const left = isDue ? unreplacedShards(generation, options.others) : undefined;
     const isReplaced = left?.every(({ shard, epoch }) => (later.get(shard) ?? -1) >= epoch) === true;
     if (isReplaced) dropped.push(generation.uuid);
-    else kept.push(generation);
+    else {
+      kept.push(generation);
+      for (const uuid of generation.parents ?? []) held.add(uuid);
+    }
     noteEpochs(later, generation);
   }
   return { kept, dropped };
 }
+
+export const isDelta = ({ kind }: Generation): boolean => kind === 'delta';
 
 /**
  * Among files of one index, the one published later is newer if the index led the shard in the same epoch: in sync mode

@@ -70,6 +70,10 @@ export async function withCheckpointAt<T>(
 export async function openPart(storage: Storage, { path, index, uuid }: FileRef): Promise<CheckpointReader> {
   const reader = await openCheckpoint(storage, path);
   const { facts } = reader;
+  if (facts.kind === 'delta') {
+    await reader.close();
+    throw corrupt(path, `has only what changed since ${facts.parents?.join(', ')}`);
+  }
   if ((uuid ?? facts.uuid) === facts.uuid && (index ?? facts.index) === facts.index) return reader;
   await reader.close();
   throw corrupt(path, `the file contains checkpoint ${facts.uuid} of pserver ${facts.index}: someone moved it here`);

@@ -207,6 +207,7 @@ export class Snapshots {
 
 const timedCapture = (from: Capturable, times: WorkTimes): Capturable => ({
   exportRows: (...rows) => times.during('save', () => from.exportRows(...rows)),
+  exportSeen: (...rows) => times.during('save', () => from.exportSeen(...rows)),
   exportBlocks: (shard) => times.during('save', () => from.exportBlocks(shard)),
   stats: (shard) => from.stats(shard),
 });

@@ -20,7 +20,7 @@ import { createShardLedgers, type ShardLedgers } from '../../../core/shard/ledge
 import { isStateOf, type LookRules, type LookState, Looks } from '../../../core/shard/looks.ts';
 import { addIds, noTableCounts, type TableCounts } from '../../../tensor/admission/table-counts.ts';
 import { createIdRouter, type IdRouter } from '../../../tensor/id-router.ts';
-import { hasLearningRate, isLimited, type TrainedSpec } from '../../../tensor/optimizer.ts';
+import { hasLearningRate, type TrainedSpec } from '../../../tensor/optimizer.ts';
 import {
   type ParameterMemory,
   type Parameters,
@@ -79,7 +79,10 @@ export class Held {
   constructor(job: HeldJob, memory: ShardMemory, router: IdRouter = createIdRouter(job)) {
     this.job = job;
     this.parts = { ...job, router };
-    this.counts = job.spec.sparse.map((table) => (isLimited(table) ? noTableCounts() : undefined));
+    this.counts = job.spec.sparse.map(({ admission, shardBytes }, table) => {
+      const rules = admission ?? shardBytes ?? job.looks?.evictions[table];
+      return rules === undefined ? undefined : noTableCounts();
+    });
     this.#memory = memory;
     this.#ledgers = createShardLedgers(job.tasks, [], new Map());
     this.#seqs = new Float64Array(job.shards);
@@ -226,7 +229,7 @@ export class Held {
   #round(update: RoundUpdate, only: readonly number[] | undefined): OldValues {
     if (this.job.looks === undefined) return this.#applyRound(update, only);
     const removed = new RemovedRows(this.#memory.parameters, this.job.spec.sparse.length);
-    const unwatch = this.#memory.parameters.watchRemovals(removed);
+    const unwatch = this.#memory.parameters.watch(removed);
     try {
       return removed.addTo(this.#applyRound(update, only));
     } finally {

@@ -5,7 +5,7 @@
  */
 import { assert } from '../../../base/assert.ts';
 import { blockLength } from '../../../tensor/blocks.ts';
-import type { ParameterMemory, RemovalWatcher } from '../../../tensor/parameters.ts';
+import type { MemoryWatcher, ParameterMemory } from '../../../tensor/parameters.ts';
 import { joinBytes, partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
 
 interface OldBlocks {
@@ -30,7 +30,7 @@ export interface OldValues {
 }
 
 /** Collects the values of the rows that a round removes, since tables may evict rows in a round. */
-export class RemovedRows implements RemovalWatcher {
+export class RemovedRows implements MemoryWatcher {
   readonly #parameters: ParameterMemory;
   readonly #tables: number;
   readonly #removed: OldRows[] = [];
@@ -49,6 +49,8 @@ export class RemovedRows implements RemovalWatcher {
   }
 
   lowering(): void {}
+
+  replacing(): void {}
 
   /** Adds them to the old values of the round, which has named none of them. */
   addTo({ dense, sparse }: OldValues): OldValues {

@@ -70,9 +70,11 @@ class View implements RoundView {
     this.#stored = stored;
     this.#tables = stored.map(() => ({ places: new Map(), removed: new Map() }));
     this.#storedOf = spec.sparse.map(({ name }) => stored.flatMap((one, place) => (one.name === name ? [place] : [])));
-    this.close = parameters.watchRemovals({
+    this.close = parameters.watch({
       removing: (shard, table, ids) => this.#keepRemoved(shard, table, ids),
       lowering: (shard) => this.#keepShard(shard),
+      // A shard that leaves is left out of the file.
+      replacing() {},
     });
   }
 
@@ -95,6 +97,15 @@ class View implements RoundView {
     const { places, removed } = this.#tables[table]!;
     const current = this.#parameters.exportRows(shard, table, memory);
     return places.size === 0 ? current : withKeptRows(current, places, removed.get(shard) ?? []);
+  }
+
+  exportSeen(shard: number, table: number, least: number, memory?: RowMemory): ShardRows {
+    const whole = this.#whole.get(shard);
+    if (whole !== undefined) return rowsSeen(whole.tables[table]!, least);
+    const { places, removed } = this.#tables[table]!;
+    // A row that has changed since is among them, but was perhaps seen too early at the round of the view.
+    const current = this.#parameters.exportSeen(shard, table, least, memory);
+    return places.size === 0 ? current : rowsSeen(withKeptRows(current, places, removed.get(shard) ?? []), least);
   }
 
   exportBlocks(shard: number): DenseBlock[] {
@@ -145,6 +156,17 @@ const nameOf = (parameter: number, block: number): string => `${parameter}/${blo
 /** Copies the bytes, because they may be unaligned. */
 const idsIn = (bytes: Uint8Array): BigUint64Array => new BigUint64Array(new Uint8Array(bytes).buffer);
 
+/** The rows whose `seen` is at least `least`. */
+function rowsSeen(rows: ShardRows, least: number): ShardRows {
+  const places = [...rows.ids.keys()].filter((at) => rows.seen![at]! >= least);
+  return places.length === rows.ids.length
+    ? rows
+    : pickRows(
+        rows,
+        places.map((at) => ({ rows, at })),
+      );
+}
+
 /**
  * The rows at the round of the view, sorted by id: changed and removed rows have their old values, and rows created
  * since then are left out.
@@ -165,10 +187,16 @@ function withKeptRows(
     const source = places.get(id);
     if (source !== undefined) sources.push(source);
   }
-  const idOf = ({ rows, at }: KeptRow): bigint => rows.ids[at]!;
   if (gone.size > 0) sources.sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1));
+  return pickRows(current, sources);
+}
+
+const idOf = ({ rows, at }: KeptRow): bigint => rows.ids[at]!;
+
+/** Copies rows into arrays of their own. `like`: rows of the same table. */
+function pickRows(like: ShardRows, sources: readonly KeptRow[]): ShardRows {
   const widthOf = (pick: (rows: ShardRows) => Float32Array): number => {
-    const { rows } = sources[0] ?? { rows: current };
+    const { rows } = sources[0] ?? { rows: like };
     return rows.ids.length === 0 ? 0 : pick(rows).length / rows.ids.length;
   };
   const gather = (pick: (rows: ShardRows) => Float32Array): Float32Array => {
@@ -182,8 +210,8 @@ function withKeptRows(
   return {
     ids: BigUint64Array.from(sources, idOf),
     values: gather((rows) => rows.values),
-    slots: Object.fromEntries(Object.keys(current.slots).map((name) => [name, gather((rows) => rows.slots[name]!)])),
-    steps: current.steps && Uint32Array.from(sources, ({ rows, at }) => rows.steps![at]!),
-    ...(current.seen && { seen: Uint32Array.from(sources, ({ rows, at }) => rows.seen![at]!) }),
+    slots: Object.fromEntries(Object.keys(like.slots).map((name) => [name, gather((rows) => rows.slots[name]!)])),
+    steps: like.steps && Uint32Array.from(sources, ({ rows, at }) => rows.steps![at]!),
+    ...(like.seen && { seen: Uint32Array.from(sources, ({ rows, at }) => rows.seen![at]!) }),
   };
 }
