@@ -99,6 +99,10 @@ export interface PutOptions<T extends { readonly bytes: number }> {
   readonly spool: string;
   /** Writes the whole file, in any order, and returns its length among other things. */
   readonly write: (spool: DiskFile) => Promise<T>;
+  /** There may be a file of that name, which stays as it is when the new one cannot be written. */
+  readonly replaces?: boolean;
+  /** Called with the length of the unfinished file if the disk did not take all of it. */
+  readonly onFull?: ((bytes: number) => void) | undefined;
   /**
    * Something has been read from the folder, or put there: the folder is not made again. If it is missing, its file
    * system is not mounted, and a file written below would vanish when it is.
@@ -120,11 +124,11 @@ export interface Put<T> {
  */
 export interface Storage {
   /**
-   * When this returns, the file is whole and durable. When it throws, there is no such file, unless the error says that
-   * it could not be removed. A process that dies leaves the whole file, or its spool, or nothing.
+   * When this returns, the file is whole and durable. When it throws, there is no such file, or that of before, unless
+   * the error says that it could not be removed. A process that dies leaves the whole file, or its spool, or nothing.
    */
   put<T extends { readonly bytes: number }>(path: string, options: PutOptions<T>): Promise<Put<T>>;
-  /** `ENOENT` when there is no such file. */
+  /** `ENOENT` when there is no such file, `EISDIR` and `EINVAL` for a folder and for what is neither. */
   openRange(path: string): Promise<StoredFile>;
   /** What is in a folder, sorted by name: nothing when there is no such folder. Spools may be among the files. */
   list(folder: string): Promise<readonly Listed[]>;

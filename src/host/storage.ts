@@ -5,8 +5,8 @@
 import { dirname } from 'node:path';
 import { PaddletError } from '../base/errors.ts';
 import { failPoint } from '../base/fail-points.ts';
-import { digestOf, isAbsent, makeDurableFolder, removeEmptyFolder, withFile } from '../base/files.ts';
-import type { Disk, FileDigest, Listed, Put, PutOptions, Storage, StoredFile } from '../base/seams.ts';
+import { digestOf, isAbsent, isFull, makeDurableFolder, removeEmptyFolder, withFile } from '../base/files.ts';
+import type { Disk, DiskFile, FileDigest, Listed, Put, PutOptions, Storage, StoredFile } from '../base/seams.ts';
 
 export const createStorage = (disk: Disk): Storage => ({
   put: (path, options) => put(disk, path, options),
@@ -20,27 +20,40 @@ async function put<T extends { readonly bytes: number }>(
   path: string,
   options: PutOptions<T>,
 ): Promise<Put<T>> {
-  const { spool, write, isFolderKnown = false, signal } = options;
+  const { spool, isFolderKnown = false, replaces = false, signal } = options;
   if (!isFolderKnown) await makeDurableFolder(disk, dirname(path));
+  let unwanted = [spool];
   try {
-    const written = await withFile(await disk.create(spool), async (file) => {
-      failPoint('checkpoint.begun');
-      const result = await write(file);
-      await file.sync();
-      failPoint('checkpoint.synced');
-      return result;
-    });
+    const written = await withFile(await disk.create(spool), (file) => writeSynced(file, options));
     // The first bytes of a file may be the last that are written, so its MD5 needs a second pass. It also shows a disk
     // that does not return what was written to it.
     const digest = await readBack(disk, spool, { bytes: written.bytes, signal });
     failPoint('checkpoint.digested');
     await disk.rename(spool, path);
+    // What was there before is lost then, and the new file is whole.
+    unwanted = replaces ? [] : [path];
     failPoint('checkpoint.renamed');
     await disk.syncFolder(dirname(path));
     failPoint('checkpoint.folder-synced');
     return { written, digest };
   } catch (error) {
-    await discard(disk, [spool, path], error);
+    await discard(disk, unwanted, error);
+    throw error;
+  }
+}
+
+async function writeSynced<T>(
+  file: DiskFile,
+  { write, onFull }: { readonly write: (file: DiskFile) => Promise<T>; readonly onFull?: PutOptions<never>['onFull'] },
+): Promise<T> {
+  failPoint('checkpoint.begun');
+  try {
+    const written = await write(file);
+    await file.sync();
+    failPoint('checkpoint.synced');
+    return written;
+  } catch (error) {
+    if (isFull(error)) onFull?.(await file.size());
     throw error;
   }
 }
@@ -88,6 +101,10 @@ async function discard(disk: Disk, paths: readonly string[], reason: unknown): P
 }
 
 async function openRange(disk: Disk, path: string): Promise<StoredFile> {
+  const kind = (await disk.inspect(path))?.kind;
+  // Opening a pipe would wait for its writer.
+  if (kind === 'other') throw Object.assign(new Error(`EINVAL: not a file: ${path}`), { code: 'EINVAL' });
+  if (kind === 'folder') throw Object.assign(new Error(`EISDIR: a folder: ${path}`), { code: 'EISDIR' });
   const file = await disk.open(path);
   return {
     read: (into, offset) => file.read(into, offset),

@@ -75,6 +75,15 @@ describe.each(Object.keys(STORAGES))('%s', (name) => {
     await expect(storage.openRange(`${folder}/file`)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
+  it('leaves the file of before when the new one cannot be written', async () => {
+    const { storage, folder } = STORAGES[name]!();
+    await storage.put(`${folder}/file`, textFile('before', `${folder}/spool`));
+    const write = async (): Promise<never> => Promise.reject(new Error('no more'));
+    const options = { spool: `${folder}/spool`, replaces: true, write };
+    await expect(storage.put(`${folder}/file`, options)).rejects.toThrow('no more');
+    expect(await textOf(storage, `${folder}/file`)).toBe('before');
+  });
+
   it('lists files and folders by name, and nothing where there is no folder', async () => {
     const { storage, folder } = STORAGES[name]!();
     for (const path of ['b', 'c/d', 'a'])

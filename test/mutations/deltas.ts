@@ -43,6 +43,27 @@ export const DELTAS: readonly Mutation[] = [
     tests: CHAINS,
   },
   {
+    rule: 'the file of a cut has no shard that left and came back before its turn',
+    file: 'src/roles/pserver/modes/rounds/cut-saves.ts',
+    find: ' && !view.hasLost(shard)',
+    replace: '',
+    tests: ['test/roles/pserver/modes/rounds/cut-saves.test.ts'],
+  },
+  {
+    rule: 'a broken link breaks all that builds on it',
+    file: 'src/checkpoint/load/load.ts',
+    find: 'if (known !== undefined) throw known;',
+    replace: '',
+    tests: ['test/checkpoint/load/load-chain.test.ts'],
+  },
+  {
+    rule: 'nothing of a broken chain stays in the memory',
+    file: 'src/checkpoint/load/load.ts',
+    find: 'for (const shard of added) if (into.hasShard(shard)) into.dropShard(shard);',
+    replace: '',
+    tests: ['test/checkpoint/load/load-chain.test.ts'],
+  },
+  {
     rule: 'a parent is of the same epoch',
     file: 'src/roles/pserver/files/delta-parents.ts',
     find: 'parent?.epoch !== epoch || ',
@@ -128,7 +149,7 @@ export const DELTAS: readonly Mutation[] = [
   },
   {
     rule: 'changes alone are not taken for a whole shard',
-    file: 'src/checkpoint/load/load.ts',
+    file: 'src/checkpoint/load/load-shards.ts',
     find: 'if (partly !== undefined)\n',
     replace: 'if (partly !== undefined && positions.length < 0)\n',
     tests: LOADING,

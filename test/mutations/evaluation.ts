@@ -165,7 +165,7 @@ export const EVALUATION: readonly Mutation[] = [
   {
     rule: 'a file that is put is durable before it has its name',
     file: 'src/host/storage.ts',
-    find: '      await file.sync();\n',
+    find: '    await file.sync();\n',
     replace: '',
     tests: ['test/checkpoint/crash.test.ts'],
   },

@@ -181,7 +181,7 @@ export const EVICTIONS: readonly Mutation[] = [
   },
   {
     rule: 'the looks of a shard are loaded with it',
-    file: 'src/checkpoint/load/load.ts',
+    file: 'src/checkpoint/load/load-shards.ts',
     find: '      if (state !== undefined) looks.set(shard, state);\n',
     replace: '',
     tests: ['test/checkpoint/file/candidates.test.ts'],

@@ -329,8 +329,8 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'the file of a cut has no unit that was handed over before it was begun',
     file: 'src/roles/pserver/modes/rounds/cut-saves.ts',
-    find: 'numbers.filter((shard) => owned.has(shard))',
-    replace: 'numbers.filter((shard) => owned.has(shard) || owned.size > 0)',
+    find: 'owned.has(shard) && !view.hasLost(shard)',
+    replace: '(owned.has(shard) || owned.size > 0) && !view.hasLost(shard)',
     tests: SYNC_TESTS,
   },
   {

@@ -1,8 +1,8 @@
 /** Exported files appear whole or not at all. */
 import { join } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
+import { isAbsent } from '../../base/files.ts';
 import type { DiskFile, Random, Storage } from '../../base/seams.ts';
-import { bytesOfFile } from '../file/files.ts';
 import { expectIntact } from '../set/verify.ts';
 import { exportDenseCsv, exportTableCsv } from './csv.ts';
 import { columnsOf, type ExportOptions, type ExportPlan, exportColumns, exportMetadata, planExport } from './export.ts';
@@ -48,7 +48,8 @@ export async function exportFile(options: ExportFileOptions): Promise<Exported> 
   const made: string[] = [];
   try {
     for (const { path, write } of targets) {
-      await storage.put(path, { spool: `${path}.${random.uuid()}.part`, write: (file) => sized(file, write), signal });
+      const spool = `${path}.${random.uuid()}.part`;
+      await storage.put(path, { spool, replaces: replaced.has(path), write: (file) => sized(file, write), signal });
       made.push(path);
     }
   } catch (error) {
@@ -63,10 +64,18 @@ export async function exportFile(options: ExportFileOptions): Promise<Exported> 
   };
 }
 
-/** A folder, too, is in the way. */
+/** Throws `Usage` for what is there and is no file. */
 async function isThere(storage: Storage, path: string): Promise<boolean> {
-  if ((await storage.list(path)).length > 0) throw new PaddletError('Usage', `${path}: a folder, not a file`);
-  return (await bytesOfFile(storage, path)) !== undefined;
+  try {
+    await (await storage.openRange(path)).close();
+    return true;
+  } catch (error) {
+    if (isAbsent(error)) return false;
+    throw new PaddletError('Usage', `${path}: exists already, and cannot be replaced`, {
+      hint: 'choose another --output',
+      cause: error,
+    });
+  }
 }
 
 async function sized(file: DiskFile, write: Target['write']): Promise<{ readonly bytes: number }> {

@@ -13,6 +13,7 @@ export async function asCorrupt<T>(name: string, act: () => Promise<T>): Promise
   try {
     return await act();
   } catch (error) {
+    if (codeOf(error) === 'EINVAL') throw corrupt(name, 'expected a file or a folder', error);
     if (codeOf(error) === 'EIO' || codeOf(error) === 'EISDIR') throw corrupt(name, 'cannot be read', error);
     throw error;
   }
@@ -24,7 +25,7 @@ export async function openFile(storage: Storage, path: string): Promise<StoredFi
     return await asCorrupt(path, () => storage.openRange(path));
   } catch (error) {
     if (isPaddletError(error) || !isAbsent(error)) throw error;
-    throw new PaddletError('CheckpointMissing', `${path}: no such file`, { cause: error });
+    throw new PaddletError('CheckpointMissing', `${path}: no such file`, { details: { path }, cause: error });
   }
 }
 

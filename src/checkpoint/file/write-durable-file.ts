@@ -1,6 +1,5 @@
 /** Puts a pserver's shards into a new file. One shard at a time is captured while the others may change. */
 import { failPoint } from '../../base/fail-points.ts';
-import { isFull } from '../../base/files.ts';
 import type { DiskFile, PutOptions, Storage } from '../../base/seams.ts';
 import { ReusedMemory } from '../../tensor/row-memory.ts';
 import { type Capturable, captureShard, type ShardMoment } from './capture.ts';
@@ -48,11 +47,8 @@ export async function writeCheckpointFile(options: WriteCheckpointOptions): Prom
   const { written, digest } = await storage.put(checkpointPath(place, meta.uuid), {
     ...(options.isFolderKnown === undefined ? {} : { isFolderKnown: options.isFolderKnown }),
     spool: temporaryPath(place, { jobTag: jobTag(meta.jobId), token: meta.token, uuid: meta.uuid }),
-    write: (file) =>
-      writeShards(file, options).catch(async (error: unknown) => {
-        if (isFull(error)) options.onUnfinished?.(await file.size());
-        throw error;
-      }),
+    write: (file) => writeShards(file, options),
+    onFull: options.onUnfinished,
   });
   const { bytes, rows, positions } = written;
   return { uuid: meta.uuid, md5: digest.md5, bytes, rows, positions };

@@ -4,8 +4,8 @@ import type { ParameterMemory } from '../../tensor/parameters.ts';
 import { storedTables } from '../../tensor/stored-tables.ts';
 import { corrupt } from '../file/files.ts';
 import type { CheckpointReader } from '../file/reader.ts';
-import { asDamage, type LoadedCheckpoint, loadBlocks } from './load.ts';
 import { eachRowPiece } from './load-rows.ts';
+import { asDamage, type LoadedCheckpoint, loadBlocks } from './load-shards.ts';
 
 /** A shard as its parent has it. */
 export interface ParentState {
@@ -27,6 +27,8 @@ export async function loadChanges(
   { into, before }: LoadChangesOptions,
 ): Promise<LoadedCheckpoint> {
   const positions = reader.positions.filter(({ shard }) => before.has(shard));
+  if (positions.length !== before.size)
+    throw corrupt(reader.path, `has ${positions.length} of ${before.size} shards that it was published with`);
   const [looks, ledgers] = [new Map<number, LookState>(), new Map<number, Uint8Array>()];
   for (const { shard, parent } of positions) {
     const state = before.get(shard)!;

@@ -3,7 +3,7 @@ import type { ParameterMemory } from '../../tensor/parameters.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
 import { type CheckpointSet, expectWhole } from '../set/checkpoint-set.ts';
 import { expectIntact } from '../set/verify.ts';
-import { loadShards } from './load.ts';
+import { loadShards } from './load-shards.ts';
 
 /** Checks the files first. Throws `CheckpointCorrupt`, `CheckpointMissing` for shards that are in none of them. */
 export async function loadSet(set: CheckpointSet, signal?: AbortSignal): Promise<ParameterMemory> {

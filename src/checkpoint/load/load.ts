@@ -1,13 +1,9 @@
 /** Start-up: the newest file that is whole, of this job, and says what it should, into the parameter memory. */
-import { assert } from '../../base/assert.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import { withFile } from '../../base/files.ts';
 import type { Storage, StoredFile } from '../../base/seams.ts';
-import type { LookState } from '../../core/shard/looks.ts';
-import { blockShards } from '../../tensor/blocks.ts';
 import type { ParameterMemory } from '../../tensor/parameters.ts';
 import { corrupt, openFile } from '../file/files.ts';
-import type { FileFacts, ShardPosition } from '../file/format.ts';
 import { differenceOf, type MadeFor } from '../file/made-for.ts';
 import { checkpointPath, type FilePlace } from '../file/paths.ts';
 import { type CheckpointReader, openCheckpoint } from '../file/reader.ts';
@@ -15,7 +11,9 @@ import { isHeaderIntact, readSafetensors } from '../file/safetensors/reader.ts';
 import { damagedTensors, digestFile, type Progress } from '../file/scan.ts';
 import type { Generation } from '../registry/entry.ts';
 import type { PublishedFile } from '../registry/newest.ts';
-import { eachRowPiece } from './load-rows.ts';
+import { chainsOf, type Link, linksOf } from './links.ts';
+import { loadChanges, type ParentState } from './load-changes.ts';
+import { type LoadedCheckpoint, loadShards } from './load-shards.ts';
 
 /** What the file must have been written for. */
 export interface ExpectedJob extends MadeFor {
@@ -31,15 +29,8 @@ export interface LoadOptions {
   /** Undefined: all that the file has. */
   readonly shards?: readonly number[];
   readonly progress?: Progress;
-}
-
-export interface LoadedCheckpoint {
-  readonly facts: FileFacts;
-  readonly positions: readonly ShardPosition[];
-  /** By shard. Equal ones may be one array. */
-  readonly ledgers: ReadonlyMap<number, Uint8Array>;
-  /** By shard; empty if rows have no `seen`. */
-  readonly looks: ReadonlyMap<number, LookState>;
+  /** Gets the files that cannot be used, by name, with the reason: they are not read again. */
+  readonly broken?: Map<string, PaddletError>;
 }
 
 /** What was loaded from one file. */
@@ -62,26 +53,28 @@ export interface LoadPartsOptions extends Omit<LoadOptions, 'place' | 'shards'> 
 }
 
 /**
- * Loads each shard from the first of its files; each file is read once. Throws what concerns the machine or the job,
- * not a single file.
+ * Loads each shard from the first of its files; each file is read once for all shards that need the same ones. Throws
+ * what concerns the machine or the job, not a single file.
  */
 export async function loadFirst(
   filesOf: ReadonlyMap<number, readonly PublishedFile[]>,
   options: LoadPartsOptions,
 ): Promise<LoadedParts> {
-  const { folder } = options;
+  const { folder, broken = new Map<string, PaddletError>() } = options;
   const parts: LoadedPart[] = [];
   const unusable = new Map<PublishedFile, PaddletError>();
   const left: number[] = [];
-  for (const [file, group] of Map.groupBy(filesOf, ([, [first]]) => first)) {
+  for (const group of withOneChain(filesOf)) {
     const shards = group.map(([shard]) => shard);
+    const [file] = group[0]![1];
     if (file === undefined) {
       left.push(...shards);
       continue;
     }
     const place = { folder, index: file.index };
     try {
-      parts.push({ loaded: await loadGeneration(file.generation, { ...options, place, shards }), file });
+      const loading = { ...options, place, shards, broken };
+      parts.push({ loaded: await loadGeneration(file.generation, loading, file.earlier), file });
     } catch (error) {
       unusable.set(file, asComplaint(error));
       left.push(...shards);
@@ -105,15 +98,28 @@ export async function loadFirstUsable(
 ): Promise<LoadOutcome> {
   const parts: LoadedPart[] = [];
   const unusable = new Map<PublishedFile, PaddletError>();
+  const { broken = new Map<string, PaddletError>() } = options;
   let wanted = filesOf;
   for (;;) {
-    const loaded = await loadFirst(wanted, options);
+    const loaded = await loadFirst(wanted, { ...options, broken });
     parts.push(...loaded.parts);
     for (const [file, error] of loaded.unusable) unusable.set(file, error);
     if (loaded.unusable.size === 0) return { parts, lost: loaded.left, complaints: [...unusable.values()] };
     const others = (shard: number): PublishedFile[] => wanted.get(shard)!.filter((file) => !unusable.has(file));
     wanted = new Map(loaded.left.map((shard) => [shard, others(shard)]));
   }
+}
+
+type FilesOf = readonly [shard: number, files: readonly PublishedFile[]];
+
+/** Groups of shards that come from the same files: where one file is broken, the others are loaded nevertheless. */
+function withOneChain(filesOf: ReadonlyMap<number, readonly PublishedFile[]>): FilesOf[][] {
+  const ofFile = Map.groupBy(filesOf, ([, [first]]) => first);
+  return [...ofFile].flatMap(([file, group]) => {
+    if (file?.generation.parents === undefined) return [group];
+    const chainOf = chainsOf(file.generation, file.earlier);
+    return [...Map.groupBy(group, ([shard]) => chainOf(shard).join()).values()];
+  });
 }
 
 /** Throws what concerns the machine or the job, not a single file. */
@@ -123,34 +129,91 @@ function asComplaint(error: unknown): PaddletError {
 }
 
 /**
- * Checks size and MD5, and loads: both at once where the disk can. Throws `CheckpointMissing`, `CheckpointCorrupt`;
- * then nothing was loaded.
+ * Loads shards of a file, which builds on `earlier` ones of its index if it is a delta. Checks size and MD5 of each, at
+ * once with reading where the disk can. Throws `CheckpointMissing`, `CheckpointCorrupt`; then nothing was loaded.
  */
-export async function loadGeneration(generation: Generation, options: LoadOptions): Promise<LoadedCheckpoint> {
-  const { storage, place, progress, into } = options;
-  const path = checkpointPath(place, generation.uuid);
-  const file = await openFile(storage, path);
-  const verified = withFile(file, () => verifyFile(file, path, generation, progress));
-  if (file.md5 === undefined || progress !== undefined) {
-    await verified;
-    return readGeneration(generation, options);
+export async function loadGeneration(
+  generation: Generation,
+  options: LoadOptions,
+  earlier: readonly Generation[] = [],
+): Promise<LoadedCheckpoint> {
+  const { into, shards } = options;
+  const path = checkpointPath(options.place, generation.uuid);
+  const links = linksOf(generation, { earlier, shards, path });
+  const loaded = new Map<number, ParentState>();
+  const added = new Set<number>();
+  try {
+    for (const link of links.slice(0, -1)) {
+      const { positions, looks } = await loadLink(link, { ...options, loaded, added });
+      for (const { shard, seq } of positions)
+        loaded.set(shard, { uuid: link.generation.uuid, seq, base: looks.get(shard)?.base ?? 0 });
+    }
+    return await loadLink(links.at(-1)!, { ...options, loaded, added });
+  } catch (error) {
+    for (const shard of added) if (into.hasShard(shard)) into.dropShard(shard);
+    throw error;
   }
-  const [verdict, outcome] = await Promise.allSettled([verified, readGeneration(generation, options)]);
-  if (verdict.status === 'rejected') {
-    if (outcome.status === 'fulfilled') for (const { shard } of outcome.value.positions) into.dropShard(shard);
-    // Whatever error reading a damaged file led to, the damage is the cause.
-    throw verdict.reason;
-  }
-  if (outcome.status === 'rejected') throw outcome.reason;
-  return outcome.value;
 }
 
-async function readGeneration(generation: Generation, options: LoadOptions): Promise<LoadedCheckpoint> {
+interface LinkOptions extends LoadOptions {
+  /** The shards as the links before have them. */
+  readonly loaded: ReadonlyMap<number, ParentState>;
+  /** Gets the shards that are put in. */
+  readonly added: Set<number>;
+}
+
+async function loadLink({ generation, whole, changes }: Link, options: LinkOptions): Promise<LoadedCheckpoint> {
+  const { into, loaded, added } = options;
+  return readVerified(generation, options, async (reader) => {
+    const first = await loadShards(reader, { into, ...(whole === undefined ? {} : { shards: whole }) });
+    for (const { shard } of first.positions) added.add(shard);
+    if (changes.length === 0) return first;
+    const before = new Map(changes.map((shard) => [shard, loaded.get(shard)!]));
+    const second = await loadChanges(reader, { into, before });
+    return {
+      facts: reader.facts,
+      positions: [...first.positions, ...second.positions],
+      ledgers: new Map([...first.ledgers, ...second.ledgers]),
+      looks: new Map([...first.looks, ...second.looks]),
+    };
+  });
+}
+
+/** What is known of the damaged file, so that it is read once however many files build on it. */
+async function readVerified<T>(
+  generation: Generation,
+  options: LoadOptions,
+  read: (reader: CheckpointReader) => Promise<T>,
+): Promise<T> {
+  const { storage, place, progress, broken } = options;
+  const known = broken?.get(generation.uuid);
+  if (known !== undefined) throw known;
+  const path = checkpointPath(place, generation.uuid);
+  try {
+    const file = await openFile(storage, path);
+    const verified = withFile(file, () => verifyFile(file, path, generation, progress));
+    if (file.md5 === undefined || progress !== undefined) await verified;
+    const [verdict, outcome] = await Promise.allSettled([verified, readGeneration(generation, options, read)]);
+    // Whatever error reading a damaged file led to, the damage is the cause.
+    if (verdict.status === 'rejected') throw verdict.reason;
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return outcome.value;
+  } catch (error) {
+    if (isPaddletError(error, 'CheckpointMissing', 'CheckpointCorrupt')) broken?.set(generation.uuid, error);
+    throw error;
+  }
+}
+
+async function readGeneration<T>(
+  generation: Generation,
+  options: LoadOptions,
+  read: (reader: CheckpointReader) => Promise<T>,
+): Promise<T> {
   const path = checkpointPath(options.place, generation.uuid);
   const reader = await openCheckpoint(options.storage, path);
   try {
     checkOrigin(reader, generation, options);
-    return await loadShards(reader, options);
+    return await read(reader);
   } finally {
     await reader.close();
   }
@@ -188,79 +251,4 @@ function checkOrigin({ facts, path }: CheckpointReader, { uuid }: Generation, op
   const difference = differenceOf(facts, expected);
   if (difference !== undefined)
     throw corrupt(path, `does not match the job: different ${difference.part}: ${difference.found}`);
-}
-
-/** Loads all shards of an open file, or the given ones. Throws `CheckpointCorrupt`; then nothing was loaded. */
-export async function loadShards(
-  reader: CheckpointReader,
-  { into, shards }: Pick<LoadOptions, 'into' | 'shards'>,
-): Promise<LoadedCheckpoint> {
-  const wanted = new Set(shards ?? reader.positions.map(({ shard }) => shard));
-  const positions = reader.positions.filter(({ shard }) => wanted.has(shard));
-  if (positions.length !== wanted.size) {
-    const here = new Set(positions.map(({ shard }) => shard));
-    const missing = [...wanted].filter((shard) => !here.has(shard));
-    throw corrupt(reader.path, `has no shard ${missing.slice(0, 20).join(', ')}`);
-  }
-  const partly = positions.find(({ parent }) => parent !== undefined);
-  if (partly !== undefined)
-    throw corrupt(reader.path, `has only what changed in shard ${partly.shard} since ${partly.parent?.uuid}`);
-  const order = positions.map(({ shard }) => shard);
-  const ledgers = new Map<number, Uint8Array>();
-  const looks = new Map<number, LookState>();
-  const added: number[] = [];
-  into.prepare(Math.floor((reader.source.bytes * order.length) / Math.max(1, reader.positions.length)));
-  try {
-    for (const shard of order) {
-      assert(!into.hasShard(shard), `a shard ${shard} of this job is loaded`);
-      into.addShard(shard);
-      added.push(shard);
-    }
-    await eachRowPiece(reader, order, ({ shard, table, rows }) =>
-      asDamage(reader, shard, () => into.importRows(shard, table, rows)),
-    );
-    await loadBlocks(reader, order, into);
-    for (const shard of order) {
-      ledgers.set(shard, await reader.ledgerOf(shard));
-      const state = await reader.looksOf(shard);
-      if (state !== undefined) looks.set(shard, state);
-    }
-  } catch (error) {
-    for (const shard of added) into.dropShard(shard);
-    throw error;
-  }
-  return { facts: reader.facts, positions, ledgers, looks };
-}
-
-export async function loadBlocks(
-  reader: CheckpointReader,
-  shards: readonly number[],
-  into: ParameterMemory,
-): Promise<void> {
-  const expected = blocksByShard(reader.facts);
-  for (const shard of shards) {
-    let found = 0;
-    for await (const block of reader.blocksOf(shard)) {
-      asDamage(reader, shard, () => into.importBlock(shard, block));
-      found += 1;
-    }
-    const blocks = expected[shard]!;
-    if (found !== blocks) throw corrupt(reader.path, `shard ${shard}: has ${found} of its ${blocks} dense blocks`);
-  }
-}
-
-/** What parameter memory refuses is the file's fault. */
-export function asDamage(reader: CheckpointReader, shard: number, put: () => void): void {
-  try {
-    put();
-  } catch (error) {
-    if (!isPaddletError(error, 'BadMessage', 'WrongShard', 'UnknownParameter')) throw error;
-    throw corrupt(reader.path, `shard ${shard}: ${error.message}`, error);
-  }
-}
-
-function blocksByShard({ parameters, shards }: FileFacts): Uint32Array {
-  const blocks = new Uint32Array(shards);
-  for (const dense of parameters.dense) for (const shard of blockShards(dense, shards)) blocks[shard]! += 1;
-  return blocks;
 }

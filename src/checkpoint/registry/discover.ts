@@ -12,7 +12,7 @@ import { checkpointPath, indexFolder, parseTemporaryName, UUID_PATTERN } from '.
 import { readMetadataOnly } from '../file/safetensors/reader.ts';
 import { type CheckpointEntry, parseEntry } from './entry.ts';
 import type { FileRef } from './file-ref.ts';
-import { isManifest, readManifest } from './manifest.ts';
+import { isManifest, KEPT_FOLDER, readManifest } from './manifest.ts';
 import { newestFiles, type PublishedFile, publishedFiles } from './newest.ts';
 import { type Parting, withPartings } from './partings.ts';
 
@@ -23,6 +23,11 @@ export interface FolderFiles {
   readonly files: readonly FileRef[];
   /** Files that are being written, or that a crash left. */
   readonly unfinished: readonly string[];
+  /**
+   * Files of pservers that models are kept of (manifest.ts). They may be older than `files`, or of a time to which the
+   * job was taken back: who reads the folder does not mean them. Those of a pserver that has no others are in `files`.
+   */
+  readonly kept?: readonly FileRef[];
 }
 
 /** Throws `CheckpointMissing` when the path has no checkpoint. */
@@ -67,14 +72,42 @@ function parseIndex(name: string): number | undefined {
 async function filesOfFolder(storage: Storage, folder: string, listed: readonly Listed[]): Promise<FolderFiles> {
   const indexes = listed.flatMap(({ name, kind }) => (kind === 'folder' ? (parseIndex(name) ?? []) : []));
   const files: FileRef[] = [];
+  const kept: FileRef[] = [];
   const unfinished: string[] = [];
+  const listedIn = listed.some(({ name }) => name === KEPT_FOLDER)
+    ? await namesInManifests(storage, folder)
+    : new Set();
   for (const index of indexes.sort((a, b) => a - b)) {
     const path = indexFolder({ folder, index });
     const found = filesOfIndex(path, index, await storage.list(path));
-    files.push(...found.files);
+    const others = found.files.filter(({ uuid }) => !listedIn.has(uuid));
+    files.push(...(others.length === 0 ? found.files : others));
+    if (others.length > 0) kept.push(...found.files.filter(({ uuid }) => listedIn.has(uuid)));
     unfinished.push(...found.unfinished);
   }
-  return { folder, files, unfinished };
+  return { folder, files, unfinished, kept };
+}
+
+/** Of all jobs of the folder. A manifest that cannot be read lists nothing. */
+async function namesInManifests(storage: Storage, folder: string): Promise<ReadonlySet<unknown>> {
+  const names = new Set<unknown>();
+  const at = join(folder, KEPT_FOLDER);
+  for (const { name: job } of await storage.list(at)) {
+    for (const { name } of await storage.list(join(at, job))) {
+      const path = join(at, job, name);
+      if (path.endsWith('.json')) for (const { uuid } of await filesListed(storage, path)) names.add(uuid);
+    }
+  }
+  return names;
+}
+
+async function filesListed(storage: Storage, path: string): Promise<FileRef[]> {
+  try {
+    return await filesNamed(storage, path);
+  } catch (error) {
+    if (isPaddletError(error, 'CheckpointMissing', 'CheckpointCorrupt')) return [];
+    throw error;
+  }
 }
 
 function filesOfIndex(

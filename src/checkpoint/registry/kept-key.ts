@@ -23,10 +23,14 @@ const modelSchema = z.strictObject({
 });
 export type KeptModel = z.infer<typeof modelSchema>;
 
-export const keptSchema = z.strictObject({ models: z.array(modelSchema).max(LIMITS.keptModels) });
+export const keptSchema = z.strictObject({
+  models: z.array(modelSchema).max(LIMITS.keptModels),
+  /** Files of models that are kept no longer: those that nothing else names are being deleted. */
+  released: z.array(fileSchema).max(LIMITS.manifestFiles).default([]),
+});
+export type Kept = z.infer<typeof keptSchema>;
 
-export interface ReadKept {
-  readonly models: readonly KeptModel[];
+export interface ReadKept extends Kept {
   /** 0n while the key does not exist. */
   readonly modRevision: bigint;
 }
@@ -34,12 +38,11 @@ export interface ReadKept {
 /** Throws `StoreValueInvalid`. */
 export const parseKept = (key: string, found: { value: string; modRevision: bigint } | undefined): ReadKept =>
   found === undefined
-    ? { models: [], modRevision: 0n }
-    : { models: parseStoreValue(keptSchema, key, found.value).models, modRevision: found.modRevision };
+    ? { models: [], released: [], modRevision: 0n }
+    : { ...parseStoreValue(keptSchema, key, found.value), modRevision: found.modRevision };
 
-export const encodeKept = (models: readonly KeptModel[]): string =>
-  JSON.stringify({ models } satisfies { models: readonly KeptModel[] });
+export const encodeKept = ({ models, released }: Kept): string => JSON.stringify({ models, released } satisfies Kept);
 
 /** Names of the files that no pserver may delete. */
-export const filesOfKept = ({ models }: Pick<ReadKept, 'models'>): ReadonlySet<string> =>
-  new Set(models.flatMap(({ files }) => files.map(({ uuid }) => uuid)));
+export const filesOfKept = ({ models, released }: Kept): ReadonlySet<string> =>
+  new Set([...models.flatMap(({ files }) => files), ...released].map(({ uuid }) => uuid));

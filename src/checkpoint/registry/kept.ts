@@ -3,13 +3,14 @@
  * that no file of a manifest (manifest.ts) is ever deleted.
  */
 import { PaddletError } from '../../base/errors.ts';
-import type { Random, Storage } from '../../base/seams.ts';
+import type { Log, Random, Storage } from '../../base/seams.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import type { Store } from '../../store/store.ts';
 import { bytesOfFile } from '../file/files.ts';
 import { checkpointPath } from '../file/paths.ts';
+import { filesOfCut } from './cut.ts';
 import { generationsOf } from './entry.ts';
-import { encodeKept, filesOfKept, type KeptFile, type KeptModel } from './kept-key.ts';
+import { encodeKept, filesOfKept, type Kept, type KeptFile } from './kept-key.ts';
 import { type ManifestPlace, manifestFolder, manifestPath, putManifest } from './manifest.ts';
 import type { PublishedFile } from './newest.ts';
 import { type CheckpointKeys, type ReadCheckpointKeys, readCheckpointKeys } from './read-keys.ts';
@@ -18,6 +19,7 @@ import { type CheckpointKeys, type ReadCheckpointKeys, readCheckpointKeys } from
 export interface KeptPlace extends ManifestPlace {
   readonly storage: Storage;
   readonly random: Pick<Random, 'uuid'>;
+  readonly log: Pick<Log, 'warn'>;
   readonly store: Store;
   readonly keys: CheckpointKeys;
   /** Of the master's lock. */
@@ -29,21 +31,42 @@ export interface KeptPlace extends ManifestPlace {
  * has been replaced by a newer one, or is not in the folder; the errors of the storage; `LeaseGone`.
  */
 export async function keepModelFiles(place: KeptPlace, name: string, files: readonly KeptFile[]): Promise<void> {
-  const listed = files.map(({ index, uuid }) => ({ index, uuid }));
-  const former = await changeKept(place, (models) => [...others(models, name), { name, files: listed }]);
-  // A pserver that publishes from now on does not delete them; what it dropped before is no longer in its entry.
-  const named = await namedFiles(place, files).catch(async (error: unknown) => {
-    await changeKept(place, (models) => others(models, name));
-    throw error;
+  const listed = withParents(await readKeys(place), files);
+  await changeKept(place, (kept) => {
+    const { models, released } = without(kept, name, listed);
+    return { models: [...models, { name, files: listed }], released };
   });
-  await putManifest(place, name, named);
-  await deleteUnnamed(
-    place,
-    former.filter((model) => model.name === name),
-  );
+  try {
+    // A pserver that publishes from now on does not delete them; what it dropped before is no longer in its entry.
+    await putManifest(place, name, await namedFiles(place, listed));
+  } catch (error) {
+    await removeKept(place, name);
+    throw error;
+  }
+  await deleteReleased(place);
 }
 
-const others = (models: readonly KeptModel[], name: string): KeptModel[] => models.filter((one) => one.name !== name);
+/** Also the files that deltas among them build on. */
+function withParents({ published }: ReadCheckpointKeys, files: readonly KeptFile[]): KeptFile[] {
+  const all = new Map<string, KeptFile>();
+  const add = ({ index, uuid }: KeptFile): void => {
+    if (all.has(uuid)) return;
+    all.set(uuid, { index, uuid });
+    const entry = published.find((one) => one.index === index)?.entry;
+    const generation = entry && generationsOf(entry).find((one) => one.uuid === uuid);
+    for (const parent of generation?.parents ?? []) add({ index, uuid: parent });
+  };
+  for (const file of files) add(file);
+  return [...all.values()];
+}
+
+/** Without the model of that name: its files are released, but for those that `stay`. */
+function without({ models, released }: Kept, name: string, stay: readonly KeptFile[] = []): Kept {
+  const [former, others] = [models.filter((one) => one.name === name), models.filter((one) => one.name !== name)];
+  const staying = new Set(stay.map(({ uuid }) => uuid));
+  const files = [...released, ...former.flatMap((model) => model.files)].filter(({ uuid }) => !staying.has(uuid));
+  return { models: others, released: [...new Map(files.map((file) => [file.uuid, file])).values()] };
+}
 
 /** Names of the models that are kept. */
 export const keptNames = async (place: Pick<KeptPlace, 'store' | 'keys'>): Promise<string[]> =>
@@ -52,11 +75,8 @@ export const keptNames = async (place: Pick<KeptPlace, 'store' | 'keys'>): Promi
 /** Keeps the model of that name no longer, and deletes those of its files that are published no longer. */
 export async function removeKept(place: KeptPlace, name: string): Promise<void> {
   await place.storage.delete(manifestPath(place, name));
-  const former = await changeKept(place, (models) => others(models, name));
-  await deleteUnnamed(
-    place,
-    former.filter((model) => model.name === name),
-  );
+  await changeKept(place, (kept) => without(kept, name));
+  await deleteReleased(place);
 }
 
 /** Removes all manifests of a job whose files are removed, too. */
@@ -84,18 +104,14 @@ async function readKeys({ store, keys }: Pick<KeptPlace, 'store' | 'keys'>): Pro
 /** Only the master writes the key. */
 const CONFLICT_ATTEMPTS = 10;
 
-/** Returns the models before the change. */
-async function changeKept(
-  { store, keys, fence }: KeptPlace,
-  change: (models: readonly KeptModel[]) => KeptModel[],
-): Promise<readonly KeptModel[]> {
+async function changeKept({ store, keys, fence }: KeptPlace, change: (kept: Kept) => Kept): Promise<void> {
   for (let conflicts = 0; conflicts < CONFLICT_ATTEMPTS; conflicts++) {
-    const { models, modRevision } = (await readKeys({ store, keys })).kept;
-    const value = encodeKept(change(models));
-    if (value === encodeKept(models)) return models;
+    const { modRevision, ...kept } = (await readKeys({ store, keys })).kept;
+    const value = encodeKept(change(kept));
+    if (value === encodeKept(kept)) return;
     const unchanged = [{ key: keys.kept, modRevision }];
     const { succeeded } = await fencedTxn(store, fence, { if: unchanged, then: [{ put: keys.kept, value }] });
-    if (succeeded) return models;
+    if (succeeded) return;
   }
   throw new PaddletError('StoreInvalid', `${keys.kept}: a process other than the master changed the key`);
 }
@@ -121,19 +137,28 @@ async function namedFiles(place: KeptPlace, files: readonly KeptFile[]): Promise
   return named;
 }
 
-/** What entries still name is for their pservers to delete. */
-async function deleteUnnamed(place: KeptPlace, models: readonly KeptModel[]): Promise<void> {
-  const files = models.flatMap((model) => model.files);
-  if (files.length === 0) return;
+/**
+ * Deletes the released files that nothing names, also those that a master before had not deleted. What entries still
+ * name is for their pservers to delete. The files go first, so that the key tells what is left.
+ */
+export async function deleteReleased(place: KeptPlace): Promise<void> {
   const { published, complaints, cut, kept } = await readKeys(place);
+  if (kept.released.length === 0) return;
   // What an entry names that cannot be read is not known.
-  if (complaints.length > 0) return;
+  if (complaints.length > 0) {
+    place.log.warn(`files of models that are kept no longer stay for now: ${complaints.join('; ')}`);
+    return;
+  }
   const named = new Set([
     ...published.flatMap(({ entry }) => generationsOf(entry).map(({ uuid }) => uuid)),
-    ...filesOfKept(kept),
-    ...cut.cut.files.map(({ uuid }) => uuid),
+    ...filesOfKept({ ...kept, released: [] }),
+    ...filesOfCut(cut.cut),
   ]);
-  for (const { index, uuid } of files) {
+  for (const { index, uuid } of kept.released) {
     if (!named.has(uuid)) await place.storage.delete(checkpointPath({ folder: place.folder, index }, uuid));
   }
+  const done = new Set(kept.released.map(({ uuid }) => uuid));
+  await changeKept(place, ({ models, released }) => {
+    return { models, released: released.filter(({ uuid }) => !done.has(uuid)) };
+  });
 }

@@ -38,6 +38,8 @@ const manifestSchema = z.object({
     .max(LIMITS.manifestFiles),
 });
 
+export const KEPT_FOLDER = 'kept';
+
 /** Where the manifests of one job are. */
 export interface ManifestPlace {
   /** The checkpoint folder of the job, which several jobs may share, even of one name. */
@@ -46,7 +48,7 @@ export interface ManifestPlace {
 }
 
 export const manifestFolder = ({ folder, job }: ManifestPlace): string =>
-  join(folder, 'kept', `${job.name}.${jobTag(job.id)}`);
+  join(folder, KEPT_FOLDER, `${job.name}.${jobTag(job.id)}`);
 
 export const manifestPath = (place: ManifestPlace, name: string): string => join(manifestFolder(place), `${name}.json`);
 
@@ -72,6 +74,7 @@ export async function putManifest(
 `);
   await storage.put(path, {
     spool: `${path}.${random.uuid()}.part`,
+    replaces: true,
     write: async (file) => {
       await file.write(bytes, 0);
       return { bytes: bytes.length };

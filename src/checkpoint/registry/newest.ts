@@ -10,13 +10,17 @@ import { type CheckpointEntry, type Generation, generationsOf, timelineOf } from
 export interface PublishedFile {
   readonly index: number;
   readonly generation: Generation;
+  /** Files of the same entry that were published before it: a delta builds on some of them. */
+  readonly earlier?: readonly Generation[];
 }
 
 /** The files of all entries; within an entry, the newest first. */
 export const publishedFiles = (
   entries: readonly { readonly index: number; readonly entry: CheckpointEntry }[],
 ): PublishedFile[] =>
-  entries.flatMap(({ index, entry }) => generationsOf(entry).map((generation) => ({ index, generation })));
+  entries.flatMap(({ index, entry }) =>
+    generationsOf(entry).map((generation, at, all) => ({ index, generation, earlier: all.slice(at + 1) })),
+  );
 
 /** Epochs of the shards that the file has; undefined when nothing readable is published of it. */
 function epochsIn({ shards }: Generation): ReadonlyMap<number, number> | undefined {

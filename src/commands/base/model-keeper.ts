@@ -2,7 +2,13 @@
 import * as z from 'zod';
 import { CODES, type ErrorCode, isErrorCode, PaddletError } from '../../base/errors.ts';
 import type { Log, Shell } from '../../base/seams.ts';
-import { type KeptPlace, keepModelFiles, keptNames, removeKept } from '../../checkpoint/registry/kept.ts';
+import {
+  deleteReleased,
+  type KeptPlace,
+  keepModelFiles,
+  keptNames,
+  removeKept,
+} from '../../checkpoint/registry/kept.ts';
 import { manifestPath } from '../../checkpoint/registry/manifest.ts';
 import { type Metrics, metricsSchema } from '../../cluster/job/job-result.ts';
 import { shellCommand } from '../../cluster/job/start-command.ts';
@@ -31,7 +37,10 @@ export const modelKeeperOf =
     const place: KeptPlace = { ...host, store, keys, fence, folder: checkpointFolder, job };
     return {
       keep: (name, files) => retryStore(context, () => keepModelFiles(place, name, files)),
-      names: () => retryStore(context, () => keptNames(place)),
+      names: async () => {
+        await retryStore(context, () => deleteReleased(place));
+        return retryStore(context, () => keptNames(place));
+      },
       remove: (name) => retryStore(context, () => removeKept(place, name)),
       score: (name, signal) =>
         score({ ...options, ...host }, record, { path: manifestPath(place, name), name, signal }),

@@ -91,7 +91,8 @@ export async function findCheckpoint(options: FindOptions): Promise<FoundCheckpo
   if (flags.chroot !== undefined) throw new PaddletError('Usage', '--chroot cannot be combined with a path');
   const found = await findFiles(host.storage, resolve(path));
   const jobId = flags['job-id'];
-  const files = jobId === undefined ? found.files : await filesOfJob(host.storage, found.files, jobId);
+  const there = which === 'all' ? [...found.files, ...(found.kept ?? [])] : found.files;
+  const files = jobId === undefined ? there : await filesOfJob(host.storage, there, jobId);
   if (files.length === 0) throw new PaddletError('CheckpointMissing', `no checkpoint files in ${path}`);
   return { ...found, files, from: resolve(path), published: undefined, resting: undefined, jobId: undefined };
 }

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { parsedJson } from '../../base/parsed-json.ts';
 import { readEntries } from '../../checkpoint/registry/discover.ts';
 import { generationsOf } from '../../checkpoint/registry/entry.ts';
-import { keptSchema } from '../../checkpoint/registry/kept-key.ts';
+import { filesOfKept, keptSchema } from '../../checkpoint/registry/kept-key.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
 import type { FilesOfJob } from './remove-checkpoints.ts';
@@ -54,7 +54,7 @@ export async function readJobBefore(store: Store, keys: Keys): Promise<JobBefore
   const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
   const { published } = readEntries(keys.checkpointsPrefix, entries);
   const files = published.flatMap((one) => generationsOf(one.entry));
-  const ofKept = parsed(keptSchema, entries.find(({ key }) => key === keys.kept)?.value)?.models ?? [];
+  const kept = parsed(keptSchema, entries.find(({ key }) => key === keys.kept)?.value);
   const record = recordOf(entry?.value);
   const dir = record?.job.checkpoint?.dir;
   const savedAt = files.length === 0 ? undefined : Math.max(...files.map(({ timestamp }) => timestamp));
@@ -65,7 +65,7 @@ export async function readJobBefore(store: Store, keys: Keys): Promise<JobBefore
     pservers: Number(desired?.value ?? 0),
     files: {
       jobId: record?.id,
-      names: new Set([...files, ...ofKept.flatMap((model) => model.files)].map(({ uuid }) => uuid)),
+      names: new Set([...files.map(({ uuid }) => uuid), ...(kept === undefined ? [] : filesOfKept(kept))]),
     },
     job: record?.job.name === undefined ? undefined : { id: record.id, name: record.job.name },
     folder: dir === undefined ? undefined : resolve(dir),

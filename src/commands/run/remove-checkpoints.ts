@@ -17,8 +17,8 @@ export interface FilesOfJob {
 }
 
 export async function removeCheckpoints(storage: Storage, folder: string, { jobId, names }: FilesOfJob): Promise<void> {
-  const { files, unfinished } = await filesUnder(storage, folder);
-  for (const { path, index, uuid } of files) {
+  const { files, unfinished, kept = [] } = await filesUnder(storage, folder);
+  for (const { path, index, uuid } of [...files, ...kept]) {
     if (index === undefined || uuid === undefined) continue;
     if (names.has(uuid) || (jobId !== undefined && (await jobIdOf(storage, path)) === jobId))
       await storage.delete(path);
@@ -28,7 +28,7 @@ export async function removeCheckpoints(storage: Storage, folder: string, { jobI
   }
 }
 
-async function filesUnder(storage: Storage, folder: string): Promise<Pick<FolderFiles, 'files' | 'unfinished'>> {
+async function filesUnder(storage: Storage, folder: string): Promise<Omit<FolderFiles, 'folder'>> {
   try {
     return await findFiles(storage, folder);
   } catch (error) {

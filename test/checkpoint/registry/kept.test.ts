@@ -4,6 +4,7 @@ import { isPaddletError } from '../../../src/base/errors.ts';
 import { jobTag } from '../../../src/checkpoint/file/paths.ts';
 import { findFiles } from '../../../src/checkpoint/registry/discover.ts';
 import {
+  deleteReleased,
   type KeptPlace,
   keepModelFiles,
   keptNames,
@@ -14,7 +15,7 @@ import { type KeptFile, parseKept } from '../../../src/checkpoint/registry/kept-
 import { manifestPath } from '../../../src/checkpoint/registry/manifest.ts';
 import { verifyCheckpoint } from '../../../src/checkpoint/set/verify.ts';
 import type { StoredFiles } from '../../simulated-objects.ts';
-import { put } from '../../store/support.ts';
+import { put, RecordingLog } from '../../store/support.ts';
 import { FOLDER } from '../cluster-fixture.ts';
 import { createFiles } from '../fixture.ts';
 import { JOB, keys, MovedCluster, STAGES } from '../moved-cluster.ts';
@@ -34,7 +35,7 @@ beforeEach(async () => {
   let names = 0;
   place = {
     ...{ storage: disk.storage, random: { uuid: () => `spool-${names++}` }, folder: FOLDER, job: NAMES },
-    ...{ store: cluster.store, keys, fence: { ...LOCK, token: createRevision } },
+    ...{ log: new RecordingLog(), store: cluster.store, keys, fence: { ...LOCK, token: createRevision } },
   };
 });
 
@@ -144,7 +145,7 @@ describe('a model that is kept', () => {
   it('is made again by a master that takes over in the middle', async () => {
     disk.failNext('create', 'EIO');
     await expect(keepModelFiles(place, 'pass-1', await newest())).rejects.toMatchObject({ code: 'EIO' });
-    expect(await keptNames(place)).toEqual(['pass-1']);
+    expect(await keptNames(place)).toEqual([]);
     await keepModelFiles(place, 'pass-1', await newest());
     expect(await verified('pass-1')).toMatchObject({ ok: true });
   });
@@ -157,6 +158,15 @@ describe('a model that is kept', () => {
     expect(isPaddletError(failed, 'LeaseGone')).toBe(true);
   });
 });
+
+/** Deletes so many files, then fails. */
+function failAfter(most: number): KeptPlace['storage']['delete'] {
+  let deleted = 0;
+  return async (path) => {
+    if (deleted++ >= most) throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
+    await place.storage.delete(path);
+  };
+}
 
 describe('removal', () => {
   it('deletes the files that nothing else names, and leaves the others', async () => {
@@ -178,12 +188,33 @@ describe('removal', () => {
     expect((await cluster.files()).length).toBe(4);
   });
 
-  it('deletes nothing while an entry cannot be read', async () => {
+  it('goes on where it failed, or where a master died', async () => {
+    const files = await newest();
+    await keepModelFiles(place, 'pass-1', files);
+    await saveAll(3);
+    // The manifest is removed, then the files.
+    disk.failNext('remove', 'EIO');
+    await expect(removeKept(place, 'pass-1')).rejects.toMatchObject({ code: 'EIO' });
+    disk.failNext('list', 'EIO');
+    const failing = { ...place, storage: { ...place.storage, delete: failAfter(2) } };
+    await expect(removeKept(failing, 'pass-1')).rejects.toMatchObject({ code: 'EIO' });
+    expect(await keptNames(place)).toEqual([]);
+    expect(await areThere(files)).toEqual([false, true]);
+    // They are protected until they are gone.
+    await saveAll();
+    expect(await areThere(files)).toEqual([false, true]);
+    await deleteReleased(place);
+    expect(await areThere(files)).toEqual([false, false]);
+    expect(parseKept(keys.kept, await cluster.store.get(keys.kept))).toMatchObject({ models: [], released: [] });
+  });
+
+  it('deletes nothing while an entry cannot be read, and says so', async () => {
     const files = await newest();
     await keepModelFiles(place, 'pass-1', files);
     await put(cluster.store, keys.checkpoint(1), 'no entry');
     await removeKept(place, 'pass-1');
     expect(await areThere(files)).toEqual([true, true]);
+    expect((place.log as RecordingLog).messages.join()).toContain('stay for now');
   });
 
   it('of all manifests is no error where there is none', async () => {
@@ -191,6 +222,25 @@ describe('removal', () => {
     await keepModelFiles(place, 'pass-1', await newest());
     await removeManifests(place);
     expect(disk.names(`${FOLDER}/kept`)).toEqual([]);
+  });
+});
+
+describe('the folder as a whole', () => {
+  it('is read without the files of kept models, unless a pserver has no others', async () => {
+    const old = await newest();
+    await keepModelFiles(place, 'pass-1', old);
+    const uuids = async () => {
+      const { files, kept } = await findFiles(disk.storage, FOLDER);
+      return { files: files.map(({ uuid }) => uuid), kept: kept!.map(({ uuid }) => uuid) };
+    };
+    expect(await uuids()).toEqual({ files: old.map(({ uuid }) => uuid), kept: [] });
+    await saveAll(2);
+    const published = (await cluster.files()).map(({ generation }) => generation.uuid).sort();
+    const found = await uuids();
+    expect(found.files.sort()).toEqual(published);
+    expect(found.kept).toEqual(old.map(({ uuid }) => uuid));
+    disk.place(manifestPath(place, 'pass-1'), new TextEncoder().encode('{ torn'));
+    expect((await uuids()).kept).toEqual([]);
   });
 });
 

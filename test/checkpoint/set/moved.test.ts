@@ -187,7 +187,7 @@ it('leaves the files of a model that is kept when it was restored', async () => 
   const [kept] = (await cluster.files()).map(({ index, generation: { uuid } }) => ({ index, uuid }));
   for (const index of [0, 1]) await store.txn({ if: [], then: [{ delete: keys.ps(index) }] });
   for (const key of [keys.job, keys.psDesired]) await put(store, key, '2');
-  await put(store, keys.kept, encodeKept([{ name: 'pass-1', files: [kept!] }]));
+  await put(store, keys.kept, encodeKept({ models: [{ name: 'pass-1', files: [kept!] }], released: [] }));
   const quiet = await readQuietJob({ store, keys, clock }, 0);
   expect(await removeFormer({ storage: disk.storage, folder: FOLDER, keys, quiet })).toEqual([]);
   expect(disk.names(FOLDER)).toEqual([String(kept!.index)]);

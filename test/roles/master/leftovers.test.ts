@@ -166,7 +166,7 @@ describe('the master', () => {
   it('leaves the files of a model that is kept', async () => {
     const [own] = (await cluster.files()).filter(({ index }) => index === 3);
     const files = [{ index: 3, uuid: own!.generation.uuid }];
-    await put(cluster.store, keys.kept, encodeKept([{ name: 'pass-1', files }]));
+    await put(cluster.store, keys.kept, encodeKept({ models: [{ name: 'pass-1', files }], released: [] }));
     await saveAll();
     await die(3);
     await start(saveAll);
@@ -184,7 +184,7 @@ describe('the master', () => {
       const isAnnouncement = request.then.some((op) => 'put' in op && op.put === keys.checkpoint(3));
       if (!isAnnouncement) return txn(request);
       cluster.store.txn = txn;
-      await put(cluster.store, keys.kept, encodeKept([{ name: 'pass-1', files }]));
+      await put(cluster.store, keys.kept, encodeKept({ models: [{ name: 'pass-1', files }], released: [] }));
       return txn(request);
     };
     await start(saveAll);
@@ -200,7 +200,7 @@ describe('the master', () => {
     const { entry } = (await cluster.published()).find(({ index }) => index === 3)!;
     expect(entry.leaving).toBe(true);
     // A master that keeps models would have found it before: what is kept has changed since it was read.
-    await put(cluster.store, keys.kept, encodeKept([]));
+    await put(cluster.store, keys.kept, encodeKept({ models: [], released: [] }));
     await pass();
     expect(await left()).toEqual(NOTHING);
   });

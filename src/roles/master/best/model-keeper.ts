@@ -20,7 +20,7 @@ export interface KeptJob {
 export interface ModelKeeper {
   /** Gives the files that name. `CheckpointMissing` when one is missing, or the errors of the storage. */
   keep(name: string, files: readonly KeptFile[]): Promise<void>;
-  /** Names of all models of the job that are kept. */
+  /** Names of all models of the job that are kept. First deletes what a master before had not deleted. */
   names(): Promise<readonly string[]>;
   remove(name: string): Promise<void>;
   score(name: string, signal: AbortSignal): Promise<Metrics>;

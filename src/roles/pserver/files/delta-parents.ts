@@ -3,6 +3,7 @@
  * each shard the parent, and the ids that are gone since. All of it is of this memory and this process. A shard that
  * was put in from elsewhere has no parent, and the next file has all of it.
  */
+import { LIMITS } from '../../../base/limits.ts';
 import type { ShardMoment } from '../../../checkpoint/file/capture.ts';
 import type { ShardParent, ShardPosition } from '../../../checkpoint/file/format.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
@@ -84,7 +85,9 @@ export class DeltaParents {
   /** Names of the files that a delta of these shards builds on. */
   namesFor(shards: readonly number[]): string[] {
     this.#watch();
-    return [...new Set(shards.flatMap((shard) => this.#history.get(shard)?.parent?.uuid ?? []))];
+    const names = new Set(shards.flatMap((shard) => this.#history.get(shard)?.parent?.uuid ?? []));
+    // Shards with other parents are whole.
+    return [...names].slice(0, LIMITS.deltaParents);
   }
 
   /**
@@ -98,7 +101,8 @@ export class DeltaParents {
     const { seq, epoch } = moment;
     if (mark >= history.completeFrom) history.captured = { seq, epoch, mark };
     // An epoch has one primary: in another one, files of another pserver may have replaced the parent.
-    if (parent?.epoch !== epoch || parent.mark > mark || !parents.includes(parent.uuid)) return moment;
+    if (parent?.epoch !== epoch || parent.seq > seq || parent.mark > mark || !parents.includes(parent.uuid))
+      return moment;
     const removed = this.#shards.job.spec.sparse.map((_, table) => removedFrom(history.removed, table, mark));
     return { ...moment, parent: { uuid: parent.uuid, seq: parent.seq }, removed };
   }
@@ -110,6 +114,7 @@ export class DeltaParents {
       if (history?.captured?.seq !== seq) continue;
       const { captured } = history;
       history.parent = { ...captured, uuid };
+      history.completeFrom = captured.mark;
       history.captured = undefined;
       history.removed = history.removed.filter(({ number }) => number >= captured.mark);
       history.removedIds = history.removed.reduce((sum, { ids }) => sum + ids.length, 0);
@@ -160,7 +165,8 @@ export class DeltaParents {
     const history = this.#of(shard);
     history.parent = undefined;
     history.captured = undefined;
-    history.completeFrom = this.#next;
+    // A view that began before has the shard as it was then.
+    history.completeFrom = ++this.#next;
     history.removed = [];
     history.removedIds = 0;
   }

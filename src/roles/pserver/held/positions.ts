@@ -1,5 +1,5 @@
 /** The positions of shards in the order of their updates. A copy of a shard needs them besides its rows and blocks. */
-import type { LoadedCheckpoint } from '../../../checkpoint/load/load.ts';
+import type { LoadedCheckpoint } from '../../../checkpoint/load/load-shards.ts';
 import type { LookState } from '../../../core/shard/looks.ts';
 
 export interface ShardPositions {

@@ -139,6 +139,30 @@ describe('the ids that are gone', () => {
     expect(removed(capture())).toEqual([[IDS[1]], []]);
   });
 
+  it('are known of no view that began before the shard was put in', () => {
+    capture();
+    publish();
+    const view = parents.beginView();
+    shards.parameters.importRows(0, 0, shards.parameters.exportRows(0, 0));
+    capture(3, view);
+    parents.endView();
+    publish(LATER);
+    expect(capture().parent).toBeUndefined();
+  });
+
+  it('are known of no view that is older than the parent', () => {
+    const view = parents.beginView();
+    remove(0, IDS[0]!);
+    seq = 9;
+    capture();
+    publish();
+    seq = 7;
+    expect(capture(3, view).parent).toBeUndefined();
+    parents.endView();
+    publish(LATER);
+    expect(capture()).not.toMatchObject({ parent: { uuid: LATER } });
+  });
+
   it('that were not recorded leave the shard without a parent', () => {
     const view = parents.beginView();
     parents.endView();

@@ -9,8 +9,8 @@ import { checkpointPath } from '../../../../src/checkpoint/file/paths.ts';
 import { openCheckpoint } from '../../../../src/checkpoint/file/reader.ts';
 import { checkStructure } from '../../../../src/checkpoint/file/structure.ts';
 import { type CheckpointFile, writeCheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
-import { loadShards } from '../../../../src/checkpoint/load/load.ts';
-import { loadChanges } from '../../../../src/checkpoint/load/load-changes.ts';
+import { loadGeneration } from '../../../../src/checkpoint/load/load.ts';
+import { type Generation, generationOf } from '../../../../src/checkpoint/registry/entry.ts';
 import type { LookRules, LookState } from '../../../../src/core/shard/looks.ts';
 import { DeltaParents } from '../../../../src/roles/pserver/files/delta-parents.ts';
 import { OwnedShards } from '../../../../src/roles/pserver/held/owned-shards.ts';
@@ -72,6 +72,7 @@ class Scene {
   parameters = memory(ALL);
   held: OwnedShards;
   parents: DeltaParents;
+  readonly #published = new Map<string, Generation>();
   #saves = 0;
   #pushes = 0;
   #round = 0;
@@ -107,7 +108,7 @@ class Scene {
 
   /** Writes a file while `during` goes on, from a view of now or shard by shard. */
   async save(isDelta: boolean, isView: boolean, during: () => void): Promise<void> {
-    const { parents, held, dice } = this;
+    const { parents, held } = this;
     const uuid = uuidOf(++this.#saves);
     const names = isDelta ? parents.namesFor(ALL) : [];
     const kind = names.length === 0 ? ({ kind: 'full' } as const) : ({ kind: 'delta', parents: names } as const);
@@ -135,11 +136,12 @@ class Scene {
       view.close();
       parents.endView();
     }
-    await this.#publish(file, saved, dice.chance(0.8));
+    await this.#publish(file, meta, saved);
   }
 
-  async #publish(file: CheckpointFile, saved: ReadonlyMap<number, SavedShard>, isPublished: boolean): Promise<void> {
-    if (isPublished) {
+  async #publish(file: CheckpointFile, meta: CheckpointMeta, saved: ReadonlyMap<number, SavedShard>): Promise<void> {
+    if (this.dice.chance(0.8)) {
+      this.#published.set(file.uuid, generationOf(file, meta));
       this.files.set(file.uuid, saved);
       this.parents.published(file.uuid, file.positions);
       for (const { parent } of file.positions) counts[parent === undefined ? 'whole' : 'deltas'] += 1;
@@ -176,36 +178,21 @@ class Scene {
   }
 
   async #loaded(tip: string, parameters: Parameters): Promise<{ parameters: Parameters; positions: ShardPositions }> {
-    const seqs = new Map<number, number>();
-    const [ledgers, states] = [new Map<number, Uint8Array>(), new Map<number, LookState>()];
-    for (const shard of ALL) {
-      let before: { uuid: string; seq: number; base: number } | undefined;
-      for (const uuid of await this.#chainOf(shard, tip)) {
-        const reader = await openCheckpoint(this.disk.storage, checkpointPath(PLACE, uuid));
-        if (uuid === tip && shard === 0) await checkStructure(reader);
-        const loaded =
-          before === undefined
-            ? await loadShards(reader, { into: parameters, shards: [shard] })
-            : await loadChanges(reader, { into: parameters, before: new Map([[shard, before]]) });
-        const { seq } = loaded.positions[0]!;
-        if (before !== undefined) await count(reader, shard, before.base);
-        before = { uuid, seq, base: loaded.looks.get(shard)!.base };
-        seqs.set(shard, seq);
-        ledgers.set(shard, loaded.ledgers.get(shard)!);
-        states.set(shard, loaded.looks.get(shard)!);
-        await reader.close();
-      }
-    }
-    return { parameters, positions: { seqs, ledgers, looks: states } };
-  }
-
-  /** Names of files, oldest first. */
-  async #chainOf(shard: number, uuid: string): Promise<string[]> {
-    expect(this.files.has(uuid)).toBe(true);
-    const reader = await openCheckpoint(this.disk.storage, checkpointPath(PLACE, uuid));
-    const { parent } = reader.positions.find((one) => one.shard === shard)!;
+    const names = [...this.files.keys()];
+    const [newest, ...earlier] = names
+      .slice(0, names.indexOf(tip) + 1)
+      .reverse()
+      .map((uuid) => this.#published.get(uuid)!);
+    const options = { storage: this.disk.storage, place: PLACE, expected: EXPECTED, into: parameters };
+    const { positions, ledgers, looks: states } = await loadGeneration(newest!, options, earlier);
+    const reader = await openCheckpoint(this.disk.storage, checkpointPath(PLACE, tip));
+    await checkStructure(reader);
+    for (const { shard } of positions) await tally(reader, shard);
     await reader.close();
-    return parent === undefined ? [uuid] : [...(await this.#chainOf(shard, parent.uuid)), uuid];
+    return {
+      parameters,
+      positions: { seqs: new Map(positions.map(({ shard, seq }) => [shard, seq])), ledgers, looks: states },
+    };
   }
 
   #gradients(): { dense: DensePart[]; sparse: SparsePart[] } {
@@ -223,12 +210,13 @@ class Scene {
 
 type Reader = Awaited<ReturnType<typeof openCheckpoint>>;
 
-async function count(reader: Reader, shard: number, base: number): Promise<void> {
+async function tally(reader: Reader, shard: number): Promise<void> {
+  const { seq, parent } = reader.positions.find((one) => one.shard === shard)!;
+  if (parent === undefined) return;
   counts.links += 1;
   for (const table of TABLES.keys()) counts.gone += (await reader.goneOf(shard, table)).length;
-  const { seq, parent } = reader.positions.find((one) => one.shard === shard)!;
-  if (seq === parent!.seq) counts.blocksLeftOut += 1;
-  if ((await reader.looksOf(shard))!.base > base) counts.movedBases += 1;
+  if (seq === parent.seq) counts.blocksLeftOut += 1;
+  if ((await reader.looksOf(shard))!.base > 0) counts.movedBases += 1;
 }
 
 function memory(shards: readonly number[]): Parameters {

@@ -77,7 +77,7 @@ export class CutSaves {
     let saved: ReadonlySet<number> = new Set(numbers);
     const source = (): SnapshotSource => {
       const owned = new Set(shards.numbers);
-      saved = new Set(numbers.filter((shard) => owned.has(shard)));
+      saved = new Set(numbers.filter((shard) => owned.has(shard) && !view.hasLost(shard)));
       return { parameters: view, shards: [...saved], momentOf, rounds: { round, metrics } };
     };
     const file = save(source).finally(() => {

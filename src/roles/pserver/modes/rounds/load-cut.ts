@@ -11,7 +11,7 @@ import { corrupt } from '../../../../checkpoint/file/files.ts';
 import { checkpointPath } from '../../../../checkpoint/file/paths.ts';
 import { openCheckpoint } from '../../../../checkpoint/file/reader.ts';
 import { type Cut, type CutFile, readCut, rolledFurtherBack } from '../../../../checkpoint/registry/cut.ts';
-import { generationsOf, readEntry } from '../../../../checkpoint/registry/entry.ts';
+import { type Generation, generationsOf, readEntry } from '../../../../checkpoint/registry/entry.ts';
 import { retryStore } from '../../../../cluster/ownership.ts';
 import { raiseTimeline } from '../../../../cluster/placement/cut-view.ts';
 import type { Fence } from '../../../../store/fence.ts';
@@ -63,7 +63,10 @@ async function loadParts(options: LoadCutOptions, { round }: Cut, parts: readonl
   const loaded: LoadedUnits[] = [];
   for (const { file, shards } of parts) {
     const { index, uuid, md5 } = file;
-    loaded.push(await loadFile(options, index, { uuid, md5, timestamp: 0 }, { round, shards }));
+    const [published, ...earlier] = await publishedFrom(options, index, uuid);
+    // The entry may have lost its text; then the file is taken as whole.
+    const generation = { timestamp: 0, ...published, uuid, md5 };
+    loaded.push(await loadFile(options, index, [generation, ...earlier], { round, shards }));
   }
   return joined(loaded);
 }
@@ -132,11 +135,18 @@ async function lookInFile(
 }
 
 /** Shards of the file according to the entry of its index; undefined if the entry does not say. */
-async function publishedShards({ context }: LoadCutOptions, index: number, uuid: string) {
+async function publishedShards(options: LoadCutOptions, index: number, uuid: string) {
+  const [generation] = await publishedFrom(options, index, uuid);
+  return generation?.shards && coveredShards(generation.shards);
+}
+
+/** The file and those before it in the entry of its index; none if the entry does not name it. */
+async function publishedFrom({ context }: LoadCutOptions, index: number, uuid: string): Promise<Generation[]> {
   const { store, keys } = context;
   const { entry } = await retryStore(context, () => readEntry(store, keys.checkpoint(index)));
-  const generation = entry && generationsOf(entry).find((one) => one.uuid === uuid);
-  return generation?.shards && coveredShards(generation.shards);
+  const all = entry === undefined ? [] : generationsOf(entry);
+  const at = all.findIndex((one) => one.uuid === uuid);
+  return at < 0 ? [] : all.slice(at);
 }
 
 async function shardsInFile(storage: Storage, path: string): Promise<ReadonlySet<number>> {

@@ -45,10 +45,10 @@ async function loadExact(
   const { log } = options.context.host;
   const { index, generations, exact, complaint, parting, partedAt, shards } = found;
   if (complaint !== undefined) log.error(complaint);
-  const [newest] = generations;
+  const [newest, ...earlier] = generations;
   if (newest?.round === undefined || !exact || newest.timeline !== String(timeline)) return undefined;
   try {
-    const loaded = await loadFile(options, index, newest, { round: newest.round, shards });
+    const loaded = await loadFile(options, index, [newest, ...earlier], { round: newest.round, shards });
     const rest: Rest = { index, uuid: newest.uuid };
     return {
       ...loaded,

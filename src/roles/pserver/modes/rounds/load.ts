@@ -71,18 +71,20 @@ export function joined(parts: readonly LoadedUnits[]): LoadedUnits {
 }
 
 /**
- * Loads whole units from one file, which must contain them at that round. Throws `CheckpointMissing`,
+ * Loads whole units from one file, which must contain them at that round, and from the files before it that it builds
+ * on. Throws `CheckpointMissing`,
  * `CheckpointCorrupt`.
  */
 export async function loadFile(
   options: LoadRoundsOptions,
   index: number,
-  generation: Generation,
+  [generation, ...earlier]: readonly [Generation, ...Generation[]],
   { round, shards }: { readonly round: number; readonly shards: readonly number[] },
 ): Promise<LoadedUnits> {
   const { context, folder, expected, into, units } = options;
   const place = { folder, index };
-  const loaded = await loadGeneration(generation, { storage: context.host.storage, place, expected, into, shards });
+  const reading = { storage: context.host.storage, place, expected, into, shards };
+  const loaded = await loadGeneration(generation, reading, earlier);
   const path = checkpointPath(place, generation.uuid);
   const { rounds } = loaded.facts;
   const elsewhere = loaded.positions.find(({ seq }) => seq !== round);

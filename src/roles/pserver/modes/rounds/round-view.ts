@@ -18,6 +18,8 @@ import { type StoredTable, storedTables } from '../../../../tensor/stored-tables
 export interface RoundView extends Capturable {
   /** To be called before this round is applied. */
   keep(round: RoundGradients): void;
+  /** Whether the shard has left or was put in since: then the view does not have it as it was. */
+  hasLost(shard: number): boolean;
   /** Ends the view. */
   close(): void;
 }
@@ -61,6 +63,7 @@ class View implements RoundView {
   readonly #blocks = new Map<string, DenseBlock>();
   /** Shards that were copied whole, because their rows would have another `seen` afterwards. */
   readonly #whole = new Map<number, KeptShard>();
+  readonly #lost = new Set<number>();
   readonly close: () => void;
 
   constructor(parameters: ParameterMemory, { spec, shards }: ViewedJob) {
@@ -73,8 +76,7 @@ class View implements RoundView {
     this.close = parameters.watch({
       removing: (shard, table, ids) => this.#keepRemoved(shard, table, ids),
       lowering: (shard) => this.#keepShard(shard),
-      // A shard that leaves is left out of the file.
-      replacing() {},
+      replacing: (shard) => this.#lost.add(shard),
     });
   }
 
@@ -89,6 +91,10 @@ class View implements RoundView {
         if (!this.#blocks.has(name)) this.#blocks.set(name, this.#parameters.readBlock(parameter, block));
       }
     }
+  }
+
+  hasLost(shard: number): boolean {
+    return this.#lost.has(shard);
   }
 
   exportRows(shard: number, table: number, memory?: RowMemory): ShardRows {

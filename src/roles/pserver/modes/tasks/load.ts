@@ -7,6 +7,7 @@
  * raises the recovery number, so that all roles repair the shards.
  */
 import type { PaddletError } from '../../../../base/errors.ts';
+import { checkpointPath } from '../../../../checkpoint/file/paths.ts';
 import { type ExpectedJob, type LoadedPart, loadFirst } from '../../../../checkpoint/load/load.ts';
 import type { WarmLoaded } from '../../../../checkpoint/load/warm-load.ts';
 import type { WarmPlan } from '../../../../checkpoint/load/warm-plan.ts';
@@ -130,6 +131,9 @@ async function isAway(
   error: PaddletError,
 ): Promise<boolean> {
   if (error.code !== 'CheckpointMissing') return false;
+  // The file is there, and one that it builds on is not.
+  const { path } = error.details;
+  if (path !== undefined && path !== checkpointPath({ folder, index }, uuid)) return false;
   const others = (namesOf.get(index) ?? []).filter((name) => name !== uuid);
   return isAwayForNow(context.host.storage, { folder, index }, [uuid, ...others]);
 }

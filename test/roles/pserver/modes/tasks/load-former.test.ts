@@ -239,10 +239,10 @@ describe('the sweep of a new owner', () => {
   it('leaves the files of a model that is kept', async () => {
     await STAGES['2 pservers']!(cluster);
     const files = [{ index: 1, uuid: uuidOf(2) }];
-    await put(cluster.store, keys.kept, encodeKept([{ name: 'pass-1', files }]));
+    await put(cluster.store, keys.kept, encodeKept({ models: [{ name: 'pass-1', files }], released: [] }));
     for (let times = 0; times < 3; times++) await cluster.save(1);
     expect(await sweep(1)).toEqual([2, 4, 5].map(uuidOf));
-    await put(cluster.store, keys.kept, encodeKept([]));
+    await put(cluster.store, keys.kept, encodeKept({ models: [], released: [] }));
     expect(await sweep(1)).toEqual([4, 5].map(uuidOf));
   });
 
