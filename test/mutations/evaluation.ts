@@ -113,6 +113,13 @@ export const EVALUATION: readonly Mutation[] = [
     tests: ['test/checkpoint/registry/kept.test.ts'],
   },
   {
+    rule: 'a released file goes even when its pserver drops it while the release is cleared',
+    file: 'src/checkpoint/registry/kept.ts',
+    find: '  await deleteUnnamed(place, await readKeys(place), released);\n',
+    replace: '',
+    tests: ['test/checkpoint/registry/kept.test.ts'],
+  },
+  {
     rule: 'a file counts as kept only when an entry names it after the key does',
     file: 'src/checkpoint/registry/kept.ts',
     find: 'if (generation === undefined) throw new',

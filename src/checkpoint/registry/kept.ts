@@ -72,7 +72,7 @@ function without({ models, released }: Kept, name: string, stay: readonly KeptFi
 export const keptNames = async (place: Pick<KeptPlace, 'store' | 'keys'>): Promise<string[]> =>
   (await readKeys(place)).kept.models.map(({ name }) => name);
 
-/** Keeps the model of that name no longer, and deletes those of its files that are published no longer. */
+/** No longer keeps the model of that name, and deletes its files that nothing else names. */
 export async function removeKept(place: KeptPlace, name: string): Promise<void> {
   await place.storage.delete(manifestPath(place, name));
   await changeKept(place, (kept) => without(kept, name));
@@ -138,27 +138,39 @@ async function namedFiles(place: KeptPlace, files: readonly KeptFile[]): Promise
 }
 
 /**
- * Deletes the released files that nothing names, also those that a master before had not deleted. What entries still
- * name is for their pservers to delete. The files go first, so that the key tells what is left.
+ * Deletes the released files that nothing names, also those that a former master has left. A file that an entry still
+ * names is deleted by its pserver. The files are deleted first, so the key says what is left.
  */
 export async function deleteReleased(place: KeptPlace): Promise<void> {
-  const { published, complaints, cut, kept } = await readKeys(place);
-  if (kept.released.length === 0) return;
+  const read = await readKeys(place);
+  const { released } = read.kept;
+  if (released.length === 0 || !(await deleteUnnamed(place, read, released))) return;
+  const done = new Set(released.map(({ uuid }) => uuid));
+  await changeKept(place, (kept) => {
+    return { models: kept.models, released: kept.released.filter(({ uuid }) => !done.has(uuid)) };
+  });
+  // Until this change, a pserver may have dropped one of them from its entry without deleting it.
+  await deleteUnnamed(place, await readKeys(place), released);
+}
+
+/** Returns false, and deletes nothing, if an entry cannot be read. */
+async function deleteUnnamed(
+  place: KeptPlace,
+  { published, complaints, cut, kept }: ReadCheckpointKeys,
+  files: readonly KeptFile[],
+): Promise<boolean> {
   // What an entry names that cannot be read is not known.
   if (complaints.length > 0) {
-    place.log.warn(`files of models that are kept no longer stay for now: ${complaints.join('; ')}`);
-    return;
+    place.log.warn(`files of former kept models stay for now: ${complaints.join('; ')}`);
+    return false;
   }
   const named = new Set([
     ...published.flatMap(({ entry }) => generationsOf(entry).map(({ uuid }) => uuid)),
     ...filesOfKept({ ...kept, released: [] }),
     ...filesOfCut(cut.cut),
   ]);
-  for (const { index, uuid } of kept.released) {
+  for (const { index, uuid } of files) {
     if (!named.has(uuid)) await place.storage.delete(checkpointPath({ folder: place.folder, index }, uuid));
   }
-  const done = new Set(kept.released.map(({ uuid }) => uuid));
-  await changeKept(place, ({ models, released }) => {
-    return { models, released: released.filter(({ uuid }) => !done.has(uuid)) };
-  });
+  return true;
 }

@@ -208,6 +208,26 @@ describe('removal', () => {
     expect(parseKept(keys.kept, await cluster.store.get(keys.kept))).toMatchObject({ models: [], released: [] });
   });
 
+  it('deletes a file that its pserver drops while the release is cleared', async () => {
+    const files = await newest();
+    await keepModelFiles(place, 'pass-1', files);
+    await saveAll();
+    const { txn } = cluster.store;
+    let writes = 0;
+    cluster.store.txn = async (request) => {
+      const isKept = request.then.some((op) => 'put' in op && op.put === keys.kept);
+      // The first write releases the files, the second clears the release.
+      if (isKept && ++writes === 2) {
+        cluster.store.txn = txn;
+        await saveAll();
+      }
+      return txn(request);
+    };
+    await removeKept(place, 'pass-1');
+    expect(writes).toBe(2);
+    expect(await areThere(files)).toEqual([false, false]);
+  });
+
   it('deletes nothing while an entry cannot be read, and says so', async () => {
     const files = await newest();
     await keepModelFiles(place, 'pass-1', files);
