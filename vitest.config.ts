@@ -22,6 +22,12 @@ const SHARING =
   'base|checkpoint|cluster|commands|contract|core|data|endless|host|job|mutations|page|protocol|roles|scripts|store|sync|tensor|tidy';
 /** They go through every state of a model: much faster where the compiler has seen only them, as those of test/model. */
 const MODELS = 'test/core/**/*model.test.ts';
+/** Tests of checkpoints that have no files, or files on a real disk: an object store would change nothing. */
+const WITHOUT_STORAGE = [
+  'test/checkpoint/export/**',
+  'test/checkpoint/file/coverage.test.ts',
+  'test/checkpoint/registry/{chains,cut,needed,retention}.test.ts',
+];
 /** A module that is mocked must be loaded for the first time. */
 const MOCKING = ['test/commands/unreachable-store.test.ts', 'test/tensor/hostile-ids.test.ts'];
 /** Tests, the simulation above all, make much that is soon dropped: with less room more of it is copied before that. */
@@ -62,7 +68,7 @@ export default defineConfig({
         test: {
           name: 'unit-objects',
           include: ['test/checkpoint/**/*.test.ts'],
-          exclude: [NIGHTLY],
+          exclude: [NIGHTLY, ...WITHOUT_STORAGE],
           isolate: false,
           ...IN_PROCESS,
           env: { PADDLET_TEST_STORAGE: 'objects' },

@@ -16,12 +16,7 @@ import {
   survivors,
   writeInto,
 } from './simulated-disk-contents.ts';
-
-export class DiskCrash extends Error {
-  override readonly name = 'DiskCrash';
-}
-
-const failure = (code: string, path: string): Error => Object.assign(new Error(`${code}: ${path}`), { code });
+import { failure, SimulatedFaults } from './simulated-faults.ts';
 
 const split = (path: string): { folder: string; name: string } => ({
   folder: dirname(path),
@@ -31,18 +26,14 @@ const split = (path: string): { folder: string; name: string } => ({
 export const createSimulatedDisk = (): SimulatedDisk => new SimulatedDisk(new Map([['/', new Map()]]));
 
 export class SimulatedDisk implements Disk {
-  /** Operations so far that change or sync something. */
-  operations = 0;
   /** Whose files are on this disk. */
   readonly storage = createStorage(this);
   readonly #durable: Folders;
   readonly #live: Folders;
   #changes: FolderChange[] = [];
-  #crash: { readonly operation: number; readonly when: 'before' | 'after' } | undefined;
-  #isCrashed = false;
   #capacity = Number.MAX_SAFE_INTEGER;
   #ticks = 0;
-  readonly #failures = new Map<string, string[]>();
+  readonly #faults = new SimulatedFaults();
 
   constructor(durable: Folders) {
     this.#durable = durable;
@@ -51,7 +42,12 @@ export class SimulatedDisk implements Disk {
 
   /** Stops everything at that operation (counted from 0), before it takes effect or just after. */
   crashAt(operation: number, when: 'before' | 'after'): void {
-    this.#crash = { operation, when };
+    this.#faults.crashAt(operation, when);
+  }
+
+  /** Operations so far that change or sync something. */
+  get operations(): number {
+    return this.#faults.operations;
   }
 
   /** Bytes that files may hold together; more is `ENOSPC`. */
@@ -66,7 +62,7 @@ export class SimulatedDisk implements Disk {
 
   /** The next call of that kind fails with this code and does nothing. */
   failNext(call: keyof Disk | keyof DiskFile, code: string): void {
-    this.#failures.set(call, [...(this.#failures.get(call) ?? []), code]);
+    this.#faults.failNext(call, code);
   }
 
   /** Changes a byte that was stored, as a bad sector would. */
@@ -98,7 +94,7 @@ export class SimulatedDisk implements Disk {
 
   /** What the machine finds when it starts again. `fraction`, in [0, 1), decides what of the unsynced was stored. */
   afterCrash(fraction: () => number): SimulatedDisk {
-    this.#isCrashed = true;
+    this.#faults.isCrashed = true;
     for (const change of this.#changes) if (fraction() < 0.5) applyChange(this.#durable, change);
     return new SimulatedDisk(survivors(this.#durable, fraction));
   }
@@ -188,19 +184,12 @@ export class SimulatedDisk implements Disk {
   /** Asynchronous like a real disk, so that others come in between. */
   async #arrive(call: string, path: string): Promise<void> {
     await Promise.resolve();
-    if (this.#isCrashed) throw new DiskCrash('the machine is off');
-    const code = this.#failures.get(call)?.shift();
-    if (code !== undefined) throw failure(code, path);
+    this.#faults.check(call, path);
   }
 
   async #operate<T>(call: string, path: string, act: () => T): Promise<T> {
     await this.#arrive(call, path);
-    const isLast = this.#crash?.operation === this.operations++;
-    if (isLast) this.#isCrashed = true;
-    if (isLast && this.#crash?.when === 'before') throw new DiskCrash(`crashed at ${call} ${path}`);
-    const result = act();
-    if (isLast) throw new DiskCrash(`crashed after ${call} ${path}`);
-    return result;
+    return this.#faults.operate(call, path, act);
   }
 
   #fileOf(inode: Inode, path: string): DiskFile {

@@ -6,7 +6,8 @@
 
 import { digestOf } from '../src/base/files.ts';
 import type { DiskFile, Listed, Put, PutOptions, Storage, StoredFile } from '../src/base/seams.ts';
-import { DiskCrash, type SimulatedDisk } from './simulated-disk.ts';
+import type { SimulatedDisk } from './simulated-disk.ts';
+import { failure, SimulatedFaults } from './simulated-faults.ts';
 
 /** What tests of checkpoints do to files, whatever keeps them. */
 export type StoredFiles = Pick<
@@ -22,8 +23,6 @@ export type StoredFiles = Pick<
 /** `npm test` runs the tests of test/checkpoint with both. */
 export const usesObjects = process.env.PADDLET_TEST_STORAGE === 'objects';
 
-const failure = (code: string, path: string): Error => Object.assign(new Error(`${code}: ${path}`), { code });
-
 /** What is sent at a time: a crash may come between two parts. */
 const PART_BYTES = 512;
 
@@ -32,12 +31,9 @@ const LOST_ANSWERS = ['rename', 'syncFolder', 'close'] as const;
 const REFUSALS = ['makeFolder', 'create', 'sync'] as const;
 
 export class SimulatedObjects implements StoredFiles {
-  operations = 0;
   readonly storage: Storage;
   readonly #objects: Map<string, Uint8Array<ArrayBuffer>>;
-  readonly #failures = new Map<string, string[]>();
-  #crash: { readonly operation: number; readonly when: 'before' | 'after' } | undefined;
-  #isCrashed = false;
+  readonly #faults = new SimulatedFaults();
   #capacity = Number.MAX_SAFE_INTEGER;
   #turns = 0;
 
@@ -51,8 +47,12 @@ export class SimulatedObjects implements StoredFiles {
     };
   }
 
+  get operations(): number {
+    return this.#faults.operations;
+  }
+
   crashAt(operation: number, when: 'before' | 'after'): void {
-    this.#crash = { operation, when };
+    this.#faults.crashAt(operation, when);
   }
 
   setCapacity(bytes: number): void {
@@ -60,7 +60,7 @@ export class SimulatedObjects implements StoredFiles {
   }
 
   failNext(call: Parameters<SimulatedDisk['failNext']>[0], code: string): void {
-    this.#failures.set(call, [...(this.#failures.get(call) ?? []), code]);
+    this.#faults.failNext(call, code);
   }
 
   flip(path: string, offset: number, mask = 0x01): void {
@@ -81,7 +81,7 @@ export class SimulatedObjects implements StoredFiles {
 
   /** The store lives on; only its client has died. */
   afterCrash(): SimulatedObjects {
-    this.#isCrashed = true;
+    this.#faults.isCrashed = true;
     return new SimulatedObjects(this.#objects);
   }
 
@@ -101,7 +101,7 @@ export class SimulatedObjects implements StoredFiles {
       return { written, digest };
     } catch (error) {
       await this.storage.delete(path).catch((left: Error) => {
-        if (!this.#isCrashed) (error as Error).message += `; ${path} is left behind: ${left.message}`;
+        if (!this.#faults.isCrashed) (error as Error).message += `; ${path} is left behind: ${left.message}`;
       });
       throw error;
     }
@@ -176,18 +176,11 @@ export class SimulatedObjects implements StoredFiles {
     // Others come in between, now more of them and now fewer.
     this.#turns = (this.#turns * 5 + 3) % 16;
     for (let turns = this.#turns; turns >= 0; turns--) await Promise.resolve();
-    if (this.#isCrashed) throw new DiskCrash('the machine is off');
-    const code = this.#failures.get(call)?.shift();
-    if (code !== undefined) throw failure(code, path);
+    this.#faults.check(call, path);
   }
 
   async #operate<T>(call: string, path: string, act: () => T): Promise<T> {
     await this.#arrive(call, path);
-    const isLast = this.#crash?.operation === this.operations++;
-    if (isLast) this.#isCrashed = true;
-    if (isLast && this.#crash?.when === 'before') throw new DiskCrash(`crashed at ${call} ${path}`);
-    const result = act();
-    if (isLast) throw new DiskCrash(`crashed after ${call} ${path}`);
-    return result;
+    return this.#faults.operate(call, path, act);
   }
 }

@@ -301,7 +301,7 @@ export const LIMITS = {
   keptModels: 64,
   /** Files that a manifest of a kept model may list. */
   manifestFiles: 100_000,
-  /** Characters of a manifest of a kept model. */
+  /** Bytes of a manifest of a kept model. */
   manifestBytes: 64 * 1024 * 1024,
   /** Files that a delta may build on. */
   deltaParents: 64,

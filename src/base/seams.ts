@@ -79,13 +79,13 @@ export interface Disk {
   md5?(path: string): Promise<FileDigest>;
 }
 
-/** A file of a storage, read by ranges. */
+/** A file of a storage that is open for reading. */
 export interface StoredFile {
-  /** Reads up to `into.length` bytes from `offset`; the count read, short only at the end of the file. */
+  /** Reads up to `into.length` bytes from `offset`. Returns their number, which is less only at the end of the file. */
   read(into: Uint8Array, offset: number): Promise<number>;
   size(): Promise<number>;
   close(): Promise<void>;
-  /** MD5 of the whole file, computed in another thread; missing where there is only one thread. */
+  /** Returns the MD5 of the whole file, computed in another thread; missing where there is only one thread. */
   md5?(): Promise<FileDigest>;
 }
 
@@ -95,11 +95,11 @@ export interface Listed {
 }
 
 export interface PutOptions<T extends { readonly bytes: number }> {
-  /** In the folder of the file: where a storage that writes it there keeps it until it is whole. */
+  /** A path in the folder of the file. A storage that writes in that folder keeps the unfinished file there. */
   readonly spool: string;
   /** Writes the whole file, in any order, and returns its length among other things. */
   readonly write: (spool: DiskFile) => Promise<T>;
-  /** There may be a file of that name, which stays as it is when the new one cannot be written. */
+  /** The path may have a file. If the new one cannot be written, the old one stays. */
   readonly replaces?: boolean;
   /** Called with the length of the unfinished file if the disk did not take all of it. */
   readonly onFull?: ((bytes: number) => void) | undefined;
@@ -114,7 +114,7 @@ export interface PutOptions<T extends { readonly bytes: number }> {
 
 export interface Put<T> {
   readonly written: T;
-  /** Of the whole file, as read back. */
+  /** Size and MD5 of the whole file, as the storage read it back. */
   readonly digest: FileDigest;
 }
 
@@ -124,17 +124,18 @@ export interface Put<T> {
  */
 export interface Storage {
   /**
-   * When this returns, the file is whole and durable. When it throws, there is no such file, or that of before, unless
-   * the error says that it could not be removed. A process that dies leaves the whole file, or its spool, or nothing.
+   * When this returns, the file is whole and durable. When it throws, the path has no file, or the file from before,
+   * unless the error says that a file could not be removed. A process that dies leaves the whole file, or its spool, or
+   * nothing.
    */
   put<T extends { readonly bytes: number }>(path: string, options: PutOptions<T>): Promise<Put<T>>;
-  /** `ENOENT` when there is no such file, `EISDIR` and `EINVAL` for a folder and for what is neither. */
+  /** Throws `ENOENT` if the file is missing, `EISDIR` for a folder, and `EINVAL` for a pipe or device. */
   openRange(path: string): Promise<StoredFile>;
-  /** What is in a folder, sorted by name: nothing when there is no such folder. Spools may be among the files. */
+  /** Returns what is in a folder, sorted by name. A missing folder contains nothing. Spools may be among the files. */
   list(folder: string): Promise<readonly Listed[]>;
   /**
-   * Removes a file; no error when it is missing. A path that ends in `/` is that of a folder, which goes if nothing is
-   * in it.
+   * Removes a file; a missing file is no error. A path that ends in `/` means a folder, which is removed if it is
+   * empty.
    */
   delete(path: string): Promise<void>;
 }

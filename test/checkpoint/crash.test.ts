@@ -7,7 +7,7 @@ import type { Fence } from '../../src/store/fence.ts';
 import { keysOf } from '../../src/store/keys.ts';
 import { MemoryStore, MemoryStoreData } from '../../src/store/memory-store.ts';
 import type { Parameters } from '../../src/tensor/parameters.ts';
-import { DiskCrash } from '../simulated-disk.ts';
+import { DiskCrash } from '../simulated-faults.ts';
 import { type StoredFiles, usesObjects } from '../simulated-objects.ts';
 import { FakeClock, put } from '../store/support.ts';
 import {

@@ -3,7 +3,8 @@
  * none.
  */
 import type { Disk, DiskFile, FileFacts } from '../../src/base/seams.ts';
-import { createSimulatedDisk, DiskCrash, type SimulatedDisk } from '../simulated-disk.ts';
+import { createSimulatedDisk, type SimulatedDisk } from '../simulated-disk.ts';
+import { DiskCrash } from '../simulated-faults.ts';
 import type { Dice } from './dice.ts';
 import { CHECKPOINTS_DIR, indexOfPath } from './paths.ts';
 import { never, type SimulatedProcess } from './process.ts';

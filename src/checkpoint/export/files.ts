@@ -30,7 +30,7 @@ export interface Exported {
 
 /**
  * Checks the source files against damage, then writes. Throws `CheckpointCorrupt`, `CheckpointMissing`, `Usage` when
- * the output exists already, the disk's errors, the signal's reason; then no new file is there.
+ * the output exists already, the disk's errors, the signal's reason; then no new file appears.
  */
 export async function exportFile(options: ExportFileOptions): Promise<Exported> {
   const { set, storage, signal, random } = options;
@@ -64,7 +64,7 @@ export async function exportFile(options: ExportFileOptions): Promise<Exported> 
   };
 }
 
-/** Throws `Usage` for what is there and is no file. */
+/** Returns whether the path has a file. Throws `Usage` if it has a folder, a pipe or a device. */
 async function isThere(storage: Storage, path: string): Promise<boolean> {
   try {
     await (await storage.openRange(path)).close();

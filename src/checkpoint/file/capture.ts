@@ -16,8 +16,8 @@ export interface ShardMoment extends ShardPosition {
   /** If rows have a `seen`. */
   readonly looks?: LookState | undefined;
   /**
-   * If the file is to have what has changed since the parent: by table of the model, ascending and distinct, ids that
-   * were removed since then. Some of them may have come again.
+   * Required with a parent: for each table of the model, the ids that were removed since, ascending and distinct. Some
+   * of them may have come back.
    */
   readonly removed?: readonly BigUint64Array[];
 }

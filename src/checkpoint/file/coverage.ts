@@ -11,7 +11,7 @@ export const coverageSchema = z
       seq: z.tuple([z.int().min(0), z.int().min(0)]),
       /** `0-510/2,7`: ranges with a step, both ends included. */
       shards: z.string().max(LIMITS.shards * 6),
-      /** Place, among the parents of the file, of the one that these shards build on; missing: they are whole. */
+      /** Index in the file's `parents` of the file that these shards build on. Absent if they are whole. */
       parent: z
         .int()
         .min(0)

@@ -17,7 +17,7 @@ export interface CapturedShard extends ShardPosition {
   readonly tables: readonly ShardRows[];
   /** Sorted by parameter, then by block. */
   readonly blocks: readonly DenseBlock[];
-  /** Of changes since a parent: by table of the model, the ids that had a row or a count there and have none now. */
+  /** Only if the shard has a parent: for each table of the model, ids that were removed since and are missing now. */
   readonly gone?: readonly BigUint64Array[];
 }
 

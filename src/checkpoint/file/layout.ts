@@ -19,7 +19,7 @@ export interface SparseTensors {
   readonly seen: TensorInfo | undefined;
 }
 
-/** Ids of a table that are gone since the parents of the shards. */
+/** Ids of a table that were removed since the parents of the shards. */
 export type GoneTensors = Pick<SparseTensors, 'rows' | 'ids'>;
 
 /** Stands for a tensor without elements. */
@@ -44,9 +44,9 @@ export interface ExtentTensors {
   readonly ledgers: TensorInfo | undefined;
   /** Undefined if rows have no `seen`. */
   readonly looks: LookTensors | undefined;
-  /** Undefined in a file that is no delta. */
+  /** Undefined if the file is not a delta. */
   readonly parents: TensorInfo | undefined;
-  /** By table of the model; undefined where the extent has no such ids of it. */
+  /** By table of the model; undefined if the extent has no removed ids of the table. */
   readonly gone: readonly (GoneTensors | undefined)[];
   /** By stored table; undefined where the extent has no rows of it. */
   readonly sparse: readonly (SparseTensors | undefined)[];

@@ -13,14 +13,14 @@ export interface Link {
 }
 
 /**
- * Names of the files that a shard is loaded from: the file itself first, then what it builds on, also one that is in
- * none of the `earlier` ones of its index.
+ * Returns the names of the files that a shard is loaded from: the file itself first, then those that it builds on. The
+ * last one may be missing in `earlier`.
  */
 export function chainsOf(tip: Generation, earlier: readonly Generation[] = []): (shard: number) => string[] {
   const files = new Map([tip, ...earlier].map((generation) => [generation.uuid, parentsIn(generation)]));
   return (shard) => {
     const chain: string[] = [];
-    // A file that an entry says to build on itself would be a mistake of the entry.
+    // A wrong entry could name a circle of files.
     const isNew = (uuid: string | undefined): uuid is string => uuid !== undefined && !chain.includes(uuid);
     for (let uuid: string | undefined = tip.uuid; isNew(uuid); uuid = files.get(uuid)?.(shard)) chain.push(uuid);
     return chain;
@@ -28,15 +28,15 @@ export function chainsOf(tip: Generation, earlier: readonly Generation[] = []): 
 }
 
 interface LinkOptions {
-  /** Files of its index that were published before it, newest first. */
+  /** Files in the same entry that were published before it, newest first. */
   readonly earlier: readonly Generation[];
-  /** Undefined: all that the file has. */
+  /** Undefined means all shards of the file. */
   readonly shards: readonly number[] | undefined;
   /** For messages. */
   readonly path: string;
 }
 
-/** The file itself last. Throws `CheckpointCorrupt` if one of them is missing that it builds on. */
+/** Returns the links, the file itself last. Throws `CheckpointCorrupt` if a file is missing that it builds on. */
 export function linksOf(tip: Generation, { earlier, shards, path }: LinkOptions): Link[] {
   if (tip.parents === undefined || tip.parents.length === 0) return [{ generation: tip, whole: shards, changes: [] }];
   const chainOf = chainsOf(tip, earlier);
@@ -51,7 +51,7 @@ export function linksOf(tip: Generation, { earlier, shards, path }: LinkOptions)
   }
   const files = [tip, ...earlier];
   const missing = [...links.keys()].find((uuid) => !files.some((file) => file.uuid === uuid));
-  if (missing !== undefined) throw corrupt(path, `builds on ${missing}, which is no longer published`);
+  if (missing !== undefined) throw corrupt(path, `builds on ${missing}, which its entry does not list`);
   // Oldest first: a file builds on files that were published before it.
   return files
     .flatMap((generation) => {

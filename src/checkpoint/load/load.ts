@@ -29,7 +29,7 @@ export interface LoadOptions {
   /** Undefined: all that the file has. */
   readonly shards?: readonly number[];
   readonly progress?: Progress;
-  /** Gets the files that cannot be used, by name, with the reason: they are not read again. */
+  /** Collects broken files by name, with the reason. They are not read again. */
   readonly broken?: Map<string, PaddletError>;
 }
 
@@ -112,7 +112,7 @@ export async function loadFirstUsable(
 
 type FilesOf = readonly [shard: number, files: readonly PublishedFile[]];
 
-/** Groups of shards that come from the same files: where one file is broken, the others are loaded nevertheless. */
+/** Groups shards that come from the same files. If a file is broken, the other groups can still be loaded. */
 function withOneChain(filesOf: ReadonlyMap<number, readonly PublishedFile[]>): FilesOf[][] {
   const ofFile = Map.groupBy(filesOf, ([, [first]]) => first);
   return [...ofFile].flatMap(([file, group]) => {
@@ -179,7 +179,7 @@ async function loadLink({ generation, whole, changes }: Link, options: LinkOptio
   });
 }
 
-/** What is known of the damaged file, so that it is read once however many files build on it. */
+/** Reads a file and checks it. A file that is known to be broken is not read again, however many files build on it. */
 async function readVerified<T>(
   generation: Generation,
   options: LoadOptions,

@@ -1,6 +1,6 @@
 /**
- * The key `/checkpoints/kept`: files of the models that are kept under a name. The pservers drop them from their
- * entries as any other, but do not delete them; the master does, once no model that is kept has them.
+ * The key `/checkpoints/kept` lists the files of kept models. A pserver drops these files from its entry like others,
+ * but does not delete them. The master deletes a file once no kept model has it and no entry names it.
  */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
@@ -25,7 +25,7 @@ export type KeptModel = z.infer<typeof modelSchema>;
 
 export const keptSchema = z.strictObject({
   models: z.array(modelSchema).max(LIMITS.keptModels),
-  /** Files of models that are kept no longer: those that nothing else names are being deleted. */
+  /** Files of models that the master no longer keeps. It is deleting those that nothing else names. */
   released: z.array(fileSchema).max(LIMITS.manifestFiles).default([]),
 });
 export type Kept = z.infer<typeof keptSchema>;

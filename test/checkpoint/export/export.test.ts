@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ExportFormat, exportFile } from '../../../src/checkpoint/export/files.ts';
 import { floatText } from '../../../src/checkpoint/export/float-text.ts';
+import type { CheckpointSet } from '../../../src/checkpoint/set/checkpoint-set.ts';
 import { chooseVariables } from '../../../src/checkpoint/set/checkpoint-set.ts';
 import { createDisk } from '../../../src/host/disk.ts';
 import { createStorage } from '../../../src/host/storage.ts';
@@ -44,6 +45,11 @@ async function exported({ format, name, state = true, vars = [], replace = false
   });
   return out;
 }
+
+/** To export all variables of a checkpoint, with their state. */
+const allOf = (set: CheckpointSet) => {
+  return { storage, random, set, variables: chooseVariables(set.facts.parameters, []), state: true, replace: false };
+};
 
 interface Read {
   readonly metadata: Record<string, string>;
@@ -163,14 +169,7 @@ describe('export', () => {
     const out = join(folder, 'never.safetensors');
     const stopped = withSet(storage, saved.refs, (set) =>
       exportFile({
-        ...{
-          storage,
-          random,
-          set,
-          variables: chooseVariables(set.facts.parameters, []),
-          state: true,
-          replace: false,
-        },
+        ...allOf(set),
         ...{ format: 'safetensors', out, signal: controller.signal },
         onBytes: () => controller.abort(new Error('stop')),
       }),
@@ -179,17 +178,34 @@ describe('export', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('never'))).toEqual([]);
   });
 
+  it('leaves the file that it was to replace when it is stopped', async () => {
+    const out = await exported({ format: 'npz', name: 'stays.npz' });
+    const before = readFileSync(out);
+    const controller = new AbortController();
+    const stopped = withSet(storage, saved.refs, (set) =>
+      exportFile({
+        ...allOf(set),
+        ...{ format: 'npz', out, replace: true, signal: controller.signal },
+        onBytes: () => controller.abort(new Error('stop')),
+      }),
+    );
+    await expect(stopped).rejects.toThrow('stop');
+    expect(readFileSync(out).equals(before)).toBe(true);
+    expect(readdirSync(folder).filter((name) => name.startsWith('stays'))).toEqual(['stays.npz']);
+  });
+
+  it('refuses to replace a folder', async () => {
+    const exporting = exported({ format: 'npz', name: 'checkpoints', replace: true });
+    await expect(exporting).rejects.toMatchObject({
+      code: 'Usage',
+      message: expect.stringMatching(/cannot be replaced/),
+    });
+  });
+
   it('refuses a checkpoint that lacks shards', async () => {
     const missing = withSet(storage, saved.refs.slice(1), (set) =>
       exportFile({
-        ...{
-          storage,
-          random,
-          set,
-          variables: chooseVariables(set.facts.parameters, []),
-          state: true,
-          replace: false,
-        },
+        ...allOf(set),
         ...{ format: 'npz', out: join(folder, 'part.npz') },
       }),
     );

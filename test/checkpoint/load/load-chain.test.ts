@@ -125,9 +125,9 @@ describe.each([
   });
 });
 
-it('a file that is no longer published is named by the one that builds on it', async () => {
+it('a file that the entry does not list is named by the one that builds on it', async () => {
   generations = generations.filter(({ uuid }) => uuid !== uuidOf(2));
   const { loaded, complaints } = await load();
   expect(loaded).toEqual([1, 1, 4]);
-  expect(complaints[0]).toContain(`builds on ${uuidOf(2)}, which is no longer published`);
+  expect(complaints[0]).toContain(`builds on ${uuidOf(2)}, which its entry does not list`);
 });
