@@ -16,8 +16,8 @@ export const COMPARED_COPIES: readonly Mutation[] = [
     file: `${REPLICAS}/committed-updates.ts`,
     tests: ['test/roles/pserver/replicas/committed-updates.test.ts'],
     rule: 'a digest can be taken after each of the updates that are applied in one turn',
-    find: '      this.#options.onEach(units);\n    }',
-    replace: '    }\n    this.#options.onEach(updates[0]![1]);',
+    find: '      this.#options.onEach(due);',
+    replace: '      if (updates.length === 0) this.#options.onEach(due);',
   },
   {
     ...DIGESTS,

@@ -30,8 +30,10 @@ export interface CommittedUpdatesOptions {
 
 export class CommittedUpdates {
   readonly #options: CommittedUpdatesOptions;
-  /** Committed updates that are not applied yet. In each unit, their numbers ascend. */
+  /** Committed updates that are not applied yet, each with its units. */
   #units = new Map<SharedUpdate, number[]>();
+  /** The same updates by unit, in the order of the unit. */
+  #queues = new Map<number, SharedUpdate[]>();
 
   constructor(options: CommittedUpdatesOptions) {
     this.#options = options;
@@ -41,16 +43,31 @@ export class CommittedUpdates {
     const units = this.#units.get(payload);
     if (units === undefined) this.#units.set(payload, [unit]);
     else units.push(unit);
+    const queue = this.#queues.get(unit);
+    if (queue === undefined) this.#queues.set(unit, [payload]);
+    else queue.push(payload);
   }
 
   /** Call this before anything that depends on applied updates. */
   apply(): void {
     if (this.#units.size === 0) return;
-    const updates = [...this.#units].sort(([a], [b]) => a.order - b.order);
-    this.#units = new Map();
-    for (const [payload, units] of updates) {
-      this.#apply(payload, units);
-      this.#options.onEach(units);
+    const [left, queues] = [this.#units, this.#queues];
+    const updates = [...left.keys()];
+    [this.#units, this.#queues] = [new Map(), new Map()];
+    const isNext = (unit: number, payload: SharedUpdate): boolean => queues.get(unit)![0] === payload;
+    while (updates.length > 0) {
+      // An update may have its turn in one unit, and be behind another one in the next.
+      const whole = updates.findIndex((one) => left.get(one)!.every((unit) => isNext(unit, one)));
+      const at = whole >= 0 ? whole : updates.findIndex((one) => left.get(one)!.some((unit) => isNext(unit, one)));
+      const payload = updates[at]!;
+      const units = left.get(payload)!;
+      const due = units.filter((unit) => isNext(unit, payload));
+      for (const unit of due) queues.get(unit)!.shift();
+      const others = units.filter((unit) => !due.includes(unit));
+      if (others.length === 0) updates.splice(at, 1);
+      else left.set(payload, others);
+      this.#apply(payload, due);
+      this.#options.onEach(due);
     }
   }
 

@@ -68,6 +68,25 @@ describe('what is committed', () => {
     expect(primary.version).toBe(0);
   });
 
+  it('is applied in the order of each unit, whatever the order of arrival', () => {
+    const at = new Committing('backup');
+    // The backup has received the first update again, after the second one.
+    const [second, first] = [at.update(1, pushOf(1, 0)), at.update(2, pushOf(0, 0))];
+    for (const payload of [first, second]) for (const unit of [0, 1]) at.committed.add(unit, payload);
+    at.committed.add(2, second);
+    at.committed.apply();
+    expect(at.each).toEqual(['0,1', '0,1,2']);
+    // Two units that have two updates in different orders.
+    const [third, fourth] = [at.update(3, pushOf(2, 0)), at.update(4, pushOf(0, 1))];
+    at.committed.add(0, third);
+    at.committed.add(0, fourth);
+    at.committed.add(1, fourth);
+    at.committed.add(1, third);
+    at.committed.apply();
+    expect(at.each.slice(2)).toEqual(['0', '0,1', '1']);
+    expect(at.unfit).toEqual([]);
+  });
+
   it('is applied to copies as to units that are led', () => {
     const at = new Committing('backup');
     const update = pushOf(0, 0);
